@@ -7,12 +7,13 @@ import { BSON, Int32 } from '../src/store/bson.ts';
 import { bookmarkOf, makeBookmark } from '../src/store/bookmark.ts';
 import { MongoConnection } from '../src/store/mongo/connection.ts';
 import { Layouts } from '../src/store/mongo/layouts.ts';
-import { Splitter } from '../src/store/mongo/split.ts';
+import { splitRows } from '../src/store/mongo/split.ts';
 import type { Bookmark } from '../src/store/bookmark.ts';
 import type { From, Plan } from '../src/store/store.ts';
 import { inCategory } from './support/items.ts';
 import { WAYS, testMongoStore, type OpenMongo } from './support/mongo.ts';
 import { NEVER, PLENTY, readRows } from './support/reading.ts';
+import { readRow } from '../src/store/row.ts';
 
 const COUNT = 3_000;
 const SIZE = { rows: 50, bytes: PLENTY };
@@ -95,7 +96,7 @@ for (const { name, lane } of WAYS)
     await items.insert([BSON.serialize({ _id: 'a', category: 'a', price: 1 })], 'fail');
     const finds = await costOf(opened, async () => {
       for (const plan of PLANS) await readRows(items, plan, {}, SIZE);
-      (await items.get(makeBookmark({ _id: 'a' }), NEVER))?.release();
+      (await readRow(items, makeBookmark({ _id: 'a' }), NEVER))?.release();
     });
     const application = lane ? 'sluice data lane' : 'sluice';
     assert.deepEqual([...new Set(finds.map(({ appName }) => appName as string))], [application]);
@@ -173,12 +174,13 @@ test('parts examine index entries and no rows, and for too many rows a sample de
   }
   const connection = new MongoConnection(opened.uri);
   t.after(() => connection.close());
-  const counter = { count: () => Promise.resolve({ rows: 1e9, is: 'estimated' as const }) };
+  const count = () => Promise.resolve({ rows: 1e9, is: 'estimated' as const });
   const finder = { idBehind: () => assert.fail('a billion rows are not gone over') };
   const options = { ...ITEM_COLLECTION, manage: false, onWarning: () => undefined };
   const layouts = new Layouts(connection, options);
-  const splitter = new Splitter(connection, layouts, counter, finder);
-  const ids = await splitter.split({ sort: '_id', direction: 1 }, 8, await layouts.layout(), NEVER);
+  t.after(() => layouts.close());
+  const parts = { connection, layouts, finder, count };
+  const ids = await splitRows(parts, { sort: '_id', direction: 1 }, 8, await layouts.layout(), NEVER);
   const sorted = await bookmarks(opened, { sort: '_id', direction: 1 });
   const places = ids.map((id) => sorted.findIndex((each) => Buffer.compare(each, id) === 0));
   assert.deepEqual(

@@ -1,20 +1,17 @@
 import { AppError } from '../errors.ts';
+import type { View } from './change-feed.ts';
 import { MongoConnection } from './mongo/connection.ts';
 import { DriverWay } from './mongo/driver.ts';
-import type { FeedParts } from './mongo/feed/feed.ts';
+import type { LayoutOptions } from './mongo/collection.ts';
+import { MongoRefusal } from './mongo/errors.ts';
 import { DatabaseStream } from './mongo/feed/stream.ts';
 import { GridFs } from './mongo/files.ts';
-import {
-  collectionOf,
-  listCollections,
-  type CollectionParts,
-  type OpenCollection,
-} from './mongo/open-collection.ts';
+import { listCollections, openCollection, whyOwn, type OpenCollection } from './mongo/open-collection.ts';
 import { makeCollection } from './mongo/make.ts';
 import { openLane, type Lane } from './mongo/lane/lane.ts';
 import { whyNoLane } from './mongo/lane/refusal.ts';
 import type { FindWay } from './mongo/reply.ts';
-import { openRecords, type OpenRecords } from './mongo/records.ts';
+import { openRecords } from './mongo/records.ts';
 import type { LookTiming } from './mongo/layouts.ts';
 import type { RecordDeclaration, Records } from './records.ts';
 import type { Slots } from './slots.ts';
@@ -108,22 +105,25 @@ class MongoStore implements Store {
   readonly #ways: Ways;
   readonly #options: MongoOptions;
   readonly #open: OpenCollection[] = [];
-  readonly #records: OpenRecords[] = [];
+  readonly #records: OpenCollection<Records>[] = [];
   /** The changes of each database, by its name, and those for parts of collections. */
   readonly #streams = new Map<string, DatabaseStream>();
 
   constructor(connection: MongoConnection, options: MongoOptions, ways: Ways) {
-    const { own = true, prefix = '', manageIndexes, onNotice } = options;
+    const { own = true, prefix = '', manageIndexes, onNotice, watch } = options;
     this.#connection = connection;
     this.#ways = ways;
     this.#options = options;
     this.files = new GridFs(connection, { prefix, onNotice });
     this.#way = typeof ways.lane === 'string' ? ways.driver : ways.lane;
-    this.#items = this.#collectionOf(options.items, {
-      manage: manageIndexes && own, // a read creates nothing in a database that serves other collections
-      ...(!own && { unmanaged: NOT_ASKED, watch: { every: () => () => undefined } }),
-      tellsServer: true,
-    });
+    const isManaged = manageIndexes && own; // a read creates nothing in a database that serves other collections
+    const unmanaged = own ? {} : { unmanaged: NOT_ASKED };
+    const timing = own ? watch : { every: () => () => undefined };
+    this.#items = this.#collectionOf(
+      options.items,
+      { manage: isManaged, ...unmanaged, tellsServer: true },
+      timing,
+    );
     this.items = this.#items.rows;
   }
 
@@ -145,14 +145,12 @@ class MongoStore implements Store {
   }
 
   async records(declaration: RecordDeclaration): Promise<Records> {
-    const { slots, manageIndexes: manage, onWarning, onNotice, onLost, watch: timing = {} } = this.#options;
-    const { own = true, prefix = '' } = this.#options;
+    const { own = true, prefix = '', slots, watch: timing } = this.#options;
     const isMadeAtOnce = declaration.isMadeAtOnce && own;
-    const collection = prefix + declaration.collection;
     const opened = openRecords(
       { ...declaration, isMadeAtOnce },
       { connection: this.#connection, way: this.#way, slots, timing },
-      { collection, manage, onWarning, onNotice, onForeign: onLost },
+      { ...this.#told, collection: prefix + declaration.collection },
     );
     this.#records.push(opened);
     // Nothing else needs records. Each access looks again, and warns then why the collection is unfit.
@@ -175,15 +173,32 @@ class MongoStore implements Store {
     return opened;
   }
 
-  #collectionOf(declaration: Declaration, own: Partial<CollectionParts> = {}): OpenCollection {
-    const { slots, manageIndexes: manage, prefix, onWarning, onNotice, onLost, watch = {} } = this.#options;
-    const { database: ownDatabase } = this.#connection;
-    const { database = ownDatabase } = declaration;
-    const parts = { ownDatabase, prefix, slots, manage, onWarning, onNotice, onForeign: onLost, watch };
+  #collectionOf(
+    declaration: Declaration,
+    own: Partial<LayoutOptions> = {},
+    timing = this.#options.watch,
+  ): OpenCollection {
+    const { slots, prefix } = this.#options;
+    const { database = this.#connection.database, collection, indexes, create } = declaration;
+    const refused = database === this.#connection.database ? whyOwn(collection, prefix) : undefined;
+    if (refused !== undefined)
+      throw new MongoRefusal(`The collection '${collection}' is not served: ${refused}.`);
     const route = this.#routeTo(database);
-    const stream = this.#streamOf(route.connection);
-    const streamWith = this.#streamsWith(route.connection, declaration.collection);
-    return collectionOf(declaration, { ...parts, ...route, stream, streamWith, ...own });
+    return openCollection(
+      { ...route, slots, timing },
+      { ...this.#told, collection, indexes, create, ...own },
+      declaration,
+      {
+        stream: this.#streamOf(route.connection),
+        streamWith: (view) => this.#streamOf(route.connection, { collection, view }),
+      },
+    );
+  }
+
+  /** What every look does with what is missing and what it finds. */
+  get #told(): Pick<LayoutOptions, 'manage' | 'onWarning' | 'onNotice' | 'onForeign'> {
+    const { manageIndexes: manage, onWarning, onNotice, onLost: onForeign } = this.#options;
+    return { manage, onWarning, onNotice, onForeign };
   }
 
   async make(declaration: Declaration, tell: (line: string) => void): Promise<OwnedCollection> {
@@ -210,21 +225,16 @@ class MongoStore implements Store {
     return { connection, way: typeof lane === 'string' ? driver : lane.in(database, driver) };
   }
 
-  #streamOf(connection: MongoConnection): DatabaseStream {
+  /** The stream of a database, or (`part`) of a collection for the readers of parts, by what these see. */
+  #streamOf(
+    connection: MongoConnection,
+    part?: { readonly collection: string; readonly view: View },
+  ): DatabaseStream {
     const { database } = connection;
-    const stream = this.#streams.get(database) ?? new DatabaseStream(connection);
-    this.#streams.set(database, stream);
+    const name = part ? JSON.stringify([database, part.collection, part.view]) : database;
+    const stream = this.#streams.get(name) ?? new DatabaseStream(connection, part?.view);
+    this.#streams.set(name, stream);
     return stream;
-  }
-
-  /** The streams of a collection for the readers of parts, by what these see. */
-  #streamsWith(connection: MongoConnection, collection: string): FeedParts['streamWith'] {
-    return (view) => {
-      const name = JSON.stringify([connection.database, collection, view]);
-      const stream = this.#streams.get(name) ?? new DatabaseStream(connection, view);
-      this.#streams.set(name, stream);
-      return stream;
-    };
   }
 
   async close(): Promise<void> {

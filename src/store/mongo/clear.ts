@@ -1,11 +1,9 @@
 import type { Document } from 'mongodb';
 import { CODES, MongoRefusal, serverCodeOf, translate } from './errors.ts';
-import { describeCollection, MAJORITY } from './collection.ts';
+import { describeCollection, hasRows, MAJORITY, ON_PRIMARY } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { listIndexes } from './index-list.ts';
-import { createIndexes } from './missing-indexes.ts';
-
-const ON_PRIMARY = { readPreference: 'primary' } as const;
+import { createIndexes } from './make-indexes.ts';
 
 /**
  * Replaces a collection by an empty one with the same options and indexes. An empty collection is made beside it and
@@ -36,8 +34,7 @@ export async function replaceByEmpty(connection: MongoConnection, collection: st
 /** An import that was killed at the wrong moment leaves the empty collection. One with documents is not ours. */
 async function removeLeftover(connection: MongoConnection, name: string): Promise<void> {
   if (!(await describeCollection(connection, name))) return;
-  const { cursor } = await connection.run({ find: name, limit: 1, projection: { _id: 1 } }, ON_PRIMARY);
-  if ((cursor as { firstBatch: Document[] }).firstBatch.length > 0)
+  if (await hasRows(connection, name))
     throw new MongoRefusal(
       `The collection '${name}' has documents, but its name is needed to empty the other one. Rename or drop it.`,
     );

@@ -107,7 +107,7 @@ async function createCollection(
   const clusteredIndex = { key: { _id: 1 }, unique: true };
   const options = { ...(clustered && { clusteredIndex }), validator, writeConcern: MAJORITY };
   try {
-    await connection.run({ create: collection, ...options }, { readPreference: 'primary' });
+    await connection.run({ create: collection, ...options }, ON_PRIMARY);
     onNotice?.(`The server has created the collection '${connection.database}.${collection}'.`);
   } catch (error) {
     if (serverCodeOf(error) === CODES.namespaceExists) return; // another process created it first
@@ -124,3 +124,12 @@ export const UNMANAGED = 'MONGODB_MANAGE_INDEXES=false forbids the server to cre
 
 /** How a change of collections and indexes is acknowledged. */
 export const MAJORITY = { w: 'majority', wtimeout: 60_000 };
+
+/** For commands that change something. */
+export const ON_PRIMARY = { readPreference: 'primary' } as const;
+
+/** Whether a collection has a row. */
+export async function hasRows(connection: MongoConnection, name: string): Promise<boolean> {
+  const { cursor } = await connection.run({ find: name, limit: 1, projection: { _id: 1 } }, ON_PRIMARY);
+  return (cursor as { firstBatch: Document[] }).firstBatch.length > 0;
+}

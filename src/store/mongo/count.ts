@@ -1,7 +1,7 @@
 import { AppError } from '../../errors.ts';
 import type { Layout } from './collection.ts';
-import type { MongoConnection } from './connection.ts';
-import { UUID } from '../bson.ts';
+import type { CommandOptions, MongoConnection } from './connection.ts';
+import { UUID, type Document } from '../bson.ts';
 import { CODES, serverCodeOf } from './errors.ts';
 import { faultOf } from './faults.ts';
 import { BY_KEY, indexOf } from './plan.ts';
@@ -14,107 +14,53 @@ const EXACT_LIMIT_MS = 2_000;
 /** Where it does not count all, it counts up to this many index entries (2 to 5 ms). */
 const COUNTED = 10_000;
 
-/** Counts the items of a plan in a MongoDB collection. */
-export class Counter {
-  readonly #connection: MongoConnection;
-  readonly #layouts: Layouts;
-
-  constructor(connection: MongoConnection, layouts: Layouts) {
-    this.#connection = connection;
-    this.#layouts = layouts;
-  }
-
-  /** See RowStore.count. When the time for exact counting is up, the count is as if it was not asked to be exact. */
-  async count(plan: Plan, mode: CountMode, layout: Layout, signal: AbortSignal): Promise<Count> {
-    try {
-      const count = await this.#count(plan, mode, layout, signal);
-      await this.#checkIdentity(plan.identity ?? layout.identity, layout.indexes.get(BY_KEY), signal);
-      return count;
-    } catch (error) {
-      throw faultOf(error, this.#layouts, plan);
-    }
-  }
-
-  /**
-   * The server counts 0 rows in a missing collection, and `count` accepts no `collectionUUID`. So a read of one row
-   * after the count checks the identity.
-   */
-  async #checkIdentity(
-    identity: string | undefined,
-    hint: string | undefined,
-    signal: AbortSignal,
-  ): Promise<void> {
-    if (identity === undefined) return;
-    const one = { find: this.#layouts.collection, hint, projection: { _id: 1 }, limit: 1, singleBatch: true };
-    await this.#connection.run({ ...one, collectionUUID: new UUID(identity) }, { signal });
-  }
-
-  async #count(plan: Plan, mode: CountMode, layout: Layout, signal: AbortSignal): Promise<Count> {
-    if (mode === 'exact') {
-      try {
-        return { rows: await this.#exactly(plan, layout, signal), is: 'exact' };
-      } catch (error) {
-        if (!isOutOfTime(error)) throw error;
-      }
-    }
-    if (isWhole(plan)) return this.#total(signal);
-    const rows = await this.#countPlan(plan, layout, { limit: COUNTED + 1 }, signal);
-    return { rows, is: rows > COUNTED ? 'atLeast' : 'exact' };
-  }
-
-  async #exactly(plan: Plan, layout: Layout, signal: AbortSignal): Promise<number> {
-    if (!isWhole(plan)) return this.#countPlan(plan, layout, { limitMs: EXACT_LIMIT_MS }, signal);
-    // `count` without a query takes the number from the collection's metadata, which is inexact after a crash.
-    // By an index that the plan names it counts entries, and without one it walks the rows.
-    const hint = plan.index && layout.indexes.get(indexOf(plan));
-    return this.#aggregate([{ $count: 'rows' }], EXACT_LIMIT_MS, signal, hint);
-  }
-
-  /** From the collection's metadata: fast, and exact except for the effects of a crash or an open transaction. */
-  async #total(signal: AbortSignal): Promise<Count> {
-    const { n } = await this.#connection.run({ count: this.#layouts.collection }, { signal });
-    return { rows: Number(n), is: 'estimated' };
-  }
-
-  /**
-   * The number of rows of a plan that is not the whole collection. The query's bounds are one stretch of the plan's index,
-   * so the server counts entries and reads no row (COUNT_SCAN).
-   */
-  async #countPlan(
-    plan: Plan,
-    layout: Layout,
-    { limit, limitMs }: CountBounds,
-    signal: AbortSignal,
-  ): Promise<number> {
+/** See RowStore.count. When the time for exact counting is up, the count is as if it was not asked to be exact. */
+export async function countRows(
+  connection: MongoConnection,
+  layouts: Layouts,
+  plan: Plan,
+  mode: CountMode,
+  layout: Layout,
+  signal: AbortSignal,
+): Promise<Count> {
+  const { collection } = layouts;
+  const run = (command: Document, options: CommandOptions = {}) =>
+    connection.run(command, { signal, ...options });
+  const counted = async (options: Document, limits?: CommandOptions): Promise<number> => {
+    // The query's bounds are one stretch of the plan's index, so the server counts entries and reads no row (COUNT_SCAN).
     const hint = layout.indexes.get(indexOf(plan));
-    const query = matchOf(plan);
-    const count = { count: this.#layouts.collection, query, hint, ...(limit !== undefined && { limit }) };
-    const { n } = await this.#connection.run(count, { signal, ...(limitMs !== undefined && { limitMs }) });
-    return Number(n);
-  }
-
-  async #aggregate(
-    pipeline: readonly Record<string, unknown>[],
-    limitMs: number | undefined,
-    signal: AbortSignal,
-    hint?: string,
-  ): Promise<number> {
-    const named = hint !== undefined && { hint };
-    const command = { aggregate: this.#layouts.collection, pipeline, cursor: {}, ...named };
-    const options = { signal, ...(limitMs !== undefined && { limitMs }) };
-    const { cursor } = await this.#connection.run(command, options);
-    const [found] = (cursor as { firstBatch: { rows: number }[] }).firstBatch;
-    return found ? found.rows : 0;
+    return Number((await run({ count: collection, query: matchOf(plan), hint, ...options }, limits)).n);
+  };
+  /** `count` without a query takes the number from the collection's metadata, which is inexact after a crash. */
+  const walked = async (): Promise<number> => {
+    // By an index that the plan names the server counts entries, and without one it walks the rows.
+    const hint = plan.index && { hint: layout.indexes.get(indexOf(plan)) };
+    const command = { aggregate: collection, pipeline: [{ $count: 'rows' }], cursor: {}, ...hint };
+    const { cursor } = await run(command, { limitMs: EXACT_LIMIT_MS });
+    return (cursor as { firstBatch: { rows: number }[] }).firstBatch[0]?.rows ?? 0;
+  };
+  const exactly = () => (isWhole(plan) ? walked() : counted({}, { limitMs: EXACT_LIMIT_MS }));
+  const nearly = async (): Promise<Count> => {
+    // From the metadata: fast, and exact except for the effects of a crash or an open transaction.
+    if (isWhole(plan)) return { rows: Number((await run({ count: collection })).n), is: 'estimated' };
+    const rows = await counted({ limit: COUNTED + 1 });
+    return { rows, is: rows > COUNTED ? 'atLeast' : 'exact' };
+  };
+  try {
+    const exact = mode === 'exact' ? await exactly().catch(unlessOutOfTime) : undefined;
+    const count: Count = exact === undefined ? await nearly() : { rows: exact, is: 'exact' };
+    const identity = plan.identity ?? layout.identity;
+    if (identity === undefined) return count;
+    // The server counts 0 rows in a missing collection, and `count` accepts no `collectionUUID`. A read after it does.
+    const one = { find: collection, hint: layout.indexes.get(BY_KEY), projection: { _id: 1 }, limit: 1 };
+    await run({ ...one, singleBatch: true, collectionUUID: new UUID(identity) });
+    return count;
+  } catch (error) {
+    throw faultOf(error, layouts, plan);
   }
 }
 
 type Match = Readonly<Record<string, unknown>>;
-
-/** The most rows to count, and the most milliseconds to take. */
-interface CountBounds {
-  readonly limit?: number;
-  readonly limitMs?: number;
-}
 
 function isWhole(plan: Plan): boolean {
   return !plan.equals?.length && !plan.range;
@@ -125,6 +71,6 @@ function matchOf({ equals = [], range, sort }: Plan): Match {
   return { ...conditionsOf(equals), ...(range && { [sort]: rangeCondition(range) }) };
 }
 
-function isOutOfTime(error: unknown): boolean {
-  return error instanceof AppError && serverCodeOf(error.cause) === CODES.maxTimeExpired;
+function unlessOutOfTime(error: unknown): undefined {
+  if (!(error instanceof AppError) || serverCodeOf(error.cause) !== CODES.maxTimeExpired) throw error;
 }

@@ -5,7 +5,7 @@ import { UNMANAGED, type Layout, type LayoutOptions } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { MongoRefusal } from './errors.ts';
 import { hasArrays, indexFrom, listIndexes, type Listed } from './index-list.ts';
-import { createMissing, specOf, withKey } from './missing-indexes.ts';
+import { createMissing, specOf, withKey } from './make-indexes.ts';
 import { joinPaths, namedIndex, type IndexPaths } from './plan.ts';
 
 /** Databases that belong to the server. */

@@ -4,67 +4,42 @@ import type { Declaration, Found } from '../store.ts';
 import type { MongoConnection } from './connection.ts';
 import { MongoFeed, type FeedParts } from './feed/feed.ts';
 import { LookUp } from './feed/look-up.ts';
-import type { DatabaseStream } from './feed/stream.ts';
 import { ownCollections, whyRefused } from './discovery.ts';
-import { MongoRefusal } from './errors.ts';
 import type { LayoutOptions } from './collection.ts';
 import { Finder } from './find.ts';
 import { Layouts, type LookTiming } from './layouts.ts';
 import type { FindWay } from './reply.ts';
 import { MongoCollection } from './resource.ts';
 
-/** What opening a collection requires of the store. */
-export interface CollectionParts {
-  /** The connection to the collection's database, and the way its rows are read. */
+/** Where the rows of a collection are, and how they are read. */
+export interface Ground {
+  /** The connection to the collection's database. */
   readonly connection: MongoConnection;
   readonly way: FindWay;
-  /** The changes of that database. */
-  readonly stream: DatabaseStream;
-  readonly streamWith: FeedParts['streamWith'];
-  /** The name of the database that the server keeps its own collections in. */
-  readonly ownDatabase: string;
-  /** See MongoOptions. */
-  readonly prefix: string | undefined;
   readonly slots: Slots;
-  readonly manage: boolean;
-  readonly unmanaged?: string;
-  readonly tellsServer?: boolean;
-  readonly watch: LookTiming;
-  readonly onWarning: (message: string) => void;
-  readonly onNotice: ((message: string) => void) | undefined;
-  readonly onForeign: LayoutOptions['onForeign'];
+  readonly timing: LookTiming | undefined;
 }
 
 /** A collection that is open, and what must be closed with the store. */
-export interface OpenCollection {
-  readonly rows: MongoCollection;
+export interface OpenCollection<Rows = MongoCollection> {
+  readonly rows: Rows;
   readonly layouts: Layouts;
 }
 
-/** The collection of a declaration. Nothing is asked of the server before its first use. */
-export function collectionOf(
-  declaration: Declaration,
-  {
-    connection,
-    way,
-    stream,
-    streamWith,
-    ownDatabase,
-    prefix,
-    slots,
-    watch: timing,
-    ...options
-  }: CollectionParts,
+/** Opens a collection. Nothing is asked of the server before its first use. `streams`: those of its changes, if it has any. */
+export function openCollection(
+  { connection, way, slots, timing }: Ground,
+  options: LayoutOptions,
+  declaration: Pick<Declaration, 'indexes' | 'refusalOf'>,
+  streams?: Pick<FeedParts, 'stream' | 'streamWith'>,
 ): OpenCollection {
-  const { collection, indexes, create } = declaration;
-  const own = connection.database === ownDatabase ? whyOwn(collection, prefix) : undefined;
-  if (own !== undefined) throw new MongoRefusal(`The collection '${collection}' is not served: ${own}.`);
-  const layouts = new Layouts(connection, { ...options, collection, indexes, create }, timing);
+  const layouts = new Layouts(connection, options, timing);
   const finder = new Finder(way, layouts);
+  const parts = { connection, layouts, finder, slots, declaration };
+  if (!streams) return { rows: new MongoCollection(parts), layouts };
   const lookUp = new LookUp({ layouts, finder, slots });
-  const changes = new MongoFeed({ connection, layouts, lookUp, stream, streamWith });
-  const rows = new MongoCollection({ connection, layouts, finder, slots, declaration, changes });
-  return { rows, layouts };
+  const changes = new MongoFeed({ connection, layouts, lookUp, ...streams });
+  return { rows: new MongoCollection({ ...parts, changes }), layouts };
 }
 
 /** See Store.list. */
@@ -85,7 +60,8 @@ export async function listCollections(
     .sort((a, b) => (a.collection < b.collection ? -1 : 1));
 }
 
-function whyOwn(collection: string, prefix: string | undefined): string | undefined {
+/** Why a collection of this name in the database of the server is not served, as the end of a sentence. */
+export function whyOwn(collection: string, prefix: string | undefined): string | undefined {
   return ownCollections(prefix).includes(collection)
     ? 'this server keeps its own records there, unless MONGODB_PREFIX gives them other names'
     : undefined;

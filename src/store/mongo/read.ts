@@ -1,5 +1,5 @@
 import type { Batch } from '../batch.ts';
-import { KEY, keyOf, valueBookmarkOf, type Bookmark } from '../bookmark.ts';
+import { keyOf, valueBookmarkOf, type Bookmark } from '../bookmark.ts';
 import { documentAt, endOfRow } from '../bson-array.ts';
 import { BSON_TYPE } from '../bson-types.ts';
 import { storeUnfit } from '../../errors.ts';
@@ -12,7 +12,6 @@ import type { Layout } from './collection.ts';
 import type { Finder } from './find.ts';
 import type { Layouts } from './layouts.ts';
 import { isSingle, sortOf } from './index-ranges.ts';
-import { commandKey } from './key.ts';
 import { inPresentCollection } from './outdated.ts';
 import { indexOf, namedIndex, rangesOf, type Range } from './plan.ts';
 import type { Condition } from './predicates.ts';
@@ -57,28 +56,18 @@ export class Reads {
     const looking = layouts.recent(index);
     const readBy = layout.specs.get(index);
     const readFrom = { readBy, identity: plan.identity ?? layout.identity };
-    const batch = isSingle(plan)
+    const isOne = isSingle(plan);
+    const batch = isOne
       ? await readSingle(plan, from, size, this.#parts, layout, readFrom, signal)
       : await this.#readRanges(plan, from, size, layout, readFrom, signal);
     try {
-      await (looking ?? layouts.recent(index, !batch.more));
+      await (looking ?? layouts.recent(index, !batch.more && !isOne));
       await layouts.check(index, readBy, signal);
       return batch;
     } catch (error) {
       batch.release();
       throw error;
     }
-  }
-
-  /** The row of a key. Null when there is none. */
-  async get(id: Bookmark, signal: AbortSignal): Promise<Batch | null> {
-    const { layouts, finder, slots } = this.#parts;
-    const builder = new BatchBuilder({ sort: KEY }, { rows: 1, bytes: Infinity });
-    const found = await inPresentCollection(undefined, signal, async () =>
-      finder.one(commandKey(id)._id, await layouts.layout(signal), signal),
-    );
-    builder.take(found);
-    return builder.rows > 0 ? builder.toBatch(slots, false) : null;
   }
 
   /** The first row that matches, as the value of a path. `direction`: of the walk along the index. */

@@ -4,18 +4,16 @@ import { TurnsByKey } from '../../turns.ts';
 import type { Identity } from '../bookmark.ts';
 import { UUID } from '../bson.ts';
 import type { Change, Changed, RecordDeclaration, Records } from '../records.ts';
-import type { Slots } from '../slots.ts';
 import { NotMadeYet, type Layout, type LayoutOptions } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { CODES, serverCodeOf, translate } from './errors.ts';
 import { faultOf } from './faults.ts';
-import { Finder } from './find.ts';
-import { Layouts, type LookTiming } from './layouts.ts';
+import type { Layouts } from './layouts.ts';
+import { openCollection, type Ground, type OpenCollection } from './open-collection.ts';
 import { changed, writeRaw } from './raw-write.ts';
 import { ofRecords } from './record-collection.ts';
 import { emptyUntilMade } from './records-to-come.ts';
-import { rowsOf, type FindWay } from './reply.ts';
-import { MongoCollection } from './resource.ts';
+import { rowsOf } from './reply.ts';
 
 /**
  * Each miss means that another process changed the same record in between. So many misses in a row do not happen by
@@ -25,31 +23,20 @@ const MOST_TRIES = 50;
 /** A missing write permission may be granted tomorrow, but not within a second. */
 const READ_ONLY_RETRY_SECONDS = 60;
 
-/** What opening records requires of the store. */
-export interface RecordParts {
-  readonly connection: MongoConnection;
-  readonly way: FindWay;
-  readonly slots: Slots;
-  readonly timing: LookTiming;
-}
-
-/** Records that are open, and what must be closed with the store. */
-export interface OpenRecords {
-  readonly rows: Records;
-  readonly layouts: Layouts;
-}
-
 /** See Store.records. They are read as the rows of any collection are. */
 export function openRecords(
   declaration: RecordDeclaration,
-  { connection, way, slots, timing }: RecordParts,
+  ground: Ground,
   options: Omit<LayoutOptions, 'indexes'>,
-): OpenRecords {
+): OpenCollection<Records> {
   let changing = 0;
   const mayMake = () => declaration.isMadeAtOnce || changing > 0;
-  const layouts = new Layouts(connection, { ...options, ...ofRecords(declaration, mayMake) }, timing);
-  const finder = new Finder(way, layouts);
-  const found = new MongoCollection({ connection, layouts, finder, slots, declaration });
+  const { connection, slots } = ground;
+  const { rows: found, layouts } = openCollection(
+    ground,
+    { ...options, ...ofRecords(declaration, mayMake) },
+    declaration,
+  );
   const changes = new RecordChanges(connection, layouts);
   const making = async <T>(work: () => Promise<T>): Promise<T> => {
     changing++;

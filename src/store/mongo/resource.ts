@@ -19,20 +19,18 @@ import type {
 import { replaceByEmpty } from './clear.ts';
 import type { Layout } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
-import { Counter } from './count.ts';
+import { countRows } from './count.ts';
 import { isSingle } from './index-ranges.ts';
 import { insertRows } from './insert.ts';
 import { commandKey } from './key.ts';
-import { addIndex } from './make.ts';
-import { withKey } from './missing-indexes.ts';
+import { addIndex, postponeIndexes, withKey, type MakeIndexes } from './make-indexes.ts';
 import { inPresentCollection } from './outdated.ts';
 import { BY_KEY, indexOf, namedIndex } from './plan.ts';
-import { postponeIndexes, type MakeIndexes } from './postpone-indexes.ts';
 import { bracketCondition, conditionOf, conditionsOf, type Condition } from './predicates.ts';
 import { deleteRaw } from './raw-write.ts';
 import { Reads, type ReadParts } from './read.ts';
 import { presentTime } from './snapshot.ts';
-import { Splitter } from './split.ts';
+import { splitRows, type SplitParts } from './split.ts';
 import { bracketsFrom } from './type-brackets.ts';
 
 /** What a collection of MongoDB is made of. */
@@ -48,18 +46,13 @@ export class MongoCollection implements OwnedCollection {
   readonly changes?: ChangeFeed;
   readonly #parts: MongoCollectionParts;
   readonly #reads: Reads;
-  readonly #counter: Counter;
-  readonly #splitter: Splitter;
   /** The collection that the first rows were written into. An import does not continue in another collection. */
   #writtenTo: Identity | undefined;
 
   constructor(parts: MongoCollectionParts) {
-    const { connection, layouts, finder, changes } = parts;
-    if (changes) this.changes = changes;
+    if (parts.changes) this.changes = parts.changes;
     this.#parts = parts;
     this.#reads = new Reads(parts);
-    this.#counter = new Counter(connection, layouts);
-    this.#splitter = new Splitter(connection, layouts, this.#counter, finder);
   }
 
   read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<Batch> {
@@ -71,10 +64,6 @@ export class MongoCollection implements OwnedCollection {
     // Each read names its collection, and the index of _id is as old as that. Only an end needs a look: see endOf.
     if (index === BY_KEY && more) return;
     return this.#parts.layouts.confirm(index, readBy, plan.identity, signal);
-  }
-
-  get(id: Bookmark, signal: AbortSignal): Promise<Batch | null> {
-    return this.#reads.get(id, signal);
   }
 
   async identity(signal: AbortSignal): Promise<Identity | undefined> {
@@ -99,12 +88,14 @@ export class MongoCollection implements OwnedCollection {
       batch.release();
       return { rows: batch.rows, is: 'exact' };
     }
-    return this.#inLayout(plan, signal, (layout) => this.#counter.count(plan, mode, layout, signal));
+    return this.#inLayout(plan, signal, (layout) => this.#counted(plan, mode, layout, signal));
   }
 
   async split(plan: Plan, parts: number, signal: AbortSignal): Promise<readonly Bookmark[]> {
     if (isSingle(plan)) return [];
-    return this.#inLayout(plan, signal, (layout) => this.#splitter.split(plan, parts, layout, signal));
+    return this.#inLayout(plan, signal, (layout) =>
+      splitRows({ ...this.#parts, count: this.#counted }, plan, parts, layout, signal),
+    );
   }
 
   async holds(
@@ -206,6 +197,9 @@ export class MongoCollection implements OwnedCollection {
     }
     return count;
   }
+
+  readonly #counted: SplitParts['count'] = (...call) =>
+    countRows(this.#parts.connection, this.#parts.layouts, ...call);
 
   #inLayout<T>(plan: Plan, signal: AbortSignal, work: (layout: Layout) => Promise<T>): Promise<T> {
     signal.throwIfAborted();

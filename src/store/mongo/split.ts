@@ -1,10 +1,9 @@
 import { makeBookmark, type Bookmark } from '../bookmark.ts';
 import { UUID } from '../bson.ts';
 import { exactValues } from '../exact-values.ts';
-import type { Plan } from '../store.ts';
+import type { Count, CountMode, Plan } from '../store.ts';
 import type { Layout } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
-import type { Counter } from './count.ts';
 import { faultOf } from './faults.ts';
 import type { Finder } from './find.ts';
 import { rangesOf } from './plan.ts';
@@ -27,86 +26,85 @@ const MOST_COUNTED = 2_000_000;
 const SAMPLES_A_PART = 500;
 const FEWEST_SAMPLES = 8_000;
 
-/** Finds the ids that divide the items of a collection into parts with about the same number of rows. */
-export class Splitter {
-  readonly #connection: MongoConnection;
-  readonly #layouts: Layouts;
-  readonly #counter: Pick<Counter, 'count'>;
-  readonly #finder: Pick<Finder, 'idBehind'>;
+/** What splitting a collection requires of it. */
+export interface SplitParts {
+  readonly connection: MongoConnection;
+  readonly layouts: Layouts;
+  readonly finder: Pick<Finder, 'idBehind'>;
+  readonly count: (plan: Plan, mode: CountMode, layout: Layout, signal: AbortSignal) => Promise<Count>;
+}
 
-  constructor(
-    connection: MongoConnection,
-    layouts: Layouts,
-    counter: Pick<Counter, 'count'>,
-    finder: Pick<Finder, 'idBehind'>,
-  ) {
-    this.#connection = connection;
-    this.#layouts = layouts;
-    this.#counter = counter;
-    this.#finder = finder;
+/** See RowStore.split. */
+export async function splitRows(
+  of: SplitParts,
+  plan: Plan,
+  parts: number,
+  layout: Layout,
+  signal: AbortSignal,
+): Promise<Bookmark[]> {
+  if (parts === 1) return [];
+  const mode = plan.equals?.length ? 'exact' : 'estimated'; // the collection's own size is exact enough
+  const { rows, is } = await of.count(plan, mode, layout, signal);
+  if (is === 'atLeast' || rows > MOST_COUNTED) return bySample(of, plan, parts, layout, signal);
+  return byCounting(of.finder, plan, parts, rows, layout, signal);
+}
+
+/** Finds the beginning of each part by its number of index entries after the one before. Reads no rows. */
+async function byCounting(
+  finder: SplitParts['finder'],
+  plan: Plan,
+  parts: number,
+  rows: number,
+  layout: Layout,
+  signal: AbortSignal,
+): Promise<Bookmark[]> {
+  const ids: Bookmark[] = [];
+  let [after, at]: [Bookmark | null, number] = [null, 0];
+  for (let part = 1; part < parts; part++) {
+    const step = Math.floor((part * rows) / parts) - at;
+    const [range] = rangesOf(plan, after, layout.clustered);
+    if (step === 0 || !range) continue;
+    after = await finder.idBehind(range, step, layout, signal);
+    if (!after) break; // rows were deleted since they were counted
+    ids.push(after);
+    at += step;
   }
+  return ids;
+}
 
-  /** See RowStore.split. */
-  async split(plan: Plan, parts: number, layout: Layout, signal: AbortSignal): Promise<Bookmark[]> {
-    if (parts === 1) return [];
-    const mode = plan.equals?.length ? 'exact' : 'estimated'; // the collection's own size is exact enough
-    const { rows, is } = await this.#counter.count(plan, mode, layout, signal);
-    if (is === 'atLeast' || rows > MOST_COUNTED) return this.#bySample(plan, parts, layout, signal);
-    return this.#byCounting(plan, parts, rows, layout, signal);
-  }
-
-  /** Finds the beginning of each part by its number of index entries after the one before. Reads no rows. */
-  async #byCounting(
-    plan: Plan,
-    parts: number,
-    rows: number,
-    layout: Layout,
-    signal: AbortSignal,
-  ): Promise<Bookmark[]> {
-    const ids: Bookmark[] = [];
-    let [after, at]: [Bookmark | null, number] = [null, 0];
-    for (let part = 1; part < parts; part++) {
-      const step = Math.floor((part * rows) / parts) - at;
-      const [range] = rangesOf(plan, after, layout.clustered);
-      if (step === 0 || !range) continue;
-      after = await this.#finder.idBehind(range, step, layout, signal);
-      if (!after) break; // rows were deleted since they were counted
-      ids.push(after);
-      at += step;
-    }
-    return ids;
-  }
-
-  /** Takes quantiles of a sample. The server sorts it, in the order of the index, and sends only the quantiles. */
-  async #bySample(plan: Plan, parts: number, layout: Layout, signal: AbortSignal): Promise<Bookmark[]> {
-    const { identity = layout.identity } = plan;
-    const { equals = [] } = plan;
-    const at = { $floor: { $multiply: ['$$part', { $divide: [{ $size: '$ids' }, parts] }] } };
-    const pipeline = [
-      { $sample: { size: Math.max(FEWEST_SAMPLES, parts * SAMPLES_A_PART) } },
-      ...(equals.length === 0 ? [] : [{ $match: conditionsOf(equals) }]),
-      { $project: { _id: 1 } },
-      { $sort: { _id: 1 } },
-      { $group: { _id: null, ids: { $push: '$_id' } } },
-      {
-        $project: {
-          ids: { $map: { input: { $range: [1, parts] }, as: 'part', in: { $arrayElemAt: ['$ids', at] } } },
-        },
+/** Takes quantiles of a sample. The server sorts it, in the order of the index, and sends only the quantiles. */
+async function bySample(
+  { connection, layouts }: SplitParts,
+  plan: Plan,
+  parts: number,
+  layout: Layout,
+  signal: AbortSignal,
+): Promise<Bookmark[]> {
+  const { identity = layout.identity } = plan;
+  const { equals = [] } = plan;
+  const at = { $floor: { $multiply: ['$$part', { $divide: [{ $size: '$ids' }, parts] }] } };
+  const pipeline = [
+    { $sample: { size: Math.max(FEWEST_SAMPLES, parts * SAMPLES_A_PART) } },
+    ...(equals.length === 0 ? [] : [{ $match: conditionsOf(equals) }]),
+    { $project: { _id: 1 } },
+    { $sort: { _id: 1 } },
+    { $group: { _id: null, ids: { $push: '$_id' } } },
+    {
+      $project: {
+        ids: { $map: { input: { $range: [1, parts] }, as: 'part', in: { $arrayElemAt: ['$ids', at] } } },
       },
-    ];
-    const command = {
-      aggregate: this.#layouts.collection,
-      ...(identity !== undefined && { collectionUUID: new UUID(identity) }),
-      ...{ pipeline, cursor: {}, allowDiskUse: true },
-    };
-    const reply = await this.#connection
-      .run(command, { signal, rowsAsBytes: true })
-      .catch((error: unknown) => {
-        throw faultOf(error, this.#layouts, plan);
-      });
-    const [sample] = rowsOf(reply).rows;
-    const values = (sample ? exactValues(sample).ids : []) as readonly unknown[];
-    const ids = values.map((_id) => makeBookmark({ _id }));
-    return ids.filter((id, n) => n === 0 || Buffer.compare(id, ids[n - 1] ?? id) !== 0);
-  }
+    },
+  ];
+  const command = {
+    aggregate: layouts.collection,
+    ...(identity !== undefined && { collectionUUID: new UUID(identity) }),
+    ...{ pipeline, cursor: {}, allowDiskUse: true },
+  };
+  const reply = await connection.run(command, { signal, rowsAsBytes: true }).catch((error: unknown) => {
+    throw faultOf(error, layouts, plan);
+  });
+  const [sample] = rowsOf(reply).rows;
+  const values = (sample ? exactValues(sample).ids : []) as readonly unknown[];
+  const ids = values.map((_id) => makeBookmark({ _id }));
+  return ids.filter((id, n) => n === 0 || Buffer.compare(id, ids[n - 1] ?? id) !== 0);
 }

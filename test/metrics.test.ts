@@ -58,6 +58,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
       Object.fromEntries(Object.keys(expected).map((name) => [name, found.get(name)])),
       expected,
     );
+    assert.ok((found.get('sluice_store_log_bytes') ?? 0) > 0);
     assert.ok((found.get('process_resident_memory_bytes') ?? 0) > 1e6);
     assert.ok(found.has('nodejs_eventloop_lag_p99_seconds'));
     assert.deepEqual(

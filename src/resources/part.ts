@@ -87,7 +87,7 @@ async function checkIndexes(part: Resource, signal: AbortSignal): Promise<null> 
 const LOOK_MS = 10_000;
 
 /** What a look finds. Null while the store is away: no query is answered that no index serves, so nothing is lost. */
-async function whileAway<T>(look: (signal: AbortSignal) => Promise<T>): Promise<T | null> {
+export async function whileAway<T>(look: (signal: AbortSignal) => Promise<T>): Promise<T | null> {
   const signal = AbortSignal.timeout(LOOK_MS);
   try {
     return await look(signal);

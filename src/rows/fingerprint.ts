@@ -1,5 +1,4 @@
-import { instantiate } from './wasm.ts';
-import type { TranscodeExports } from './wasm.ts';
+import { instantiate, type TranscodeExports } from './wasm.ts';
 
 const PAGE = 65_536;
 /** Where the input is copied to: one page after the module's own pages. */

@@ -1,8 +1,7 @@
 import { Decimal128 } from '../store/bson.ts';
 import type { Slot, Slots } from '../store/slots.ts';
 import { extendedJson } from './extended.ts';
-import { instantiate } from './wasm.ts';
-import type { TranscodeExports } from './wasm.ts';
+import { instantiate, type TranscodeExports } from './wasm.ts';
 
 /** The text of a rare value that waits to be copied out. It belongs to the encoder that writes the value's row. */
 export interface Spill {

@@ -146,6 +146,10 @@ class SqliteStore implements Store {
     return [];
   }
 
+  logBytes(): number {
+    return this.#core.logBytes();
+  }
+
   /** Completes the writes already requested. */
   async close(): Promise<void> {
     if (!this.#isOpen) return;

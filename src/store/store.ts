@@ -170,5 +170,7 @@ export interface Store {
    * read.
    */
   ping(): Promise<readonly string[]>;
+  /** The size of the write-ahead log beside the store's file. Absent: it has none here. */
+  logBytes?(): number;
   close(): Promise<void>;
 }

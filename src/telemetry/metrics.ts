@@ -20,6 +20,8 @@ export interface MetricSources {
   readonly overloaded: () => boolean;
   /** The time in which rows were transcoded, in milliseconds. */
   readonly transcodedMs: () => number;
+  /** The size of the embedded store's write-ahead log. */
+  readonly logBytes?: (() => number) | undefined;
 }
 
 /** The values of one process, in the form that prom-client passes between processes. */
@@ -42,6 +44,8 @@ const HELP = {
     'Seconds that the store took to respond, by operation: read, count, split, insert, change, holds, values',
   sluice_store_failures_total:
     'Failed operations of the store, by operation; operations that the server cancelled are not counted',
+  sluice_store_log_bytes:
+    'Bytes of the write-ahead log of the embedded store; it grows while a process reads an old state',
   sluice_requests_in_flight: 'Requests whose response is not finished, including streams',
   sluice_overloaded: 'Processes that refuse requests because they are overloaded',
   sluice_exports_running: 'Exports that are running now',
@@ -90,7 +94,9 @@ export class Metrics {
   readonly #storeFailures = this.#counter('sluice_store_failures_total');
 
   /** Adds the metrics that are read on demand. To be called once. */
-  watch({ openStreams, runningExports, exports, overloaded, transcodedMs }: MetricSources): void {
+  watch({ openStreams, runningExports, exports, overloaded, transcodedMs, logBytes }: MetricSources): void {
+    const ofLog = () => (logBytes ? [{ value: logBytes(), labels: {} }] : []);
+    this.#add('sluice_store_log_bytes', { type: 'gauge', aggregator: 'max', values: ofLog });
     this.#read('sluice_requests_in_flight', () => this.#inFlight);
     this.#read('sluice_overloaded', () => Number(overloaded()));
     this.#read('sluice_exports_running', runningExports);

@@ -1,7 +1,8 @@
 import type { Client } from '../access/admission.ts';
 import { scopeOf, type Scope } from '../access/rights.ts';
 import { ScopeFaults } from '../access/scope-faults.ts';
-import { AppError, storeUnfit } from '../errors.ts';
+import { storeUnfit } from '../errors.ts';
+import { whileAway } from '../resources/part.ts';
 import { chooseIndex, isRefusal } from '../resources/planner.ts';
 import { KEY } from '../store/bookmark.ts';
 import type { Index } from '../store/indexes.ts';
@@ -10,9 +11,6 @@ import { PartRows } from '../store/part-rows.ts';
 import type { RowReader } from '../store/store.ts';
 import { ALL_USERS, UserPart } from './part.ts';
 import { USERS } from './row.ts';
-
-/** How long reading the keys waits for the indexes of users. Milliseconds. */
-const LOOK_MS = 10_000;
 
 /** The users that a client may see. */
 export interface UserSource {
@@ -52,7 +50,7 @@ function makePart(users: Records, scope: Scope): UserSource {
 /** Rejects with ScopeFaults when no index answers the values of a part. While the store is away that is not known. */
 export async function checkUsers(users: Records, scope: Scope): Promise<null> {
   const { where } = usersInPart(users, scope).part;
-  const indexes = where.length === 0 ? null : await lookAt(users);
+  const indexes = where.length === 0 ? null : await whileAway((signal) => users.indexes(signal));
   const fault = indexes && faultOf(where, indexes);
   if (typeof fault === 'string') throw new ScopeFaults([fault]);
   return null;
@@ -70,14 +68,4 @@ function faultOf(where: UserPart['where'], indexes: readonly Index[]): string | 
   if (!remedy) return `where: ${reason}`;
   const fields = remedy.filter((path) => path !== KEY).join(',');
   return `no index answers where; this one would: sluice index ${USERS.name} ${fields}`;
-}
-
-async function lookAt(users: Records): Promise<readonly Index[] | null> {
-  const signal = AbortSignal.timeout(LOOK_MS);
-  try {
-    return await users.indexes(signal);
-  } catch (error) {
-    if (error instanceof AppError || signal.aborted) return null;
-    throw error;
-  }
 }

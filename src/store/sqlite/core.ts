@@ -1,12 +1,13 @@
+import { statSync } from 'node:fs';
 import { reasonOf } from '../../thrown.ts';
 import { storeUnavailable } from '../../errors.ts';
 import type { Slots } from '../slots.ts';
 import { RowChecks } from './checked-rows.ts';
 import { diskFull, freeBytes, isDamage, storeFault } from './errors.ts';
-import { sizeOf } from './directory.ts';
 import type { StoreFile } from './file.ts';
 import { dropSql, meta } from './layout.ts';
 import { ChangeLog, type LogOptions } from './log.ts';
+import { readersOf } from './log-readers.ts';
 import { Looks } from './looks.ts';
 import { Maintenance } from './maintenance.ts';
 import { Reader } from './read.ts';
@@ -77,6 +78,11 @@ export class Core {
     return String(meta(this.file.connection, 'epoch'));
   }
 
+  /** The size of the write-ahead log. */
+  logBytes(): number {
+    return statSync(`${this.file.path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  }
+
   /** Rejects when the file is damaged as far as it was read until now. */
   async ping(): Promise<void> {
     await this.looks.soon(() => meta(this.file.connection, 'format'));
@@ -138,12 +144,12 @@ export class Core {
       if (pages < checkpointPages) return;
       const mode = pages > LONG_LOG_PAGES ? 'restart' : 'passive';
       await this.maintenance.run(`pragma wal_checkpoint(${mode})`);
-      const bytes = pages > LONG_LOG_PAGES ? ((await sizeOf(`${this.file.path}-wal`)) ?? 0) : 0;
-      if (bytes > LONG_LOG_BYTES && !this.#hasWarned)
-        onWarning(
-          `the write-ahead log of the store has ${bytes} bytes: another process keeps it from beginning anew`,
-        );
-      this.#hasWarned ||= bytes > LONG_LOG_BYTES;
+      const bytes = this.logBytes();
+      if (bytes <= LONG_LOG_BYTES || this.#hasWarned) return;
+      this.#hasWarned = true;
+      const [reader = 'another process'] = await readersOf(this.file.path);
+      const by = typeof reader === 'number' ? `process ${reader}, which reads an old state,` : reader;
+      onWarning(`the write-ahead log of the store has ${bytes} bytes: ${by} keeps it from beginning anew`);
     } catch (error) {
       onWarning(`the write-ahead log of the store was not moved into the file: ${reasonOf(error)}`);
     }

@@ -5,6 +5,7 @@ import { makeBookmark } from '../src/store/bookmark.ts';
 import type { ChangeFeed, FeedPlace } from '../src/store/change-feed.ts';
 import type { Slots } from '../src/store/slots.ts';
 import type { Plan, RowStore } from '../src/store/store.ts';
+import { lookUps } from '../src/store/tail.ts';
 import { idIn, lookedUp, nameOf } from './support/following.ts';
 import { NEVER } from './support/reading.ts';
 import { readRow } from '../src/store/row.ts';
@@ -221,7 +222,9 @@ export function changeFeedContract(name: string, open: OpenFeedForTest): void {
     );
     const keys = ids.map((_id) => makeBookmark({ _id }));
     let rows = 0;
-    for await (const batch of set.feed.rows(keys, BY_ID, { rows: 1_000, bytes: 250_000 }, NEVER)) {
+    const size = { rows: 1_000, bytes: 250_000 };
+    const found = lookUps(keys, BY_ID, (rest, plan) => set.feed.lookUp(rest, plan, size, NEVER));
+    for await (const batch of found) {
       assert.ok(batch.rows >= 1 && batch.rows <= 3, `${batch.rows} rows`);
       rows += batch.rows;
       batch.release();

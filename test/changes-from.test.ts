@@ -18,7 +18,7 @@ function rowsOf(
   identity: string | undefined = IDENTITY,
 ): Pick<RowStore, 'changes' | 'identity'> {
   const unexpected = () => assert.fail('not asked for');
-  const changes = feed && { now: unexpected, at: unexpected, read: unexpected, rows: unexpected, ...feed };
+  const changes = feed && { now: unexpected, at: unexpected, read: unexpected, lookUp: unexpected, ...feed };
   return { ...(changes && { changes }), identity: () => Promise.resolve(identity) };
 }
 

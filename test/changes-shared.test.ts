@@ -20,11 +20,11 @@ for (const store of ['sqlite', 'mongodb'] as const)
         t.skip('this store does not tell changes');
         return;
       }
-      const rows = changes.rows.bind(changes);
+      const lookUp = changes.lookUp.bind(changes);
       let lookUps = 0;
-      changes.rows = (...call) => {
+      changes.lookUp = (...call) => {
         lookUps++;
-        return rows(...call);
+        return lookUp(...call);
       };
       const start = new Copy();
       await start.read(`${server.url}/items/changes`);

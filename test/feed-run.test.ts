@@ -5,7 +5,7 @@ import { createTranscoder } from '../src/rows/transcoder.ts';
 import { BSON } from '../src/store/bson.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
 import { streamReader } from '../src/store/readers.ts';
-import type { FeedReader } from '../src/store/retrying-feed.ts';
+import type { FeedReader } from '../src/store/tail.ts';
 import { pump } from '../src/stream/pump.ts';
 import { testSqlite } from './support/sqlite.ts';
 import { deferred } from './support/raw.ts';

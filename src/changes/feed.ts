@@ -7,7 +7,7 @@ import { cursorMismatch } from '../pages/cursor.ts';
 import { EVERYTHING } from '../rows/selection.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import type { ChangeFeed } from '../store/change-feed.ts';
-import type { FeedReader } from '../store/retrying-feed.ts';
+import type { FeedReader } from '../store/tail.ts';
 import type { Plan } from '../store/store.ts';
 import { FIRST_BATCH } from '../stream/chain.ts';
 import { pump } from '../stream/pump.ts';

@@ -1,5 +1,4 @@
-import type { Bookmark } from '../store/bookmark.ts';
-import { textOf } from '../store/shared-feed.ts';
+import { textOf, type Bookmark } from '../store/bookmark.ts';
 import { removedLine } from './lines.ts';
 
 /** The types of ids of which two can look the same in JSON: double, document, int, long, decimal. */

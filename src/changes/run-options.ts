@@ -1,4 +1,4 @@
-import type { FeedReader } from '../store/retrying-feed.ts';
+import type { FeedReader } from '../store/tail.ts';
 import type { ChainReader, Plan } from '../store/store.ts';
 import type { FeedCursor } from './cursor.ts';
 

@@ -71,8 +71,6 @@ function lateFeed(
       };
     },
     read: async (place, size, identity, signal) => (await feed(signal)).read(place, size, identity, signal),
-    rows: async function* (keys, plan, size, signal) {
-      yield* (await feed(signal)).rows(keys, plan, size, signal);
-    },
+    lookUp: async (keys, plan, size, signal) => (await feed(signal)).lookUp(keys, plan, size, signal),
   };
 }

@@ -115,3 +115,8 @@ function join(elements: readonly Uint8Array[]): Bookmark {
   }
   return bytes as Bookmark;
 }
+
+/** Bytes as a text, for maps. Equal values of different types have different texts. */
+export function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
+}

@@ -66,6 +66,18 @@ export interface PartFeed extends ChangeFeed {
   refusal(signal: AbortSignal): Promise<string | null>;
 }
 
+/** The rows of keys. */
+export interface LookedUp {
+  /** How many keys were looked up, at least one. */
+  readonly taken: number;
+  /**
+   * Their rows that exist and have the values of the plan (`equals`), as they are now, not before `plan.since`, all of
+   * them, each once, in any order. A key without a row among them is removed or does not fit. A row's key may have
+   * another type than the key that was told (7 and 7.0). Null: no rows. The caller releases the batch.
+   */
+  readonly batch: Batch | null;
+}
+
 /** How many changes to read, and how long to wait for the first one. */
 export interface FeedSize {
   /** The most keys. */
@@ -101,12 +113,10 @@ export interface ChangeFeed {
     signal: AbortSignal,
   ): Promise<ChangedKeys>;
   /**
-   * The rows of these keys that exist and have the values of the plan (`equals`), as they are now, not before
-   * `plan.since`, all of them, each once, in any order. A key without a row among them is removed or does not fit. A
-   * row's key may have another type than the key that was told (7 and 7.0). The caller releases each batch. Rejects
-   * with `collection-replaced` when the collection is not that of `plan.identity`.
+   * Reads the rows of the first of these keys, of which no two name one row. Rejects with `collection-replaced` when the
+   * collection is not that of `plan.identity`.
    */
-  rows(keys: readonly Bookmark[], plan: Plan, size: Size, signal: AbortSignal): AsyncIterable<Batch>;
+  lookUp(keys: readonly Bookmark[], plan: Plan, size: Size, signal: AbortSignal): Promise<LookedUp>;
   /** The changes for the readers of a part. Missing: the feed is itself one for such readers. */
   within?(part: Part): PartFeed;
 }

@@ -139,7 +139,7 @@ class PartEdge {
       at: (time) => feed.at(time),
       read: (...call) => feed.read(...call),
       refusal: (signal) => feed.refusal(signal),
-      rows: (keys, plan, ...rest) => feed.rows(keys, this.#checked(plan), ...rest),
+      lookUp: async (keys, plan, ...rest) => feed.lookUp(keys, this.#checked(plan), ...rest),
     };
   }
 

@@ -1,5 +1,5 @@
 import { memoryBudget } from './memory-budget.ts';
-import { retryingFeed, type FeedReader } from './retrying-feed.ts';
+import { retryingFeed, type FeedReader } from './tail.ts';
 import { retryingReader, type RetryOptions } from './retrying-reader.ts';
 import type { Slots } from './slots.ts';
 import type { ChainReader, RowReader, RowStore } from './store.ts';

@@ -1,8 +1,9 @@
 import { rowsOf } from './batch.ts';
-import { bookmarkOf, KEY, type Bookmark, type Identity } from './bookmark.ts';
-import type { ChangedKeys, ChangedOfPart, ChangeFeed, FeedPlace, FeedSize, PartFeed } from './change-feed.ts';
-import { textOf } from './shared-feed.ts';
+import { bookmarkOf, KEY, textOf, type Bookmark, type Identity } from './bookmark.ts';
+import type { ChangedKeys, ChangedOfPart, ChangeFeed, FeedPlace } from './change-feed.ts';
+import type { FeedSize, LookedUp, PartFeed } from './change-feed.ts';
 import type { Plan, Size } from './store.ts';
+import { lookUps } from './tail.ts';
 
 /** How long one read goes on over foreign changes before it tells that there was none so far. Milliseconds. */
 const LONGEST_MS = 1_000;
@@ -61,8 +62,9 @@ export class ScopedFeed implements ChangeFeed {
     }
   }
 
-  async *rows(...[keys, plan, size, signal]: Parameters<ChangeFeed['rows']>) {
-    if (!plan.isEmpty) yield* this.#part.rows(keys, this.#within(plan), size, signal);
+  async lookUp(...[keys, plan, size, signal]: Parameters<ChangeFeed['lookUp']>): Promise<LookedUp> {
+    if (plan.isEmpty) return { taken: keys.length, batch: null };
+    return this.#part.lookUp(keys, this.#within(plan), size, signal);
   }
 
   /** The keys of rows that are, or were, in the part. */
@@ -79,7 +81,10 @@ export class ScopedFeed implements ChangeFeed {
       ...(identity !== undefined && { identity }),
     };
     const inside = new Set(wereInside);
-    for await (const batch of this.#part.rows(others, this.#within(plan), LOOK_UP, signal)) {
+    const rows = lookUps(others, this.#within(plan), (rest, bound) =>
+      this.#part.lookUp(rest, bound, LOOK_UP, signal),
+    );
+    for await (const batch of rows) {
       try {
         for (const row of rowsOf(batch)) inside.add(textOf(bookmarkOf(row, { sort: KEY })));
       } finally {

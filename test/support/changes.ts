@@ -5,6 +5,7 @@ import { AppError } from '../../src/errors.ts';
 import type { Bookmark } from '../../src/store/bookmark.ts';
 import type { ChangeFeed, FeedPlace } from '../../src/store/change-feed.ts';
 import type { Plan, RowStore } from '../../src/store/store.ts';
+import { lookUps } from '../../src/store/tail.ts';
 import { NEVER, PLENTY, takeRows } from './reading.ts';
 
 /** All rows in the order of the key. */
@@ -40,7 +41,8 @@ export async function lookUp(
   size = { rows: 1_000, bytes: PLENTY },
 ): Promise<readonly Buffer[]> {
   const rows: Buffer[] = [];
-  for await (const batch of feed.rows(keys, plan, size, NEVER)) rows.push(...takeRows(batch));
+  for await (const batch of lookUps(keys, plan, (rest, bound) => feed.lookUp(rest, bound, size, NEVER)))
+    rows.push(...takeRows(batch));
   return rows;
 }
 

@@ -4,6 +4,7 @@ import { bookmarkOf } from '../../src/store/bookmark.ts';
 import { BSON } from '../../src/store/bson.ts';
 import type { ChangedKeys, ChangeFeed, FeedPlace } from '../../src/store/change-feed.ts';
 import type { Plan, RowStore } from '../../src/store/store.ts';
+import { lookUps } from '../../src/store/tail.ts';
 import { compareBson } from './bson-order.ts';
 import { below, type Random } from './random-collection.ts';
 import { NEVER, PLENTY, takeRows } from './reading.ts';
@@ -27,7 +28,8 @@ export async function lookedUp(
   rows = 1_000,
 ): Promise<Buffer[]> {
   const found: Buffer[] = [];
-  for await (const batch of feed.rows(keys, plan, { rows, bytes: PLENTY }, NEVER))
+  const size = { rows, bytes: PLENTY };
+  for await (const batch of lookUps(keys, plan, (rest, bound) => feed.lookUp(rest, bound, size, NEVER)))
     found.push(...takeRows(batch));
   return found;
 }

@@ -1,7 +1,7 @@
 import { changesExpired, collectionReplaced, snapshotUnsupported } from '../../errors.ts';
-import type { Batch } from '../batch.ts';
 import { KEY, type Bookmark, type Identity } from '../bookmark.ts';
-import type { ChangedOfPart, ChangeFeed, FeedPlace, FeedSize, Part, PartFeed } from '../change-feed.ts';
+import type { ChangedOfPart, ChangeFeed, FeedPlace, FeedSize, LookedUp } from '../change-feed.ts';
+import type { Part, PartFeed } from '../change-feed.ts';
 import type { Plan, Size } from '../store.ts';
 import { hasValues, wantedOf } from './keyed.ts';
 import type { ChangeLog, LoggedIds, LogPart } from './log.ts';
@@ -93,8 +93,8 @@ export class SetFeed implements ChangeFeed {
     }
   }
 
-  /** See ChangeFeed.rows. */
-  rows(keys: readonly Bookmark[], plan: Plan, size: Size, signal: AbortSignal): AsyncIterable<Batch> {
+  /** See ChangeFeed. */
+  lookUp(keys: readonly Bookmark[], plan: Plan, size: Size, signal: AbortSignal): Promise<LookedUp> {
     return lookUp(this.#options, this.#setLooks, keys, plan, size, signal);
   }
 

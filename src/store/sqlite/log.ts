@@ -1,5 +1,4 @@
-import { bookmarkOf, KEY, type Bookmark } from '../bookmark.ts';
-import { textOf } from '../shared-feed.ts';
+import { bookmarkOf, KEY, textOf, type Bookmark } from '../bookmark.ts';
 import { isSameButHidden } from '../same-but-hidden.ts';
 import { DamagedRowError, documentIn, storedRow } from './checked-rows.ts';
 import { bytesIn, type Connection, type SqlRow } from './connection.ts';

@@ -14,8 +14,8 @@ export const TESTS: readonly string[] = `
   access-file answers api-keys arrow bad-input between bookmark chain change-feed changes changes-from changes-shared
   changes-since checkpoints clear client compress config cursor feed-end feed-run files filtered-rows heartbeats keys lasting leaks-changes
   leaks-changes-forms limiter limiter-admit page-queries pages partitions pieces pump resource-planner resource-values resources-sqlite
-  same-but-hidden shared-feed sqlite sqlite-changes sqlite-file sqlite-flush sqlite-load sqlite-resources
-  sqlite-retention sqlite-rows stream stream-resume token-keys tokens tokens-forged transcoder turns users users-store
+  same-but-hidden sqlite sqlite-changes sqlite-file sqlite-flush sqlite-load sqlite-resources
+  sqlite-retention sqlite-rows stream stream-resume tail token-keys tokens tokens-forged transcoder turns users users-store
   value-keys watch
 `
   .trim()

@@ -1,8 +1,7 @@
 import { AppError, collectionReplaced } from '../../../errors.ts';
-import type { Batch } from '../../batch.ts';
 import type { Bookmark, Identity, PointInTime } from '../../bookmark.ts';
 import { viewOf, type ChangedOfPart, type FeedPlace, type FeedSize } from '../../change-feed.ts';
-import type { Part, PartFeed, View } from '../../change-feed.ts';
+import type { LookedUp, Part, PartFeed, View } from '../../change-feed.ts';
 import type { Plan, Size } from '../../store.ts';
 import { describeCollection } from '../collection.ts';
 import type { MongoConnection } from '../connection.ts';
@@ -151,7 +150,7 @@ export class MongoFeed implements PartFeed {
     });
   }
 
-  rows(keys: readonly Bookmark[], plan: Plan, size: Size, signal: AbortSignal): AsyncIterable<Batch> {
+  lookUp(keys: readonly Bookmark[], plan: Plan, size: Size, signal: AbortSignal): Promise<LookedUp> {
     return this.#parts.lookUp.rows(keys, plan, size, signal);
   }
 

@@ -1,3 +1,4 @@
+import { textOf } from '../../bookmark.ts';
 import type { ChangeEvent } from './events.ts';
 import { isBefore, type Place } from './place.ts';
 
@@ -36,7 +37,7 @@ export class LatestEvents {
     this.#entries.push(entry);
     this.#bytes += sizeOf(event);
     if (!event.key || event.before) return;
-    const name = nameOf(event.key);
+    const name = textOf(event.key);
     const before = this.#byKey.get(name);
     this.#byKey.set(name, entry);
     if (!before) return;
@@ -59,7 +60,7 @@ export class LatestEvents {
     const dropped = this.#entries.splice(0, Math.ceil(this.#entries.length / 2));
     for (const { event } of dropped) {
       this.#bytes -= sizeOf(event);
-      if (event.key && !event.before) this.#byKey.delete(nameOf(event.key));
+      if (event.key && !event.before) this.#byKey.delete(textOf(event.key));
     }
     return dropped.at(-1)?.event.place ?? null;
   }
@@ -100,10 +101,6 @@ function owned({ place, key, before, ...rest }: ChangeEvent): ChangeEvent {
 
 function copyOf<T extends Uint8Array>(bytes: T): T {
   return new Uint8Array(bytes) as T;
-}
-
-function nameOf(key: Uint8Array): string {
-  return Buffer.from(key.buffer, key.byteOffset, key.length).toString('latin1');
 }
 
 function sizeOf({ key, place, before }: ChangeEvent): number {

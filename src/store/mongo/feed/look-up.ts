@@ -1,8 +1,8 @@
 import type { Batch } from '../../batch.ts';
 import type { Bookmark } from '../../bookmark.ts';
+import type { LookedUp } from '../../change-feed.ts';
 import { AppError, storeUnfit } from '../../../errors.ts';
-import type { Slot, Slots } from '../../slots.ts';
-import { keyOfPlace } from '../../order.ts';
+import type { Slots } from '../../slots.ts';
 import type { Equality, Plan, Size } from '../../store.ts';
 import { BatchBuilder } from '../batch-builder.ts';
 import type { Layout } from '../collection.ts';
@@ -18,6 +18,8 @@ import { endOf, feedFault } from './faults.ts';
 const MOST_KEYS = 1_000;
 const MOST_KEYS_CLUSTERED = 100;
 const MOST_KEY_BYTES = 1024 * 1024;
+/** A reply may be so many times larger than a batch is to be. */
+const MOST_TIMES = 4;
 
 /** Looks up the rows of keys. */
 export class LookUp {
@@ -33,56 +35,42 @@ export class LookUp {
     this.#slots = parts.slots;
   }
 
-  /** See ChangeFeed.rows. */
-  async *rows(
-    keys: readonly Bookmark[],
-    plan: Plan,
-    size: Size,
-    signal: AbortSignal,
-  ): AsyncGenerator<Batch, void, undefined> {
+  /** See ChangeFeed. */
+  async rows(keys: readonly Bookmark[], plan: Plan, size: Size, signal: AbortSignal): Promise<LookedUp> {
     signal.throwIfAborted();
     const index = indexOf(plan);
     try {
       const layout = await this.#layouts.layoutFor(index, signal);
       const readBy = layout.specs.get(index);
       const identity = plan.identity ?? layout.identity;
-      for (let rest = distinctKeys(keys); rest.length > 0;) {
-        const looking = this.#layouts.recent(index);
-        const { reply, taken } = await this.#find(rest, plan, size, layout, signal);
-        rest = rest.slice(taken);
-        try {
-          if (looking) await looking;
-          await this.#layouts.check(index, readBy, signal);
-          yield* this.#batchesOf(reply, plan, size, { readBy, identity });
-        } finally {
-          reply.slot.release();
-        }
+      const looking = this.#layouts.recent(index);
+      const { reply, taken } = await this.#find(keys, plan, size, layout, signal);
+      try {
+        if (looking) await looking;
+        await this.#layouts.check(index, readBy, signal);
+      } catch (error) {
+        reply.slot.release();
+        throw error;
       }
+      return { taken, batch: this.#batchOf(reply, plan, { readBy, identity }) };
     } catch (error) {
       signal.throwIfAborted();
       throw endOf(await this.#layouts.orReplaced(feedFault(error), plan.identity, signal));
     }
   }
 
-  /** The rows of a reply, in batches that share its slot. The caller also releases the slot. */
-  *#batchesOf(
-    { slot, start, length, ...rest }: Reply & { readonly slot: SharedSlot },
-    plan: Plan,
-    size: Size,
-    from: Parameters<BatchBuilder['toBatch']>[2],
-  ): Generator<Batch, void, undefined> {
-    for (let taken = 0; taken < length;) {
-      const builder = new BatchBuilder(plan, size);
-      builder.take({ ...rest, slot: slot.share(), start: start + taken, length: length - taken });
-      taken += builder.bytes;
-      this.#rowBytes += (builder.bytes / builder.rows - this.#rowBytes) / 4;
-      yield builder.toBatch(this.#slots, false, from);
-    }
+  /** Takes over a reply. */
+  #batchOf(reply: Reply, plan: Plan, from: Parameters<BatchBuilder['toBatch']>[2]): Batch | null {
+    const builder = new BatchBuilder(plan, { rows: Infinity, bytes: Infinity });
+    builder.take(reply);
+    if (builder.rows === 0) return null;
+    this.#rowBytes += (builder.bytes / builder.rows - this.#rowBytes) / 4;
+    return builder.toBatch(this.#slots, false, from);
   }
 
   /**
    * The rows of the first keys, all of them: a reply that was cut would make its other rows look removed. It is asked
-   * for again with half of the keys.
+   * for again with fewer keys, and so is one that is far larger than was expected.
    */
   async #find(
     keys: readonly Bookmark[],
@@ -90,16 +78,21 @@ export class LookUp {
     size: Size,
     layout: Layout,
     signal: AbortSignal,
-  ): Promise<{ readonly reply: Reply & { readonly slot: SharedSlot }; readonly taken: number }> {
+  ): Promise<{ readonly reply: Reply; readonly taken: number }> {
     const conditions = plan.equals?.flatMap(conditionsOf) ?? [];
     const most = layout.clustered ? MOST_KEYS_CLUSTERED : MOST_KEYS;
-    for (let taken = this.#fitting(keys, most, size); ; taken = taken >> 1) {
+    for (
+      let taken = this.#fitting(keys, most, size);
+      ;
+      taken = Math.min(taken >> 1, this.#fitting(keys, most, size))
+    ) {
       const ids = keys.slice(0, taken).map(idOf);
       const asked = [ids, conditions, layout, signal, whenOf(plan)] as const;
       const reply = await (layout.clustered ? this.#finder.byEachId(...asked) : this.#finder.byIds(...asked));
-      if (!reply.cut) return { reply: { ...reply, slot: shared(reply.slot) }, taken };
+      if (!reply.cut && (taken === 1 || reply.length <= MOST_TIMES * size.bytes)) return { reply, taken };
       reply.slot.release();
       if (taken === 1) throw new TypeError('a reply with one row was cut');
+      this.#rowBytes = Math.max(this.#rowBytes, reply.length / taken);
     }
   }
 
@@ -113,24 +106,6 @@ export class LookUp {
     }
     return most;
   }
-}
-
-/** A slot that is released when everyone who shares it has released it. */
-interface SharedSlot extends Slot {
-  share(): Slot;
-}
-
-function shared(slot: Slot): SharedSlot {
-  let holders = 1;
-  const release = () => {
-    holders--;
-    if (holders === 0) slot.release();
-  };
-  const share = () => {
-    holders++;
-    return { ...slot, release };
-  };
-  return { ...slot, release, share };
 }
 
 /** The id of a key as a command carries it. A key that no command can carry is a fault of the collection. */
@@ -151,14 +126,4 @@ function conditionsOf({ path, value }: Equality): readonly Condition[] {
   const names = path.split('.');
   const ways = names.map((_, n) => names.slice(0, n + 1).join('.'));
   return [{ [path]: conditionOf(value) }, ...ways.map((way) => ({ [way]: { $not: { $type: 'array' } } }))];
-}
-
-/** The keys without those that name the row of another one: 7 and 7.0 are the key of one row. */
-function distinctKeys(keys: readonly Bookmark[]): readonly Bookmark[] {
-  const byPlace = new Map<string, Bookmark>();
-  for (const key of keys) {
-    const place = Buffer.from(keyOfPlace(key)).toString('latin1');
-    if (!byPlace.has(place)) byPlace.set(place, key);
-  }
-  return [...byPlace.values()];
 }

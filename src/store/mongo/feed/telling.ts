@@ -1,6 +1,5 @@
 import { collectionReplaced } from '../../../errors.ts';
-import { textOf } from '../../shared-feed.ts';
-import type { Bookmark, PointInTime } from '../../bookmark.ts';
+import { textOf, type Bookmark, type PointInTime } from '../../bookmark.ts';
 import type { ChangeEvent } from './events.ts';
 import { isShort, placeOfTime, timeOf, type Place } from './place.ts';
 

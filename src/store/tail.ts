@@ -1,0 +1,203 @@
+import type { Batch } from './batch.ts';
+import { textOf, type Bookmark, type Identity } from './bookmark.ts';
+import { BSON } from './bson.ts';
+import type { ChangedKeys, ChangeFeed, FeedPlace, FeedSize, LookedUp } from './change-feed.ts';
+import { orAborted } from './deadline.ts';
+import { LoopTurns } from './loop-turns.ts';
+import { shareOf } from './memory-budget.ts';
+import { keyOfPlace } from './order.ts';
+import { retrying, type RetryOptions } from './retrying-reader.ts';
+import type { Slots } from './slots.ts';
+import type { Plan, Size } from './store.ts';
+
+/** Reads changes and their rows for answers that have begun and would rather wait than break off. */
+export interface FeedReader {
+  /** See ChangeFeed. */
+  read: ChangeFeed['read'];
+  /** The rows of keys: see `lookUps`. `place`: the one behind these keys, up to which the reader has read the changes. */
+  rows(
+    keys: readonly Bookmark[],
+    plan: Plan,
+    place: FeedPlace,
+    size: Size,
+    signal: AbortSignal,
+  ): AsyncIterable<Batch>;
+}
+
+/**
+ * A reader of changes within the memory budget that all streams share. What fails with `store-unavailable`, or hangs, is
+ * tried again as a stream's reads are, from the same place.
+ */
+export function retryingFeed(
+  feed: ChangeFeed,
+  slots: Pick<Slots, 'held'>,
+  options: RetryOptions,
+): FeedReader {
+  const last = retrying(options);
+  const tail = new Tail(feed);
+  return {
+    read: (place, size, identity, signal) =>
+      last(signal, (limited) => tail.read(place, size, identity, limited), size.waitMs),
+    rows: (keys, plan, place, size, signal) =>
+      lookUps(keys, plan, (rest, bound) => {
+        const bytes = Math.min(size.bytes, shareOf(slots.held));
+        return last(signal, (limited) => tail.lookUp(rest, bound, place, { ...size, bytes }, limited));
+      }),
+  };
+}
+
+/**
+ * The rows of keys, in as many look-ups as that takes, each once and all of one collection: of keys that name one row
+ * (7 and 7.0) the first is asked for. The caller releases each batch.
+ */
+export async function* lookUps(
+  keys: readonly Bookmark[],
+  plan: Plan,
+  ask: (rest: readonly Bookmark[], plan: Plan) => Promise<LookedUp>,
+): AsyncGenerator<Batch, void, undefined> {
+  let [rest, bound] = [distinctKeys(keys), plan];
+  while (rest.length > 0) {
+    const { batch, taken } = await ask(rest, bound);
+    rest = rest.slice(taken);
+    if (!batch) continue;
+    if (bound.identity === undefined && batch.identity !== undefined)
+      bound = { ...bound, identity: batch.identity };
+    yield batch;
+  }
+}
+
+function distinctKeys(keys: readonly Bookmark[]): readonly Bookmark[] {
+  const byPlace = new Map<string, Bookmark>();
+  for (const key of keys) {
+    const place = textOf(keyOfPlace(key));
+    if (!byPlace.has(place)) byPlace.set(place, key);
+  }
+  return [...byPlace.values()];
+}
+
+/**
+ * The changes of a collection for many readers. Readers that have read up to the same place share the look-up of the
+ * same keys. They come there together: one that waits for changes reads on only when the others have had theirs.
+ *
+ * A row may be read only after the change that its reader knows of. A look-up of the same place was begun by a reader
+ * that knew the same changes, so it may be joined at any time. The same keys alone say nothing: their rows may have
+ * changed again in between. A reader that stalls keeps the rows that it has, and shares later ones only if others are
+ * still at its place.
+ */
+export class Tail {
+  readonly #feed: ChangeFeed;
+  readonly #lookUps = new Map<string, SharedLookUp>();
+  readonly #turns = new LoopTurns();
+  /** Readers that wait for changes, or for their turn to take them. */
+  #waiting = 0;
+
+  constructor(feed: ChangeFeed) {
+    this.#feed = feed;
+  }
+
+  /** See ChangeFeed. */
+  async read(
+    place: FeedPlace,
+    size: FeedSize,
+    identity: Identity | undefined,
+    signal: AbortSignal,
+  ): Promise<ChangedKeys> {
+    if (size.waitMs <= 0) return this.#feed.read(place, size, identity, signal);
+    this.#waiting++;
+    try {
+      await this.#turns.round();
+      const changed = await this.#feed.read(place, size, identity, signal);
+      if (this.#waiting > 1 && changed.keys.length > 0) await this.#turns.next();
+      signal.throwIfAborted();
+      return changed;
+    } finally {
+      this.#waiting--;
+    }
+  }
+
+  /** See ChangeFeed. `place`: see FeedReader. */
+  async lookUp(
+    keys: readonly Bookmark[],
+    plan: Plan,
+    place: FeedPlace,
+    size: Size,
+    signal: AbortSignal,
+  ): Promise<LookedUp> {
+    await this.#turns.round(); // those that share the rows before these ask for the next ones together
+    signal.throwIfAborted();
+    const name = nameOf(keys, plan, place);
+    const lookUp =
+      this.#lookUps.get(name) ?? this.#begin(name, (own) => this.#feed.lookUp(keys, plan, size, own));
+    lookUp.hold();
+    try {
+      const { batch, taken } = await orAborted(signal, lookUp.found);
+      if (lookUp.isShared || this.#waiting > 0) await this.#turns.next(); // others may still join meanwhile
+      signal.throwIfAborted();
+      if (!batch) await lookUp.drop();
+      return { taken, batch: batch && { ...batch, release: once(() => void lookUp.drop()) } };
+    } catch (error) {
+      await lookUp.drop();
+      throw error;
+    }
+  }
+
+  #begin(name: string, ask: (signal: AbortSignal) => Promise<LookedUp>): SharedLookUp {
+    const lookUp = new SharedLookUp(ask, () => {
+      if (this.#lookUps.get(name) === lookUp) this.#lookUps.delete(name);
+    });
+    this.#lookUps.set(name, lookUp);
+    return lookUp;
+  }
+}
+
+/**
+ * A look-up that several readers share. It is aborted when the last one leaves before the rows have come, whoever began
+ * it, and its batch is released when all have dropped it.
+ */
+class SharedLookUp {
+  readonly found: Promise<LookedUp>;
+  readonly #abort = new AbortController();
+  readonly #end: () => void;
+  #holders = 0;
+
+  /** `end` is called when no more readers can join. */
+  constructor(ask: (signal: AbortSignal) => Promise<LookedUp>, end: () => void) {
+    this.#end = end;
+    this.found = ask(this.#abort.signal);
+    this.found.catch(end); // its readers have the error
+  }
+
+  get isShared(): boolean {
+    return this.#holders > 1;
+  }
+
+  hold(): void {
+    this.#holders++;
+  }
+
+  /** Resolves, for the last reader, when nothing of the look-up is left in the store. */
+  async drop(): Promise<void> {
+    if (--this.#holders > 0) return;
+    this.#end();
+    this.#abort.abort(new Error('all readers of the look-up have left'));
+    const found = await this.found.catch(() => null);
+    found?.batch?.release();
+  }
+}
+
+/** A text that is the same for look-ups of the same keys by the same plan at the same place. */
+function nameOf(keys: readonly Bookmark[], plan: Plan, { token, seen }: FeedPlace): string {
+  const { equals = [], identity = '', since = '' } = plan;
+  const head = [textOf(token), seen ?? '', since, identity, textOf(BSON.serialize({ equals }))];
+  return [JSON.stringify(head.map(String)), ...keys.map(textOf)].join('');
+}
+
+/** A release that throws when it is called again, as that of a slot does. */
+function once(release: () => void): () => void {
+  let isReleased = false;
+  return () => {
+    if (isReleased) throw new TypeError('batch released twice');
+    isReleased = true;
+    release();
+  };
+}

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { decodeFeedCursor } from '../src/changes/cursor.ts';
 import { AppError, storeUnavailable } from '../src/errors.ts';
 import type { ExportRequest, Job } from '../src/exports/job.ts';
 import { keyOf, makeBookmark } from '../src/store/bookmark.ts';
@@ -13,6 +12,7 @@ import { withOrders } from './support/orders-store.ts';
 import { ordersOf } from './support/orders.ts';
 import { testRedis } from './support/redis.ts';
 import { serverOn, testServer, type TestServer } from './support/server.ts';
+import { decodeFeedCursor } from './support/tokens.ts';
 
 const STORES = ['sqlite', 'mongodb'] as const;
 const REQUEST: ExportRequest = {
@@ -35,7 +35,7 @@ async function write({ store }: Handle, ...ids: string[]): Promise<void> {
 /** The ids that changed since the place that a job tells. */
 async function changedSince(job: Job | null, { store }: Handle): Promise<unknown[]> {
   assert.ok(job?.progress.changes);
-  const { place, identity } = decodeFeedCursor(job.progress.changes, 'items', BY_ID, 'since');
+  const { place, identity } = decodeFeedCursor(job.progress.changes, 'items', BY_ID);
   assert.equal(identity ?? null, job.progress.identity);
   const { keys } = await keysSince(feedOf(store.items), place);
   return keys.map((key) => keyOf(key)._id).sort();

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BSON, Int32, type Document } from 'bson';
-import { encodeToken } from '../src/pages/token.ts';
 import { keyedServer, type KeyGiven, type Rows } from './support/keyed.ts';
 import { below, oneOf, randomFrom, type Random } from './support/random-collection.ts';
 import { SEED } from './support/seed.ts';
 import type { StoreName } from './support/server.ts';
+import { forgedToken } from './support/tokens.ts';
 
 const [QUERIES, FORGED] = process.env.LONG === '1' ? [5_000, 50_000] : [120, 200];
 
@@ -258,7 +258,7 @@ function forgedCursor(random: Random, token: Buffer): string {
   const place = BSON.serialize(Object.fromEntries(names.map((name) => [name, value(random)])));
   const forged = Buffer.concat([content.subarray(0, at), place]);
   if (random() < 0.2) forged[below(random, forged.length)] = below(random, 256);
-  return encodeToken(random() < 0.95 ? (token[0] ?? 0) : below(random, 14), forged);
+  return forgedToken(random() < 0.95 ? (token[0] ?? 0) : below(random, 18), forged);
 }
 
 function forgedPart(random: Random, token: Buffer): string {
@@ -269,7 +269,7 @@ function forgedPart(random: Random, token: Buffer): string {
     ...(random() < 0.8 && { to: value(random) }),
     ...(random() < 0.05 && { tenant: 'bolt' }),
   });
-  return encodeToken(token[0] ?? 0, Buffer.concat([content.subarray(0, at), bounds]));
+  return forgedToken(token[0] ?? 0, Buffer.concat([content.subarray(0, at), bounds]));
 }
 
 /** The length of the BSON document at the end. */

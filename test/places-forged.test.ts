@@ -5,8 +5,8 @@ import { encodeCursor } from '../src/pages/cursor.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
 import { MaxKey, MinKey } from '../src/store/bson.ts';
 import type { Plan } from '../src/store/store.ts';
-import { encodePart } from '../src/streams/part.ts';
 import { testServer } from './support/server.ts';
+import { plainPart } from './support/tokens.ts';
 
 const deep = (levels: number): unknown => (levels === 0 ? 1 : { a: deep(levels - 1) });
 const PLACES = { MinKey: new MinKey(), MaxKey: new MaxKey(), 'a document 250 levels deep': deep(250) };
@@ -31,8 +31,8 @@ function* forged(): Generator<readonly [name: string, path: string]> {
       `a page behind the id ${name} of a price`,
       `/items?sort=price_asc&cursor=${encodeCursor('items', PRICES, makeBookmark({ price: 1, _id }))}`,
     ];
-    yield [`a part from ${name}`, `/items/stream?part=${encodePart({ from: at })}`];
-    yield [`a part to ${name}`, `/items/stream?part=${encodePart({ to: at })}`];
+    yield [`a part from ${name}`, `/items/stream?part=${plainPart({ from: at })}`];
+    yield [`a part to ${name}`, `/items/stream?part=${plainPart({ to: at })}`];
   }
   for (const [name, time] of Object.entries(TIMES)) {
     const since = encodeCursor('items', { ...UP, since: time }, after);
@@ -40,7 +40,7 @@ function* forged(): Generator<readonly [name: string, path: string]> {
     yield [`a stream since ${name}`, `/items/stream?cursor=${since}`];
     if (time === 0n) yield [`a page since ${name}`, `/items?cursor=${since}`];
     yield [`a stream at ${name}`, `/items/stream?cursor=${at}`];
-    yield [`a part since ${name}`, `/items/stream?part=${encodePart({ from: after }, { since: time })}`];
+    yield [`a part since ${name}`, `/items/stream?part=${plainPart({ from: after }, { since: time })}`];
     const place = { token: Uint8Array.of(1, 2, 3), seen: time };
     const feed = encodeFeedCursor('items', UP, { place, walk: 'over', identity: undefined }) ?? '';
     yield [`changes since ${name}`, `/items/changes?since=${feed}`];

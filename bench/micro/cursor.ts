@@ -1,7 +1,8 @@
 /** The cost of a cursor: node --import tsx bench/micro/cursor.ts [turns] */
 import assert from 'node:assert/strict';
 import { numberRange } from '../../test/support/number-range.ts';
-import { decodeCursor, encodeCursor } from '../../src/pages/cursor.ts';
+import { decodeCursor } from '../../test/support/tokens.ts';
+import { encodeCursor } from '../../src/pages/cursor.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import { ObjectId } from '../../src/store/bson.ts';
 import type { Plan } from '../../src/store/store.ts';

@@ -3,7 +3,7 @@ import { AppError, changesUnsupported } from '../errors.ts';
 import { problemDocument } from '../http/problem.ts';
 import type { Input } from '../http/route.ts';
 import type { Query } from '../input/query.ts';
-import { cursorMismatch } from '../pages/cursor.ts';
+import { cursorMismatch } from '../pages/token.ts';
 import { EVERYTHING } from '../rows/selection.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import type { ChangeFeed } from '../store/change-feed.ts';
@@ -14,7 +14,7 @@ import { pump } from '../stream/pump.ts';
 import { writeBeforeCut } from '../stream/sink.ts';
 import { INCREMENTAL } from '../streams/incremental.ts';
 import type { RowSource, SourceFor } from '../streams/source.ts';
-import { decodeFeedCursor, type FeedCursor } from './cursor.ts';
+import { feedPlaceOf, type FeedCursor } from './cursor.ts';
 import { EVENT_STREAM, EventEncoder } from './events.ts';
 import { assertUnordered, type FeedQuery } from './query.ts';
 import { BY_ID, FeedRun } from './run.ts';
@@ -65,7 +65,7 @@ async function begin(
   const { plan: parameters, streams } = source;
   const { feed, changes } = feedOf(source);
   const wanted = asked.query;
-  const plan = await parameters.read(withCursor(query, wanted, asked.walks), request.signal);
+  const plan = await parameters.read(query, request.signal, wanted.cursor);
   assertUnordered(plan);
   const from = await startOf(asked, plan, feed, source, request.signal);
   const { shown = EVERYTHING } = parameters;
@@ -127,25 +127,19 @@ function feedOf({ rows, streams }: FeedSource): { readonly feed: ChangeFeed; rea
   return { feed: rows.changes, changes: streams.changes };
 }
 
-/** The query with its cursor where the plan looks for it: it has the types of the filter's values. */
-function withCursor(query: Query, { cursor, cursorIn }: FeedQuery, walks: boolean): Query {
-  if (cursor === undefined || cursorIn !== 'Last-Event-ID') return query;
-  return new Map([...query, [walks ? 'cursor' : 'since', cursor]]);
-}
-
 async function startOf(
-  { query: { cursor, cursorIn }, walks }: Asked,
+  { query: { cursor }, walks }: Asked,
   plan: Plan,
   feed: ChangeFeed,
   { rows, plan: { collection } }: FeedSource,
   signal: AbortSignal,
 ): Promise<FeedCursor> {
   if (cursor !== undefined) {
-    const from = decodeFeedCursor(cursor, collection, plan, cursorIn);
+    const from = feedPlaceOf(cursor, collection, plan);
     if (from.walk === 'over' || walks) return from;
     throw cursorMismatch(
       'The cursor belongs to a stream with follow=true that has not sent all rows. Continue that with cursor.',
-      cursorIn,
+      cursor.parameter,
     );
   }
   // The place comes first. It looks again when the collection was replaced. When that happens between the two, the

@@ -1,6 +1,7 @@
-import { conflict, documented, integer, oneOf, text, type Parameter } from '../input/parameter.ts';
+import { conflict, documented, integer, oneOf, type Parameter } from '../input/parameter.ts';
 import type { Query } from '../input/query.ts';
 import { MAX_CURSOR_BYTES } from '../pages/cursor.ts';
+import { decodeToken, tokenParameter, type Token } from '../pages/token.ts';
 import { KEY } from '../store/bookmark.ts';
 import type { Plan } from '../store/store.ts';
 import { ndjson } from '../streams/formats/ndjson.ts';
@@ -8,7 +9,7 @@ import { ndjson } from '../streams/formats/ndjson.ts';
 const LONGEST_WAIT = 60;
 
 const since = documented(
-  text('since', MAX_CURSOR_BYTES),
+  tokenParameter('feed', 'since', MAX_CURSOR_BYTES),
   'Return what changed after this place: the `cursor` of a checkpoint or an end, or the value of `Changes-From`. Without it, the response has one checkpoint, which means from now on.',
 );
 const limit = documented(
@@ -31,6 +32,9 @@ export const followParameter = documented(
   { fallback: 'false' },
 );
 
+/** `cursor` of streams that follow. */
+const cursorOfFollowed = tokenParameter('feed', 'cursor', MAX_CURSOR_BYTES);
+
 const OF_CHANGES: readonly Parameter<unknown>[] = [since, limit, wait, follow];
 
 /** Parameters of a stream that does not follow. */
@@ -47,9 +51,7 @@ export function changesParameters(
 /** What a request for changes asks for, without its plan. */
 export interface FeedQuery {
   /** Undefined: from now on. */
-  readonly cursor: string | undefined;
-  /** The parameter or header that the cursor came in. */
-  readonly cursorIn: string;
+  readonly cursor: Token | undefined;
   readonly follows: boolean;
   readonly waitMs: number;
   readonly limit: number;
@@ -69,7 +71,7 @@ export function readChangesQuery(
     throw conflict('follow', 'follow must be true with Accept: text/event-stream.');
   const follows = isEvents || asked === 'true';
   const isAgain = isEvents && lastEventId !== undefined && lastEventId !== '';
-  const cursor = isAgain ? lastEventId : since.read(query);
+  const cursor = isAgain ? decodeToken(lastEventId, 'feed', 'Last-Event-ID') : since.read(query);
   for (const { name } of [wait, limit]) {
     if (!query.has(name)) continue;
     if (follows) throw conflict(name, `${name} excludes follow: such a response does not end by itself.`);
@@ -77,7 +79,6 @@ export function readChangesQuery(
   }
   return {
     cursor,
-    cursorIn: isAgain ? 'Last-Event-ID' : 'since',
     follows,
     waitMs: 1000 * (wait.read(query) ?? 0),
     limit: limit.read(query) ?? Infinity,
@@ -85,14 +86,14 @@ export function readChangesQuery(
 }
 
 /** Reads the parameters of a stream that follows. AppError `conflicting-parameters` for those that do not fit that. */
-export function readFollowQuery(query: Query, cursor: string | undefined, type: string): FeedQuery {
+export function readFollowQuery(query: Query, type: string): FeedQuery {
   const other = NOT_FOLLOWED.find((name) => query.has(name));
   if (other !== undefined) throw conflict(other, `${other} excludes follow=true.`);
   if (query.get('checkpoints') === 'false')
     throw conflict('checkpoints', 'checkpoints must be true with follow=true.');
   if (!ndjson.types.some((one) => one === type))
     throw conflict('follow', `follow requires format=ndjson; the format is ${type}.`);
-  return { cursor, cursorIn: 'cursor', follows: true, waitMs: 0, limit: Infinity };
+  return { cursor: cursorOfFollowed.read(query), follows: true, waitMs: 0, limit: Infinity };
 }
 
 /** Changes have no order but their own: AppError `conflicting-parameters` for another one, and for a range. */

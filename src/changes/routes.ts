@@ -100,7 +100,7 @@ export function orFollow(
     handler: (input) => {
       const { query, type } = input;
       if (followParameter.read(query) !== 'true') return stream.handler(input);
-      const asked = readFollowQuery(query, query.get('cursor'), type);
+      const asked = readFollowQuery(query, type);
       return feedReply(input, { query: asked, walks: true, path: told.path }, options);
     },
   };

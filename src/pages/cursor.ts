@@ -1,50 +1,21 @@
-import { AppError } from '../errors.ts';
 import { BSON, BSONRegExp, EJSON } from '../store/bson.ts';
 import { BSON_TYPE } from '../store/bson-types.ts';
 import { KEY, keyOf, keyPaths, type Bookmark, type Identity, type RowKey } from '../store/bookmark.ts';
 import type { ValueBound } from '../store/plan.ts';
-import type { Equality, Plan, PointInTime } from '../store/store.ts';
+import type { Equality, Plan } from '../store/store.ts';
 import { crc32 } from '../stream/crc32.ts';
-import { headOf, splitHead, VERSIONS } from './cursor-head.ts';
-import { markBytes } from './mark.ts';
-import { decodeToken, encodeToken } from './token.ts';
-import { splitTypes, typesOfToken, valueTypes } from './value-types.ts';
+import { cursorMismatch, encodeToken, markOf, refusal, type Token, type TokenHead } from './token.ts';
 
-/**
- * Cursor: a bookmark as clients carry it, in a token (see token.ts) of the types of the plan's values (see
- * value-types.ts), and then
- *
- *     version 5: fingerprint of collection and plan (CRC-32, 4 bytes) | bookmark (BSON)
- *     version 6: fingerprint | point in time (8 bytes, little-endian) | bookmark
- *     version 7: fingerprint | mark of the collection's identity (4 bytes) | bookmark
- *     version 8: fingerprint | point in time | mark | bookmark
- *
- *     versions 12 and 13: as 6 and 8, but the time is the earliest that reads may see (Plan.since)
- *
- * Versions 5, 6 and 12 are for a store whose collections have no identity. Version 9 is the cursor of a feed (see
- * changes/cursor.ts). Versions 1 to 4, 10 and 11 had no types.
- */
-const FINGERPRINT_BYTES = 4;
+/** Cursor: a bookmark as clients carry it, the body of a token (see token.ts). */
+
 /** Characters. With the rest of a URL it is below the limit for that: see http/respond.ts. */
 export const MAX_CURSOR_BYTES = 12 * 1024;
 /**
  * The cursor of a bookmark up to this size, in bytes, is never longer than MAX_CURSOR_BYTES. Beside the bookmark a token
- * has at most 277 bytes: version 1, types 256, fingerprint 4, time 8, mark 4, checksum 4. Base64 makes 4 characters of 3
- * bytes, so such a cursor has at most 11,292 characters.
+ * has at most 278 bytes: kind and form 2, types 256, fingerprint 4, time 8, mark 4, checksum 4. Base64 makes 4 characters
+ * of 3 bytes, so such a cursor has at most 11,294 characters.
  */
 export const ALWAYS_FITS_BYTES = 8 * 1024;
-
-/**
- * What a cursor carries: the row to continue after, the time of the rows (absent: the present), and their collection.
- */
-export interface Place {
-  readonly after: Bookmark;
-  readonly at?: PointInTime;
-  /** The earliest time that reads may see: see Plan. */
-  readonly since?: PointInTime;
-  /** See mark.ts. A page continues in any collection of the name, a stream only in the same one. */
-  readonly mark?: number;
-}
 
 /**
  * Whether a cursor can continue after this bookmark, whatever its length. MongoDB takes no regular expression as an
@@ -81,58 +52,59 @@ export function encodeCursor(
   identity?: Identity,
 ): string {
   const { identity: own = identity } = plan;
-  const { version, time } = headOf(plan, own !== undefined);
-  const content: Uint8Array[] = [valueTypes(plan), fingerprint(collection, plan), ...time];
-  if (own !== undefined) content.push(markBytes(own));
-  content.push(bookmark);
-  return encodeToken(version, ...content);
+  return encodeToken(
+    'row',
+    { ...headOf(collection, plan), ...(own !== undefined && { mark: markOf(own) }) },
+    bookmark,
+  );
 }
 
-/** The types of the values that a cursor was made with. Null when it carries none, or is broken. */
-export function typesOfCursor(cursor: string): Uint8Array | null {
-  return typesOfToken(cursor, VERSIONS);
+/** What the token of any walk through the rows of a plan says of it. */
+export function headOf(collection: string, plan: Plan): TokenHead {
+  const { at, since } = plan;
+  const time = at !== undefined ? { at } : since !== undefined ? { since } : {};
+  return { types: valueTypes(plan), fingerprint: fingerprint(collection, plan), ...time };
 }
 
 /**
- * Decodes a cursor. AppError `cursor-mismatch` when it was made for another collection, sort, filter, range, or point
- * in time (`plan.at`; a plan without one accepts any), `invalid-cursor` when it is not a valid cursor of this server.
+ * The BSON types of the values that a plan was asked with: those of its equalities, in the order of their paths, then
+ * that of its range. A token carries no values: those always come from the request, or, unasked, from its key.
  */
-export function decodeCursor(cursor: string, collection: string, plan: Plan): Place {
-  const token = decodeToken(cursor, VERSIONS);
-  if (typeof token === 'string') throw invalid(token);
-  const content = splitTypes(token.content)?.rest;
-  if (!content) throw invalid('it is too short');
-  if (content.length < FINGERPRINT_BYTES) throw invalid('it is too short');
-  const head = splitHead(token.version, content.subarray(FINGERPRINT_BYTES));
-  if (!head) throw invalid('it is too short');
-  if (!content.subarray(0, FINGERPRINT_BYTES).equals(fingerprint(collection, plan)))
+export function valueTypes({ equals = [], range }: Plan): Uint8Array {
+  const types = equals
+    .toSorted((a, b) => (a.path < b.path ? -1 : 1))
+    .map(({ value }) =>
+      typeof value === 'string' ? BSON_TYPE.string : (BSON.serialize({ value })[TYPE_AT] ?? 0),
+    );
+  if (range) types.push(range.bracket);
+  return Uint8Array.from(types);
+}
+
+/**
+ * The row that a cursor continues after. AppError `cursor-mismatch` when it was made for another collection, sort,
+ * filter, range, or point in time (`plan.at`; a plan without one accepts any), `invalid-cursor` when its body is no
+ * bookmark of the plan.
+ */
+export function rowBehind(token: Token, collection: string, plan: Plan): Bookmark {
+  if (token.fingerprint !== fingerprint(collection, plan))
     throw cursorMismatch(
       'The cursor belongs to another collection, sort, filter or range. Repeat those of the request that it came from.',
     );
-  const after = new Uint8Array(head.rest) as Bookmark;
-  check(after, plan);
-  const { times, mark } = head;
-  if (times.since === 0n) throw invalid('its time is none');
-  if (plan.at !== undefined && plan.at !== times.at)
+  const after = new Uint8Array(token.body) as Bookmark;
+  check(after, plan, token);
+  if (plan.at !== undefined && plan.at !== token.at)
     throw cursorMismatch(
       'The cursor belongs to another point in time than at. Omit at, or repeat its value.',
     );
-  return { after, ...times, ...(mark !== undefined && { mark }) };
-}
-
-/** The error for a sound cursor that was made for something else than the request asks for. */
-export function cursorMismatch(detail: string, parameter = 'cursor'): AppError {
-  return new AppError('cursor-mismatch', detail, { parameter });
+  return after;
 }
 
 /**
- * Everything that a request asks for except the time: what decides which rows come in which order, as a CRC-32 of four
- * bytes. The values of a key's part are left out: whoever has the cursor could try guesses of hidden ones without a
+ * Everything that a request asks for except the time: what decides which rows come in which order, as a CRC-32. The values of a key's part are left out: whoever has the cursor could try guesses of hidden ones without a
  * request. Nothing depends on them here, because each read is bounded by the part of its own key.
  */
-export function fingerprint(collection: string, plan: Plan): Buffer {
-  const bytes = Buffer.allocUnsafe(FINGERPRINT_BYTES);
-  const number = crc32(
+export function fingerprint(collection: string, plan: Plan): number {
+  return crc32(
     JSON.stringify([
       collection,
       plan.sort === KEY ? 'id' : plan.sort,
@@ -142,8 +114,6 @@ export function fingerprint(collection: string, plan: Plan): Buffer {
       ...(plan.ids ? [boundText(plan.ids.from), boundText(plan.ids.to)] : []),
     ]),
   );
-  bytes.writeUInt32LE(number);
-  return bytes;
 }
 
 /** The equalities of a plan with the types of their values, the same in whatever order an index has them. */
@@ -168,18 +138,20 @@ function boundText(bound: Bookmark | undefined): string | null {
  * A forged cursor may carry a sound checksum with any content. Only sound keys pass: from one outside of the plan's range
  * a read continues within the range. AppError `invalid-cursor` for all others.
  */
-function check(bookmark: Bookmark, plan: Plan): void {
-  const key = parse(bookmark);
+function check(bookmark: Bookmark, plan: Plan, token: Token): void {
+  const key = keyIn(bookmark, token);
   const paths = keyPaths(plan);
-  if (Object.keys(key).join() !== paths.join()) throw invalid('its key has other fields than the sort');
-  if (!paths.every((path) => isKeyValue(key[path]))) throw invalid('its key values are not valid');
+  if (Object.keys(key).join() !== paths.join())
+    throw refusal(token, 'its key has other fields than the sort');
+  if (!paths.every((path) => isKeyValue(key[path]))) throw refusal(token, 'its key values are not valid');
 }
 
-function parse(bookmark: Bookmark): RowKey {
+/** The key of a bookmark that a client sent. AppErrors as refusal, when it is not BSON. */
+export function keyIn(bookmark: Bookmark, token: Token): RowKey {
   try {
     return keyOf(bookmark);
   } catch (error) {
-    if (BSON.BSONError.isBSONError(error)) throw invalid('its key is not BSON', error);
+    if (BSON.BSONError.isBSONError(error)) throw refusal(token, 'its key is not BSON', undefined, error);
     throw error;
   }
 }
@@ -192,15 +164,4 @@ function parse(bookmark: Bookmark): RowKey {
 export function isKeyValue(value: unknown): boolean {
   if (value === null || typeof value !== 'object') return value !== undefined;
   return !Array.isArray(value) && !(value instanceof RegExp) && !(value instanceof BSONRegExp);
-}
-
-function invalid(reason: string, cause?: unknown): AppError {
-  return new AppError(
-    'invalid-cursor',
-    `The cursor is not valid: ${reason}. Use the cursor of a page, a checkpoint or an end unchanged.`,
-    {
-      parameter: 'cursor',
-      cause,
-    },
-  );
 }

@@ -9,10 +9,11 @@ import { chain } from '../stream/chain.ts';
 import type { Count, From, RowStore, RowReader } from '../store/store.ts';
 import { pump } from '../stream/pump.ts';
 import { collect } from './body.ts';
-import { cursorMismatch, decodeCursor } from './cursor.ts';
+import { rowBehind } from './cursor.ts';
 import { fittingRows, sortValueTooLong, type PageEnd } from './end.ts';
 import { PAGE_HEAD, pageInfo, pageLinks, pageTail } from './page.ts';
 import { pageQuery, type PageLimits, type PageQuery, type PlanParameters } from './query.ts';
+import { cursorMismatch } from './token.ts';
 
 /** Rows of a page up to this size are one answer with an ETag. Larger pages are streamed. Bytes of BSON. */
 const PAGE_BYTES = 4 * 1024 * 1024;
@@ -35,7 +36,8 @@ export function pageHandler({ sourceFor, transcoder, limits, cacheControl }: Pag
     const { rows, plan } = sourceFor(client);
     const asked = readQuery(parameters, plan);
     // Here and below a spread comes last: V8 takes 2 µs more for a literal that begins with a spread and then grows.
-    const query: PageQuery = { plan: await plan.read(parameters, request.signal), ...asked };
+    const cursor = asked.start.style === 'cursor' ? asked.start.cursor : undefined;
+    const query: PageQuery = { plan: await plan.read(parameters, request.signal, cursor), ...asked };
     const total = (query.count && (await rows.count?.(query.plan, query.count, request.signal))) ?? null;
     const read = await rows.read(
       query.plan,
@@ -62,8 +64,8 @@ export function pageHandler({ sourceFor, transcoder, limits, cacheControl }: Pag
 
 function pageFrom({ collection, plan, start, skip }: PageQuery): From {
   if (start.style !== 'cursor') return skip > 0 ? { skip } : {};
-  const { after, at } = decodeCursor(start.cursor, collection, plan);
-  if (at === undefined) return { after };
+  const after = rowBehind(start.cursor, collection, plan);
+  if (start.cursor.at === undefined) return { after };
   throw cursorMismatch('The cursor belongs to a snapshot stream. Pages show only the current state.');
 }
 

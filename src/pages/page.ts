@@ -40,7 +40,7 @@ const serialize = serializerOf(PAGE);
  */
 export function pageInfo(query: PageQuery, end: PageEnd, count: Count | null): PageDocument {
   const { limit, start } = query;
-  const kept = start.style === 'cursor' ? start.cursor : null;
+  const kept = start.style === 'cursor' ? start.cursor.text : null;
   return {
     limit,
     hasMore: end.more,

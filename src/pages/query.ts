@@ -1,10 +1,11 @@
 import { AppError } from '../errors.ts';
-import { conflict, documented, integer, oneOf, text, type Parameter } from '../input/parameter.ts';
+import { conflict, documented, integer, oneOf, type Parameter } from '../input/parameter.ts';
 import type { Query } from '../input/query.ts';
 import type { DeclaredKinds } from '../rows/arrow/columns.ts';
 import { EVERYTHING, type Selection } from '../rows/selection.ts';
 import type { CountMode, Plan } from '../store/store.ts';
 import { MAX_CURSOR_BYTES } from './cursor.ts';
+import { tokenParameter, type Token } from './token.ts';
 
 /** The most that a client may ask for. */
 export interface PageLimits {
@@ -16,7 +17,7 @@ export const DEFAULT_LIMIT = 50;
 
 /** `cursor` of pages and streams. */
 export const cursorParameter = documented(
-  text('cursor', MAX_CURSOR_BYTES),
+  tokenParameter('row', 'cursor', MAX_CURSOR_BYTES),
   'Continue after a row: the `nextCursor` of a page, or the `cursor` of a checkpoint. Repeat its sort, filter and part.',
 );
 const offset = documented(
@@ -37,8 +38,11 @@ const count = documented(
 export interface PlanParameters {
   /** The collection's name. Its cursors do not fit any other collection. */
   readonly collection: string;
-  /** A plan that needs a look at the rows comes later; it ends with the signal's reason when that aborts. */
-  readonly read: (query: Query, signal: AbortSignal) => Plan | Promise<Plan>;
+  /**
+   * A plan that needs a look at the rows comes later; it ends with the signal's reason when that aborts. `token`: the
+   * cursor or part of the request, which says how its texts are read. Absent: its walk begins now.
+   */
+  readonly read: (query: Query, signal: AbortSignal, token?: Pick<Token, 'types'>) => Plan | Promise<Plan>;
   /** The paths of the fields asked for. undefined: all. */
   readonly fields: (query: Query) => readonly string[] | undefined;
   /** What of the rows may leave the server. Absent: everything. */
@@ -50,7 +54,7 @@ export interface PlanParameters {
 /** Where a page begins, in the style that the client chose. */
 export type PageStart =
   | { readonly style: 'first' }
-  | { readonly style: 'cursor'; readonly cursor: string }
+  | { readonly style: 'cursor'; readonly cursor: Token }
   | { readonly style: 'offset'; readonly offset: number }
   | { readonly style: 'page'; readonly page: number };
 

@@ -1,12 +1,9 @@
-import { typesOfFeedCursor } from '../changes/cursor.ts';
 import { changesParameters, followParameter } from '../changes/query.ts';
 import { conflict, documented, oneOf, text } from '../input/parameter.ts';
 import type { Query } from '../input/query.ts';
-import { typesOfCursor } from '../pages/cursor.ts';
 import { pageParameters, type PlanParameters } from '../pages/query.ts';
 import { BSON_TYPE } from '../store/bson-types.ts';
 import type { Plan } from '../store/store.ts';
-import { typesOfPart } from '../streams/part.ts';
 import { streamParameters } from '../streams/query.ts';
 import { fieldsParameter, sortParameter, type Form, type Order } from './form.ts';
 import { readGiven, shownPath, type Given } from './grammar.ts';
@@ -62,16 +59,11 @@ export function resourcePlan(resource: Resource): PlanParameters {
   const { form, name, shown } = resource;
   return {
     collection: name,
-    read: (query, signal) => readPlan(query, resource, signal),
+    read: (query, signal, token) => readTypedPlan(query, token?.types ?? null, resource, signal),
     fields: (query) => form.fields.read(query),
     shown,
     ...(!form.closed && { kinds: columnKinds(resource) }),
   };
-}
-
-/** Reads the plan of a query. A cursor or part in it says how its texts are read. AppErrors as readTypedPlan. */
-async function readPlan(query: Query, resource: Resource, signal: AbortSignal): Promise<Plan> {
-  return readTypedPlan(query, typesOf(query), resource, signal);
 }
 
 /**
@@ -174,14 +166,3 @@ function pathsOf({ given: { equals, bounds }, where }: GivenInScope, order: Orde
 
 /** The refusal of a hidden path, which is that of any path without an index. */
 const UNKNOWN: Refusal = { reason: 'No index answers this query.' };
-
-/** The BSON types with which the walk of a cursor or part, or the feed of a cursor, began. */
-export function typesOf(query: Query): Uint8Array | null {
-  const [cursor, part] = [query.get('cursor'), query.get('part')];
-  const feed = query.get('since') ?? cursor;
-  return (
-    (cursor === undefined ? null : typesOfCursor(cursor)) ??
-    (part === undefined ? null : typesOfPart(part)) ??
-    (feed === undefined ? null : typesOfFeedCursor(feed))
-  );
-}

@@ -1,13 +1,14 @@
-import { AppError } from '../errors.ts';
 import { json } from '../http/reply.ts';
 import { JSON_TYPE, jsonAnswer, type Route } from '../http/route.ts';
-import { cursorThatFits, decodeCursor } from '../pages/cursor.ts';
+import { cursorThatFits, rowBehind } from '../pages/cursor.ts';
 import { cursorParameter, DEFAULT_LIMIT, limitParameter, type PageLimits } from '../pages/query.ts';
+import { refusal, type Token } from '../pages/token.ts';
 import { rowToJson } from '../rows/row-json.ts';
 import { conflict, invalid, type Parameter } from '../input/parameter.ts';
 import type { Query } from '../input/query.ts';
 import type { Bookmark } from '../store/bookmark.ts';
 import type { Index } from '../store/indexes.ts';
+import type { Plan } from '../store/store.ts';
 import { routeOf, type RowRoute } from '../streams/row-route.ts';
 import type { Form } from './form.ts';
 import { keyOr, shownPath, splitName } from './grammar.ts';
@@ -16,7 +17,7 @@ import type { AskedValues, CursorOf, ValuesTiming } from './list-values.ts';
 import { notIndexed } from './not-indexed.ts';
 import { resourceFor, withinScope } from './part.ts';
 import { chooseIndex, isRefusal } from './planner.ts';
-import { givenOf, typesOf, VALUES_QUERY } from './query.ts';
+import { givenOf, VALUES_QUERY } from './query.ts';
 import { readEqualities } from './readings.ts';
 import { indexesOf, type Resource } from './resource.ts';
 import { asKey, valueOf, withKey } from './value-bookmark.ts';
@@ -48,11 +49,11 @@ export function valuesRoute(
       const { signal } = request;
       const time = limitedTime(timing);
       const most = limit.read(query) ?? DEFAULT_LIMIT;
-      const asked = await readAsked(query, resource, signal);
       const cursor = cursorParameter.read(query);
+      const asked = await readAsked(query, cursor, resource, signal);
       const collection = `${resource.name}/values`;
       const cursorOf: CursorOf = (value) => cursorThatFits(collection, asked.plan, withKey(value));
-      const after = cursor === undefined ? null : placeOf(decodeCursor(cursor, collection, asked.plan).after);
+      const after = cursor === undefined ? null : valueBehind(cursor, collection, asked.plan);
       const options = { after, most, cursorOf };
       const found = asked.isEmpty
         ? { values: [], hasMore: false }
@@ -84,6 +85,7 @@ function equalityParameters({ closed = [] }: Form): readonly Parameter<unknown>[
 /** What a query asks: the values of `plan.sort` behind the equalities. Rejects as the reading of a plan does. */
 async function readAsked(
   query: Query,
+  cursor: Token | undefined,
   resource: Resource,
   signal: AbortSignal,
 ): Promise<AskedValues & { readonly isEmpty: boolean }> {
@@ -103,17 +105,16 @@ async function readAsked(
     const text = given.equals.get(one);
     return text === undefined ? [] : [[one, text] as const];
   });
-  const options = { resource, types: typesOf(query), signal };
+  const options = { resource, types: cursor?.types ?? null, signal };
   const equals = await readEqualities(texts, options);
   return { plan: { index, sort: path, direction: 1, equals }, paths, indexes, isEmpty: asked.isEmpty };
 }
 
-/** AppError `invalid-cursor` for a place that no answer of this route had. */
-function placeOf(after: Bookmark): Bookmark {
-  const value = valueOf(after);
+/** The value that a cursor of this route continues after. AppErrors as rowBehind. */
+function valueBehind(cursor: Token, collection: string, plan: Plan): Bookmark {
+  const value = valueOf(rowBehind(cursor, collection, plan));
   if (value) return value;
-  const detail = 'The cursor is not valid: it names no value. Use a nextCursor unchanged.';
-  throw new AppError('invalid-cursor', detail, { parameter: 'cursor' });
+  throw refusal(cursor, 'it names no value', 'Use a nextCursor unchanged.');
 }
 
 function fieldOf(given: string | undefined): string {

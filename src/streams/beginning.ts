@@ -1,11 +1,11 @@
-import { cursorMismatch, decodeCursor } from '../pages/cursor.ts';
-import { checkMark } from '../pages/mark.ts';
+import { rowBehind } from '../pages/cursor.ts';
 import type { PlanParameters } from '../pages/query.ts';
+import { checkMark, cursorMismatch } from '../pages/token.ts';
 import type { From, Plan, RowStore } from '../store/store.ts';
 import { readAfter, type AfterForm } from './after.ts';
 import type { ReadId } from './id.ts';
 import { timeOf } from './point-in-time.ts';
-import type { StreamPlan, StreamQuery } from './query.ts';
+import type { StreamQuery } from './query.ts';
 
 interface BeginningOptions {
   readonly rows: RowStore;
@@ -20,13 +20,15 @@ interface BeginningOptions {
  * current collection, `cursor-mismatch` when the cursor does not fit the parameters.
  */
 export async function beginningOf(
-  { plan: asked, partMark, time, cursor, after }: StreamQuery & StreamPlan,
+  { time, cursor, after, part }: Pick<StreamQuery, 'time' | 'cursor' | 'after' | 'part'>,
+  asked: Plan,
   options: BeginningOptions,
   signal: AbortSignal,
 ): Promise<{ plan: Plan; from: From }> {
   if (cursor !== undefined) {
     const known = typeof time === 'bigint' ? { ...asked, at: time } : asked;
-    const { at, since, mark, after: bookmark } = decodeCursor(cursor, options.plan.collection, known);
+    const bookmark = rowBehind(cursor, options.plan.collection, known);
+    const { at, since, mark } = cursor;
     if (time === 'present' && at === undefined)
       throw cursorMismatch(
         'The cursor does not come from a snapshot. Omit consistency=snapshot, or start without a cursor.',
@@ -35,12 +37,12 @@ export async function beginningOf(
       throw cursorMismatch(
         'The cursor comes from a snapshot. Omit consistency=live, or start without a cursor.',
       );
-    const plan = await marked(asked, [partMark, mark], options, signal);
+    const plan = await marked(asked, [part?.mark, mark], options, signal);
     // A member that lags must not miss what changes do not tell again (Changes-From of the stream that was cut).
     const bound = since !== undefined && (asked.since === undefined || since > asked.since) ? { since } : {};
     return { plan: at === undefined ? { ...plan, ...bound } : { ...plan, at }, from: { after: bookmark } };
   }
-  const plan = await marked(asked, [partMark], options, signal);
+  const plan = await marked(asked, [part?.mark], options, signal);
   const at = await timeOf(time, options.rows, signal);
   const timed = at === undefined ? plan : { ...plan, at };
   const from = after === undefined ? {} : { after: await readAfter(after, timed, { ...options, signal }) };

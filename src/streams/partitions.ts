@@ -1,7 +1,8 @@
 import { storeUnavailable } from '../errors.ts';
 import { documented, integer } from '../input/parameter.ts';
 import { json } from '../http/reply.ts';
-import { valueTypes } from '../pages/value-types.ts';
+import { valueTypes } from '../pages/cursor.ts';
+import { markOf } from '../pages/token.ts';
 import { JSON_TYPE, jsonAnswer, type Content, type Route } from '../http/route.ts';
 import { named, Type } from '../schema.ts';
 import { serializerOf } from '../rows/serializers.ts';
@@ -100,8 +101,12 @@ export function partitionsRoute(
       if (!cut)
         throw storeUnavailable(new Error('the collection was replaced while it was split into parts'));
       const { identity, changes, found } = cut;
-      const types = valueTypes(plan);
       const since = changes?.bounds.since;
+      const head = {
+        types: valueTypes(plan),
+        ...(since !== undefined && { since }),
+        ...(identity !== undefined && { mark: markOf(identity) }),
+      };
       const { shown = EVERYTHING, kinds } = parameters;
       const format = formatNamed(formatParameter.read(given) ?? FORMATS[0].name);
       const set = { rows, plan, columns, shown, fields, kinds, signal: request.signal };
@@ -109,7 +114,7 @@ export function partitionsRoute(
       const bounds = found.filter(isBoundOfPart); // no part can carry other bounds
       const partitions = [undefined, ...bounds].map((from, n) => {
         const to = bounds[n];
-        const part = encodePart({ ...(from && { from }), ...(to && { to }) }, { identity, types, since });
+        const part = encodePart({ ...(from && { from }), ...(to && { to }) }, head);
         const shared = [...given].filter(([name]) => !own.includes(name));
         const search = new URLSearchParams([['part', part], ...shared]);
         if (at !== undefined) search.set(atParameter.name, String(at));

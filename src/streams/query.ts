@@ -1,11 +1,12 @@
 import { conflict, documented, integer, type Parameter } from '../input/parameter.ts';
 import type { Query } from '../input/query.ts';
 import { cursorParameter, type PlanParameters } from '../pages/query.ts';
+import type { Token } from '../pages/token.ts';
 import { KEY } from '../store/bookmark.ts';
 import type { Plan } from '../store/store.ts';
 import { afterParameter } from './after.ts';
 import { formatParameter, OPTIONS } from './formats/list.ts';
-import { decodePart, partParameter } from './part.ts';
+import { idsOf, partParameter } from './part.ts';
 import { atParameter, consistencyParameter, readTime, type AskedTime } from './point-in-time.ts';
 
 /** What the query of a stream asks for, without its plan. */
@@ -18,8 +19,10 @@ export interface StreamQuery {
    * Where to continue: after the row of a cursor (of a page or a checkpoint), or after a row as its JSON shows it. At
    * most one of them is set.
    */
-  readonly cursor: string | undefined;
+  readonly cursor: Token | undefined;
   readonly after: string | undefined;
+  /** The part that holds the rows. */
+  readonly part: Token | undefined;
   /** Whether the stream begins inside the set, to be joined to another piece. */
   readonly isPiece: boolean;
 }
@@ -62,29 +65,26 @@ export function readStreamQuery(query: Query, plan: Pick<PlanParameters, 'fields
     limit: streamLimit.read(query) ?? Infinity,
     cursor: cursorParameter.read(query),
     after: afterParameter.read(query),
+    part: partParameter.read(query),
     isPiece: ['cursor', 'after', 'part'].some((name) => query.has(name)),
   };
 }
 
-/** The plan of a stream without its point in time, and the mark of the collection that its part is of, if it has one. */
-export interface StreamPlan {
-  readonly plan: Plan;
-  /** See pages/mark.ts. */
-  readonly partMark: number | undefined;
-}
-
-/** Reads the plan, limited to the ids of the part when there is one. AppErrors as `PlanParameters.read` throws them. */
+/**
+ * Reads the plan of a stream without its point in time, limited to the ids of the part when there is one. AppErrors as
+ * `PlanParameters.read` throws them.
+ */
 export async function readStreamPlan(
   query: Query,
+  { cursor, part }: Pick<StreamQuery, 'cursor' | 'part'>,
   parameters: Pick<PlanParameters, 'read'>,
   signal: AbortSignal,
-): Promise<StreamPlan> {
-  const plan = await parameters.read(query, signal);
-  const part = partParameter.read(query);
-  if (part === undefined) return { plan, partMark: undefined };
+): Promise<Plan> {
+  const plan = await parameters.read(query, signal, cursor ?? part);
+  if (part === undefined) return plan;
   assertDivisible(plan, 'part');
-  const { ids, mark, since } = decodePart(part);
-  return { plan: { ...plan, ids, ...(since !== undefined && { since }) }, partMark: mark };
+  const { since } = part;
+  return { ...plan, ids: idsOf(part), ...(since !== undefined && { since }) };
 }
 
 /**

@@ -77,8 +77,8 @@ function streamHandler({
     const { limit, fields } = query;
     const { shown = EVERYTHING, kinds } = source.plan;
     const asksForm = readForm(parameters, formatOfType(type), { type, kinds, ...query });
-    const asked = await readStreamPlan(parameters, source.plan, request.signal);
-    const { plan: wanted, from } = await beginningOf({ ...query, ...asked }, source, request.signal);
+    const asked = await readStreamPlan(parameters, query, source.plan, request.signal);
+    const { plan: wanted, from } = await beginningOf(query, asked, source, request.signal);
     const isWhole = !query.isPiece && limit === Infinity;
     const changes = isWhole ? await source.changesFrom(wanted, request.signal) : null;
     const plan = { ...wanted, ...changes?.bounds };

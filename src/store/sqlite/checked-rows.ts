@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs';
 import type { Slots } from '../slots.ts';
+import type { Size } from '../store.ts';
 
 /** What precedes a document: 0x03, the checksum, NUL. Bytes. See rows.as.ts. */
 export const HEAD_BYTES = 6;
 
 interface Functions {
   readonly sum: (at: number, length: number) => number;
-  readonly walk: (at: number, end: number, mostRows: number, mostBytes: number) => number;
+  readonly walk: (at: number, end: number, mostRows: number, mostBytes: number, direction: number) => number;
   readonly rows: { readonly value: number };
   readonly last: { readonly value: number };
 }
@@ -41,13 +42,16 @@ export class RowChecks {
 
   /**
    * Passes the rows from this address on, until there are so many rows or bytes. Throws DamagedRowError for a row that
-   * does not have its checksum.
+   * does not have its checksum, or does not lie behind the one before. `direction`: of the ids; 0: the rows have
+   * another order.
    */
-  walk(address: number, length: number, mostRows: number, mostBytes: number): Walked {
+  walk(address: number, length: number, { rows: most, bytes }: Size, direction: 1 | -1 | 0): Walked {
     const { walk, rows, last } = this.#functions;
-    const end = walk(address, address + length, mostRows, Math.min(mostBytes, length)) >>> 0;
+    const end = walk(address, address + length, most, Math.min(bytes, length), direction) >>> 0;
     if (end === 0)
-      throw new DamagedRowError(`row ${rows.value} of a batch does not have the bytes that were written`);
+      throw new DamagedRowError(
+        `row ${rows.value} of a batch does not have the bytes that were written, or not its place`,
+      );
     return { rows: rows.value, length: end - address, lastAt: last.value - address + HEAD_BYTES };
   }
 }

@@ -1,8 +1,9 @@
 import type { Batch } from '../batch.ts';
 import { bookmarkOf, KEY, type Bookmark, type Ordered } from '../bookmark.ts';
+import { endOfDocument } from '../bson-array.ts';
 import type { Slot, Slots } from '../slots.ts';
 import type { Size } from '../store.ts';
-import { DamagedRowError, documentIn, type RowChecks } from './checked-rows.ts';
+import { DamagedRowError, documentIn, HEAD_BYTES, type RowChecks } from './checked-rows.ts';
 import { bytesIn, type Connection } from './connection.ts';
 import { compareKeys, joinKeys, type Key } from '../keys.ts';
 import { rowsTable } from './layout.ts';
@@ -39,6 +40,7 @@ export class Reader {
       const { slot, length, more } = piece ?? { slot: this.#slots.take(1), length: 0, more: false };
       try {
         if (range && !more && skip === 0) this.#checkEnd(range, piece);
+        if (range?.column === 'k' && piece?.more) this.#checkLast(range, piece);
         // The rows are smaller than those before them.
         const isTooFew = more && !known && rows < size.rows && length < size.bytes;
         if (!isTooFew) return batchOf(slot, piece?.rows ?? 0, length, piece && lastOf(piece, order), more);
@@ -93,7 +95,10 @@ export class Reader {
     const slot = this.#slots.take(found.length);
     try {
       slot.bytes().set(found);
-      const walked = this.#checks.walk(slot.address, found.length, size.rows, size.bytes);
+      const byKey = range.column === 'k';
+      const direction = range.reverse ? -1 : 1;
+      const walked = this.#checks.walk(slot.address, found.length, size, byKey ? direction : 0);
+      if (byKey && skip === 0) this.#checkStart(range, slot.bytes(walked.length));
       this.#mean += (walked.length / walked.rows - this.#mean) / 4;
       return { ...walked, slot, more: more === true || walked.length < found.length };
     } catch (error) {
@@ -118,8 +123,26 @@ export class Reader {
     return { rows: Math.max(1, count), more: count < sizes.length };
   }
 
+  /** Throws DamagedRowError when the first row of a range of ids is another one than its index says. */
+  #checkStart(range: Range, rows: Uint8Array): void {
+    const document = rows.subarray(HEAD_BYTES, endOfDocument(rows, HEAD_BYTES));
+    const id = joinKeys(...keysOfBookmark(bookmarkOf(document, { sort: KEY }), [KEY]));
+    const key = this.#outermost(range, range.reverse ? 'max' : 'min');
+    if (!key || compareKeys(id, key) !== 0)
+      throw new DamagedRowError('the first row of a batch is not the one that the index of ids has there');
+  }
+
+  /** Throws DamagedRowError when the entry of the last row, behind which the next batch begins, is that of another row. */
+  #checkLast({ set }: Range, piece: Piece): void {
+    const rows = rowsTable(set);
+    const id = idOfLast(piece);
+    const sql = `select b.k is ? good from ${rows} a join ${rows} b on b.n = a.n where a.k = ?`;
+    if (this.#connection.get(sql, id, id)?.good !== 1)
+      throw new DamagedRowError('the index of ids has another row at the place of one');
+  }
+
   #keyOfLast(piece: Piece, { column, set }: Range): Key {
-    const id = joinKeys(...keysOfBookmark(lastOf(piece, { sort: KEY }), [KEY]));
+    const id = idOfLast(piece);
     const key = bytesIn(
       this.#connection.get(`select ${column} k from ${rowsTable(set)} where k = ?`, id),
       'k',
@@ -130,11 +153,16 @@ export class Reader {
 
   /** Throws DamagedRowError when a range ends, seen from behind, with another row than the last one that was read. */
   #checkEnd(range: Range, last: Piece | null): void {
-    const { column, set, low, high, reverse } = range;
-    const end = `select ${reverse ? 'min' : 'max'}(${column}) k from ${rowsTable(set)} where ${column} > ? and ${column} < ?`;
-    const key = bytesIn(this.#connection.get(end, low, high), 'k');
+    const { column, reverse } = range;
+    const key = this.#outermost(range, reverse ? 'min' : 'max');
     if (last ? key && compareKeys(key, this.#keyOfLast(last, range)) === 0 : !key) return;
     throw new DamagedRowError(`rows of ${column} are not in their order`);
+  }
+
+  /** The lowest or the highest key of a range, as its index has it. */
+  #outermost({ column, set, low, high }: Range, end: 'min' | 'max'): Key | null {
+    const sql = `select ${end}(${column}) k from ${rowsTable(set)} where ${column} > ? and ${column} < ?`;
+    return bytesIn(this.#connection.get(sql, low, high), 'k');
   }
 }
 
@@ -151,6 +179,10 @@ interface Piece {
 
 function batchOf(slot: Slot, rows: number, length: number, last: Bookmark | null, more: boolean): Batch {
   return { slot, start: 0, length, rows, last, more, release: () => slot.release() };
+}
+
+function idOfLast(piece: Piece): Key {
+  return joinKeys(...keysOfBookmark(lastOf(piece, { sort: KEY }), [KEY]));
 }
 
 function lastOf({ slot, length, lastAt }: Piece, order: Ordered): Bookmark {

@@ -24,8 +24,37 @@ export function sum(at: usize, length: usize): u32 {
   return <u32>(one >> 32) | 0x80808080;
 }
 
-/** Passes rows until there are so many, or so many bytes, and checks them. Returns where they end; 0: a row is damaged. */
-export function walk(at: usize, end: usize, mostRows: i32, mostBytes: usize): usize {
+const ID: u32 = 0x0064695f; // _id and its end
+
+/**
+ * Whether a document lies in the order of ids behind another one. True for ids of two types, or of a rare one, and where the
+ * id is not the first member: these are not compared.
+ */
+function follows(one: usize, other: usize, direction: i32): bool {
+  const type = load<u8>(one, 4);
+  if (type != load<u8>(other, 4) || load<u32>(one, 5) != ID || load<u32>(other, 5) != ID) return true;
+  const a = one + 9, b = other + 9;
+  let order: i32;
+  if (type == 0x02) {
+    const lengthA = load<u32>(a), lengthB = load<u32>(b);
+    order = memory.compare(a + 4, b + 4, min(lengthA, lengthB));
+    if (order == 0) order = compare<u32>(lengthA, lengthB);
+  } else if (type == 0x07) order = memory.compare(a, b, 12);
+  else if (type == 0x10) order = compare<i32>(load<i32>(a), load<i32>(b));
+  else if (type == 0x12 || type == 0x09) order = compare<i64>(load<i64>(a), load<i64>(b));
+  else return true;
+  return order * direction < 0;
+}
+
+function compare<T>(a: T, b: T): i32 {
+  return i32(a > b) - i32(a < b);
+}
+
+/**
+ * Passes rows until there are so many, or so many bytes, and checks them. Returns where they end; 0: a row is damaged, or
+ * does not lie behind the one before. `direction`: of the ids, 1 or -1; 0: the rows have another order.
+ */
+export function walk(at: usize, end: usize, mostRows: i32, mostBytes: usize, direction: i32): usize {
   const start = at;
   rows = 0;
   while (at < end && rows < mostRows && at - start < mostBytes) {
@@ -33,6 +62,7 @@ export function walk(at: usize, end: usize, mostRows: i32, mostBytes: usize): us
     const size = <usize>load<u32>(at, HEAD);
     if (size < SMALLEST || size > end - at - HEAD) return 0;
     if (load<u32>(at, 1) != sum(at + HEAD, size)) return 0;
+    if (direction != 0 && rows > 0 && !follows(last + HEAD, at + HEAD, direction)) return 0;
     last = at;
     rows++;
     at += HEAD + size;

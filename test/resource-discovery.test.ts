@@ -403,6 +403,21 @@ test('the indexes are read again every minute', async (t) => {
   assert.deepEqual(Object.keys(await refusedOf(rows)), ['_id_', 'a_1__id_1']);
 });
 
+test('a collection that is refused is not looked at again', async (t) => {
+  let looking = 0;
+  const every = () => {
+    looking++;
+    return () => {
+      looking--;
+    };
+  };
+  const open = await openBeside(t, { watch: { every } });
+  if (!open) return;
+  const before = looking;
+  await assert.rejects(open.store.open({ ...ROWS, collection: 'missing' }), MongoRefusal);
+  assert.equal(looking, before);
+});
+
 test('a row whose _id is MinKey or MaxKey ends a walk, as bounds cannot include it', async (t) => {
   for (const end of [new MinKey(), new MaxKey()]) {
     const open = await openBeside(t);

@@ -164,7 +164,10 @@ class MongoStore implements Store {
     try {
       await opened.layouts.start();
     } catch (error) {
-      if (!(error instanceof AppError)) throw error;
+      if (!(error instanceof AppError)) {
+        opened.layouts.close(); // its timer would look at it for ever, also by a connection that was closed
+        throw error;
+      }
       this.#options.onWarning(
         `The collection '${declaration.collection}' is not available yet, and requests for it get 503 until it is: ${String(error.cause)}`,
       );

@@ -60,14 +60,12 @@ export async function countRows(
   }
 }
 
-type Match = Readonly<Record<string, unknown>>;
-
 function isWhole(plan: Plan): boolean {
   return !plan.equals?.length && !plan.range;
 }
 
 /** A plan as a query. Comparisons match values of one type bracket only, which is what a range means. */
-function matchOf({ equals = [], range, sort }: Plan): Match {
+function matchOf({ equals = [], range, sort }: Plan): Document {
   return { ...conditionsOf(equals), ...(range && { [sort]: rangeCondition(range) }) };
 }
 

@@ -71,9 +71,7 @@ export function specOf(fields: readonly string[]) {
   };
 }
 
-function shown(fields: readonly string[]): string {
-  return JSON.stringify(specOf(fields).key);
-}
+const shown = (fields: readonly string[]) => JSON.stringify(specOf(fields).key);
 
 /** See OwnedCollection.addIndex. MongoDB goes on to build an index whose command was killed. */
 export async function addIndex(
@@ -92,7 +90,7 @@ export async function addIndex(
     try {
       await createIndexes(connection, collection, [specOf(fields)], signal);
     } catch (error) {
-      throw refusalOf(error, `create the index ${JSON.stringify(specOf(fields).key)}`);
+      throw refusalOf(error, `create the index ${shown(fields)}`);
     }
   }
   const listed = await find();
@@ -131,8 +129,8 @@ export async function postponeIndexes(
     .map(({ spec: { key, name } }) => ({ key, name }));
   if (indexes.length === 0) return null;
   try {
-    const names = indexes.map(({ name }) => name);
-    await connection.run({ dropIndexes: collection, index: names, writeConcern: MAJORITY }, ON_PRIMARY);
+    const index = indexes.map(({ name }) => name);
+    await connection.run({ dropIndexes: collection, index, writeConcern: MAJORITY }, ON_PRIMARY);
   } catch (error) {
     if (serverCodeOf(error) === CODES.unauthorized) return null;
     throw error;

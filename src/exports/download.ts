@@ -4,7 +4,7 @@ import { STORE_PROBLEMS, type Route } from '../http/route.ts';
 import { FileGoneError, type FileStore } from '../store/files.ts';
 import { crc32 } from '../stream/crc32.ts';
 import { CHANGES_HEADER } from '../streams/source.ts';
-import { formatNamed, FORMATS } from '../streams/formats/list.ts';
+import { formatOf, FORMATS } from '../streams/formats/list.ts';
 import { ID, LOOK_AGAIN_SECONDS } from './export.ts';
 import { isFinal, lose, type Complete, type FinishedFile, type Job } from './job.ts';
 import { noSuchExport } from './jobs.ts';
@@ -136,7 +136,7 @@ function headersOf({ id, request, file, progress: { changes } }: Complete): Repl
   const { format, compression } = request;
   const digest = Buffer.from(file.sha256, 'hex').toString('base64');
   return {
-    'content-type': compression === 'none' ? formatNamed(format).contentType : COMPRESSED_TYPES[compression],
+    'content-type': compression === 'none' ? formatOf(format).contentType : COMPRESSED_TYPES[compression],
     'content-disposition': `attachment; filename="${downloadName(id, request)}"`,
     'cache-control': 'private, no-transform',
     etag: `"${file.sha256}"`,

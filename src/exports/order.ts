@@ -9,7 +9,7 @@ import { shownPath } from '../resources/grammar.ts';
 import { Type, type TSchema } from '../schema.ts';
 import type { Compression } from '../stream/pieces.ts';
 import type { AskedForm } from '../streams/formats/format.ts';
-import { formatNamed, formatOfType, FORMATS, readForm } from '../streams/formats/list.ts';
+import { formatOf, FORMATS, readForm } from '../streams/formats/list.ts';
 import { readStreamQuery } from '../streams/query.ts';
 import { EXPORT_BODY, RESOURCE_EXPORT_BODY, type Member } from './export.ts';
 import { ITEMS, type ExportRequest } from './job.ts';
@@ -66,7 +66,7 @@ export async function asynchronousRequest(
 ): Promise<ExportRequest | null> {
   if (request.method !== 'GET' || !prefers(request, 'respond-async')) return null;
   if (![...query.keys()].every((name) => isMember(name, source))) return null;
-  const format = formatOfType(type).name;
+  const format = formatOf(type).name;
   return ordered(query, source, { format, compression: 'none' }, request.signal);
 }
 
@@ -88,7 +88,7 @@ async function ordered(
 
 /** What a query says of the form of a file. Throws the AppErrors of the stream. */
 export function readFileForm(query: Query, name: string, { plan }: ExportSource): AskedForm {
-  const format = formatNamed(name);
+  const format = formatOf(name);
   return readForm(query, format, {
     type: format.types[0],
     kinds: plan.kinds,
@@ -118,7 +118,7 @@ function assertMembers(names: readonly string[], source: ExportSource): void {
 
 /** Throws AppError `invalid-body` for a form that this server cannot write. */
 function assertWritable(format: string, compression: Compression): void {
-  const { compressions, isCompressed, whyNot } = formatNamed(format);
+  const { compressions, isCompressed, whyNot } = formatOf(format);
   const why = whyNot?.() ?? null;
   if (why !== null) throw invalidBody([{ pointer: '/format', detail: why }]);
   if (compressions.includes(compression)) return;

@@ -1,6 +1,6 @@
 import { PROBLEMS } from '../problems.ts';
 import { ITEM_FORM } from '../resources/items.ts';
-import { formatNamed } from '../streams/formats/list.ts';
+import { formatOf } from '../streams/formats/list.ts';
 import { FLAGS, type Export } from './export.ts';
 import { ITEMS, type ExportRequest, type Failure, type Job } from './job.ts';
 
@@ -58,7 +58,7 @@ export function downloadName(
   request: Pick<ExportRequest, 'resource' | 'format' | 'compression'>,
 ): string {
   const { format, compression } = request;
-  return `${request.resource}-${id.slice(-8)}.${formatNamed(format).extension}${SUFFIXES[compression]}`;
+  return `${request.resource}-${id.slice(-8)}.${formatOf(format).extension}${SUFFIXES[compression]}`;
 }
 
 function problemOf({ code, detail }: Failure): NonNullable<Export['problem']> {

@@ -1,11 +1,9 @@
 import { DatabaseSync } from '../sqlite.ts';
 import { MOST_COLUMNS, SAMPLED_ROWS } from '../rows/csv-cell.ts';
 import type { Copy } from './copy.ts';
-import { membersOf } from './json-text.ts';
 import { REMOVAL_BEGINNING } from './lines.ts';
 import { BEGINNING, type ProvedPlace } from './proof.ts';
 import { Refused } from './retry.ts';
-import { canBeColumn, columnValue, quotedName, quotedText } from './sqlite-columns.ts';
 import { reasonOf } from '../thrown.ts';
 
 type Database = InstanceType<typeof DatabaseSync>;
@@ -16,6 +14,7 @@ const PULLS = 'sluice_pulls';
 const BUSY_MS = 10_000;
 /** Columns that the table has itself. SQLite does not distinguish cases. */
 const OWN_COLUMNS = new Set(['id', 'row', 'rowid', 'oid', '_rowid_']);
+const QUOTE = '"';
 
 /**
  * A table of a SQLite file as a copy of a set: `id`, `row` (the whole row as JSON), and a virtual column for each field.
@@ -227,4 +226,84 @@ function keyOf(row: string): string | bigint | number | Buffer {
   if (/^-?\d/.test(json) && String(Number(json)) === json && !Number.isInteger(Number(json)))
     return Number(json);
   return Buffer.from(json);
+}
+
+/** Whether a field can have a column. SQLite compares names in JSON with their escapes in some versions only. */
+function canBeColumn(name: string): boolean {
+  return name !== '' && JSON.stringify(name) === `"${name}"`;
+}
+
+/**
+ * The value of a field: under its own name, and, with dots in it, under the names of its path. A path that leads to an
+ * array has that array as the row shows it.
+ */
+function columnValue(name: string): string {
+  const names = name.split('.');
+  const arrays = names.slice(1).map((_, n) => {
+    const path = pathOf(names.slice(0, n + 1));
+    return `CASE json_type(row, ${path}) WHEN 'array' THEN json_extract(row, ${path}) END`;
+  });
+  const values = [[name], ...(names.length > 1 ? [names] : [])].map(
+    (path) => `json_extract(row, ${pathOf(path)})`,
+  );
+  const all = [...values, ...arrays];
+  return all.length === 1 ? all.join('') : `coalesce(${all.join(', ')})`;
+}
+
+function quotedName(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+function quotedText(value: string): string {
+  return `'${value.replaceAll("'", "''")}'`;
+}
+
+function pathOf(names: readonly string[]): string {
+  return quotedText(`$${names.map((name) => `."${name}"`).join('')}`);
+}
+
+/**
+ * The members of an object as the server writes it (JSON without whitespace between its parts, and not empty, since a
+ * row has its key). Yields names and the JSON texts of the values, so that numbers keep all their digits. Throws
+ * SyntaxError for one that ends too early or too late.
+ */
+function* membersOf(row: string): Generator<readonly [name: string, json: string], void, undefined> {
+  let at = 1; // after {
+  while (row[at] === QUOTE) {
+    const nameEnd = stringEnd(row, at);
+    const valueEnd = endOfValue(row, nameEnd + 1); // after :
+    yield [JSON.parse(row.slice(at, nameEnd)) as string, row.slice(nameEnd + 1, valueEnd)];
+    at = valueEnd + 1; // after , or }
+  }
+  if (at < 2 || at !== row.length || row.at(-1) !== '}')
+    throw new SyntaxError('the row ends too early or too late');
+}
+
+function endOfValue(text: string, at: number): number {
+  const first = text[at];
+  if (first === QUOTE) return stringEnd(text, at);
+  if (first === '{' || first === '[') return endOfNested(text, at);
+  const comma = text.indexOf(',', at);
+  return comma === -1 ? text.length - 1 : comma;
+}
+
+function endOfNested(text: string, begin: number): number {
+  let depth = 0;
+  for (let at = begin; at < text.length; at++) {
+    const character = text[at];
+    if (character === QUOTE) at = stringEnd(text, at) - 1;
+    else if (character === '{' || character === '[') depth++;
+    else if ((character === '}' || character === ']') && --depth === 0) return at + 1;
+  }
+  return text.length;
+}
+
+/** The index after the closing quote of the string that begins at `at`. */
+function stringEnd(text: string, at: number): number {
+  for (let end = text.indexOf(QUOTE, at + 1); end !== -1; end = text.indexOf(QUOTE, end + 1)) {
+    let backslashes = 0;
+    while (text[end - 1 - backslashes] === '\\') backslashes++;
+    if (backslashes % 2 === 0) return end + 1;
+  }
+  return text.length;
 }

@@ -1,5 +1,5 @@
 /**
- * The thread that makes a file of Parquet (see parquet.ts) out of Arrow IPC streams of some record batches each. It is
+ * The thread that makes a file of Parquet (see parquet-sink.ts) out of Arrow IPC streams of some record batches each. It is
  * JavaScript, because a thread of a program that runs from its sources has no loader of TypeScript.
  */
 import { workerData } from 'node:worker_threads';

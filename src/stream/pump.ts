@@ -7,7 +7,7 @@ import type { Sink } from './sink.ts';
 /** What goes before the first row and after the last. `tail` is called once all rows are written. */
 export interface Frame {
   readonly head: string | Uint8Array;
-  readonly tail: () => string | Uint8Array;
+  readonly tail?: (() => string | Uint8Array) | undefined;
 }
 
 /** The rows to pump, in batches. */
@@ -67,7 +67,7 @@ export async function pump(rows: Rows, encoder: RowEncoder, frame: Frame, sink: 
       if (parked.rest.length > 0) await sink.write(parked.rest);
       parked = rows.again ? await run.write(rows.again.after(parked.after, run.rows)) : null;
     }
-    await writeFrame(sink, frame.tail());
+    await writeFrame(sink, frame.tail?.() ?? '');
     return run.rows;
   } finally {
     encoder.close();

@@ -8,7 +8,7 @@ import { named, Type } from '../schema.ts';
 import { serializerOf } from '../rows/serializers.ts';
 import type { Identity, Plan, RowStore } from '../store/store.ts';
 import { EVERYTHING } from '../rows/selection.ts';
-import { formatNamed, formatParameter, FORMATS } from './formats/list.ts';
+import { formatOf, formatParameter, FORMATS } from './formats/list.ts';
 import { encodePart, isBoundOfPart } from './part.ts';
 import { atParameter, consistencyParameter, timeOf } from './point-in-time.ts';
 import { assertDivisible, readStreamQuery, streamParameters } from './query.ts';
@@ -108,7 +108,7 @@ export function partitionsRoute(
         ...(identity !== undefined && { mark: markOf(identity) }),
       };
       const { shown = EVERYTHING, kinds } = parameters;
-      const format = formatNamed(formatParameter.read(given) ?? FORMATS[0].name);
+      const format = formatOf(formatParameter.read(given) ?? FORMATS[0].name);
       const set = { rows, plan, columns, shown, fields, kinds, signal: request.signal };
       const ofForm = (await format.ofParts?.(given, set)) ?? [];
       const bounds = found.filter(isBoundOfPart); // no part can carry other bounds

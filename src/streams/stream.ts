@@ -16,7 +16,7 @@ import { beginningOf } from './beginning.ts';
 import { ROWS_HEADER } from './estimate.ts';
 import { INCREMENTAL } from './incremental.ts';
 import { AT_HEADER } from './point-in-time.ts';
-import { formatOfType, FORMATS, readForm, STREAM_TYPES, typeAsked } from './formats/list.ts';
+import { formatOf, FORMATS, readForm, STREAM_TYPES, typeAsked } from './formats/list.ts';
 import { readStreamPlan, readStreamQuery, streamParameters } from './query.ts';
 import { routeOf, type RowRoute } from './row-route.ts';
 import { headersOf, type SourceFor } from './source.ts';
@@ -76,7 +76,7 @@ function streamHandler({
     const query = readStreamQuery(parameters, source.plan);
     const { limit, fields } = query;
     const { shown = EVERYTHING, kinds } = source.plan;
-    const asksForm = readForm(parameters, formatOfType(type), { type, kinds, ...query });
+    const asksForm = readForm(parameters, formatOf(type), { type, kinds, ...query });
     const asked = await readStreamPlan(parameters, query, source.plan, request.signal);
     const { plan: wanted, from } = await beginningOf(query, asked, source, request.signal);
     const isWhole = !query.isPiece && limit === Infinity;

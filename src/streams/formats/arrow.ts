@@ -1,11 +1,10 @@
 import { conflict, documented, invalid, oneOf, textAs } from '../../input/parameter.ts';
-import type { Query } from '../../input/query.ts';
 import { columnsOfText, columnsText, KINDS, type Column } from '../../rows/arrow/columns.ts';
 import type { ArrowTable } from '../../rows/arrow/writer.ts';
 import { columnsOfFields } from '../../rows/csv-cell.ts';
 import { ArrowEncoder } from '../../stream/arrow-encoder.ts';
 import { arrowColumns, declaredColumns } from '../arrow-columns.ts';
-import type { Asked, BegunSet, Form, Format, Proof } from './format.ts';
+import type { Format, Proof } from './format.ts';
 
 const TYPE = 'application/vnd.apache.arrow.stream';
 
@@ -43,54 +42,32 @@ export const arrow = {
   }),
   ofParts: async (query, set) =>
     query.has('columns') ? [] : [['columns', columnsText(await arrowColumns(set))]],
-  read: (query, asked) => {
-    const tableOf = readTable(query, asked);
+  read: (query, { fields, isPiece, kinds }) => {
+    const given = columnsParameter.read(query);
+    const isStrict = schemaParameter.read(query) === 'strict';
+    if (isPiece && !given && !declaredColumns(fields, kinds))
+      throw conflict(
+        'columns',
+        'columns is required with cursor, after or part: pieces are joined by their columns.',
+      );
+    if (given && fields && !haveNames(given, fields))
+      throw conflict('columns', 'columns and fields name different columns.');
     return async (set, transcoder) => {
-      const table = await tableOf(set);
-      const selection = set.shown.pick(asked.fields);
-      return arrowForm(table, (proof) => new ArrowEncoder(transcoder.arrow(table, selection), table, proof));
+      const columns = given ?? (await arrowColumns(set));
+      const table: ArrowTable = { columns, keepsRest: !fields, hasRest: !isStrict };
+      const selection = set.shown.pick(fields);
+      return {
+        contentType: TYPE,
+        head: ArrowEncoder.head(table),
+        table, // of which Parquet is made
+        write: (proof: Proof) => {
+          const proving = new ArrowEncoder(transcoder.arrow(table, selection), table, proof);
+          return { encoder: proving, tail: () => proving.end(), proving };
+        },
+      };
     };
   },
 } as const satisfies Format;
-
-/** The form of a stream in Arrow. */
-export interface ArrowForm extends Form {
-  readonly head: Uint8Array;
-  readonly table: ArrowTable;
-}
-
-function arrowForm(table: ArrowTable, encoderOf: (proof: Proof) => ArrowEncoder): ArrowForm {
-  return {
-    contentType: TYPE,
-    head: ArrowEncoder.head(table),
-    table,
-    write: (proof) => {
-      const proving = encoderOf(proof);
-      return { encoder: proving, tail: () => proving.end(), proving };
-    },
-  };
-}
-
-/**
- * Reads which table a query asks for. AppError `conflicting-parameters` when `columns` has not the names of `fields`, or
- * is missing where pieces could not be joined without it.
- */
-function readTable(query: Query, { fields, isPiece, kinds }: Asked): (set: BegunSet) => Promise<ArrowTable> {
-  const columns = columnsParameter.read(query);
-  const isStrict = schemaParameter.read(query) === 'strict';
-  if (isPiece && !columns && !declaredColumns(fields, kinds))
-    throw conflict(
-      'columns',
-      'columns is required with cursor, after or part: pieces are joined by their columns.',
-    );
-  if (columns && fields && !haveNames(columns, fields))
-    throw conflict('columns', 'columns and fields name different columns.');
-  return async (set) => ({
-    columns: columns ?? (await arrowColumns(set)),
-    keepsRest: !fields,
-    hasRest: !isStrict,
-  });
-}
 
 /** Whether these are the columns of these fields, in their order. */
 function haveNames(columns: readonly Column[], fields: readonly string[]): boolean {

@@ -57,11 +57,7 @@ export const csv: Format = {
       return {
         contentType: `${TYPE}; charset=utf-8; header=${named}`, // RFC 4180, 3
         head: named === 'present' ? csvHeader(columns, isSafe) : '',
-        write: () => ({
-          encoder: transcoder.table(columns, isSafe, selection),
-          tail: () => '',
-          proving: null,
-        }),
+        write: () => ({ encoder: transcoder.table(columns, isSafe, selection) }),
       };
     };
   },

@@ -89,7 +89,7 @@ export interface BegunSet extends FormSet {
 }
 
 /** What one stream asks of its format. Rejects when the store fails. */
-export type AskedForm = (set: BegunSet, transcoder: Transcoder) => Promise<Form>;
+export type AskedForm = (set: BegunSet, transcoder: Transcoder) => Form | Promise<Form>;
 
 /** How the rows of one stream are written. */
 export interface Form {
@@ -106,10 +106,10 @@ export type Proof = ArrowEncoderOptions & Pick<CheckpointOptions, 'now'>;
 
 export interface Writing {
   readonly encoder: RowEncoder;
-  /** What stands after the rows. */
-  readonly tail: () => string | Uint8Array;
+  /** What stands after the rows. Absent: nothing. */
+  readonly tail?: () => string | Uint8Array;
   /** The encoder, if it also writes how far the rows have come, so that a reader can verify and resume them. */
-  readonly proving: ProvingEncoder | null;
+  readonly proving?: ProvingEncoder;
 }
 
 export interface ProvingEncoder extends RowEncoder {

@@ -20,14 +20,9 @@ export const json: Format = {
   fileSchema: { description: 'all rows as an array' },
   read:
     (_, { fields }) =>
-    ({ shown }, transcoder) =>
-      Promise.resolve({
-        contentType: TYPE,
-        head: '[',
-        write: () => ({
-          encoder: transcoder.encoder('array', shown.pick(fields)),
-          tail: () => ']\n',
-          proving: null,
-        }),
-      }),
+    ({ shown }, transcoder) => ({
+      contentType: TYPE,
+      head: '[',
+      write: () => ({ encoder: transcoder.encoder('array', shown.pick(fields)), tail: () => ']\n' }),
+    }),
 };

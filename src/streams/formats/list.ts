@@ -26,26 +26,17 @@ export const formatParameter: Parameter<string> = documented(
   { example: 'csv' }, // all of these parameters can be combined with it
 );
 
-/** The format of this name. */
-export function formatNamed(name: string): Format {
-  return found(
-    FORMATS.find((format) => format.name === name),
-    name,
-  );
-}
-
-/** The format of streams of this media type. */
-export function formatOfType(type: string): Format {
-  return found(
-    STREAMED.find(({ types }) => types.includes(type)),
-    type,
-  );
+/** The format of this name or media type. */
+export function formatOf(asked: string): Format {
+  const format = FORMATS.find(({ name, types }) => name === asked || types.includes(asked));
+  if (format) return format;
+  throw new TypeError(`no format has the name or type ${asked}`);
 }
 
 /** The media type that `format` asks for. It takes precedence over Accept. */
 export function typeAsked(query: Query): string | undefined {
   const name = formatParameter.read(query);
-  return name === undefined ? undefined : formatNamed(name).types[0];
+  return name === undefined ? undefined : formatOf(name).types[0];
 }
 
 /**
@@ -60,9 +51,4 @@ export function readForm(query: Query, format: Format, asked: Asked): AskedForm 
     throw conflict(name, `${name} requires format=${others.join(' or ')}; the format is ${asked.type}.`);
   }
   return format.read(query, asked);
-}
-
-function found(format: Format | undefined, what: string): Format {
-  if (format) return format;
-  throw new TypeError(`no format has the name or type ${what}`);
 }

@@ -34,17 +34,16 @@ export const ndjson = {
   }),
   read: (query, { type, fields }) => {
     const hasCheckpoints = checkpoints.read(query) === 'true';
-    return ({ shown }, transcoder) =>
-      Promise.resolve({
-        contentType: type,
-        head: '',
-        write: ({ changes, ...proof }) => {
-          const encoder = transcoder.encoder('lines', shown.pick(fields));
-          if (!hasCheckpoints) return { encoder, tail: () => '', proving: null };
-          const proving = new CheckpointEncoder(encoder, { ...proof, form: linesWith(changes) });
-          return { encoder: proving, tail: () => proving.end(), proving };
-        },
-      });
+    return ({ shown }, transcoder) => ({
+      contentType: type,
+      head: '',
+      write: ({ changes, ...proof }) => {
+        const encoder = transcoder.encoder('lines', shown.pick(fields));
+        if (!hasCheckpoints) return { encoder };
+        const proving = new CheckpointEncoder(encoder, { ...proof, form: linesWith(changes) });
+        return { encoder: proving, tail: () => proving.end(), proving };
+      },
+    });
   },
 } as const satisfies Format;
 

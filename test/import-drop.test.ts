@@ -92,7 +92,7 @@ const FAULTS: [name: string, content: string, argv: string[], code: number, text
     1,
     /because none of its first 2 rows can be imported\. The first one, 2: the price is "x"/,
   ],
-  ['that is no JSON', '{"id":1,', ['--format=ndjson'], 1, /one JSON object over several lines/],
+  ['that is no JSON', '{"id":1,', ['--format=ndjson'], 1, /the line is not valid JSON at character 9/],
   ['that is no array', '[1', ['--format=json'], 1, /none of its first 1 rows|cut off/],
 ];
 

@@ -18,6 +18,7 @@ import type { Request } from '../src/engine/edge.ts';
 import { newNotes } from '../src/engine/edge.ts';
 import type { Route } from '../src/http/route.ts';
 import { problemsByStatus } from '../src/http/openapi/document.ts';
+import { encodeToken } from '../src/pages/token.ts';
 import { createTranscoder } from '../src/rows/transcoder.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
 import { BSON } from '../src/store/bson.ts';
@@ -177,8 +178,10 @@ const refusal = (code: ProblemCode): Twist => ({
   refused: new AppError(code, 'x', { headers: { 'retry-after': '1' } }),
 });
 const failing = (error: Error): Twist => ({ failing: error });
-/** A cursor of another sort. */
-const OTHER_CURSOR = 'BQBbfPlkIAAAABBwcmljZQABAAAAAl9pZAAHAAAAZDI3NjQ3AAACxSKY';
+/** Cursors of another collection: of its rows, and of its changes. */
+const OTHERS = { types: new Uint8Array(0), fingerprint: 0 };
+const OTHER_CURSOR = encodeToken('row', OTHERS, makeBookmark({ _id: 1 }));
+const OTHER_FEED = encodeToken('feed', { ...OTHERS, identity: 'a' }, new Uint8Array(2));
 
 /** How each code is provoked. */
 const PROVOKED: Record<ProblemCode, Twist> = {
@@ -238,7 +241,7 @@ const CONFLICTS: Record<string, string> = {
 /** Codes that the changes of items are provoked to by another parameter. The second cursor is of another filter. */
 const OF_CHANGES: Partial<Record<ProblemCode, Twist>> = {
   'invalid-cursor': query('since=x'),
-  'cursor-mismatch': query('since=CQECACrBaZMUAAAAAAAAAAAAAAAAAAAAAAAAAAAAggUzGg'),
+  'cursor-mismatch': query(`since=${OTHER_FEED}`),
 };
 
 function twistFor({ id, path }: Route, code: ProblemCode): Twist {

@@ -1,11 +1,11 @@
 const NOW = [
-  '{"checkpoint":{"cursor":"CQAA8LryARUATOOI4Ui3fNgqAAAAAAAAAAAAAAACfVIC3Q","upToDate":true,"rows":0,"removed":0,"bytes":0,"crc32":"00000000"}}',
-  '{"end":{"cursor":"CQAA8LryARUATOOI4Ui3fNgqAAAAAAAAAAAAAAACfVIC3Q","upToDate":true,"rows":0,"removed":0,"bytes":0,"crc32":"00000000"}}',
+  '{"checkpoint":{"cursor":"EAjwuvIBEAAAAAAAAAAAAAAAAAAAAAAAFQBR7DcI1feIZNIAAAABAAAAAAAA0rRs1-rh","upToDate":true,"rows":0,"removed":0,"bytes":0,"crc32":"00000000"}}',
+  '{"end":{"cursor":"EAjwuvIBEAAAAAAAAAAAAAAAAAAAAAAAFQBR7DcI1feIZNIAAAABAAAAAAAA0rRs1-rh","upToDate":true,"rows":0,"removed":0,"bytes":0,"crc32":"00000000"}}',
 ];
 const SINCE = [
   '{"id":"d00001","price":330}',
   '{"removed":{"id":"d00002"}}',
-  '{"end":{"cursor":"CQAA8LryARUATOOI4Ui3fNgqAAAAAAAAAAAAAAAESPdhNA","upToDate":true,"rows":1,"removed":1,"bytes":56,"crc32":"2cf95929"}}',
+  '{"end":{"cursor":"EAjwuvIBEAAAAAAAAAAAAAAAAAAAAAAAFQBR7DcI1feIZNIAAAABAAAAAAAA0rZAtuQP","upToDate":true,"rows":1,"removed":1,"bytes":56,"crc32":"2cf95929"}}',
 ];
 const EVENTS = [
   'data: {"id":"d00001","price":330}',
@@ -13,15 +13,15 @@ const EVENTS = [
   'data: {"removed":{"id":"d00002"}}',
   '',
   'event: checkpoint',
-  'id: CQAA8LryARUATOOI4Ui3fNgqAAAAAAAAAAAAAAAESPdhNA',
-  'data: {"checkpoint":{"cursor":"CQAA8LryARUATOOI4Ui3fNgqAAAAAAAAAAAAAAAESPdhNA","upToDate":true,"rows":1,"removed":1,"bytes":56,"crc32":"2cf95929"}}',
+  'id: EAjwuvIBEAAAAAAAAAAAAAAAAAAAAAAAFQBR7DcI1feIZNIAAAABAAAAAAAA0rZAtuQP',
+  'data: {"checkpoint":{"cursor":"EAjwuvIBEAAAAAAAAAAAAAAAAAAAAAAAFQBR7DcI1feIZNIAAAABAAAAAAAA0rZAtuQP","upToDate":true,"rows":1,"removed":1,"bytes":56,"crc32":"2cf95929"}}',
   '',
 ];
 const FOLLOW = [
-  '{"checkpoint":{"cursor":"CQAB8LryARUATOOI4Ui3fNgqAAAAAAAAAAAAAAACYK-33A","upToDate":false,"rows":0,"removed":0,"bytes":0,"crc32":"00000000"}}',
+  '{"checkpoint":{"cursor":"EAjwuvIBEAAAAAAAAAAAAAAAAAAAAAABFQBR7DcI1feIZNIAAAABAAAAAAAA0rRLss9g","upToDate":false,"rows":0,"removed":0,"bytes":0,"crc32":"00000000"}}',
   '{"id":"d00001","price":326}',
   '{"id":"d00002","price":326}',
-  '{"checkpoint":{"cursor":"CQAA8LryARUATOOI4Ui3fNgqAAAAAAAAAAAAAAACfVIC3Q","upToDate":true,"rows":2,"removed":0,"bytes":56,"crc32":"6e8d21b9"}}',
+  '{"checkpoint":{"cursor":"EAjwuvIBEAAAAAAAAAAAAAAAAAAAAAAAFQBR7DcI1feIZNIAAAABAAAAAAAA0rRs1-rh","upToDate":true,"rows":2,"removed":0,"bytes":56,"crc32":"6e8d21b9"}}',
 ];
 
 /**
@@ -32,13 +32,15 @@ const CHANGES = {
   lines: {
     now: { request: '/items/changes', answer: textOf(NOW) },
     since: {
-      request: '/items/changes?since=CQAA8LryARUATOOI4Ui3fNgqAAAAAAAAAAAAAAACfVIC3Q&fields=price',
+      request:
+        '/items/changes?since=EAjwuvIBEAAAAAAAAAAAAAAAAAAAAAAAFQBR7DcI1feIZNIAAAABAAAAAAAA0rRs1-rh&fields=price',
       answer: textOf(SINCE),
     },
   },
   events: {
     since: {
-      request: '/items/changes?since=CQAA8LryARUATOOI4Ui3fNgqAAAAAAAAAAAAAAACfVIC3Q&fields=price',
+      request:
+        '/items/changes?since=EAjwuvIBEAAAAAAAAAAAAAAAAAAAAAAAFQBR7DcI1feIZNIAAAABAAAAAAAA0rRs1-rh&fields=price',
       answer: textOf(EVENTS),
     },
   },
@@ -54,7 +56,7 @@ export const ITEM_EXAMPLES = {
       page: {
         limit: 1,
         hasMore: true,
-        nextCursor: 'BwDwuvIB0JLyoBUAAAACX2lkAAcAAABkMDAwMDMAACrwNBs',
+        nextCursor: 'DgTwuvIB0JLyoBUAAAACX2lkAAcAAABkMDAwMDMAAFPSb5M',
         page: 3,
       },
     },
@@ -78,8 +80,8 @@ export const ITEM_EXAMPLES = {
     request: '/items/partitions?n=2&fields=price',
     answer: {
       partitions: [
-        { url: '/items/stream?part=BADQkvKgFAAAAAJ0bwAHAAAAZDI2OTcxAAD4l4YP&fields=price' },
-        { url: '/items/stream?part=BADQkvKgFgAAAAJmcm9tAAcAAABkMjY5NzEAAFHN9bM&fields=price' },
+        { url: '/items/stream?part=DwTQkvKgFAAAAAJ0bwAHAAAAZDI2OTcxAABHHUVT&fields=price' },
+        { url: '/items/stream?part=DwTQkvKgFgAAAAJmcm9tAAcAAABkMjY5NzEAANtJxd0&fields=price' },
       ],
     },
   },

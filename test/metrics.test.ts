@@ -48,7 +48,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
       'sluice_rows_sent_total{route="/items/stream",resource="items"}': 300,
       'sluice_rows_sent_total{route="/items",resource="items"}': 9,
       'sluice_sent_bytes_total{route="/items/stream",resource="items"}': bytes,
-      sluice_store_batches_total: before + 4, // one for the type of ids, two for the stream, one for the page
+      sluice_store_batches_total: before + 7, // the type of ids, three rows by id, two for the stream, the page
       'sluice_store_seconds_count{operation="insert"}': 1,
       sluice_requests_in_flight: 1,
       sluice_streams_open: 0,

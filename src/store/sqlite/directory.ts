@@ -28,7 +28,7 @@ export async function prepareDirectory(directory: string, file: string, isOpen: 
     await access(directory, constants.W_OK | constants.X_OK).catch(notWritable);
     return false;
   }
-  const fault = isOpen ? null : await faultOf(path, size);
+  const fault = isOpen ? null : await faultOf(path);
   if (fault !== null) throw new Error(`${path} cannot be opened as the embedded store: ${fault}`);
   return true;
 }
@@ -37,7 +37,7 @@ export async function prepareDirectory(directory: string, file: string, isOpen: 
  * What is wrong with a file, as far as its header tells. Null: nothing. The caller must not have it open: to open and close
  * it here would drop the locks that SQLite has on it.
  */
-async function faultOf(path: string, size: number): Promise<string | null> {
+async function faultOf(path: string): Promise<string | null> {
   const file = await open(path, 'r');
   try {
     const { buffer } = await file.read(Buffer.alloc(HEADER_BYTES), 0, HEADER_BYTES, 0);
@@ -49,6 +49,7 @@ async function faultOf(path: string, size: number): Promise<string | null> {
     const pageBytes = buffer.readUInt16BE(16) === 1 ? 65_536 : buffer.readUInt16BE(16);
     const wanted = pageBytes * buffer.readUInt32BE(28);
     const isKnown = buffer.readUInt32BE(24) === buffer.readUInt32BE(92);
+    const { size } = await file.stat(); // last: a process that has just closed the store may have moved its log into it
     return isKnown && size < wanted
       ? `it is truncated to ${size} bytes, expected ${wanted}; restore it from a backup`
       : null;

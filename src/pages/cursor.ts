@@ -100,8 +100,9 @@ export function rowBehind(token: Token, collection: string, plan: Plan): Bookmar
 }
 
 /**
- * Everything that a request asks for except the time: what decides which rows come in which order, as a CRC-32. The values of a key's part are left out: whoever has the cursor could try guesses of hidden ones without a
- * request. Nothing depends on them here, because each read is bounded by the part of its own key.
+ * Everything that a request asks for except the time: what decides which rows come in which order, as a CRC-32.
+ * The values of a key's part are left out: who has the cursor could try guesses of hidden ones without a request. Nothing
+ * depends on them here, because each read is bounded by the part of its own key.
  */
 export function fingerprint(collection: string, plan: Plan): number {
   return crc32(

@@ -1,7 +1,7 @@
 import type { Batch } from './batch.ts';
-import { textOf, type Bookmark, type Identity } from './bookmark.ts';
+import { textOf, type Bookmark } from './bookmark.ts';
 import { BSON } from './bson.ts';
-import type { ChangedKeys, ChangeFeed, FeedPlace, FeedSize, LookedUp } from './change-feed.ts';
+import type { ChangedKeys, ChangeFeed, FeedPlace, LookedUp } from './change-feed.ts';
 import { orAborted } from './deadline.ts';
 import { LoopTurns } from './loop-turns.ts';
 import { shareOf } from './memory-budget.ts';
@@ -96,12 +96,7 @@ export class Tail {
   }
 
   /** See ChangeFeed. */
-  async read(
-    place: FeedPlace,
-    size: FeedSize,
-    identity: Identity | undefined,
-    signal: AbortSignal,
-  ): Promise<ChangedKeys> {
+  async read(...[place, size, identity, signal]: Parameters<ChangeFeed['read']>): Promise<ChangedKeys> {
     if (size.waitMs <= 0) return this.#feed.read(place, size, identity, signal);
     this.#waiting++;
     try {

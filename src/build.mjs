@@ -38,7 +38,7 @@ const ASSETS = [
   'web/page/index.html',
   'web/page/icon.svg',
   'web/reference',
-  'stream/parquet-thread.mjs',
+  'pipeline/parquet-thread.mjs',
   'store/sqlite/worker.mjs',
 ];
 const BUILT = [WASM, ROWS_WASM, SCALAR, ...PAGE];

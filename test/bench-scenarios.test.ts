@@ -5,7 +5,7 @@ import { CANDIDATES, programOf, type CandidateName } from '../bench/candidates.t
 import { readOptions } from '../bench/options.ts';
 import { JsonBytes } from '../bench/peers/bson-json.ts';
 import { createScenarios } from '../bench/scenarios.ts';
-import { FORMATS } from '../src/streams/formats/list.ts';
+import { FORMATS } from '../src/resources/stream/formats/list.ts';
 import { BSON, Long, ObjectId } from '../src/store/bson.ts';
 
 const scenarios = createScenarios(1_000_000);

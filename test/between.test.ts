@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { placesBetween } from '../src/store/between.ts';
+import { placesBetween } from '../src/store/interpolate-keys.ts';
 import { Binary, Decimal128, Double, Int32, Long, ObjectId } from '../src/store/bson.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
 

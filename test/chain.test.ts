@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Batch } from '../src/store/batch.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
-import { chain } from '../src/stream/chain.ts';
+import { chain } from '../src/pipeline/chain.ts';
 import type { From, OwnedCollection, Plan, Size } from '../src/store/store.ts';
 import { Slots } from '../src/store/slots.ts';
 

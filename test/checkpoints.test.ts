@@ -5,9 +5,9 @@ import { createTranscoder } from '../src/rows/transcoder.ts';
 import { bookmarkOf } from '../src/store/bookmark.ts';
 import { Slots } from '../src/store/slots.ts';
 import type { Plan } from '../src/store/store.ts';
-import { crc32 } from '../src/stream/crc32.ts';
-import { crc32Combine } from '../src/stream/crc32-combine.ts';
-import { CheckpointEncoder } from '../src/stream/checkpoints.ts';
+import { crc32 } from '../src/pipeline/crc32.ts';
+import { crc32Combine } from '../src/pipeline/crc32-combine.ts';
+import { CheckpointEncoder } from '../src/pipeline/checkpoints.ts';
 import { int32, row } from './support/bson-writer.ts';
 import { arrayBody, batchOf } from './support/transcode.ts';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as zlib from 'node:zlib';
-import { codings, compress, compressBytes, type Coding } from '../src/stream/compress.ts';
-import { Compressor } from '../src/stream/compressor.ts';
-import type { Sink } from '../src/stream/sink.ts';
+import { codings, compress, compressBytes, type Coding } from '../src/pipeline/compress.ts';
+import { Compressor } from '../src/pipeline/compressor.ts';
+import type { Sink } from '../src/pipeline/sink.ts';
 import { Turns } from '../src/turns.ts';
 import { randomFrom } from './support/random-collection.ts';
 import { SEED } from './support/seed.ts';

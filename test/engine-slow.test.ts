@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Reply, Request } from '../src/engine/edge.ts';
-import { compress, type Coding } from '../src/stream/compress.ts';
+import { compress, type Coding } from '../src/pipeline/compress.ts';
 import { serveWith, stream, whyNoUws, type EngineName } from './support/engines.ts';
 import { content, readSlowly, writeContent, type Reading } from './support/slow-reader.ts';
 

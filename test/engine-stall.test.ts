@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
 import { StallError } from '../src/engine/stall-timer.ts';
-import { compress } from '../src/stream/compress.ts';
-import type { Sink } from '../src/stream/sink.ts';
+import { compress } from '../src/pipeline/compress.ts';
+import type { Sink } from '../src/pipeline/sink.ts';
 import { serveWith, stream, whyNoUws, type EngineName } from './support/engines.ts';
 import { deferred, request } from './support/raw.ts';
 

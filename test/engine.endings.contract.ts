@@ -5,7 +5,7 @@ import type { Ending, Reply, Request } from '../src/engine/edge.ts';
 import { ClientGoneError, StallError, StoppedError } from '../src/engine/stall-timer.ts';
 import { deferred, RawClient, rawExchange, request, type Deferred } from './support/raw.ts';
 import { serveWith, stream, text, type EngineName, type Served } from './support/engines.ts';
-import type { Sink } from '../src/stream/sink.ts';
+import type { Sink } from '../src/pipeline/sink.ts';
 
 const CLOSE = ['Connection: close'];
 const broken = new Error('broken');

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { storeUnavailable } from '../src/errors.ts';
 import { around } from '../src/store/around.ts';
 import type { Plan, RowStore, Store } from '../src/store/store.ts';
-import { estimator } from '../src/streams/estimate.ts';
+import { estimator } from '../src/resources/stream/estimate.ts';
 import { testMongo } from './support/mongod.ts';
 import { NEVER } from './support/reading.ts';
 import { resourceServer } from './support/resources.ts';

@@ -19,7 +19,7 @@ import {
 import { BSON } from '../src/store/bson.ts';
 import type { FileStore } from '../src/store/files.ts';
 import type { From, Store } from '../src/store/store.ts';
-import { crc32 } from '../src/stream/crc32.ts';
+import { crc32 } from '../src/pipeline/crc32.ts';
 import { childServer, logged } from './support/child-server.ts';
 import { LEASE_MS, openDirectory, twoHandles, Worker, type Handle } from './support/export-worker.ts';
 import { awaited, exportRows, fileOf, order } from './support/exports.ts';

@@ -4,7 +4,7 @@ import { test, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { MongoClient, MongoNetworkError } from 'mongodb';
 import { BSON, type Document } from '../src/store/bson.ts';
-import { chain } from '../src/stream/chain.ts';
+import { chain } from '../src/pipeline/chain.ts';
 import type { Plan } from '../src/store/store.ts';
 import { catalogue, expectedIds } from './support/catalogue.ts';
 import { LAST_CHUNK, dechunked } from './support/chunked.ts';

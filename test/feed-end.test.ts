@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test, type TestContext } from 'node:test';
-import { abortedByEither } from '../src/changes/aborted-by-either.ts';
-import { EMPTY } from '../src/changes/pieces.ts';
-import { untilStopped } from '../src/changes/until-stopped.ts';
-import { whenAborted } from '../src/changes/when-aborted.ts';
+import { abortedByEither } from '../src/resources/changes/aborted-by-either.ts';
+import { EMPTY } from '../src/resources/changes/pieces.ts';
+import { untilStopped } from '../src/resources/changes/until-stopped.ts';
+import { whenAborted } from '../src/resources/changes/when-aborted.ts';
 import type { Batch } from '../src/store/batch.ts';
 import { deferred } from './support/raw.ts';
 

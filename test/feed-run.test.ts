@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { BY_ID, FeedRun } from '../src/changes/run.ts';
+import { BY_ID, FeedRun } from '../src/resources/changes/run.ts';
 import { createTranscoder } from '../src/rows/transcoder.ts';
 import { BSON } from '../src/store/bson.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
 import { streamReader } from '../src/store/readers.ts';
 import type { FeedReader } from '../src/store/tail.ts';
-import { pump } from '../src/stream/pump.ts';
+import { pump } from '../src/pipeline/pump.ts';
 import { testSqlite } from './support/sqlite.ts';
 import { deferred } from './support/raw.ts';
 import { NEVER } from './support/reading.ts';

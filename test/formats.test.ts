@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { FORMATS } from '../src/streams/formats/list.ts';
+import { FORMATS } from '../src/resources/stream/formats/list.ts';
 import { awaited, exportRows, fileOf, order } from './support/exports.ts';
 import { testServer } from './support/server.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Batch } from '../src/store/batch.ts';
 import { Slots } from '../src/store/slots.ts';
-import { withHeartbeats } from '../src/stream/heartbeats.ts';
+import { withHeartbeats } from '../src/pipeline/heartbeats.ts';
 import { batchOf } from './support/transcode.ts';
 
 const slots = new Slots();

@@ -5,7 +5,7 @@ import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
 import { numberRange } from './support/number-range.ts';
 import type { Batch } from '../src/store/batch.ts';
 import { BSON } from '../src/store/bson.ts';
-import { chain } from '../src/stream/chain.ts';
+import { chain } from '../src/pipeline/chain.ts';
 import { connectMongo } from '../src/store/mongo.ts';
 import { stagesOf } from '../src/store/mongo/index-list.ts';
 import { Slots } from '../src/store/slots.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { collect } from '../src/pages/body.ts';
+import { collect } from '../src/resources/page/body.ts';
 import { createTranscoder } from '../src/rows/transcoder.ts';
 import { BSON } from '../src/store/bson.ts';
 import { Slots } from '../src/store/slots.ts';

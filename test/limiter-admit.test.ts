@@ -14,7 +14,7 @@ import type { Limiter } from '../src/access/limiter.ts';
 import { createMemoryLimiter } from '../src/access/limiter-memory.ts';
 import { ALL_RIGHTS } from '../src/access/rights.ts';
 import { StreamSlots } from '../src/access/stream-slots.ts';
-import type { Sink } from '../src/stream/sink.ts';
+import type { Sink } from '../src/pipeline/sink.ts';
 
 const POLICY = { limit: 3, windowSeconds: 60 };
 const keyring = new Keyring(['alice', 'bob'].map(keyOf));

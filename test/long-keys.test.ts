@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { crc32 } from '../src/stream/crc32.ts';
+import { crc32 } from '../src/pipeline/crc32.ts';
 import { testServer, type TestServer } from './support/server.ts';
 
 /** The longest cursor that the server accepts, in characters, and an id that is too long for one. */

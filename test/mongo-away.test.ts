@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError } from '../src/errors.ts';
-import { chain } from '../src/stream/chain.ts';
+import { chain } from '../src/pipeline/chain.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
 import { readRow } from '../src/store/row.ts';
 import type { Plan, Store } from '../src/store/store.ts';

@@ -6,7 +6,7 @@ import { BSON_TYPE } from '../src/store/bson-types.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
 import type { Bookmark } from '../src/store/bookmark.ts';
 import { bracketsBelow } from '../src/store/mongo/descending-ids.ts';
-import { commandKey } from '../src/store/mongo/key.ts';
+import { commandKey } from '../src/store/mongo/bookmark-in-command.ts';
 import { rangesOf } from '../src/store/mongo/plan.ts';
 import { compareValues } from '../src/store/order.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { request as ask, type IncomingHttpHeaders } from 'node:http';
 import { test } from 'node:test';
-import { codings } from '../src/stream/compress.ts';
+import { codings } from '../src/pipeline/compress.ts';
 import { catalogue } from './support/catalogue.ts';
 import { awaited, order } from './support/exports.ts';
 import { resourceServer } from './support/resources.ts';

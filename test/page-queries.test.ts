@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { askableOf } from '../src/resources/not-indexed.ts';
+import { askableOf } from '../src/resources/query/not-indexed.ts';
 import type { Index } from '../src/store/indexes.ts';
-import { filterPaths, filtersBefore, missingWith, sortsWith } from '../src/web/page/asks.ts';
+import { filterPaths, filtersBefore, missingWith, sortsWith } from '../src/web/page/allowed-queries.ts';
 import type { Resource } from '../src/web/page/resource.ts';
 import { withFilter, withoutFilter, withRange, withSort } from '../src/web/page/choose.ts';
 import { snippetsFor } from '../src/web/page/snippets.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { pieceCodecs } from '../src/stream/pieces.ts';
+import { pieceCodecs } from '../src/pipeline/pieces.ts';
 
 const DECODE = { none: (bytes: Buffer) => bytes, gzip: gunzipSync, br: brotliDecompressSync };
 const HALF = Array.from({ length: 30_000 }, (_, n) => `{"id":${n},"name":"é${n % 97}"}\n`).join('');

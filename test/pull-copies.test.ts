@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { DatabaseSync } from '../src/sqlite.ts';
-import { crc32 } from '../src/stream/crc32.ts';
+import { crc32 } from '../src/pipeline/crc32.ts';
 import { cli } from './support/child-server.ts';
 import { folder, NDJSON, proofOf, runPullOf, scriptedServer, streamOnly } from './support/pulling.ts';
 import { queryFile } from './support/sqlite.ts';

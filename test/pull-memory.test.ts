@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
-import { crc32 } from '../src/stream/crc32.ts';
+import { crc32 } from '../src/pipeline/crc32.ts';
 import { cli } from './support/child-server.ts';
 import {
   controlLine,

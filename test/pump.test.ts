@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RowEncoder } from '../src/rows/rows.ts';
 import type { Batch } from '../src/store/batch.ts';
-import { pump } from '../src/stream/pump.ts';
-import type { Sink } from '../src/stream/sink.ts';
+import { pump } from '../src/pipeline/pump.ts';
+import type { Sink } from '../src/pipeline/sink.ts';
 
 /** A batch of one row that reports its release. */
 function fakeBatch(released: string[], name: string): Batch {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError } from '../src/errors.ts';
-import { readGiven, readSort } from '../src/resources/grammar.ts';
-import { isMisfit, readShown, readingsOf } from '../src/resources/kinds.ts';
+import { readGiven, readSort } from '../src/resources/query/grammar.ts';
+import { isMisfit, readShown, readingsOf } from '../src/resources/query/kinds.ts';
 
 const LISTED = new Set(['limit', 'sort', 'cursor']);
 const given = (...pairs: [string, string][]) => readGiven(pairs, LISTED);

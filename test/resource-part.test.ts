@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { rightsOf, scopeOf, type Scope } from '../src/access/rights.ts';
-import { encodeCursor } from '../src/pages/cursor.ts';
+import { encodeCursor } from '../src/resources/cursor.ts';
 import { partOf } from '../src/resources/part.ts';
 import { sourceOf } from '../src/resources/source.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';

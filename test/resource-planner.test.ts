@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { chooseIndex, isRefusal, type Asked } from '../src/resources/planner.ts';
+import { chooseIndex, isRefusal, type Asked } from '../src/resources/query/planner.ts';
 import type { Index } from '../src/store/indexes.ts';
 
 function index(spec: string, flags: Partial<Index> = {}): Index {

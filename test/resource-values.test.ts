@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError } from '../src/errors.ts';
-import { countValues, limitedTime, listValues, type ValuesTiming } from '../src/resources/list-values.ts';
+import {
+  countValues,
+  limitedTime,
+  listValues,
+  type ValuesTiming,
+} from '../src/resources/values/list-values.ts';
 import { BSON, Int32 } from '../src/store/bson.ts';
 import type { Bookmark } from '../src/store/bookmark.ts';
 import type { Index } from '../src/store/indexes.ts';

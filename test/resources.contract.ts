@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { BSON, BSONRegExp, EJSON, MaxKey, MinKey, type Document } from 'bson';
-import { chooseIndex, isRefusal, type Asked, type Choice } from '../src/resources/planner.ts';
+import { chooseIndex, isRefusal, type Asked, type Choice } from '../src/resources/query/planner.ts';
 import { makeBookmark, type Bookmark } from '../src/store/bookmark.ts';
 import type { Slots } from '../src/store/slots.ts';
 import type { Collection, Equality, Plan } from '../src/store/store.ts';

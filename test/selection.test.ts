@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { columnsOfRows } from '../src/streams/columns.ts';
+import { columnsOfRows } from '../src/resources/stream/columns.ts';
 import { csvHeader } from '../src/rows/csv-cell.ts';
 import { javascriptTranscoder, type TextTranscoder } from './support/javascript-transcoder.ts';
 import { EVERYTHING, pathFault, policyFault, Selection, type SelectionPaths } from '../src/rows/selection.ts';

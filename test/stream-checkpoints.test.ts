@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { crc32 } from '../src/stream/crc32.ts';
-import { crc32Combine } from '../src/stream/crc32-combine.ts';
+import { crc32 } from '../src/pipeline/crc32.ts';
+import { crc32Combine } from '../src/pipeline/crc32-combine.ts';
 import { catalogue } from './support/catalogue.ts';
 import { fetchUntilCut, startCutter } from './support/cutter.ts';
 import { testServer, type EngineName, type StoreName, type TestServer } from './support/server.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Decimal128, Double, Int32, Long, type Document } from '../src/store/bson.ts';
-import { crc32 } from '../src/stream/crc32.ts';
+import { crc32 } from '../src/pipeline/crc32.ts';
 import { catalogue, expectedIds } from './support/catalogue.ts';
 import { fetchUntilCut, startCutter, type Cutter } from './support/cutter.ts';
 import { testServer, type StoreName } from './support/server.ts';

@@ -14,7 +14,7 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['mongodb', /^store\/mongo(\.ts|\/)/],
   ['@photostructure/sqlite', /^(sqlite\.ts|store\/sqlite\/worker\.mjs)$/],
   ['bson', /^store\/bson\.ts$/],
-  ['node:zlib', /^(stream\/(compress|crc32|pieces)|import\/source|pull\/http|load\/page-check)\.ts$/],
+  ['node:zlib', /^(pipeline\/(compress|crc32|pieces)|import\/source|pull\/http|load\/page-check)\.ts$/],
   ['fast-json-stringify', /^rows\/serializers\.ts$/],
   ['negotiator', /^http\/negotiate\.ts$/],
   ['pino', /^telemetry\/log\.ts$/],
@@ -26,7 +26,7 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['prom-client', /^telemetry\/metrics\.ts$/],
   ['uuid', /^users\/id\.ts$/],
   ['bullmq', /^queue\/bullmq\.ts$/],
-  ['parquet-wasm', /^stream\/parquet-thread\.mjs$/],
+  ['parquet-wasm', /^pipeline\/parquet-thread\.mjs$/],
   ['p-queue', /^turns\.ts$/],
   ['rate-limiter-flexible', /^access\/limiter-redis\.ts$/],
   ['jose', /^access\/token-check\.ts$/],
@@ -34,7 +34,7 @@ const OWNERS: [library: string, files: RegExp][] = [
 ];
 
 test('each library is imported in one place', () => {
-  const thread = 'stream/parquet-thread.mjs';
+  const thread = 'pipeline/parquet-thread.mjs';
   const programs = [...sources, { path: thread, text: readFileSync(join(ROOT, 'src', thread), 'utf8') }];
   for (const [library, files] of OWNERS) {
     const pattern = new RegExp(
@@ -89,7 +89,7 @@ test('the client and the load test import nothing of the server and use only its
   const offenders = sources.filter(
     ({ path, text }) =>
       /^(pull|load)\//.test(path) &&
-      /from '\.\.\/(store|http|items|users|pages|main|app|config|errors|problems)\b/.test(text),
+      /from '\.\.\/(store|http|openapi|resources|users|main|app|config|errors|problems)\b/.test(text),
   );
   assert.deepEqual(
     offenders.map(({ path }) => path),
@@ -102,20 +102,18 @@ test('the client and the load test import nothing of the server and use only its
  * included, so no two import each other.
  */
 const LAYERS: readonly (readonly string[])[] = [
-  ['schema.ts', 'version.ts', 'log.ts', 'thrown.ts', 'turns.ts', 'sqlite.ts'],
+  ['schema.ts', 'version.ts', 'log.ts', 'error-reason.ts', 'turns.ts', 'sqlite.ts'],
   ['problems.ts'],
   ['errors.ts'],
   ['terminal', 'redis'],
   ['store'],
   ['rows'],
-  ['stream'],
+  ['pipeline'],
   ['engine'],
   ['input', 'queue'],
   ['access'],
   ['http'],
-  ['pages', 'telemetry', 'web'],
-  ['streams'],
-  ['changes'],
+  ['openapi', 'telemetry', 'web'],
   ['resources'],
   ['users'],
   ['exports', 'import'],

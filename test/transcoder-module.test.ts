@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { createXxh64, fingerprint } from '../src/rows/fingerprint.ts';
 import { PROBLEM } from '../src/errors.ts';
-import { PAGE } from '../src/pages/page.ts';
+import { PAGE } from '../src/resources/page/page.ts';
 import { serializerOf } from '../src/rows/serializers.ts';
 import { removeDirectory } from './support/directory.ts';
 

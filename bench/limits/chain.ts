@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
 import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
 import { openStore } from '../../src/store/open.ts';
-import { chain, FIRST_BATCH } from '../../src/stream/chain.ts';
+import { chain, FIRST_BATCH } from '../../src/pipeline/chain.ts';
 import { Slots } from '../../src/store/slots.ts';
 import { answerLines } from './asked.ts';
 

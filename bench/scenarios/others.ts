@@ -1,4 +1,4 @@
-import { FORMATS } from '../../src/streams/formats/list.ts';
+import { FORMATS } from '../../src/resources/stream/formats/list.ts';
 import { PAGE, PAGE_BY_PRICE, PAIR, STREAM, type Scenario } from './scenario.ts';
 
 export function others(): Scenario[] {

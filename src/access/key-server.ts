@@ -1,5 +1,5 @@
 import type { Log } from '../log.ts';
-import { codeOf } from '../thrown.ts';
+import { codeOf } from '../error-reason.ts';
 
 /** How long after a fetch an unknown key does not cause another. Milliseconds. */
 const COOL_MS = 30_000;

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { codeOf } from '../thrown.ts';
+import { codeOf } from '../error-reason.ts';
 import { parseJsonKeys } from './keys-json.ts';
 import { sha256, type Key } from './keys.ts';
 import { ALL_RIGHTS } from './rights.ts';

@@ -5,7 +5,7 @@ import type { Limiter, Taken } from './limiter.ts';
 import { createMemoryLimiter, type MemoryLimiter } from './limiter-memory.ts';
 import type { Policy } from './policy.ts';
 import type { Log } from '../log.ts';
-import { reasonOf } from '../thrown.ts';
+import { reasonOf } from '../error-reason.ts';
 
 /**
  * The longest time a request waits for Redis. After it, this process counts, and the connection is made anew.

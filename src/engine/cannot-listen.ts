@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { codeOf, reasonOf } from '../thrown.ts';
+import { codeOf, reasonOf } from '../error-reason.ts';
 
 /** Why a server cannot listen, by the code of the system error. */
 const REASONS: Readonly<Record<string, string>> = {

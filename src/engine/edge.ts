@@ -1,4 +1,4 @@
-import type { Sink } from '../stream/sink.ts';
+import type { Sink } from '../pipeline/sink.ts';
 
 /**
  * The edge port: the boundary between an HTTP engine and the application. An engine turns the bytes of a connection

@@ -1,4 +1,4 @@
-import type { Sink } from '../stream/sink.ts';
+import type { Sink } from '../pipeline/sink.ts';
 import type { BodyCollector } from './request-body.ts';
 import { newNotes, type Body, type EngineOptions, type Notes, type Reply, type Request } from './edge.ts';
 import type { FairStart } from './fair-start.ts';

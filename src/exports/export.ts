@@ -1,8 +1,8 @@
 import type { Parameter } from '../input/parameter.ts';
 import { fieldsParameter, sortParameter } from '../resources/form.ts';
 import { ITEM_FORM } from '../resources/items.ts';
-import { COMPRESSIONS, type Compression } from '../stream/pieces.ts';
-import { FILE_FORMATS, OPTIONS } from '../streams/formats/list.ts';
+import { COMPRESSIONS, type Compression } from '../pipeline/pieces.ts';
+import { FILE_FORMATS, OPTIONS } from '../resources/stream/formats/list.ts';
 import { named, Type, type Schema, type Static } from '../schema.ts';
 
 export const STATES = ['queued', 'running', 'complete', 'failed', 'cancelled'] as const;

@@ -5,7 +5,7 @@ import { attempt, StoppedError, type AttemptOptions } from './attempt.ts';
 import { STATES, type State } from './export.ts';
 import { claim, dueIn, filesOf, isExpired, LeaseLostError, type Job, type Running } from './job.ts';
 import { removeLeftovers } from './file.ts';
-import { reasonOf } from '../thrown.ts';
+import { reasonOf } from '../error-reason.ts';
 
 /**
  * The interval between looks at all records: for jobs whose message was lost or whose worker died, and for what expired.

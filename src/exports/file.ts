@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { FileStore, FileWriter } from '../store/files.ts';
-import { crc32 } from '../stream/crc32.ts';
-import { pieceCodecs, type Compression, type PieceCodec } from '../stream/pieces.ts';
-import type { Sink } from '../stream/sink.ts';
+import { crc32 } from '../pipeline/crc32.ts';
+import { pieceCodecs, type Compression, type PieceCodec } from '../pipeline/pieces.ts';
+import type { Sink } from '../pipeline/sink.ts';
 import { filesOf, type FinishedFile, type Job } from './job.ts';
 import type { Jobs } from './jobs.ts';
 

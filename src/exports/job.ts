@@ -1,7 +1,7 @@
 import type { Scope } from '../access/rights.ts';
 import type { ProblemCode } from '../problems.ts';
 import type { Identity } from '../store/bookmark.ts';
-import type { Compression } from '../stream/pieces.ts';
+import type { Compression } from '../pipeline/pieces.ts';
 
 /** An order as stored: a stream's query, and what only a file has. */
 export interface ExportRequest {

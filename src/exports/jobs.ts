@@ -8,7 +8,7 @@ import { BSON } from '../store/bson.ts';
 import type { RecordDeclaration, Records } from '../store/records.ts';
 import { readRow } from '../store/row.ts';
 import type { Plan } from '../store/store.ts';
-import { chain, FIRST_BATCH } from '../stream/chain.ts';
+import { chain, FIRST_BATCH } from '../pipeline/chain.ts';
 import { TurnsByKey } from '../turns.ts';
 import {
   isExpired,

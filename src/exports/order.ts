@@ -5,12 +5,12 @@ import type { JsonBody } from '../input/body-json.ts';
 import { pointer } from '../input/json-scan.ts';
 import { quote, type Query } from '../input/query.ts';
 import { bodyCheck, invalidBody } from '../input/validate.ts';
-import { shownPath } from '../resources/grammar.ts';
+import { shownPath } from '../resources/query/grammar.ts';
 import { Type, type TSchema } from '../schema.ts';
-import type { Compression } from '../stream/pieces.ts';
-import type { AskedForm } from '../streams/formats/format.ts';
-import { formatOf, FORMATS, readForm } from '../streams/formats/list.ts';
-import { readStreamQuery } from '../streams/query.ts';
+import type { Compression } from '../pipeline/pieces.ts';
+import type { AskedForm } from '../resources/stream/formats/format.ts';
+import { formatOf, FORMATS, readForm } from '../resources/stream/formats/list.ts';
+import { readStreamQuery } from '../resources/stream/query.ts';
 import { EXPORT_BODY, RESOURCE_EXPORT_BODY, type Member } from './export.ts';
 import { ITEMS, type ExportRequest } from './job.ts';
 import { exportSource, type ExportSource, type ExportSources } from './source.ts';
@@ -107,7 +107,7 @@ function isMember(name: string, { isField }: ExportSource): boolean {
   return Object.hasOwn(properties, name) || isField?.(name) === true;
 }
 
-/** A name of a stream's own parameter cannot ask for a field: see resources/grammar.ts. */
+/** A name of a stream's own parameter cannot ask for a field: see resources/query/grammar.ts. */
 function assertMembers(names: readonly string[], source: ExportSource): void {
   const others = names.filter((name) => !isMember(name, source));
   if (others.length === 0) return;

@@ -1,6 +1,6 @@
 import { PROBLEMS } from '../problems.ts';
 import { ITEM_FORM } from '../resources/items.ts';
-import { formatOf } from '../streams/formats/list.ts';
+import { formatOf } from '../resources/stream/formats/list.ts';
 import { FLAGS, type Export } from './export.ts';
 import { ITEMS, type ExportRequest, type Failure, type Job } from './job.ts';
 

@@ -1,12 +1,12 @@
-import { changesFrom } from '../changes/from.ts';
+import { changesFrom } from '../resources/changes/start-cursor.ts';
 import { AppError } from '../errors.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import { EVERYTHING } from '../rows/selection.ts';
 import { orRelease } from '../store/batch.ts';
 import type { FileStore } from '../store/files.ts';
 import type { ChainReader, Plan } from '../store/store.ts';
-import { chain, FIRST_BATCH, planBehind } from '../stream/chain.ts';
-import { pump } from '../stream/pump.ts';
+import { chain, FIRST_BATCH, planBehind } from '../pipeline/chain.ts';
+import { pump } from '../pipeline/pump.ts';
 import { ExportFile } from './file.ts';
 import { fileName, type FinishedFile, type Progress, type Running } from './job.ts';
 import { queryOf, readFileForm } from './order.ts';

@@ -1,4 +1,4 @@
-import { compress, compressBytes, type Coding } from '../stream/compress.ts';
+import { compress, compressBytes, type Coding } from '../pipeline/compress.ts';
 import type { Reply, Request } from '../engine/edge.ts';
 
 /** Compressing fewer bytes than this saves no packet. */

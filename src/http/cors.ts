@@ -1,5 +1,5 @@
 import type { Reply, Request } from '../engine/edge.ts';
-import { LIMIT_HEADERS, RESPONSE_HEADERS } from './openapi/headers.ts';
+import { LIMIT_HEADERS, RESPONSE_HEADERS } from './header-docs.ts';
 
 /** How long a browser may cache the answer to a preflight. Seconds; Chromium accepts at most two hours. */
 const PREFLIGHT_SECONDS = 7200;

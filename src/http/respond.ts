@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts';
-import { codings } from '../stream/compress.ts';
+import { codings } from '../pipeline/compress.ts';
 import type { Admission, Admissions, Client } from '../access/admission.ts';
 import { scopeOf } from '../access/rights.ts';
 import { aroundWrites } from './around-writes.ts';

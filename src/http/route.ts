@@ -1,5 +1,5 @@
 import type { ProblemCode } from '../problems.ts';
-import type { REQUEST_HEADERS, RESPONSE_HEADERS } from './openapi/headers.ts';
+import type { REQUEST_HEADERS, RESPONSE_HEADERS } from './header-docs.ts';
 import type { Schema, Static, TSchema } from '../schema.ts';
 import type { Client, Demand } from '../access/admission.ts';
 import type { Action } from '../access/rights.ts';

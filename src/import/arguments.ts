@@ -1,6 +1,6 @@
 import type { OnConflict } from '../store/store.ts';
 import { TEXT_FORMATS, formatOfName, type TextFormat } from '../rows/text-files.ts';
-import { intoOf } from './into.ts';
+import { intoOf } from './target.ts';
 import { KINDS, type Kind, type Types } from './kinds.ts';
 import type { Reading } from './reading.ts';
 import { STDIN } from './source.ts';

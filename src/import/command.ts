@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { AppError, CommandRefusal } from '../errors.ts';
 import { KEY } from '../store/bookmark.ts';
 import type { Count, OwnedCollection } from '../store/store.ts';
-import { reasonOf } from '../thrown.ts';
+import { reasonOf } from '../error-reason.ts';
 import { UsageError } from '../terminal/arguments.ts';
 import { askYesNo } from '../terminal/ask.ts';
 import { counted, printable } from '../terminal/text.ts';

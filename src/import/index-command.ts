@@ -1,13 +1,13 @@
 import { AppError, CommandRefusal } from '../errors.ts';
 import type { Declared } from '../resources/declarations.ts';
-import { formsOf } from '../resources/not-indexed.ts';
+import { formsOf } from '../resources/query/not-indexed.ts';
 import { KEY } from '../store/bookmark.ts';
 import type { Store } from '../store/store.ts';
 import { USERS } from '../users/row.ts';
 import { readArguments, UsageError } from '../terminal/arguments.ts';
 import { printable, quoted } from '../terminal/text.ts';
 import { findResource } from './find-resource.ts';
-import { fieldsOf } from './into.ts';
+import { fieldsOf } from './target.ts';
 import { startProgress, type Console, type Progress } from './progress.ts';
 import { indexFor } from './resource.ts';
 

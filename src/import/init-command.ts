@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs';
 import { AppError, CommandRefusal } from '../errors.ts';
 import { nameFault } from '../resources/declarations.ts';
-import { withoutSuffix } from '../resources/not-indexed.ts';
+import { withoutSuffix } from '../resources/query/not-indexed.ts';
 import { KEY } from '../store/bookmark.ts';
 import type { Index } from '../store/indexes.ts';
 import type { Declaration, Found, Store } from '../store/store.ts';
 import { readArguments, UsageError } from '../terminal/arguments.ts';
 import { printable } from '../terminal/text.ts';
-import { reasonOf } from '../thrown.ts';
+import { reasonOf } from '../error-reason.ts';
 
 export const INIT_HELP = `Usage: sluice init > resources.json
 

@@ -1,7 +1,7 @@
 import type { TextFormat } from '../rows/text-files.ts';
 import { quoted } from '../terminal/text.ts';
 import { FieldTypes, type Types } from './kinds.ts';
-import type { Into } from './into.ts';
+import type { Into } from './target.ts';
 import { peek } from './chunks.ts';
 import type { Columns } from './fields.ts';
 import { readJsonArray, readJsonLines } from './json.ts';

@@ -1,13 +1,13 @@
 import { CommandRefusal } from '../errors.ts';
 import type { Declared } from '../resources/declarations.ts';
-import { formsOf } from '../resources/not-indexed.ts';
+import { formsOf } from '../resources/query/not-indexed.ts';
 import type { Index } from '../store/indexes.ts';
 import type { OwnedCollection, Store } from '../store/store.ts';
 import { printable } from '../terminal/text.ts';
 import type { FileImport } from './arguments.ts';
 import { runImport, type ImportedStore, type ImportIo } from './command.ts';
 import { findResource, type NamedResource } from './find-resource.ts';
-import type { Into } from './into.ts';
+import type { Into } from './target.ts';
 
 /** The parts of a store that an import of a resource uses. */
 export type ResourceStore = Pick<Store, 'keepsDeclarations' | 'loads' | 'list' | 'make'>;

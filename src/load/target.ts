@@ -1,4 +1,4 @@
-import { reasonOf } from '../thrown.ts';
+import { reasonOf } from '../error-reason.ts';
 import { clipped } from '../terminal/text.ts';
 import { answerTo, jsonOf, type Answer } from './http/get.ts';
 import type { Requests } from './http/requests.ts';

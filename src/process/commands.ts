@@ -20,7 +20,7 @@ import { UsageError } from '../terminal/arguments.ts';
 import { VERSION } from '../version.ts';
 import { gatherMetrics } from './worker-metrics.ts';
 import { isWorker, leavePrimary, tellListening, untilToldToStop, Workers } from './workers.ts';
-import { reasonOf } from '../thrown.ts';
+import { reasonOf } from '../error-reason.ts';
 
 const HELP = `sluice - serve very large collections from MongoDB as pages and streams
 

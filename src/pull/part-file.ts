@@ -1,7 +1,7 @@
 import { createReadStream, writeFileSync } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
-import { crc32 } from '../stream/crc32.ts';
+import { crc32 } from '../pipeline/crc32.ts';
 import type { Copy } from './copy.ts';
 import { BEGINNING, LONGEST_BEGINNING, type ProvedPlace } from './proof.ts';
 import { Refused } from './retry.ts';

@@ -1,5 +1,5 @@
-import { crc32Combine } from '../stream/crc32-combine.ts';
-import { crc32 } from '../stream/crc32.ts';
+import { crc32Combine } from '../pipeline/crc32-combine.ts';
+import { crc32 } from '../pipeline/crc32.ts';
 import { clipped } from '../terminal/text.ts';
 import { LineReader, type RowBytes, type Tally } from './lines.ts';
 import { failureOf, Mismatched, Refused } from './retry.ts';

@@ -4,7 +4,7 @@ import type { Copy } from './copy.ts';
 import { REMOVAL_BEGINNING } from './lines.ts';
 import { BEGINNING, type ProvedPlace } from './proof.ts';
 import { Refused } from './retry.ts';
-import { reasonOf } from '../thrown.ts';
+import { reasonOf } from '../error-reason.ts';
 
 type Database = InstanceType<typeof DatabaseSync>;
 

@@ -1,5 +1,5 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
-import { codeOf } from '../thrown.ts';
+import { codeOf } from '../error-reason.ts';
 import type { ProvedPlace } from './proof.ts';
 import { Refused } from './retry.ts';
 

@@ -3,8 +3,8 @@ import { AppError } from '../errors.ts';
 import { parseJson } from '../input/body-json.ts';
 import { bodyCheck } from '../input/validate.ts';
 import { Type, type Static } from '../schema.ts';
-import { reasonOf } from '../thrown.ts';
-import { KINDS, type Kind } from './kinds.ts';
+import { reasonOf } from '../error-reason.ts';
+import { KINDS, type Kind } from './query/kinds.ts';
 
 /** A resource's name is the first segment of its URLs. */
 const NAME = '^[A-Za-z0-9][A-Za-z0-9._~-]{0,119}$';

@@ -3,7 +3,7 @@ import { opens, type Rights } from '../access/rights.ts';
 import { AppError } from '../errors.ts';
 import type { Route } from '../http/route.ts';
 import { kindsOf } from './list.ts';
-import { askableOfResource } from './not-indexed.ts';
+import { askableOfResource } from './query/not-indexed.ts';
 import type { OpenResource } from './open.ts';
 import { resourceFor } from './part.ts';
 import { indexesOf } from './resource.ts';

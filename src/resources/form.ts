@@ -1,10 +1,10 @@
 import type { Content, Route } from '../http/route.ts';
 import { documented, parameter, paths, type Parameter } from '../input/parameter.ts';
 import { named, Type, type TSchema } from '../schema.ts';
-import type { AfterForm } from '../streams/after.ts';
-import type { RowRoute } from '../streams/row-route.ts';
-import { RESOURCE_AFTER } from './after.ts';
-import { readSort } from './grammar.ts';
+import type { AfterForm } from './stream/after.ts';
+import type { RowRoute } from './row/route.ts';
+import { RESOURCE_AFTER } from './query/after.ts';
+import { readSort } from './query/grammar.ts';
 
 const MAX_FIELDS = 100;
 const MAX_PATH_BYTES = 1024;

@@ -1,12 +1,12 @@
 import { documented, parameter, paths, text, type Parameter } from '../input/parameter.ts';
 import { named, Type } from '../schema.ts';
-import { MAX_ID_BYTES } from '../streams/id.ts';
-import { RESOURCE_AFTER } from './after.ts';
+import { MAX_ID_BYTES } from './stream/id.ts';
+import { RESOURCE_AFTER } from './query/after.ts';
 import type { Form, Order } from './form.ts';
-import { readSort } from './grammar.ts';
+import { readSort } from './query/grammar.ts';
 import { ITEM_EXAMPLES } from './item-examples.ts';
-import { kindOf } from './kind-table.ts';
-import { isMisfit, readingsOf, readShown, type Kind } from './kinds.ts';
+import { kindOf } from './query/kind-table.ts';
+import { isMisfit, readingsOf, readShown, type Kind } from './query/kinds.ts';
 
 /** The kinds of the fields that queries of items ask for. */
 export const ITEM_KINDS: ReadonlyMap<string, Kind> = new Map([

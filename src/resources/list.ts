@@ -6,9 +6,9 @@ import { named, Type, type Static } from '../schema.ts';
 import { serializerOf } from '../rows/serializers.ts';
 import type { Index } from '../store/indexes.ts';
 import type { Count } from '../store/store.ts';
-import { STREAM_FORMATS } from '../streams/formats/list.ts';
-import { keyOr } from './grammar.ts';
-import { askableOfResource, withoutSuffix, type Askable } from './not-indexed.ts';
+import { STREAM_FORMATS } from './stream/formats/list.ts';
+import { keyOr } from './query/grammar.ts';
+import { askableOfResource, withoutSuffix, type Askable } from './query/not-indexed.ts';
 import { resourceFor } from './part.ts';
 import { indexesOf, type Resource } from './resource.ts';
 

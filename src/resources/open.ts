@@ -5,17 +5,17 @@ import type { Collection, Found, Store } from '../store/store.ts';
 import { AppError, storeUnfit } from '../errors.ts';
 import { EVERYTHING, Selection, type SelectionPaths } from '../rows/selection.ts';
 import { KEY } from '../store/bookmark.ts';
-import type { IdType } from '../streams/id.ts';
-import { reasonOf } from '../thrown.ts';
+import type { IdType } from './stream/id.ts';
+import { reasonOf } from '../error-reason.ts';
 import { nameFault, type Declared } from './declarations.ts';
 import { openForm } from './form.ts';
 import { ITEM_COLLECTION } from './item-collection.ts';
 import { ITEM_FORM, ITEM_KINDS } from './items.ts';
-import { KindTable } from './kind-table.ts';
+import { KindTable } from './query/kind-table.ts';
 import { lateCollection } from './late-collection.ts';
 import type { Listed } from './list.ts';
 import { locate, type Located } from './locate.ts';
-import { askableOf, withoutSuffix } from './not-indexed.ts';
+import { askableOf, withoutSuffix } from './query/not-indexed.ts';
 import { indexesOf, type Resource } from './resource.ts';
 
 /** All faults of the resources, one sentence each. They need the operator, so the server does not start. */

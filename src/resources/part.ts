@@ -9,11 +9,11 @@ import { PartRows } from '../store/part-rows.ts';
 import type { StreamReader } from '../store/readers.ts';
 import { ScopedFeed } from '../store/scoped-feed.ts';
 import type { Equality } from '../store/store.ts';
-import { keyOr, splitName, type Given } from './grammar.ts';
-import { KindTable } from './kind-table.ts';
-import { chosen } from './not-indexed.ts';
-import { chooseIndex, isRefusal } from './planner.ts';
-import { candidates } from './readings.ts';
+import { keyOr, splitName, type Given } from './query/grammar.ts';
+import { KindTable } from './query/kind-table.ts';
+import { chosen } from './query/not-indexed.ts';
+import { chooseIndex, isRefusal } from './query/planner.ts';
+import { candidates } from './query/readings.ts';
 import { indexesOf, type Resource } from './resource.ts';
 
 /** What a client may ask of a resource: all of it, or the part that its key opens. */

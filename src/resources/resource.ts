@@ -3,10 +3,10 @@ import type { Selection } from '../rows/selection.ts';
 import type { Index } from '../store/indexes.ts';
 import type { StreamReader } from '../store/readers.ts';
 import type { Collection, Equality } from '../store/store.ts';
-import type { IdType } from '../streams/id.ts';
+import type { IdType } from './stream/id.ts';
 import type { Form } from './form.ts';
-import type { KindTable } from './kind-table.ts';
-import type { Kind } from './kinds.ts';
+import type { KindTable } from './query/kind-table.ts';
+import type { Kind } from './query/kinds.ts';
 
 /** A named set of rows that can be paged, streamed and partitioned. */
 export interface Resource {

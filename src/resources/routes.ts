@@ -1,23 +1,23 @@
-import { changesRoute, orFollow } from '../changes/routes.ts';
+import { changesRoute, orFollow } from './changes/routes.ts';
 import type { Route } from '../http/route.ts';
-import type { PageLimits } from '../pages/query.ts';
-import { pageRoute } from '../pages/route.ts';
+import type { PageLimits } from './page/query.ts';
+import { pageRoute } from './page/route.ts';
 import type { ProblemCode } from '../problems.ts';
 import type { Transcoder } from '../rows/rows.ts';
-import { partitionsRoute } from '../streams/partitions.ts';
-import { rowRoute } from '../streams/row.ts';
-import { streamRoute } from '../streams/stream.ts';
-import type { RowsTold } from '../streams/row-route.ts';
-import type { SourceFor } from '../streams/source.ts';
-import { fieldParameters } from './field-parameters.ts';
+import { partitionsRoute } from './stream/partitions.ts';
+import { rowRoute } from './row/row.ts';
+import { streamRoute } from './stream/stream.ts';
+import type { RowsTold } from './row/route.ts';
+import type { SourceFor } from './stream/source.ts';
+import { fieldParameters } from './query/field-parameters.ts';
 import type { Alias } from './form.ts';
-import { splitName } from './grammar.ts';
-import { askableOfResource, type Askable } from './not-indexed.ts';
+import { splitName } from './query/grammar.ts';
+import { askableOfResource, type Askable } from './query/not-indexed.ts';
 import type { OpenResource } from './open.ts';
 import { resourceFor } from './part.ts';
-import { isField } from './query.ts';
+import { isField } from './query/query.ts';
 import { sourceOf } from './source.ts';
-import { valuesRoute } from './values.ts';
+import { valuesRoute } from './values/values.ts';
 
 export interface ResourceOptions {
   readonly transcoder: Transcoder;

@@ -1,8 +1,8 @@
-import { changesFrom } from '../changes/from.ts';
-import { estimator } from '../streams/estimate.ts';
-import { idReader } from '../streams/id.ts';
-import type { RowSource } from '../streams/source.ts';
-import { resourcePlan } from './query.ts';
+import { changesFrom } from './changes/start-cursor.ts';
+import { estimator } from './stream/estimate.ts';
+import { idReader } from './stream/id.ts';
+import type { RowSource } from './stream/source.ts';
+import { resourcePlan } from './query/query.ts';
 import type { Resource } from './resource.ts';
 
 const sources = new WeakMap<Resource, RowSource>();

@@ -1,7 +1,7 @@
 import type { Batch } from '../store/batch.ts';
 import { bookmarkOf, KEY } from '../store/bookmark.ts';
 import { documentAt, endOfDocument } from '../store/bson-array.ts';
-import { reasonOf } from '../thrown.ts';
+import { reasonOf } from '../error-reason.ts';
 import { keyToJson, rowToJson } from './row-json.ts';
 import type { RowEncoder } from './rows.ts';
 

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { reasonOf } from '../thrown.ts';
+import { reasonOf } from '../error-reason.ts';
 
 /**
  * Compiles transcode.wasm once per process. build.mjs makes it from module.as.ts. Throws when the file is missing or

@@ -3,7 +3,7 @@ import { access, mkdir, open, readdir, rename, rm, type FileHandle } from 'node:
 import { join } from 'node:path';
 import { AppError, storeUnavailable } from '../errors.ts';
 import { FileGoneError, isFileName, type FileStore, type FileWriter } from './files.ts';
-import { codeOf, reasonOf } from '../thrown.ts';
+import { codeOf, reasonOf } from '../error-reason.ts';
 
 /** The suffix of an unfinished file's name. */
 const UNFINISHED = '.part';

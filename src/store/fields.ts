@@ -1,6 +1,6 @@
 import { elementsNamed, type BsonElement } from './bson-elements.ts';
 import { sizeAt } from './bson-size.ts';
-import { reasonOf } from '../thrown.ts';
+import { reasonOf } from '../error-reason.ts';
 import type { Value } from './keys.ts';
 
 /**

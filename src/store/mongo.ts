@@ -2,7 +2,7 @@ import { AppError } from '../errors.ts';
 import type { View } from './change-feed.ts';
 import { MongoConnection } from './mongo/connection.ts';
 import { DriverWay } from './mongo/driver.ts';
-import type { LayoutOptions } from './mongo/collection.ts';
+import type { LayoutOptions } from './mongo/create-collection.ts';
 import { MongoRefusal } from './mongo/errors.ts';
 import { DatabaseStream } from './mongo/feed/stream.ts';
 import { GridFs } from './mongo/files.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { assertWritable, Directory } from './directory.ts';
 import type { FileStore } from './files.ts';
-import { reasonOf } from '../thrown.ts';
+import { reasonOf } from '../error-reason.ts';
 import type { Slots } from './slots.ts';
 import { Core } from './sqlite/core.ts';
 import { openFile } from './sqlite/file.ts';

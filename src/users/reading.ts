@@ -1,13 +1,13 @@
 import type { Client } from '../access/admission.ts';
 import { JSON_TYPE, type Route } from '../http/route.ts';
-import type { PageLimits, PlanParameters } from '../pages/query.ts';
-import { pageRoute } from '../pages/route.ts';
+import type { PageLimits, PlanParameters } from '../resources/page/query.ts';
+import { pageRoute } from '../resources/page/route.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import { makeBookmark } from '../store/bookmark.ts';
 import type { Records } from '../store/records.ts';
 import { BSON_RANK } from '../store/bson-types.ts';
-import type { ReadId } from '../streams/id.ts';
-import { rowRoute } from '../streams/row.ts';
+import type { ReadId } from '../resources/stream/id.ts';
+import { rowRoute } from '../resources/row/row.ts';
 import { isUserId } from './id.ts';
 import type { UserPart } from './part.ts';
 import { usersFor } from './source.ts';

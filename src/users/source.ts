@@ -3,7 +3,7 @@ import { scopeOf, type Scope } from '../access/rights.ts';
 import { ScopeFaults } from '../access/scope-faults.ts';
 import { storeUnfit } from '../errors.ts';
 import { whileAway } from '../resources/part.ts';
-import { chooseIndex, isRefusal } from '../resources/planner.ts';
+import { chooseIndex, isRefusal } from '../resources/query/planner.ts';
 import { KEY } from '../store/bookmark.ts';
 import type { Index } from '../store/indexes.ts';
 import type { Records } from '../store/records.ts';

@@ -3,7 +3,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { PROBLEMS } from '../../src/problems.ts';
 import type { Reply, Request, Serve } from '../../src/engine/edge.ts';
 import type { Route } from '../../src/http/route.ts';
-import { createDocument } from '../../src/http/openapi/document.ts';
+import { createDocument } from '../../src/openapi/document.ts';
 
 interface Response {
   /** Headers of every answer are given by reference. */

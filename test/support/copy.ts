@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { get, type IncomingMessage } from 'node:http';
-import { crc32 } from '../../src/stream/crc32.ts';
+import { crc32 } from '../../src/pipeline/crc32.ts';
 
 interface Tally {
   readonly cursor: string;

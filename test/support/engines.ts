@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { EngineOptions, Reply, Request, Serve } from '../../src/engine/edge.ts';
 import { createEngine } from '../../src/engine/engine.ts';
-import type { Sink } from '../../src/stream/sink.ts';
+import type { Sink } from '../../src/pipeline/sink.ts';
 
 export type EngineName = 'uws' | 'node';
 

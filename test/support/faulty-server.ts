@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
-import { crc32 } from '../../src/stream/crc32.ts';
+import { crc32 } from '../../src/pipeline/crc32.ts';
 
 /** What the server does wrong. All is right by default. */
 export interface FaultsOnPurpose {

@@ -9,7 +9,7 @@ import type { TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parsePullArguments, runPull } from '../../src/pull/command.ts';
 import type { Clock } from '../../src/pull/pull.ts';
-import { crc32 } from '../../src/stream/crc32.ts';
+import { crc32 } from '../../src/pipeline/crc32.ts';
 
 /** A temporary folder for one test. */
 export async function folder(t: TestContext): Promise<string> {

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { createBrotliDecompress, createGunzip } from 'node:zlib';
-import type { Sink } from '../../src/stream/sink.ts';
+import type { Sink } from '../../src/pipeline/sink.ts';
 
 /**
  * The length of the pattern, a prime. A lost or duplicated buffer of a round size therefore always shifts the

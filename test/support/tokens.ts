@@ -1,10 +1,10 @@
-import { feedPlaceOf, type FeedCursor } from '../../src/changes/cursor.ts';
-import { rowBehind } from '../../src/pages/cursor.ts';
-import { decodeToken, type Token } from '../../src/pages/token.ts';
+import { feedPlaceOf, type FeedCursor } from '../../src/resources/changes/cursor.ts';
+import { rowBehind } from '../../src/resources/cursor.ts';
+import { decodeToken, type Token } from '../../src/resources/token.ts';
 import type { Bookmark } from '../../src/store/bookmark.ts';
 import type { IdRange, Plan } from '../../src/store/store.ts';
-import { crc32 } from '../../src/stream/crc32.ts';
-import { encodePart, idsOf } from '../../src/streams/part.ts';
+import { crc32 } from '../../src/pipeline/crc32.ts';
+import { encodePart, idsOf } from '../../src/resources/stream/part.ts';
 
 type Times = Pick<Token, 'at' | 'since' | 'mark'>;
 

@@ -1,5 +1,5 @@
 import type { Serve } from '../../src/engine/edge.ts';
-import type { Sink } from '../../src/stream/sink.ts';
+import type { Sink } from '../../src/pipeline/sink.ts';
 
 /** Longer than a stream keeps its batch for a reader that takes nothing (1 s). Milliseconds. */
 const QUIET_MS = 1_300;

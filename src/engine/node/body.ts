@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Sink } from '../../stream/sink.ts';
+import type { Sink } from '../../pipeline/sink.ts';
 import { WaitingWriter } from '../waiting-writer.ts';
 import { StallError, type StallTimer, type Stallable } from '../stall-timer.ts';
 

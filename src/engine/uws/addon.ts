@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writ
 import { createRequire } from 'node:module';
 import { basename, dirname, join, resolve } from 'node:path';
 import { fitToOlderGlibc } from './fit.ts';
-import { codeOf, reasonOf } from '../../thrown.ts';
+import { codeOf, reasonOf } from '../../error-reason.ts';
 
 const require = createRequire(import.meta.url);
 

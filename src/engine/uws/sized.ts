@@ -1,4 +1,4 @@
-import type { Sink } from '../../stream/sink.ts';
+import type { Sink } from '../../pipeline/sink.ts';
 import { corked } from '../cork.ts';
 import type { HttpResponse } from './library.ts';
 import { WaitingWriter } from '../waiting-writer.ts';

@@ -1,4 +1,4 @@
-import type { Sink } from '../../stream/sink.ts';
+import type { Sink } from '../../pipeline/sink.ts';
 import { CORK_BYTES } from '../cork.ts';
 import { Outlet, type OutletOptions } from './outlet.ts';
 import { WaitingWriter } from '../waiting-writer.ts';

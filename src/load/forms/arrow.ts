@@ -1,6 +1,6 @@
 import { ByteBuffer } from 'flatbuffers';
 import { Mismatched } from '../../pull/retry.ts';
-import { crc32 } from '../../stream/crc32.ts';
+import { crc32 } from '../../pipeline/crc32.ts';
 import type { RowReading } from './reading.ts';
 
 /** What a record batch says of all up to and including itself. */

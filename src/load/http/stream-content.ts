@@ -3,7 +3,7 @@ import type { Transform } from 'node:stream';
 import { decoderOf } from '../../pull/http.ts';
 import { failureOf, Interrupted, Mismatched } from '../../pull/retry.ts';
 import { clipped } from '../../terminal/text.ts';
-import { reasonOf } from '../../thrown.ts';
+import { reasonOf } from '../../error-reason.ts';
 import { NotHttp, type Head } from './answer-reader.ts';
 
 import { Connection, type Answered } from './connection.ts';

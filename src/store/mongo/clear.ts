@@ -1,6 +1,6 @@
 import type { Document } from 'mongodb';
 import { CODES, MongoRefusal, serverCodeOf, translate } from './errors.ts';
-import { describeCollection, hasRows, MAJORITY, ON_PRIMARY } from './collection.ts';
+import { describeCollection, hasRows, MAJORITY, ON_PRIMARY } from './create-collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { listIndexes } from './index-list.ts';
 import { createIndexes } from './make-indexes.ts';

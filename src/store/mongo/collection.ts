@@ -1,135 +1,210 @@
-import type { Document } from 'mongodb';
-import { storeUnavailable } from '../../errors.ts';
-import type { MongoConnection } from './connection.ts';
-import type { Identity } from '../bookmark.ts';
+import type { Batch, ReadBatch } from '../batch.ts';
+import { KEY, type Bookmark, type Identity, type PointInTime } from '../bookmark.ts';
+import { collectionReplaced, storeUnfit } from '../../errors.ts';
+import type { ChangeFeed } from '../change-feed.ts';
 import type { Index } from '../indexes.ts';
-import { CODES, MongoRefusal, serverCodeOf, type ForeignServer } from './errors.ts';
-import type { Creation } from '../collection.ts';
-import type { IndexPaths } from './plan.ts';
+import type {
+  AddedIndex,
+  Count,
+  CountMode,
+  Declaration,
+  Equality,
+  From,
+  InsertResult,
+  OnConflict,
+  OwnedCollection,
+  Plan,
+  Size,
+} from '../store.ts';
+import { replaceByEmpty } from './clear.ts';
+import type { Layout } from './create-collection.ts';
+import type { MongoConnection } from './connection.ts';
+import { countRows } from './count.ts';
+import { isSingle } from './index-ranges.ts';
+import { insertRows } from './insert.ts';
+import { commandKey } from './bookmark-in-command.ts';
+import { addIndex, postponeIndexes, withKey, type MakeIndexes } from './make-indexes.ts';
+import { inPresentCollection } from './retry-when-replaced.ts';
+import { BY_KEY, indexOf, namedIndex } from './plan.ts';
+import { bracketCondition, conditionOf, conditionsOf, type Condition } from './predicates.ts';
+import { deleteRaw } from './raw-write.ts';
+import { Reads, type ReadParts } from './read.ts';
+import { presentTime } from './snapshot.ts';
+import { splitRows, type SplitParts } from './split.ts';
+import { bracketsFrom } from './type-brackets.ts';
 
-/**
- * What reads need to know about a collection: how it is stored, and the names of its indexes. Reads hint an index by
- * its name only.
- */
-export interface Layout {
-  readonly clustered: boolean;
-  readonly sharded: boolean;
-  /** The collection's UUID, which reads name. */
-  readonly identity: Identity | undefined;
-  readonly indexes: ReadonlyMap<IndexPaths, string>;
-  /** What `listIndexes` says of each, as text. It changes when another index takes the place. */
-  readonly specs: ReadonlyMap<IndexPaths, string>;
-  /** Why indexes that the declaration wants cannot be used, although others can: a sentence each. */
-  readonly faults: ReadonlyMap<IndexPaths, string>;
-  /** The indexes that the declaration wants. */
-  readonly wanted: readonly IndexPaths[];
-  /** Every index of the collection, also those that no plan may use. */
-  readonly found: readonly Index[];
+/** What a collection of MongoDB is made of. */
+export interface MongoCollectionParts extends ReadParts {
+  readonly connection: MongoConnection;
+  readonly declaration: Pick<Declaration, 'indexes' | 'refusalOf'>;
+  readonly changes?: ChangeFeed;
 }
 
-/** How a collection is looked at. */
-export interface LayoutOptions {
-  readonly collection: string;
-  /** The fields of the indexes that are wanted. */
-  readonly indexes: readonly (readonly string[])[];
-  /** How the collection is made. Absent: it is never made. */
-  readonly create?: Creation | undefined;
-  /** Whether a missing collection is one without rows, to be made later. */
-  readonly isToCome?: () => boolean;
-  /** Whether to create what is missing. False: it is only reported. */
-  readonly manage: boolean;
-  /** Why nothing is created, as the end of a sentence. Default: the setting that forbids it. */
-  readonly unmanaged?: string;
-  /** Looks at a collection that exists. Rejects when it is not served. Resolves with the options that hold for it. */
-  readonly admit?: (
-    connection: MongoConnection,
-    existing: Document,
-    options: LayoutOptions,
-  ) => Promise<LayoutOptions>;
-  readonly onWarning: (message: string) => void;
-  readonly onNotice?: ((message: string) => void) | undefined;
-  /** Called when the server turns out to be one that reads cannot rely on. */
-  readonly onForeign?: ((error: ForeignServer) => void) | undefined;
-  /** Whether a look also warns about the kind of server. */
-  readonly tellsServer?: boolean;
-}
+/** A collection of MongoDB. */
+export class MongoCollection implements OwnedCollection {
+  readonly indexesFirst = false;
+  readonly changes?: ChangeFeed;
+  readonly #parts: MongoCollectionParts;
+  readonly #reads: Reads;
+  /** The collection that the first rows were written into. An import does not continue in another collection. */
+  #writtenTo: Identity | undefined;
 
-/** The collection is made by the first change of a record. Until then there are no records. */
-export class NotMadeYet extends Error {}
+  constructor(parts: MongoCollectionParts) {
+    if (parts.changes) this.changes = parts.changes;
+    this.#parts = parts;
+    this.#reads = new Reads(parts);
+  }
 
-/**
- * Makes a missing collection, and resolves with its description. Rejects with MongoRefusal when it may not: because its
- * declaration does not say how, or because it was served before. It is not made again without its operator's knowledge.
- */
-export async function makeMissing(
-  connection: MongoConnection,
-  options: LayoutOptions,
-  wasServed: boolean,
-): Promise<Document> {
-  const { collection, create, isToCome } = options;
-  const gone = { brief: `The collection '${collection}' is missing.`, isGone: true };
-  if (wasServed)
-    throw new MongoRefusal(
-      `The collection '${collection}' is missing: it was dropped or renamed while the server ran. The server does not create it again. It serves the next collection of this name as soon as there is one.`,
-      gone,
-    );
-  if (isToCome?.()) throw new NotMadeYet(collection);
-  const name = `${connection.database}.${collection}`;
-  if (!create)
-    throw new MongoRefusal(`The collection '${name}' does not exist. The server does not create it.`, gone);
-  await createCollection(connection, options, create);
-  const made = await describeCollection(connection, collection);
-  if (!made)
-    throw storeUnavailable(new Error(`the collection '${collection}' was created, but is not visible yet`));
-  return made;
-}
+  read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<Batch> {
+    return this.#reads.read(plan, from, size, signal);
+  }
 
-/** The description of a collection from `listCollections`. Null when there is none. */
-export async function describeCollection(
-  connection: MongoConnection,
-  name: string,
-): Promise<Document | null> {
-  const { cursor } = await connection.run(
-    { listCollections: 1, filter: { name } },
-    { readPreference: 'primaryPreferred' },
-  );
-  const [found] = (cursor as { firstBatch: Document[] }).firstBatch;
-  return found ?? null;
-}
+  async confirm({ readBy, more }: ReadBatch, plan: Plan, signal: AbortSignal): Promise<void> {
+    const index = indexOf(plan);
+    // Each read names its collection, and the index of _id is as old as that. Only an end needs a look: see endOf.
+    if (index === BY_KEY && more) return;
+    return this.#parts.layouts.confirm(index, readBy, plan.identity, signal);
+  }
 
-/** Creates a collection. Rejects with MongoRefusal when this is not allowed. */
-async function createCollection(
-  connection: MongoConnection,
-  { collection, manage, unmanaged = UNMANAGED, onNotice }: LayoutOptions,
-  { clustered, validator }: Creation,
-): Promise<void> {
-  if (!manage) throw new MongoRefusal(`The collection '${collection}' is missing, and ${unmanaged}.`);
-  const clusteredIndex = { key: { _id: 1 }, unique: true };
-  const options = { ...(clustered && { clusteredIndex }), validator, writeConcern: MAJORITY };
-  try {
-    await connection.run({ create: collection, ...options }, ON_PRIMARY);
-    onNotice?.(`The server has created the collection '${connection.database}.${collection}'.`);
-  } catch (error) {
-    if (serverCodeOf(error) === CODES.namespaceExists) return; // another process created it first
-    if (serverCodeOf(error) !== CODES.unauthorized) throw error;
-    throw new MongoRefusal(
-      `The collection '${collection}' is missing, and the MongoDB user has no permission to create it.`,
-      { cause: error },
+  async identity(signal: AbortSignal): Promise<Identity | undefined> {
+    return (await this.#parts.layouts.layout(signal)).identity;
+  }
+
+  async indexes(signal: AbortSignal): Promise<readonly Index[]> {
+    return (await this.#parts.layouts.layout(signal)).found;
+  }
+
+  async pointInTime(signal: AbortSignal): Promise<PointInTime | null> {
+    const { connection, layouts } = this.#parts;
+    signal.throwIfAborted();
+    return inPresentCollection(undefined, signal, () => presentTime(connection, layouts, signal));
+  }
+
+  async count(plan: Plan, mode: CountMode, signal: AbortSignal): Promise<Count> {
+    if (plan.ids)
+      throw new TypeError('no query says a range of ids of several types: it is read, not counted');
+    if (isSingle(plan)) {
+      const batch = await this.read(plan, {}, { rows: 1, bytes: 1 }, signal);
+      batch.release();
+      return { rows: batch.rows, is: 'exact' };
+    }
+    return this.#inLayout(plan, signal, (layout) => this.#counted(plan, mode, layout, signal));
+  }
+
+  async split(plan: Plan, parts: number, signal: AbortSignal): Promise<readonly Bookmark[]> {
+    if (isSingle(plan)) return [];
+    return this.#inLayout(plan, signal, (layout) =>
+      splitRows({ ...this.#parts, count: this.#counted }, plan, parts, layout, signal),
     );
   }
-}
 
-/** Why nothing is created, unless the options say more. */
-export const UNMANAGED = 'MONGODB_MANAGE_INDEXES=false forbids the server to create it';
+  async holds(
+    index: Index,
+    equals: readonly Equality[],
+    bracket: number | undefined,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const next = index.keys[equals.length];
+    if (bracket !== undefined && !next) throw new TypeError(`${index.name} has no field behind these values`);
+    const asked = next && bracket !== undefined ? { [next.path]: bracketCondition(bracket) } : {};
+    const found = await this.#reads.first(index, { ...conditionsOf(equals), ...asked }, KEY, 1, signal);
+    return found !== null;
+  }
 
-/** How a change of collections and indexes is acknowledged. */
-export const MAJORITY = { w: 'majority', wtimeout: 60_000 };
+  /**
+   * Reads on within the type bracket of `after`, then in the brackets above it: a comparison never leaves its bracket.
+   * Values that no query can name are left out: MinKey, MaxKey, undefined, regular expressions and DBPointers.
+   */
+  async nextValue(
+    index: Index,
+    equals: readonly Equality[],
+    after: Bookmark | null,
+    signal: AbortSignal,
+  ): Promise<Bookmark | null> {
+    const { layouts } = this.#parts;
+    const next = index.keys[equals.length];
+    if (!next) throw new TypeError(`${index.name} has no field behind these values`);
+    const { path, sign } = next;
+    const prefix = conditionsOf(equals);
+    const last = after && (commandKey(after) as Readonly<Record<string, unknown>>)[path];
+    const [own, ...higher] = bracketsFrom(after ? (after[4] ?? 0) : null, last);
+    const conditions: Condition[] = [
+      ...(after && !own?.alone ? [{ $gt: last }] : []),
+      ...(after ? higher : [...(own ? [own] : []), ...higher]).map(({ lowest, alone }) =>
+        alone ? conditionOf(lowest) : { $gte: lowest },
+      ),
+    ];
+    for (const condition of conditions) {
+      const found = await this.#reads.first(index, { ...prefix, [path]: condition }, path, sign, signal);
+      if (found) return found;
+    }
+    const { specs, identity } = await layouts.layoutFor(namedIndex(index), signal);
+    await layouts.confirm(namedIndex(index), specs.get(namedIndex(index)), identity, signal);
+    return null;
+  }
 
-/** For commands that change something. */
-export const ON_PRIMARY = { readPreference: 'primary' } as const;
+  /** A write cannot name the identity of its collection, and creates a missing one: it is checked before and after. */
+  async insert(rows: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult> {
+    const { connection, layouts, declaration } = this.#parts;
+    const identity = await layouts.present();
+    this.#writtenTo ??= identity;
+    if (this.#writtenTo !== identity) throw collectionReplaced();
+    const result = await insertRows(connection, layouts.collection, rows, onConflict, declaration.refusalOf);
+    if ((await layouts.present()) !== identity) throw collectionReplaced();
+    return result;
+  }
 
-/** Whether a collection has a row. */
-export async function hasRows(connection: MongoConnection, name: string): Promise<boolean> {
-  const { cursor } = await connection.run({ find: name, limit: 1, projection: { _id: 1 } }, ON_PRIMARY);
-  return (cursor as { firstBatch: Document[] }).firstBatch.length > 0;
+  /** A write cannot name the identity of its collection, so it is checked before and after. */
+  async remove(keys: readonly Bookmark[]): Promise<number> {
+    const { connection, layouts } = this.#parts;
+    const identity = await layouts.present();
+    const rows = await deleteRaw(connection, layouts.collection, keys);
+    if ((await layouts.present()) !== identity) throw collectionReplaced();
+    return rows;
+  }
+
+  async postponeIndexes(): Promise<MakeIndexes | null> {
+    const { connection, layouts, declaration } = this.#parts;
+    const { sharded } = await layouts.layout();
+    if (sharded || !layouts.manages) return null;
+    const make = await postponeIndexes(connection, layouts.collection, declaration.indexes.map(withKey));
+    if (make) layouts.close(); // it would make them at its next look
+    return make;
+  }
+
+  async addIndex(paths: readonly string[], _: unknown, signal: AbortSignal): Promise<AddedIndex> {
+    const { connection, layouts } = this.#parts;
+    const added = await addIndex(connection, layouts.collection, paths, signal);
+    layouts.forget();
+    return added;
+  }
+
+  async clear(signal: AbortSignal): Promise<Count> {
+    const { connection, layouts } = this.#parts;
+    const { collection } = layouts;
+    const layout = await layouts.layout(signal);
+    if (layout.sharded)
+      throw storeUnfit(`The collection '${collection}' may be sharded. Such a collection is not replaced.`);
+    const all = { sort: KEY, direction: 1 } as const;
+    const exact = await this.count(all, 'exact', signal);
+    const count = exact.is === 'exact' ? exact : await this.count(all, 'estimated', signal);
+    signal.throwIfAborted();
+    try {
+      await replaceByEmpty(connection, collection);
+    } finally {
+      layouts.forget(layout);
+      this.#writtenTo = undefined; // the next rows go into the new collection
+    }
+    return count;
+  }
+
+  readonly #counted: SplitParts['count'] = (...call) =>
+    countRows(this.#parts.connection, this.#parts.layouts, ...call);
+
+  #inLayout<T>(plan: Plan, signal: AbortSignal, work: (layout: Layout) => Promise<T>): Promise<T> {
+    signal.throwIfAborted();
+    return inPresentCollection(plan.identity, signal, async () =>
+      work(await this.#parts.layouts.layoutFor(indexOf(plan), signal)),
+    );
+  }
 }

@@ -1,5 +1,5 @@
 import { AppError } from '../../errors.ts';
-import type { Layout } from './collection.ts';
+import type { Layout } from './create-collection.ts';
 import type { CommandOptions, MongoConnection } from './connection.ts';
 import { UUID, type Document } from '../bson.ts';
 import { CODES, serverCodeOf } from './errors.ts';

@@ -1,7 +1,7 @@
 import type { Binary, Document } from 'mongodb';
 import { MaxKey, MinKey, UUID } from '../bson.ts';
 import type { Index } from '../indexes.ts';
-import { UNMANAGED, type Layout, type LayoutOptions } from './collection.ts';
+import { UNMANAGED, type Layout, type LayoutOptions } from './create-collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { MongoRefusal } from './errors.ts';
 import { hasArrays, indexFrom, listIndexes, type Listed } from './index-list.ts';

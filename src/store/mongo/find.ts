@@ -1,7 +1,7 @@
 import { KEY, type Bookmark } from '../bookmark.ts';
 import { endOfRow } from '../bson-array.ts';
 import { noSuchPlace } from '../../errors.ts';
-import type { Layout } from './collection.ts';
+import type { Layout } from './create-collection.ts';
 import { CODES, serverCodeOf } from './errors.ts';
 import { faultOf } from './faults.ts';
 import { BatchBuilder } from './batch-builder.ts';

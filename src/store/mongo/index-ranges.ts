@@ -4,7 +4,7 @@ import type { Index, IndexKey } from '../indexes.ts';
 import type { Plan } from '../store.ts';
 import { compareValues } from '../order.ts';
 import type { ValueRange } from '../plan.ts';
-import { commandKey } from './key.ts';
+import { commandKey } from './bookmark-in-command.ts';
 import type { Range } from './plan.ts';
 import { conditionOf, conditionsOf, rangeCondition } from './predicates.ts';
 import { endOf, lowestOf } from './type-brackets.ts';

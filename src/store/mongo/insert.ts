@@ -3,7 +3,7 @@ import { bookmarkOf, KEY } from '../bookmark.ts';
 import type { InsertResult, OnConflict } from '../store.ts';
 import type { MongoConnection } from './connection.ts';
 import { CODES } from './errors.ts';
-import { commandKey } from './key.ts';
+import { commandKey } from './bookmark-in-command.ts';
 import { replacement, writeRaw, type WriteError } from './raw-write.ts';
 import { rowFault } from './row-fault.ts';
 

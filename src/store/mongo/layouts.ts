@@ -4,7 +4,7 @@ import type { Document } from '../bson.ts';
 import { awaitAtMost } from '../deadline.ts';
 import type { PointInTime } from '../store.ts';
 import { coalesced, type Coalesced } from './coalesced.ts';
-import { describeCollection, makeMissing, type Layout, type LayoutOptions } from './collection.ts';
+import { describeCollection, makeMissing, type Layout, type LayoutOptions } from './create-collection.ts';
 import { GRACE_MS, type MongoConnection } from './connection.ts';
 import { changeOf, layoutOf } from './discovery.ts';
 import { CODES, ForeignServer, isGone, MongoRefusal, serverCodeOf } from './errors.ts';

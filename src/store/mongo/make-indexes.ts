@@ -2,7 +2,7 @@ import type { Document } from 'mongodb';
 import { CommandRefusal } from '../../errors.ts';
 import { KEY } from '../bookmark.ts';
 import type { AddedIndex } from '../store.ts';
-import { hasRows, MAJORITY, ON_PRIMARY, type LayoutOptions } from './collection.ts';
+import { hasRows, MAJORITY, ON_PRIMARY, type LayoutOptions } from './create-collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { CODES, serverCodeOf } from './errors.ts';
 import { indexFrom, listIndexes, type Listed } from './index-list.ts';

@@ -5,11 +5,11 @@ import type { MongoConnection } from './connection.ts';
 import { MongoFeed, type FeedParts } from './feed/feed.ts';
 import { LookUp } from './feed/look-up.ts';
 import { ownCollections, whyRefused } from './discovery.ts';
-import type { LayoutOptions } from './collection.ts';
+import type { LayoutOptions } from './create-collection.ts';
 import { Finder } from './find.ts';
 import { Layouts, type LookTiming } from './layouts.ts';
 import type { FindWay } from './reply.ts';
-import { MongoCollection } from './resource.ts';
+import { MongoCollection } from './collection.ts';
 
 /** Where the rows of a collection are, and how they are read. */
 export interface Ground {

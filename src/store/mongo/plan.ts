@@ -2,7 +2,7 @@ import { KEY, keyPaths, type Bookmark } from '../bookmark.ts';
 import type { Index } from '../indexes.ts';
 import { bracketsBelow } from './descending-ids.ts';
 import { indexRanges, isIndexed } from './index-ranges.ts';
-import { commandKey } from './key.ts';
+import { commandKey } from './bookmark-in-command.ts';
 import type { When } from './reply.ts';
 import type { Plan } from '../store.ts';
 

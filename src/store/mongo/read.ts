@@ -8,14 +8,14 @@ import { comparePlaces } from '../order.ts';
 import type { Slots } from '../slots.ts';
 import type { From, Plan, Size } from '../store.ts';
 import { BatchBuilder, type ReadFrom } from './batch-builder.ts';
-import type { Layout } from './collection.ts';
+import type { Layout } from './create-collection.ts';
 import type { Finder } from './find.ts';
 import type { Layouts } from './layouts.ts';
 import { isSingle, sortOf } from './index-ranges.ts';
-import { inPresentCollection } from './outdated.ts';
+import { inPresentCollection } from './retry-when-replaced.ts';
 import { indexOf, namedIndex, rangesOf, type Range } from './plan.ts';
 import type { Condition } from './predicates.ts';
-import { readSingle } from './single.ts';
+import { readSingle } from './unique-read.ts';
 
 /** How much more to request than the average row size suggests, so that one find is nearly always enough. */
 const MARGIN = 1.1;

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Document } from 'mongodb';
 import type { RecordDeclaration } from '../records.ts';
-import type { LayoutOptions } from './collection.ts';
+import type { LayoutOptions } from './create-collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { MongoRefusal } from './errors.ts';
 

@@ -4,7 +4,7 @@ import type { Collection } from '../collection.ts';
 import type { Plan, Size } from '../plan.ts';
 import type { Slots } from '../slots.ts';
 import { BatchBuilder } from './batch-builder.ts';
-import { NotMadeYet } from './collection.ts';
+import { NotMadeYet } from './create-collection.ts';
 
 /** The rows of a collection. Reads that reject with NotMadeYet find nothing instead. */
 export function emptyUntilMade(rows: Collection, slots: Slots): Collection {

@@ -4,7 +4,7 @@ import { TurnsByKey } from '../../turns.ts';
 import type { Identity } from '../bookmark.ts';
 import { UUID } from '../bson.ts';
 import type { Change, Changed, RecordDeclaration, Records } from '../records.ts';
-import { NotMadeYet, type Layout, type LayoutOptions } from './collection.ts';
+import { NotMadeYet, type Layout, type LayoutOptions } from './create-collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { CODES, serverCodeOf, translate } from './errors.ts';
 import { faultOf } from './faults.ts';

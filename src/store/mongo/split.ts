@@ -2,7 +2,7 @@ import { makeBookmark, type Bookmark } from '../bookmark.ts';
 import { UUID } from '../bson.ts';
 import { exactValues } from '../exact-values.ts';
 import type { Count, CountMode, Plan } from '../store.ts';
-import type { Layout } from './collection.ts';
+import type { Layout } from './create-collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { faultOf } from './faults.ts';
 import type { Finder } from './find.ts';

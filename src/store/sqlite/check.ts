@@ -1,4 +1,4 @@
-import { reasonOf } from '../../thrown.ts';
+import { reasonOf } from '../../error-reason.ts';
 import { compareKeys } from '../keys.ts';
 import { openToRead } from './backup.ts';
 import { documentIn } from './checked-rows.ts';

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { reasonOf } from '../../thrown.ts';
+import { reasonOf } from '../../error-reason.ts';
 import { storeUnavailable } from '../../errors.ts';
 import type { Slots } from '../slots.ts';
 import { RowChecks } from './checked-rows.ts';

@@ -1,6 +1,6 @@
 import { access, constants, mkdir, open, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { codeOf, reasonOf } from '../../thrown.ts';
+import { codeOf, reasonOf } from '../../error-reason.ts';
 
 /** The file of version 0.2, which was kept by LMDB. */
 const OLD_FILE = 'items.mdb';

@@ -1,6 +1,6 @@
 import { statfsSync } from 'node:fs';
 import { AppError, storeUnavailable } from '../../errors.ts';
-import { codeOf } from '../../thrown.ts';
+import { codeOf } from '../../error-reason.ts';
 import { DamagedRowError } from './checked-rows.ts';
 
 /** Result codes of SQLite (https://sqlite.org/rescode.html). */

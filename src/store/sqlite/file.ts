@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { reasonOf } from '../../thrown.ts';
+import { reasonOf } from '../../error-reason.ts';
 import { Connection } from './connection.ts';
 import { prepareDirectory } from './directory.ts';
 import { mmapBytesIn } from './file-system.ts';

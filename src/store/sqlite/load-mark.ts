@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { codeOf } from '../../thrown.ts';
+import { codeOf } from '../../error-reason.ts';
 
 /** A process that loads renews its mark this often, and counts as ended when it has not for so long. Milliseconds. */
 export const RENEW_MS = 2_000;

@@ -1,5 +1,5 @@
 import { bookmarkOf, KEY, textOf, type Bookmark } from '../bookmark.ts';
-import { isSameButHidden } from '../same-but-hidden.ts';
+import { isSameButHidden } from '../visible-change.ts';
 import { DamagedRowError, documentIn, storedRow } from './checked-rows.ts';
 import { bytesIn, type Connection, type SqlRow } from './connection.ts';
 import { logTable } from './layout.ts';

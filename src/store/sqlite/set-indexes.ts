@@ -1,4 +1,4 @@
-import { reasonOf } from '../../thrown.ts';
+import { reasonOf } from '../../error-reason.ts';
 import type { AddedIndex } from '../store.ts';
 import { documentIn } from './checked-rows.ts';
 import { bytesIn } from './connection.ts';

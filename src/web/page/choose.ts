@@ -1,5 +1,5 @@
 /** How a view changes when a filter, a range or an order is chosen, so that an index still answers it. */
-import { keptWith, sortKept, sortsWith } from './asks.ts';
+import { keptWith, sortKept, sortsWith } from './allowed-queries.ts';
 import type { Resource } from './resource.ts';
 import type { View } from './view.ts';
 

@@ -1,7 +1,7 @@
 /** The rows of one resource: table, filters, order, row detail, jumps and counts. */
 import { ask, mayPass, Refused, urlOf } from './api.ts';
-import { filterPaths, filtersToOrderBy, missingWith } from './asks.ts';
-import { Blocks } from './blocks.ts';
+import { filterPaths, filtersToOrderBy, missingWith } from './allowed-queries.ts';
+import { Blocks } from './row-cache.ts';
 import { isCounted, isItems, type Resource } from './resource.ts';
 import { sortsOf, withFilter, withSort } from './choose.ts';
 import { hideDetail, showDetail } from './detail.ts';
@@ -10,10 +10,10 @@ import { spelled } from './facets.ts';
 import { showFilters } from './filters.ts';
 import { findPlace } from './jump.ts';
 import type { Row } from './json.ts';
-import { markAppeared, showLive } from './marks.ts';
+import { markAppeared, showLive } from './live-highlights.ts';
 import { Reader, type Page } from './reader.ts';
 import { Table } from './table.ts';
-import { closeTake } from './take.ts';
+import { closeTake } from './get-all.ts';
 import { listed, reasonOf, rowsOf } from './text.ts';
 import { filterQuery, sortText, viewQuery, wordsOf, type View } from './view.ts';
 

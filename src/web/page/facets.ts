@@ -1,6 +1,6 @@
 /** The values of a field with their counts, from an index. */
 import { ask, urlOf } from './api.ts';
-import { filtersBefore } from './asks.ts';
+import { filtersBefore } from './allowed-queries.ts';
 import type { Resource } from './resource.ts';
 import { Digits, textOf, type Json } from './json.ts';
 import { filterQuery, type View } from './view.ts';

@@ -1,5 +1,5 @@
 /** The filters beside the table: the values of each indexed field with their counts, and ranges. */
-import { canCombine, filterPaths } from './asks.ts';
+import { canCombine, filterPaths } from './allowed-queries.ts';
 import { kindOf, shown } from './cells.ts';
 import type { Resource } from './resource.ts';
 import { sortsOf, withFilter, withoutFilter, withRange } from './choose.ts';

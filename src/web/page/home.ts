@@ -1,5 +1,5 @@
 /** The first screen: every resource with its rows and what can be asked of it. */
-import { filterPaths } from './asks.ts';
+import { filterPaths } from './allowed-queries.ts';
 import { isCounted, type Resource } from './resource.ts';
 import { element, make } from './dom.ts';
 import { placeOf } from './route.ts';

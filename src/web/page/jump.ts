@@ -1,6 +1,6 @@
 /** Finds the row with a key, or the first one from a value on, and its number in the order of the view. */
 import { ask, Refused, urlOf } from './api.ts';
-import { BLOCK } from './blocks.ts';
+import { BLOCK } from './row-cache.ts';
 import { isItems, rowUrl } from './resource.ts';
 import { Digits, keyOf, textOf, valueAt, type Json, type Row } from './json.ts';
 import type { Page, Reader } from './reader.ts';

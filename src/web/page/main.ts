@@ -9,7 +9,7 @@ import { showHome, showList } from './home.ts';
 import { showForget } from './key.ts';
 import { setUpProof, showProof } from './proof.ts';
 import { placeOf, readPlace, type Part } from './route.ts';
-import { setUpTake, showTake } from './take.ts';
+import { setUpTake, showTake } from './get-all.ts';
 import { WHOLE, type View } from './view.ts';
 
 const PARTS: readonly Part[] = ['home', 'data', 'proof'];

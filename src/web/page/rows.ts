@@ -1,5 +1,5 @@
 /** Counts and proves the rows of an NDJSON stream with checkpoints that comes in several answers. */
-import { crc32Combine } from '../../stream/crc32-combine.ts';
+import { crc32Combine } from '../../pipeline/crc32-combine.ts';
 import { crc32, crcText } from './crc32.ts';
 
 const LF = 0x0a;

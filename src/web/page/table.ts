@@ -1,10 +1,10 @@
 /** A table of any number of rows, of which only those in sight are in the page. */
-import type { Blocks } from './blocks.ts';
+import type { Blocks } from './row-cache.ts';
 import { dateText, kindOf } from './cells.ts';
 import { cellOf, cellText, columnsOf, type Column } from './columns.ts';
 import type { Resource } from './resource.ts';
 import { make } from './dom.ts';
-import { Head, type Order } from './head.ts';
+import { Head, type Order } from './table-header.ts';
 import { keyOf, type Row } from './json.ts';
 import { Scroller } from './scroller.ts';
 import { counted } from './text.ts';

@@ -3,7 +3,7 @@ import { BSON, type Binary, type Document } from '../../bson.ts';
 import { BSON_TYPE } from '../../bson-types.ts';
 import { KEY, type Bookmark, type PointInTime } from '../../bookmark.ts';
 import type { View } from '../../change-feed.ts';
-import { isSameButHidden } from '../../same-but-hidden.ts';
+import { isSameButHidden } from '../../visible-change.ts';
 import { rowsOf } from '../reply.ts';
 import { placeOfToken, type Place } from './place.ts';
 

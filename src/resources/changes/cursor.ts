@@ -1,0 +1,86 @@
+import { headOf, isKeyValue, keyIn, MAX_CURSOR_BYTES } from '../cursor.ts';
+import { cursorMismatch, encodeToken, refusal, type Token, type TokenHead } from '../token.ts';
+import { KEY, type Bookmark, type Identity } from '../../store/bookmark.ts';
+import type { FeedPlace } from '../../store/change-feed.ts';
+import type { Plan } from '../../store/store.ts';
+
+/**
+ * Cursor of a feed: a place in the history of a set, and how far a walk through the set has come. The time of its token
+ * (see resources/token.ts) is the one that the place has seen, and the body is
+ *
+ *     walk (1 byte, see WALKS) | length (2) and token of the store's place | bookmark (if PLACED)
+ *
+ * The server keeps nothing. A store may take the place of another collection for its own, so the cursor carries the
+ * collection's whole identity.
+ */
+const WALKS = { over: 0, begins: 1, placed: 2 } as const;
+const TOKEN_AT = 3;
+
+/** How far a walk in order of id has come: to the row of a bookmark, null: it has no row yet, `over`: to the end. */
+export type WalkPlace = Bookmark | null | 'over';
+
+/** What the cursor of a feed carries. */
+export interface FeedCursor {
+  readonly place: FeedPlace;
+  readonly walk: WalkPlace;
+  readonly identity: Identity | undefined;
+}
+
+/** The order, the index and the range of ids of a plan do not matter to changes. */
+function headIn(collection: string, { equals }: Plan): TokenHead {
+  return headOf(collection, { sort: KEY, direction: 1, ...(equals && { equals }) });
+}
+
+/**
+ * Encodes the cursor of a feed of these rows. Undefined when it is longer than this server takes: the token and the
+ * bookmark may hold long ids.
+ */
+export function encodeFeedCursor(
+  collection: string,
+  plan: Plan,
+  { place, walk, identity }: FeedCursor,
+): string | undefined {
+  const isPlaced = walk !== null && walk !== 'over';
+  if (place.token.length + (isPlaced ? walk.length : 0) > MAX_CURSOR_BYTES) return undefined;
+  const start = Buffer.alloc(TOKEN_AT);
+  start[0] = isPlaced ? WALKS.placed : walk === null ? WALKS.begins : WALKS.over;
+  start.writeUInt16LE(place.token.length, 1);
+  const head = {
+    ...headIn(collection, plan),
+    ...(place.seen !== undefined && { since: place.seen }),
+    ...(identity !== undefined && { identity }),
+  };
+  const cursor = encodeToken('feed', head, start, place.token, ...(isPlaced ? [walk] : []));
+  return cursor.length <= MAX_CURSOR_BYTES ? cursor : undefined;
+}
+
+/**
+ * The place that the cursor of a feed carries. AppError `cursor-mismatch` when it was made for another collection or
+ * filter, `invalid-cursor` when its body is none of this server.
+ */
+export function feedPlaceOf(cursor: Token, collection: string, plan: Plan): FeedCursor {
+  const { body, since: seen, identity } = cursor;
+  if (cursor.fingerprint !== headIn(collection, plan).fingerprint)
+    throw cursorMismatch(
+      'The cursor belongs to another collection or filter. Repeat those of the request that it came from.',
+      cursor.parameter,
+    );
+  const end = body.length < TOKEN_AT ? Infinity : TOKEN_AT + body.readUInt16LE(1);
+  if (body.length < end) throw refusal(cursor, 'it is too short');
+  const [walk = 0] = body;
+  if (walk > WALKS.placed || cursor.at !== undefined) throw refusal(cursor, 'its form is unknown');
+  if (walk !== WALKS.placed && body.length > end) throw refusal(cursor, 'it is too long');
+  return {
+    place: { token: new Uint8Array(body.subarray(TOKEN_AT, end)), ...(seen !== undefined && { seen }) },
+    walk: walk === WALKS.over ? 'over' : walk === WALKS.begins ? null : idIn(body.subarray(end), cursor),
+    identity,
+  };
+}
+
+/** A forged cursor may carry a sound checksum with any content. Only the bookmark of an id passes. */
+function idIn(bytes: Uint8Array, cursor: Token): Bookmark {
+  const bookmark = new Uint8Array(bytes) as Bookmark;
+  const key = keyIn(bookmark, cursor);
+  if (Object.keys(key).join() === KEY && isKeyValue(key._id)) return bookmark;
+  throw refusal(cursor, 'its key is not an id');
+}

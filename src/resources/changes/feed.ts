@@ -1,0 +1,188 @@
+import type { Reply, Request } from '../../engine/edge.ts';
+import { AppError, changesUnsupported } from '../../errors.ts';
+import { problemDocument } from '../../http/problem.ts';
+import type { Input } from '../../http/route.ts';
+import type { Query } from '../../input/query.ts';
+import { cursorMismatch } from '../token.ts';
+import { EVERYTHING } from '../../rows/selection.ts';
+import type { Transcoder } from '../../rows/rows.ts';
+import type { ChangeFeed } from '../../store/change-feed.ts';
+import type { FeedReader } from '../../store/tail.ts';
+import type { Plan } from '../../store/store.ts';
+import { FIRST_BATCH } from '../../pipeline/chain.ts';
+import { pump } from '../../pipeline/pump.ts';
+import { writeBeforeCut } from '../../pipeline/sink.ts';
+import { INCREMENTAL } from '../stream/incremental.ts';
+import type { RowSource, SourceFor } from '../stream/source.ts';
+import { feedPlaceOf, type FeedCursor } from './cursor.ts';
+import { EVENT_STREAM, EventEncoder } from './events.ts';
+import { assertUnordered, type FeedQuery } from './query.ts';
+import { BY_ID, FeedRun } from './run.ts';
+
+export interface FeedOptions {
+  readonly sourceFor: SourceFor<FeedSource>;
+  readonly transcoder: Transcoder;
+  /** A clock in milliseconds. */
+  readonly now?: () => number;
+  /** See StreamOptions. */
+  readonly parked?: () => () => void;
+  /** Aborted when the server stops. Feeds then end at a checkpoint. */
+  readonly stopping?: AbortSignal;
+  /** See the options of FeedRun. */
+  readonly heartbeatMs?: number;
+}
+
+type FeedSource = Pick<RowSource, 'rows' | 'streams' | 'plan'>;
+
+/** The parameters of a feed that the stream to begin anew with does not have. */
+const OF_FEEDS = ['since', 'cursor', 'limit', 'wait', 'follow', 'checkpoints', 'format'];
+
+/** What a feed is to send, and where it starts. */
+export interface Asked {
+  readonly query: FeedQuery;
+  /** Whether a feed without a cursor begins with all rows. */
+  readonly walks: boolean;
+  /** The path of the resource. */
+  readonly path: string;
+}
+
+/** Answers with a feed. AppErrors before the first line: the problems of cursors, of plans and of the store. */
+export async function feedReply(input: Input, asked: Asked, options: FeedOptions): Promise<Reply> {
+  try {
+    return await begin(input, asked, options);
+  } catch (error) {
+    throw withLocation(error, `${asked.path}/stream?${beginAnew(input.query)}`);
+  }
+}
+
+async function begin(
+  { request, query, type, client }: Input,
+  asked: Asked,
+  options: FeedOptions,
+): Promise<Reply> {
+  const { transcoder, now = () => performance.now() } = options;
+  const source = options.sourceFor(client);
+  const { plan: parameters, streams } = source;
+  const { feed, changes } = feedOf(source);
+  const wanted = asked.query;
+  const plan = await parameters.read(query, request.signal, wanted.cursor);
+  assertUnordered(plan);
+  const from = await startOf(asked, plan, feed, source, request.signal);
+  const { shown = EVERYTHING } = parameters;
+  const first = await firstOf(from, plan, wanted, source, changes, request.signal);
+  const run = new FeedRun(transcoder.encoder('lines', shown.pick(parameters.fields(query))), {
+    collection: parameters.collection,
+    plan,
+    rows: streams,
+    changes,
+    from,
+    end: {
+      ...wanted,
+      opens: wanted.follows || wanted.waitMs > 0 || wanted.cursor === undefined,
+    },
+    now,
+    stopping: options.stopping ?? new AbortController().signal,
+    ...(options.heartbeatMs !== undefined && { heartbeatMs: options.heartbeatMs }),
+  });
+  run.begin(first);
+  return {
+    status: 200,
+    headers: { 'content-type': type, 'cache-control': 'private, no-cache', ...INCREMENTAL },
+    body: { kind: 'stream', run: (sink) => send(run, sink, request, type, options) },
+  };
+}
+
+type Sink = Parameters<Extract<Reply['body'], { kind: 'stream' }>['run']>[0];
+
+async function send(
+  run: FeedRun,
+  sink: Sink,
+  request: Request,
+  type: string,
+  { parked = () => () => undefined }: FeedOptions,
+): Promise<void> {
+  const { encoder: lines } = run;
+  const events = type === EVENT_STREAM ? new EventEncoder(lines) : null;
+  const framed = (text: string) => (events ? events.events(Buffer.from(text)).toString() : text);
+  try {
+    await pump(
+      {
+        first: run.batches(sink.signal),
+        again: { plan: BY_ID, after: (row) => run.after(row, sink.signal) },
+        observer: { parked, rows: () => void (request.notes.rows = lines.rows) },
+      },
+      events ?? lines,
+      { head: '', tail: () => framed(lines.end()) },
+      sink,
+    );
+  } catch (error) {
+    await writeBeforeCut(sink, framed(lines.error(problemDocument(error, request))));
+    throw error;
+  }
+}
+
+/** The feed of a store. AppError `changes-unsupported` when it has none. */
+function feedOf({ rows, streams }: FeedSource): { readonly feed: ChangeFeed; readonly changes: FeedReader } {
+  if (!rows.changes || !streams.changes) throw changesUnsupported('This store does not tell changes.');
+  return { feed: rows.changes, changes: streams.changes };
+}
+
+async function startOf(
+  { query: { cursor }, walks }: Asked,
+  plan: Plan,
+  feed: ChangeFeed,
+  { rows, plan: { collection } }: FeedSource,
+  signal: AbortSignal,
+): Promise<FeedCursor> {
+  if (cursor !== undefined) {
+    const from = feedPlaceOf(cursor, collection, plan);
+    if (from.walk === 'over' || walks) return from;
+    throw cursorMismatch(
+      'The cursor belongs to a stream with follow=true that has not sent all rows. Continue that with cursor.',
+      cursor.parameter,
+    );
+  }
+  // The place comes first. It looks again when the collection was replaced. When that happens between the two, the
+  // cursor is void and not wrong: the end of the old collection follows its place.
+  const place = await feed.now(signal);
+  return { identity: await rows.identity(signal), place, walk: walks ? null : 'over' };
+}
+
+/**
+ * Reads before the answer begins, so that what is wrong is told in its status. From now on there is nothing to read yet:
+ * the first line is a checkpoint, because a reader without one could not continue.
+ */
+async function firstOf(
+  { place, walk, identity }: FeedCursor,
+  plan: Plan,
+  { cursor, limit }: FeedQuery,
+  { streams }: FeedSource,
+  changes: FeedReader,
+  signal: AbortSignal,
+) {
+  if (walk === 'over' && cursor === undefined) return { keys: [], next: place, isUpToDate: true };
+  if (walk === 'over')
+    return changes.read(place, { most: Math.min(limit, FIRST_BATCH.rows), waitMs: 0 }, identity, signal);
+  const bound = {
+    ...plan,
+    ...(place.seen !== undefined && { since: place.seen }),
+    ...(identity !== undefined && { identity }),
+  };
+  return streams.begin(bound, walk ? { after: walk } : {}, FIRST_BATCH, signal);
+}
+
+function beginAnew(query: Query): string {
+  const kept = [...query].filter(([name]) => !OF_FEEDS.includes(name));
+  return new URLSearchParams([['follow', 'true'], ...kept]).toString();
+}
+
+/** The error with the URL of the stream to begin anew with, when its cursor has become useless. */
+function withLocation(error: unknown, location: string): unknown {
+  if (!(error instanceof AppError) || error.status !== 410) return error;
+  const { code, message, parameter, headers, cause } = error;
+  return new AppError(code, message, {
+    headers: { ...headers, location },
+    cause,
+    ...(parameter !== undefined && { parameter }),
+  });
+}

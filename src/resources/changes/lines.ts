@@ -1,0 +1,83 @@
+import { keyToJson } from '../../rows/row-json.ts';
+import { serializerOf } from '../../rows/serializers.ts';
+import { named, Type } from '../../schema.ts';
+import type { Bookmark } from '../../store/bookmark.ts';
+import { type ControlForm } from '../../pipeline/control-lines.ts';
+
+const count = (description: string) => Type.Integer({ minimum: 0, description });
+const shut = (description: string) => ({ additionalProperties: false, description });
+
+const TALLY = {
+  cursor: Type.String({ description: 'the cursor that continues here' }),
+  upToDate: Type.Boolean({
+    description: 'whether the copy then equals the set, as it was when this line was made',
+  }),
+  rows: count('the number of rows since the start of this response'),
+  removed: count('the number of removals since the start of this response'),
+  bytes: count('the number of bytes in the lines of these rows and removals, including LF'),
+  crc32: Type.String({ pattern: '^[0-9a-f]{8}$', description: 'the CRC-32 of these lines' }),
+};
+export const FEED_CHECKPOINT = named(
+  'FeedCheckpoint',
+  Type.Object(
+    { checkpoint: Type.Object(TALLY, shut('how far the response has come')) },
+    shut('a control line between changes'),
+  ),
+);
+const MORE = Type.Boolean({
+  description: 'true: the server stopped, although the response was to go on. Continue with the cursor',
+});
+export const FEED_END = named(
+  'FeedEnd',
+  Type.Object(
+    { end: Type.Object({ ...TALLY, more: Type.Optional(MORE) }, shut('what the response has sent')) },
+    shut('the last line of a response that was not cut'),
+  ),
+);
+export const REMOVED = named(
+  'Removed',
+  Type.Object(
+    {
+      removed: Type.Object(
+        { id: Type.Unknown({ description: 'the key, as the rows show theirs' }) },
+        shut('a key'),
+      ),
+    },
+    shut('a row that no longer exists, or no longer has the values of the filter'),
+  ),
+);
+
+const checkpoint = serializerOf(FEED_CHECKPOINT);
+const end = serializerOf(FEED_END);
+
+/** What the control lines of a feed tell beside the sums of its encoder. */
+export interface FeedState {
+  /** The number of removals sent. */
+  readonly removed: number;
+  readonly isUpToDate: boolean;
+  /** The last cursor that was not too long. A response may always be repeated from an earlier place. */
+  readonly cursor: string;
+  /** Whether the response ends although its reader asked for more. */
+  readonly isCutShort: boolean;
+}
+
+/** The control lines of a feed. `state` tells its present state. */
+export function feedLines(state: () => FeedState): ControlForm {
+  const tallyOf = ({ rows, bytes, crc32 }: { rows: number; bytes: number; crc32: string }) => {
+    const { cursor, isUpToDate: upToDate, removed } = state();
+    return { cursor, upToDate, rows, removed, bytes, crc32 };
+  };
+  return {
+    checkpoint: ({ cursor, ...sums }) =>
+      `${checkpoint({ checkpoint: { ...tallyOf(sums), ...(cursor !== null && { cursor }) } })}\n`,
+    end: ({ cursor, ...sums }) => {
+      const { isCutShort: more } = state();
+      return `${end({ end: { ...tallyOf(sums), ...(typeof cursor === 'string' && { cursor }), ...(more && { more }) } })}\n`;
+    },
+  };
+}
+
+/** The line of a removed row, by its id. The id has the form that rows show. */
+export function removedLine(id: Bookmark): string {
+  return `{"removed":${keyToJson(id)}}\n`;
+}

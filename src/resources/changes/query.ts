@@ -1,0 +1,105 @@
+import { conflict, documented, integer, oneOf, type Parameter } from '../../input/parameter.ts';
+import type { Query } from '../../input/query.ts';
+import { MAX_CURSOR_BYTES } from '../cursor.ts';
+import { decodeToken, tokenParameter, type Token } from '../token.ts';
+import { KEY } from '../../store/bookmark.ts';
+import type { Plan } from '../../store/store.ts';
+import { ndjson } from '../stream/formats/ndjson.ts';
+
+const LONGEST_WAIT = 60;
+
+const since = documented(
+  tokenParameter('feed', 'since', MAX_CURSOR_BYTES),
+  'Return what changed after this place: the `cursor` of a checkpoint or an end, or the value of `Changes-From`. Without it, the response has one checkpoint, which means from now on.',
+);
+const limit = documented(
+  integer('limit', 1),
+  'The largest number of changes. Without it, the response has all.',
+);
+const wait = documented(
+  integer('wait', 0, LONGEST_WAIT),
+  'When nothing has changed, wait so many seconds for the first change.',
+);
+const follow = documented(
+  oneOf('follow', ['true', 'false']),
+  'Stay open, and send changes as they come. With `Accept: text/event-stream` always.',
+  { fallback: 'false' },
+);
+/** `follow` of streams. */
+export const followParameter = documented(
+  oneOf('follow', ['true', 'false']),
+  'NDJSON only: after the rows, send what changes, and stay open. Adds checkpoints. Requires the order of ids.',
+  { fallback: 'false' },
+);
+
+/** `cursor` of streams that follow. */
+const cursorOfFollowed = tokenParameter('feed', 'cursor', MAX_CURSOR_BYTES);
+
+const OF_CHANGES: readonly Parameter<unknown>[] = [since, limit, wait, follow];
+
+/** Parameters of a stream that does not follow. */
+const NOT_FOLLOWED = ['limit', 'after', 'part', 'consistency', 'at', 'safe', 'header'];
+
+/** The parameters of the changes of a collection. `ordered`: those of its plan that need another order than that of ids. */
+export function changesParameters(
+  ofPlan: readonly Parameter<unknown>[],
+  ordered: readonly string[],
+): readonly Parameter<unknown>[] {
+  return [...OF_CHANGES, ...ofPlan.filter(({ name }) => !ordered.includes(name))];
+}
+
+/** What a request for changes asks for, without its plan. */
+export interface FeedQuery {
+  /** Undefined: from now on. */
+  readonly cursor: Token | undefined;
+  readonly follows: boolean;
+  readonly waitMs: number;
+  readonly limit: number;
+}
+
+/**
+ * Reads the parameters of changes. `lastEventId`: where an EventSource that connects again was, which is later than the
+ * place in its URL. AppError `conflicting-parameters`.
+ */
+export function readChangesQuery(
+  query: Query,
+  isEvents: boolean,
+  lastEventId: string | undefined,
+): FeedQuery {
+  const asked = follow.read(query);
+  if (isEvents && asked === 'false')
+    throw conflict('follow', 'follow must be true with Accept: text/event-stream.');
+  const follows = isEvents || asked === 'true';
+  const isAgain = isEvents && lastEventId !== undefined && lastEventId !== '';
+  const cursor = isAgain ? decodeToken(lastEventId, 'feed', 'Last-Event-ID') : since.read(query);
+  for (const { name } of [wait, limit]) {
+    if (!query.has(name)) continue;
+    if (follows) throw conflict(name, `${name} excludes follow: such a response does not end by itself.`);
+    if (cursor === undefined) throw conflict(name, `${name} requires since.`);
+  }
+  return {
+    cursor,
+    follows,
+    waitMs: 1000 * (wait.read(query) ?? 0),
+    limit: limit.read(query) ?? Infinity,
+  };
+}
+
+/** Reads the parameters of a stream that follows. AppError `conflicting-parameters` for those that do not fit that. */
+export function readFollowQuery(query: Query, type: string): FeedQuery {
+  const other = NOT_FOLLOWED.find((name) => query.has(name));
+  if (other !== undefined) throw conflict(other, `${other} excludes follow=true.`);
+  if (query.get('checkpoints') === 'false')
+    throw conflict('checkpoints', 'checkpoints must be true with follow=true.');
+  if (!ndjson.types.some((one) => one === type))
+    throw conflict('follow', `follow requires format=ndjson; the format is ${type}.`);
+  return { cursor: cursorOfFollowed.read(query), follows: true, waitMs: 0, limit: Infinity };
+}
+
+/** Changes have no order but their own: AppError `conflicting-parameters` for another one, and for a range. */
+export function assertUnordered(plan: Plan): void {
+  if (plan.range)
+    throw conflict(plan.sort, `${plan.sort} has a range. Changes can be filtered by values only.`);
+  if (plan.sort !== KEY || plan.direction !== 1)
+    throw conflict('sort', 'sort must be id_asc: changes have no other order.');
+}

@@ -1,0 +1,107 @@
+import type { Answer, Route } from '../../http/route.ts';
+import { nameOf } from '../../schema.ts';
+import { CHECKPOINT, END, FAILURE } from '../../pipeline/control-lines.ts';
+import { ndjson } from '../stream/formats/ndjson.ts';
+import { routeOf, type RowRoute } from '../row/route.ts';
+import { EVENT_STREAM } from './events.ts';
+import { feedReply, type FeedOptions } from './feed.ts';
+import { FEED_CHECKPOINT, FEED_END, REMOVED } from './lines.ts';
+import { changesParameters, followParameter, readChangesQuery, readFollowQuery } from './query.ts';
+
+const [TYPE, ALIAS] = ndjson.types;
+
+/** The problems of feeds beside those of streams. */
+const FEED_PROBLEMS = ['changes-unsupported', 'changes-expired'] as const;
+
+const PROBLEMS = [
+  'conflicting-parameters',
+  'invalid-cursor',
+  'cursor-mismatch',
+  'collection-replaced',
+  'too-many-streams',
+  ...FEED_PROBLEMS,
+] as const;
+
+/** GET of what changed in a collection. `ordered`: parameters of its plan that need another order than that of ids. */
+export function changesRoute(
+  told: RowRoute,
+  { ordered, ...options }: FeedOptions & { readonly ordered: readonly string[] },
+): Route {
+  return {
+    ...routeOf(told, 'changes', PROBLEMS),
+    cost: 'stream',
+    right: 'changes',
+    summary: `Get the changes of ${told.noun.many}`,
+    description:
+      'Sends the present state of each row that changed since a place, and the keys of rows that are gone or no longer match. Applied by key in this order, a copy equals the set when `upToDate` is true. A change may come more than once.',
+    query: changesParameters(told.parameters, ordered),
+    headers: ['Last-Event-ID'],
+    answers: { 200: answerOf(told) },
+    produces: [...ndjson.types, EVENT_STREAM],
+    handler: (input) => {
+      const { query, request, type } = input;
+      const asked = readChangesQuery(query, type === EVENT_STREAM, request.headers['last-event-id']);
+      return feedReply(input, { query: asked, walks: false, path: told.path }, options);
+    },
+  };
+}
+
+function answerOf({ schema, noun, changeExamples: examples }: RowRoute): Answer {
+  const row = nameOf(schema) ?? 'row';
+  return {
+    description: `The changes of ${noun.many}`,
+    headers: ['Cache-Control', 'Incremental', 'X-Accel-Buffering'],
+    content: {
+      [TYPE]: {
+        schema: {
+          type: 'string',
+          description: `One ${row} or Removed per line, each line ended by LF. Some lines are a FeedCheckpoint, FeedEnd or Failure instead.`,
+        },
+        lines: [schema, REMOVED, FEED_CHECKPOINT, FEED_END, FAILURE],
+        ...(examples?.lines && { changing: examples.lines }),
+      },
+      [ALIAS]: { schema: { type: 'string', description: `the same as ${TYPE}` } },
+      [EVENT_STREAM]: {
+        schema: {
+          type: 'string',
+          description:
+            'Server-sent events whose data are these lines. Checkpoints are named `checkpoint` and have their cursor as id; the others are `end` and `failure`.',
+        },
+        ...(examples?.events && { changing: examples.events }),
+      },
+    },
+  };
+}
+
+/** A stream's route that goes on with the changes of its rows when the query has `follow=true`. */
+export function orFollow(
+  stream: Route,
+  told: Pick<RowRoute, 'path' | 'schema' | 'changeExamples'>,
+  options: FeedOptions,
+): Route {
+  const { 200: whole, ...others } = stream.answers;
+  const { [TYPE]: lines, ...forms } = whole?.content ?? {};
+  if (!whole || !lines) throw new TypeError(`${stream.path} has no lines`);
+  const form = {
+    ...lines,
+    schema: {
+      ...lines.schema,
+      description: `${String(lines.schema.description)} With \`follow=true\`, other lines are a Removed, FeedCheckpoint, FeedEnd or Failure.`,
+    },
+    lines: [told.schema, REMOVED, CHECKPOINT, END, FEED_CHECKPOINT, FEED_END, FAILURE],
+    ...(told.changeExamples?.follow && { changing: told.changeExamples.follow }),
+  };
+  return {
+    ...stream,
+    query: [...(stream.query ?? []), followParameter],
+    alsoNeeds: (query) => (followParameter.read(query) === 'true' ? 'changes' : null),
+    answers: { ...others, 200: { ...whole, content: { [TYPE]: form, ...forms } } },
+    problems: [...(stream.problems ?? []), ...FEED_PROBLEMS],
+    handler: (input) => {
+      const { query, type } = input;
+      if (followParameter.read(query) !== 'true') return stream.handler(input);
+      const asked = readFollowQuery(query, type);
+      return feedReply(input, { query: asked, walks: true, path: told.path }, options);
+    },
+  };
+}

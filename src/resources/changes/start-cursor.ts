@@ -1,0 +1,37 @@
+import { AppError } from '../../errors.ts';
+import type { ChangesFrom } from '../stream/source.ts';
+import type { RowStore } from '../../store/store.ts';
+import { encodeFeedCursor } from './cursor.ts';
+
+/** Why a set has no changes: the store, or what a key opens of it. */
+const WITHOUT: readonly string[] = ['changes-unsupported', 'forbidden'];
+
+/**
+ * Tells from where the changes of a set follow that is about to be read. Null where nobody could ask for them: the store
+ * does not tell changes, or the set has a range.
+ */
+export function changesFrom(rows: Pick<RowStore, 'changes' | 'identity'>, collection: string): ChangesFrom {
+  return async (plan, signal) => {
+    const feed = rows.changes;
+    if (!feed || plan.range || plan.ids) return null;
+    try {
+      const place = plan.at === undefined ? await feed.now(signal) : feed.at(plan.at);
+      // The place comes first. It looks again when the collection was replaced. When that happens between the two, the
+      // cursor is void and not wrong: the end of the old collection follows its place.
+      const identity = plan.identity ?? (await rows.identity(signal));
+      const cursor = encodeFeedCursor(collection, plan, { place, walk: 'over', identity });
+      if (cursor === undefined) return null;
+      return {
+        cursor,
+        // Rows read after this have every change before the place.
+        bounds: {
+          ...(identity !== undefined && { identity }),
+          ...(plan.at === undefined && place.seen !== undefined && { since: place.seen }),
+        },
+      };
+    } catch (error) {
+      if (error instanceof AppError && WITHOUT.includes(error.code)) return null;
+      throw error;
+    }
+  };
+}

@@ -1,0 +1,102 @@
+import type { Client } from '../../access/admission.ts';
+import type { Reply, Request, StreamBody } from '../../engine/edge.ts';
+import { bytes } from '../../http/reply.ts';
+import type { Route } from '../../http/route.ts';
+import { fingerprint } from '../../rows/fingerprint.ts';
+import type { Transcoder } from '../../rows/rows.ts';
+import { orRelease, type Batch } from '../../store/batch.ts';
+import { chain } from '../../pipeline/chain.ts';
+import type { Count, From, RowStore, RowReader } from '../../store/store.ts';
+import { pump } from '../../pipeline/pump.ts';
+import { collect } from './body.ts';
+import { rowBehind } from '../cursor.ts';
+import { fittingRows, sortValueTooLong, type PageEnd } from './page-fit.ts';
+import { PAGE_HEAD, pageInfo, pageLinks, pageTail } from './page.ts';
+import { pageQuery, type PageLimits, type PageQuery, type PlanParameters } from './query.ts';
+import { cursorMismatch } from '../token.ts';
+
+/** Rows of a page up to this size are one answer with an ETag. Larger pages are streamed. Bytes of BSON. */
+const PAGE_BYTES = 4 * 1024 * 1024;
+
+export interface PageOptions {
+  /** What a client's pages read. `rows.count` is needed where the route takes `count`. */
+  readonly sourceFor: (client: Client) => {
+    readonly rows: RowReader & Partial<Pick<RowStore, 'count'>>;
+    readonly plan: PlanParameters;
+  };
+  readonly transcoder: Transcoder;
+  readonly limits: PageLimits;
+  readonly cacheControl: string;
+}
+
+/** The handler for GET of a paged collection: one batch in the page envelope. */
+export function pageHandler({ sourceFor, transcoder, limits, cacheControl }: PageOptions): Route['handler'] {
+  const readQuery = pageQuery(limits);
+  return async ({ request, query: parameters, type, client }) => {
+    const { rows, plan } = sourceFor(client);
+    const asked = readQuery(parameters, plan);
+    // Here and below a spread comes last: V8 takes 2 µs more for a literal that begins with a spread and then grows.
+    const cursor = asked.start.style === 'cursor' ? asked.start.cursor : undefined;
+    const query: PageQuery = { plan: await plan.read(parameters, request.signal, cursor), ...asked };
+    const total = (query.count && (await rows.count?.(query.plan, query.count, request.signal))) ?? null;
+    const read = await rows.read(
+      query.plan,
+      pageFrom(query),
+      { rows: query.limit, bytes: PAGE_BYTES },
+      request.signal,
+    );
+    const headers = { 'content-type': type, 'cache-control': cacheControl };
+    const first = fittingRows(read, query);
+    if (!first) return orRelease(read, () => Promise.reject(sortValueTooLong(read)));
+    if (first === read && read.more && read.rows < query.limit)
+      return largePage(read, total, query, headers, rows, transcoder, request);
+
+    request.notes.rows = first.rows;
+    const info = pageInfo(query, first, total);
+    const encoder = await orRelease(first, () => transcoder.encoder('array', query.selection));
+    const body = await collect(first, encoder, PAGE_HEAD, pageTail(info));
+    const link = pageLinks(request.path, new URLSearchParams([...parameters]), query, info, limits.maxOffset);
+    const etag = `W/"${fingerprint(body.bytes)}"`;
+    const told = link === '' ? { etag, ...headers } : { etag, link, ...headers };
+    return { settled: () => body.release(), ...bytes(200, body.bytes, told) };
+  };
+}
+
+function pageFrom({ collection, plan, start, skip }: PageQuery): From {
+  if (start.style !== 'cursor') return skip > 0 ? { skip } : {};
+  const after = rowBehind(start.cursor, collection, plan);
+  if (start.cursor.at === undefined) return { after };
+  throw cursorMismatch('The cursor belongs to a snapshot stream. Pages show only the current state.');
+}
+
+/** A page whose rows exceed one batch is streamed, so its size costs no memory. It has no ETag. */
+function largePage(
+  first: Batch,
+  total: Count | null,
+  query: PageQuery,
+  headers: Reply['headers'],
+  rows: RowReader,
+  transcoder: Transcoder,
+  request: Request,
+): Reply {
+  let end: PageEnd = first;
+  const batches = async function* () {
+    for await (const batch of chain(rows, query.plan, first, query.limit, request.signal)) {
+      const rest = fittingRows(batch, query);
+      if (!rest) {
+        batch.release();
+        return;
+      } // the page ends with the batch before, whose last row has a cursor
+      end = rest;
+      request.notes.rows += rest.rows;
+      yield rest;
+      if (rest !== batch) return;
+    }
+  };
+  const run: StreamBody['run'] = async (sink) => {
+    const tail = () => pageTail(pageInfo(query, end, total));
+    const encoder = await orRelease(first, () => transcoder.encoder('array', query.selection));
+    await pump({ first: batches() }, encoder, { head: PAGE_HEAD, tail }, sink);
+  };
+  return { status: 200, headers, body: { kind: 'stream', run } };
+}

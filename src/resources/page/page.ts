@@ -1,0 +1,113 @@
+import { named, Type, type Static } from '../../schema.ts';
+import { serializerOf } from '../../rows/serializers.ts';
+import type { Count } from '../../store/store.ts';
+import { cursorBehind, type PageEnd } from './page-fit.ts';
+import type { PageQuery } from './query.ts';
+
+export const PAGE = named(
+  'Page',
+  Type.Object(
+    {
+      limit: Type.Integer({ minimum: 1, description: 'the largest number of rows on the page' }),
+      hasMore: Type.Boolean({ description: 'whether more rows follow this page; exact' }),
+      nextCursor: Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        description:
+          'the cursor that continues after the last row; null: the page is empty and no cursor was given, or the key of the last row is too long for a cursor',
+      }),
+      offset: Type.Optional(Type.Integer({ minimum: 0, description: 'the offset of the request' })),
+      page: Type.Optional(Type.Integer({ minimum: 1, description: 'the page of the request' })),
+      total: Type.Optional(
+        Type.Integer({ minimum: 0, description: 'the number of matching rows, if `count` requests it' }),
+      ),
+      totalIs: Type.Optional(
+        Type.Unsafe<'exact' | 'estimated' | 'atLeast'>({
+          type: 'string',
+          enum: ['exact', 'estimated', 'atLeast'],
+          description: 'the accuracy of `total`',
+        }),
+      ),
+    },
+    { additionalProperties: false, description: 'the position of the page, and how to continue' },
+  ),
+);
+export type PageDocument = Readonly<Static<typeof PAGE>>;
+const serialize = serializerOf(PAGE);
+
+/**
+ * What a client needs to continue after a page with this end. An empty page returns the cursor of its request, for
+ * pollers.
+ */
+export function pageInfo(query: PageQuery, end: PageEnd, count: Count | null): PageDocument {
+  const { limit, start } = query;
+  const kept = start.style === 'cursor' ? start.cursor.text : null;
+  return {
+    limit,
+    hasMore: end.more,
+    nextCursor: end.last ? (cursorBehind(query, end, end.last) ?? null) : kept,
+    ...(start.style === 'offset' && { offset: start.offset }),
+    ...(start.style === 'page' && { page: start.page }),
+    ...(count && { total: count.rows, totalIs: count.is }),
+  };
+}
+
+/**
+ * A longer cursor is only in the body, because this server's engines and proxies limit the size of a head. Characters.
+ */
+const LONGEST_LINKED = 2048;
+/** The most characters of a Link header, for the same reason. */
+const LONGEST_LINKS = 6000;
+
+/** The text before a page's rows; `pageTail` is the text after them. */
+export const PAGE_HEAD = '{"data":[';
+
+export function pageTail(info: PageDocument): string {
+  return `],"page":${serialize(info)}}`;
+}
+
+/**
+ * The Link header (RFC 8288) of a page: `first`, `next` while there is more, `prev` for offset and page. References are
+ * relative to the request's path. Beyond `maxOffset` rows, `next` continues by cursor. Links that would make the header
+ * too long are left out, `first` before `prev` and `next`; empty when none fits.
+ */
+export function pageLinks(
+  path: string,
+  asked: URLSearchParams,
+  query: PageQuery,
+  info: PageDocument,
+  maxOffset: number,
+): string {
+  const link = (rel: string, position: Record<string, string | number>) => {
+    const parameters = new URLSearchParams(asked);
+    for (const name of ['offset', 'page', 'cursor']) parameters.delete(name);
+    for (const [name, value] of Object.entries(position)) parameters.set(name, String(value));
+    const search = parameters.toString();
+    return `<${path}${search && `?${search}`}>; rel="${rel}"`;
+  };
+  const { start, limit, skip } = query;
+  const links = [
+    link('first', start.style === 'offset' ? { offset: 0 } : start.style === 'page' ? { page: 1 } : {}),
+  ];
+  if (start.style === 'offset' && start.offset > 0)
+    links.push(link('prev', { offset: Math.max(0, start.offset - limit) }));
+  if (start.style === 'page' && start.page > 1) links.push(link('prev', { page: start.page - 1 }));
+  if (info.hasMore) {
+    const counted = skip + limit <= maxOffset;
+    if (counted && start.style === 'offset') links.push(link('next', { offset: start.offset + limit }));
+    else if (counted && start.style === 'page') links.push(link('next', { page: start.page + 1 }));
+    else if (info.nextCursor !== null && info.nextCursor.length <= LONGEST_LINKED)
+      links.push(link('next', { cursor: info.nextCursor }));
+  }
+  return fitting(links).join(', ');
+}
+
+/** The links that fit into one header, the last ones first. */
+function fitting(links: readonly string[]): readonly string[] {
+  let room = LONGEST_LINKS;
+  const kept = links.toReversed().filter((link) => {
+    if (link.length > room) return false;
+    room -= link.length;
+    return true;
+  });
+  return kept.reverse();
+}

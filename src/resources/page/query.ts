@@ -1,0 +1,139 @@
+import { AppError } from '../../errors.ts';
+import { conflict, documented, integer, oneOf, type Parameter } from '../../input/parameter.ts';
+import type { Query } from '../../input/query.ts';
+import type { DeclaredKinds } from '../../rows/arrow/columns.ts';
+import { EVERYTHING, type Selection } from '../../rows/selection.ts';
+import type { CountMode, Plan } from '../../store/store.ts';
+import { MAX_CURSOR_BYTES } from '../cursor.ts';
+import { tokenParameter, type Token } from '../token.ts';
+
+/** The most that a client may ask for. */
+export interface PageLimits {
+  readonly maxLimit: number;
+  readonly maxOffset: number;
+}
+
+export const DEFAULT_LIMIT = 50;
+
+/** `cursor` of pages and streams. */
+export const cursorParameter = documented(
+  tokenParameter('row', 'cursor', MAX_CURSOR_BYTES),
+  'Continue after a row: the `nextCursor` of a page, or the `cursor` of a checkpoint. Repeat its sort, filter and part.',
+);
+const offset = documented(
+  integer('offset', 0),
+  'The number of rows to skip, at most `MAX_OFFSET`. Excludes `cursor` and `page`.',
+);
+const page = documented(
+  integer('page', 1),
+  'The number of the page, counted from 1 in pages of `limit` rows. Excludes `cursor` and `offset`.',
+);
+const count = documented(
+  oneOf('count', ['none', 'estimated', 'exact']),
+  'Add `total`, the number of matching rows, and `totalIs`, its accuracy.',
+  { fallback: 'none' },
+);
+
+/** How a collection's rows are chosen and ordered: the plan that a query makes. */
+export interface PlanParameters {
+  /** The collection's name. Its cursors do not fit any other collection. */
+  readonly collection: string;
+  /**
+   * A plan that needs a look at the rows comes later; it ends with the signal's reason when that aborts. `token`: the
+   * cursor or part of the request, which says how its texts are read. Absent: its walk begins now.
+   */
+  readonly read: (query: Query, signal: AbortSignal, token?: Pick<Token, 'types'>) => Plan | Promise<Plan>;
+  /** The paths of the fields asked for. undefined: all. */
+  readonly fields: (query: Query) => readonly string[] | undefined;
+  /** What of the rows may leave the server. Absent: everything. */
+  readonly shown?: Selection;
+  /** The kinds of columns that the operator declared. */
+  readonly kinds?: DeclaredKinds;
+}
+
+/** Where a page begins, in the style that the client chose. */
+export type PageStart =
+  | { readonly style: 'first' }
+  | { readonly style: 'cursor'; readonly cursor: Token }
+  | { readonly style: 'offset'; readonly offset: number }
+  | { readonly style: 'page'; readonly page: number };
+
+/** What the query of a page asks for, without its plan. */
+export interface PageRequest {
+  readonly collection: string;
+  readonly selection: Selection;
+  readonly limit: number;
+  /** How the total is counted. null: not at all. */
+  readonly count: CountMode | null;
+  readonly start: PageStart;
+  /** The number of rows before the page. 0 for cursors, which do not count rows. */
+  readonly skip: number;
+}
+
+export interface PageQuery extends PageRequest {
+  readonly plan: Plan;
+}
+
+/** The parameters of a paged collection. `counts` tells whether it can be counted. */
+export function pageParameters(
+  { maxLimit }: PageLimits,
+  ofPlan: readonly Parameter<unknown>[],
+  counts: boolean,
+): readonly Parameter<unknown>[] {
+  return [limitParameter(maxLimit), offset, page, cursorParameter, ...(counts ? [count] : []), ...ofPlan];
+}
+
+export function limitParameter(maxLimit: number): Parameter<number> {
+  return documented(
+    integer('limit', 1, maxLimit),
+    'The largest number of rows on the page. A value above the maximum is refused, not lowered.',
+    {
+      example: 2,
+      fallback: DEFAULT_LIMIT,
+    },
+  );
+}
+
+/**
+ * Returns a function that reads the query of a paged collection, without its plan. AppError `offset-too-deep`, `conflicting-parameters`.
+ */
+export function pageQuery(limits: PageLimits): (query: Query, plan: PlanParameters) => PageRequest {
+  const limit = limitParameter(limits.maxLimit);
+  return (query, plan) => {
+    const rows = limit.read(query) ?? DEFAULT_LIMIT;
+    const start = readStart(query);
+    const skip =
+      start.style === 'offset' ? start.offset : start.style === 'page' ? (start.page - 1) * rows : 0;
+    if (skip > limits.maxOffset) {
+      throw new AppError(
+        'offset-too-deep',
+        `${start.style} skips ${skip} rows; the maximum is ${limits.maxOffset}. Pass the nextCursor of a page as cursor: its cost does not grow with depth.`,
+        { parameter: start.style },
+      );
+    }
+    return {
+      collection: plan.collection,
+      selection: (plan.shown ?? EVERYTHING).pick(plan.fields(query)),
+      limit: rows,
+      count: readCount(query),
+      start,
+      skip,
+    };
+  };
+}
+
+function readCount(query: Query): CountMode | null {
+  const asked = count.read(query) ?? 'none';
+  return asked === 'none' ? null : asked;
+}
+
+function readStart(query: Query): PageStart {
+  const given = ['offset', 'page', 'cursor'].filter((name) => query.has(name));
+  if (given.length > 1) throw conflict(given[1] ?? '', `Give one of ${given.join(' and ')}, not both.`);
+  const rows = offset.read(query);
+  if (rows !== undefined) return { style: 'offset', offset: rows };
+  const number = page.read(query);
+  if (number !== undefined) return { style: 'page', page: number };
+  const after = cursorParameter.read(query);
+  return after === undefined ? { style: 'first' } : { style: 'cursor', cursor: after };
+}

@@ -1,0 +1,126 @@
+import { awaitAtMost } from '../../store/deadline.ts';
+import { rowsOf } from '../../store/batch.ts';
+import { KEY, valueBookmarkOf } from '../../store/bookmark.ts';
+import { BSON } from '../../store/bson.ts';
+import { BSON_TYPE } from '../../store/bson-types.ts';
+import type { Index } from '../../store/indexes.ts';
+import type { Collection } from '../../store/store.ts';
+import type { Kind } from './kinds.ts';
+
+/** The kinds that a text without a prefix can be read as. A decimal is a number. */
+export type TextKind = Exclude<Kind, 'null' | 'decimal'>;
+
+/** The type that stands for the bracket of a kind, see ValueRange. */
+export const BRACKETS: ReadonlyMap<TextKind, number> = new Map([
+  ['number', BSON_TYPE.int32],
+  ['objectid', BSON_TYPE.objectId],
+  ['uuid', BSON_TYPE.binary],
+  ['date', BSON_TYPE.date],
+  ['boolean', BSON_TYPE.boolean],
+  ['string', BSON_TYPE.string],
+]);
+
+const KIND_OF_TYPE: ReadonlyMap<number, TextKind | 'decimal'> = new Map([
+  ...[...BRACKETS].map(([kind, type]) => [type, kind] as const),
+  [BSON_TYPE.double, 'number'],
+  [BSON_TYPE.int64, 'number'],
+  [BSON_TYPE.decimal128, 'decimal'],
+  [BSON_TYPE.symbol, 'string'],
+]);
+
+/** The kind of a value, given as a BSON class. Undefined for a value that no text without a prefix stands for. */
+export function kindOf(value: unknown): TextKind | 'decimal' | undefined {
+  return KIND_OF_TYPE.get(typeOf(value) ?? 0);
+}
+
+/** The BSON type of a value. */
+export function typeOf(value: unknown): number | undefined {
+  return typeof value === 'string' ? BSON_TYPE.string : BSON.serialize({ value })[TYPE_AT];
+}
+
+/** A kind as fields have it: a decimal is a number. */
+export function asTextKind(kind: TextKind | 'decimal'): TextKind {
+  return kind === 'decimal' ? 'number' : kind;
+}
+
+/** What the values of a field are. */
+export interface FieldKinds {
+  readonly kinds: ReadonlySet<TextKind>;
+  /** The BSON types that a sample of rows has. */
+  readonly sampled: ReadonlySet<number>;
+}
+
+/** How long a look may take, and how many rows each end of a sample has. Milliseconds; rows; bytes. */
+const LOOK_MS = 10_000;
+const SAMPLE = { rows: 100, bytes: 1024 * 1024 };
+
+/**
+ * The kinds of a collection's fields. A field is looked at once for each list of indexes that the store gives: of the
+ * first field of an index, every kind is known (one entry is read for each), of others those of a sample.
+ */
+export class KindTable {
+  readonly #rows: Collection;
+  readonly #where: readonly string[];
+  /** What is known with the last list of indexes. */
+  #known: {
+    readonly with: readonly Index[];
+    readonly of: Map<string, Promise<FieldKinds> | FieldKinds>;
+  } | null = null;
+
+  /** `where`: paths at which all rows have one value. The first field of an index is the one behind these. */
+  constructor(rows: Collection, where: readonly string[] = []) {
+    this.#rows = rows;
+    this.#where = where;
+  }
+
+  /** What the values of a path are. Rejects as reads do. */
+  async of(path: string, signal: AbortSignal): Promise<FieldKinds> {
+    const indexes = await this.#rows.indexes(signal);
+    if (this.#known?.with !== indexes) this.#known = { with: indexes, of: new Map() };
+    const known = this.#known.of;
+    const found = known.get(path);
+    if (found && !(found instanceof Promise)) return found;
+    const looking = found ?? this.#look(path, indexes);
+    if (!found) {
+      known.set(path, looking);
+      const forget = () => known.delete(path);
+      // Where no row has a value, rows may come at any time.
+      looking.then((kinds) => (kinds.kinds.size > 0 ? known.set(path, kinds) : forget()), forget);
+    }
+    return awaitAtMost(LOOK_MS, signal, looking);
+  }
+
+  async #look(path: string, indexes: readonly Index[]): Promise<FieldKinds> {
+    const signal = AbortSignal.timeout(LOOK_MS);
+    const sampled = await this.#sample(path, signal);
+    const index = indexes.find((one) => one.refused === undefined && this.#isFirst(one, path));
+    if (!index) return { kinds: kindsOf(sampled), sampled };
+    const kinds = new Set<TextKind>();
+    for (const [kind, bracket] of BRACKETS)
+      if (await this.#rows.holds(index, [], bracket, signal)) kinds.add(kind);
+    return { kinds, sampled };
+  }
+
+  #isFirst({ keys }: Index, path: string): boolean {
+    const own = keys.slice(0, this.#where.length).map((key) => key.path);
+    return keys[own.length]?.path === path && this.#where.every((one) => own.includes(one));
+  }
+
+  /** The types at a path in the first and the last rows. */
+  async #sample(path: string, signal: AbortSignal): Promise<ReadonlySet<number>> {
+    const types = new Set<number>();
+    for (const direction of [1, -1] as const) {
+      const batch = await this.#rows.read({ sort: KEY, direction }, {}, SAMPLE, signal);
+      for (const row of rowsOf(batch)) types.add(valueBookmarkOf(row, path)[TYPE_AT] ?? 0);
+      batch.release();
+    }
+    return types;
+  }
+}
+
+/** Where the type of a document's first element is. */
+const TYPE_AT = 4;
+
+function kindsOf(types: ReadonlySet<number>): ReadonlySet<TextKind> {
+  return new Set([...types].flatMap((type) => KIND_OF_TYPE.get(type) ?? []).map(asTextKind));
+}

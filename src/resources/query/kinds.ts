@@ -1,0 +1,155 @@
+import { momentOf } from '../../input/dates.ts';
+import type { ColumnKind, DeclaredKinds } from '../../rows/arrow/columns.ts';
+import { KEY } from '../../store/bookmark.ts';
+import { Double } from '../../store/bson.ts';
+import { exactValue, compareDecimals, parseDecimal } from '../../store/decimal.ts';
+import { decimalOf, integerOf, JSON_NUMBER, objectIdOf, uuidOf } from '../../store/value-texts.ts';
+import type { Resource } from '../resource.ts';
+
+/** The kinds of values that a text in a query can stand for. */
+export const KINDS = ['string', 'number', 'decimal', 'objectid', 'date', 'uuid', 'boolean', 'null'] as const;
+export type Kind = (typeof KINDS)[number];
+
+/** The columns of declared kinds. A number may have a fraction. */
+const COLUMNS: Readonly<Record<Kind, ColumnKind>> = {
+  string: 'text',
+  number: 'double',
+  decimal: 'decimal',
+  objectid: 'objectId',
+  date: 'date',
+  uuid: 'uuid',
+  boolean: 'boolean',
+  null: 'json',
+};
+
+/**
+ * The kinds of the columns of Arrow that declared kinds of fields have. `id` and `_id` mean the key. A field that is
+ * hidden has none, so that it cannot be told from an unknown one.
+ */
+export function columnKinds({ kinds, shown }: Pick<Resource, 'kinds' | 'shown'>): DeclaredKinds {
+  const open = [...kinds].filter(([path]) => shown.leavesWhole(path));
+  return new Map(open.map(([path, kind]) => [path === 'id' ? KEY : path, COLUMNS[kind]]));
+}
+
+/** A value that a text stands for. */
+export interface Reading {
+  readonly kind: Kind;
+  /** As a BSON class, so that the value keeps its type and precision in a command. */
+  readonly value: unknown;
+  /** The text with the prefix that fixes this reading. */
+  readonly spelling: string;
+  /** The text is a moment just before the value, and between two values. */
+  readonly isBetween?: true;
+}
+
+type Read = Pick<Reading, 'value' | 'isBetween'>;
+
+interface Prefix {
+  readonly kind: Kind;
+  readonly expected: string;
+  readonly read: (text: string) => readonly Read[];
+}
+
+/** How each prefix reads the text behind it. No values: the text is not of this kind. `expected`: for messages. */
+const PREFIXES: ReadonlyMap<string, Prefix> = new Map<string, Prefix>([
+  ['str', { kind: 'string', expected: 'a text', read: (text) => [{ value: text }] }],
+  ['int', { kind: 'number', expected: 'a whole number of at most 64 bits', read: readBy(integerOf) }],
+  ['num', { kind: 'number', expected: 'a number as JSON writes it, that a double can show', read: number }],
+  ['dec', { kind: 'decimal', expected: 'a number that a Decimal128 holds exactly', read: readBy(decimalOf) }],
+  ['oid', { kind: 'objectid', expected: '24 hexadecimal digits', read: readBy(objectIdOf) }],
+  ['date', { kind: 'date', expected: 'a date and time as in 2026-01-31T12:00:00Z', read: date }],
+  ['uuid', { kind: 'uuid', expected: 'a UUID', read: readBy(uuidOf) }],
+  ['bool', { kind: 'boolean', expected: 'true or false', read: boolean }],
+  [
+    'null',
+    { kind: 'null', expected: 'nothing behind it', read: (text) => (text === '' ? [{ value: null }] : []) },
+  ],
+]);
+
+/** A text whose prefix names a kind that the rest is not of. */
+export interface Misfit {
+  readonly prefix: string;
+  readonly expected: string;
+}
+
+/**
+ * All values that a text can stand for, the likeliest first. A prefix (`oid:`, `int:`, ...) leaves those of its kind. Of
+ * numbers there is one reading where a double has exactly the value, else all that are shown so: a whole number, a
+ * double, a decimal. Returns a Misfit for a prefix whose text is not of its kind.
+ */
+export function readingsOf(text: string): readonly Reading[] | Misfit {
+  const [, prefix = '', rest = ''] = /^([a-z]+):(.*)$/s.exec(text) ?? [];
+  const fixed = PREFIXES.get(prefix);
+  if (!fixed) return plainReadings(text);
+  const { kind, expected, read } = fixed;
+  const values = read(rest);
+  if (values.length === 0) return { prefix, expected };
+  return values.map((one) => ({ ...one, kind, spelling: text }));
+}
+
+/** All values that a text without a prefix can stand for, the likeliest first. */
+function plainReadings(text: string): readonly Reading[] {
+  return [...numbersOf(text), ...OTHERS.flatMap((prefix) => readingsWith(prefix, text))];
+}
+
+const OTHERS = ['oid', 'uuid', 'date', 'bool', 'str'];
+
+function readingsWith(prefix: string, text: string): readonly Reading[] {
+  const fixed = PREFIXES.get(prefix);
+  if (!fixed) throw new TypeError(`no prefix is called ${prefix}`);
+  const { kind, read } = fixed;
+  return read(text).map((one) => ({ ...one, kind, spelling: `${prefix}:${text}` }));
+}
+
+/** The value of one kind that is shown as a text. Undefined when none is. */
+export function readShown(kind: Kind, text: string): unknown {
+  const isNumber = (one: Kind) => one === 'number' || one === 'decimal';
+  const readings = plainReadings(text);
+  const own = readings.find((reading) => reading.kind === kind);
+  return (own ?? readings.find((reading) => isNumber(kind) && isNumber(reading.kind)))?.value;
+}
+
+export function isMisfit(read: readonly Reading[] | Misfit): read is Misfit {
+  return 'prefix' in read;
+}
+
+/** The readings of a text as a number: where no double is exactly the number, all that are shown so. */
+function numbersOf(text: string): readonly Reading[] {
+  if (!JSON_NUMBER.test(text)) return [];
+  const [whole, double] = [readingsWith('int', text), readingsWith('num', text)];
+  if (whole.length > 0) return double[0]?.value instanceof Double ? [...whole, ...double] : whole;
+  const exact = parseDecimal(text);
+  const nearest = Number(text);
+  const isExact =
+    exact !== null && Number.isFinite(nearest) && compareDecimals(exactValue(nearest), exact) === 0;
+  return [...double, ...(isExact ? [] : readingsWith('dec', text))];
+}
+
+/** Reads the one value that a text stands for. */
+function readBy(valueOf: (text: string) => unknown): Prefix['read'] {
+  return (text) => {
+    const value = valueOf(text);
+    return value === null ? [] : [{ value }];
+  };
+}
+
+/** Beyond 2^53 a double is shown with digits that are not its exact value: 2^60 as 1152921504606847000. */
+function number(text: string): readonly Read[] {
+  if (!JSON_NUMBER.test(text)) return [];
+  const double = Number(text);
+  const whole = integerOf(text);
+  const isShown = !Number.isSafeInteger(double) && String(double) === text;
+  if (whole && !isShown) return [{ value: whole }];
+  return Number.isFinite(double) ? [{ value: new Double(double) }] : [];
+}
+
+/** A time without a zone is UTC, as in the rows that this server writes. */
+function date(text: string): readonly Read[] {
+  const moment = momentOf(text, true);
+  if (typeof moment === 'string') return [];
+  return [{ value: moment.date, ...(moment.isBetween && { isBetween: true }) }];
+}
+
+function boolean(text: string): readonly Read[] {
+  return text === 'true' || text === 'false' ? [{ value: text === 'true' }] : [];
+}

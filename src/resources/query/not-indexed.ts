@@ -1,0 +1,139 @@
+import { AppError } from '../../errors.ts';
+import { KEY } from '../../store/bookmark.ts';
+import type { Index } from '../../store/indexes.ts';
+import type { Equality } from '../../store/store.ts';
+import type { Alias } from '../form.ts';
+import { shownPath, splitName } from './grammar.ts';
+import { chooseIndex, isRefusal, type Asked, type Choice, type Refusal } from './planner.ts';
+import type { Resource } from '../resource.ts';
+
+/** A form of query that an index answers. Each filter needs a value, and a range is on the sort only. */
+export interface Askable {
+  readonly filters: readonly string[];
+  /** The path of the sort. null: the filters name one row at most. */
+  readonly sort: string | null;
+  readonly index: string;
+}
+
+/** The most forms that a problem lists. `GET /resources` has all. */
+const MOST_LISTED = 12;
+
+/** What can be asked of these indexes, see chooseIndex. */
+export function askableOf(indexes: readonly Index[]): readonly Askable[] {
+  return indexes
+    .filter(({ refused }) => refused === undefined)
+    .flatMap(({ name, keys, isUnique }): Askable[] => {
+      const paths = keys.map(({ path }) => shownPath(path));
+      const keyAt = keys.findIndex(({ path }) => path === KEY);
+      const [before, key] = [keys[keyAt - 1], keys[keyAt]];
+      const forms: Askable[] = [];
+      if (isUnique) forms.push({ filters: paths, sort: null, index: name });
+      if (isUnique && keyAt < 0)
+        forms.push({ filters: paths.slice(0, -1), sort: paths.at(-1) ?? null, index: name });
+      if (before && before.sign === key?.sign)
+        forms.push({ filters: paths.slice(0, keyAt - 1), sort: shownPath(before.path), index: name });
+      if (keyAt >= 0) forms.push({ filters: paths.slice(0, keyAt), sort: 'id', index: name });
+      return forms;
+    });
+}
+
+/** Indexes that would order rows if they ended in `_id`, with the fields of the index to add. */
+export function withoutSuffix(
+  indexes: readonly Index[],
+): readonly { readonly index: string; readonly fields: readonly string[] }[] {
+  const usable = indexes.filter(({ refused }) => refused === undefined);
+  const begins = (one: Index, fields: readonly string[]) =>
+    fields.every((path, n) => one.keys[n]?.path === path);
+  return usable
+    .filter(({ keys, isUnique }) => !isUnique && !keys.some(({ path }) => path === KEY))
+    .map(({ name, keys }) => ({ index: name, fields: [...keys.map(({ path }) => path), KEY] }))
+    .filter(({ fields }) => !usable.some((one) => begins(one, fields)));
+}
+
+/**
+ * The error of a query that no index answers. To a key that opens a part, it tells only what can be asked of that: the
+ * reason and the index could tell of other rows, and of hidden fields.
+ */
+export function notIndexed(
+  { reason, remedy }: Refusal,
+  indexes: readonly Index[],
+  resource: Pick<Resource, 'indexLine' | 'scope' | 'form'>,
+): AppError {
+  const { indexLine, scope } = resource;
+  const listed = textsOf(askableOfResource(resource, indexes)).slice(0, MOST_LISTED).join('; ');
+  if (scope) return new AppError('not-indexed', `No index answers this query. Indexes answer: ${listed}.`);
+  const would = remedy
+    ? ` This index would allow it, if no row has an array there: ${indexLine(remedy)}`
+    : '';
+  return new AppError('not-indexed', `${reason} Indexes answer: ${listed}.${would}`);
+}
+
+/**
+ * The index of a query. When only a declared one answers it, that is it: the store then refuses the read, because the
+ * index is missing or unfit. Throws AppError `not-indexed` for other queries.
+ */
+export function chosen(asked: Asked, indexes: readonly Index[], resource: Resource): Choice {
+  const known = choices.get(indexes) ?? new Map<string, Choice>();
+  choices.set(indexes, known);
+  const name = JSON.stringify([asked.sort?.path, asked.sort?.direction, asked.ranges, asked.equals]);
+  const choice = known.get(name) ?? chooseIndex(asked, indexes);
+  if (!isRefusal(choice)) {
+    known.set(name, choice);
+    return choice;
+  }
+  const declared = chooseIndex(asked, resource.declared);
+  if (isRefusal(declared)) throw notIndexed(choice, indexes, resource);
+  return declared;
+}
+
+/** The choices among indexes, by the paths of the queries that these answer. */
+const choices = new WeakMap<readonly Index[], Map<string, Choice>>();
+
+/** What can be asked of these indexes, each form once. `_desc` can be asked alike: `status with sort=createdAt_asc`. */
+export function formsOf(indexes: readonly Index[]): readonly string[] {
+  return textsOf(askableOf(indexes));
+}
+
+function textsOf(forms: readonly Askable[]): readonly string[] {
+  return [...new Set(forms.map(textOf))];
+}
+
+/** The forms of queries of a part, without its own values. They name no index, whose name may tell of hidden fields. */
+export function formsInScope(forms: readonly Askable[], where: readonly Equality[]): readonly Askable[] {
+  const own = where.map(({ path }) => path);
+  return forms
+    .filter(({ filters }) => own.every((path) => filters.includes(path)))
+    .map(({ filters, sort }) => {
+      const left = filters.filter((path) => !own.includes(path));
+      return { filters: left, sort, index: [...left, ...(sort === null ? [] : [sort])].join(', ') };
+    });
+}
+
+/** What can be asked of a resource with these indexes, by the parameters that it has. */
+export function askableOfResource(
+  { scope, form: { closed } }: Pick<Resource, 'scope' | 'form'>,
+  indexes: readonly Index[],
+): readonly Askable[] {
+  const forms = askableOf(indexes);
+  const own = scope ? formsInScope(forms, scope.where) : forms;
+  if (!closed) return own;
+  const [filters, sorts] = [pathsOf(closed, false), ['id', ...pathsOf(closed, true)]];
+  return own.filter(
+    (form) =>
+      form.sort !== null && sorts.includes(form.sort) && form.filters.every((path) => filters.includes(path)),
+  );
+}
+
+/** The paths that a closed form can ask for: by a range, or by a value. */
+function pathsOf(closed: readonly Alias[], isRange: boolean): readonly string[] {
+  return closed
+    .map(({ to }) => splitName(to))
+    .filter(({ operator }) => (operator !== undefined) === isRange)
+    .map(({ path }) => path);
+}
+
+function textOf({ filters, sort }: Askable): string {
+  const wanted = filters.join(', ');
+  if (sort === null) return `${wanted} (one row)`;
+  return wanted === '' ? `sort=${sort}_asc` : `${wanted} with sort=${sort}_asc`;
+}

@@ -1,0 +1,148 @@
+import { KEY } from '../../store/bookmark.ts';
+import { MOST_INDEX_FIELDS, MOST_INDEXES, type Index, type IndexKey } from '../../store/indexes.ts';
+
+/** A query by its paths. `_id` is the key of a row. */
+export interface Asked {
+  /** The paths that must equal a value, each once. */
+  readonly equals: readonly string[];
+  /** The order that the client asked for. */
+  readonly sort?: { readonly path: string; readonly direction: 1 | -1 };
+  /** The paths that have a lower or an upper bound, each once. */
+  readonly ranges: readonly string[];
+}
+
+/** How a query runs on an index: the entries under a prefix of equal values, ordered by one path and then by key. */
+export interface Choice {
+  readonly index: Index;
+  /** The paths of the equalities in the order of the index. */
+  readonly equals: readonly string[];
+  /** The path that orders the rows. `_id`: their key alone. */
+  readonly sort: string;
+  readonly direction: 1 | -1;
+  /**
+   * `suffixed`: the index orders rows of equal `sort` by their key. `unique`: no two rows under the prefix have equal
+   * `sort`. `single`: the equalities name at most one row.
+   */
+  readonly kind: 'suffixed' | 'unique' | 'single';
+}
+
+/** Why no index answers a query. */
+export interface Refusal {
+  /** A sentence. */
+  readonly reason: string;
+  /** The fields of an index that would allow the query. Absent: no index can, for the reason given. */
+  readonly remedy?: readonly string[];
+}
+
+/**
+ * Chooses the index that answers a query without a scan and without a sort: one whose fields are the equalities in any
+ * order, then the path that the rows are ordered by, then `_id` in the same direction. Two kinds of unique indexes are
+ * also allowed, see Choice. Returns a Refusal when there is none. With one range and no sort, the range's path orders
+ * the rows. `among` are all indexes of the collection, also those that are refused.
+ */
+export function chooseIndex(asked: Asked, among: readonly Index[]): Choice | Refusal {
+  const { equals, ranges } = asked;
+  const [range, second] = ranges;
+  if (second !== undefined)
+    return {
+      reason: `Only one field can have a range: ${list(ranges)} have one each, and an index is ordered by one of them.`,
+    };
+  const wanted = asked.sort ?? { path: range ?? KEY, direction: 1 };
+  if (range !== undefined && equals.includes(range))
+    return { reason: `${range} has a value and a range. Give one of them.` };
+  // All rows have the same value there, so the key alone orders them.
+  const sort = equals.includes(wanted.path) ? KEY : wanted.path;
+  const { direction } = wanted;
+  if (range !== undefined && range !== sort)
+    return { reason: `A range needs the order of its own field: sort=${range}_asc or sort=${range}_desc.` };
+
+  const usable = among.filter(({ refused }) => refused === undefined);
+  const single = usable.find((index) => namesOneRow(index, equals));
+  if (single) return { index: single, equals: pathsOf(single), sort, direction, kind: 'single' };
+  for (const kind of ['suffixed', 'unique'] as const) {
+    const index = usable.find((one) =>
+      kind === 'suffixed' ? isSuffixed(one, equals, sort) : isUniqueFor(one, equals, sort),
+    );
+    if (index) return { index, equals: pathsOf(index).slice(0, equals.length), sort, direction, kind };
+  }
+  return refusalOf({ equals, sort }, among);
+}
+
+export function isRefusal(choice: Choice | Refusal): choice is Refusal {
+  return 'reason' in choice;
+}
+
+/** Whether no two rows have these values. */
+function namesOneRow({ keys, isUnique }: Index, equals: readonly string[]): boolean {
+  return isUnique && keys.every(({ path }) => equals.includes(path));
+}
+
+/** Whether an index is the equalities in any order, then `sort`, then `_id` in the direction of `sort`. */
+function isSuffixed({ keys }: Index, equals: readonly string[], sort: string): boolean {
+  if (!beginsWith(keys, equals)) return false;
+  const [first, second] = keys.slice(equals.length);
+  if (first?.path !== sort) return false;
+  return sort === KEY || (second?.path === KEY && second.sign === first.sign);
+}
+
+/** Whether an index ends with `sort`, and is unique. */
+function isUniqueFor({ keys, isUnique }: Index, equals: readonly string[], sort: string): boolean {
+  const isWhole = keys.length === equals.length + 1 && beginsWith(keys, equals);
+  return isUnique && isWhole && keys.at(-1)?.path === sort;
+}
+
+/** Whether the first fields of an index are these paths, in any order. */
+function beginsWith(keys: readonly IndexKey[], paths: readonly string[]): boolean {
+  const first = keys.slice(0, paths.length);
+  return first.length === paths.length && first.every(({ path }) => paths.includes(path));
+}
+
+function pathsOf({ keys }: Index): readonly string[] {
+  return keys.map(({ path }) => path);
+}
+
+/** Names the index that is missing, or the reason why none can help. */
+function refusalOf(
+  { equals, sort }: { readonly equals: readonly string[]; readonly sort: string },
+  among: readonly Index[],
+): Refusal {
+  const remedy = [...equals, ...(sort === KEY ? [] : [sort]), KEY];
+  const numbered = remedy.find((path) => path.split('.').some((name) => /^\d+$/.test(name)));
+  if (numbered !== undefined)
+    return {
+      reason: `${numbered} has a number in its path, which may be a place in an array. No index over it is used.`,
+    };
+  const odd = remedy.find((path) => path.split('.').some((name) => name === '' || name.startsWith('$')));
+  if (odd !== undefined) return { reason: `${odd} is not a path that an index can have.` };
+  if (remedy.length > MOST_INDEX_FIELDS)
+    return {
+      reason: `An index has at most ${MOST_INDEX_FIELDS} fields, and this query needs ${remedy.length}.`,
+    };
+  const refused = among.find((index) => index.refused !== undefined && isSame(pathsOf(index), remedy));
+  if (refused)
+    return { reason: `The index ${refused.name} has these fields, but it is not used: ${refused.refused}.` };
+  const path = remedy.find((one) => arraysAt(one, among));
+  const spoilt = path === undefined ? undefined : arraysAt(path, among);
+  if (spoilt)
+    return {
+      reason: `No index over ${path} can answer a query: some row has, or had, an array there, as the index ${spoilt.name} shows. Take the arrays out, then drop that index and create it again.`,
+    };
+  if (among.length >= MOST_INDEXES)
+    return {
+      reason: `The collection has ${among.length} indexes, and it can have no more than ${MOST_INDEXES}.`,
+    };
+  return { reason: 'No index answers this query.', remedy };
+}
+
+/** An index that has met an array at a path, or on the way to it. */
+function arraysAt(path: string, among: readonly Index[]): Index | undefined {
+  return among.find(({ arrays = [] }) => arrays.some((one) => `${path}.`.startsWith(`${one}.`)));
+}
+
+function isSame(paths: readonly string[], others: readonly string[]): boolean {
+  return paths.length === others.length && paths.every((path) => others.includes(path));
+}
+
+function list(names: readonly string[]): string {
+  return names.length > 1 ? `${names.slice(0, -1).join(', ')} and ${names.at(-1)}` : names.join('');
+}

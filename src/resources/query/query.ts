@@ -1,0 +1,168 @@
+import { changesParameters, followParameter } from '../changes/query.ts';
+import { conflict, documented, oneOf, text } from '../../input/parameter.ts';
+import type { Query } from '../../input/query.ts';
+import { pageParameters, type PlanParameters } from '../page/query.ts';
+import { BSON_TYPE } from '../../store/bson-types.ts';
+import type { Plan } from '../../store/store.ts';
+import { streamParameters } from '../stream/query.ts';
+import { fieldsParameter, sortParameter, type Form, type Order } from '../form.ts';
+import { readGiven, shownPath, type Given } from './grammar.ts';
+import { columnKinds } from './kinds.ts';
+import { chosen, notIndexed } from './not-indexed.ts';
+import { withinScope, type GivenInScope } from '../part.ts';
+import { chooseIndex, isRefusal, type Asked, type Choice, type Refusal } from './planner.ts';
+import { isSeveralNumbers, readEqualities, readRange } from './readings.ts';
+import { indexesOf, type Resource } from '../resource.ts';
+
+const MAX_PATH_BYTES = 1024;
+
+const valuesField = documented(text('field', MAX_PATH_BYTES), 'The path whose distinct values are listed.');
+const valuesCount = documented(
+  oneOf('count', ['none', 'exact']),
+  'Add the number of rows of each value, as far as one second allows.',
+  { fallback: 'none' },
+);
+export const VALUES_QUERY = { field: valuesField, count: valuesCount };
+
+/** The names that a field has to be asked for with `.eq`, because a route has a parameter of this name. */
+const LISTED: ReadonlySet<string> = new Set(
+  [
+    ...pageParameters({ maxLimit: 1, maxOffset: 1 }, [sortParameter, fieldsParameter], true),
+    ...streamParameters([]),
+    ...changesParameters([], []),
+    followParameter,
+    ...Object.values(VALUES_QUERY),
+  ]
+    .map(({ name }) => name)
+    .concat('n'),
+);
+
+/** Whether a name that its route does not list asks for a field. */
+export function isField(name: string): boolean {
+  return !LISTED.has(name);
+}
+
+/** What a query asks of the fields of a resource. */
+export function givenOf(query: Query, { closed }: Pick<Form, 'closed'>): Given {
+  if (!closed) return readGiven([...query], LISTED);
+  const pairs = closed.flatMap(({ parameter, to, prefix = '' }) => {
+    const text = parameter.read(query);
+    return text === undefined ? [] : [[to, prefix + text] as const];
+  });
+  return readGiven(pairs, NONE);
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** How the rows of a resource are chosen and ordered: by what its indexes answer. */
+export function resourcePlan(resource: Resource): PlanParameters {
+  const { form, name, shown } = resource;
+  return {
+    collection: name,
+    read: (query, signal, token) => readTypedPlan(query, token?.types ?? null, resource, signal),
+    fields: (query) => form.fields.read(query),
+    shown,
+    ...(!form.closed && { kinds: columnKinds(resource) }),
+  };
+}
+
+/**
+ * Reads the plan of a query. The equalities and bounds come from the query alone. `types` says only how their texts were
+ * read when the walk began; null: it begins now. AppErrors `not-indexed`, `ambiguous-value`, `invalid-parameter`, `unknown-parameter`,
+ * `duplicate-parameter`, `conflicting-parameters`.
+ */
+export async function readTypedPlan(
+  query: Query,
+  types: Uint8Array | null,
+  resource: Resource,
+  signal: AbortSignal,
+): Promise<Plan> {
+  const { form } = resource;
+  const order = form.sort.read(query);
+  const given = givenOf(query, form);
+  assertOrdered(given, order, form);
+  const scoped = withinScope(given, order?.path, resource);
+  const asked = scoped.isRefused ? scoped : await withRange(scoped, order, types, resource, signal);
+  const choice = await choose(asked, order, resource, signal);
+  const { index, direction } = choice;
+  const options = { resource, types, signal };
+  const { equals: texts, bounds } = asked.given;
+  const named = [...texts.keys()];
+  const first = choice.equals.filter((path) => named.includes(path));
+  const paths = [...first, ...named.filter((path) => !first.includes(path))];
+  const equals = await readEqualities(
+    paths.map((path) => [path, texts.get(path) ?? ''] as const),
+    options,
+  );
+  const [range] = bounds;
+  return {
+    index,
+    sort: choice.sort,
+    direction,
+    ...(equals.length > 0 && { equals }),
+    ...(range && { range: await readRange(...range, equals, options) }),
+    ...(asked.isEmpty && { isEmpty: true }),
+  };
+}
+
+/**
+ * An equality that is shown by numbers of several values (a double and a decimal) is the range of these, where the rows
+ * may come in its order and an index has them so.
+ */
+async function withRange(
+  asked: GivenInScope,
+  order: Order | undefined,
+  types: Uint8Array | null,
+  resource: Resource,
+  signal: AbortSignal,
+): Promise<GivenInScope> {
+  const { equals, bounds } = asked.given;
+  const paths = order === undefined ? [...equals.keys()] : [order.path];
+  for (const path of bounds.size > 0 ? [] : paths) {
+    const text = equals.get(path);
+    if (text === undefined || !isSeveralNumbers(text) || (types && types.at(-1) !== BSON_TYPE.int32))
+      continue;
+    const bound = { text, isInclusive: true };
+    const others = new Map([...equals].filter(([other]) => other !== path));
+    const range = new Map([[path, { low: bound, high: bound }]]);
+    const ranged = { ...asked, given: { ...asked.given, equals: others, bounds: range } };
+    if (isRefusal(chooseIndex(pathsOf(ranged, order), await indexesOf(resource, signal)))) continue;
+    const declared = resource.kinds.get(path);
+    const kind = declared === 'decimal' ? 'number' : declared;
+    if (kind === 'number' || (!kind && (await resource.found.of(path, signal)).kinds.has('number')))
+      return ranged;
+  }
+  return asked;
+}
+
+/** The index of a query. AppError `not-indexed`. */
+async function choose(
+  asked: GivenInScope,
+  order: Order | undefined,
+  resource: Resource,
+  signal: AbortSignal,
+): Promise<Choice> {
+  const indexes = await indexesOf(resource, signal);
+  if (asked.isRefused) throw notIndexed(UNKNOWN, indexes, resource);
+  return chosen(pathsOf(asked, order), indexes, resource);
+}
+
+/** AppError `conflicting-parameters` for a range of a closed form in the order of another path. */
+function assertOrdered({ bounds }: Given, order: Order | undefined, { closed }: Form): void {
+  const [path] = bounds.keys();
+  if (!closed || !order || path === undefined || order.path === path) return;
+  const names = closed.filter(({ to }) => to.startsWith(`${path}.`)).map(({ parameter }) => parameter.name);
+  const got = `${shownPath(order.path)}_${order.direction === 1 ? 'asc' : 'desc'}`;
+  throw conflict('sort', `${names.join(' and ')} require a ${path} sort; got sort=${got}.`);
+}
+
+function pathsOf({ given: { equals, bounds }, where }: GivenInScope, order: Order | undefined): Asked {
+  return {
+    equals: [...where.map(({ path }) => path), ...equals.keys()],
+    ranges: [...bounds.keys()],
+    ...(order && { sort: order }),
+  };
+}
+
+/** The refusal of a hidden path, which is that of any path without an index. */
+const UNKNOWN: Refusal = { reason: 'No index answers this query.' };

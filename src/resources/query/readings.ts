@@ -1,0 +1,215 @@
+import { AppError } from '../../errors.ts';
+import type { ProblemCode } from '../../problems.ts';
+import { quote } from '../../input/query.ts';
+import { numbersShownAs, parseDecimal } from '../../store/decimal.ts';
+import { compareValues } from '../../store/order.ts';
+import { BSON_TYPE } from '../../store/bson-types.ts';
+import type { Equality } from '../../store/store.ts';
+import type { ValueBound, ValueRange } from '../../store/plan.ts';
+import { shownPath, type Bound, type Bounds } from './grammar.ts';
+import { asTextKind, BRACKETS, typeOf, type TextKind } from './kind-table.ts';
+import { isMisfit, readingsOf, type Kind, type Reading } from './kinds.ts';
+import type { Resource } from '../resource.ts';
+
+/** What decides how a text is read when it can stand for several values. */
+export interface ReadingOptions {
+  readonly resource: Pick<Resource, 'kinds' | 'found'>;
+  /** The BSON types with which a walk began, see pages/value-types.ts. Null: the walk begins. */
+  readonly types: Uint8Array | null;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Reads the texts of equalities, given in the order of the index. A prefix or a declaration says of which kind a text
+ * is, or else the kinds that the values of its field have: see kind-table.ts. AppError `ambiguous-value` when it can be
+ * of several of these kinds, `invalid-parameter` when it is of none.
+ */
+export async function readEqualities(
+  given: readonly (readonly [path: string, text: string])[],
+  options: ReadingOptions,
+): Promise<readonly Equality[]> {
+  const { types } = options;
+  const places = given.map(([path]) => path).toSorted((a, b) => (a < b ? -1 : 1));
+  return Promise.all(
+    given.map(async ([path, text]): Promise<Equality> => {
+      const all = candidates(path, text, options.resource.kinds);
+      if (all[0]?.isBetween) throw unlike(path, text, 'a date with at most milliseconds');
+      const known = all.find(({ value }) => typeOf(value) === types?.[places.indexOf(path)]);
+      return { path, value: (known ?? (await readOne(path, text, all, options))).value };
+    }),
+  );
+}
+
+/** The value that is meant by readings of one text. A number of several values is of the types that a sample has. */
+async function readOne(
+  path: string,
+  text: string,
+  all: readonly Reading[],
+  { resource, signal }: ReadingOptions,
+): Promise<Reading> {
+  const readings = await ofFoundKinds(path, text, all, resource, signal);
+  const [first] = readings;
+  if (!first) throw new TypeError('a text without a reading');
+  if (readings.length === 1) return first;
+  const { sampled } = await resource.found.of(path, signal);
+  const likely = readings.filter(({ value }) => sampled.has(typeOf(value) ?? 0));
+  if (likely.length > 1) throw ambiguous(path, text, likely);
+  return likely[0] ?? first;
+}
+
+/** The readings of the one kind that a text has in its field. */
+async function ofFoundKinds(
+  path: string,
+  text: string,
+  all: readonly Reading[],
+  { kinds, found }: Pick<Resource, 'kinds' | 'found'>,
+  signal: AbortSignal,
+): Promise<readonly Reading[]> {
+  if (kinds.has(path) || all.every(({ spelling }) => spelling === text)) return all;
+  const own = (await found.of(path, signal)).kinds;
+  if (own.size === 0) return all.slice(0, 1); // no row has a value
+  const readings = all.filter((reading) => own.has(textKind(reading)));
+  if (readings.length === 0) throw unlikeValues(path, text, [...own], all);
+  if (new Set(readings.map(textKind)).size > 1) throw ambiguous(path, text, readings);
+  return readings;
+}
+
+/** Whether a text can stand for numbers of several values, which all are shown so. */
+export function isSeveralNumbers(text: string): boolean {
+  const readings = readingsOf(text);
+  return !isMisfit(readings) && readings.filter((one) => bracketOf(one) === BSON_TYPE.int32).length > 1;
+}
+
+/**
+ * Reads the bounds of a range behind these equalities. Both are of the one kind of the field that their texts allow.
+ * AppErrors as of readEqualities.
+ */
+export async function readRange(
+  path: string,
+  { low, high }: Bounds,
+  equals: readonly Equality[],
+  { resource, types, signal }: ReadingOptions,
+): Promise<ValueRange> {
+  const [lows, highs] = await Promise.all(
+    [low, high].map(async (bound) => {
+      if (!bound) return undefined;
+      const all = candidates(path, bound.text, resource.kinds, isOfKind);
+      const known = all.filter((reading) => bracketOf(reading) === types?.[equals.length]);
+      return known.length > 0 ? known : ofFoundKinds(path, bound.text, all, resource, signal);
+    }),
+  );
+  const [bracket] = bracketsOf(lows ?? highs ?? []).filter((one) =>
+    bracketsOf(highs ?? lows ?? []).includes(one),
+  );
+  if (bracket === undefined) throw noBracket(path, low, high);
+  return {
+    bracket,
+    ...(resource.kinds.get(path) === 'number' && FINITE),
+    ...(low && lows && { low: boundOf(low, lows, bracket, 'low') }),
+    ...(high && highs && { high: boundOf(high, highs, bracket, 'high') }),
+  };
+}
+
+/** The ends of a range of declared numbers: what is shown as null is in none. */
+const FINITE: Pick<ValueRange, 'low' | 'high'> = {
+  low: { value: -Infinity, isInclusive: false },
+  high: { value: Infinity, isInclusive: false },
+};
+
+/** Whether a reading is of a declared kind, as bounds are: a decimal is a number. */
+function isOfKind({ kind }: Reading, declared: Kind): boolean {
+  return kind === declared || (kind === 'decimal' && declared === 'number');
+}
+
+/**
+ * The values that a text can stand for at a path. A prefix wins over a declaration. `fits`: whether a reading is one of
+ * a declared kind.
+ */
+export function candidates(
+  path: string,
+  text: string,
+  kinds: ReadonlyMap<string, Kind>,
+  fits = ({ kind }: Reading, declared: Kind) => kind === declared,
+): readonly Reading[] {
+  if (LOST_PLUS.test(text))
+    throw refusal(
+      path,
+      `${shownPath(path)} has a blank where a plus sign belongs: got ${quote(text)}. A plus sign in a URL is written %2B.`,
+    );
+  const readings = readingsOf(text);
+  if (isMisfit(readings)) throw unlike(path, text, `${readings.expected} behind ${readings.prefix}:`);
+  const declared = kinds.get(path);
+  const isPrefixed = readings.every(({ spelling }) => spelling === text);
+  if (declared === undefined || isPrefixed) return readings;
+  const fitting = readings.filter((reading) => fits(reading, declared));
+  if (fitting.length === 0) throw unlike(path, text, `of the kind ${declared}`);
+  return fitting;
+}
+
+/** A date whose zone or year began with a plus sign, which a query turns into a blank. */
+const LOST_PLUS = /^(date:)?((\d{4}|[ +-]\d{6})-\d\d-\d\d[T ][\d:.,]+ \d\d(:?\d\d)?| \d{6}-\d\d-\d\d.*)$/i;
+
+function unlike(path: string, text: string, expected: string): AppError {
+  return refusal(path, `${shownPath(path)} must be ${expected}; got ${quote(text)}.`);
+}
+
+function unlikeValues(path: string, text: string, own: readonly string[], all: readonly Reading[]): AppError {
+  const kinds = `of the kind of its values, ${own.join(' or ')}`;
+  const spellings = quote(all.map(({ spelling }) => spelling).join(' or '));
+  return refusal(
+    path,
+    `${shownPath(path)} must be ${kinds}; got ${quote(text)}. A prefix asks for another kind: ${spellings}.`,
+  );
+}
+
+function ambiguous(path: string, text: string, readings: readonly Reading[]): AppError {
+  const kinds = readings.map(({ kind }) => kind).join(' and as ');
+  const spellings = readings.map(({ spelling }) => spelling).join(' or ');
+  const detail = `There are rows with ${shownPath(path)} as ${kinds} for ${quote(text)}. Write ${spellings}.`;
+  return refusal(path, detail, 'ambiguous-value');
+}
+
+function noBracket(path: string, low: Bound | undefined, high: Bound | undefined): AppError {
+  const texts = [low, high].flatMap((bound) => (bound ? [quote(bound.text)] : [])).join(' and ');
+  const expected = 'must be values of one kind, and null is in no range';
+  return refusal(path, `The bounds of ${shownPath(path)} ${expected}; got ${texts}.`);
+}
+
+function refusal(path: string, detail: string, code: ProblemCode = 'invalid-parameter'): AppError {
+  return new AppError(code, detail, { parameter: shownPath(path) });
+}
+
+/** The kind of a reading as fields have them. Values of null are of none. */
+function textKind({ kind }: Reading): TextKind {
+  if (kind === 'null') throw new TypeError('only a prefix reads null');
+  return asTextKind(kind);
+}
+
+function bracketOf(reading: Reading): number | undefined {
+  return reading.kind === 'null' ? undefined : BRACKETS.get(textKind(reading));
+}
+
+function bracketsOf(readings: readonly Reading[]): readonly number[] {
+  return [...new Set(readings.map(bracketOf))].filter((bracket) => bracket !== undefined);
+}
+
+/**
+ * A text such as 0.1 stands for a double and for a decimal, which differ, and rows of both show it. An inclusive bound
+ * takes in all such values, an exclusive one leaves out all. A moment between two dates is just before the second one.
+ */
+function boundOf(
+  { text, isInclusive }: Bound,
+  readings: readonly Reading[],
+  bracket: number,
+  side: 'low' | 'high',
+): ValueBound {
+  const values = readings.filter((reading) => bracketOf(reading) === bracket);
+  if (values.some(({ isBetween }) => isBetween))
+    return { value: values[0]?.value, isInclusive: side === 'low' };
+  const isPlain = bracket === BSON_TYPE.int32 && values.every(({ spelling }) => spelling !== text);
+  const sorted =
+    isPlain && parseDecimal(text, { exact: true })
+      ? numbersShownAs(text)
+      : values.map(({ value }) => value).toSorted(compareValues);
+  return { value: sorted.at(isInclusive === (side === 'low') ? 0 : -1), isInclusive };
+}

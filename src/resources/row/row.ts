@@ -1,0 +1,101 @@
+import { AppError } from '../../errors.ts';
+import { bytes } from '../../http/reply.ts';
+import { JSON_TYPE, jsonAnswer, STORE_PROBLEMS, type Content, type Route } from '../../http/route.ts';
+import { quote } from '../../input/query.ts';
+import { collect } from '../page/body.ts';
+import { fingerprint } from '../../rows/fingerprint.ts';
+import { keyToJson } from '../../rows/row-json.ts';
+import type { Transcoder } from '../../rows/rows.ts';
+import { documentOf, orRelease, type Batch } from '../../store/batch.ts';
+import { bookmarkOf, KEY } from '../../store/bookmark.ts';
+import { readRow } from '../../store/row.ts';
+import type { RowReader } from '../../store/store.ts';
+import type { IdReading } from '../stream/id.ts';
+import type { RowRoute } from './route.ts';
+import type { RowSource, SourceFor } from '../stream/source.ts';
+
+export interface RowOptions {
+  readonly sourceFor: SourceFor<
+    Pick<RowSource, 'readId' | 'plan'> & { readonly rows: Pick<RowReader, 'read'> }
+  >;
+  readonly transcoder: Transcoder;
+  readonly cacheControl: string;
+}
+
+interface RowTold extends RowRoute {
+  readonly example?: Content['example'] | undefined;
+  /** Ids that exist in the bundled catalogue. */
+  readonly exampleIds?: readonly string[] | undefined;
+}
+
+/** GET of one row by its id. */
+export function rowRoute(told: RowTold, { sourceFor, transcoder, cacheControl }: RowOptions): Route {
+  const { noun, exampleIds } = told;
+  const article = /^[aeiou]/i.test(noun.one) ? 'an' : 'a';
+  return {
+    method: 'GET',
+    path: `${told.path}/{id}`,
+    access: 'keyed',
+    cost: 'page',
+    right: 'read',
+    id: told.id,
+    tag: told.tag,
+    summary: `Get ${article} ${noun.one}`,
+    description:
+      'If the id equals the path of another resource, such as `stream`, percent-encode its first letter.',
+    parameters: {
+      id: {
+        type: 'string',
+        minLength: 1,
+        description: `the id of the ${noun.one}, as its JSON shows it`,
+        ...(exampleIds && { examples: exampleIds }),
+      },
+    },
+    headers: ['If-None-Match'],
+    answers: {
+      200: jsonAnswer(`The ${noun.one}`, told.schema, ['ETag', 'Cache-Control'], told.example),
+      304: {
+        description: `The client already has this state of the ${noun.one}: its ETag is in If-None-Match`,
+        headers: ['ETag'],
+      },
+    },
+    problems: ['invalid-url', 'not-found', 'invalid-header', 'precondition-failed', ...STORE_PROBLEMS],
+    produces: [JSON_TYPE],
+    handler: async ({ request, parameters: { id = '' }, client }) => {
+      const { rows, readId, plan } = sourceFor(client);
+      const found = await rowShownAs(id, await readId(id, request.signal), rows, request.signal);
+      if (!found) throw new AppError('not-found', `No ${noun.one} has the id ${quote(id)}.`);
+      const encoder = await orRelease(found.batch, () => transcoder.encoder('array', plan.shown));
+      const body = await collect(found.batch, encoder);
+      request.notes.rows = 1;
+      const etag = `"${fingerprint(body.bytes)}"`;
+      const headers = { 'content-type': JSON_TYPE, etag, 'cache-control': cacheControl };
+      return { settled: () => body.release(), ...bytes(200, body.bytes, headers) };
+    },
+  };
+}
+
+/**
+ * The first row that exists among those that a text can stand for, with how the text was read. Null when there is none.
+ */
+export async function rowShownAs(
+  text: string,
+  readings: readonly IdReading[],
+  rows: Pick<RowReader, 'read'>,
+  signal: AbortSignal,
+): Promise<{ readonly batch: Batch; readonly reading: IdReading } | null> {
+  for (const reading of readings) {
+    const batch = await readRow(rows, reading.id, signal);
+    if (!batch) continue;
+    if (reading.isPlace || isShownAs(documentOf(batch), text)) return { batch, reading };
+    batch.release();
+  }
+  return null;
+}
+
+/** Whether the JSON of a row shows its key as this text. */
+function isShownAs(row: Uint8Array, text: string): boolean {
+  const shown = keyToJson(bookmarkOf(row, { sort: KEY }));
+  const key = shown.slice(shown.indexOf(':') + 1, -1);
+  return key === text || key === JSON.stringify(text);
+}

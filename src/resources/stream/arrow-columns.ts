@@ -1,0 +1,203 @@
+import { Binary, Decimal128 } from '../../store/bson.ts';
+import { REST, type Column, type ColumnKind, type DeclaredKinds } from '../../rows/arrow/columns.ts';
+import { columnsOfFields, MOST_COLUMNS, storedNames } from '../../rows/csv-cell.ts';
+import { elementsAt, type Element } from '../../rows/elements.ts';
+import type { Selection } from '../../rows/selection.ts';
+import { byteString, View } from '../../rows/view.ts';
+import { placesBetween } from '../../store/interpolate-keys.ts';
+import { rowsOf, type Batch } from '../../store/batch.ts';
+import { KEY } from '../../store/bookmark.ts';
+import { BSON_TYPE } from '../../store/bson-types.ts';
+import type { From } from '../../store/store.ts';
+import type { FormSet } from './formats/format.ts';
+
+/** Rows are sampled at so many places inside a set, and at its two ends. */
+const PLACES = 8;
+const ROWS_AT_PLACE = 100;
+const BATCH_BYTES = 768 * 1024;
+
+/** The columns of these fields, when the kinds of all of them are declared. No row has to be read for them then. */
+export function declaredColumns(
+  fields: readonly string[] | undefined,
+  kinds: DeclaredKinds | undefined,
+): readonly Column[] | undefined {
+  if (!fields || !kinds) return undefined;
+  const names = columnsOfFields(fields);
+  const stored = storedNames(names, true);
+  const columns = names.flatMap((name, at): Column[] => {
+    const kind = kinds.get(stored[at] ?? name);
+    return kind ? [{ name, kind }] : [];
+  });
+  return columns.length === names.length ? columns : undefined;
+}
+
+/**
+ * The columns of a table of Arrow: those of `fields`, or else the fields of about 1,000 rows from all over the set. Their
+ * kinds are those that are declared, or else those of the values in these rows. A column with values of several kinds, or without any, is JSON. A value
+ * that turns up later and does not fit is not lost: it stands in `_rest`.
+ */
+export async function arrowColumns({
+  rows,
+  plan,
+  columns: always,
+  fields,
+  shown,
+  kinds,
+  signal,
+}: FormSet): Promise<readonly Column[]> {
+  const declared = declaredColumns(fields, kinds);
+  if (declared) return declared;
+  const seen = new Seen(fields ? columnsOfFields(fields) : null, always, shown);
+  for await (const batch of sampled({ rows, plan, signal })) {
+    try {
+      for (const row of rowsOf(batch)) seen.add(Buffer.from(row.buffer, row.byteOffset, row.length));
+    } finally {
+      batch.release();
+    }
+  }
+  return seen.columns(kinds);
+}
+
+async function* sampled({
+  rows,
+  plan,
+  signal,
+}: Pick<FormSet, 'rows' | 'plan' | 'signal'>): AsyncGenerator<Batch, void, undefined> {
+  const size = { rows: ROWS_AT_PLACE, bytes: BATCH_BYTES };
+  const from = (after: From['after']) => rows.read(plan, after ? { after } : {}, size, signal);
+  const first = await from(undefined);
+  const [isAll, low] = [!first.more, first.last];
+  yield first;
+  if (isAll) return;
+  const end = await rows.read({ ...plan, direction: plan.direction === 1 ? -1 : 1 }, {}, size, signal);
+  const high = end.last;
+  yield end;
+  if (plan.sort !== KEY || plan.direction !== 1 || plan.range || !low || !high) return;
+  // A store may count all rows to split them, which is not worth it where places can be calculated.
+  const places = placesBetween(low, high, PLACES) ?? (await rows.split(plan, PLACES, signal));
+  for (const place of places) yield await from(place);
+}
+
+/** What the sampled rows have in their columns. */
+class Seen {
+  /** The names of columns by the order in which they came, as rows store them, with the kinds of their values. */
+  readonly #kinds = new Map<string, Set<ColumnKind>>();
+  readonly #names: readonly string[] | null;
+  readonly #always: readonly string[];
+  readonly #shown: Selection;
+  #hasOwnId = false;
+
+  constructor(names: readonly string[] | null, always: readonly string[], shown: Selection) {
+    this.#names = names;
+    this.#always = always;
+    this.#shown = shown;
+    this.#kinds.set(KEY, new Set());
+    for (const name of names ? storedNames(names, true) : always.slice(1)) this.#kinds.set(name, new Set());
+  }
+
+  add(row: Buffer): void {
+    const elements = elementsAt(row, 0, 1);
+    if (this.#names) {
+      for (const [path, kinds] of this.#kinds) {
+        const view = path === KEY || path.startsWith(`${KEY}.`) ? View.open : this.#shown.policyView;
+        note(kinds, row, valueAt(row, elements, path, view, 1));
+      }
+      return;
+    }
+    for (const element of elements) {
+      const name = nameOf(row, element);
+      if (
+        name === REST ||
+        (name !== KEY && !isShown(this.#shown.policyView.field(byteString(name)), element))
+      )
+        continue;
+      if (name === 'id') this.#hasOwnId = true;
+      const known = this.#kinds.get(name);
+      if (known) note(known, row, element);
+      else if (this.#kinds.size < MOST_COLUMNS) this.#kinds.set(name, note(new Set(), row, element));
+    }
+  }
+
+  columns(declared: DeclaredKinds | undefined): readonly Column[] {
+    const kindOf = (name: string) => declared?.get(name) ?? kindOfAll(this.#kinds.get(name) ?? new Set());
+    if (this.#names) {
+      const stored = storedNames(this.#names, true);
+      return this.#names.map((name, at) => ({ name, kind: kindOf(stored[at] ?? name) }));
+    }
+    const own = [...this.#kinds.keys()].filter((name) => name !== KEY);
+    const key = this.#hasOwnId ? KEY : (this.#always[0] ?? 'id');
+    return [{ name: key, kind: kindOf(KEY) }, ...own.map((name) => ({ name, kind: kindOf(name) }))];
+  }
+}
+
+/** The first shown value on a path, below the elements of a document. An array on the way is the value itself. */
+function valueAt(
+  row: Buffer,
+  elements: readonly Element[],
+  path: string,
+  view: View,
+  depth: number,
+): Element | undefined {
+  for (const element of elements) {
+    const name = nameOf(row, element);
+    if (name !== path && !path.startsWith(`${name}.`)) continue;
+    const below = view.field(byteString(name));
+    if (!below || !isShown(below, element)) continue;
+    if (name === path || element[0] === BSON_TYPE.array) return element;
+    if (element[0] !== BSON_TYPE.document) continue;
+    const rest = path.slice(name.length + 1);
+    const found = valueAt(row, elementsAt(row, element[3], depth + 1), rest, below, depth + 1);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+/** Whether something of a value is shown. A view of members shows nothing of a value without members. */
+function isShown(view: View | null, [type]: Element): boolean {
+  return view !== null && (!view.isPartial || type === BSON_TYPE.document || type === BSON_TYPE.array);
+}
+
+function nameOf(row: Buffer, [, at, length]: Element): string {
+  return row.toString('utf8', at, at + length);
+}
+
+/** Adds the kind of a value, unless it is null. */
+function note(kinds: Set<ColumnKind>, row: Buffer, element: Element | undefined): Set<ColumnKind> {
+  const kind = element && kindOfValue(row, element);
+  if (kind) kinds.add(kind);
+  return kinds;
+}
+
+function kindOfAll(kinds: ReadonlySet<ColumnKind>): ColumnKind {
+  const [first = 'json', ...others] = kinds;
+  if (others.length === 0) return first;
+  const areNumbers = [...kinds].every((kind) => kind === 'integer' || kind === 'double');
+  return areNumbers ? 'double' : 'json';
+}
+
+function kindOfValue(row: Buffer, [type, , , at, length]: Element): ColumnKind | null {
+  switch (type) {
+    case BSON_TYPE.null:
+    case BSON_TYPE.undefined:
+      return null;
+    case BSON_TYPE.string:
+      return 'text';
+    case BSON_TYPE.objectId:
+      return 'objectId';
+    case BSON_TYPE.int32:
+    case BSON_TYPE.int64:
+      return 'integer';
+    case BSON_TYPE.double:
+      return 'double';
+    case BSON_TYPE.boolean:
+      return 'boolean';
+    case BSON_TYPE.date:
+      return 'date';
+    case BSON_TYPE.decimal128:
+      return /\d/.test(new Decimal128(row.subarray(at, at + 16)).toString()) ? 'decimal' : 'json';
+    case BSON_TYPE.binary:
+      return row[at + 4] === Binary.SUBTYPE_UUID && length === 21 ? 'uuid' : 'binary';
+    default:
+      return 'json';
+  }
+}

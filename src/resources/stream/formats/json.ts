@@ -1,0 +1,28 @@
+import { COMPRESSIONS } from '../../../pipeline/pieces.ts';
+import type { Format } from './format.ts';
+
+const TYPE = 'application/json';
+
+/** All rows as one array, which a cut leaves open. */
+export const json: Format = {
+  name: 'json',
+  types: [TYPE],
+  contentType: TYPE,
+  extension: 'json',
+  compressions: COMPRESSIONS,
+  options: [],
+  content: ({ schema, noun, examples }) => ({
+    [TYPE]: {
+      schema: { type: 'array', items: schema, description: `all matching ${noun.many}` },
+      ...(examples?.json && { example: examples.json }),
+    },
+  }),
+  fileSchema: { description: 'all rows as an array' },
+  read:
+    (_, { fields }) =>
+    ({ shown }, transcoder) => ({
+      contentType: TYPE,
+      head: '[',
+      write: () => ({ encoder: transcoder.encoder('array', shown.pick(fields)), tail: () => ']\n' }),
+    }),
+};

@@ -1,0 +1,144 @@
+import { storeUnavailable } from '../../errors.ts';
+import { documented, integer } from '../../input/parameter.ts';
+import { json } from '../../http/reply.ts';
+import { valueTypes } from '../cursor.ts';
+import { markOf } from '../token.ts';
+import { JSON_TYPE, jsonAnswer, type Content, type Route } from '../../http/route.ts';
+import { named, Type } from '../../schema.ts';
+import { serializerOf } from '../../rows/serializers.ts';
+import type { Identity, Plan, RowStore } from '../../store/store.ts';
+import { EVERYTHING } from '../../rows/selection.ts';
+import { formatOf, formatParameter, FORMATS } from './formats/list.ts';
+import { encodePart, isBoundOfPart } from './part.ts';
+import { atParameter, consistencyParameter, timeOf } from './point-in-time.ts';
+import { assertDivisible, readStreamQuery, streamParameters } from './query.ts';
+import { routeOf, type RowRoute } from '../row/route.ts';
+import { headersOf, type ChangesFrom, type SourceFor } from './source.ts';
+
+const DEFAULT_PARTS = 8;
+const parts = documented(
+  integer('n', 1, 64),
+  'The number of parts. The server returns fewer when there are too few rows.',
+  {
+    example: 2,
+    fallback: DEFAULT_PARTS,
+  },
+);
+/** Parameters of one stream that its parts do not share. A part is in order of id, so it has no other sort. */
+const NOT_SHARED = ['part', 'cursor', 'after', 'limit'];
+const TIME = [consistencyParameter.name, atParameter.name];
+
+const PARTITIONS = named(
+  'Partitions',
+  Type.Object(
+    {
+      partitions: Type.Array(
+        Type.Object(
+          { url: Type.String({ description: 'the URL of the stream of this part' }) },
+          { additionalProperties: false, description: 'a part: a range of ids' },
+        ),
+        {
+          minItems: 1,
+          description: 'the parts, in order of id',
+        },
+      ),
+    },
+    {
+      additionalProperties: false,
+      description: 'disjoint ranges of ids that together cover all matching rows',
+    },
+  ),
+);
+const serialize = serializerOf(PARTITIONS);
+
+export interface PartitionOptions {
+  readonly sourceFor: SourceFor;
+  /** Parameters of the plan that need another order than that of ids. */
+  readonly ordered: readonly string[];
+}
+
+/**
+ * GET of the partitions: disjoint ranges of ids that together are the set, each with the URL of its stream. The URLs
+ * carry over the filter and the form of this request, and all name the same point in time. There are fewer than `n`
+ * parts when there are not that many rows.
+ */
+export function partitionsRoute(
+  told: RowRoute & { readonly example?: Content['example'] | undefined },
+  { sourceFor, ordered }: PartitionOptions,
+): Route {
+  const left = [...NOT_SHARED, ...ordered];
+  const query = [parts, ...streamParameters(told.parameters).filter(({ name }) => !left.includes(name))];
+  const own = [parts.name, ...TIME];
+  return {
+    ...routeOf(told, 'partitions', ['conflicting-parameters', 'snapshot-unsupported', 'snapshot-expired']),
+    cost: 'page',
+    right: 'stream',
+    summary: 'List disjoint parts of the collection, each with the URL of its stream',
+    description:
+      'Lets a client read over several connections in parallel. The URLs of the streams repeat the filter and format of this request.',
+    query,
+    produces: [JSON_TYPE],
+    answers: {
+      200: {
+        ...jsonAnswer('The parts, in order of id', PARTITIONS, ['Cache-Control'], told.example),
+        sometimes: ['Changes-From'],
+      },
+    },
+    handler: async ({ request, query: given, client }) => {
+      const { rows, plan: parameters, columns, changesFrom } = sourceFor(client);
+      const { time, fields } = readStreamQuery(given, parameters);
+      const plan = await parameters.read(given, request.signal);
+      assertDivisible(plan, 'sort');
+      const at = await timeOf(time, rows, request.signal);
+      const most = parts.read(given) ?? DEFAULT_PARTS;
+      const place = (identity: Identity | undefined) => {
+        const time = at !== undefined && { at };
+        return changesFrom({ ...plan, ...time, ...(identity !== undefined && { identity }) }, request.signal);
+      };
+      const cutOnce = () => cutIn(rows, plan, most, place, request.signal);
+      // The first try may find that the collection has been replaced since the last request.
+      const cut = (await cutOnce()) ?? (await cutOnce());
+      if (!cut)
+        throw storeUnavailable(new Error('the collection was replaced while it was split into parts'));
+      const { identity, changes, found } = cut;
+      const since = changes?.bounds.since;
+      const head = {
+        types: valueTypes(plan),
+        ...(since !== undefined && { since }),
+        ...(identity !== undefined && { mark: markOf(identity) }),
+      };
+      const { shown = EVERYTHING, kinds } = parameters;
+      const format = formatOf(formatParameter.read(given) ?? FORMATS[0].name);
+      const set = { rows, plan, columns, shown, fields, kinds, signal: request.signal };
+      const ofForm = (await format.ofParts?.(given, set)) ?? [];
+      const bounds = found.filter(isBoundOfPart); // no part can carry other bounds
+      const partitions = [undefined, ...bounds].map((from, n) => {
+        const to = bounds[n];
+        const part = encodePart({ ...(from && { from }), ...(to && { to }) }, head);
+        const shared = [...given].filter(([name]) => !own.includes(name));
+        const search = new URLSearchParams([['part', part], ...shared]);
+        if (at !== undefined) search.set(atParameter.name, String(at));
+        for (const [name, text] of ofForm) search.set(name, text);
+        return { url: `${told.path}/stream?${search.toString()}` };
+      });
+      return json(200, serialize({ partitions }), { 'cache-control': 'no-store', ...headersOf(changes) });
+    },
+  };
+}
+
+/**
+ * The ids at which parts begin, the collection that they are of, and the place from which its changes follow. Null when it
+ * was replaced meanwhile.
+ */
+async function cutIn(
+  rows: RowStore,
+  plan: Plan,
+  most: number,
+  place: (identity: Identity | undefined) => ReturnType<ChangesFrom>,
+  signal: AbortSignal,
+) {
+  const identity = await rows.identity(signal);
+  const changes = await place(identity);
+  const found = await rows.split(plan, most, signal);
+  return (await rows.identity(signal)) === identity ? { identity, changes, found } : null;
+}

@@ -1,0 +1,51 @@
+import { snapshotUnsupported } from '../../errors.ts';
+import { conflict, documented, oneOf, unsigned64 } from '../../input/parameter.ts';
+import type { Query } from '../../input/query.ts';
+import type { RowStore, PointInTime } from '../../store/store.ts';
+
+/**
+ * The parameters that choose the time of the rows: `consistency=snapshot` is the present, `at` is a time that an
+ * earlier answer named.
+ */
+export const consistencyParameter = documented(
+  oneOf('consistency', ['live', 'snapshot']),
+  '`snapshot`: return all rows as they are at one point in time, which the Snapshot-At header states. Requires a MongoDB replica set.',
+  { fallback: 'live' },
+);
+export const atParameter = documented(
+  unsigned64('at'),
+  'Return all rows as they were at this point in time: the value of an earlier Snapshot-At header.',
+);
+
+/** The header that names the point in time of an answer. */
+export const AT_HEADER = 'snapshot-at';
+
+/**
+ * `present`: the store's current point in time. `live`: no common time. undefined: the time of the cursor, or else
+ * none.
+ */
+export type AskedTime = PointInTime | 'present' | 'live' | undefined;
+
+/** Reads the time asked for. AppError `conflicting-parameters` for `at` with `consistency=live`. */
+export function readTime(query: Query): AskedTime {
+  const consistency = consistencyParameter.read(query);
+  const at = atParameter.read(query);
+  if (at !== undefined && consistency === 'live')
+    throw conflict('consistency', 'at requests a snapshot, so it excludes consistency=live.');
+  return at ?? (consistency === 'snapshot' ? 'present' : consistency);
+}
+
+/**
+ * Resolves to the point in time asked for. Only a read tells whether the store still has it, or has it yet. AppError
+ * `snapshot-unsupported` when the store has no points in time.
+ */
+export async function timeOf(
+  asked: AskedTime,
+  rows: Pick<RowStore, 'pointInTime'>,
+  signal: AbortSignal,
+): Promise<PointInTime | undefined> {
+  if (asked === undefined || asked === 'live') return undefined;
+  const present = await rows.pointInTime(signal);
+  if (present === null) throw snapshotUnsupported();
+  return asked === 'present' ? present : asked;
+}

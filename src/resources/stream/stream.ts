@@ -1,0 +1,137 @@
+import type { StreamBody } from '../../engine/edge.ts';
+import { problemDocument } from '../../http/problem.ts';
+import type { Route } from '../../http/route.ts';
+import { cursorThatFits } from '../cursor.ts';
+import { assertSound } from '../../rows/damaged-row.ts';
+import { EVERYTHING } from '../../rows/selection.ts';
+import type { Transcoder } from '../../rows/rows.ts';
+import { noneOf, orRelease, type Batch } from '../../store/batch.ts';
+import type { Bookmark } from '../../store/bookmark.ts';
+import { chain, chainAfter, firstSize, planBehind } from '../../pipeline/chain.ts';
+import { CHECKPOINT_MS } from '../../pipeline/checkpoints.ts';
+import { writeBeforeCut } from '../../pipeline/sink.ts';
+import { withHeartbeats } from '../../pipeline/heartbeats.ts';
+import { pump } from '../../pipeline/pump.ts';
+import { beginningOf } from './beginning.ts';
+import { ROWS_HEADER } from './estimate.ts';
+import { INCREMENTAL } from './incremental.ts';
+import { AT_HEADER } from './point-in-time.ts';
+import { formatOf, FORMATS, readForm, STREAM_TYPES, typeAsked } from './formats/list.ts';
+import { readStreamPlan, readStreamQuery, streamParameters } from './query.ts';
+import { routeOf, type RowRoute } from '../row/route.ts';
+import { headersOf, type SourceFor } from './source.ts';
+
+export interface StreamOptions {
+  readonly sourceFor: SourceFor;
+  readonly transcoder: Transcoder;
+  /** A clock in milliseconds. */
+  readonly now?: () => number;
+  /** Called when a stream stalls. The returned function is called when the stream goes on or ends. */
+  readonly parked?: () => () => void;
+}
+
+const PROBLEMS = [
+  'conflicting-parameters',
+  'invalid-cursor',
+  'cursor-mismatch',
+  'snapshot-unsupported',
+  'snapshot-expired',
+  'collection-replaced',
+  'too-many-streams',
+] as const;
+
+/** GET of all rows: the chain of all batches. Each batch goes out while the next one is being read. */
+export function streamRoute(told: RowRoute, options: StreamOptions): Route {
+  const { noun } = told;
+  return {
+    ...routeOf(told, 'stream', PROBLEMS),
+    cost: 'stream',
+    right: 'stream',
+    summary: `Stream ${noun.many}`,
+    description: `Sends all matching ${noun.many} as they become available, never faster than the client reads. A stream that ends cleanly is complete. A stream that fails is cut: the connection closes before the last chunk. Resume with \`cursor\` or \`after\`.`,
+    query: streamParameters(told.parameters),
+    answers: {
+      200: {
+        description: `The matching ${noun.many} in the order of \`sort\``,
+        headers: ['Cache-Control', 'Incremental', 'X-Accel-Buffering'],
+        sometimes: ['Estimated-Rows', 'Changes-From'],
+        content: Object.fromEntries(FORMATS.flatMap(({ content }) => Object.entries(content(told)))),
+      },
+    },
+    produces: STREAM_TYPES,
+    typeAsked,
+    handler: streamHandler(options),
+  };
+}
+
+function streamHandler({
+  sourceFor,
+  transcoder,
+  now = () => performance.now(),
+  parked = () => () => undefined,
+}: StreamOptions): Route['handler'] {
+  return async ({ request, query: parameters, type, client }) => {
+    const source = sourceFor(client);
+    const { rows, streams, columns, estimate } = source;
+    const query = readStreamQuery(parameters, source.plan);
+    const { limit, fields } = query;
+    const { shown = EVERYTHING, kinds } = source.plan;
+    const asksForm = readForm(parameters, formatOf(type), { type, kinds, ...query });
+    const asked = await readStreamPlan(parameters, query, source.plan, request.signal);
+    const { plan: wanted, from } = await beginningOf(query, asked, source, request.signal);
+    const isWhole = !query.isPiece && limit === Infinity;
+    const changes = isWhole ? await source.changesFrom(wanted, request.signal) : null;
+    const plan = { ...wanted, ...changes?.bounds };
+    const estimated = from.after ? null : estimate(plan);
+    // The first batch is read before the head is sent, so an unavailable store gives a 503 and not a cut stream.
+    const first = await streams.begin(plan, from, firstSize(limit), request.signal);
+    await orRelease(first, () => assertSound(transcoder.encoder('lines'), first));
+    const rest = planBehind(plan, first);
+    const { signal } = request;
+    const set = { rows, plan: rest, columns, shown, fields, kinds, signal, first, most: limit };
+    const form = await orRelease(first, () => asksForm(set, transcoder));
+    const isAll = !first.more || first.rows >= limit;
+    const about = isAll ? first.rows : await orRelease(first, () => estimated?.() ?? Promise.resolve(null));
+    const run: StreamBody['run'] = async (sink) => {
+      const { collection } = source.plan;
+      const cursorOf = (bookmark: Bookmark) => cursorThatFits(collection, rest, bookmark);
+      const start = from.after ? cursorOf(from.after) : null;
+      const proof = { plan, cursorOf, start, now, changes: changes?.cursor };
+      const { encoder, tail, proving } = await orRelease(first, () => form.write(proof));
+      // While the store is slow, the reader still gets the proof of the rows it has.
+      const spaced = (read: AsyncIterable<Batch>) =>
+        proving ? withHeartbeats(read, noneOf(first), CHECKPOINT_MS) : read;
+      const written = (count: number) => {
+        request.notes.rows = proving ? proving.rows : request.notes.rows + count;
+      };
+      const batches = {
+        first: spaced(chain(streams, plan, first, limit, sink.signal)),
+        observer: { parked, rows: written },
+        again: {
+          plan,
+          after: (bookmark: Bookmark, given: number) =>
+            spaced(chainAfter(streams, rest, bookmark, limit - given, sink.signal)),
+        },
+      };
+      try {
+        await pump(batches, encoder, { head: form.head, tail }, sink);
+      } catch (error) {
+        const told = proving?.error?.(problemDocument(error, request));
+        if (told !== undefined) await writeBeforeCut(sink, told);
+        throw error;
+      }
+    };
+    return {
+      status: 200,
+      headers: {
+        'content-type': form.contentType,
+        'cache-control': 'private, no-cache',
+        ...INCREMENTAL,
+        ...headersOf(changes),
+        ...(plan.at !== undefined && { [AT_HEADER]: String(plan.at) }),
+        ...(about !== null && { [ROWS_HEADER]: String(Math.min(about, limit)) }),
+      },
+      body: { kind: 'stream', run },
+    };
+  };
+}

@@ -1,0 +1,141 @@
+import { AppError } from '../../errors.ts';
+import { keyOf, type Bookmark } from '../../store/bookmark.ts';
+import type { Index } from '../../store/indexes.ts';
+import type { Collection, Equality, Plan } from '../../store/store.ts';
+import { chooseIndex, isRefusal } from '../query/planner.ts';
+import { withKey } from './bookmark.ts';
+
+/** The time for all reads of one answer. Milliseconds. */
+const TIME_MS = 1000;
+
+export interface ValuesTiming {
+  /** A clock in milliseconds. */
+  readonly now: () => number;
+  /** A signal that aborts after so many milliseconds. */
+  readonly timeout: (ms: number) => AbortSignal;
+}
+
+/** The time that an answer has. */
+export interface LimitedTime {
+  readonly isUp: () => boolean;
+  /** Aborts a read when the time is up. */
+  readonly end: AbortSignal;
+}
+
+/** One second. The clock counts while reads keep the event loop busy, and the signal ends one that hangs. */
+export function limitedTime(
+  { now, timeout }: ValuesTiming = { now: () => performance.now(), timeout: (ms) => AbortSignal.timeout(ms) },
+): LimitedTime {
+  const until = now() + TIME_MS;
+  const end = timeout(TIME_MS);
+  return { isUp: () => end.aborted || now() >= until, end };
+}
+
+/** A question for distinct values: those of `plan.sort`. */
+export interface AskedValues {
+  readonly plan: Plan & { readonly index: Index; readonly equals: readonly Equality[] };
+  /** The paths that have one value: those of the plan, and those of a part. */
+  readonly paths: readonly string[];
+  /** All indexes that clients may know of. */
+  readonly indexes: readonly Index[];
+}
+
+/** The cursor behind a value. Undefined when it would be longer than the server accepts. */
+export type CursorOf = (value: Bookmark) => string | undefined;
+
+interface ListOptions {
+  /** The value to continue after. */
+  readonly after: Bookmark | null;
+  readonly most: number;
+  readonly cursorOf: CursorOf;
+}
+
+interface FoundValues {
+  readonly values: readonly Bookmark[];
+  readonly hasMore: boolean;
+}
+
+/**
+ * The distinct values of a plan's sort, from value to value along its index. The first one is waited for as long as the
+ * store takes, so that every answer goes on. The others come while there is time. A list that goes on ends at a value
+ * that has a cursor. AppError `sort-value-too-long` when none has.
+ */
+export async function listValues(
+  rows: Pick<Collection, 'nextValue'>,
+  { index, equals }: AskedValues['plan'],
+  { after, most, cursorOf }: ListOptions,
+  time: LimitedTime,
+  signal: AbortSignal,
+): Promise<FoundValues> {
+  const values: Bookmark[] = [];
+  const limited = AbortSignal.any([signal, time.end]);
+  for (;;) {
+    const isFirst = values.length === 0;
+    if (!isFirst && time.isUp()) return fitting(values, cursorOf);
+    const last = values.at(-1) ?? after;
+    const reading = rows.nextValue(index, equals, last, isFirst ? signal : limited);
+    const next = await (isFirst ? reading : inTime(reading, time, signal));
+    if (next === LATE) return fitting(values, cursorOf);
+    if (!next) return { values, hasMore: false };
+    if (values.length === most) return fitting(values, cursorOf);
+    values.push(next);
+  }
+}
+
+const LATE = Symbol('the time is up');
+
+/** What a read resolves with, or LATE when it was given up because the time is up. */
+async function inTime<T>(
+  reading: Promise<T>,
+  time: LimitedTime,
+  signal: AbortSignal,
+): Promise<T | typeof LATE> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (time.end.aborted && !signal.aborted) return LATE;
+    throw error;
+  }
+}
+
+/** Values that others follow. */
+function fitting(values: readonly Bookmark[], cursorOf: CursorOf): FoundValues {
+  const last = values.findLastIndex((value) => cursorOf(value) !== undefined);
+  if (last >= 0) return { values: values.slice(0, last + 1), hasMore: true };
+  throw new AppError(
+    'sort-value-too-long',
+    'No cursor can continue after these values: they are too long. A larger limit may help.',
+  );
+}
+
+/** The number of rows of each value, null where the time is up or no index counts them. */
+export async function countValues(
+  values: readonly Bookmark[],
+  { plan, paths: fixed, indexes }: AskedValues,
+  rows: Pick<Collection, 'count'>,
+  time: LimitedTime,
+  signal: AbortSignal,
+): Promise<readonly (number | null)[]> {
+  const paths = [...fixed, plan.sort];
+  const behind = plan.index.keys[paths.length];
+  const byId = chooseIndex({ equals: paths, ranges: [] }, indexes);
+  const choice =
+    isRefusal(byId) && behind
+      ? chooseIndex({ equals: paths, ranges: [], sort: { path: behind.path, direction: 1 } }, indexes)
+      : byId;
+  const limited = AbortSignal.any([signal, time.end]);
+  const counts: (number | null)[] = [];
+  for (const value of values) {
+    if (isRefusal(choice) || time.isUp()) {
+      counts.push(null);
+      continue;
+    }
+    const all: Equality[] = [...plan.equals, { path: plan.sort, value: keyOf(withKey(value))[plan.sort] }];
+    const equals = choice.equals.flatMap((path) => all.filter((one) => one.path === path));
+    const { index, sort, direction } = choice;
+    const counting = rows.count({ index, sort, direction, equals }, 'exact', limited);
+    const count = await inTime(counting, time, signal);
+    counts.push(count !== LATE && count.is === 'exact' ? count.rows : null);
+  }
+  return counts;
+}

@@ -1,0 +1,141 @@
+import { json } from '../../http/reply.ts';
+import { JSON_TYPE, jsonAnswer, type Route } from '../../http/route.ts';
+import { cursorThatFits, rowBehind } from '../cursor.ts';
+import { cursorParameter, DEFAULT_LIMIT, limitParameter, type PageLimits } from '../page/query.ts';
+import { refusal, type Token } from '../token.ts';
+import { rowToJson } from '../../rows/row-json.ts';
+import { conflict, invalid, type Parameter } from '../../input/parameter.ts';
+import type { Query } from '../../input/query.ts';
+import type { Bookmark } from '../../store/bookmark.ts';
+import type { Index } from '../../store/indexes.ts';
+import type { Plan } from '../../store/store.ts';
+import { routeOf, type RowRoute } from '../row/route.ts';
+import type { Form } from '../form.ts';
+import { keyOr, shownPath, splitName } from '../query/grammar.ts';
+import { countValues, limitedTime, listValues } from './list-values.ts';
+import type { AskedValues, CursorOf, ValuesTiming } from './list-values.ts';
+import { notIndexed } from '../query/not-indexed.ts';
+import { resourceFor, withinScope } from '../part.ts';
+import { chooseIndex, isRefusal } from '../query/planner.ts';
+import { givenOf, VALUES_QUERY } from '../query/query.ts';
+import { readEqualities } from '../query/readings.ts';
+import { indexesOf, type Resource } from '../resource.ts';
+import { asKey, valueOf, withKey } from './bookmark.ts';
+import { VALUES } from './schema.ts';
+
+const PROBLEMS = ['invalid-cursor', 'cursor-mismatch', 'sort-value-too-long', 'not-indexed'] as const;
+
+/** GET of the distinct values of a field, by a chain that skips along an index from value to value. */
+export function valuesRoute(
+  told: RowRoute,
+  whole: Resource,
+  { maxLimit }: PageLimits,
+  timing?: ValuesTiming,
+): Route {
+  const limit = limitParameter(maxLimit);
+  const { field, count } = VALUES_QUERY;
+  return {
+    ...routeOf(told, 'values', whole.form.closed ? PROBLEMS : ['conflicting-parameters', ...PROBLEMS]),
+    cost: 'page',
+    right: 'read',
+    summary: `List the distinct values of a field of ${told.noun.many}`,
+    description:
+      'Takes equalities as pages do. Answers within about a second, with fewer values than `limit` if need be: go on with `nextCursor` while `hasMore` is true.',
+    query: [limit, cursorParameter, field, count, ...equalityParameters(whole.form)],
+    produces: [JSON_TYPE],
+    answers: { 200: jsonAnswer('The values', VALUES, ['Cache-Control']) },
+    handler: async ({ request, query, client }) => {
+      const resource = resourceFor(whole, client);
+      const { signal } = request;
+      const time = limitedTime(timing);
+      const most = limit.read(query) ?? DEFAULT_LIMIT;
+      const cursor = cursorParameter.read(query);
+      const asked = await readAsked(query, cursor, resource, signal);
+      const collection = `${resource.name}/values`;
+      const cursorOf: CursorOf = (value) => cursorThatFits(collection, asked.plan, withKey(value));
+      const after = cursor === undefined ? null : valueBehind(cursor, collection, asked.plan);
+      const options = { after, most, cursorOf };
+      const found = asked.isEmpty
+        ? { values: [], hasMore: false }
+        : await listValues(resource.rows, asked.plan, options, time, signal);
+      const counts =
+        count.read(query) === 'exact'
+          ? await countValues(found.values, asked, resource.rows, time, signal)
+          : null;
+      const data = found.values.map((value, n) => {
+        const shown = rowToJson(asKey(value)).slice('{"id":'.length, -1);
+        return `{"value":${shown}${counts ? `,"count":${counts[n] ?? 'null'}` : ''}}`;
+      });
+      const last = found.values.at(-1) ?? after;
+      const nextCursor = (last && cursorOf(last)) ?? null;
+      const page = JSON.stringify({ limit: most, hasMore: found.hasMore, nextCursor });
+      const are = counts ? `,"countsAre":"${counts.includes(null) ? 'partial' : 'exact'}"` : '';
+      return json(200, `{"data":[${data.join(',')}],"page":${page}${are}}`, {
+        'cache-control': 'private, no-cache',
+      });
+    },
+  };
+}
+
+/** The parameters of a closed form that give a field a value. */
+function equalityParameters({ closed = [] }: Form): readonly Parameter<unknown>[] {
+  return closed.filter(({ to }) => splitName(to).operator === undefined).map(({ parameter }) => parameter);
+}
+
+/** What a query asks: the values of `plan.sort` behind the equalities. Rejects as the reading of a plan does. */
+async function readAsked(
+  query: Query,
+  cursor: Token | undefined,
+  resource: Resource,
+  signal: AbortSignal,
+): Promise<AskedValues & { readonly isEmpty: boolean }> {
+  const path = fieldOf(VALUES_QUERY.field.read(query));
+  const asked = withinScope(givenOf(query, resource.form), path, resource);
+  const { given, where, isRefused } = asked;
+  if (given.bounds.size > 0)
+    throw conflict(shownPath([...given.bounds.keys()][0] ?? ''), 'values takes no ranges, only equalities.');
+  const indexes = await indexesOf(resource, signal);
+  const named = [...where.map((one) => one.path), ...given.equals.keys()];
+  const paths = named.filter((one) => one !== path);
+  const index = indexFor(paths, path, indexes);
+  if (!index || isRefused || paths.length < named.length)
+    throw notIndexed(refusalFor(paths, path, indexes), indexes, resource);
+  const inOrder = index.keys.slice(0, paths.length).map((key) => key.path);
+  const texts = inOrder.flatMap((one) => {
+    const text = given.equals.get(one);
+    return text === undefined ? [] : [[one, text] as const];
+  });
+  const options = { resource, types: cursor?.types ?? null, signal };
+  const equals = await readEqualities(texts, options);
+  return { plan: { index, sort: path, direction: 1, equals }, paths, indexes, isEmpty: asked.isEmpty };
+}
+
+/** The value that a cursor of this route continues after. AppErrors as rowBehind. */
+function valueBehind(cursor: Token, collection: string, plan: Plan): Bookmark {
+  const value = valueOf(rowBehind(cursor, collection, plan));
+  if (value) return value;
+  throw refusal(cursor, 'it names no value', 'Use a nextCursor unchanged.');
+}
+
+function fieldOf(given: string | undefined): string {
+  if (given === undefined) throw invalid('field', 'field is required: the path whose values are listed.');
+  const path = keyOr(given);
+  if (path !== '_id') return path;
+  throw invalid('field', 'Every row has its own id: field must be another path.');
+}
+
+/** An index that begins with these paths in any order, and goes on with the field. */
+function indexFor(paths: readonly string[], field: string, among: readonly Index[]): Index | undefined {
+  return among.find(
+    ({ refused, keys }) =>
+      refused === undefined &&
+      keys[paths.length]?.path === field &&
+      keys.slice(0, paths.length).every(({ path }) => paths.includes(path)),
+  );
+}
+
+function refusalFor(paths: readonly string[], field: string, indexes: readonly Index[]) {
+  const choice = chooseIndex({ equals: paths, ranges: [], sort: { path: field, direction: 1 } }, indexes);
+  if (isRefusal(choice)) return choice;
+  return { reason: `No index lists the values of ${field} behind these filters.` };
+}

@@ -1,0 +1,135 @@
+import type { Document } from 'mongodb';
+import { storeUnavailable } from '../../errors.ts';
+import type { MongoConnection } from './connection.ts';
+import type { Identity } from '../bookmark.ts';
+import type { Index } from '../indexes.ts';
+import { CODES, MongoRefusal, serverCodeOf, type ForeignServer } from './errors.ts';
+import type { Creation } from '../collection.ts';
+import type { IndexPaths } from './plan.ts';
+
+/**
+ * What reads need to know about a collection: how it is stored, and the names of its indexes. Reads hint an index by
+ * its name only.
+ */
+export interface Layout {
+  readonly clustered: boolean;
+  readonly sharded: boolean;
+  /** The collection's UUID, which reads name. */
+  readonly identity: Identity | undefined;
+  readonly indexes: ReadonlyMap<IndexPaths, string>;
+  /** What `listIndexes` says of each, as text. It changes when another index takes the place. */
+  readonly specs: ReadonlyMap<IndexPaths, string>;
+  /** Why indexes that the declaration wants cannot be used, although others can: a sentence each. */
+  readonly faults: ReadonlyMap<IndexPaths, string>;
+  /** The indexes that the declaration wants. */
+  readonly wanted: readonly IndexPaths[];
+  /** Every index of the collection, also those that no plan may use. */
+  readonly found: readonly Index[];
+}
+
+/** How a collection is looked at. */
+export interface LayoutOptions {
+  readonly collection: string;
+  /** The fields of the indexes that are wanted. */
+  readonly indexes: readonly (readonly string[])[];
+  /** How the collection is made. Absent: it is never made. */
+  readonly create?: Creation | undefined;
+  /** Whether a missing collection is one without rows, to be made later. */
+  readonly isToCome?: () => boolean;
+  /** Whether to create what is missing. False: it is only reported. */
+  readonly manage: boolean;
+  /** Why nothing is created, as the end of a sentence. Default: the setting that forbids it. */
+  readonly unmanaged?: string;
+  /** Looks at a collection that exists. Rejects when it is not served. Resolves with the options that hold for it. */
+  readonly admit?: (
+    connection: MongoConnection,
+    existing: Document,
+    options: LayoutOptions,
+  ) => Promise<LayoutOptions>;
+  readonly onWarning: (message: string) => void;
+  readonly onNotice?: ((message: string) => void) | undefined;
+  /** Called when the server turns out to be one that reads cannot rely on. */
+  readonly onForeign?: ((error: ForeignServer) => void) | undefined;
+  /** Whether a look also warns about the kind of server. */
+  readonly tellsServer?: boolean;
+}
+
+/** The collection is made by the first change of a record. Until then there are no records. */
+export class NotMadeYet extends Error {}
+
+/**
+ * Makes a missing collection, and resolves with its description. Rejects with MongoRefusal when it may not: because its
+ * declaration does not say how, or because it was served before. It is not made again without its operator's knowledge.
+ */
+export async function makeMissing(
+  connection: MongoConnection,
+  options: LayoutOptions,
+  wasServed: boolean,
+): Promise<Document> {
+  const { collection, create, isToCome } = options;
+  const gone = { brief: `The collection '${collection}' is missing.`, isGone: true };
+  if (wasServed)
+    throw new MongoRefusal(
+      `The collection '${collection}' is missing: it was dropped or renamed while the server ran. The server does not create it again. It serves the next collection of this name as soon as there is one.`,
+      gone,
+    );
+  if (isToCome?.()) throw new NotMadeYet(collection);
+  const name = `${connection.database}.${collection}`;
+  if (!create)
+    throw new MongoRefusal(`The collection '${name}' does not exist. The server does not create it.`, gone);
+  await createCollection(connection, options, create);
+  const made = await describeCollection(connection, collection);
+  if (!made)
+    throw storeUnavailable(new Error(`the collection '${collection}' was created, but is not visible yet`));
+  return made;
+}
+
+/** The description of a collection from `listCollections`. Null when there is none. */
+export async function describeCollection(
+  connection: MongoConnection,
+  name: string,
+): Promise<Document | null> {
+  const { cursor } = await connection.run(
+    { listCollections: 1, filter: { name } },
+    { readPreference: 'primaryPreferred' },
+  );
+  const [found] = (cursor as { firstBatch: Document[] }).firstBatch;
+  return found ?? null;
+}
+
+/** Creates a collection. Rejects with MongoRefusal when this is not allowed. */
+async function createCollection(
+  connection: MongoConnection,
+  { collection, manage, unmanaged = UNMANAGED, onNotice }: LayoutOptions,
+  { clustered, validator }: Creation,
+): Promise<void> {
+  if (!manage) throw new MongoRefusal(`The collection '${collection}' is missing, and ${unmanaged}.`);
+  const clusteredIndex = { key: { _id: 1 }, unique: true };
+  const options = { ...(clustered && { clusteredIndex }), validator, writeConcern: MAJORITY };
+  try {
+    await connection.run({ create: collection, ...options }, ON_PRIMARY);
+    onNotice?.(`The server has created the collection '${connection.database}.${collection}'.`);
+  } catch (error) {
+    if (serverCodeOf(error) === CODES.namespaceExists) return; // another process created it first
+    if (serverCodeOf(error) !== CODES.unauthorized) throw error;
+    throw new MongoRefusal(
+      `The collection '${collection}' is missing, and the MongoDB user has no permission to create it.`,
+      { cause: error },
+    );
+  }
+}
+
+/** Why nothing is created, unless the options say more. */
+export const UNMANAGED = 'MONGODB_MANAGE_INDEXES=false forbids the server to create it';
+
+/** How a change of collections and indexes is acknowledged. */
+export const MAJORITY = { w: 'majority', wtimeout: 60_000 };
+
+/** For commands that change something. */
+export const ON_PRIMARY = { readPreference: 'primary' } as const;
+
+/** Whether a collection has a row. */
+export async function hasRows(connection: MongoConnection, name: string): Promise<boolean> {
+  const { cursor } = await connection.run({ find: name, limit: 1, projection: { _id: 1 } }, ON_PRIMARY);
+  return (cursor as { firstBatch: Document[] }).firstBatch.length > 0;
+}

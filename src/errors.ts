@@ -48,7 +48,7 @@ export interface BodyFault {
   readonly detail: string;
 }
 
-/** What a problem may carry beside its code and `detail`; `detail` tells what was expected and what was received. */
+/** What a problem may carry beside its code and `detail`; `detail` says what was expected and what was received. */
 export interface ProblemExtras {
   /** The query parameter at fault. */
   readonly parameter?: string;
@@ -133,12 +133,12 @@ export function changesExpired(cause?: unknown): AppError {
   );
 }
 
-/** The error for a request for changes from a store that does not tell them. `why` is a sentence. */
+/** The error for a request for changes from a store that has none. `why` is a sentence. */
 export function changesUnsupported(why: string, cause?: unknown): AppError {
   return new AppError('changes-unsupported', why, { cause });
 }
 
-/** What a command asked for cannot be done. The message tells its operator why. */
+/** What a command asked for cannot be done. The message says why. */
 export class CommandRefusal extends Error {
   override readonly name = 'CommandRefusal';
 }

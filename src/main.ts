@@ -11,7 +11,7 @@ import { openExports } from './exports/open.ts';
 import { exportSources } from './exports/source.ts';
 import { requestIdOf } from './http/request-id.ts';
 import { fillWithSample, openDeclared, openTimedStore, orConfigError } from './open-rows.ts';
-import { checkPart } from './resources/part.ts';
+import { checkPart } from './resources/query/part.ts';
 import { createTranscoder } from './rows/transcoder.ts';
 import type { Server, ServerOptions } from './server-options.ts';
 import { streamReader } from './store/readers.ts';

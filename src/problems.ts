@@ -73,7 +73,7 @@ export const PROBLEMS = {
     status: 400,
     title: 'Changes not supported',
     explanation:
-      'MongoDB tells changes only as a replica set or a sharded cluster, and only of collections, not of views. A standalone mongod becomes a replica set of one member with --replSet.',
+      'MongoDB has changes only as a replica set or a sharded cluster, and only of collections, not of views. A standalone mongod becomes a replica set of one member with --replSet.',
   },
   'invalid-url': {
     status: 400,
@@ -202,7 +202,7 @@ export const PROBLEMS = {
     title: 'Too many open streams',
     explanation:
       'The client has as many open streams as STREAM_LIMIT allows. Finish or close one before you open another.',
-    retry: 5, // nobody knows when a stream will end, so this only sets the pace
+    retry: 5, // when a stream will end is not known, so this only sets the pace
   },
   'too-many-exports': {
     status: 429,
@@ -249,8 +249,8 @@ export const PROBLEMS = {
     status: 503,
     title: 'Rows are being loaded',
     explanation:
-      'An import is filling the empty collection of the embedded store, or replaces all of its rows. The rows appear all at once when it ends, so that nobody takes a part for the whole. Wait as many seconds as Retry-After states.',
-    retry: 5, // nobody knows how long the import takes, so this only sets the pace
+      'An import is filling the empty collection of the embedded store, or replaces all of its rows. The rows appear all at once when it ends, so that a part is never taken for the whole. Wait as many seconds as Retry-After states.',
+    retry: 5, // how long the import takes is not known, so this only sets the pace
   },
   'insufficient-storage': {
     status: 507,
@@ -262,7 +262,7 @@ export const PROBLEMS = {
 
 export type ProblemCode = keyof typeof PROBLEMS;
 
-/** When to try again after a problem, in seconds. Undefined when its answers do not always tell. */
+/** When to try again after a problem, in seconds. Undefined when its answers do not always say. */
 export function retrySecondsOf(code: ProblemCode): number | undefined {
   const problem: Problem = PROBLEMS[code];
   return problem.retry;

@@ -1,5 +1,5 @@
 import { RATE_LIMIT_FORM, STREAM_LIMIT_FORM } from './access/policy.ts';
-import { ID_TYPES } from './resources/stream/id.ts';
+import { ID_TYPES } from './resources/row/id.ts';
 import { Type } from './schema.ts';
 
 /** Durations are written as a number and a unit: `20 s`, `5 min`, `24 h`. */

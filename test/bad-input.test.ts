@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { encodeCursor } from '../src/resources/cursor.ts';
+import { encodeCursor } from '../src/resources/token/cursor.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
 import { catalogue } from './support/catalogue.ts';
 import { testServer, type EngineName } from './support/server.ts';

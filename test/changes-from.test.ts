@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { changesFrom } from '../src/resources/changes/start-cursor.ts';
 import { AppError, changesUnsupported, storeUnavailable } from '../src/errors.ts';
-import { MAX_CURSOR_BYTES } from '../src/resources/cursor.ts';
+import { MAX_CURSOR_BYTES } from '../src/resources/token/cursor.ts';
 import type { ChangeFeed, FeedPlace } from '../src/store/change-feed.ts';
 import type { Plan, RowStore } from '../src/store/store.ts';
 import { NEVER } from './support/reading.ts';

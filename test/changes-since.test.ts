@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { encodeCursor } from '../src/resources/cursor.ts';
+import { encodeCursor } from '../src/resources/token/cursor.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
 import { BSON } from '../src/store/bson.ts';
 import type { Plan } from '../src/store/store.ts';

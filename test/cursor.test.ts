@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { numberRange } from './support/number-range.ts';
 import fc from './support/fast-check.ts';
 import { AppError } from '../src/errors.ts';
-import { ALWAYS_FITS_BYTES, MAX_CURSOR_BYTES, encodeCursor } from '../src/resources/cursor.ts';
+import { ALWAYS_FITS_BYTES, MAX_CURSOR_BYTES, encodeCursor } from '../src/resources/token/cursor.ts';
 import { makeBookmark, type Bookmark } from '../src/store/bookmark.ts';
 import { BSON, Binary, Decimal128, Double, Int32, Long, MinKey, ObjectId, UUID } from '../src/store/bson.ts';
 import type { Plan } from '../src/store/store.ts';

@@ -7,7 +7,7 @@ import { EXPORTS, Jobs } from '../src/exports/jobs.ts';
 import { exportSources } from '../src/exports/source.ts';
 import type { Reply } from '../src/engine/edge.ts';
 import { newNotes } from '../src/engine/edge.ts';
-import { encodeCursor } from '../src/resources/cursor.ts';
+import { encodeCursor } from '../src/resources/token/cursor.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
 import { BSON, Int32, type Document } from '../src/store/bson.ts';
 import type { Plan } from '../src/store/store.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { encodeCursor } from '../src/resources/cursor.ts';
+import { encodeCursor } from '../src/resources/token/cursor.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
 import { Binary, Code, Int32, ObjectId, Timestamp } from '../src/store/bson.ts';
 import { serverOn } from './support/server.ts';

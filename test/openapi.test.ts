@@ -18,7 +18,7 @@ import type { Request } from '../src/engine/edge.ts';
 import { newNotes } from '../src/engine/edge.ts';
 import type { Route } from '../src/http/route.ts';
 import { problemsByStatus } from '../src/openapi/document.ts';
-import { encodeToken } from '../src/resources/token.ts';
+import { encodeToken } from '../src/resources/token/token.ts';
 import { createTranscoder } from '../src/rows/transcoder.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
 import { BSON } from '../src/store/bson.ts';

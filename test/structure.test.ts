@@ -142,6 +142,48 @@ test('every folder belongs to a layer and imports only from layers below it', ()
   assert.deepEqual(upwards, []);
 });
 
+/** The files of src that each file imports, types included. */
+const imports = new Map(
+  sources.map(({ path, text }) => [
+    path,
+    [...text.matchAll(/(?:from|import\()\s*'(\.[^']+)'/g)].map(([, name = '']) =>
+      posix.join(posix.dirname(path), name),
+    ),
+  ]),
+);
+
+/** The nodes of a graph that reach themselves, each with the way. */
+function circlesOf(graph: ReadonlyMap<string, readonly string[]>): string[] {
+  const done = new Set<string>();
+  const circles: string[] = [];
+  const visit = (node: string, way: readonly string[]): void => {
+    const seenAt = way.indexOf(node);
+    if (seenAt >= 0) circles.push([...way.slice(seenAt), node].join(' -> '));
+    if (seenAt >= 0 || done.has(node)) return;
+    for (const next of graph.get(node) ?? []) visit(next, [...way, node]);
+    done.add(node);
+  };
+  for (const node of graph.keys()) visit(node, []);
+  return circles;
+}
+
+test('no folders beside each other import each other in a circle', () => {
+  const folders = new Map<string, string[]>();
+  for (const [path, imported] of imports) {
+    const own = posix.dirname(path);
+    for (const other of imported.map((name) => posix.dirname(name)))
+      // A folder and one inside it are parts of one thing. The files beside the folders have layers of their own.
+      if (
+        own !== '.' &&
+        other !== '.' &&
+        !`${own}/`.startsWith(`${other}/`) &&
+        !`${other}/`.startsWith(`${own}/`)
+      )
+        folders.set(own, [...(folders.get(own) ?? []), other]);
+  }
+  assert.deepEqual(circlesOf(folders), []);
+});
+
 test('only the composition root names the adapters of a port', () => {
   const offenders = sources.filter(
     ({ path, text }) =>

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { numberRange } from '../../test/support/number-range.ts';
 import { decodeCursor } from '../../test/support/tokens.ts';
-import { encodeCursor } from '../../src/resources/cursor.ts';
+import { encodeCursor } from '../../src/resources/token/cursor.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import { ObjectId } from '../../src/store/bson.ts';
 import type { Plan } from '../../src/store/store.ts';

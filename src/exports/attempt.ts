@@ -34,7 +34,7 @@ export interface AttemptOptions extends WriteOptions, BeatOptions {
   readonly log: Log;
 }
 
-/** Aborts an attempt because the server stops. Another worker is to take the job. */
+/** Aborts an attempt because the server stops. Another worker takes the job. */
 export class StoppedError extends Error {}
 
 /**
@@ -94,7 +94,7 @@ function backoff(failures: number): number {
   return Math.min(FIRST_BACKOFF_MS * 2 ** (failures - 1), LONGEST_BACKOFF_MS);
 }
 
-/** The failure that clients see. It tells nothing about internal errors. */
+/** The failure that clients see. It says nothing about internal errors. */
 function failureOf(error: unknown): Failure {
   if (error instanceof AppError) return { code: error.code, detail: error.message };
   if (error instanceof UnfitRowError)

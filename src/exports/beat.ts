@@ -28,7 +28,7 @@ export interface Beat {
 
 /**
  * Starts the heartbeat of a claimed job. It aborts the attempt with the error of a failed save, except while the store is
- * unavailable and the lease still holds, so that nobody else can have taken the job.
+ * unavailable and the lease still holds, so that no other process can have taken the job.
  */
 export function startBeat(job: Running, options: BeatOptions, attempt: AbortController): Beat {
   const { jobs, now, leaseMs, pause } = options;

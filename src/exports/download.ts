@@ -3,13 +3,12 @@ import type { Reply } from '../engine/edge.ts';
 import { STORE_PROBLEMS, type Route } from '../http/route.ts';
 import { FileGoneError, type FileStore } from '../store/files.ts';
 import { crc32 } from '../pipeline/crc32.ts';
-import { CHANGES_HEADER } from '../resources/stream/source.ts';
+import { CHANGES_HEADER } from '../resources/row/source.ts';
 import { formatOf, FORMATS } from '../resources/stream/formats/list.ts';
 import { ID, LOOK_AGAIN_SECONDS } from './export.ts';
 import { isFinal, lose, type Complete, type FinishedFile, type Job } from './job.ts';
-import { noSuchExport } from './jobs.ts';
+import { noSuchExport, type Jobs } from './jobs.ts';
 import { downloadName } from './represent.ts';
-import type { ExportOptions } from './routes.ts';
 
 /**
  * The media types of compressed files. The compression is part of the file and not a content coding, so it
@@ -39,7 +38,7 @@ const FILE = Object.fromEntries([
  * GET /exports/{id}/file: the file, or a range of it. The whole file is sent to its end only with the bytes that were
  * written. An export whose file is lost fails.
  */
-export function getExportFile(path: string, { jobs, files }: Pick<ExportOptions, 'jobs' | 'files'>): Route {
+export function getExportFile(path: string, { jobs, files }: { jobs: Jobs; files: FileStore }): Route {
   return {
     method: 'GET',
     path,

@@ -1,5 +1,5 @@
 import type { Parameter } from '../input/parameter.ts';
-import { fieldsParameter, sortParameter } from '../resources/form.ts';
+import { fieldsParameter, sortParameter } from '../resources/query/form.ts';
 import { ITEM_FORM } from '../resources/items.ts';
 import { COMPRESSIONS, type Compression } from '../pipeline/pieces.ts';
 import { FILE_FORMATS, OPTIONS } from '../resources/stream/formats/list.ts';
@@ -119,7 +119,7 @@ export const EXPORT = named(
       changes: Type.Optional(
         Type.String({
           description:
-            'the cursor from which the changes of the exported rows follow; absent until the export is complete, and where changes are not told',
+            'the cursor from which the changes of the exported rows follow; absent until the export is complete, and where there are no changes',
         }),
       ),
       problem: Type.Optional(

@@ -51,7 +51,7 @@ export interface Progress {
   readonly identity: Identity | null;
   /**
    * The cursor from which the changes of the rows follow: a place before the first read. null until the work begins, and
-   * where changes are not told.
+   * where there are no changes.
    */
   readonly changes: string | null;
   readonly estimatedRows: number | null;

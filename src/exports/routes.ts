@@ -18,8 +18,8 @@ import { EXPORT, EXPORT_LIST, ID, LOOK_AGAIN_SECONDS, REMOVED_EXPORT } from './e
 import type { Exporter } from './exporter.ts';
 import { cancel, finalAt, isFinal, type ExportRequest } from './job.ts';
 import { noSuchExport, type Jobs } from './jobs.ts';
-import { resourceFor } from '../resources/part.ts';
-import type { Resource } from '../resources/resource.ts';
+import { resourceFor } from '../resources/query/part.ts';
+import type { Resource } from '../resources/query/resource.ts';
 import { PLAN_PROBLEMS } from '../resources/routes.ts';
 import { removeLeftovers } from './file.ts';
 import { exportsToJson, exportToJson } from './represent.ts';

@@ -4,9 +4,9 @@ import { AppError } from '../errors.ts';
 import { mayKnow } from '../http/permit.ts';
 import type { PlanParameters } from '../resources/page/query.ts';
 import { isField } from '../resources/query/query.ts';
-import type { Resource } from '../resources/resource.ts';
+import type { Resource } from '../resources/query/resource.ts';
 import { sourceOf } from '../resources/source.ts';
-import { partOf, resourceFor } from '../resources/part.ts';
+import { partOf, resourceFor } from '../resources/query/part.ts';
 import type { ChainReader, RowStore } from '../store/store.ts';
 import { ITEMS, type ExportRequest } from './job.ts';
 

@@ -66,7 +66,7 @@ function assertMay(client: Client, route: Route): void {
 const ROWS_ALLOW = 'GET, HEAD, OPTIONS';
 
 /**
- * A preflight comes without a key, so with keys it must not tell which resources there are: it gets the same answer
+ * A preflight comes without a key, so with keys it must not show which resources there are: it gets the same answer
  * wherever a declared resource could be.
  */
 function isSecretPreflight(request: Request, found: Found | null, { hasKey }: Client): boolean {

@@ -1,6 +1,6 @@
 import { BSON_TYPE } from '../store/bson-types.ts';
 import { Binary, Decimal128, Long, ObjectId } from '../store/bson.ts';
-import { MAX_ID_BYTES } from '../resources/stream/id.ts';
+import { MAX_ID_BYTES } from '../resources/row/id.ts';
 import { quoted } from '../terminal/text.ts';
 import { DocumentWriter, nameBytes } from './document-writer.ts';
 import type { Role } from './fields.ts';

@@ -176,12 +176,12 @@ function problemResponse(
 
 function contents(content: NonNullable<Answer['content']>, components: Components): Schema {
   return Object.fromEntries(
-    Object.entries(content).map(([type, { schema, lines = [], ...told }]) => {
+    Object.entries(content).map(([type, { schema, lines = [], ...examples }]) => {
       for (const line of lines) components.referTo(line);
-      const examples = examplesOf(told);
+      const shown = examplesOf(examples);
       return [
         type,
-        { schema: components.referTo(schema), ...(Object.keys(examples).length > 0 && { examples }) },
+        { schema: components.referTo(schema), ...(Object.keys(shown).length > 0 && { examples: shown }) },
       ];
     }),
   );

@@ -134,10 +134,10 @@ function readFile(file: string): Read {
     // A name that begins with $ is refused in documents of users. Here it names the schema, for editors.
     const sound = body.faults.filter(({ pointer }) => pointer !== '/$schema');
     const { [ITEMS]: items, ...resources } = check({ ...body, faults: sound }).resources;
-    const declared = Object.entries(resources).map(([name, told]) => ({
-      ...told,
+    const declared = Object.entries(resources).map(([name, declaration]) => ({
+      ...declaration,
       name,
-      collection: told.collection ?? name,
+      collection: declaration.collection ?? name,
       place: at(`/resources/${name}`, '').replace(/: $/, ''),
     }));
     const taken = declared.flatMap(({ name }) =>

@@ -5,8 +5,8 @@ import type { Route } from '../http/route.ts';
 import { kindsOf } from './list.ts';
 import { askableOfResource } from './query/not-indexed.ts';
 import type { OpenResource } from './open.ts';
-import { resourceFor } from './part.ts';
-import { indexesOf } from './resource.ts';
+import { resourceFor } from './query/part.ts';
+import { indexesOf } from './query/resource.ts';
 
 /** How long a look waits for the store. Milliseconds. */
 const LOOK_MS = 1_000;

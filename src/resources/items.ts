@@ -1,8 +1,8 @@
 import { documented, parameter, paths, text, type Parameter } from '../input/parameter.ts';
 import { named, Type } from '../schema.ts';
-import { MAX_ID_BYTES } from './stream/id.ts';
+import { MAX_ID_BYTES } from './row/id.ts';
 import { RESOURCE_AFTER } from './query/after.ts';
-import type { Form, Order } from './form.ts';
+import type { Form, Order } from './query/form.ts';
 import { readSort } from './query/grammar.ts';
 import { ITEM_EXAMPLES } from './item-examples.ts';
 import { kindOf } from './query/kind-table.ts';

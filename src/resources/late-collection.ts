@@ -46,20 +46,20 @@ function lateFeed(
 ): ChangeFeed {
   const feed = async (signal: AbortSignal): Promise<ChangeFeed> => {
     const { changes } = await opened(signal);
-    if (!changes) throw changesUnsupported('The store of this resource does not tell changes.');
+    if (!changes) throw changesUnsupported('The store of this resource has no changes.');
     return changes;
   };
   return {
     now: async (signal) => (await feed(signal)).now(signal),
     at: (time) => {
-      const changes = known()?.changes; // whoever has a time has read rows
+      const changes = known()?.changes; // a time comes from rows that were read
       if (!changes) throw storeUnavailable(new Error('the collection is not open yet'));
       return changes.at(time);
     },
     within: (own) => {
       const part = async (signal: AbortSignal) => {
         const found = (await feed(signal)).within?.(own);
-        if (!found) throw changesUnsupported('The store does not tell the changes of a part.');
+        if (!found) throw changesUnsupported('The store has no changes of a part.');
         return found;
       };
       return {

@@ -9,8 +9,8 @@ import type { Count } from '../store/store.ts';
 import { STREAM_FORMATS } from './stream/formats/list.ts';
 import { keyOr } from './query/grammar.ts';
 import { askableOfResource, withoutSuffix, type Askable } from './query/not-indexed.ts';
-import { resourceFor } from './part.ts';
-import { indexesOf, type Resource } from './resource.ts';
+import { resourceFor } from './query/part.ts';
+import { indexesOf, type Resource } from './query/resource.ts';
 
 const text = (description: string) => Type.String({ description });
 
@@ -88,7 +88,7 @@ const RESOURCES = named(
                 values: Type.Optional(
                   text('the URL of the distinct values of one field; `field` can name others'),
                 ),
-                changes: Type.Optional(text('a URL; missing where the store does not tell changes')),
+                changes: Type.Optional(text('a URL; missing where the store has no changes')),
               },
               { additionalProperties: false, description: 'the URLs of the resource' },
             ),
@@ -178,7 +178,7 @@ export function kindsOf(
   );
 }
 
-/** Whether a count tells of nothing but the rows that a key opens. */
+/** Whether a count is of the rows that a key opens alone. */
 function isOfScope({ scope }: Resource, is: Count['is']): boolean {
   return is === 'exact' || scope?.where.length === 0;
 }

@@ -5,10 +5,10 @@ import type { Collection, Found, Store } from '../store/store.ts';
 import { AppError, storeUnfit } from '../errors.ts';
 import { EVERYTHING, Selection, type SelectionPaths } from '../rows/selection.ts';
 import { KEY } from '../store/bookmark.ts';
-import type { IdType } from './stream/id.ts';
+import type { IdType } from './row/id.ts';
 import { reasonOf } from '../error-reason.ts';
 import { nameFault, type Declared } from './declarations.ts';
-import { openForm } from './form.ts';
+import { openForm } from './query/form.ts';
 import { ITEM_COLLECTION } from './item-collection.ts';
 import { ITEM_FORM, ITEM_KINDS } from './items.ts';
 import { KindTable } from './query/kind-table.ts';
@@ -16,7 +16,7 @@ import { lateCollection } from './late-collection.ts';
 import type { Listed } from './list.ts';
 import { locate, type Located } from './locate.ts';
 import { askableOf, withoutSuffix } from './query/not-indexed.ts';
-import { indexesOf, type Resource } from './resource.ts';
+import { indexesOf, type Resource } from './query/resource.ts';
 
 /** All faults of the resources, one sentence each. They need the operator, so the server does not start. */
 export class ResourceFaults extends Error {
@@ -134,7 +134,7 @@ async function openOne(
       found: new KindTable(rows),
       indexLine: indexLine(store.keepsDeclarations, name, database ?? own?.[0]?.database, collection),
     };
-    if (own) return { resource, indexes: await tell(resource, log) };
+    if (own) return { resource, indexes: await logIndexes(resource, log) };
     log.warn({ resource: name }, `/${name} is not available yet: the store is away`);
     return { resource, indexes: [] };
   } catch (error) {
@@ -155,7 +155,7 @@ async function openLate(
   const refuse = (fault: string): never => {
     log.warn({ resource: name, reason: fault }, `/${name} cannot be served`);
     throw storeUnfit(
-      `The resource ${name} cannot be served now. The log of the server tells the operator what to do.`,
+      `The resource ${name} cannot be served now. The log of the server says what to do.`,
       new Error(fault),
     );
   };
@@ -186,7 +186,7 @@ function shownOf(paths: Pick<SelectionPaths, 'hide' | 'show'>, place: string): S
 }
 
 /** Logs one line: what can be asked, and what would allow more. Resolves with the indexes; none while the store is away. */
-async function tell(resource: Resource, log: Log): Promise<readonly Index[]> {
+async function logIndexes(resource: Resource, log: Log): Promise<readonly Index[]> {
   try {
     const indexes = await indexesOf(resource, AbortSignal.timeout(LOOK_MS));
     log.info(

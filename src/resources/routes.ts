@@ -7,14 +7,14 @@ import type { Transcoder } from '../rows/rows.ts';
 import { partitionsRoute } from './stream/partitions.ts';
 import { rowRoute } from './row/row.ts';
 import { streamRoute } from './stream/stream.ts';
-import type { RowsTold } from './row/route.ts';
-import type { SourceFor } from './stream/source.ts';
+import type { RowsDocs } from './row/route.ts';
+import type { SourceFor } from './row/source.ts';
 import { fieldParameters } from './query/field-parameters.ts';
-import type { Alias } from './form.ts';
+import type { Alias } from './query/form.ts';
 import { splitName } from './query/grammar.ts';
 import { askableOfResource, type Askable } from './query/not-indexed.ts';
 import type { OpenResource } from './open.ts';
-import { resourceFor } from './part.ts';
+import { resourceFor } from './query/part.ts';
 import { isField } from './query/query.ts';
 import { sourceOf } from './source.ts';
 import { valuesRoute } from './values/values.ts';
@@ -45,7 +45,7 @@ export function resourceRoutes({ resource, indexes, kinds }: OpenResource, optio
     parameters: [...form.parameters, ...ofFields.all],
     ...(!closed && { isField, problems: PLAN_PROBLEMS }),
   };
-  const told: RowsTold = { ...common, noun, schema: row.schema };
+  const docs: RowsDocs = { ...common, noun, schema: row.schema };
   const sourceFor: SourceFor = (client) => sourceOf(resourceFor(resource, client));
   const shared = { ...options, sourceFor };
   const ordered = ['sort', ...ofFields.ranges, ...(closed ?? []).filter(isBound).map(nameOf)];
@@ -53,19 +53,19 @@ export function resourceRoutes({ resource, indexes, kinds }: OpenResource, optio
     { ...common, ...words, id: ids.list, row, example: examples.list, counts: true },
     shared,
   );
-  const stream = streamRoute({ ...told, id: ids.stream, examples: examples.stream }, shared);
-  const ofChanges = { ...told, changeExamples: examples.changes };
-  const values = valuesRoute({ ...told, id: ids.values }, resource, options.limits);
+  const stream = streamRoute({ ...docs, id: ids.stream, examples: examples.stream }, shared);
+  const ofChanges = { ...docs, changeExamples: examples.changes };
+  const values = valuesRoute({ ...docs, id: ids.values }, resource, options.limits);
   const routes = {
     list,
     stream: orFollow(stream, ofChanges, shared),
     changes: changesRoute({ ...ofChanges, id: ids.changes }, { ...shared, ordered }),
     partitions: partitionsRoute(
-      { ...told, id: ids.partitions, example: examples.partitions },
+      { ...docs, id: ids.partitions, example: examples.partitions },
       { ...shared, ordered },
     ),
     values: withExample(values, 'field', listedField(forms)),
-    get: rowRoute({ ...told, id: ids.get, example: examples.get, exampleIds: examples.ids }, shared),
+    get: rowRoute({ ...docs, id: ids.get, example: examples.get, exampleIds: examples.ids }, shared),
   } satisfies Record<string, Route>;
   return routes;
 }

@@ -1,9 +1,9 @@
 import { changesFrom } from './changes/start-cursor.ts';
 import { estimator } from './stream/estimate.ts';
-import { idReader } from './stream/id.ts';
-import type { RowSource } from './stream/source.ts';
+import { idReader } from './row/id.ts';
+import type { RowSource } from './row/source.ts';
 import { resourcePlan } from './query/query.ts';
-import type { Resource } from './resource.ts';
+import type { Resource } from './query/resource.ts';
 
 const sources = new WeakMap<Resource, RowSource>();
 
@@ -28,5 +28,5 @@ function make(resource: Resource): RowSource {
   };
 }
 
-/** A figure of a part that is not exact could tell of other rows. */
+/** A figure of a part that is not exact could give other rows away. */
 const unknownRows: RowSource['estimate'] = () => () => Promise.resolve(null);

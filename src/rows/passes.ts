@@ -1,7 +1,6 @@
 import type { Slot } from '../store/slots.ts';
 import { storedNames } from './csv-cell.ts';
 import type { Machine } from './machine.ts';
-import type { Framing } from './rows.ts';
 import { EVERYTHING, type Selection } from './selection.ts';
 import type { TranscodeExports } from './wasm.ts';
 
@@ -17,10 +16,10 @@ export interface Pass {
   readonly rowsDone: (state: number) => number;
 }
 
-/** Rows as JSON: a State, followed by the names of top-level fields, or by a Selection and its lists of paths. */
-export function rowPass({ wasm }: Machine, framing: Framing, selection: Selection = EVERYTHING): Pass {
+/** Rows as JSON, as the elements of an array or as lines: a State, followed by the names of top-level fields, or by a Selection and its lists of paths. */
+export function rowPass({ wasm }: Machine, isArray: boolean, selection: Selection = EVERYTHING): Pass {
   const layout = new Layout(wasm.STATE_SIZE.value);
-  const commas = framing === 'array' ? 1 : 0;
+  const commas = isArray ? 1 : 0;
   const open = selection.isFlat ? openNames() : openPaths();
   return {
     size: layout.size,

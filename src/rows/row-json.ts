@@ -45,7 +45,7 @@ function writerOf(selection: Selection): (row: Uint8Array) => string {
 function open(selection: Selection) {
   machine ??= new Machine(new Slots());
   const { slots } = machine;
-  const pass = rowPass(machine, 'lines', selection);
+  const pass = rowPass(machine, false, selection);
   const state = slots.take(pass.size);
   pass.open(state);
   return { slots, pass, state, output: slots.take(CHUNK_BYTES) };

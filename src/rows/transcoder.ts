@@ -13,7 +13,8 @@ export function createTranscoder(slots: Slots): Transcoder {
   const machine = new Machine(slots);
   return {
     busyMs: () => machine.busyMs,
-    encoder: (framing, selection) => new WasmEncoder(machine, rowPass(machine, framing, selection)),
+    encoder: (framing, selection) =>
+      new WasmEncoder(machine, rowPass(machine, framing === 'array', selection)),
     table: (columns, safe, selection) =>
       new WasmEncoder(machine, tablePass(machine, columns, safe, selection)),
     arrow: (table, selection) => new ArrowWriter(machine, table, selection),

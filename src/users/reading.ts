@@ -6,7 +6,7 @@ import type { Transcoder } from '../rows/rows.ts';
 import { makeBookmark } from '../store/bookmark.ts';
 import type { Records } from '../store/records.ts';
 import { BSON_RANK } from '../store/bson-types.ts';
-import type { ReadId } from '../resources/stream/id.ts';
+import type { ReadId } from '../resources/row/id.ts';
 import { rowRoute } from '../resources/row/row.ts';
 import { isUserId } from './id.ts';
 import type { UserPart } from './part.ts';
@@ -76,12 +76,12 @@ const readId: ReadId = (id) =>
 
 /** GET of one user. `part`: see listUsers. */
 export function getUser(options: ReadOptions, part: UserPart): Route {
-  const told = {
+  const docs = {
     ...{ path: PATH, id: 'getUser', tag: SHARED.tag, noun: { one: 'user', many: 'users' } },
     ...{ schema: part.showsAll ? USER : SHOWN_USER, parameters: [] },
   };
   return {
-    ...rowRoute(told, { ...options, sourceFor: sourceIn(options) }),
+    ...rowRoute(docs, { ...options, sourceFor: sourceIn(options) }),
     ...ONE_USER,
     summary: 'Get a user',
     description: 'The ETag of all fields is that of the answers to writes.',

@@ -111,17 +111,17 @@ function createNew({ users, now }: WriteOptions): Route {
  * Replaces a user, or creates one under this id. In a part it creates none: an id that is taken outside of the part must
  * be answered as one that is free.
  */
-function putOne({ users, now }: WriteOptions, told: UserPart): Route {
+function putOne({ users, now }: WriteOptions, part: UserPart): Route {
   return route({
     ...WRITE,
     ...ONE_USER,
     method: 'PUT',
     id: 'putUser',
-    summary: told.isWhole ? 'Replace a user, or create it under this id' : 'Replace a user',
+    summary: part.isWhole ? 'Replace a user, or create it under this id' : 'Replace a user',
     description: 'The body is the whole user: fields that it omits are removed.',
     body: NEW_BODY,
-    answers: { 200: CHANGED, 204: CHANGED_UNSEEN, ...(told.isWhole && { 201: CREATED }) },
-    problems: ['invalid-url', ...(told.isWhole ? [] : NOT_FOUND), ...BODY_PROBLEMS, ...WRITE_PROBLEMS],
+    answers: { 200: CHANGED, 204: CHANGED_UNSEEN, ...(part.isWhole && { 201: CREATED }) },
+    problems: ['invalid-url', ...(part.isWhole ? [] : NOT_FOUND), ...BODY_PROBLEMS, ...WRITE_PROBLEMS],
     handler: async ({ request, parameters: { id = '' }, body, client }) => {
       const { part } = usersFor(users, client);
       part.checkWritable();

@@ -2,7 +2,7 @@ import type { Client } from '../access/admission.ts';
 import { scopeOf, type Scope } from '../access/rights.ts';
 import { ScopeFaults } from '../access/scope-faults.ts';
 import { storeUnfit } from '../errors.ts';
-import { whileAway } from '../resources/part.ts';
+import { whileAway } from '../resources/query/part.ts';
 import { chooseIndex, isRefusal } from '../resources/query/planner.ts';
 import { KEY } from '../store/bookmark.ts';
 import type { Index } from '../store/indexes.ts';

@@ -5,7 +5,7 @@ import { EXPORTS, Jobs } from '../../src/exports/jobs.ts';
 import { exportSources } from '../../src/exports/source.ts';
 import type { Work } from '../../src/queue/queue.ts';
 import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
-import type { Resource } from '../../src/resources/resource.ts';
+import type { Resource } from '../../src/resources/query/resource.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
 import type { FileStore } from '../../src/store/files.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';

@@ -1,6 +1,6 @@
 import { feedPlaceOf, type FeedCursor } from '../../src/resources/changes/cursor.ts';
-import { rowBehind } from '../../src/resources/cursor.ts';
-import { decodeToken, type Token } from '../../src/resources/token.ts';
+import { rowBehind } from '../../src/resources/token/cursor.ts';
+import { decodeToken, type Token } from '../../src/resources/token/token.ts';
 import type { Bookmark } from '../../src/store/bookmark.ts';
 import type { IdRange, Plan } from '../../src/store/store.ts';
 import { crc32 } from '../../src/pipeline/crc32.ts';

@@ -1,12 +1,12 @@
-import { headOf, isKeyValue, keyIn, MAX_CURSOR_BYTES } from '../cursor.ts';
-import { cursorMismatch, encodeToken, refusal, type Token, type TokenHead } from '../token.ts';
+import { headOf, isKeyValue, keyIn, MAX_CURSOR_BYTES } from '../token/cursor.ts';
+import { cursorMismatch, encodeToken, refusal, type Token, type TokenHead } from '../token/token.ts';
 import { KEY, type Bookmark, type Identity } from '../../store/bookmark.ts';
 import type { FeedPlace } from '../../store/change-feed.ts';
 import type { Plan } from '../../store/store.ts';
 
 /**
  * Cursor of a feed: a place in the history of a set, and how far a walk through the set has come. The time of its token
- * (see resources/token.ts) is the one that the place has seen, and the body is
+ * (see resources/token/token.ts) is the one that the place has seen, and the body is
  *
  *     walk (1 byte, see WALKS) | length (2) and token of the store's place | bookmark (if PLACED)
  *

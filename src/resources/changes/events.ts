@@ -8,7 +8,7 @@ const DATA = Buffer.from('data: ');
 const BLANK = Buffer.from('\n');
 /**
  * How an event is named whose line begins so. Rows and removals have no name: a page hears them by `onmessage`. A
- * failure is not called `error`, because that is how an EventSource tells of its connection.
+ * failure is not called `error`, because that is how an EventSource reports on its connection.
  */
 const NAMES = { checkpoint: 'checkpoint', end: 'end', error: 'failure' } as const;
 

@@ -50,7 +50,7 @@ export const REMOVED = named(
 const checkpoint = serializerOf(FEED_CHECKPOINT);
 const end = serializerOf(FEED_END);
 
-/** What the control lines of a feed tell beside the sums of its encoder. */
+/** What the control lines of a feed have beside the sums of its encoder. */
 export interface FeedState {
   /** The number of removals sent. */
   readonly removed: number;
@@ -61,7 +61,7 @@ export interface FeedState {
   readonly isCutShort: boolean;
 }
 
-/** The control lines of a feed. `state` tells its present state. */
+/** The control lines of a feed. `state` returns its present state. */
 export function feedLines(state: () => FeedState): ControlForm {
   const tallyOf = ({ rows, bytes, crc32 }: { rows: number; bytes: number; crc32: string }) => {
     const { cursor, isUpToDate: upToDate, removed } = state();

@@ -1,7 +1,7 @@
 import { conflict, documented, integer, oneOf, type Parameter } from '../../input/parameter.ts';
 import type { Query } from '../../input/query.ts';
-import { MAX_CURSOR_BYTES } from '../cursor.ts';
-import { decodeToken, tokenParameter, type Token } from '../token.ts';
+import { MAX_CURSOR_BYTES } from '../token/cursor.ts';
+import { decodeToken, tokenParameter, type Token } from '../token/token.ts';
 import { KEY } from '../../store/bookmark.ts';
 import type { Plan } from '../../store/store.ts';
 import { ndjson } from '../stream/formats/ndjson.ts';
@@ -18,7 +18,7 @@ const limit = documented(
 );
 const wait = documented(
   integer('wait', 0, LONGEST_WAIT),
-  'When nothing has changed, wait so many seconds for the first change.',
+  'When nothing has changed, wait this many seconds for the first change.',
 );
 const follow = documented(
   oneOf('follow', ['true', 'false']),

@@ -24,24 +24,24 @@ const PROBLEMS = [
 
 /** GET of what changed in a collection. `ordered`: parameters of its plan that need another order than that of ids. */
 export function changesRoute(
-  told: RowRoute,
+  docs: RowRoute,
   { ordered, ...options }: FeedOptions & { readonly ordered: readonly string[] },
 ): Route {
   return {
-    ...routeOf(told, 'changes', PROBLEMS),
+    ...routeOf(docs, 'changes', PROBLEMS),
     cost: 'stream',
     right: 'changes',
-    summary: `Get the changes of ${told.noun.many}`,
+    summary: `Get the changes of ${docs.noun.many}`,
     description:
       'Sends the present state of each row that changed since a place, and the keys of rows that are gone or no longer match. Applied by key in this order, a copy equals the set when `upToDate` is true. A change may come more than once.',
-    query: changesParameters(told.parameters, ordered),
+    query: changesParameters(docs.parameters, ordered),
     headers: ['Last-Event-ID'],
-    answers: { 200: answerOf(told) },
+    answers: { 200: answerOf(docs) },
     produces: [...ndjson.types, EVENT_STREAM],
     handler: (input) => {
       const { query, request, type } = input;
       const asked = readChangesQuery(query, type === EVENT_STREAM, request.headers['last-event-id']);
-      return feedReply(input, { query: asked, walks: false, path: told.path }, options);
+      return feedReply(input, { query: asked, walks: false, path: docs.path }, options);
     },
   };
 }
@@ -76,7 +76,7 @@ function answerOf({ schema, noun, changeExamples: examples }: RowRoute): Answer 
 /** A stream's route that goes on with the changes of its rows when the query has `follow=true`. */
 export function orFollow(
   stream: Route,
-  told: Pick<RowRoute, 'path' | 'schema' | 'changeExamples'>,
+  docs: Pick<RowRoute, 'path' | 'schema' | 'changeExamples'>,
   options: FeedOptions,
 ): Route {
   const { 200: whole, ...others } = stream.answers;
@@ -88,8 +88,8 @@ export function orFollow(
       ...lines.schema,
       description: `${String(lines.schema.description)} With \`follow=true\`, other lines are a Removed, FeedCheckpoint, FeedEnd or Failure.`,
     },
-    lines: [told.schema, REMOVED, CHECKPOINT, END, FEED_CHECKPOINT, FEED_END, FAILURE],
-    ...(told.changeExamples?.follow && { changing: told.changeExamples.follow }),
+    lines: [docs.schema, REMOVED, CHECKPOINT, END, FEED_CHECKPOINT, FEED_END, FAILURE],
+    ...(docs.changeExamples?.follow && { changing: docs.changeExamples.follow }),
   };
   return {
     ...stream,
@@ -101,7 +101,7 @@ export function orFollow(
       const { query, type } = input;
       if (followParameter.read(query) !== 'true') return stream.handler(input);
       const asked = readFollowQuery(query, type);
-      return feedReply(input, { query: asked, walks: true, path: told.path }, options);
+      return feedReply(input, { query: asked, walks: true, path: docs.path }, options);
     },
   };
 }

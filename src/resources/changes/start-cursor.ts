@@ -1,5 +1,5 @@
 import { AppError } from '../../errors.ts';
-import type { ChangesFrom } from '../stream/source.ts';
+import type { ChangesFrom } from '../row/source.ts';
 import type { RowStore } from '../../store/store.ts';
 import { encodeFeedCursor } from './cursor.ts';
 
@@ -7,8 +7,8 @@ import { encodeFeedCursor } from './cursor.ts';
 const WITHOUT: readonly string[] = ['changes-unsupported', 'forbidden'];
 
 /**
- * Tells from where the changes of a set follow that is about to be read. Null where nobody could ask for them: the store
- * does not tell changes, or the set has a range.
+ * The place from which the changes of a set follow that is about to be read. Null where no one could ask for them: the
+ * store has no changes, or the set has a range.
  */
 export function changesFrom(rows: Pick<RowStore, 'changes' | 'identity'>, collection: string): ChangesFrom {
   return async (plan, signal) => {

@@ -43,7 +43,7 @@ export class PageBody {
     return this.#memory.subarray(0, this.#length);
   }
 
-  /** Call once, when nobody reads `bytes` any more. Without the call, the garbage collector frees the memory. */
+  /** Call once, when `bytes` is not read any more. Without the call, the garbage collector frees the memory. */
   release(): void {
     give(this.#memory);
     this.#memory = Buffer.alloc(0);

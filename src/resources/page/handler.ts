@@ -9,11 +9,11 @@ import { chain } from '../../pipeline/chain.ts';
 import type { Count, From, RowStore, RowReader } from '../../store/store.ts';
 import { pump } from '../../pipeline/pump.ts';
 import { collect } from './body.ts';
-import { rowBehind } from '../cursor.ts';
+import { rowBehind } from '../token/cursor.ts';
 import { fittingRows, sortValueTooLong, type PageEnd } from './page-fit.ts';
 import { PAGE_HEAD, pageInfo, pageLinks, pageTail } from './page.ts';
 import { pageQuery, type PageLimits, type PageQuery, type PlanParameters } from './query.ts';
-import { cursorMismatch } from '../token.ts';
+import { cursorMismatch } from '../token/token.ts';
 
 /** Rows of a page up to this size are one answer with an ETag. Larger pages are streamed. Bytes of BSON. */
 const PAGE_BYTES = 4 * 1024 * 1024;
@@ -57,8 +57,8 @@ export function pageHandler({ sourceFor, transcoder, limits, cacheControl }: Pag
     const body = await collect(first, encoder, PAGE_HEAD, pageTail(info));
     const link = pageLinks(request.path, new URLSearchParams([...parameters]), query, info, limits.maxOffset);
     const etag = `W/"${fingerprint(body.bytes)}"`;
-    const told = link === '' ? { etag, ...headers } : { etag, link, ...headers };
-    return { settled: () => body.release(), ...bytes(200, body.bytes, told) };
+    const all = link === '' ? { etag, ...headers } : { etag, link, ...headers };
+    return { settled: () => body.release(), ...bytes(200, body.bytes, all) };
   };
 }
 

@@ -2,7 +2,7 @@ import { AppError } from '../../errors.ts';
 import { keyToJson } from '../../rows/row-json.ts';
 import { headEndingWith, lastBookmark, rowsOf, type Batch } from '../../store/batch.ts';
 import { bookmarkOf, type Bookmark } from '../../store/bookmark.ts';
-import { ALWAYS_FITS_BYTES, cursorThatFits, isPlace } from '../cursor.ts';
+import { ALWAYS_FITS_BYTES, cursorThatFits, isPlace } from '../token/cursor.ts';
 import type { PageQuery } from './query.ts';
 
 /** Where a page ends. */

@@ -4,8 +4,8 @@ import type { Query } from '../../input/query.ts';
 import type { DeclaredKinds } from '../../rows/arrow/columns.ts';
 import { EVERYTHING, type Selection } from '../../rows/selection.ts';
 import type { CountMode, Plan } from '../../store/store.ts';
-import { MAX_CURSOR_BYTES } from '../cursor.ts';
-import { tokenParameter, type Token } from '../token.ts';
+import { MAX_CURSOR_BYTES } from '../token/cursor.ts';
+import { tokenParameter, type Token } from '../token/token.ts';
 
 /** The most that a client may ask for. */
 export interface PageLimits {
@@ -74,7 +74,7 @@ export interface PageQuery extends PageRequest {
   readonly plan: Plan;
 }
 
-/** The parameters of a paged collection. `counts` tells whether it can be counted. */
+/** The parameters of a paged collection. `counts`: whether it can be counted. */
 export function pageParameters(
   { maxLimit }: PageLimits,
   ofPlan: readonly Parameter<unknown>[],

@@ -36,7 +36,7 @@ export interface PageRoute extends Pick<
 
 /** The GET route of a paged collection. */
 export function pageRoute(
-  { row, example, problems = [], parameters, counts, ...told }: PageRoute,
+  { row, example, problems = [], parameters, counts, ...rest }: PageRoute,
   options: PageOptions,
 ): Route {
   const page = named(
@@ -50,7 +50,7 @@ export function pageRoute(
     ),
   );
   return {
-    ...told,
+    ...rest,
     method: 'GET',
     access: 'keyed',
     cost: 'page',

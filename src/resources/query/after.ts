@@ -1,5 +1,5 @@
 import { invalid } from '../../input/parameter.ts';
-import type { AfterForm, Named } from '../stream/after.ts';
+import type { AfterForm, Named } from '../row/source.ts';
 import { kindOf } from './kind-table.ts';
 import { readShown } from './kinds.ts';
 

@@ -1,5 +1,4 @@
 import { documented, parameter, type Parameter } from '../../input/parameter.ts';
-import type { Listed } from '../list.ts';
 import type { Askable } from './not-indexed.ts';
 import { isField } from './query.ts';
 
@@ -8,7 +7,7 @@ const RANGE = { gte: 'at least', gt: 'above', lte: 'at most', lt: 'below' } as c
 /** The parameters that ask for indexed fields, as /openapi.json describes them. The plan reads them itself. */
 export function fieldParameters(
   forms: readonly Askable[],
-  kinds: Listed['kinds'] = [],
+  kinds: readonly { readonly field: string; readonly kinds: readonly string[] }[] = [],
 ): {
   readonly all: readonly Parameter<unknown>[];
   readonly ranges: readonly string[];

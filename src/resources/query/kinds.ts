@@ -4,7 +4,7 @@ import { KEY } from '../../store/bookmark.ts';
 import { Double } from '../../store/bson.ts';
 import { exactValue, compareDecimals, parseDecimal } from '../../store/decimal.ts';
 import { decimalOf, integerOf, JSON_NUMBER, objectIdOf, uuidOf } from '../../store/value-texts.ts';
-import type { Resource } from '../resource.ts';
+import type { Selection } from '../../rows/selection.ts';
 
 /** The kinds of values that a text in a query can stand for. */
 export const KINDS = ['string', 'number', 'decimal', 'objectid', 'date', 'uuid', 'boolean', 'null'] as const;
@@ -26,7 +26,7 @@ const COLUMNS: Readonly<Record<Kind, ColumnKind>> = {
  * The kinds of the columns of Arrow that declared kinds of fields have. `id` and `_id` mean the key. A field that is
  * hidden has none, so that it cannot be told from an unknown one.
  */
-export function columnKinds({ kinds, shown }: Pick<Resource, 'kinds' | 'shown'>): DeclaredKinds {
+export function columnKinds(kinds: ReadonlyMap<string, Kind>, shown: Selection): DeclaredKinds {
   const open = [...kinds].filter(([path]) => shown.leavesWhole(path));
   return new Map(open.map(([path, kind]) => [path === 'id' ? KEY : path, COLUMNS[kind]]));
 }

@@ -2,10 +2,10 @@ import { AppError } from '../../errors.ts';
 import { KEY } from '../../store/bookmark.ts';
 import type { Index } from '../../store/indexes.ts';
 import type { Equality } from '../../store/store.ts';
-import type { Alias } from '../form.ts';
+import type { Alias } from './form.ts';
 import { shownPath, splitName } from './grammar.ts';
 import { chooseIndex, isRefusal, type Asked, type Choice, type Refusal } from './planner.ts';
-import type { Resource } from '../resource.ts';
+import type { Resource } from './resource.ts';
 
 /** A form of query that an index answers. Each filter needs a value, and a range is on the sort only. */
 export interface Askable {
@@ -51,8 +51,8 @@ export function withoutSuffix(
 }
 
 /**
- * The error of a query that no index answers. To a key that opens a part, it tells only what can be asked of that: the
- * reason and the index could tell of other rows, and of hidden fields.
+ * The error of a query that no index answers. To a key that opens a part, it says only what can be asked of that: the
+ * reason and the index could give away other rows and hidden fields.
  */
 export function notIndexed(
   { reason, remedy }: Refusal,
@@ -98,7 +98,7 @@ function textsOf(forms: readonly Askable[]): readonly string[] {
   return [...new Set(forms.map(textOf))];
 }
 
-/** The forms of queries of a part, without its own values. They name no index, whose name may tell of hidden fields. */
+/** The forms of queries of a part, without its own values. They name no index, whose name may give hidden fields away. */
 export function formsInScope(forms: readonly Askable[], where: readonly Equality[]): readonly Askable[] {
   const own = where.map(({ path }) => path);
   return forms

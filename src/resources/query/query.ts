@@ -5,14 +5,14 @@ import { pageParameters, type PlanParameters } from '../page/query.ts';
 import { BSON_TYPE } from '../../store/bson-types.ts';
 import type { Plan } from '../../store/store.ts';
 import { streamParameters } from '../stream/query.ts';
-import { fieldsParameter, sortParameter, type Form, type Order } from '../form.ts';
+import { fieldsParameter, sortParameter, type Form, type Order } from './form.ts';
 import { readGiven, shownPath, type Given } from './grammar.ts';
 import { columnKinds } from './kinds.ts';
 import { chosen, notIndexed } from './not-indexed.ts';
-import { withinScope, type GivenInScope } from '../part.ts';
+import { withinScope, type GivenInScope } from './part.ts';
 import { chooseIndex, isRefusal, type Asked, type Choice, type Refusal } from './planner.ts';
 import { isSeveralNumbers, readEqualities, readRange } from './readings.ts';
-import { indexesOf, type Resource } from '../resource.ts';
+import { indexesOf, type Resource } from './resource.ts';
 
 const MAX_PATH_BYTES = 1024;
 
@@ -62,7 +62,7 @@ export function resourcePlan(resource: Resource): PlanParameters {
     read: (query, signal, token) => readTypedPlan(query, token?.types ?? null, resource, signal),
     fields: (query) => form.fields.read(query),
     shown,
-    ...(!form.closed && { kinds: columnKinds(resource) }),
+    ...(!form.closed && { kinds: columnKinds(resource.kinds, resource.shown) }),
   };
 }
 

@@ -9,7 +9,7 @@ import type { ValueBound, ValueRange } from '../../store/plan.ts';
 import { shownPath, type Bound, type Bounds } from './grammar.ts';
 import { asTextKind, BRACKETS, typeOf, type TextKind } from './kind-table.ts';
 import { isMisfit, readingsOf, type Kind, type Reading } from './kinds.ts';
-import type { Resource } from '../resource.ts';
+import type { Resource } from './resource.ts';
 
 /** What decides how a text is read when it can stand for several values. */
 export interface ReadingOptions {

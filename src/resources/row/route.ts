@@ -4,7 +4,7 @@ import { STORE_PROBLEMS, type Content, type Example, type Route } from '../../ht
 import type { TSchema } from '../../schema.ts';
 
 /** What the routes of one collection have in common. */
-export interface RowsTold {
+export interface RowsDocs {
   /** `/items`. */
   readonly path: string;
   readonly tag: Route['tag'];
@@ -21,7 +21,7 @@ export interface RowsTold {
 }
 
 /** One route of a collection. */
-export interface RowRoute extends RowsTold {
+export interface RowRoute extends RowsDocs {
   readonly id: string;
   /** Examples on the bundled catalogue, by format. */
   readonly examples?: Readonly<Partial<Record<string, Example>>> | undefined;

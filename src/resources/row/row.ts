@@ -10,9 +10,9 @@ import { documentOf, orRelease, type Batch } from '../../store/batch.ts';
 import { bookmarkOf, KEY } from '../../store/bookmark.ts';
 import { readRow } from '../../store/row.ts';
 import type { RowReader } from '../../store/store.ts';
-import type { IdReading } from '../stream/id.ts';
+import type { IdReading } from './id.ts';
 import type { RowRoute } from './route.ts';
-import type { RowSource, SourceFor } from '../stream/source.ts';
+import type { RowSource, SourceFor } from './source.ts';
 
 export interface RowOptions {
   readonly sourceFor: SourceFor<
@@ -22,24 +22,24 @@ export interface RowOptions {
   readonly cacheControl: string;
 }
 
-interface RowTold extends RowRoute {
+interface RowDocs extends RowRoute {
   readonly example?: Content['example'] | undefined;
   /** Ids that exist in the bundled catalogue. */
   readonly exampleIds?: readonly string[] | undefined;
 }
 
 /** GET of one row by its id. */
-export function rowRoute(told: RowTold, { sourceFor, transcoder, cacheControl }: RowOptions): Route {
-  const { noun, exampleIds } = told;
+export function rowRoute(docs: RowDocs, { sourceFor, transcoder, cacheControl }: RowOptions): Route {
+  const { noun, exampleIds } = docs;
   const article = /^[aeiou]/i.test(noun.one) ? 'an' : 'a';
   return {
     method: 'GET',
-    path: `${told.path}/{id}`,
+    path: `${docs.path}/{id}`,
     access: 'keyed',
     cost: 'page',
     right: 'read',
-    id: told.id,
-    tag: told.tag,
+    id: docs.id,
+    tag: docs.tag,
     summary: `Get ${article} ${noun.one}`,
     description:
       'If the id equals the path of another resource, such as `stream`, percent-encode its first letter.',
@@ -53,7 +53,7 @@ export function rowRoute(told: RowTold, { sourceFor, transcoder, cacheControl }:
     },
     headers: ['If-None-Match'],
     answers: {
-      200: jsonAnswer(`The ${noun.one}`, told.schema, ['ETag', 'Cache-Control'], told.example),
+      200: jsonAnswer(`The ${noun.one}`, docs.schema, ['ETag', 'Cache-Control'], docs.example),
       304: {
         description: `The client already has this state of the ${noun.one}: its ETag is in If-None-Match`,
         headers: ['ETag'],

@@ -1,37 +1,20 @@
 import { AppError } from '../../errors.ts';
 import { documented, invalid, text } from '../../input/parameter.ts';
 import { quote } from '../../input/query.ts';
-import { MAX_CURSOR_BYTES } from '../cursor.ts';
+import { MAX_CURSOR_BYTES } from '../token/cursor.ts';
 import { keyToJson, rowToJson } from '../../rows/row-json.ts';
 import { documentOf } from '../../store/batch.ts';
 import { bookmarkOf, KEY, keyOf, makeBookmark, type Bookmark } from '../../store/bookmark.ts';
 import type { RowStore, Plan } from '../../store/store.ts';
-import { endRank, type IdReading, type ReadId } from './id.ts';
+import { endRank, type IdReading, type ReadId } from '../row/id.ts';
 import { rowShownAs } from '../row/row.ts';
+import type { AfterForm } from '../row/source.ts';
 
 /** A value of a sort may be as long as a cursor can carry it. An id has a limit of its own: see id.ts. */
 export const afterParameter = documented(
   text('after', MAX_CURSOR_BYTES),
   'Continue after the row with this id, or with this `price,id` in price order, as its JSON shows them. The row may have been deleted or changed since.',
 );
-
-/** A row as clients name it: by the value that orders it, if rows are not ordered by id, and by its id. */
-export interface Named {
-  readonly id: string;
-  readonly value: string | null;
-}
-
-/** How the rows of a collection are named in an order other than that of their ids. */
-export interface AfterForm {
-  /** What `after` must be, for error messages. */
-  readonly expected: string;
-  /** Splits a text. Null when it names no row so. AppError when no text can name such a row. */
-  readonly split: (given: string) => Named | null;
-  /** Whether the JSON of a value (`shown`) is the value that a client gave. */
-  readonly isShown: (shown: string, value: string) => boolean;
-  /** The value of the type of `like` that a text stands for, as a BSON class. Undefined: it stands for none. */
-  readonly parse: (value: string, like: unknown) => unknown;
-}
 
 interface Options {
   readonly rows: RowStore;

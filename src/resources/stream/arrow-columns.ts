@@ -11,7 +11,7 @@ import { BSON_TYPE } from '../../store/bson-types.ts';
 import type { From } from '../../store/store.ts';
 import type { FormSet } from './formats/format.ts';
 
-/** Rows are sampled at so many places inside a set, and at its two ends. */
+/** At how many places inside a set rows are sampled, beside its two ends. */
 const PLACES = 8;
 const ROWS_AT_PLACE = 100;
 const BATCH_BYTES = 768 * 1024;

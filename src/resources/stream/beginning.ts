@@ -1,9 +1,10 @@
-import { rowBehind } from '../cursor.ts';
+import { rowBehind } from '../token/cursor.ts';
 import type { PlanParameters } from '../page/query.ts';
-import { checkMark, cursorMismatch } from '../token.ts';
+import { checkMark, cursorMismatch } from '../token/token.ts';
 import type { From, Plan, RowStore } from '../../store/store.ts';
-import { readAfter, type AfterForm } from './after.ts';
-import type { ReadId } from './id.ts';
+import { readAfter } from './after.ts';
+import type { ReadId } from '../row/id.ts';
+import type { AfterForm } from '../row/source.ts';
 import { timeOf } from './point-in-time.ts';
 import type { StreamQuery } from './query.ts';
 
@@ -38,7 +39,7 @@ export async function beginningOf(
         'The cursor comes from a snapshot. Omit consistency=live, or start without a cursor.',
       );
     const plan = await marked(asked, [part?.mark, mark], options, signal);
-    // A member that lags must not miss what changes do not tell again (Changes-From of the stream that was cut).
+    // A member that lags must not miss what changes do not repeat (Changes-From of the stream that was cut).
     const bound = since !== undefined && (asked.since === undefined || since > asked.since) ? { since } : {};
     return { plan: at === undefined ? { ...plan, ...bound } : { ...plan, at }, from: { after: bookmark } };
   }

@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KEY } from '../../store/bookmark.ts';
 import type { Plan, RowStore } from '../../store/store.ts';
+import type { Estimated } from '../row/source.ts';
 
 /** The header that says about how many rows a stream has. */
 export const ROWS_HEADER = 'estimated-rows';
 
-/** An estimate serves the streams of so many milliseconds, so it costs nothing however many streams there are. */
+/** How long an estimate serves, in milliseconds: its cost does not grow with the number of streams. */
 const FRESH_MS = 5_000;
 /** When a count that the store does not answer is given up. Streams do not wait that long. Milliseconds. */
 const PATIENCE_MS = 2_000;
@@ -20,9 +21,6 @@ export interface EstimatorTiming {
   /** Resolves with null when a stream has waited long enough. */
   readonly grace?: () => Promise<null>;
 }
-
-/** The number of rows, or null when it is not known. To be called when the first batch has been read. */
-export type Estimated = () => Promise<number | null>;
 
 /**
  * Returns a function that begins to ask for the number of rows of a whole set, from what the store knows without

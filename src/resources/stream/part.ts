@@ -1,6 +1,6 @@
 import { documented } from '../../input/parameter.ts';
-import { isKeyValue } from '../cursor.ts';
-import { encodeToken, refusal, tokenParameter, type Token, type TokenHead } from '../token.ts';
+import { isKeyValue } from '../token/cursor.ts';
+import { encodeToken, refusal, tokenParameter, type Token, type TokenHead } from '../token/token.ts';
 import { keyOf, makeBookmark, type Bookmark } from '../../store/bookmark.ts';
 import { BSON } from '../../store/bson.ts';
 import { exactValues } from '../../store/exact-values.ts';

@@ -1,8 +1,8 @@
 import { storeUnavailable } from '../../errors.ts';
 import { documented, integer } from '../../input/parameter.ts';
 import { json } from '../../http/reply.ts';
-import { valueTypes } from '../cursor.ts';
-import { markOf } from '../token.ts';
+import { valueTypes } from '../token/cursor.ts';
+import { markOf } from '../token/token.ts';
 import { JSON_TYPE, jsonAnswer, type Content, type Route } from '../../http/route.ts';
 import { named, Type } from '../../schema.ts';
 import { serializerOf } from '../../rows/serializers.ts';
@@ -13,7 +13,7 @@ import { encodePart, isBoundOfPart } from './part.ts';
 import { atParameter, consistencyParameter, timeOf } from './point-in-time.ts';
 import { assertDivisible, readStreamQuery, streamParameters } from './query.ts';
 import { routeOf, type RowRoute } from '../row/route.ts';
-import { headersOf, type ChangesFrom, type SourceFor } from './source.ts';
+import { headersOf, type ChangesFrom, type SourceFor } from '../row/source.ts';
 
 const DEFAULT_PARTS = 8;
 const parts = documented(
@@ -63,14 +63,14 @@ export interface PartitionOptions {
  * parts when there are not that many rows.
  */
 export function partitionsRoute(
-  told: RowRoute & { readonly example?: Content['example'] | undefined },
+  docs: RowRoute & { readonly example?: Content['example'] | undefined },
   { sourceFor, ordered }: PartitionOptions,
 ): Route {
   const left = [...NOT_SHARED, ...ordered];
-  const query = [parts, ...streamParameters(told.parameters).filter(({ name }) => !left.includes(name))];
+  const query = [parts, ...streamParameters(docs.parameters).filter(({ name }) => !left.includes(name))];
   const own = [parts.name, ...TIME];
   return {
-    ...routeOf(told, 'partitions', ['conflicting-parameters', 'snapshot-unsupported', 'snapshot-expired']),
+    ...routeOf(docs, 'partitions', ['conflicting-parameters', 'snapshot-unsupported', 'snapshot-expired']),
     cost: 'page',
     right: 'stream',
     summary: 'List disjoint parts of the collection, each with the URL of its stream',
@@ -80,7 +80,7 @@ export function partitionsRoute(
     produces: [JSON_TYPE],
     answers: {
       200: {
-        ...jsonAnswer('The parts, in order of id', PARTITIONS, ['Cache-Control'], told.example),
+        ...jsonAnswer('The parts, in order of id', PARTITIONS, ['Cache-Control'], docs.example),
         sometimes: ['Changes-From'],
       },
     },
@@ -119,7 +119,7 @@ export function partitionsRoute(
         const search = new URLSearchParams([['part', part], ...shared]);
         if (at !== undefined) search.set(atParameter.name, String(at));
         for (const [name, text] of ofForm) search.set(name, text);
-        return { url: `${told.path}/stream?${search.toString()}` };
+        return { url: `${docs.path}/stream?${search.toString()}` };
       });
       return json(200, serialize({ partitions }), { 'cache-control': 'no-store', ...headersOf(changes) });
     },

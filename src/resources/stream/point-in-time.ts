@@ -36,7 +36,7 @@ export function readTime(query: Query): AskedTime {
 }
 
 /**
- * Resolves to the point in time asked for. Only a read tells whether the store still has it, or has it yet. AppError
+ * Resolves to the point in time asked for. Only a read shows whether the store still has it, or has it yet. AppError
  * `snapshot-unsupported` when the store has no points in time.
  */
 export async function timeOf(

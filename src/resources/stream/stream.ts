@@ -1,7 +1,7 @@
 import type { StreamBody } from '../../engine/edge.ts';
 import { problemDocument } from '../../http/problem.ts';
 import type { Route } from '../../http/route.ts';
-import { cursorThatFits } from '../cursor.ts';
+import { cursorThatFits } from '../token/cursor.ts';
 import { assertSound } from '../../rows/damaged-row.ts';
 import { EVERYTHING } from '../../rows/selection.ts';
 import type { Transcoder } from '../../rows/rows.ts';
@@ -14,12 +14,17 @@ import { withHeartbeats } from '../../pipeline/heartbeats.ts';
 import { pump } from '../../pipeline/pump.ts';
 import { beginningOf } from './beginning.ts';
 import { ROWS_HEADER } from './estimate.ts';
-import { INCREMENTAL } from './incremental.ts';
 import { AT_HEADER } from './point-in-time.ts';
 import { formatOf, FORMATS, readForm, STREAM_TYPES, typeAsked } from './formats/list.ts';
 import { readStreamPlan, readStreamQuery, streamParameters } from './query.ts';
 import { routeOf, type RowRoute } from '../row/route.ts';
-import { headersOf, type SourceFor } from './source.ts';
+import { headersOf, type SourceFor } from '../row/source.ts';
+
+/**
+ * Headers of answers whose content is of use before its end, for what stands between server and reader: `Incremental`
+ * (RFC 10036) asks intermediaries to pass on what they have, and X-Accel-Buffering says the same to nginx.
+ */
+export const INCREMENTAL = { incremental: '?1', 'x-accel-buffering': 'no' };
 
 export interface StreamOptions {
   readonly sourceFor: SourceFor;
@@ -41,21 +46,21 @@ const PROBLEMS = [
 ] as const;
 
 /** GET of all rows: the chain of all batches. Each batch goes out while the next one is being read. */
-export function streamRoute(told: RowRoute, options: StreamOptions): Route {
-  const { noun } = told;
+export function streamRoute(docs: RowRoute, options: StreamOptions): Route {
+  const { noun } = docs;
   return {
-    ...routeOf(told, 'stream', PROBLEMS),
+    ...routeOf(docs, 'stream', PROBLEMS),
     cost: 'stream',
     right: 'stream',
     summary: `Stream ${noun.many}`,
     description: `Sends all matching ${noun.many} as they become available, never faster than the client reads. A stream that ends cleanly is complete. A stream that fails is cut: the connection closes before the last chunk. Resume with \`cursor\` or \`after\`.`,
-    query: streamParameters(told.parameters),
+    query: streamParameters(docs.parameters),
     answers: {
       200: {
         description: `The matching ${noun.many} in the order of \`sort\``,
         headers: ['Cache-Control', 'Incremental', 'X-Accel-Buffering'],
         sometimes: ['Estimated-Rows', 'Changes-From'],
-        content: Object.fromEntries(FORMATS.flatMap(({ content }) => Object.entries(content(told)))),
+        content: Object.fromEntries(FORMATS.flatMap(({ content }) => Object.entries(content(docs)))),
       },
     },
     produces: STREAM_TYPES,
@@ -116,8 +121,8 @@ function streamHandler({
       try {
         await pump(batches, encoder, { head: form.head, tail }, sink);
       } catch (error) {
-        const told = proving?.error?.(problemDocument(error, request));
-        if (told !== undefined) await writeBeforeCut(sink, told);
+        const line = proving?.error?.(problemDocument(error, request));
+        if (line !== undefined) await writeBeforeCut(sink, line);
         throw error;
       }
     };

@@ -11,7 +11,7 @@ const TIME_MS = 1000;
 export interface ValuesTiming {
   /** A clock in milliseconds. */
   readonly now: () => number;
-  /** A signal that aborts after so many milliseconds. */
+  /** A signal that aborts after this many milliseconds. */
   readonly timeout: (ms: number) => AbortSignal;
 }
 

@@ -1,8 +1,8 @@
 import { json } from '../../http/reply.ts';
 import { JSON_TYPE, jsonAnswer, type Route } from '../../http/route.ts';
-import { cursorThatFits, rowBehind } from '../cursor.ts';
+import { cursorThatFits, rowBehind } from '../token/cursor.ts';
 import { cursorParameter, DEFAULT_LIMIT, limitParameter, type PageLimits } from '../page/query.ts';
-import { refusal, type Token } from '../token.ts';
+import { refusal, type Token } from '../token/token.ts';
 import { rowToJson } from '../../rows/row-json.ts';
 import { conflict, invalid, type Parameter } from '../../input/parameter.ts';
 import type { Query } from '../../input/query.ts';
@@ -10,16 +10,16 @@ import type { Bookmark } from '../../store/bookmark.ts';
 import type { Index } from '../../store/indexes.ts';
 import type { Plan } from '../../store/store.ts';
 import { routeOf, type RowRoute } from '../row/route.ts';
-import type { Form } from '../form.ts';
+import type { Form } from '../query/form.ts';
 import { keyOr, shownPath, splitName } from '../query/grammar.ts';
 import { countValues, limitedTime, listValues } from './list-values.ts';
 import type { AskedValues, CursorOf, ValuesTiming } from './list-values.ts';
 import { notIndexed } from '../query/not-indexed.ts';
-import { resourceFor, withinScope } from '../part.ts';
+import { resourceFor, withinScope } from '../query/part.ts';
 import { chooseIndex, isRefusal } from '../query/planner.ts';
 import { givenOf, VALUES_QUERY } from '../query/query.ts';
 import { readEqualities } from '../query/readings.ts';
-import { indexesOf, type Resource } from '../resource.ts';
+import { indexesOf, type Resource } from '../query/resource.ts';
 import { asKey, valueOf, withKey } from './bookmark.ts';
 import { VALUES } from './schema.ts';
 
@@ -27,7 +27,7 @@ const PROBLEMS = ['invalid-cursor', 'cursor-mismatch', 'sort-value-too-long', 'n
 
 /** GET of the distinct values of a field, by a chain that skips along an index from value to value. */
 export function valuesRoute(
-  told: RowRoute,
+  docs: RowRoute,
   whole: Resource,
   { maxLimit }: PageLimits,
   timing?: ValuesTiming,
@@ -35,10 +35,10 @@ export function valuesRoute(
   const limit = limitParameter(maxLimit);
   const { field, count } = VALUES_QUERY;
   return {
-    ...routeOf(told, 'values', whole.form.closed ? PROBLEMS : ['conflicting-parameters', ...PROBLEMS]),
+    ...routeOf(docs, 'values', whole.form.closed ? PROBLEMS : ['conflicting-parameters', ...PROBLEMS]),
     cost: 'page',
     right: 'read',
-    summary: `List the distinct values of a field of ${told.noun.many}`,
+    summary: `List the distinct values of a field of ${docs.noun.many}`,
     description:
       'Takes equalities as pages do. Answers within about a second, with fewer values than `limit` if need be: go on with `nextCursor` while `hasMore` is true.',
     query: [limit, cursorParameter, field, count, ...equalityParameters(whole.form)],

@@ -12,7 +12,7 @@ export const MOST_COLUMNS_TEXT = 7_000;
 
 const columnsParameter = documented(
   textAs('columns', MOST_COLUMNS_TEXT, readColumns),
-  `Arrow only: the columns and their kinds, such as \`id:text,price:integer\`. A stream tells its own in the metadata \`sluice.columns\` of its schema. The kinds are ${KINDS.join(', ')}. Required with cursor, after and part, so that pieces can be joined, unless the kinds of all \`fields\` are declared.`,
+  `Arrow only: the columns and their kinds, such as \`id:text,price:integer\`. A stream has its own in the metadata \`sluice.columns\` of its schema. The kinds are ${KINDS.join(', ')}. Required with cursor, after and part, so that pieces can be joined, unless the kinds of all \`fields\` are declared.`,
 );
 const schemaParameter = documented(
   oneOf('schema', ['open', 'strict']),

@@ -47,7 +47,7 @@ export const ndjson = {
   },
 } as const satisfies Format;
 
-/** The control lines of a stream, whose end tells from where its changes follow. */
+/** The control lines of a stream, whose end has the place from which its changes follow. */
 function linesWith(changes: string | undefined): ControlForm {
   if (changes === undefined) return controlLines;
   return { ...controlLines, end: (tally) => controlLines.end({ ...tally, changes }) };

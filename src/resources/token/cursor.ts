@@ -1,9 +1,9 @@
-import { BSON, BSONRegExp, EJSON } from '../store/bson.ts';
-import { BSON_TYPE } from '../store/bson-types.ts';
-import { KEY, keyOf, keyPaths, type Bookmark, type Identity, type RowKey } from '../store/bookmark.ts';
-import type { ValueBound } from '../store/plan.ts';
-import type { Equality, Plan } from '../store/store.ts';
-import { crc32 } from '../pipeline/crc32.ts';
+import { BSON, BSONRegExp, EJSON } from '../../store/bson.ts';
+import { BSON_TYPE } from '../../store/bson-types.ts';
+import { KEY, keyOf, keyPaths, type Bookmark, type Identity, type RowKey } from '../../store/bookmark.ts';
+import type { ValueBound } from '../../store/plan.ts';
+import type { Equality, Plan } from '../../store/store.ts';
+import { crc32 } from '../../pipeline/crc32.ts';
 import { cursorMismatch, encodeToken, markOf, refusal, type Token, type TokenHead } from './token.ts';
 
 /** Cursor: a bookmark as clients carry it, the body of a token (see token.ts). */

@@ -1,7 +1,7 @@
-import { AppError, collectionReplaced } from '../errors.ts';
-import { text, type Parameter } from '../input/parameter.ts';
-import type { Identity, PointInTime } from '../store/bookmark.ts';
-import { crc32 } from '../pipeline/crc32.ts';
+import { AppError, collectionReplaced } from '../../errors.ts';
+import { text, type Parameter } from '../../input/parameter.ts';
+import type { Identity, PointInTime } from '../../store/bookmark.ts';
+import { crc32 } from '../../pipeline/crc32.ts';
 
 /**
  * Token: what a client carries from one request to another, as base64url of
@@ -15,7 +15,7 @@ import { crc32 } from '../pipeline/crc32.ts';
  * (cursor.ts), a range of ids (resources/stream/part.ts), or a place of a feed (resources/changes/cursor.ts).
  *
  * A token needs no server state and grants no authority. It is decoded like any untrusted input, once, where its
- * parameter is read. The checksum only tells a broken token from a forged one.
+ * parameter is read. The checksum only distinguishes a broken token from a forged one.
  */
 export interface Token extends TokenHead {
   readonly kind: TokenKind;

@@ -1,12 +1,12 @@
-import type { Scope } from '../access/rights.ts';
-import type { Selection } from '../rows/selection.ts';
-import type { Index } from '../store/indexes.ts';
-import type { StreamReader } from '../store/readers.ts';
-import type { Collection, Equality } from '../store/store.ts';
-import type { IdType } from './stream/id.ts';
+import type { Scope } from '../../access/rights.ts';
+import type { Selection } from '../../rows/selection.ts';
+import type { Index } from '../../store/indexes.ts';
+import type { StreamReader } from '../../store/readers.ts';
+import type { Collection, Equality } from '../../store/store.ts';
+import type { IdType } from '../row/id.ts';
 import type { Form } from './form.ts';
-import type { KindTable } from './query/kind-table.ts';
-import type { Kind } from './query/kinds.ts';
+import type { KindTable } from './kind-table.ts';
+import type { Kind } from './kinds.ts';
 
 /** A named set of rows that can be paged, streamed and partitioned. */
 export interface Resource {
@@ -30,7 +30,7 @@ export interface Resource {
   readonly indexLine: (fields: readonly string[]) => string;
   /** Makes the reader of streams of other rows in place of `rows`. */
   readonly openStreams: (rows: Collection) => StreamReader;
-  /** Present: these are only the rows and fields that a key opens. Nothing may tell of others. */
+  /** Present: these are only the rows and fields that a key opens. No answer may depend on others. */
   readonly scope?: ResourceScope;
 }
 

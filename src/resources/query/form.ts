@@ -1,10 +1,10 @@
-import type { Content, Route } from '../http/route.ts';
-import { documented, parameter, paths, type Parameter } from '../input/parameter.ts';
-import { named, Type, type TSchema } from '../schema.ts';
-import type { AfterForm } from './stream/after.ts';
-import type { RowRoute } from './row/route.ts';
-import { RESOURCE_AFTER } from './query/after.ts';
-import { readSort } from './query/grammar.ts';
+import type { Content, Route } from '../../http/route.ts';
+import { documented, parameter, paths, type Parameter } from '../../input/parameter.ts';
+import { named, Type, type TSchema } from '../../schema.ts';
+import type { AfterForm } from '../row/source.ts';
+import type { RowRoute } from '../row/route.ts';
+import { RESOURCE_AFTER } from './after.ts';
+import { readSort } from './grammar.ts';
 
 const MAX_FIELDS = 100;
 const MAX_PATH_BYTES = 1024;

@@ -1,19 +1,19 @@
-import type { Client } from '../access/admission.ts';
-import { scopeOf, type Scope } from '../access/rights.ts';
-import { hiding, ScopeFaults } from '../access/scope-faults.ts';
-import { AppError } from '../errors.ts';
-import { pathFault } from '../rows/selection.ts';
-import { BSON } from '../store/bson.ts';
-import { KEY } from '../store/bookmark.ts';
-import { PartRows } from '../store/part-rows.ts';
-import type { StreamReader } from '../store/readers.ts';
-import { ScopedFeed } from '../store/scoped-feed.ts';
-import type { Equality } from '../store/store.ts';
-import { keyOr, splitName, type Given } from './query/grammar.ts';
-import { KindTable } from './query/kind-table.ts';
-import { chosen } from './query/not-indexed.ts';
-import { chooseIndex, isRefusal } from './query/planner.ts';
-import { candidates } from './query/readings.ts';
+import type { Client } from '../../access/admission.ts';
+import { scopeOf, type Scope } from '../../access/rights.ts';
+import { hiding, ScopeFaults } from '../../access/scope-faults.ts';
+import { AppError } from '../../errors.ts';
+import { pathFault } from '../../rows/selection.ts';
+import { BSON } from '../../store/bson.ts';
+import { KEY } from '../../store/bookmark.ts';
+import { PartRows } from '../../store/part-rows.ts';
+import type { StreamReader } from '../../store/readers.ts';
+import { ScopedFeed } from '../../store/scoped-feed.ts';
+import type { Equality } from '../../store/store.ts';
+import { keyOr, splitName, type Given } from './grammar.ts';
+import { KindTable } from './kind-table.ts';
+import { chosen } from './not-indexed.ts';
+import { chooseIndex, isRefusal } from './planner.ts';
+import { candidates } from './readings.ts';
 import { indexesOf, type Resource } from './resource.ts';
 
 /** What a client may ask of a resource: all of it, or the part that its key opens. */
@@ -65,14 +65,14 @@ function makePart(resource: Resource, scope: Scope): Resource {
 }
 
 /**
- * Checks that a part can be served. Rejects with ScopeFaults. Resolves with why its changes are not told, in a sentence;
+ * Checks that a part can be served. Rejects with ScopeFaults. Resolves with why it has no changes, in a sentence;
  * null: they are. While the store is away nothing is known against it.
  */
 export async function checkPart(resource: Resource, scope: Scope): Promise<string | null> {
   const part = partOf(resource, scope);
   await whileAway((signal) => checkIndexes(part, signal));
   const { changes } = part.rows;
-  if (!(changes instanceof ScopedFeed)) return 'Its store does not tell changes.';
+  if (!(changes instanceof ScopedFeed)) return 'Its store has no changes.';
   return whileAway((signal) => changes.refusal(signal));
 }
 

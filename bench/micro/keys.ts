@@ -15,7 +15,6 @@ import { authenticateBy } from '../../src/access/open.ts';
 import { parseTrustedProxies } from '../../src/access/proxies.ts';
 import { ALL_RIGHTS, rightsOf } from '../../src/access/rights.ts';
 import { StreamSlots } from '../../src/access/stream-slots.ts';
-import { readSigningKeys } from '../../src/access/token-check.ts';
 import { Tokens } from '../../src/access/tokens.ts';
 import { newNotes, type Request } from '../../src/engine/edge.ts';
 import { mayKnow, mayUse } from '../../src/http/permit.ts';
@@ -41,10 +40,9 @@ const keyring = new Keyring([keyOf('plain', ALL_RIGHTS), keyOf('scoped', rightsO
 const byKeyring: Authenticate = (authorization) => keyring.authenticate(authorization);
 
 const pair = await signingPair('one', 'RS256');
-const keys = readSigningKeys(JSON.stringify({ keys: [pair.jwk] }));
 const tokens = new Tokens({
   settings: { url: '', issuer: ISSUER, audience: AUDIENCE, claim: 'sluice', fallback: null },
-  keyServer: { keys, fetch: () => Promise.resolve(keys) },
+  check: { fetchedAt: 0, verify: () => Promise.resolve() },
   faultsOf: () => Promise.resolve([]),
 });
 const byTokens = authenticateBy(keyring, tokens);

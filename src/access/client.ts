@@ -1,8 +1,9 @@
 import { isIPv4 } from 'node:net';
 import type { Request } from '../engine/edge.ts';
 import { canonicalAddress, type Trusts } from './proxies.ts';
+import { RecentMap } from './recent-map.ts';
 
-/** The number of addresses in one generation. Two generations are kept: the current one and the previous one. */
+/** The number of addresses in one generation, of which two are kept. */
 const REMEMBERED = 8192;
 /** The length of the longest address with brackets, zone and port. A longer text is not an address. */
 const LONGEST_ENTRY = 64;
@@ -74,19 +75,14 @@ function behind(peer: Known, forwarded: string, known: (text: string) => Known |
 
 /** Parses an address once and remembers the result; null when the text is not an address. */
 function rememberAddresses(trusts: Trusts): (text: string) => Known | null {
-  let recent = new Map<string, Known | null>();
-  let older = recent;
+  const recent = new RecentMap<Known | null>(REMEMBERED);
   return (text) => {
-    const remembered = recent.get(text) ?? older.get(text);
+    const remembered = recent.get(text);
     if (remembered !== undefined) return remembered;
     if (text.length > LONGEST_ENTRY) return null;
     // A slice of a header keeps the whole header in memory, so a copy is remembered.
     const copy = Buffer.from(text, 'latin1').toString('latin1');
     const known = look(copy, trusts);
-    if (recent.size >= REMEMBERED) {
-      older = recent;
-      recent = new Map();
-    }
     recent.set(copy, known);
     return known;
   };

@@ -39,11 +39,8 @@ export interface Begun {
  */
 export class Keyring {
   #byDigest: ReadonlyMap<string, Key> = new Map();
-  readonly #now: () => number;
 
-  /** `now` is the time in milliseconds since 1970. */
-  constructor(keys: readonly Key[], now: () => number = Date.now) {
-    this.#now = now;
+  constructor(keys: readonly Key[]) {
     this.replace(keys);
   }
 
@@ -64,16 +61,21 @@ export class Keyring {
     const found = this.#byDigest.get(digest);
     if (!found) return null;
     if (!timingSafeEqual(found.digest, Buffer.from(digest, 'hex'))) return null;
-    if (this.#now() >= found.expires) throw unauthorized(NOT_VALID);
+    if (!isCurrent(found)) throw unauthorized(NOT_VALID);
     return found;
   }
 
   /** Whether an answer that was begun with a key may go on: the key is still there and still has the right. */
   allows({ key, action, resource }: Begun): boolean {
     const now = this.#byDigest.get(key.digest.toString('hex'));
-    if (now?.name !== key.name || this.#now() >= now.expires) return false;
+    if (now?.name !== key.name || !isCurrent(now)) return false;
     return now === key || stillAllow(now.rights, key.rights, action, resource);
   }
+}
+
+/** Whether a key has not ended. */
+export function isCurrent({ expires }: Pick<Key, 'expires'>): boolean {
+  return Date.now() < expires;
 }
 
 const NOT_VALID = 'The API key in the Authorization header is not valid.';

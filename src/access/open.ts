@@ -1,7 +1,7 @@
 import type { Log } from '../log.ts';
 import { Admissions } from './admission.ts';
 import { createClientReader, type ClientReaderOptions } from './client.ts';
-import { credentialOf, Keyring, sha256, type Authenticate, type Key } from './keys.ts';
+import { credentialOf, isCurrent, Keyring, sha256, type Authenticate, type Key } from './keys.ts';
 import type { Limiter } from './limiter.ts';
 import { createMemoryLimiter } from './limiter-memory.ts';
 import { KeysWatch } from './keys-watch.ts';
@@ -83,10 +83,8 @@ export async function openAccess(
       onWarning: (message) => log.warn({}, message),
     }),
     authenticate: authenticateBy(keyring, opened?.tokens ?? null),
-    allows: (begun) => {
-      if (begun.key.issuer === undefined) return keyring?.allows(begun) ?? true;
-      return opened?.tokens.isValid(begun.key) ?? false;
-    },
+    allows: (begun) =>
+      begun.key.issuer === undefined ? (keyring?.allows(begun) ?? true) : isCurrent(begun.key),
     rate: limiter && { policy: config.rateLimit, limiter },
     slots: streams,
     overload: () => guard.refusal(),
@@ -99,7 +97,7 @@ export async function openAccess(
     guard,
     async close() {
       await watch?.close();
-      await opened?.close();
+      opened?.close();
       await limiter?.close();
       guard.close();
     },
@@ -125,28 +123,21 @@ export function authenticateBy(keyring: Keyring | null, tokens: Tokens | null): 
   };
 }
 
-interface OpenTokens {
-  readonly tokens: Tokens;
-  readonly close: () => Promise<void>;
-}
-
 /** Opens tokens and fetches the signing keys. A key server that cannot be reached does not stop the start. */
-async function openTokens(settings: TokenSettings, check: RightsCheck, log: Log): Promise<OpenTokens> {
+async function openTokens(settings: TokenSettings, rights: RightsCheck, log: Log) {
   // Most servers do without these.
-  const [{ Tokens }, { KeyServer }, { readSigningKeys }] = await Promise.all([
+  const [{ Tokens }, { openTokenCheck }] = await Promise.all([
     import('./tokens.ts'),
-    import('./key-server.ts'),
     import('./token-check.ts'),
   ]);
-  const keyServer = new KeyServer({ url: settings.url, read: readSigningKeys, log });
-  await keyServer.fetch();
-  const faultsOf = async (rights: Rights) => {
-    const faults = await check.of(rights);
+  const check = await openTokenCheck(settings, log);
+  const faultsOf = async (granted: Rights) => {
+    const faults = await rights.of(granted);
     const whole = faults.map((fault) => fault.join(': '));
     if (faults.length > 0) log.warn({ faults: whole }, 'the rights of a token have faults');
     return [...new Set(faults.map(([place]) => place))];
   };
-  return { tokens: new Tokens({ settings, keyServer, faultsOf }), close: () => keyServer.close() };
+  return { tokens: new Tokens({ settings, check, faultsOf }), close: () => check.close() };
 }
 
 /** The limit of a limiter that only counts the requests of keys with their own. */

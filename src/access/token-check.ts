@@ -1,77 +1,106 @@
-import { createPublicKey, type JsonWebKey } from 'node:crypto';
 import {
-  createLocalJWKSet,
+  createRemoteJWKSet,
+  customFetch,
   errors,
+  jwksCache,
   jwtVerify,
-  type JSONWebKeySet,
-  type JWK,
-  type JWTVerifyGetKey,
+  type ExportedJWKSCache,
+  type JWKSCacheInput,
 } from 'jose';
+import { AppError } from '../errors.ts';
+import { codeOf, reasonOf } from '../error-reason.ts';
+import type { Log } from '../log.ts';
+import type { TokenSettings } from './token-settings.ts';
 
-/** The keys that a key server published. */
-export type SigningKeys = JWTVerifyGetKey;
-
-/** A token that is refused. The message is for the client. It must help nobody who forges tokens. */
-export class TokenRefused extends Error {
-  override readonly name = 'TokenRefused';
-}
-
-/** None of the keys known now can have signed the token. */
-export class UnknownSigningKey extends Error {
-  override readonly name = 'UnknownSigningKey';
-}
-
-/** What is said of every token whose issuer is not proved. */
+/** What is said of every token whose issuer is not proved. It must not help to forge one. */
 export const NOT_VALID = 'The token in the Authorization header is not valid.';
+/** How far the clocks of issuer and server may differ. Seconds. */
+export const LEEWAY_SECONDS = 60;
 
-/** Asymmetric ones only: with an HMAC, whoever knows the published key could sign (RFC 8725, 2.1). */
+const UNAVAILABLE =
+  'The keys that sign tokens could not be fetched, so no token can be verified. Try again later.';
+/** Asymmetric ones only: with an HMAC, anyone who has the published key could sign (RFC 8725, 2.1). */
 const ALGORITHMS = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
 ];
-/** How far the clocks of issuer and server may differ. Seconds. */
-export const LEEWAY_SECONDS = 60;
+/** How long after a fetch an unknown key does not cause another. Milliseconds. */
+const COOL_MS = 30_000;
+/** The same while no keys are known at all, so that a key server may start after this server. */
+const FIRST_COOL_MS = 5_000;
+/** How often the keys are fetched without a cause, so that one that was withdrawn is no longer accepted. */
+const REFRESH_MS = 10 * 60_000;
+const TIMEOUT_MS = 5_000;
 
-/** Reads a JSON Web Key Set (RFC 7517, 5). Throws an error that says what is wrong with it. */
-export function readSigningKeys(text: string): SigningKeys {
-  const set = JSON.parse(text) as JSONWebKeySet;
-  const keys = createLocalJWKSet(set);
-  if (!set.keys.some(canVerify)) throw new TypeError('the set has no key that can verify a token');
-  return keys;
+/** Checks tokens with the keys that a key server publishes. Known keys are used while the key server is away. */
+export interface TokenCheck {
+  /** When the known keys were fetched, in milliseconds since 1970. Undefined: none ever were. */
+  readonly fetchedAt: number | undefined;
+  /**
+   * Verifies the signature of a token in compact form, then its issuer, audience and times. Rejects with AppError
+   * `unauthorized` or `key-server-unavailable`. Only the error for a token with a valid signature says what is wrong.
+   */
+  verify(token: string): Promise<void>;
+  close(): void;
 }
 
-function canVerify(key: JWK): boolean {
-  const { use = 'sig', alg = 'RS256', key_ops: operations = ['verify'] } = key;
-  if (use !== 'sig' || !ALGORITHMS.includes(alg) || !operations.includes('verify')) return false;
-  try {
-    const { asymmetricKeyType } = createPublicKey({ key: key as JsonWebKey, format: 'jwk' });
-    return ['rsa', 'ec', 'ed25519'].includes(asymmetricKeyType ?? '');
-  } catch {
-    return false; // it is no public key
-  }
+/** Resolves when the keys were fetched, or could not be: that is logged, and is no error. */
+export async function openTokenCheck(
+  { url, issuer, audience }: Pick<TokenSettings, 'url' | 'issuer' | 'audience'>,
+  log: Log,
+): Promise<TokenCheck> {
+  const known: Partial<ExportedJWKSCache> = {};
+  let triedAt = -Infinity;
+  const keys = createRemoteJWKSet(new URL(url), {
+    timeoutDuration: TIMEOUT_MS,
+    cooldownDuration: COOL_MS,
+    cacheMaxAge: Infinity,
+    [jwksCache]: known as JWKSCacheInput,
+    // jose cools down after a success only: without this, each unknown key would ask a key server that is away.
+    [customFetch]: (address, options) => {
+      const cool = known.uat === undefined ? FIRST_COOL_MS : COOL_MS;
+      if (Date.now() < triedAt + cool) throw new Error('the key server was asked a moment ago');
+      triedAt = Date.now();
+      return fetch(address, options);
+    },
+  });
+  const refresh = async () => {
+    triedAt = -Infinity;
+    try {
+      await keys.reload();
+    } catch (error) {
+      const then = known.uat === undefined ? 'no token can be verified' : 'the known keys stay valid';
+      log.warn({ reason: causeOf(error) }, `JWT_JWKS_URL gave no keys: ${then}`);
+    }
+  };
+  const timer = setInterval(() => void refresh(), REFRESH_MS).unref();
+  await refresh();
+  return {
+    get fetchedAt() {
+      return known.uat;
+    },
+    async verify(token) {
+      try {
+        await jwtVerify(token, keys, {
+          issuer,
+          audience,
+          algorithms: ALGORITHMS,
+          clockTolerance: LEEWAY_SECONDS,
+          requiredClaims: ['exp', 'sub'],
+        });
+      } catch (error) {
+        if (known.uat === undefined) throw new AppError('key-server-unavailable', UNAVAILABLE);
+        throw refusedToken(wordsFor(error), error);
+      }
+    },
+    close: () => clearInterval(timer),
+  };
 }
 
-/**
- * Verifies the signature of a token in compact form, then its issuer, audience and times. Rejects with TokenRefused or
- * UnknownSigningKey. Only a token with a valid signature is told more than that it is not valid.
- */
-export async function checkToken(
-  token: string,
-  keys: SigningKeys,
-  { issuer, audience }: { readonly issuer: string; readonly audience: string },
-): Promise<void> {
-  try {
-    await jwtVerify(token, keys, {
-      issuer,
-      audience,
-      algorithms: ALGORITHMS,
-      clockTolerance: LEEWAY_SECONDS,
-      requiredClaims: ['exp', 'sub'],
-    });
-  } catch (error) {
-    if (error instanceof errors.JWKSNoMatchingKey) throw new UnknownSigningKey(NOT_VALID);
-    throw new TokenRefused(wordsFor(error), { cause: error });
-  }
+/** `fetch` has the reason of a failure in `cause`. */
+function causeOf(error: unknown): string {
+  const code = error instanceof Error ? codeOf(error.cause) : undefined;
+  return code === undefined ? reasonOf(error) : `${reasonOf(error)}: ${code}`;
 }
 
 function wordsFor(error: unknown): string {
@@ -83,4 +112,16 @@ function wordsFor(error: unknown): string {
   if (claim === 'aud') return 'The token is for another audience.';
   if (claim === 'iss') return 'The token is of another issuer.';
   return claim === 'nbf' ? 'The token is not yet valid.' : NOT_VALID;
+}
+
+/** 401 that says in the challenge, too, what is wrong (RFC 6750, 3). */
+export function refusedToken(detail: string, cause?: unknown): AppError {
+  // A quoted string of the challenge has neither quotes nor backslashes.
+  const description = detail.replace(/[^\x20\x21\x23-\x5b\x5d-\x7e]/g, "'").slice(0, 200);
+  return new AppError('unauthorized', detail, {
+    headers: {
+      'www-authenticate': `Bearer realm="sluice", error="invalid_token", error_description="${description}"`,
+    },
+    cause,
+  });
 }

@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts';
-import { KEY_PREFIX, TOKEN_PREFIX, type Limiter, type Taken } from './limiter.ts';
-import { limitHeaders, tooManyRequests, type Policy } from './policy.ts';
+import { KEY_PREFIX, TOKEN_PREFIX, type Limiter } from './limiter.ts';
+import { limitHeaders, tooManyRequests, type Policy, type Taken } from './policy.ts';
 import type { Backlog } from './backlog.ts';
 import type { StreamSlots } from './stream-slots.ts';
 import type { ClientReader } from './client.ts';

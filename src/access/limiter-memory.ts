@@ -1,5 +1,5 @@
-import { KEY_PREFIX, TOKEN_PREFIX, type Limiter, type Taken } from './limiter.ts';
-import type { Policy } from './policy.ts';
+import { KEY_PREFIX, TOKEN_PREFIX, type Limiter } from './limiter.ts';
+import type { Policy, Taken } from './policy.ts';
 import { Windows } from './windows.ts';
 
 /** The number of addresses with a counter of their own. They take 30 MB when as many arrive within one window. */

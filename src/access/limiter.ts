@@ -1,13 +1,13 @@
-import type { Policy } from './policy.ts';
+import type { Policy, Taken } from './policy.ts';
 
 /**
- * The limiter port: how many requests a client has left. Adapters: memory.ts (one process), redis.ts (all processes
- * that share a Redis).
+ * The limiter port: how many requests a client has left. Adapters: limiter-memory.ts (one process),
+ * limiter-redis.ts (all processes that share a Redis).
  *
  * Every limiter promises:
- * - `take` counts one request and tells whether it is within the policy. Refused requests are counted, too.
+ * - `take` counts one request and says whether it is within the policy. Refused requests are counted, too.
  * - `take` never rejects and never waits longer than about one second. When the counters cannot be reached, the
- *   limits continue per process.
+ *   limits apply per process.
  * - A client's window begins with its first request and lasts as long as the policy says. Then the client has the
  *   whole limit again. So a client can send up to two limits' worth of requests around the end of a window, never
  *   more.
@@ -20,15 +20,6 @@ export interface Limiter {
    */
   take(client: string, policy?: Policy): Taken | Promise<Taken>;
   close(): Promise<void>;
-}
-
-/** What a client has left after a request. */
-export interface Taken {
-  readonly allowed: boolean;
-  /** Requests left in this window. */
-  readonly remaining: number;
-  /** Whole seconds until the client has the full limit again; at least 1. */
-  readonly resetSeconds: number;
 }
 
 /**

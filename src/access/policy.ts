@@ -1,5 +1,4 @@
 import { AppError } from '../errors.ts';
-import type { Taken } from './limiter.ts';
 
 /** Forms of the settings. A window is one whole unit, because the headers support only seconds. */
 export const RATE_LIMIT_FORM = '^(off|[1-9]\\d{0,8}/(s|min|h))$';
@@ -15,6 +14,15 @@ export interface Policy {
   readonly windowSeconds: number;
 }
 
+/** What a client has left after a request. */
+export interface Taken {
+  readonly allowed: boolean;
+  /** Requests left in this window. */
+  readonly remaining: number;
+  /** Whole seconds until the client has the full limit again; at least 1. */
+  readonly resetSeconds: number;
+}
+
 /**
  * Parses RATE_LIMIT, such as `60000/min` or `100/s`; null for `off`. The form has already been checked with the
  * settings.
@@ -23,7 +31,6 @@ export function parseRateLimit(text: string): Policy | null {
   return text === 'off' ? null : parseRate(text);
 }
 
-/** Parses a rate. */
 export function parseRate(text: string): Policy {
   const [limit, unit = ''] = text.split('/');
   const windowSeconds = WINDOWS[unit];

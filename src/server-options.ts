@@ -37,7 +37,7 @@ export interface ServerOptions {
   readonly leaseMs?: number;
   /** See EngineOptions. 1 s by default. */
   readonly quietMs?: number;
-  /** See the options of FeedRun. */
+  /** See AnswerOptions in resources/changes/answer.ts. */
   readonly heartbeatMs?: number;
   /** Listens on a port that other processes share in the same way. */
   readonly sharedPort?: boolean;

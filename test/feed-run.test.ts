@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { BY_ID, FeedRun } from '../src/resources/changes/run.ts';
+import { BY_ID, feedAnswer, type FeedAnswer } from '../src/resources/changes/answer.ts';
+import type { Start } from '../src/resources/changes/follow.ts';
 import { createTranscoder } from '../src/rows/transcoder.ts';
 import { BSON } from '../src/store/bson.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
@@ -11,7 +12,7 @@ import { testSqlite } from './support/sqlite.ts';
 import { deferred } from './support/raw.ts';
 import { NEVER } from './support/reading.ts';
 
-/** A run on a store with a clock of its own, from the present place. `wrap` changes what it reads by. */
+/** An answer on a store with a clock of its own, from the present place. `wrap` changes what it reads by. */
 async function runOn(
   t: TestContext,
   wrap: (reader: FeedReader) => FeedReader,
@@ -27,22 +28,25 @@ async function runOn(
   assert.ok(feed && streams.changes);
   const place = await feed.now(NEVER);
   const stop = new AbortController();
-  const run = new FeedRun(transcoder.encoder('lines'), {
+  const start: Start =
+    walk === 'over'
+      ? { place, walk, first: { keys: [], next: place, isUpToDate: true } }
+      : { place, walk: null };
+  const identity = await store.items.identity(NEVER);
+  const run = feedAnswer(transcoder.encoder('lines'), start, {
     collection: 'items',
-    plan: { sort: '_id', direction: 1 },
+    plan: { sort: '_id', direction: 1, ...(identity !== undefined && { identity }) },
     rows: streams,
     changes: wrap(streams.changes),
-    from: { place, walk: walk === 'over' ? walk : null, identity: await store.items.identity(NEVER) },
     end: { opens: true, follows: true, waitMs: 0, limit: Infinity },
     now,
     stopping: stop.signal,
   });
-  if (walk === 'over') run.begin({ keys: [], next: place, isUpToDate: true });
   return { run, store, slots, stop };
 }
 
-/** Pumps a run into `write`, to its end. */
-async function pumped(run: FeedRun, write: (chunk: Uint8Array) => void | Promise<void>): Promise<void> {
+/** Pumps an answer into `write`, to its end. */
+async function pumped(run: FeedAnswer, write: (chunk: Uint8Array) => void | Promise<void>): Promise<void> {
   const { signal } = new AbortController();
   const sink = {
     chunkBytes: 512,

@@ -6,7 +6,8 @@ import type { Query } from '../../input/query.ts';
 import { cursorMismatch } from '../token/token.ts';
 import { EVERYTHING } from '../../rows/selection.ts';
 import type { Transcoder } from '../../rows/rows.ts';
-import type { ChangeFeed } from '../../store/change-feed.ts';
+import type { Batch } from '../../store/batch.ts';
+import type { ChangedKeys, ChangeFeed } from '../../store/change-feed.ts';
 import type { FeedReader } from '../../store/tail.ts';
 import type { Plan } from '../../store/store.ts';
 import { FIRST_BATCH } from '../../pipeline/chain.ts';
@@ -14,10 +15,10 @@ import { pump } from '../../pipeline/pump.ts';
 import { writeBeforeCut } from '../../pipeline/sink.ts';
 import { INCREMENTAL } from '../stream/stream.ts';
 import type { RowSource, SourceFor } from '../row/source.ts';
+import { BY_ID, feedAnswer, type FeedAnswer } from './answer.ts';
 import { feedPlaceOf, type FeedCursor } from './cursor.ts';
 import { EVENT_STREAM, EventEncoder } from './events.ts';
 import { assertUnordered, type FeedQuery } from './query.ts';
-import { BY_ID, FeedRun } from './run.ts';
 
 export interface FeedOptions {
   readonly sourceFor: SourceFor<FeedSource>;
@@ -28,7 +29,7 @@ export interface FeedOptions {
   readonly parked?: () => () => void;
   /** Aborted when the server stops. Feeds then end at a checkpoint. */
   readonly stopping?: AbortSignal;
-  /** See the options of FeedRun. */
+  /** See AnswerOptions. */
   readonly heartbeatMs?: number;
 }
 
@@ -68,47 +69,52 @@ async function begin(
   const plan = await parameters.read(query, request.signal, wanted.cursor);
   assertUnordered(plan);
   const from = await startOf(asked, plan, feed, source, request.signal);
+  const bound = { ...plan, ...(from.identity !== undefined && { identity: from.identity }) };
+  const first = await firstOf(from, bound, wanted, source, changes, request.signal);
   const { shown = EVERYTHING } = parameters;
-  const first = await firstOf(from, plan, wanted, source, changes, request.signal);
-  const run = new FeedRun(transcoder.encoder('lines', shown.pick(parameters.fields(query))), {
-    collection: parameters.collection,
-    plan,
-    rows: streams,
-    changes,
-    from,
-    end: {
-      ...wanted,
-      opens: wanted.follows || wanted.waitMs > 0 || wanted.cursor === undefined,
+  const lines = transcoder.encoder('lines', shown.pick(parameters.fields(query)));
+  const { place, walk } = from;
+  const answer = feedAnswer(
+    lines,
+    { place, walk, first },
+    {
+      collection: parameters.collection,
+      plan: bound,
+      rows: streams,
+      changes,
+      end: {
+        ...wanted,
+        opens: wanted.follows || wanted.waitMs > 0 || wanted.cursor === undefined,
+      },
+      now,
+      stopping: options.stopping ?? new AbortController().signal,
+      ...(options.heartbeatMs !== undefined && { heartbeatMs: options.heartbeatMs }),
     },
-    now,
-    stopping: options.stopping ?? new AbortController().signal,
-    ...(options.heartbeatMs !== undefined && { heartbeatMs: options.heartbeatMs }),
-  });
-  run.begin(first);
+  );
   return {
     status: 200,
     headers: { 'content-type': type, 'cache-control': 'private, no-cache', ...INCREMENTAL },
-    body: { kind: 'stream', run: (sink) => send(run, sink, request, type, options) },
+    body: { kind: 'stream', run: (sink) => send(answer, sink, request, type, options) },
   };
 }
 
 type Sink = Parameters<Extract<Reply['body'], { kind: 'stream' }>['run']>[0];
 
 async function send(
-  run: FeedRun,
+  answer: FeedAnswer,
   sink: Sink,
   request: Request,
   type: string,
   { parked = () => () => undefined }: FeedOptions,
 ): Promise<void> {
-  const { encoder: lines } = run;
+  const { encoder: lines } = answer;
   const events = type === EVENT_STREAM ? new EventEncoder(lines) : null;
   const framed = (text: string) => (events ? events.events(Buffer.from(text)).toString() : text);
   try {
     await pump(
       {
-        first: run.batches(sink.signal),
-        again: { plan: BY_ID, after: (row) => run.after(row, sink.signal) },
+        first: answer.batches(sink.signal),
+        again: { plan: BY_ID, after: (row) => answer.after(row, sink.signal) },
         observer: { parked, rows: () => void (request.notes.rows = lines.rows) },
       },
       events ?? lines,
@@ -153,22 +159,18 @@ async function startOf(
  * the first line is a checkpoint, because a reader without one could not continue.
  */
 async function firstOf(
-  { place, walk, identity }: FeedCursor,
+  { place, walk }: FeedCursor,
   plan: Plan,
   { cursor, limit }: FeedQuery,
   { streams }: FeedSource,
   changes: FeedReader,
   signal: AbortSignal,
-) {
+): Promise<Batch | ChangedKeys> {
   if (walk === 'over' && cursor === undefined) return { keys: [], next: place, isUpToDate: true };
   if (walk === 'over')
-    return changes.read(place, { most: Math.min(limit, FIRST_BATCH.rows), waitMs: 0 }, identity, signal);
-  const bound = {
-    ...plan,
-    ...(place.seen !== undefined && { since: place.seen }),
-    ...(identity !== undefined && { identity }),
-  };
-  return streams.begin(bound, walk ? { after: walk } : {}, FIRST_BATCH, signal);
+    return changes.read(place, { most: Math.min(limit, FIRST_BATCH.rows), waitMs: 0 }, plan.identity, signal);
+  const since = { ...plan, ...(place.seen !== undefined && { since: place.seen }) };
+  return streams.begin(since, walk ? { after: walk } : {}, FIRST_BATCH, signal);
 }
 
 function beginAnew(query: Query): string {

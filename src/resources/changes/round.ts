@@ -5,37 +5,39 @@ import { removedLine } from './lines.ts';
 const ALIKE: ReadonlySet<number | undefined> = new Set([0x01, 0x03, 0x10, 0x12, 0x13]);
 
 /**
- * Keys that changed, until their rows or removals are written. A key whose row was not found when all are looked up is
- * removed.
+ * Keys that changed, until their rows are written. A key whose row was not found when all are looked up is removed.
  *
  * The key of a row may have another type than the key that changed (7 and 7.0). In JSON both look the same, so the old
  * one must be removed before the row comes: such rows are put off, and looked up by their own keys in the next round.
  */
-export class PendingKeys {
-  #keys = new Map<string, Bookmark>();
-  #putOff = new Map<string, Bookmark>();
-  /** How many of the keys of this round have the same JSON. */
-  #shown: ReadonlyMap<string, number> = new Map();
+export class Round {
+  readonly #keys: Map<string, Bookmark>;
+  readonly #putOff = new Map<string, Bookmark>();
+  /** How many of the keys have the same JSON. */
+  readonly #shown: ReadonlyMap<string, number>;
 
-  /** Begins with other keys. */
-  take(keys: readonly Bookmark[]): void {
+  constructor(keys: readonly Bookmark[]) {
     this.#keys = new Map(keys.map((key) => [textOf(key), key]));
-    this.#putOff.clear();
-  }
-
-  get size(): number {
-    return this.#keys.size;
-  }
-
-  /** The keys to look up now. */
-  lookUp(): readonly Bookmark[] {
-    const keys = [...this.#keys.values()];
-    this.#putOff.clear();
     this.#shown = countShown(keys);
-    return keys;
   }
 
-  /** Whether a row that was found is to be written now. `isToCome`: a walk will meet it, so nothing is to be written. */
+  /** The keys whose rows were not written. */
+  get keys(): readonly Bookmark[] {
+    return [...this.#keys.values()];
+  }
+
+  /** The keys that are left when the rows of these ones were written only up to `last`. */
+  keysAfter(ids: readonly Bookmark[], last: Bookmark): readonly Bookmark[] {
+    const texts = ids.map(textOf);
+    const written = texts.slice(0, texts.indexOf(textOf(last)) + 1);
+    return [...this.#keys].flatMap(([text, key]) => (written.includes(text) ? [] : key));
+  }
+
+  get next(): Round {
+    return new Round([...this.#putOff.values()]);
+  }
+
+  /** Whether a row that was found is to be written now. `isToCome`: a walk will meet it, so it is not written at all. */
   isNow(id: Bookmark, isToCome: boolean): boolean {
     const text = textOf(id);
     const isAlone = !isShownAlike(id) || (this.#shown.get(removedLine(id)) ?? 0) <= 1;
@@ -45,22 +47,8 @@ export class PendingKeys {
     return false;
   }
 
-  /** The rows of these keys were written, up to `last`. */
-  written(ids: readonly Bookmark[], last?: Bookmark): void {
-    const end = last && textOf(last);
-    for (const id of ids) {
-      const text = textOf(id);
-      this.#keys.delete(text);
-      if (text === end) return;
-    }
-  }
-
-  /** Ends a round, when all rows have come. Returns the keys that are left: those are removed. */
-  removals(): readonly Bookmark[] {
-    const left = [...this.#keys.values()];
-    this.#keys = this.#putOff;
-    this.#putOff = new Map();
-    return left;
+  written(ids: readonly Bookmark[]): void {
+    for (const id of ids) this.#keys.delete(textOf(id));
   }
 }
 

@@ -1,0 +1,173 @@
+import { CheckpointEncoder, rowsOfSlice } from '../../pipeline/checkpoints.ts';
+import type { RowEncoder } from '../../rows/rows.ts';
+import type { Batch } from '../../store/batch.ts';
+import { KEY, type Bookmark } from '../../store/bookmark.ts';
+import type { ChainReader, Plan } from '../../store/store.ts';
+import type { FeedReader } from '../../store/tail.ts';
+import { encodeFeedCursor } from './cursor.ts';
+import { endSignals } from './end-signals.ts';
+import { follow, type Position, type Start, type Step } from './follow.ts';
+import { feedLines, removedLine } from './lines.ts';
+import { EMPTY } from './pieces.ts';
+
+/** The default of `heartbeatMs`. Proxies close what is silent for a minute. */
+const HEARTBEAT_MS = 15_000;
+/** What was sent is followed by a checkpoint within this time, when nothing more comes. */
+const SETTLE_MS = 1_000;
+/** A checkpoint after so many lines costs nothing, where the place has just moved on. */
+const MANY_LINES = 5_000;
+/**
+ * How many keys are read at a time: as many as the reader takes in a moment, so that a checkpoint follows soon. Only the
+ * time of the reader itself counts. A server that serves a thousand others meanwhile would otherwise read one key at a
+ * time in the end, and be slower still.
+ */
+const [FIRST_KEYS, MOST_KEYS] = [250, 1_000];
+
+/** When a feed ends of itself. */
+export interface FeedEnd {
+  /** Whether a checkpoint comes before the feed waits, or walks. */
+  readonly opens: boolean;
+  /** Whether it goes on when it has caught up. */
+  readonly follows: boolean;
+  /** How long it waits for the first change when there is none. Milliseconds. */
+  readonly waitMs: number;
+  /** The most keys. */
+  readonly limit: number;
+}
+
+export interface AnswerOptions {
+  readonly collection: string;
+  /** See Want. */
+  readonly plan: Plan;
+  readonly rows: ChainReader;
+  readonly changes: FeedReader;
+  readonly end: FeedEnd;
+  /** A clock in milliseconds. */
+  readonly now: () => number;
+  /** Aborted when the server stops. */
+  readonly stopping: AbortSignal;
+  /** A feed that has nothing to send sends a checkpoint after this time. Milliseconds; 15 s by default. */
+  readonly heartbeatMs?: number;
+}
+
+/** The order that a feed's batches have for the pump: what continues after a row needs its id alone. */
+export const BY_ID = { sort: KEY };
+
+/** The batches of an answer, for the pump, and the encoder that writes checkpoints between them. */
+export interface FeedAnswer {
+  readonly encoder: CheckpointEncoder;
+  /** The batches to their end. They also end when the server stops. */
+  batches(signal: AbortSignal): AsyncGenerator<Batch, void, undefined>;
+  /** The batches after a row of the batch that the pump had: its reader stalled there. */
+  after(row: Bookmark, signal: AbortSignal): AsyncGenerator<Batch, void, undefined>;
+}
+
+/** The answer to a reader that begins at `start`, with checkpoints between the lines of `lines`. */
+export function feedAnswer(
+  lines: RowEncoder,
+  start: Start,
+  { collection, plan, rows, changes, end, now, stopping, heartbeatMs = HEARTBEAT_MS }: AnswerOptions,
+): FeedAnswer {
+  const waitEnd = now() + end.waitMs;
+  let at: Step = { place: start.place, walk: start.walk, isUpToDate: false };
+  let cursor = '';
+  let [isOpening, isCutShort] = [end.opens, false];
+  /** Whether the last control line said that the reader is up to date. */
+  let isKnownUpToDate = false;
+  let removed = 0;
+  let keys = start.first && 'keys' in start.first ? start.first.keys.length : 0;
+  let [most, linesOfRead, takenMs] = [FIRST_KEYS, 0, 0];
+
+  const log: FeedReader = {
+    rows: (...call) => changes.rows(...call),
+    read: async (...call) => {
+      const changed = await changes.read(...call);
+      keys += changed.keys.length;
+      return changed;
+    },
+  };
+
+  /** Continues after a place only if it fits: an earlier place is always right, too. */
+  const cursorAt = ({ place, walk }: Position): string =>
+    (cursor = encodeFeedCursor(collection, plan, { place, walk, identity: plan.identity }) ?? cursor);
+  cursorAt(at);
+
+  const encoder = new CheckpointEncoder(lines, {
+    plan,
+    cursorOf: (row) => cursorAt(at.after?.(row) ?? at),
+    start: () => cursorAt(at),
+    now,
+    form: feedLines(() => {
+      isKnownUpToDate = at.isUpToDate;
+      return { removed, isUpToDate: at.isUpToDate, cursor: cursorAt(at), isCutShort };
+    }),
+  });
+
+  function* checkpoint(): Generator<Batch, void, undefined> {
+    encoder.want();
+    yield EMPTY;
+  }
+
+  /** Milliseconds until a checkpoint is due. A reader that is up to date soon learns that it is. */
+  const dueIn = (): number => {
+    const { lines: count, at: since } = encoder.sinceCheckpoint;
+    if (count >= MANY_LINES) return 0;
+    const isNews = at.isUpToDate && (count > 0 || !isKnownUpToDate);
+    return since + (isNews ? Math.min(SETTLE_MS, heartbeatMs) : heartbeatMs) - now();
+  };
+
+  const isDone = (): boolean => {
+    if (end.follows) return stopping.aborted;
+    if (keys >= end.limit) return true;
+    return at.isUpToDate && (keys > 0 || now() >= waitEnd || stopping.aborted);
+  };
+
+  function* send(batch: Batch, count: number): Generator<Batch, void, undefined> {
+    const begun = now();
+    yield batch;
+    takenMs += now() - begun;
+    linesOfRead += count;
+  }
+
+  function* arrive(): Generator<Batch, void, undefined> {
+    if (linesOfRead > 0) most = Math.min(MOST_KEYS, rowsOfSlice(linesOfRead, takenMs, most));
+    [linesOfRead, takenMs] = [0, 0];
+    if (isOpening || dueIn() <= 0) yield* checkpoint();
+    isOpening = false;
+  }
+
+  async function* batches(from: Start, signal: AbortSignal): AsyncGenerator<Batch, void, undefined> {
+    const { reads, waits, close } = endSignals(signal, stopping);
+    const want = {
+      ...{ plan, now, reads, waits },
+      most: () => Math.min(most, end.limit - keys),
+      waitMs: () => Math.max(0, Math.min(dueIn(), end.follows ? Infinity : waitEnd - now())),
+    };
+    try {
+      for await (at of follow(log, rows, from, want)) {
+        if (at.rows) yield* send(at.rows, at.rows.rows);
+        else if (at.removed) {
+          for (const id of at.removed) encoder.say(removedLine(id));
+          removed += at.removed.length;
+          yield* send(EMPTY, at.removed.length);
+        } else {
+          yield* arrive();
+          if (isDone()) break;
+        }
+      }
+      isCutShort = end.follows;
+    } catch (error) {
+      if (signal.aborted || !stopping.aborted) throw error;
+      isCutShort = end.follows || !at.isUpToDate;
+    } finally {
+      close();
+    }
+    if (isCutShort) yield* checkpoint();
+  }
+
+  return {
+    encoder,
+    batches: (signal) => batches(start, signal),
+    after: (row, signal) => batches(at.after?.(row) ?? at, signal),
+  };
+}

@@ -1,0 +1,153 @@
+import { chain, FIRST_BATCH, NEXT_BATCH } from '../../pipeline/chain.ts';
+import type { Batch } from '../../store/batch.ts';
+import type { Bookmark } from '../../store/bookmark.ts';
+import type { ChangedKeys, FeedPlace } from '../../store/change-feed.ts';
+import { comparePlaces } from '../../store/order.ts';
+import type { ChainReader, Plan, Size } from '../../store/store.ts';
+import type { FeedReader } from '../../store/tail.ts';
+import type { WalkPlace } from './cursor.ts';
+import { piecesOf } from './pieces.ts';
+import { Round } from './round.ts';
+
+/** A walk reads on for this long, or for this many rows, before it looks for changes. */
+const LEG_MS = 250;
+const LEG_ROWS = 20_000;
+/** It looks for changes for this long, or this often, when there are always more. */
+const DRAIN_MS = 250;
+const DRAIN_READS = 4;
+/** How long a read waits that is behind although it brings nothing: changes of other sets are passed. */
+const BEHIND_MS = 50;
+const LOOK_UP: Size = { rows: 1_000, bytes: FIRST_BATCH.bytes, patient: true };
+
+/** Where a reader is in the log, and how far its walk through the rows has come. A cursor holds both. */
+export interface Position {
+  readonly place: FeedPlace;
+  readonly walk: WalkPlace;
+}
+
+/** Where a reader begins or goes on, with what was read from there already: rows of the walk, or keys of the log. */
+export interface Start extends Position {
+  readonly first?: Batch | ChangedKeys;
+}
+
+/** What a reader gets next. Without rows and removals, everything before its position was given. */
+export interface Step extends Position {
+  /** Whether a copy that has everything before the position equals the set. */
+  readonly isUpToDate: boolean;
+  /** The reader releases them. */
+  readonly rows?: Batch;
+  /** Where a reader goes on that has only the rows up to this one. */
+  readonly after?: (row: Bookmark) => Start;
+  /** The keys of rows that are gone. */
+  readonly removed?: readonly Bookmark[];
+}
+
+export interface Want {
+  /** In order of id, with nothing but equalities. Its identity is that of the log. */
+  readonly plan: Plan;
+  /** The most keys of the next read of the log. */
+  readonly most: () => number;
+  /** How long a reader that is up to date waits for a change. Milliseconds. */
+  readonly waitMs: () => number;
+  /** A clock in milliseconds. */
+  readonly now: () => number;
+  readonly reads: AbortSignal;
+  /** For reads that wait for changes. */
+  readonly waits: AbortSignal;
+}
+
+/**
+ * First, if the walk is not over, the rows in order of id, with what changes on the way; then the changes, without an
+ * end. A copy that applies rows and removals in this order converges. Rows are looked up when their keys have changed,
+ * so each comes in its present state.
+ */
+export async function* follow(
+  log: FeedReader,
+  rows: ChainReader,
+  { first, ...start }: Start,
+  want: Want,
+): AsyncGenerator<Step, void, undefined> {
+  let { place, walk } = start;
+  let [batch, changed] = first && 'keys' in first ? [null, first] : [first ?? null, null];
+  let wait = 0;
+  try {
+    if (!changed) yield { place, walk, isUpToDate: false };
+    for (;;) {
+      if (!changed && walk !== 'over') {
+        const plan = planAt(want.plan, place);
+        batch ??= await rows.read(plan, walk ? { after: walk } : {}, NEXT_BATCH, want.reads);
+        const leg = chain(rows, plan, batch, LEG_ROWS, want.reads);
+        batch = null;
+        walk = yield* walked(leg, { place, walk }, want.now);
+        yield { place, walk, isUpToDate: false };
+      }
+      const until = want.now() + DRAIN_MS;
+      for (let reads = 0; walk === 'over' || (reads < DRAIN_READS && want.now() < until); reads++) {
+        const signal = wait > 0 ? want.waits : want.reads;
+        changed ??= await log.read(place, { most: want.most(), waitMs: wait }, want.plan.identity, signal);
+        yield* linesOf(log, changed, { place, walk }, want);
+        const { next, keys, isUpToDate } = changed;
+        [place, changed] = [next, null];
+        yield { place, walk, isUpToDate: isUpToDate && walk === 'over' };
+        if (walk !== 'over' && isUpToDate) break;
+        wait = walk !== 'over' ? 0 : isUpToDate ? want.waitMs() : keys.length === 0 ? BEHIND_MS : 0;
+      }
+    }
+  } finally {
+    batch?.release();
+  }
+}
+
+/** The rows of a leg, until its time is over. Returns how far the walk has come. */
+async function* walked(
+  leg: AsyncIterable<Batch>,
+  { place, walk: from }: Position,
+  now: () => number,
+): AsyncGenerator<Step, WalkPlace, undefined> {
+  const until = now() + LEG_MS;
+  let walk = from;
+  for await (const rows of leg) {
+    const { last, more } = rows;
+    yield { place, walk, isUpToDate: false, rows, after: (row) => ({ place, walk: row }) };
+    walk = more ? last : 'over';
+    if (now() >= until) break;
+  }
+  return walk;
+}
+
+/** The rows and removals of the keys that were read at a position. */
+async function* linesOf(
+  log: FeedReader,
+  changed: ChangedKeys,
+  at: Position,
+  want: Want,
+): AsyncGenerator<Step, void, undefined> {
+  const { next } = changed;
+  const plan = planAt(want.plan, next);
+  // The walk will meet these rows. Only rows are left out for that: removals never are.
+  const isToCome = (id: Bookmark) =>
+    at.walk !== 'over' && (at.walk === null || comparePlaces(id, at.walk) > 0);
+  for (let round = new Round(changed.keys); round.keys.length > 0; round = round.next) {
+    for await (const batch of log.rows(round.keys, plan, next, LOOK_UP, want.reads)) {
+      try {
+        for (const { batch: rows, ids } of piecesOf(batch, (id) => round.isNow(id, isToCome(id)))) {
+          const after = (row: Bookmark) => ({
+            ...at,
+            first: { ...changed, keys: round.keysAfter(ids, row) },
+          });
+          yield { ...at, isUpToDate: false, rows, after };
+          round.written(ids);
+        }
+      } finally {
+        batch.release();
+      }
+    }
+    const removed = round.keys;
+    if (removed.length > 0) yield { ...at, isUpToDate: false, removed };
+  }
+}
+
+/** Every read sees all changes before a place: see `FeedPlace.seen`. */
+function planAt(plan: Plan, { seen }: FeedPlace): Plan {
+  return seen === undefined ? plan : { ...plan, since: seen };
+}

@@ -17,9 +17,8 @@ import { getOpenApi } from './openapi/routes.ts';
 import type { MetricValues } from './telemetry/metrics.ts';
 import { getMetrics } from './telemetry/metrics-route.ts';
 import { FILE_FORMATS } from './resources/stream/formats/list.ts';
-import type { UserPart } from './users/part.ts';
+import { usersFor, type UserPart } from './users/part.ts';
 import { userRoutes, type UserOptions } from './users/routes.ts';
-import { usersFor } from './users/source.ts';
 import { webRoutes } from './web/routes.ts';
 
 export interface AppOptions {

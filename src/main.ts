@@ -22,8 +22,8 @@ import { auditLog } from './telemetry/audit.ts';
 import type { Logger } from './telemetry/log.ts';
 import { Metrics } from './telemetry/metrics.ts';
 import { requestLog } from './telemetry/request-log.ts';
+import { checkUsers } from './users/part.ts';
 import { USERS } from './users/row.ts';
-import { checkUsers } from './users/source.ts';
 import { VERSION } from './version.ts';
 
 /** The largest request body, in bytes. */

@@ -24,7 +24,7 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['@sinclair/typebox', /^schema\.ts$/],
   ['ajv', /^input\/validate\.ts$/],
   ['prom-client', /^telemetry\/metrics\.ts$/],
-  ['uuid', /^users\/id\.ts$/],
+  ['uuid', /^users\/routes\.ts$/],
   ['bullmq', /^queue\/bullmq\.ts$/],
   ['parquet-wasm', /^pipeline\/parquet-thread\.mjs$/],
   ['p-queue', /^turns\.ts$/],

@@ -1,24 +1,82 @@
-import { AppError } from '../errors.ts';
-import type { Scope } from '../access/rights.ts';
+import type { Client } from '../access/admission.ts';
+import { scopeOf, type Scope } from '../access/rights.ts';
 import { hiding, ScopeFaults } from '../access/scope-faults.ts';
+import { AppError, storeUnfit } from '../errors.ts';
 import { parseJson } from '../input/body-json.ts';
 import { pointer } from '../input/json-scan.ts';
 import { bodyCheck, invalidBody } from '../input/validate.ts';
+import { whileAway } from '../resources/query/part.ts';
+import { chooseIndex, isRefusal } from '../resources/query/planner.ts';
 import { EVERYTHING, type Selection } from '../rows/selection.ts';
+import { KEY } from '../store/bookmark.ts';
 import { BSON } from '../store/bson.ts';
-import { elementsNamed } from '../store/bson-elements.ts';
-import { BSON_TYPE } from '../store/bson-types.ts';
-import type { Equality } from '../store/store.ts';
+import type { Index } from '../store/indexes.ts';
+import { PartRows } from '../store/part-rows.ts';
+import type { Records } from '../store/records.ts';
+import type { Equality, RowReader } from '../store/store.ts';
+import { USERS } from './row.ts';
 import { metadataFault, USER, USER_PATCH, type UserBody } from './user.ts';
 
-/** A text that all users of a part have: their name, their e-mail address, or one of their metadata. */
+/** The users that a client may see. */
+export interface UserSource {
+  readonly part: UserPart;
+  readonly rows: RowReader;
+}
+
+/** A part is kept as long as the rights that open it. */
+const parts = new WeakMap<Records, WeakMap<Scope, UserSource>>();
+
+/** The users that a client may see: all, or those of the part that its key opens. */
+export function usersFor(users: Records, { key }: Pick<Client, 'key'>): UserSource {
+  const scope = key && scopeOf(key.rights, 'users');
+  return scope ? usersInPart(users, scope) : { part: ALL_USERS, rows: users };
+}
+
+/** Throws ScopeFaults when the values of the part are none of users. */
+function usersInPart(users: Records, scope: Scope): UserSource {
+  const own = parts.get(users) ?? new WeakMap<Scope, UserSource>();
+  parts.set(users, own);
+  const source = own.get(scope) ?? makePart(users, scope);
+  own.set(scope, source);
+  return source;
+}
+
+function makePart(users: Records, scope: Scope): UserSource {
+  const part = new UserPart(scope);
+  const { where } = part;
+  const rows = new PartRows(users, { where, hide: scope.hide }, async (_paths, _plan, signal) => {
+    const choice = choose(where, await users.indexes(signal));
+    if (!isRefusal(choice)) return choice.index;
+    throw storeUnfit('The index by which the key reads users is gone.', new Error(choice.reason));
+  });
+  return { part, rows };
+}
+
+/** Rejects with ScopeFaults when no index answers the values of a part. While the store is away that is not known. */
+export async function checkUsers(users: Records, scope: Scope): Promise<null> {
+  const { where } = usersInPart(users, scope).part;
+  const indexes = where.length === 0 ? null : await whileAway((signal) => users.indexes(signal));
+  const choice = indexes && choose(where, indexes);
+  if (!choice || !isRefusal(choice)) return null;
+  const { reason, remedy } = choice;
+  const fields = remedy?.filter((path) => path !== KEY).join(',');
+  throw new ScopeFaults([
+    fields === undefined
+      ? `where: ${reason}`
+      : `no index answers where; this one would: sluice index ${USERS.name} ${fields}`,
+  ]);
+}
+
+/** The index that has the users of a part in order of id. */
+function choose(where: readonly Equality[], indexes: readonly Index[]) {
+  return chooseIndex({ equals: where.map(({ path }) => path), ranges: [] }, indexes);
+}
+
+/** A text that all users of a part have. */
 interface Value {
   /** Where it is in a user: `['name']`, `['email']` or `['metadata', NAME]`. */
   readonly at: readonly string[];
   readonly text: string;
-  /** `at` in UTF-8, and the text as BSON has it. */
-  readonly names: readonly Uint8Array[];
-  readonly bytes: Uint8Array;
 }
 
 /**
@@ -27,17 +85,18 @@ interface Value {
  */
 export class UserPart {
   readonly #values: readonly Value[];
-  readonly #hide: readonly string[];
   /** What of the users may be shown. */
   readonly shown: Selection;
+  /** Whether all fields of its users are shown. */
+  readonly showsAll: boolean;
 
   /** Throws ScopeFaults. */
   constructor({ where, hide }: Scope) {
     const faults: string[] = [];
     this.shown = hiding(EVERYTHING, hide, faults);
+    this.showsAll = hide.length === 0;
     const unknown = hide.filter((path) => !isShown(path) && path !== 'id');
     faults.push(...unknown.map((path) => `hide: users have no field ${JSON.stringify(path)}`));
-    this.#hide = hide;
     this.#values = where.map(([path, text]) => valueOf(path, text, faults));
     if (faults.length > 0) throw new ScopeFaults(faults);
   }
@@ -52,14 +111,9 @@ export class UserPart {
     return this.#values.length === 0;
   }
 
-  /** Whether all fields of its users are shown. */
-  get showsAll(): boolean {
-    return this.#hide.length === 0;
-  }
-
   /** Whether a stored user is in the part. */
   has(row: Uint8Array): boolean {
-    return this.#values.every((value) => hasValue(row, value));
+    return this.#missing(row).length === 0;
   }
 
   /** A body with the metadata of the part that it omits. Throws AppError `invalid-body` when they are too many then. */
@@ -78,10 +132,10 @@ export class UserPart {
 
   /** A user that is to be stored. Throws AppError `invalid-body` unless it is in the part. */
   checked(row: Uint8Array): Uint8Array {
-    const wrong = this.#values.filter((value) => !hasValue(row, value));
-    if (wrong.length === 0) return row;
+    const missing = this.#missing(row);
+    if (missing.length === 0) return row;
     throw invalidBody(
-      wrong.map(({ at, text }) => ({
+      missing.map(({ at, text }) => ({
         pointer: pointer(at),
         detail: `expected ${JSON.stringify(text)}, which all users have that the key opens`,
       })),
@@ -95,6 +149,13 @@ export class UserPart {
         'forbidden',
         'The key hides fields of users, and a write replaces whole users: it cannot have the right users:write.',
       );
+  }
+
+  /** The values of the part that a stored user does not have. */
+  #missing(row: Uint8Array): readonly Value[] {
+    if (this.isWhole) return [];
+    const user = BSON.deserialize(row);
+    return this.#values.filter(({ at, text }) => valueAt(user, at) !== text);
   }
 }
 
@@ -115,13 +176,7 @@ function valueOf(path: string, text: string, faults: string[]): Value {
   else if (metadata?.includes('.'))
     faults.push(`where: ${path} has a name with a dot, which no index can have`);
   else faults.push(...faultsOf(at, value).map((fault) => `where: ${path}: ${fault}`));
-  return {
-    at,
-    text: value,
-    names: at.map((name) => Buffer.from(name)),
-    // A document is its size in 4 bytes, a type, the name `t` with its end, and then the value up to its own last byte.
-    bytes: BSON.serialize({ t: value }).subarray(7, -1),
-  };
+  return { at, text: value };
 }
 
 const check = bodyCheck(USER_PATCH);
@@ -138,16 +193,15 @@ function faultsOf([field = '', name]: Value['at'], text: string): readonly strin
   }
 }
 
-function hasValue(row: Uint8Array, { names: [field, name], bytes }: Value): boolean {
-  if (!field) return false;
-  const [found] = elementsNamed(row, [field]);
-  if (!found) return false;
-  const value = row.subarray(found.valueAt, found.end);
-  if (name === undefined) return found.type === BSON_TYPE.string && Buffer.compare(value, bytes) === 0;
-  if (found.type !== BSON_TYPE.document) return false;
-  const [text] = elementsNamed(value, [name]);
-  if (text?.type !== BSON_TYPE.string) return false;
-  return Buffer.compare(value.subarray(text.valueAt, text.end), bytes) === 0;
+/** What stands at a path of a document. Undefined where nothing does, whatever is on its prototype. */
+function valueAt(document: unknown, at: readonly string[]): unknown {
+  return at.reduce(
+    (value, name) =>
+      typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+        ? (value as Readonly<Record<string, unknown>>)[name]
+        : undefined,
+    document,
+  );
 }
 
 /** Whether a path is of a field that users can have. */

@@ -8,10 +8,8 @@ import type { Records } from '../store/records.ts';
 import { BSON_RANK } from '../store/bson-types.ts';
 import type { ReadId } from '../resources/row/id.ts';
 import { rowRoute } from '../resources/row/row.ts';
-import { isUserId } from './id.ts';
-import type { UserPart } from './part.ts';
-import { usersFor } from './source.ts';
-import { SHOWN_USER, USER } from './user.ts';
+import { usersFor, type UserPart } from './part.ts';
+import { isUserId, PATH, SHOWN_USER, USER, USER_ID } from './user.ts';
 
 /** What the routes that read users have. */
 export interface ReadOptions {
@@ -23,21 +21,9 @@ export interface ReadOptions {
   readonly cacheControl: string;
 }
 
-export const PATH = '/api/users';
-
-const ID = {
-  id: {
-    type: 'string',
-    pattern: '^[A-Za-z0-9._~-]{1,64}$',
-    not: { enum: ['.', '..'] },
-    description: 'the id of the user',
-    examples: ['ada'],
-  },
-} as const;
-
 /** What all routes of users share, and what those of one user share. */
 export const SHARED = { access: 'keyed', tag: 'Users', produces: [JSON_TYPE] } as const;
-export const ONE_USER = { path: `${PATH}/{id}`, parameters: ID } as const;
+export const ONE_USER = { path: `${PATH}/{id}`, parameters: { id: USER_ID } } as const;
 
 /** In order of id, which is the order of creation for ids made by the server. There is no filter. */
 const BY_ID: PlanParameters = {

@@ -1,7 +1,7 @@
+import { v7 } from 'uuid';
 import { AppError } from '../errors.ts';
 import type { ProblemCode } from '../problems.ts';
 import { prefers } from '../http/prefer.ts';
-import { readPrecondition } from '../http/precondition.ts';
 import { quote } from '../input/query.ts';
 import { empty, json } from '../http/reply.ts';
 import {
@@ -15,13 +15,11 @@ import {
 } from '../http/route.ts';
 import { serializerOf } from '../rows/serializers.ts';
 import { createUser, patchUser, replaceUser } from './change.ts';
-import { isUserId, newUserId } from './id.ts';
-import { getUser, listUsers, ONE_USER, PATH, SHARED, type ReadOptions } from './reading.ts';
-import { fromRow, toRow } from './row.ts';
+import { getUser, listUsers, ONE_USER, SHARED, type ReadOptions } from './reading.ts';
+import { toRow } from './row.ts';
 import { ALL_USERS, type UserPart } from './part.ts';
-import { usersFor } from './source.ts';
-import { REMOVED_USER, USER, USER_BODY, USER_PATCH } from './user.ts';
-import { changeExisting, NOT_CACHED, stateOf, written } from './write.ts';
+import { isUserId, PATH, REMOVED_USER, USER, USER_BODY, USER_PATCH } from './user.ts';
+import { beginWrite, NOT_CACHED, written } from './write.ts';
 
 export interface UserOptions extends ReadOptions {
   /** The time in milliseconds since 1970. */
@@ -45,8 +43,6 @@ const WRITE_PROBLEMS: readonly ProblemCode[] = [
   'insufficient-storage',
   ...STORE_PROBLEMS,
 ];
-
-const NOT_FOUND: readonly ProblemCode[] = ['not-found'];
 
 const WRITTEN_HEADERS = ['ETag', 'Cache-Control', 'Content-Location'] as const;
 const CHANGED: Answer = jsonAnswer('The changed user', USER, WRITTEN_HEADERS);
@@ -92,17 +88,15 @@ function createNew({ users, now }: WriteOptions): Route {
     answers: { 201: CREATED },
     problems: [...BODY_PROBLEMS, ...WRITE_PROBLEMS],
     handler: async ({ request, body, client }) => {
-      const { part } = usersFor(users, client);
-      part.checkWritable();
-      const check = readPrecondition(request);
+      const { part, check } = beginWrite(users, request, client);
       const sent = part.complete(await body());
       check({ etag: null }); // the target is the collection (RFC 9110, 13.1), which exists and has no strong tag
-      const id = newUserId();
+      const id = v7(); // RFC 9562, 5.7: such ids are in the order of their creation
       const change = await users.change(id, (current) => {
         if (current) throw new Error(`the new id ${id} is taken`);
         return part.checked(toRow(createUser(id, sent, now())));
       });
-      return written(201, PATH, change, client);
+      return written(change, client);
     },
   });
 }
@@ -111,39 +105,32 @@ function createNew({ users, now }: WriteOptions): Route {
  * Replaces a user, or creates one under this id. In a part it creates none: an id that is taken outside of the part must
  * be answered as one that is free.
  */
-function putOne({ users, now }: WriteOptions, part: UserPart): Route {
+function putOne({ users, now }: WriteOptions, documented: UserPart): Route {
   return route({
     ...WRITE,
     ...ONE_USER,
     method: 'PUT',
     id: 'putUser',
-    summary: part.isWhole ? 'Replace a user, or create it under this id' : 'Replace a user',
+    summary: documented.isWhole ? 'Replace a user, or create it under this id' : 'Replace a user',
     description: 'The body is the whole user: fields that it omits are removed.',
     body: NEW_BODY,
-    answers: { 200: CHANGED, 204: CHANGED_UNSEEN, ...(part.isWhole && { 201: CREATED }) },
-    problems: ['invalid-url', ...(part.isWhole ? [] : NOT_FOUND), ...BODY_PROBLEMS, ...WRITE_PROBLEMS],
+    answers: { 200: CHANGED, 204: CHANGED_UNSEEN, ...(documented.isWhole && { 201: CREATED }) },
+    problems: [
+      'invalid-url',
+      ...(documented.isWhole ? [] : (['not-found'] as const)),
+      ...BODY_PROBLEMS,
+      ...WRITE_PROBLEMS,
+    ],
     handler: async ({ request, parameters: { id = '' }, body, client }) => {
-      const { part } = usersFor(users, client);
-      part.checkWritable();
-      const check = readPrecondition(request);
+      const { part, change } = beginWrite(users, request, client);
       if (!isUserId(id))
         throw new AppError(
           'invalid-url',
           `The id of a user must be 1 to 64 characters of A-Z a-z 0-9 . _ ~ -, but not . or ..; got ${quote(id)}.`,
         );
       const sent = part.complete(await body());
-      if (!part.isWhole)
-        return written(
-          200,
-          PATH,
-          await changeExisting({ users, part }, id, check, (user) => toRow(replaceUser(user, sent, now()))),
-          client,
-        );
-      const change = await users.change(id, (current) => {
-        check(stateOf(current));
-        return toRow(current ? replaceUser(fromRow(current), sent, now()) : createUser(id, sent, now()));
-      });
-      return written(change.before ? 200 : 201, PATH, change, client);
+      const create = part.isWhole ? () => createUser(id, sent, now()) : undefined;
+      return written(await change(id, (user) => replaceUser(user, sent, now()), create), client);
     },
   });
 }
@@ -161,15 +148,9 @@ function patchOne({ users, now }: WriteOptions): Route {
     answers: { 200: CHANGED, 204: CHANGED_UNSEEN },
     problems: ['invalid-url', 'not-found', ...BODY_PROBLEMS, ...WRITE_PROBLEMS],
     handler: async ({ request, parameters: { id = '' }, body, client }) => {
-      const { part } = usersFor(users, client);
-      part.checkWritable();
-      const check = readPrecondition(request);
+      const { change } = beginWrite(users, request, client);
       const patch = await body();
-      const change = await changeExisting({ users, part }, id, check, (user) => {
-        const patched = patchUser(user, patch, now());
-        return patched ? toRow(patched) : 'keep';
-      });
-      return written(200, PATH, change, client);
+      return written(await change(id, (user) => patchUser(user, patch, now()) ?? 'keep'), client);
     },
   });
 }
@@ -192,10 +173,8 @@ function deleteOne({ users }: WriteOptions): Route {
     },
     problems: ['invalid-url', 'not-found', ...WRITE_PROBLEMS],
     handler: async ({ request, parameters: { id = '' }, client }) => {
-      const { part } = usersFor(users, client);
-      part.checkWritable();
-      const check = readPrecondition(request);
-      await changeExisting({ users, part }, id, check, () => null);
+      const { change } = beginWrite(users, request, client);
+      await change(id, () => null);
       if (!prefers(request, 'return=minimal')) return json(200, confirm({ id, deleted: true }), NOT_CACHED);
       return empty(204, { ...NOT_CACHED, 'preference-applied': 'return=minimal' });
     },

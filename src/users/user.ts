@@ -1,4 +1,32 @@
+import { AppError } from '../errors.ts';
+import { quote } from '../input/query.ts';
 import { named, Type, type Static } from '../schema.ts';
+
+export const PATH = '/api/users';
+
+/** Unreserved characters of RFC 3986, 2.3, so an id appears in a URL as it is. */
+const ID_FORM = '^[A-Za-z0-9._~-]{1,64}$';
+/** These would be removed from a path. */
+const NO_IDS: readonly string[] = ['.', '..'];
+
+/** The id of a user in a path. */
+export const USER_ID = {
+  type: 'string',
+  pattern: ID_FORM,
+  not: { enum: NO_IDS },
+  description: 'the id of the user',
+  examples: ['ada'],
+} as const;
+
+/** Whether a user can have this id. */
+export function isUserId(text: string): boolean {
+  return new RegExp(ID_FORM).test(text) && !NO_IDS.includes(text);
+}
+
+/** The error for an id that no user has or can have. */
+export function noSuchUser(id: string): AppError {
+  return new AppError('not-found', `No user has the id ${quote(id)}.`);
+}
 
 /** Lengths are in characters (Unicode code points), as JSON Schema counts them. */
 const MOST_TEXTS = 50;
@@ -44,7 +72,7 @@ export const USER = named(
   Type.Object(
     {
       id: Type.String({
-        pattern: '^[A-Za-z0-9._~-]{1,64}$',
+        pattern: ID_FORM,
         description: 'the id of the user, the last segment of its URL',
       }),
       name,

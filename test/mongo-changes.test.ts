@@ -262,19 +262,19 @@ test('readers that ask for the same are told the same, which is put together onc
   });
   window.begin(place(1));
   window.add([event(2), event(3)]);
-  const told = window.tell(place(1), 1n, 10, place(4));
-  assert.deepEqual([told?.telling.count, told?.isWhole], [2, true]);
-  assert.equal(window.tell(place(1), 1n, 10, place(4)), told);
-  assert.equal(window.tell(place(1), 1n, 3, place(4)), told, 'it has fewer keys than this reader wants');
-  const cut = window.tell(place(1), 1n, 1, place(4));
-  assert.deepEqual([cut?.telling.count, cut?.isWhole], [1, false]);
-  const again = window.tell(place(1), 1n, 10, place(4));
-  assert.deepEqual(again?.telling.keys, told?.telling.keys, 'what was cut for another reader is not whole');
-  assert.deepEqual(window.tell(place(2), 2n, 10, place(4))?.telling.count, 1);
+  const told = window.pageAfter(place(1), 1n, 10, place(4));
+  assert.deepEqual([told?.count, told?.isWhole], [2, true]);
+  assert.equal(window.pageAfter(place(1), 1n, 10, place(4)), told);
+  assert.equal(window.pageAfter(place(1), 1n, 3, place(4)), told, 'it has fewer keys than this reader wants');
+  const cut = window.pageAfter(place(1), 1n, 1, place(4));
+  assert.deepEqual([cut?.count, cut?.isWhole], [1, false]);
+  const again = window.pageAfter(place(1), 1n, 10, place(4));
+  assert.deepEqual(again?.keys, told?.keys, 'what was cut for another reader is not whole');
+  assert.deepEqual(window.pageAfter(place(2), 2n, 10, place(4))?.count, 1);
   window.add([event(5)]);
-  assert.equal(window.tell(place(1), 1n, 10, place(5))?.telling.count, 3);
+  assert.equal(window.pageAfter(place(1), 1n, 10, place(5))?.count, 3);
   window.begin(place(6));
-  assert.equal(window.tell(place(1), 1n, 10, place(6)), null);
+  assert.equal(window.pageAfter(place(1), 1n, 10, place(6)), null);
 });
 
 test('a stream that the server ends is opened again where it was', async (t) => {

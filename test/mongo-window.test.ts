@@ -48,11 +48,15 @@ test('rows that change again and again do not push a slow reader out of the wind
   const window = new Window('orders');
   window.begin(placeAt(0));
   for (let tick = 1; tick <= 100_000; tick++) window.add([eventOf(tick, tick % 100)]);
-  const told = window.tell(placeAt(1), undefined, 1_000, placeAt(100_001));
-  assert.equal(told?.telling.count, 100, 'each row once');
+  const told = window.pageAfter(placeAt(1), undefined, 1_000, placeAt(100_001));
+  assert.equal(told?.count, 100, 'each row once');
   assert.equal(told.isWhole, true);
   for (let tick = 100_001; tick <= 150_000; tick++) window.add([eventOf(tick, tick)]);
-  assert.equal(window.tell(placeAt(1), undefined, 1_000, placeAt(150_001)), null, 'too many other rows came');
+  assert.equal(
+    window.pageAfter(placeAt(1), undefined, 1_000, placeAt(150_001)),
+    null,
+    'too many other rows came',
+  );
 });
 
 test('the events that are kept do not keep the buffer in which they came', () => {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { javascriptTranscoder } from './support/javascript-transcoder.ts';
 import { Selection } from '../src/rows/selection.ts';
 import { BSON, Decimal128, Double, Int32, type Document } from '../src/store/bson.ts';
-import { isSameButHidden } from '../src/store/visible-change.ts';
+import { isSameButHidden } from '../src/store/scope-predicate.ts';
 import { Slots } from '../src/store/slots.ts';
 import { below, oneOf, randomFrom, type Random } from './support/random-collection.ts';
 import { arrayBody, batchOf, decode } from './support/transcode.ts';

@@ -5,6 +5,7 @@ import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
 import { BSON } from '../src/store/bson.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
 import type { ChangeFeed } from '../src/store/change-feed.ts';
+import { predicateOf } from '../src/store/scope-predicate.ts';
 import { Slots } from '../src/store/slots.ts';
 import { ChangeLog } from '../src/store/sqlite/log.ts';
 import { openSqlite, type SqliteOptions } from '../src/store/sqlite.ts';
@@ -94,22 +95,22 @@ test('each process keeps rows as they were for the readers of a part that anothe
   let now = 0;
   const options = { changesTtlMs: 1_000, wallClock: () => now };
   const [server, importer] = [await openIn(t, directory, options), await openIn(t, directory, options)];
-  const part = feedOf(server).within?.({ where: [{ path: 'category', value: 'a' }], hide: [] });
+  const part = feedOf(server).within?.(predicateOf({ where: [{ path: 'category', value: 'a' }], hide: [] }));
   assert.ok(part);
-  const inside = async (place: Awaited<ReturnType<typeof part.now>>) => {
-    const { keys, wereInside } = await part.read(place, { most: 100, waitMs: 0 }, undefined, NEVER);
+  const matching = async (place: Awaited<ReturnType<typeof part.now>>) => {
+    const { keys, matchedBefore } = await part.read(place, { most: 100, waitMs: 0 }, undefined, NEVER);
     return keys
-      .filter((key) => wereInside.has(Buffer.from(key).toString('latin1')))
+      .filter((key) => matchedBefore.has(Buffer.from(key).toString('latin1')))
       .map((key) => Number(idIn(key)));
   };
   await write(importer, 'a', 1, 2, 3);
   await write(importer, 'b', 3, 4);
   const place = await part.now(NEVER);
-  assert.deepEqual(await inside(place), [], 'what came before is not known');
+  assert.deepEqual(await matching(place), [], 'what came before is not known');
   await write(importer, 'b', 1);
   await importer.remove?.([makeBookmark({ _id: 2 })]);
   await write(importer, 'a', 3, 4, 5);
-  assert.deepEqual(await inside(place), [1, 2]);
+  assert.deepEqual(await matching(place), [1, 2]);
 
   now = 400; // a reader renews its wish
   await part.now(NEVER);

@@ -11,6 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SyntheticItems } from '../../src/import/synthetic.ts';
 import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
+import { predicateOf } from '../../src/store/scope-predicate.ts';
 import { Slots } from '../../src/store/slots.ts';
 import { Core } from '../../src/store/sqlite/core.ts';
 import { openFile } from '../../src/store/sqlite/file.ts';
@@ -22,7 +23,7 @@ import { printMachine } from './turns.ts';
 const pairs = Number(process.argv[2]) || 20; // --micro is not a number
 const ROWS_OF_ROUND = { 1: 400, 512: 20 * 512 } as const;
 const DAY_MS = 24 * 60 * 60_000;
-const PART = { where: [{ path: 'category', value: 'toys' }], hide: ['price'] };
+const SCOPE = { where: [{ path: 'category', value: 'toys' }], hide: ['price'] };
 
 const directory = mkdtempSync(join(tmpdir(), 'sluice-bench-'));
 const slots = new Slots();
@@ -49,7 +50,7 @@ async function open(logs: 'nothing' | 'changes' | 'a part'): Promise<Collection>
   );
   await set.begin();
   const rows = set.rows();
-  if (logs === 'a part') await rows.changes?.within?.(PART).now(new AbortController().signal);
+  if (logs === 'a part') await rows.changes?.within?.(predicateOf(SCOPE)).now(new AbortController().signal);
   return rows;
 }
 

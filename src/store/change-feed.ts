@@ -1,6 +1,7 @@
 import type { Batch } from './batch.ts';
 import type { Bookmark, Identity, PointInTime } from './bookmark.ts';
-import type { Equality, Plan, Size } from './store.ts';
+import type { ScopePredicate } from './scope-predicate.ts';
+import type { Plan, Size } from './store.ts';
 
 /**
  * A place in the history of a collection, for the cursors of clients. It says nothing about which collection: whoever
@@ -10,7 +11,7 @@ export interface FeedPlace {
   /** Known to the store only: a resume token or a time (MongoDB), a sequence number (embedded store). */
   readonly token: Uint8Array;
   /**
-   * Reads of rows must see at least this time (`Plan.since`), because rows that a reader was told of have it. Absent
+   * Reads of rows must see at least this time (`Plan.since`), because rows whose keys a reader has are of this time. Absent
    * where rows have one state only.
    */
   readonly seen?: PointInTime;
@@ -26,43 +27,20 @@ export interface ChangedKeys {
   readonly isUpToDate: boolean;
 }
 
-/** Which rows of a collection a reader may know, and what of them. */
-export interface Part {
-  /** Its rows have these values. */
-  readonly where: readonly Equality[];
-  /** The paths of the fields that it must not learn of. */
-  readonly hide: readonly string[];
-}
-
-/** What the readers of a part see of a row: which paths decide whether it is theirs, and which are hidden: sorted, each once. */
-export interface View {
-  readonly where: readonly string[];
-  readonly hide: readonly string[];
-}
-
-/** The view of a part. Parts by other values of the same fields have the same one. */
-export function viewOf({ where, hide }: Part): View {
-  return { where: sorted(where.map(({ path }) => path)), hide: sorted(hide) };
-}
-
-function sorted(paths: readonly string[]): readonly string[] {
-  return [...new Set(paths)].sort();
-}
-
-/** The keys of rows of a whole collection that changed, and which of these rows were in a part of it. */
-export interface ChangedOfPart extends ChangedKeys {
-  /** The keys (see `textOf`) whose rows had the values of the part before one of these changes. */
-  readonly wereInside: ReadonlySet<string>;
+/** The keys of rows of a whole collection that changed, and which of these rows were in a scope. */
+export interface ChangedInScope extends ChangedKeys {
+  /** The keys (see `textOf`) of the rows that matched before one of these changes. */
+  readonly matchedBefore: ReadonlySet<string>;
 }
 
 /**
- * The changes of a whole collection, for a reader that may know a part of it only: it leaves out the others. Changes of
- * hidden fields alone are not told.
+ * The changes of a whole collection, for a reader that may know a scope of it only: it leaves out the others. Changes of
+ * hidden fields alone are left out already.
  */
-export interface PartFeed extends ChangeFeed {
-  /** See ChangeFeed. No place that it tells names a row. Rejects with `forbidden` when `refusal` has a reason. */
-  read(...call: Parameters<ChangeFeed['read']>): Promise<ChangedOfPart>;
-  /** Why the changes of a part cannot be told at present, in a sentence. Null: they can. */
+export interface ScopeLog extends ChangeFeed {
+  /** See ChangeFeed. None of its places names a row. Rejects with `forbidden` when `refusal` has a reason. */
+  read(...call: Parameters<ChangeFeed['read']>): Promise<ChangedInScope>;
+  /** Why the changes of a scope cannot be read at present, in a sentence. Null: they can. */
   refusal(signal: AbortSignal): Promise<string | null>;
 }
 
@@ -73,7 +51,7 @@ export interface LookedUp {
   /**
    * Their rows that exist and have the values of the plan (`equals`), as they are now, not before `plan.since`, all of
    * them, each once, in any order. A key without a row among them is removed or does not fit. A row's key may have
-   * another type than the key that was told (7 and 7.0). Null: no rows. The caller releases the batch.
+   * another type than the key that changed (7 and 7.0). Null: no rows. The caller releases the batch.
    */
   readonly batch: Batch | null;
 }
@@ -87,11 +65,11 @@ export interface FeedSize {
 }
 
 /**
- * Tells which rows of a collection changed. It tells keys and not what happened: a reader looks the rows up, and gets
+ * Which rows of a collection changed. It has keys and not what happened: a reader looks the rows up, and gets
  * their present state. A copy that applies what it gets in the order in which it comes converges.
  *
  * Each method rejects with AppError `store-unavailable` when the store does not answer: the same call may be repeated
- * from the same place. `changes-unsupported` when the collection cannot tell changes (a mongod outside a replica set).
+ * from the same place. `changes-unsupported` when the collection has no changes (a mongod outside a replica set).
  * An aborted signal rejects with its reason.
  */
 export interface ChangeFeed {
@@ -117,6 +95,6 @@ export interface ChangeFeed {
    * collection is not that of `plan.identity`.
    */
   lookUp(keys: readonly Bookmark[], plan: Plan, size: Size, signal: AbortSignal): Promise<LookedUp>;
-  /** The changes for the readers of a part. Missing: the feed is itself one for such readers. */
-  within?(part: Part): PartFeed;
+  /** The changes for the readers of a scope. Missing: the feed is itself one for such readers. */
+  within?(scope: ScopePredicate): ScopeLog;
 }

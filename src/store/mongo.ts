@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts';
-import type { View } from './change-feed.ts';
+import type { ScopeFields } from './scope-predicate.ts';
 import { MongoConnection } from './mongo/connection.ts';
 import { DriverWay } from './mongo/driver.ts';
 import type { LayoutOptions } from './mongo/create-collection.ts';
@@ -193,7 +193,7 @@ class MongoStore implements Store {
       declaration,
       {
         stream: this.#streamOf(route.connection),
-        streamWith: (view) => this.#streamOf(route.connection, { collection, view }),
+        streamWith: (fields) => this.#streamOf(route.connection, { collection, fields }),
       },
     );
   }
@@ -228,14 +228,14 @@ class MongoStore implements Store {
     return { connection, way: typeof lane === 'string' ? driver : lane.in(database, driver) };
   }
 
-  /** The stream of a database, or (`part`) of a collection for the readers of parts, by what these see. */
+  /** The stream of a database, or (`scope`) of a collection for the readers of scopes by these fields. */
   #streamOf(
     connection: MongoConnection,
-    part?: { readonly collection: string; readonly view: View },
+    scope?: { readonly collection: string; readonly fields: ScopeFields },
   ): DatabaseStream {
     const { database } = connection;
-    const name = part ? JSON.stringify([database, part.collection, part.view]) : database;
-    const stream = this.#streams.get(name) ?? new DatabaseStream(connection, part?.view);
+    const name = scope ? JSON.stringify([database, scope.collection, scope.fields]) : database;
+    const stream = this.#streams.get(name) ?? new DatabaseStream(connection, scope?.fields);
     this.#streams.set(name, stream);
     return stream;
   }

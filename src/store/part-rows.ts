@@ -1,7 +1,8 @@
 import type { Bookmark } from './bookmark.ts';
 import type { Batch, ReadBatch } from './batch.ts';
-import type { ChangeFeed, Part, PartFeed } from './change-feed.ts';
+import type { ChangeFeed, ScopeLog } from './change-feed.ts';
 import type { Index } from './indexes.ts';
+import { predicateOf, type Scope } from './scope-predicate.ts';
 import { ScopedFeed } from './scoped-feed.ts';
 import type { Collection, Count, CountMode, Equality, From, Plan, Size } from './store.ts';
 
@@ -17,21 +18,21 @@ export type IndexFor = (equals: readonly string[], plan: Plan, signal: AbortSign
 export class PartRows implements Collection {
   readonly #edge: PartEdge;
   readonly #where: readonly Equality[];
-  readonly #part: Part;
+  readonly #scope: Scope;
   readonly #indexFor: IndexFor;
   #changes: ScopedFeed | null | undefined;
 
-  constructor(rows: Collection, part: Part, indexFor: IndexFor) {
-    this.#edge = new PartEdge(rows, part.where);
-    this.#where = part.where;
+  constructor(rows: Collection, scope: Scope, indexFor: IndexFor) {
+    this.#edge = new PartEdge(rows, scope.where);
+    this.#where = scope.where;
     this.#indexFor = indexFor;
-    this.#part = part;
+    this.#scope = scope;
   }
 
   /** Made when somebody asks for it: there may be many parts. */
   get changes(): ChangeFeed | undefined {
     if (this.#changes !== undefined) return this.#changes ?? undefined;
-    const changes = this.#edge.rows.changes?.within?.(this.#part);
+    const changes = this.#edge.rows.changes?.within?.(predicateOf(this.#scope));
     this.#changes = changes ? new ScopedFeed(this.#edge.feed(changes), (plan) => this.#within(plan)) : null;
     return this.#changes ?? undefined;
   }
@@ -133,7 +134,7 @@ class PartEdge {
     return this.rows.nextValue(index, this.#checked({ equals }).equals, ...rest);
   }
 
-  feed(feed: PartFeed): PartFeed {
+  feed(feed: ScopeLog): ScopeLog {
     return {
       now: (signal) => feed.now(signal),
       at: (time) => feed.at(time),

@@ -1,41 +1,41 @@
 import { rowsOf } from './batch.ts';
 import { bookmarkOf, KEY, textOf, type Bookmark, type Identity } from './bookmark.ts';
-import type { ChangedKeys, ChangedOfPart, ChangeFeed, FeedPlace } from './change-feed.ts';
-import type { FeedSize, LookedUp, PartFeed } from './change-feed.ts';
+import type { ChangedKeys, ChangedInScope, ChangeFeed, FeedPlace } from './change-feed.ts';
+import type { FeedSize, LookedUp, ScopeLog } from './change-feed.ts';
 import type { Plan, Size } from './store.ts';
 import { lookUps } from './tail.ts';
 
-/** How long one read goes on over foreign changes before it tells that there was none so far. Milliseconds. */
+/** How long one read goes on over foreign changes before the answer is that there was none so far. Milliseconds. */
 const LONGEST_MS = 1_000;
 /** Keys that are read at a time, because most of them may be foreign. */
 const FEWEST_KEYS = 500;
 const LOOK_UP: Size = { rows: 1_000, bytes: 1024 * 1024 };
 
 /**
- * The changes of the rows with these values. A key is told when its row had the values before a change, or has them now.
- * Nothing tells of the others: a read goes on behind them, within the time that it has.
+ * The changes of the rows with these values. It has the keys of rows that matched before a change, or
+ * match now. Nothing shows the others: a read goes on behind them, within the time that it has.
  */
 export class ScopedFeed implements ChangeFeed {
-  readonly #part: PartFeed;
-  /** Adds the values of the part to a plan. */
+  readonly #log: ScopeLog;
+  /** Adds the values of the scope to a plan. */
   readonly #within: (plan: Plan) => Plan;
 
-  constructor(part: PartFeed, within: (plan: Plan) => Plan) {
-    this.#part = part;
+  constructor(log: ScopeLog, within: (plan: Plan) => Plan) {
+    this.#log = log;
     this.#within = within;
   }
 
   now(signal: AbortSignal): Promise<FeedPlace> {
-    return this.#part.now(signal);
+    return this.#log.now(signal);
   }
 
   at(...[time]: Parameters<ChangeFeed['at']>): FeedPlace {
-    return this.#part.at(time);
+    return this.#log.at(time);
   }
 
-  /** See PartFeed. */
+  /** See ScopeLog. */
   refusal(signal: AbortSignal): Promise<string | null> {
-    return this.#part.refusal(signal);
+    return this.#log.refusal(signal);
   }
 
   async read(
@@ -49,11 +49,11 @@ export class ScopedFeed implements ChangeFeed {
     let most = Math.max(size.most, FEWEST_KEYS);
     for (let from = place; ;) {
       const waitMs = Math.max(0, end - performance.now());
-      const changed = await this.#part.read(from, { most, waitMs }, identity, signal);
+      const changed = await this.#log.read(from, { most, waitMs }, identity, signal);
       const { next, isUpToDate } = changed;
       const keys = await this.#own(changed, identity, signal);
       if (keys.length > size.most && most > size.most) {
-        most = size.most; // again from the same place: a place between two keys is the store's to tell
+        most = size.most; // again from the same place: a place between two keys is known to the store only
         continue;
       }
       const now = performance.now();
@@ -64,25 +64,25 @@ export class ScopedFeed implements ChangeFeed {
 
   async lookUp(...[keys, plan, size, signal]: Parameters<ChangeFeed['lookUp']>): Promise<LookedUp> {
     if (plan.isEmpty) return { taken: keys.length, batch: null };
-    return this.#part.lookUp(keys, this.#within(plan), size, signal);
+    return this.#log.lookUp(keys, this.#within(plan), size, signal);
   }
 
-  /** The keys of rows that are, or were, in the part. */
+  /** The keys of rows that are, or were, in the scope. */
   async #own(
-    { keys, wereInside, next: { seen } }: ChangedOfPart,
+    { keys, matchedBefore, next: { seen } }: ChangedInScope,
     identity: Identity | undefined,
     signal: AbortSignal,
   ): Promise<readonly Bookmark[]> {
-    const others = keys.filter((key) => !wereInside.has(textOf(key)));
+    const others = keys.filter((key) => !matchedBefore.has(textOf(key)));
     if (others.length === 0) return keys;
     const plan: Plan = {
       ...{ sort: KEY, direction: 1 },
       ...(seen !== undefined && { since: seen }),
       ...(identity !== undefined && { identity }),
     };
-    const inside = new Set(wereInside);
+    const inside = new Set(matchedBefore);
     const rows = lookUps(others, this.#within(plan), (rest, bound) =>
-      this.#part.lookUp(rest, bound, LOOK_UP, signal),
+      this.#log.lookUp(rest, bound, LOOK_UP, signal),
     );
     for await (const batch of rows) {
       try {

@@ -155,7 +155,7 @@ async function startOf(
 }
 
 /**
- * Reads before the answer begins, so that what is wrong is told in its status. From now on there is nothing to read yet:
+ * Reads before the answer begins, so that its status says what is wrong. From now on there is nothing to read yet:
  * the first line is a checkpoint, because a reader without one could not continue.
  */
 async function firstOf(

@@ -1,8 +1,9 @@
 import type { Batch } from '../batch.ts';
-import { keyOf, makeBookmark, valueBookmarkOf, bookmarkOf } from '../bookmark.ts';
+import { keyOf, valueBookmarkOf, bookmarkOf } from '../bookmark.ts';
 import { documentAt, endOfDocument } from '../bson-array.ts';
 import type { Slots } from '../slots.ts';
-import type { Equality, From, Size } from '../store.ts';
+import { hasValues, wantedOf } from '../has-values.ts';
+import type { From, Size } from '../store.ts';
 import { comparePlaces, compareValues } from '../order.ts';
 import type { ValueRange } from '../plan.ts';
 import { BatchBuilder, type ReadFrom } from './batch-builder.ts';
@@ -40,8 +41,9 @@ export async function readSingle(
       ? await finder.one(ofIndex[0]?.value, layout, signal, asked)
       : await finder.range(asked, MOST_FOUND, 0, layout, signal);
   const bytes = reply.slot.bytes(reply.start + reply.length);
+  const wanted = wantedOf(equals);
   const isMeant = (row: Uint8Array): boolean => {
-    if (!equals.every((equality) => hasValue(row, equality))) return false;
+    if (!hasValues(row, wanted)) return false;
     if (after && comparePlaces(bookmarkOf(row, plan), after) * plan.direction <= 0) return false;
     return !range || isWithin(valueAt(row, plan.sort), range);
   };
@@ -59,10 +61,6 @@ export async function readSingle(
 
 function valueAt(row: Uint8Array, path: string): unknown {
   return (keyOf(valueBookmarkOf(row, path)) as Readonly<Record<string, unknown>>)[path];
-}
-
-function hasValue(row: Uint8Array, { path, value }: Equality): boolean {
-  return comparePlaces(valueBookmarkOf(row, path), makeBookmark({ _id: value })) === 0;
 }
 
 function isWithin(value: unknown, { bracket, low, high }: ValueRange): boolean {

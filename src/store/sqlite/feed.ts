@@ -1,24 +1,15 @@
 import { changesExpired, collectionReplaced, snapshotUnsupported } from '../../errors.ts';
 import { KEY, type Bookmark, type Identity } from '../bookmark.ts';
-import type { ChangedOfPart, ChangeFeed, FeedPlace, FeedSize, LookedUp } from '../change-feed.ts';
-import type { Part, PartFeed } from '../change-feed.ts';
+import type { ChangedInScope, ChangeFeed, FeedPlace, FeedSize, LookedUp, ScopeLog } from '../change-feed.ts';
+import { lastPage } from '../last-page.ts';
+import type { ScopePredicate } from '../scope-predicate.ts';
 import type { Plan, Size } from '../store.ts';
-import { hasValues, wantedOf } from './keyed.ts';
-import type { ChangeLog, LoggedIds, LogPart } from './log.ts';
+import type { ChangeLog, LoggedIds } from './log.ts';
 import { lookUp } from './look-up.ts';
 import type { SetParts } from './open-set.ts';
 import { placeOf, placeOfSealed, sealedTokenOf, tokenOf, type LogPlace } from './place.ts';
 import type { SetLooks } from './set-looks.ts';
 import type { SetRecord } from './sets.ts';
-
-/** What was read of a log: the ids after a number, at most so many, when the log ended with `last`. */
-interface Known {
-  readonly set: number;
-  readonly after: number;
-  readonly last: number;
-  readonly most: number;
-  readonly logged: LoggedIds;
-}
 
 const ALL: Plan = { sort: KEY, direction: 1 };
 /** The log has to be asked to keep rows before their changes. */
@@ -29,22 +20,17 @@ export class SetFeed implements ChangeFeed {
   readonly #options: SetParts;
   readonly #log: ChangeLog;
   readonly #setLooks: SetLooks;
-  readonly #part: LogPart | null;
-  /** What was read last: readers that a transaction wakes together want the same. */
-  #known: Known | null = null;
+  readonly #scope: ScopePredicate | null;
+  readonly #lastPage = lastPage<LoggedIds>();
 
-  constructor(options: SetParts, log: ChangeLog, setLooks: SetLooks, part: LogPart | null = null) {
+  constructor(options: SetParts, log: ChangeLog, setLooks: SetLooks, scope: ScopePredicate | null = null) {
     [this.#options, this.#log, this.#setLooks] = [options, log, setLooks];
-    this.#part = part;
+    this.#scope = scope;
   }
 
   /** See ChangeFeed. From its first call on, the log keeps rows as they were before their changes. */
-  within({ where, hide }: Part): PartFeed {
-    const wanted = wantedOf(where);
-    return new SetFeed(this.#options, this.#log, this.#setLooks, {
-      includes: (row) => hasValues(row, wanted),
-      hide,
-    });
+  within(scope: ScopePredicate): ScopeLog {
+    return new SetFeed(this.#options, this.#log, this.#setLooks, scope);
   }
 
   /** The log can always be asked to keep rows. */
@@ -73,7 +59,7 @@ export class SetFeed implements ChangeFeed {
     { most, waitMs }: FeedSize,
     identity: Identity | undefined,
     signal: AbortSignal,
-  ): Promise<ChangedOfPart> {
+  ): Promise<ChangedInScope> {
     const { now, watch } = this.#options;
     const end = now() + waitMs;
     let lastAtCall: number | null = null;
@@ -82,10 +68,10 @@ export class SetFeed implements ChangeFeed {
       const { last, logged, next, version } = await this.#look(look, signal, isWoken, identity);
       lastAtCall ??= last;
       const left = end - now();
-      const { ids: keys, wereInside } = logged;
+      const { ids: keys, matchedBefore } = logged;
       if (keys.length > 0 || left <= 0)
         return {
-          ...{ keys, wereInside },
+          ...{ keys, matchedBefore },
           next: { token: this.#tokenOf(next) },
           isUpToDate: next.sequence >= lastAtCall,
         };
@@ -105,22 +91,13 @@ export class SetFeed implements ChangeFeed {
     const { last, floor } = log.state(set);
     const { epoch, sequence } = place;
     // A place ahead of the log is one of a file that was put back to an earlier state.
-    const since = this.#part && set.before ? Math.max(floor, set.before.since) : floor;
+    const since = this.#scope && set.before ? Math.max(floor, set.before.since) : floor;
     if (epoch !== this.#options.epoch() || place.set !== set.number || sequence < since || sequence > last)
       throw changesExpired();
-    const logged = this.#idsAfter(set, { set: set.number, after: sequence, last, most });
+    const logged = this.#lastPage(`${set.number} ${sequence} ${last}`, most, () =>
+      log.read(set, sequence, most, this.#scope),
+    );
     return { last, logged, next: { ...place, sequence: logged.next }, version: versionOf(set, last) };
-  }
-
-  /** In a look. A log is only added to, so what is read of it is the same while it ends with the same number. */
-  #idsAfter(set: SetRecord, wanted: Omit<Known, 'logged'>): LoggedIds {
-    const { after, last, most } = wanted;
-    const known = this.#known;
-    if (known?.set === set.number && known.after === after && known.last === last && isEnough(known, most))
-      return known.logged;
-    const logged = this.#log.read(set, after, most, this.#part ?? undefined);
-    this.#known = { ...wanted, logged };
-    return logged;
   }
 
   readonly #version = (): string => {
@@ -132,14 +109,14 @@ export class SetFeed implements ChangeFeed {
   };
 
   #placeOf(token: Uint8Array): LogPlace {
-    return this.#part ? placeOfSealed(token, this.#options.secret) : placeOf(token);
+    return this.#scope ? placeOfSealed(token, this.#options.secret) : placeOf(token);
   }
 
   #tokenOf(place: LogPlace): Uint8Array {
-    return this.#part ? sealedTokenOf(place, this.#options.secret) : tokenOf(place);
+    return this.#scope ? sealedTokenOf(place, this.#options.secret) : tokenOf(place);
   }
 
-  /** Looks, when the log keeps the rows that a part needs. `isPatient`: others go first. */
+  /** Looks, when the log keeps the rows that a scope needs. `isPatient`: others go first. */
   async #look<T>(
     look: (set: SetRecord) => T,
     signal: AbortSignal,
@@ -154,7 +131,7 @@ export class SetFeed implements ChangeFeed {
           const current = sets.get(name);
           if (identity !== undefined && identity !== current.identity) throw collectionReplaced();
           const set = this.#setLooks.present(ALL);
-          return this.#part && log.isWishDue(set) ? WISH_IS_DUE : look(set);
+          return this.#scope && log.isWishDue(set) ? WISH_IS_DUE : look(set);
         },
         signal,
         isPatient,
@@ -164,11 +141,6 @@ export class SetFeed implements ChangeFeed {
       await writes.run(() => log.keepRows(sets.get(name)));
     }
   }
-}
-
-/** Whether a reader that wants at most `most` ids would read the same. */
-function isEnough({ last, most: before, logged }: Known, most: number): boolean {
-  return most === before || (logged.next === last && logged.ids.length < most);
 }
 
 function versionOf({ number, identity }: SetRecord, last: number): string {

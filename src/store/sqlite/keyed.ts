@@ -1,10 +1,9 @@
-import { BSON } from '../bson.ts';
 import { BSON_TYPE } from '../bson-types.ts';
 import { KEY, type Bookmark } from '../bookmark.ts';
 import { fieldsOf } from '../fields.ts';
-import { compareKeys, joinKeys, type Key, type Value } from '../keys.ts';
-import { keyOfAny, NULL_KEY } from '../value-keys.ts';
-import type { Equality } from '../store.ts';
+import { keyAt } from '../has-values.ts';
+import { joinKeys, type Key } from '../keys.ts';
+import { keyOfAny } from '../value-keys.ts';
 import type { IndexRecord } from './sets.ts';
 
 /** MongoDB's limit, so that both stores accept the same rows. Bytes. */
@@ -48,38 +47,6 @@ export function keyOfRow(id: Bookmark): Key | null {
   return typeof values === 'string' || !values[0] ? null : keyOfAny(values[0]);
 }
 
-/** The key of the value at a path; the path itself when there is an array on it. */
-export function keyAt(document: Uint8Array, path: string): Key | string {
-  const value = valueAt(document, path.split('.'));
-  if (value?.type === BSON_TYPE.array) return path;
-  return value ? keyOfAny(value) : NULL_KEY;
-}
-
-/** A path, and the key of the value that a row must have there. */
-export interface Wanted {
-  readonly path: string;
-  readonly key: Key;
-}
-
-export function wantedOf(equals: readonly Equality[] = []): readonly Wanted[] {
-  return equals.map(({ path, value }) => ({ path, key: keyOfNamed(value) }));
-}
-
-export function hasValues(document: Uint8Array, wanted: readonly Wanted[]): boolean {
-  return wanted.every(({ path, key }) => {
-    const found = keyAt(document, path);
-    return typeof found !== 'string' && compareKeys(found, key) === 0;
-  });
-}
-
-/** The key of a value that a plan names. */
-export function keyOfNamed(value: unknown): Key {
-  if (value === null || value === undefined) return NULL_KEY;
-  const named = fieldsOf(BSON.serialize({ value }), ['value']);
-  if (typeof named === 'string' || !named[0]) throw new TypeError('a value that BSON cannot write');
-  return keyOfAny(named[0]);
-}
-
 function partsOf(document: Uint8Array, paths: readonly string[]): Key[] | string {
   const keys: Key[] = [];
   for (const path of paths) {
@@ -88,16 +55,6 @@ function partsOf(document: Uint8Array, paths: readonly string[]): Key[] | string
     keys.push(key);
   }
   return keys;
-}
-
-/** The first field of each name counts. Only documents lead further down; an array on the way is returned itself. */
-function valueAt(document: Uint8Array, names: readonly string[]): Value | null {
-  const [name = '', ...others] = names;
-  const fields = fieldsOf(document, [name]);
-  if (typeof fields === 'string') throw new TypeError(`a document in a row cannot be read: ${fields}`);
-  const [value] = fields;
-  if (!value || others.length === 0 || value.type === BSON_TYPE.array) return value ?? null;
-  return value.type === BSON_TYPE.document ? valueAt(value.bytes, others) : null;
 }
 
 function arrayAt(path: string, key: Key): string {

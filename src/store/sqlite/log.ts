@@ -1,5 +1,5 @@
 import { bookmarkOf, KEY, textOf, type Bookmark } from '../bookmark.ts';
-import { isSameButHidden } from '../visible-change.ts';
+import { isUnseen, type ScopePredicate } from '../scope-predicate.ts';
 import { DamagedRowError, documentIn, storedRow } from './checked-rows.ts';
 import { bytesIn, type Connection, type SqlRow } from './connection.ts';
 import { logTable } from './layout.ts';
@@ -35,20 +35,17 @@ export interface LogState {
   readonly rows: number;
 }
 
-/** A part of a set: whether a row belongs to it, and the paths of fields that its readers do not see. */
-export interface LogPart {
-  readonly includes: (row: Uint8Array) => boolean;
-  readonly hide: readonly string[];
-}
-
 /** The ids that changed after a place. */
 export interface LoggedIds {
   /** Each once. */
   readonly ids: readonly Bookmark[];
-  /** The ids (see `textOf`) of rows that belonged to the part before one of the changes. */
-  readonly wereInside: ReadonlySet<string>;
+  /** The ids (see `textOf`) of rows that matched before one of the changes. */
+  readonly matchedBefore: ReadonlySet<string>;
   /** The number of the last change that was read. */
   readonly next: number;
+  readonly count: number;
+  /** Whether that is the last change of the log. */
+  readonly isWhole: boolean;
 }
 
 /**
@@ -103,33 +100,37 @@ export class ChangeLog {
   }
 
   /**
-   * The ids that changed after a number, at most `most`, without changes that a part does not show. Reads a piece of the
-   * log: `next` tells how far.
+   * The ids that changed after a number, at most `most`, without changes that the readers of a scope do not see. Reads
+   * a piece of the log, up to `next`.
    */
-  read(set: SetRecord, after: number, most: number, part?: LogPart): LoggedIds {
+  read(set: SetRecord, after: number, most: number, scope: ScopePredicate | null): LoggedIds {
     const table = logTable(set.number);
-    const columns = part ? 'seq, id, b, a' : 'seq, id';
+    const columns = scope ? 'seq, id, b, a' : 'seq, id';
     const sql = `select ${columns} from ${table} where seq > ? order by seq limit ${READ_AT_ONCE}`;
     const changes = this.#connection.all(sql, after);
     const found = new Map<string, Bookmark>();
-    const wereInside = new Set<string>();
+    const matchedBefore = new Set<string>();
     let next = after;
+    const page = (isWhole: boolean): LoggedIds => ({
+      ids: [...found.values()],
+      ...{ count: found.size, matchedBefore, next, isWhole },
+    });
     for (const change of changes) {
       if (Number(change.seq) !== next + 1) throw new DamagedRowError('a change is missing in the log');
       const id = storedIn(change, 'id') as Bookmark;
       const name = textOf(id);
-      const before = storedIn(change, 'b');
-      const isSilent = part && before && isUnseen(part, before, storedIn(change, 'a'));
-      if (isSilent !== true) {
-        if (found.size >= most && !found.has(name)) return { ids: [...found.values()], wereInside, next };
+      const [before, after] = [storedIn(change, 'b'), storedIn(change, 'a')];
+      if (!scope || !before || !after || !isUnseen(before, after, scope.fields)) {
+        if (found.size >= most && !found.has(name)) return page(false);
         found.set(name, id);
-        if (part && before && part.includes(before)) wereInside.add(name);
+        if (scope && before && scope.matches(before)) matchedBefore.add(name);
       }
       next = Number(change.seq);
     }
-    if (changes.length < READ_AT_ONCE && next !== this.state(set).last)
+    const { last } = this.state(set);
+    if (changes.length < READ_AT_ONCE && next !== last)
       throw new DamagedRowError('the log ends before its last change');
-    return { ids: [...found.values()], wereInside, next };
+    return page(next === last);
   }
 
   /** The number up to which changes are not to be kept. Null: there are none. */
@@ -156,13 +157,6 @@ export class ChangeLog {
 function storedIn(change: SqlRow, column: string): Uint8Array | null {
   const stored = bytesIn(change, column);
   return stored && documentIn(stored);
-}
-
-/** Whether the readers of a part see no difference between two states of a row. */
-function isUnseen({ hide, includes }: LogPart, before: Uint8Array, after: Uint8Array | null): boolean {
-  if (after === null || hide.length === 0) return false;
-  // A value by which the row belongs to the part may be hidden itself.
-  return isSameButHidden(before, after, hide) && includes(before) === includes(after);
 }
 
 /** The changes of one transaction. */

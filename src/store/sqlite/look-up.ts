@@ -3,7 +3,8 @@ import type { Bookmark } from '../bookmark.ts';
 import type { LookedUp } from '../change-feed.ts';
 import type { Plan, Size } from '../store.ts';
 import { documentIn } from './checked-rows.ts';
-import { hasValues, keyOfRow, wantedOf } from './keyed.ts';
+import { hasValues, wantedOf } from '../has-values.ts';
+import { keyOfRow } from './keyed.ts';
 import type { SetParts } from './open-set.ts';
 import type { SetLooks } from './set-looks.ts';
 

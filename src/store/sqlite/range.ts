@@ -6,7 +6,7 @@ import { ABOVE_IDS, compareKeys, HIGHEST, joinKeys, LOWEST, numberKey, type Key 
 import { keyOfAny } from '../value-keys.ts';
 import type { Equality, From, Plan } from '../store.ts';
 import type { ValueRange } from '../plan.ts';
-import { keyOfNamed } from './keyed.ts';
+import { keyOfNamed } from '../has-values.ts';
 import { columnOf, indexName, rowsTable } from './layout.ts';
 import { BY_KEY, nameOf, type SetRecord } from './sets.ts';
 

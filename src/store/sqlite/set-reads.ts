@@ -4,7 +4,7 @@ import { bookmarkOf, KEY, keyPaths, type Bookmark, type Identity } from '../book
 import type { Index } from '../indexes.ts';
 import type { From, Plan, Size } from '../store.ts';
 import { compareKeys, joinKeys } from '../keys.ts';
-import { hasValues, keyAt, keyOfNamed, wantedOf } from './keyed.ts';
+import { hasValues, keyAt, keyOfNamed, wantedOf } from '../has-values.ts';
 import { DamagedRowError } from './checked-rows.ts';
 import type { SetParts } from './open-set.ts';
 import { boundsBehind, isByKey, keysOfBookmark, prefixOf, rangeOf, readByOf, type Range } from './range.ts';

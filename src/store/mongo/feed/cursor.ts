@@ -2,15 +2,15 @@ import { Long } from '../../bson.ts';
 import { awaitAtMost, settlesWithin } from '../../deadline.ts';
 import { COMMAND_LIMIT_MS, type MongoConnection } from '../connection.ts';
 import { eventsOf, stagesFor, type ChangeEvent, type EventReply } from './events.ts';
-import type { View } from '../../change-feed.ts';
+import type { ScopeFields } from '../../scope-predicate.ts';
 import { isBefore, isShort, placeOfTime, startingAt, timeOf, type Place } from './place.ts';
 
-/** What a stream has told since the last time. */
-export interface Told {
+/** The events of a stream since the last time. */
+export interface EventPage {
   readonly events: readonly ChangeEvent[];
-  /** Every event before this place has been told. It can be given to clients. */
+  /** Every event before this place has come. It can be given to clients. */
   readonly behind: Place;
-  /** Whether the server found no more events when it told these. */
+  /** Whether the server found no more events behind these. */
   readonly isDrained: boolean;
   /** The server has ended the stream, as it does behind the end of the database. */
   readonly hasEnded: boolean;
@@ -22,10 +22,10 @@ export interface StreamRequest {
   readonly from: Place;
   readonly batch: number;
   /**
-   * What the stream's readers see of rows. Changes that it does not show are left out. Every place that the stream then
-   * tells is a time: a token holds the id of its event, and a reader may not know it.
+   * The stream is for the readers of scopes by these fields: changes that they do not see are left out. Every place is
+   * then a time: a token holds the id of its event, and a reader may not know it.
    */
-  readonly view?: View | undefined;
+  readonly fields?: ScopeFields | undefined;
 }
 
 /** How long a reader that leaves waits for its cursor to be closed. Milliseconds. */
@@ -43,7 +43,7 @@ export class EventCursor {
   #id: bigint;
   #first: EventReply | null;
   #behind: Place;
-  /** The events at the end of what was told, when the place behind them cannot be given to clients. */
+  /** The last events that came, when the place behind them cannot be given to clients. */
   #held: readonly ChangeEvent[] = [];
 
   private constructor(connection: MongoConnection, request: StreamRequest, first: EventReply) {
@@ -60,15 +60,15 @@ export class EventCursor {
     request: StreamRequest,
     signal: AbortSignal,
   ): Promise<EventCursor> {
-    const { collections, from, batch, view } = request;
+    const { collections, from, batch, fields } = request;
     const $changeStream = {
       ...startingAt(from),
-      ...(view && { fullDocumentBeforeChange: 'required' }),
-      ...(view && view.hide.length > 0 && { fullDocument: 'required' }),
+      ...(fields && { fullDocumentBeforeChange: 'required' }),
+      ...(fields && fields.hide.length > 0 && { fullDocument: 'required' }),
     };
     const command = {
       aggregate: 1,
-      pipeline: [{ $changeStream }, ...stagesFor(collections, view)],
+      pipeline: [{ $changeStream }, ...stagesFor(collections, fields)],
       cursor: { batchSize: batch },
       readConcern: { level: 'majority' },
       maxTimeMS: COMMAND_LIMIT_MS,
@@ -77,7 +77,7 @@ export class EventCursor {
     // The command is not aborted: its reply names the cursor that the server would keep.
     const opening = connection
       .onCursor(command, COMMAND_LIMIT_MS, undefined)
-      .then((reply) => new EventCursor(connection, request, eventsOf(reply, view?.hide)));
+      .then((reply) => new EventCursor(connection, request, eventsOf(reply, fields)));
     try {
       return await awaitAtMost(COMMAND_LIMIT_MS, signal, opening);
     } catch (error) {
@@ -91,10 +91,10 @@ export class EventCursor {
   }
 
   /** Waits for events, for at most `waitMs` milliseconds. Rejects as `open` does. */
-  async next(waitMs: number, signal: AbortSignal): Promise<Told> {
+  async next(waitMs: number, signal: AbortSignal): Promise<EventPage> {
     const first = this.#first;
     this.#first = null;
-    return this.#toldBy(first ?? (await this.#more(waitMs, signal)));
+    return this.#pageOf(first ?? (await this.#more(waitMs, signal)));
   }
 
   /** Closes the server's cursor. Resolves also when that fails: the server then closes it by itself after a while. */
@@ -114,39 +114,39 @@ export class EventCursor {
       maxTimeMS: waitMs, // for getMore of such a cursor: how long to wait for an event
     };
     const reply = await this.#connection.onCursor(command, waitMs + COMMAND_LIMIT_MS, signal);
-    const events = eventsOf(reply, this.#request.view?.hide);
+    const events = eventsOf(reply, this.#request.fields);
     this.#id = events.cursor;
     return events;
   }
 
   /**
    * When the place behind the last event is too long for clients, the events of its time are held back until that time
-   * is over, because all events of a transaction have one time. Then a time is the place, and nothing is told twice.
+   * is over, because all events of a transaction have one time. Then a time is the place, and nothing comes twice.
    */
-  #toldBy({ events: came, behind, cursor }: EventReply): Told {
+  #pageOf({ events: came, behind, cursor }: EventReply): EventPage {
     const state = { isDrained: came.length === 0, hasEnded: cursor === 0n };
-    const { view } = this.#request;
-    const shown = view ? came.filter(({ isSilent }) => !isSilent) : came;
+    const { fields } = this.#request;
+    const shown = fields ? came.filter(({ isUnseen }) => !isUnseen) : came;
     const all = this.#held.length > 0 ? [...this.#held, ...shown] : shown;
     const last = came.at(-1) ?? all.at(-1); // also one that is not shown lets the time go on
-    if (view) {
-      if (!last) return { ...this.#tell(all, this.#timeAt(behind)), ...state };
-    } else if (!last || isShort(behind)) return { ...this.#tell(all, behind), ...state };
+    if (fields) {
+      if (!last) return { ...this.#pass(all, this.#timeAt(behind)), ...state };
+    } else if (!last || isShort(behind)) return { ...this.#pass(all, behind), ...state };
     // The server keeps the place behind its last event while nothing else happens.
-    if (state.isDrained) return { ...this.#tell(all, placeOfTime(last.time + 1n)), ...state };
+    if (state.isDrained) return { ...this.#pass(all, placeOfTime(last.time + 1n)), ...state };
     const over = all.filter(({ time }) => time < last.time);
-    const told = this.#tell(over, this.#timeAt(placeOfTime(last.time)));
+    const page = this.#pass(over, this.#timeAt(placeOfTime(last.time)));
     this.#held = all.slice(over.length);
-    return { ...told, ...state };
+    return { ...page, ...state };
   }
 
-  /** The time of a place, which stands before it, but behind all that was told. */
+  /** The time of a place, which stands before it, but behind all that was passed on. */
   #timeAt(place: Place): Place {
     const time = placeOfTime(timeOf(place));
     return isBefore(this.#behind, time) ? time : this.#behind;
   }
 
-  #tell(events: readonly ChangeEvent[], behind: Place): Pick<Told, 'events' | 'behind'> {
+  #pass(events: readonly ChangeEvent[], behind: Place): Pick<EventPage, 'events' | 'behind'> {
     this.#held = [];
     this.#behind = behind;
     return { events, behind };

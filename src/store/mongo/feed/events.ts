@@ -2,8 +2,7 @@ import { elementsNamed, type BsonElement } from '../../bson-elements.ts';
 import { BSON, type Binary, type Document } from '../../bson.ts';
 import { BSON_TYPE } from '../../bson-types.ts';
 import { KEY, type Bookmark, type PointInTime } from '../../bookmark.ts';
-import type { View } from '../../change-feed.ts';
-import { isSameButHidden } from '../../visible-change.ts';
+import { isUnseen, type ScopeFields } from '../../scope-predicate.ts';
 import { rowsOf } from '../reply.ts';
 import { placeOfToken, type Place } from './place.ts';
 
@@ -16,16 +15,16 @@ export interface ChangeEvent {
   readonly collections: readonly string[] | null;
   /** The bookmark `{_id}` of the row. Null: the collections were dropped or renamed, or replaced by another one. */
   readonly key: Bookmark | null;
-  /** The row before the change, with the fields that were asked for. Missing: there was none, or none was asked for. */
+  /** The fields of the row before the change that decide on scopes. Missing: there was none, or none was asked for. */
   readonly before?: Uint8Array;
-  /** The view that was asked for does not show the change. */
-  readonly isSilent?: true;
+  /** The readers of the scopes that were asked for do not see the change. */
+  readonly isUnseen?: true;
 }
 
 /** The events of one reply, and the server's cursor. */
 export interface EventReply {
   readonly events: readonly ChangeEvent[];
-  /** The server has told every event before this place (`postBatchResumeToken`). */
+  /** The server has given every event before this place (`postBatchResumeToken`). */
   readonly behind: Place;
   /** 0n when the server has closed the cursor. */
   readonly cursor: bigint;
@@ -42,47 +41,47 @@ const PROJECTION = {
 
 /**
  * The stages that follow $changeStream: the events of these collections. When a collection is renamed to one of these
- * names, it may replace that one. `invalidate` ends a stream. With a view, the events tell what rows were in it.
+ * names, it may replace that one. `invalidate` ends a stream. With
+ * `fields`, the events have what decides on scopes by these.
  */
 export function stagesFor(
   collections: readonly string[],
-  view?: View,
+  fields?: ScopeFields,
 ): readonly Readonly<Record<string, unknown>>[] {
   const named = { $in: collections };
   const ends = { operationType: { $in: ['dropDatabase', 'invalidate'] } };
   return [
     { $match: { $or: [{ 'ns.coll': named }, { 'to.coll': named }, ends] } },
-    ...(view ? [{ $set: { before: '$fullDocumentBeforeChange', after: '$fullDocument' } }] : []),
-    { $project: { ...PROJECTION, ...(view && projectionOf(view)) } },
+    ...(fields ? [{ $set: { before: '$fullDocumentBeforeChange' } }] : []),
+    { $project: { ...PROJECTION, ...(fields && projectionOf(fields)) } },
   ];
 }
 
-/** What decides whether a row is in a part, before and after the change; and the whole rows where fields are hidden. */
-function projectionOf({ where, hide }: View): Readonly<Record<string, 1>> {
+/** What decides whether a row was in a scope; and the whole rows where fields are hidden. */
+function projectionOf({ where, hide }: ScopeFields): Readonly<Record<string, 1>> {
   // A path includes those below it, and a projection must not name both.
   const outer = where.filter((path) => !where.some((other) => path.startsWith(`${other}.`)));
   const paths = outer.length > 0 ? outer : [KEY];
-  const values = paths.flatMap((path) => [`before.${path}`, `after.${path}`]);
+  const values = paths.map((path) => `before.${path}`);
   const rows = hide.length > 0 ? ['fullDocumentBeforeChange', 'fullDocument'] : [];
   return Object.fromEntries([...values, ...rows].map((path) => [path, 1]));
 }
 
 const inUtf8 = (...names: readonly string[]) => names.map((name) => Buffer.from(name));
 const OF_EVENT = inUtf8('_id', 'clusterTime', 'documentKey', 'ns', 'to', 'before');
-const OF_CHANGE = inUtf8('before', 'after', 'fullDocumentBeforeChange', 'fullDocument');
+const OF_CHANGE = inUtf8('fullDocumentBeforeChange', 'fullDocument');
 const OF_TOKEN = inUtf8('_data', '_typeBits');
 const OF_NAMESPACE = inUtf8('coll');
 
 /**
- * Reads the events of a reply to aggregate or getMore, whose rows are bytes. `hide`: the hidden paths of the view that
- * was asked for. Throws TypeError when it is not such a reply.
+ * Reads the events of a reply to aggregate or getMore, whose rows are bytes. `fields`: see `stagesFor`. Throws TypeError when it is not such a reply.
  */
-export function eventsOf(reply: Document, hide: readonly string[] = []): EventReply {
+export function eventsOf(reply: Document, fields?: ScopeFields): EventReply {
   const { rows, id, cursor } = rowsOf(reply);
   const token = cursor.postBatchResumeToken as Token | undefined;
   if (typeof token?._data !== 'string') throw new TypeError('a change stream was answered without a token');
   return {
-    events: rows.map((event) => readEvent(event, hide)),
+    events: rows.map((event) => readEvent(event, fields)),
     behind: placeOfToken(token._data, token._typeBits?.buffer),
     cursor: id,
   };
@@ -93,7 +92,7 @@ interface Token {
   readonly _typeBits?: Binary;
 }
 
-function readEvent(event: Uint8Array, hide: readonly string[]): ChangeEvent {
+function readEvent(event: Uint8Array, fields: ScopeFields | undefined): ChangeEvent {
   const [token, time, key, namespace, to, before] = elementsNamed(event, OF_EVENT);
   if (!token || !time) throw new TypeError('an event came without a time');
   const names = [namespace, to].flatMap((element) => (element ? nameIn(valueOf(event, element)) : []));
@@ -104,18 +103,15 @@ function readEvent(event: Uint8Array, hide: readonly string[]): ChangeEvent {
     // `documentKey` has become {_id}, which is what a bookmark is. The reply is large, so the key is copied.
     key: key ? (valueOf(event, key).slice() as Bookmark) : null,
     ...(before?.type === BSON_TYPE.document && { before: valueOf(event, before).slice() }),
-    ...(hide.length > 0 && isSilent(event, hide) && { isSilent: true }),
+    ...(fields && isUnseenIn(event, fields) && { isUnseen: true }),
   };
 }
 
-/** Whether an event changed hidden fields alone, so that the row is still in the same part. */
-function isSilent(event: Uint8Array, hide: readonly string[]): boolean {
-  const values = elementsNamed(event, OF_CHANGE).map((element) =>
-    element?.type === BSON_TYPE.document ? valueOf(event, element) : null,
-  );
-  const [before, after, rowBefore, rowAfter] = values;
-  if (!before || !after || !rowBefore || !rowAfter) return false;
-  return Buffer.compare(before, after) === 0 && isSameButHidden(rowBefore, rowAfter, hide);
+function isUnseenIn(event: Uint8Array, fields: ScopeFields): boolean {
+  if (fields.hide.length === 0) return false;
+  const [before, after] = elementsNamed(event, OF_CHANGE);
+  if (before?.type !== BSON_TYPE.document || after?.type !== BSON_TYPE.document) return false;
+  return isUnseen(valueOf(event, before), valueOf(event, after), fields);
 }
 
 function readToken(token: Uint8Array): Place {

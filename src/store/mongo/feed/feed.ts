@@ -1,7 +1,7 @@
 import { AppError, collectionReplaced } from '../../../errors.ts';
 import type { Bookmark, Identity, PointInTime } from '../../bookmark.ts';
-import { viewOf, type ChangedOfPart, type FeedPlace, type FeedSize } from '../../change-feed.ts';
-import type { LookedUp, Part, PartFeed, View } from '../../change-feed.ts';
+import type { ChangedInScope, FeedPlace, FeedSize, LookedUp, ScopeLog } from '../../change-feed.ts';
+import type { ScopeFields, ScopePredicate } from '../../scope-predicate.ts';
 import type { Plan, Size } from '../../store.ts';
 import { describeCollection } from '../create-collection.ts';
 import type { MongoConnection } from '../connection.ts';
@@ -11,7 +11,6 @@ import type { Layouts } from '../layouts.ts';
 import { FeedClock } from './clock.ts';
 import { endOf, feedFault } from './faults.ts';
 import { readHistory } from './history.ts';
-import { insideOf } from './inside.ts';
 import type { LookUp } from './look-up.ts';
 import {
   decodePlace,
@@ -24,7 +23,7 @@ import {
   type Place,
 } from './place.ts';
 import type { DatabaseStream } from './stream.ts';
-import { hasReached, Telling } from './telling.ts';
+import { hasReached, FeedPage } from './page.ts';
 import type { Window } from './window.ts';
 
 /** How long a reader waits for the shared stream before it looks into the history again. Milliseconds. */
@@ -39,14 +38,8 @@ export interface FeedParts {
   readonly lookUp: LookUp;
   /** The stream of the collection's database. */
   readonly stream: DatabaseStream;
-  /** The changes of the collection alone, as the readers of a part see them. */
-  readonly streamWith: (view: View) => DatabaseStream;
-}
-
-/** The part whose readers a feed is for. */
-interface OwnPart {
-  readonly view: View;
-  readonly isInside: (row: Uint8Array) => boolean;
+  /** The changes of the collection alone, as the readers of scopes by these fields see them. */
+  readonly streamWith: (fields: ScopeFields) => DatabaseStream;
 }
 
 /** The call of a reader. */
@@ -67,22 +60,20 @@ interface Call {
  * The changes of a collection in MongoDB. Readers at the present wait on the stream of the database that all share. A
  * reader that lags reads its history by a cursor of its own, until it is at the present.
  */
-export class MongoFeed implements PartFeed {
+export class MongoFeed implements ScopeLog {
   readonly #parts: FeedParts;
-  readonly #part: OwnPart | undefined;
+  readonly #scope: ScopePredicate | undefined;
   readonly #clock: FeedClock;
 
-  constructor(parts: FeedParts, part?: OwnPart) {
+  constructor(parts: FeedParts, scope?: ScopePredicate) {
     this.#parts = parts;
-    this.#part = part;
+    this.#scope = scope;
     this.#clock = new FeedClock(parts.connection, parts.layouts);
   }
 
-  /** See ChangeFeed. All readers of parts with the same view share one stream, which is open while there are any. */
-  within(part: Part): PartFeed {
-    const view = viewOf(part);
-    const parts = { ...this.#parts, stream: this.#parts.streamWith(view) };
-    return new MongoFeed(parts, { view, isInside: insideOf(part.where) });
+  /** See ChangeFeed. All readers of scopes by the same fields share one stream, which is open while there are any. */
+  within(scope: ScopePredicate): ScopeLog {
+    return new MongoFeed({ ...this.#parts, stream: this.#parts.streamWith(scope.fields) }, scope);
   }
 
   async refusal(signal: AbortSignal): Promise<string | null> {
@@ -95,9 +86,8 @@ export class MongoFeed implements PartFeed {
     return `The collection '${collection}' keeps no pre-images. Its operator enables them by db.runCommand({collMod: ${JSON.stringify(collection)}, changeStreamPreAndPostImages: {enabled: true}}).`;
   }
 
-  /** Rejects with `forbidden` when the part's changes cannot be told. */
-  async #refusePart(signal: AbortSignal): Promise<void> {
-    const refusal = this.#part ? await this.refusal(signal) : null;
+  async #refuseScope(signal: AbortSignal): Promise<void> {
+    const refusal = this.#scope ? await this.refusal(signal) : null;
     if (refusal === null) return;
     this.#parts.layouts.warn(`Changes of parts are refused. ${refusal}`); // its names and commands are not for clients
     throw new AppError(
@@ -110,7 +100,7 @@ export class MongoFeed implements PartFeed {
     signal.throwIfAborted();
     return inPresentCollection(undefined, signal, () =>
       this.#translated(undefined, signal, async () => {
-        await this.#refusePart(signal);
+        await this.#refuseScope(signal);
         return this.at(await this.#clock.present(signal));
       }),
     );
@@ -126,14 +116,14 @@ export class MongoFeed implements PartFeed {
     size: FeedSize,
     identity: Identity | undefined,
     signal: AbortSignal,
-  ): Promise<ChangedOfPart> {
+  ): Promise<ChangedInScope> {
     signal.throwIfAborted();
     const from = decodePlace(token);
-    if (this.#part && !isTime(from)) throw notOfThisStore();
+    if (this.#scope && !isTime(from)) throw notOfThisStore();
     const end = performance.now() + size.waitMs;
     return this.#translated(identity, signal, async () => {
       await this.#refuseOther(identity, signal);
-      if (size.waitMs <= 0) await this.#refusePart(signal);
+      if (size.waitMs <= 0) await this.#refuseScope(signal);
       const { stream, layouts } = this.#parts;
       const isWaiting = size.waitMs > 0;
       const window = isWaiting ? stream.join(layouts.collection) : stream.peek(layouts.collection);
@@ -154,53 +144,53 @@ export class MongoFeed implements PartFeed {
     return this.#parts.lookUp.rows(keys, plan, size, signal);
   }
 
-  async #read(call: Call, window: Window | undefined): Promise<ChangedOfPart> {
+  async #read(call: Call, window: Window | undefined): Promise<ChangedInScope> {
     const { size, end, asked, signal } = call;
     const { stream } = this.#parts;
     for (let { from, seen } = call; ;) {
-      const told = window && stream.behind && window.tell(from, seen, size.most, stream.behind);
-      if (told && told.telling.count > 0) return this.#answer(told.telling, told.isWhole, call);
+      const page = window && stream.behind && window.pageAfter(from, seen, size.most, stream.behind);
+      if (page && page.count > 0) return this.#answer(page, call);
       const left = end - performance.now();
-      if (told && left > 0) {
+      if (page && left > 0) {
         await window.changed(left, signal);
         stream.refuseFailed();
         continue;
       }
-      if (told && this.#isReached(call)) return this.#answer(told.telling, told.isWhole, call);
-      const telling = new Telling(size.most, from, seen, !this.#part);
+      if (page && this.#isReached(call)) return this.#answer(page, call);
+      const history = new FeedPage(size.most, from, seen, !this.#scope);
       const { connection, layouts } = this.#parts;
       const request = {
         connection,
         collection: layouts.collection,
         until: asked,
         most: size.most,
-        view: this.#part?.view,
+        fields: this.#scope?.fields,
       };
-      const isUpToDate = await readHistory(telling, request, signal);
-      if (telling.count > 0 || left <= 0) return { ...this.#answerOf(telling), isUpToDate };
-      ({ next: from, seen } = telling);
+      const isUpToDate = await readHistory(history, request, signal);
+      if (history.count > 0 || left <= 0) return { ...this.#answerOf(history), isUpToDate };
+      ({ next: from, seen } = history);
       if (window && (!window.start || isBefore(from, window.start)))
         await window.changed(Math.max(0, Math.min(LOOK_AGAIN_MS, end - performance.now())), signal);
     }
   }
 
-  #answer(telling: Telling, isWhole: boolean, call: Call): ChangedOfPart {
-    return { ...this.#answerOf(telling), isUpToDate: isWhole && this.#isReached(call) };
+  #answer(page: FeedPage, call: Call): ChangedInScope {
+    return { ...this.#answerOf(page), isUpToDate: page.isWhole && this.#isReached(call) };
   }
 
-  #answerOf({ keys, next, seen, before }: Telling): Omit<ChangedOfPart, 'isUpToDate'> {
-    const part = this.#part;
-    const inside = part ? [...before].filter(([, rows]) => rows.some(part.isInside)) : [];
+  #answerOf({ keys, next, seen, before }: FeedPage): Omit<ChangedInScope, 'isUpToDate'> {
+    const scope = this.#scope;
+    const matching = scope ? [...before].filter(([, rows]) => rows.some(scope.matches)) : [];
     return {
       keys,
       next: { token: encodePlace(next), ...(seen !== undefined && { seen }) },
-      wereInside: inside.length > 0 ? new Set(inside.map(([key]) => key)) : NONE,
+      matchedBefore: matching.length > 0 ? new Set(matching.map(([key]) => key)) : NONE,
     };
   }
 
   /**
-   * Whether the shared stream has told every change up to the time of a call. A stream may be one tick ahead of the
-   * clock, so what the server told before that time was known does not count for the time itself.
+   * Whether the shared stream has given every change up to the time of a call. A stream may be one tick ahead of the
+   * clock, so what the server answered before that time was known does not count for the time itself.
    */
   #isReached({ asked, askedAt }: Call): boolean {
     const { behind, drainedAt } = this.#parts.stream;

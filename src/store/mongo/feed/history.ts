@@ -1,12 +1,12 @@
 import { collectionReplaced } from '../../../errors.ts';
 import type { PointInTime } from '../../bookmark.ts';
-import type { View } from '../../change-feed.ts';
+import type { ScopeFields } from '../../scope-predicate.ts';
 import type { MongoConnection } from '../connection.ts';
 import { EventCursor } from './cursor.ts';
 import { isPassing, placeFault } from './faults.ts';
-import { hasReached, type Telling } from './telling.ts';
+import { hasReached, type FeedPage } from './page.ts';
 
-/** How long to look for a change before telling that there was none so far. Milliseconds. */
+/** How long to look for a change before page that there was none so far. Milliseconds. */
 const LONGEST_MS = 1_000;
 /** How often a cursor is opened again when it failed and nothing came since. */
 const ATTEMPTS = 3;
@@ -20,46 +20,46 @@ export interface HistoryRequest {
   readonly until: PointInTime;
   readonly most: number;
   /** See StreamRequest. */
-  readonly view?: View | undefined;
+  readonly fields?: ScopeFields | undefined;
 }
 
 /**
- * Adds the events from a reader's place on to `telling`, by a cursor of its own. Ends when the keys are enough, when
- * everything up to `until` was told, or when reading foreign changes takes long. Resolves with whether everything was
- * told. Rejects with `collection-replaced`, the signal's reason or the driver's errors.
+ * Adds the events from a reader's place on to `page`, by a cursor of its own. Ends when the keys are enough, when
+ * everything up to `until` was read, or when reading foreign changes takes long. Resolves with whether everything was
+ * read. Rejects with `collection-replaced`, the signal's reason or the driver's errors.
  */
 export async function readHistory(
-  telling: Telling,
+  page: FeedPage,
   request: HistoryRequest,
   signal: AbortSignal,
 ): Promise<boolean> {
   const end = performance.now() + LONGEST_MS;
   for (let attempt = 1; ; attempt++) {
     try {
-      return await readOnce(telling, request, end, signal);
+      return await readOnce(page, request, end, signal);
     } catch (error) {
       signal.throwIfAborted();
-      if (telling.count > 0 && isPassing(error)) return false; // what was told is whole
+      if (page.count > 0 && isPassing(error)) return false; // what came is whole
       if (attempt === ATTEMPTS || !isPassing(error)) throw error;
     }
   }
 }
 
 async function readOnce(
-  telling: Telling,
-  { connection, collection, until, most, view }: HistoryRequest,
+  page: FeedPage,
+  { connection, collection, until, most, fields }: HistoryRequest,
   end: number,
   signal: AbortSignal,
 ): Promise<boolean> {
   const batch = Math.min(Math.max(most, FEWEST), MOST);
-  const request = { collections: [collection], from: telling.next, batch, view };
+  const request = { collections: [collection], from: page.next, batch, fields };
   const cursor = await EventCursor.open(connection, request, signal).catch((error: unknown) => {
     throw placeFault(error, request.from);
   });
   try {
     for (;;) {
       const { events, behind, isDrained, hasEnded } = await cursor.next(0, signal);
-      if (!telling.add(events, behind)) return false;
+      if (!page.add(events, behind)) return false;
       if (hasEnded) throw collectionReplaced(); // the database was dropped
       if (hasReached(behind, isDrained, until)) return true;
       if (performance.now() > end) return false;

@@ -13,8 +13,8 @@ const FEW_REPLACED = 1_000;
 
 /**
  * The latest event of each row, in the order in which they happened. A reader looks a row up, and gets its present state,
- * so it needs to be told of the row only where it changed last. Events without a key are all kept, and events that tell
- * what a row was before: each may tell of another part that the row was in.
+ * so it needs the row's key only where it changed last. Events without a key are all kept, and events that have the row
+ * before: each may show another scope that the row was in.
  */
 export class LatestEvents {
   #entries: Entry[] = [];

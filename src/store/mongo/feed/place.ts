@@ -60,7 +60,7 @@ export function startingAt(place: Place): Document {
   return { resumeAfter: { _data, ...(typeBits && { _typeBits: new Binary(typeBits) }) } };
 }
 
-/** A place as the token of a FeedPlace: a byte that tells the kind, then a time, or the type bits and the token. */
+/** A place as the token of a FeedPlace: a byte with the kind, then a time, or the type bits and the token. */
 export function encodePlace(place: Place): Uint8Array {
   const { hex, typeBits = new Uint8Array() } = place;
   const bytes = Buffer.from(hex, 'hex');

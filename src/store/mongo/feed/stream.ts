@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Timestamp } from 'mongodb';
 import { changesUnsupported, storeUnavailable } from '../../../errors.ts';
-import type { View } from '../../change-feed.ts';
+import type { ScopeFields } from '../../scope-predicate.ts';
 import type { MongoConnection } from '../connection.ts';
 import { pointInTimeOf } from '../snapshot.ts';
 import { EventCursor } from './cursor.ts';
@@ -9,7 +9,7 @@ import { isLost, isPassing, STANDALONE } from './faults.ts';
 import { placeOfTime, type Place } from './place.ts';
 import { Window } from './window.ts';
 
-/** How long the server waits for an event before it tells that there was none. Milliseconds. */
+/** How long the server waits for an event before it answers that there was none. Milliseconds. */
 const WAIT_MS = 500;
 /** How long the stream stays open for a collection without readers, which come back between two answers. Milliseconds. */
 const LINGER_MS = 30_000;
@@ -29,7 +29,7 @@ const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [50, 1_000];
  */
 export class DatabaseStream {
   readonly #connection: MongoConnection;
-  readonly #view: View | undefined;
+  readonly #fields: ScopeFields | undefined;
   readonly #windows = new Map<string, Window>();
   /** Every event before it is in the windows that had begun. Null: no stream was opened yet. */
   behind: Place | null = null;
@@ -40,15 +40,15 @@ export class DatabaseStream {
   #running: Promise<void> | null = null;
   readonly #closing = new AbortController();
 
-  /** `view`: see StreamRequest. */
-  constructor(connection: MongoConnection, view?: View) {
+  /** `fields`: see StreamRequest. */
+  constructor(connection: MongoConnection, fields?: ScopeFields) {
     this.#connection = connection;
-    this.#view = view;
+    this.#fields = fields;
   }
 
   /** The window of a collection, for a reader that waits. `leave` it in the end. */
   join(collection: string): Window {
-    const window = this.#windows.get(collection) ?? new Window(collection, !this.#view);
+    const window = this.#windows.get(collection) ?? new Window(collection, !this.#fields);
     this.#windows.set(collection, window);
     window.readers++;
     if (!this.#running && !this.#closing.signal.aborted) this.#start();
@@ -120,7 +120,7 @@ export class DatabaseStream {
     const { signal } = this.#closing;
     const from = this.behind ?? (await this.#present());
     const collections = [...this.#windows.keys()];
-    const request = { collections, from, batch: BATCH, view: this.#view };
+    const request = { collections, from, batch: BATCH, fields: this.#fields };
     const cursor = await EventCursor.open(this.#connection, request, signal);
     try {
       for (const window of this.#windows.values()) {

@@ -1,18 +1,13 @@
 import type { PointInTime } from '../../bookmark.ts';
 import type { ChangeEvent } from './events.ts';
+import { lastPage } from '../../last-page.ts';
 import { LatestEvents } from './latest.ts';
 import { isBefore, type Place } from './place.ts';
-import { Telling } from './telling.ts';
+import { FeedPage } from './page.ts';
 
 /** The most changed rows of a collection that are kept for readers, and the most bytes of their keys and places. */
 const MOST_ROWS = 20_000;
 const MOST_BYTES = 8 * 1024 * 1024;
-
-/** What readers are told, and whether it is all that there is. */
-interface Told {
-  readonly telling: Telling;
-  readonly isWhole: boolean;
-}
 
 /** The rows of a collection that changed of late, and the readers that wait for the next one. */
 export class Window {
@@ -25,8 +20,7 @@ export class Window {
   leftAt = 0;
   readonly #events = new LatestEvents();
   readonly #givesTokens: boolean;
-  /** What was told last, by what it was asked for: readers that an event wakes together ask for the same. */
-  #known: { readonly asked: string; readonly most: number; readonly told: Told } | null = null;
+  readonly #lastPage = lastPage<FeedPage>();
   readonly #waiting = new Set<() => void>();
 
   constructor(collection: string, givesTokens = true) {
@@ -38,14 +32,12 @@ export class Window {
   begin(start: Place): void {
     this.start = start;
     this.#events.clear();
-    this.#known = null;
   }
 
   /** Adds the events of this collection. The oldest ones leave when they become too many. Wakes the readers if any came. */
   add(events: readonly ChangeEvent[]): void {
     const own = events.filter(({ collections }) => !collections || collections.includes(this.collection));
     if (own.length === 0) return;
-    this.#known = null;
     for (const event of own) this.#events.add(event);
     while (this.#events.count > MOST_ROWS || (this.#events.bytes > MOST_BYTES && this.#events.count > 1))
       this.start = this.#events.dropOldest() ?? this.start;
@@ -60,24 +52,18 @@ export class Window {
   }
 
   /**
-   * What follows a reader's place, when that is inside the window, and whether it is all up to `behind`, the place of
-   * the stream. Null: the place is not inside.
+   * The events behind a reader's place, when that is inside the window, up to `behind`, the place of the stream. Null:
+   * the place is not inside.
    */
-  tell(from: Place, seen: PointInTime | undefined, most: number, behind: Place): Told | null {
+  pageAfter(from: Place, seen: PointInTime | undefined, most: number, behind: Place): FeedPage | null {
     if (!this.start || isBefore(from, this.start)) return null;
     const asked = [from.hex, String(from.typeBits), String(seen), behind.hex].join(' ');
-    const known = this.#known;
-    if (known?.asked === asked && isEnough(known, most)) return known.told;
-    const told = this.#tell(from, seen, most, behind);
-    this.#known = { asked, most, told };
-    return told;
-  }
-
-  #tell(from: Place, seen: PointInTime | undefined, most: number, behind: Place): Told {
-    const telling = new Telling(most, from, seen, this.#givesTokens);
-    // A reader that has read its own history may be ahead of the stream.
-    const isWhole = telling.add(this.#events.behind(from), isBefore(from, behind) ? behind : from);
-    return { telling, isWhole };
+    return this.#lastPage(asked, most, () => {
+      const page = new FeedPage(most, from, seen, this.#givesTokens);
+      // A reader that has read its own history may be ahead of the stream.
+      page.add(this.#events.behind(from), isBefore(from, behind) ? behind : from);
+      return page;
+    });
   }
 
   /** Resolves when something has changed, or after `ms` milliseconds. Rejects with the signal's reason. */
@@ -99,12 +85,4 @@ export class Window {
       this.#waiting.add(wake);
     });
   }
-}
-
-/** Whether a reader that asks for at most `most` keys would be told the same. */
-function isEnough(
-  { most: before, told: { telling, isWhole } }: { readonly most: number; readonly told: Told },
-  most: number,
-): boolean {
-  return most === before || (isWhole && telling.count < most);
 }

@@ -3,8 +3,8 @@ import { textOf, type Bookmark, type PointInTime } from '../../bookmark.ts';
 import type { ChangeEvent } from './events.ts';
 import { isShort, placeOfTime, timeOf, type Place } from './place.ts';
 
-/** The keys of events in the making of an answer to a reader: each key once, at most so many. */
-export class Telling {
+/** The keys of the events behind a place: each once, not many more than a reader asks for. */
+export class FeedPage {
   readonly #most: number;
   /** By their bytes. */
   readonly #keys = new Map<string, Bookmark>();
@@ -14,9 +14,11 @@ export class Telling {
   #next: Place;
   #seen: PointInTime | undefined;
   #last: ChangeEvent | null = null;
+  /** Whether every event that was added is in the page. */
+  isWhole = true;
 
   /**
-   * `from`: the reader's place. `seen`: the time of the last event that the reader was told of before.
+   * `from`: the reader's place. `seen`: the time of the last event that the reader has had before.
    * `givesTokens`: whether a place may be a token, which holds the id of an event.
    */
   constructor(most: number, from: Place, seen: PointInTime | undefined, givesTokens = true) {
@@ -34,20 +36,20 @@ export class Telling {
     return this.#keys.size;
   }
 
-  /** The place behind what was told. */
+  /** The place behind the events of the page. */
   get next(): Place {
     return this.#next;
   }
 
-  /** The latest time of the events that were told. */
+  /** The latest time of the events. */
   get seen(): PointInTime | undefined {
     return this.#seen;
   }
 
   /**
-   * Adds events. Returns false when the keys are enough before all of them are told;
-   * otherwise the place is then `behind`. It may tell more keys than asked for, up to the end of a transaction, where
-   * no place between its events can be given to a client. Throws `collection-replaced` when an event is the end of the
+   * Adds events. Returns false when the keys are enough before all of them are in the page; otherwise the place is then
+   * `behind`. It may have more keys than asked for, up to the end of a transaction, where no place between its events
+   * can be given to a client. Throws `collection-replaced` when an event is the end of the
    * collection, also when that one is not reached: the rows of the keys before it are gone.
    */
   add(events: readonly ChangeEvent[], behind: Place): boolean {
@@ -56,16 +58,16 @@ export class Telling {
       const cut = this.#keys.size >= this.#most ? this.#placeBefore(event) : null;
       if (cut) {
         this.#next = cut;
-        return false;
+        return (this.isWhole = false);
       }
-      this.#tell(event);
+      this.#take(event);
     }
     this.#next = behind;
     this.#last = null; // the place behind is one that can be given
     return true;
   }
 
-  #tell(event: ChangeEvent): void {
+  #take(event: ChangeEvent): void {
     const { key, time, before } = event;
     if (key) {
       const name = textOf(key);
@@ -78,7 +80,7 @@ export class Telling {
     this.#last = event;
   }
 
-  /** A place between the last event that was told and the next one. Null: none can be given to clients. */
+  /** A place between the last event of the page and the next one. Null: none can be given to clients. */
   #placeBefore({ time }: ChangeEvent): Place | null {
     const last = this.#last;
     if (!last) return this.#next;
@@ -88,8 +90,8 @@ export class Telling {
 }
 
 /**
- * Whether a stream that has told every event before a place has told every event up to a time. Events of one
- * transaction have one time, so reaching that time is not enough while the server had events to tell.
+ * Whether a stream that has given every event before a place has given every event up to a time. Events of one
+ * transaction have one time, so reaching that time is not enough while the server had more events.
  */
 export function hasReached(behind: Place, isDrained: boolean, time: PointInTime): boolean {
   const reached = timeOf(behind);

@@ -1,6 +1,56 @@
 import { onDemand } from './bson.ts';
 import { BSON_TYPE } from './bson-types.ts';
 import { KEY } from './bookmark.ts';
+import { compareKeys } from './keys.ts';
+import { hasValues, keyAt, wantedOf } from './has-values.ts';
+import type { Equality } from './plan.ts';
+
+/** Which rows of a collection a reader may know, and what of them. */
+export interface Scope {
+  /** Its rows have these values. */
+  readonly where: readonly Equality[];
+  /** The paths of the fields that it must not learn of. */
+  readonly hide: readonly string[];
+}
+
+/** The paths that decide whether a row is in a scope, and those that are hidden: sorted, each once. */
+export interface ScopeFields {
+  readonly where: readonly string[];
+  readonly hide: readonly string[];
+}
+
+/** What the change of a row is to the readers of a scope. */
+export interface ScopePredicate {
+  /** Scopes by other values of the same fields have the same ones. */
+  readonly fields: ScopeFields;
+  /** Whether a row, of which at least the fields `where` are known, is in the scope. */
+  readonly matches: (row: Uint8Array) => boolean;
+}
+
+export function predicateOf({ where, hide }: Scope): ScopePredicate {
+  const wanted = wantedOf(where);
+  return {
+    fields: { where: sorted(where.map(({ path }) => path)), hide: sorted(hide) },
+    matches: (row) => hasValues(row, wanted),
+  };
+}
+
+function sorted(paths: readonly string[]): readonly string[] {
+  return [...new Set(paths)].sort();
+}
+
+/** Whether the readers of scopes by these fields see no difference between two states of a row. */
+export function isUnseen(before: Uint8Array, after: Uint8Array, { where, hide }: ScopeFields): boolean {
+  if (hide.length === 0) return false;
+  // A field by which the row is in a scope may be hidden itself.
+  return isSameButHidden(before, after, hide) && where.every((path) => isSameAt(before, after, path));
+}
+
+function isSameAt(before: Uint8Array, after: Uint8Array, path: string): boolean {
+  const [one, other] = [keyAt(before, path), keyAt(after, path)];
+  if (typeof one === 'string' || typeof other === 'string') return one === other; // an array is in no scope
+  return compareKeys(one, other) === 0;
+}
 
 /** A field that is shown, with its bytes, and what is hidden inside it. */
 interface Shown {

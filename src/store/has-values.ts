@@ -1,0 +1,48 @@
+import { BSON } from './bson.ts';
+import { BSON_TYPE } from './bson-types.ts';
+import { fieldsOf } from './fields.ts';
+import { compareKeys, type Key, type Value } from './keys.ts';
+import type { Equality } from './plan.ts';
+import { keyOfAny, NULL_KEY } from './value-keys.ts';
+
+/** The key of the value at a path; the path itself when there is an array on it. */
+export function keyAt(document: Uint8Array, path: string): Key | string {
+  const value = valueAt(document, path.split('.'));
+  if (value?.type === BSON_TYPE.array) return path;
+  return value ? keyOfAny(value) : NULL_KEY;
+}
+
+/** A path, and the key of the value that a row must have there. */
+export interface Wanted {
+  readonly path: string;
+  readonly key: Key;
+}
+
+export function wantedOf(equals: readonly Equality[] = []): readonly Wanted[] {
+  return equals.map(({ path, value }) => ({ path, key: keyOfNamed(value) }));
+}
+
+export function hasValues(document: Uint8Array, wanted: readonly Wanted[]): boolean {
+  return wanted.every(({ path, key }) => {
+    const found = keyAt(document, path);
+    return typeof found !== 'string' && compareKeys(found, key) === 0;
+  });
+}
+
+/** The key of a value that a plan names. */
+export function keyOfNamed(value: unknown): Key {
+  if (value === null || value === undefined) return NULL_KEY;
+  const named = fieldsOf(BSON.serialize({ value }), ['value']);
+  if (typeof named === 'string' || !named[0]) throw new TypeError('a value that BSON cannot write');
+  return keyOfAny(named[0]);
+}
+
+/** The first field of each name counts. Only documents lead further down; an array on the way is returned itself. */
+function valueAt(document: Uint8Array, names: readonly string[]): Value | null {
+  const [name = '', ...others] = names;
+  const fields = fieldsOf(document, [name]);
+  if (typeof fields === 'string') throw new TypeError(`a document in a row cannot be read: ${fields}`);
+  const [value] = fields;
+  if (!value || others.length === 0 || value.type === BSON_TYPE.array) return value ?? null;
+  return value.type === BSON_TYPE.document ? valueAt(value.bytes, others) : null;
+}

@@ -1,16 +1,20 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { AppError } from '../src/errors.ts';
+import { around } from '../src/store/around.ts';
 import { Int32 } from '../src/store/bson.ts';
+import { PartRows } from '../src/store/part-rows.ts';
+import type { Scope } from '../src/store/scope-predicate.ts';
+import { makeBookmark } from '../src/store/bookmark.ts';
 import type { Slots } from '../src/store/slots.ts';
-import type { Plan, RowStore } from '../src/store/store.ts';
-import { Follower } from './support/following.ts';
-import { assertSame, isEqual, isSame, type ModelRow } from './support/model-rows.ts';
+import type { Collection, Plan, RowStore } from '../src/store/store.ts';
+import { Follower, nameOf } from './support/following.ts';
+import { assertSame, isEqual, isSame, copyWithout, without, type ModelRow } from './support/model-rows.ts';
 import { below, oneOf, randomFrom, type Random } from './support/random-collection.ts';
 
 /** A set with writers: one of several in a store, whose histories run beside each other. */
 export interface ModelSet {
-  readonly rows: RowStore;
+  readonly rows: Collection;
   /** A field of strings with an index. */
   readonly field: string;
   readonly values: readonly string[];
@@ -41,7 +45,10 @@ const FIRST = Number(process.env.SEED ?? 1);
 /** Histories of one test, so that a long run tells how far it is. */
 const GROUP = 1_000;
 
-/** Random writers beside followers that are cut and resumed: each copy equals the set in the end. */
+/**
+ * Random writers beside followers that are cut and resumed: each copy equals the set in the end, or what a random key
+ * opens of it. No follower gets the key of a row that was never in its part.
+ */
 export function changeFeedModelContract(name: string, part: number, open: OpenModelSets): void {
   const histories = Math.ceil(HISTORIES * part);
   for (let begun = 0; begun < histories; begun += GROUP) {
@@ -50,7 +57,7 @@ export function changeFeedModelContract(name: string, part: number, open: OpenMo
       const opened = await open(t);
       if (!opened) return;
       const begin = performance.now();
-      const tally = { writes: 0, replaced: 0, steps: 0, anew: 0, unready: 0 };
+      const tally = { writes: 0, replaced: 0, steps: 0, anew: 0, unready: 0, scoped: 0 };
       await Promise.all(
         opened.sets.map(async (set) => {
           for (let seed = seeds.shift(); seed !== undefined; seed = seeds.shift())
@@ -72,6 +79,8 @@ interface Tally {
   anew: number;
   /** How often a call had to be repeated. */
   unready: number;
+  /** The followers of parts. */
+  scoped: number;
 }
 
 async function runHistory(set: ModelSet, seed: number, tally: Tally): Promise<void> {
@@ -90,8 +99,12 @@ async function runHistory(set: ModelSet, seed: number, tally: Tally): Promise<vo
     await set.settle();
     for (const follower of followers) {
       const copy = await follower.finish();
+      const { hidden } = follower;
       const expected = writer.rows().filter((row) => follower.includes(row));
-      assertSame(copy, expected);
+      assertSame(
+        copyWithout(copy, hidden),
+        expected.map((row) => without(row, hidden)),
+      );
     }
     await writer.clear();
   } catch (error) {
@@ -106,6 +119,8 @@ class RandomWriter {
   readonly #tally: Tally;
   readonly #ids: readonly unknown[];
   #model: ModelRow[] = [];
+  /** The names of the rows that ever had a value. */
+  readonly #had = new Map<unknown, Set<string>>();
   #written = 0;
   /** Whether the set may have no collection at this moment. */
   isReplacing = false;
@@ -120,6 +135,10 @@ class RandomWriter {
 
   rows(): readonly ModelRow[] {
     return this.#model;
+  }
+
+  hasHad(key: Uint8Array, value: unknown): boolean {
+    return this.#had.get(value)?.has(nameOf(key)) === true;
   }
 
   async step(): Promise<void> {
@@ -168,6 +187,11 @@ class RandomWriter {
 
   async #write(removed: readonly unknown[], put: readonly ModelRow[]): Promise<void> {
     if (removed.length + put.length === 0) return;
+    for (const row of put) {
+      const value = row[this.#set.field];
+      const had = this.#had.get(value) ?? new Set();
+      this.#had.set(value, had.add(nameOf(makeBookmark({ _id: row._id }))));
+    }
     await this.#set.write(removed, put, this.#random);
     const gone = [...removed, ...put.map(({ _id }) => _id)];
     this.#model = [...this.#model.filter(({ _id }) => !gone.some((id) => isEqual(id, _id))), ...put];
@@ -175,12 +199,17 @@ class RandomWriter {
   }
 }
 
-/** A follower that begins anew when its collection was replaced or its place has expired, and for no other reason. */
+/**
+ * A follower that begins anew when its collection was replaced or its place has expired, and for no other reason. It
+ * follows the set, the rows of a value, or (`#scope`) what a key opens.
+ */
 class RestartedFollower {
   readonly #set: ModelSet;
   readonly #random: Random;
   readonly #tally: Tally;
   readonly #value: string | undefined;
+  readonly #scope: Scope | null;
+  readonly #rows: RowStore;
   readonly #writer: RandomWriter;
   #follower: Follower | null = null;
 
@@ -190,6 +219,33 @@ class RestartedFollower {
     this.#random = random;
     this.#tally = tally;
     this.#value = random() < 0.6 ? oneOf(random, set.values) : undefined;
+    const hide = oneOf(random, [[], ['n']]);
+    const isScoped = this.#value !== undefined && random() < 0.5;
+    this.#scope = isScoped ? { where: [{ path: set.field, value: this.#value }], hide } : null;
+    this.#rows = this.#scope ? this.#rowsOf(this.#scope) : set.rows;
+    if (isScoped) tally.scoped++;
+  }
+
+  /** The fields that a follower of a part does not see. A change of these alone does not reach it. */
+  get hidden(): readonly string[] {
+    return this.#scope?.hide ?? [];
+  }
+
+  /** The rows of a part, whose changes are checked. */
+  #rowsOf(scope: Scope): RowStore {
+    const { rows, field } = this.#set;
+    const part = new PartRows(rows, scope, async (_equals, _plan, signal) => {
+      const indexes = await rows.indexes(signal);
+      return indexes.find(({ keys }) => keys[0]?.path === field) ?? assert.fail('there is an index');
+    });
+    const changes = part.changes ?? assert.fail('the set has changes');
+    const read: typeof changes.read = async (...call) => {
+      const changed = await changes.read(...call);
+      for (const key of changed.keys)
+        assert.ok(this.#writer.hasHad(key, this.#value), `${nameOf(key)} was never in the part`);
+      return changed;
+    };
+    return around<RowStore>(part, { changes: around(changes, { read }) });
   }
 
   includes(row: ModelRow): boolean {
@@ -210,13 +266,14 @@ class RestartedFollower {
 
   /** Returns whether it went well. */
   async #try(act: (follower: Follower) => Promise<void>): Promise<boolean> {
-    const { rows, field } = this.#set;
-    const equals = this.#value === undefined ? {} : { equals: [{ path: field, value: this.#value }] };
+    const { field } = this.#set;
+    const isWhole = this.#value === undefined || this.#scope !== null;
+    const equals = isWhole ? {} : { equals: [{ path: field, value: this.#value }] };
     const plan: Plan = { sort: '_id', direction: 1, ...equals };
     const wasReplacing = this.#writer.isReplacing;
     const mayBeGone = () => wasReplacing || this.#writer.isReplacing;
     try {
-      this.#follower ??= await Follower.begin(rows, plan, this.#random);
+      this.#follower ??= await Follower.begin(this.#rows, plan, this.#random);
       await act(this.#follower);
       return true;
     } catch (error) {

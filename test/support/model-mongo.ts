@@ -10,7 +10,7 @@ const INDEXES = [{ key: { status: 1, _id: 1 }, name: 'status_1__id_1' }];
 export async function mongoSets(store: Store, client: MongoClient, count: number): Promise<ModelSet[]> {
   const db = client.db();
   const create = async (name: string) => {
-    await db.createCollection(name);
+    await db.createCollection(name, { changeStreamPreAndPostImages: { enabled: true } });
     await db.command({ createIndexes: name, indexes: INDEXES });
   };
   return Promise.all(

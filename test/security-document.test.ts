@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { ROOT, section, tableRows } from './support/documents.ts';
 
 test('every promise of docs/security.md names a test that exists', () => {
-  const rows = tableRows(section('docs/security.md', 'What a key does not tell'));
+  const rows = tableRows(section('docs/security.md', 'What a key does not reveal'));
   assert.ok(rows.length > 10);
   for (const [promise = '', proof = ''] of rows) {
     const [, file = '', name = ''] = /^`([a-z-]+)`: (.+)$/.exec(proof) ?? [];

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openAccess } from './access/open.ts';
-import { RightsCheck, type CheckPart } from './access/rights-check.ts';
+import { rightsCheck, type CheckPart } from './access/rights-check.ts';
 import type { Scope } from './access/rights.ts';
 import { createApp } from './app.ts';
 import type { Config } from './config.ts';
@@ -18,10 +18,9 @@ import { streamReader } from './store/readers.ts';
 import { RETRY_MS } from './store/retrying-reader.ts';
 import { Slots } from './store/slots.ts';
 import type { RowStore } from './store/store.ts';
-import { auditLog } from './telemetry/audit.ts';
 import type { Logger } from './telemetry/log.ts';
 import { Metrics } from './telemetry/metrics.ts';
-import { requestLog } from './telemetry/request-log.ts';
+import { auditLog, requestLog } from './telemetry/request-log.ts';
 import { checkUsers } from './users/part.ts';
 import { USERS } from './users/row.ts';
 import { VERSION } from './version.ts';
@@ -58,7 +57,7 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
       ),
       [USERS.name, (scope) => checkUsers(users, scope)],
     ]);
-    const opening = openAccess(config, log, new RightsCheck(checks), options.overloadProbe);
+    const opening = openAccess(config, log, rightsCheck(checks), options.overloadProbe);
     const access = await orConfigError(opening);
     closes.push(() => access.close());
     const sources = exportSources(resources);

@@ -36,8 +36,7 @@ export interface Demand {
 
 /**
  * The client that sent a request: `KEY_PREFIX` plus the key's name, `TOKEN_PREFIX` plus the subject of a token, or a
- * network address. `hasKey` tells whether this
- * server requires keys.
+ * network address. `hasKey`: whether this server requires keys.
  */
 export interface Client {
   readonly name: string;
@@ -144,8 +143,8 @@ export class Admissions {
   ): Admission {
     const within = taken.allowed || asked.access === 'probe';
     const isOwn = key?.rate !== undefined;
-    const told = { name, key, refused: within ? refused : tooManyRequests(policy, taken, isOwn) };
-    return this.#admission(request, asked, limitHeaders(policy)(taken), told);
+    const identity = { name, key, refused: within ? refused : tooManyRequests(policy, taken, isOwn) };
+    return this.#admission(request, asked, limitHeaders(policy)(taken), identity);
   }
 
   /**

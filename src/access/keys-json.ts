@@ -113,15 +113,15 @@ export function parseJsonKeys(text: string): Read {
     return { keys, faults };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    const told = error.errors ?? [
+    const found = error.errors ?? [
       { pointer: '', detail: error.message.replace('The request body', 'The file') },
     ];
-    for (const { pointer: place, detail } of told) fault(place, detail.replace(/; got .*$/s, ''));
+    for (const { pointer: place, detail } of found) fault(place, detail.replace(/; got .*$/s, ''));
     return { keys: [], faults };
   }
 }
 
-/** What a key or a claim at this place of a JSON text grants. `fault` is told of faults that no schema finds. */
+/** What a key or a claim at this place of a JSON text grants. `fault` is called with faults that no schema finds. */
 export function grantOf(
   given: Given,
   at: readonly string[],

@@ -9,40 +9,23 @@ const LOOK_MS = 2_000;
 export interface KeysWatchOptions {
   readonly path: string;
   readonly keyring: Keyring;
-  /** Resolves with the faults of keys that only the server can tell, such as resources that it does not have. */
+  /** Resolves with the faults of keys that only the server can find, such as resources that it does not have. */
   readonly check: (keys: readonly Key[]) => Promise<readonly string[]>;
   readonly log: Log;
+}
+
+export interface KeysWatch {
+  /** Reads the file now. Resolves with whether its keys are now those of the server. Never rejects. */
+  reload(): Promise<boolean>;
+  close(): Promise<void>;
 }
 
 /**
  * Reads API_KEYS_FILE again when it changes. A file with faults changes nothing: the keys of before stay, and the log
  * says why.
  */
-export class KeysWatch {
-  readonly #options: KeysWatchOptions;
-  readonly #changed = () => void this.reload();
-  /** One reading follows another, so that the last state of the file counts. */
-  #reading: Promise<unknown> = Promise.resolve();
-
-  constructor(options: KeysWatchOptions) {
-    this.#options = options;
-    watchFile(options.path, { interval: LOOK_MS, persistent: false }, this.#changed);
-  }
-
-  /** Reads the file now. Resolves with whether its keys are now those of the server. Never rejects. */
-  reload(): Promise<boolean> {
-    const next = this.#reading.then(() => this.#read());
-    this.#reading = next;
-    return next;
-  }
-
-  async close(): Promise<void> {
-    unwatchFile(this.#options.path, this.#changed);
-    await this.#reading;
-  }
-
-  async #read(): Promise<boolean> {
-    const { path, keyring, check, log } = this.#options;
+export function watchKeys({ path, keyring, check, log }: KeysWatchOptions): KeysWatch {
+  const read = async () => {
     try {
       const { keys, faults } = readKeysFile(path);
       const all = faults.length > 0 ? faults : await check(keys);
@@ -60,5 +43,17 @@ export class KeysWatch {
       );
       return false;
     }
-  }
+  };
+  // One reading follows another, so that the last state of the file counts.
+  let reading: Promise<boolean> = Promise.resolve(true);
+  const reload = () => (reading = reading.then(read));
+  const changed = () => void reload();
+  watchFile(path, { interval: LOOK_MS, persistent: false }, changed);
+  return {
+    reload,
+    close: async () => {
+      unwatchFile(path, changed);
+      await reading;
+    },
+  };
 }

@@ -1,3 +1,4 @@
+import { getOrMake } from '../get-or-make.ts';
 import { KEY_PREFIX, TOKEN_PREFIX, type Limiter } from './limiter.ts';
 import type { Policy, Taken } from './policy.ts';
 import { Windows } from './windows.ts';
@@ -54,9 +55,5 @@ export function createMemoryLimiter(
 /** Windows by their length in seconds, of which there are three: see policy.ts. */
 function windowsByLength(capacity: number): (seconds: number) => Windows {
   const bySeconds = new Map<number, Windows>();
-  return (seconds) => {
-    const known = bySeconds.get(seconds) ?? new Windows(capacity, seconds * 1000);
-    bySeconds.set(seconds, known);
-    return known;
-  };
+  return (seconds) => getOrMake(bySeconds, seconds, () => new Windows(capacity, seconds * 1000));
 }

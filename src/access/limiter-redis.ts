@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
+import { getOrMake } from '../get-or-make.ts';
 import { connectRedis } from '../redis/connect.ts';
 import type { Limiter } from './limiter.ts';
 import { createMemoryLimiter } from './limiter-memory.ts';
@@ -64,10 +65,8 @@ export async function connectRedisLimiter({
   const limiterOf = ({ limit, windowSeconds }: Policy): RateLimiterRedis => {
     const keyPrefix = `sluice:rate:${limit}/${windowSeconds}`;
     const options = { storeClient: redis, keyPrefix, points: limit, duration: windowSeconds };
-    const known =
-      limiters.get(keyPrefix) ?? new RateLimiterRedis({ ...options, rejectIfRedisNotReady: true });
-    limiters.set(keyPrefix, known);
-    return known;
+    const make = () => new RateLimiterRedis({ ...options, rejectIfRedisNotReady: true });
+    return getOrMake(limiters, keyPrefix, make);
   };
   // `once` rejects with the error of an `error` event, which is logged. A peer that hangs up causes no such event.
   await Promise.race([once(redis, 'ready'), once(redis, 'close')]).catch(() => undefined);

@@ -4,7 +4,7 @@ import { createClientReader, type ClientReaderOptions } from './client.ts';
 import { credentialOf, isCurrent, Keyring, sha256, type Authenticate, type Key } from './keys.ts';
 import type { Limiter } from './limiter.ts';
 import { createMemoryLimiter } from './limiter-memory.ts';
-import { KeysWatch } from './keys-watch.ts';
+import { watchKeys } from './keys-watch.ts';
 import type { RightsCheck } from './rights-check.ts';
 import type { Rights } from './rights.ts';
 import { ScopeFaults } from './scope-faults.ts';
@@ -74,8 +74,7 @@ export async function openAccess(
   const limiter = await openLimiter(config, log);
   const keyring = config.apiKeys && new Keyring(config.apiKeys);
   const { API_KEYS_FILE: path } = config;
-  const watch =
-    keyring && path !== undefined ? new KeysWatch({ path, keyring, check: checkKeys, log }) : null;
+  const watch = keyring && path !== undefined ? watchKeys({ path, keyring, check: checkKeys, log }) : null;
   const opened = config.tokens && (await openTokens(config.tokens, check, log));
   const admissions = new Admissions({
     readClient: createClientReader({

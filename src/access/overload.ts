@@ -21,7 +21,7 @@ export interface OverloadOptions {
 }
 
 const LOOK_MS = 100;
-/** The weight of the newest measurement. One pause of 300 ms refuses nobody; half a second of delay does. */
+/** The weight of the newest measurement. One pause of 300 ms refuses no request; half a second of delay does. */
 const NEWEST = 0.3;
 /** Requests are refused until the delay is below this share of its limit. Without it the guard would oscillate. */
 const RECOVERED = 0.7;
@@ -30,12 +30,12 @@ const PROBE: OverloadProbe = { memoryBytes: () => process.memoryUsage.rss(), now
 
 /**
  * Detects that the process has more work than it can do well. There are three signs: its event loop is delayed, so
- * that every further request only makes all others wait; so many requests are in progress that the next one would
+ * that every further request only makes all others wait; the requests in progress would make the next one
  * wait too long; or its memory is above its limit. The guard then refuses requests early, which is cheap, until the
  * process has caught up.
  */
 export class OverloadGuard {
-  /** Must be told of the requests that are admitted. */
+  /** Counts the requests that are admitted: its `began` and `done` must be called. */
   readonly backlog = new Backlog();
   readonly #options: OverloadOptions;
   readonly #probe: OverloadProbe;

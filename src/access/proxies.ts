@@ -43,9 +43,9 @@ export function parseTrustedProxies(text = ''): {
       }
     }
   }
-  const nobody = list.rules.length === 0;
+  const isEmpty = list.rules.length === 0;
   return {
-    trusts: (address) => !nobody && list.check(address, isIPv4(address) ? 'ipv4' : 'ipv6'),
+    trusts: (address) => !isEmpty && list.check(address, isIPv4(address) ? 'ipv4' : 'ipv6'),
     faults,
   };
 }

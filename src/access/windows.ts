@@ -15,7 +15,7 @@ const FREED_AT_ONCE = 2;
  *
  * All windows have the same length, so the one that began first ends first. Slots form a ring in the order in which
  * their windows began, and ended windows are at its old end. Clients are found by a seeded hash of 64 bits, so that
- * nobody can construct an address that counts for another client.
+ * a client cannot construct an address that counts for another one.
  *
  * When all slots are in use, new clients are counted in SHARED counters, chosen by their hash. No running count is
  * ever dropped for another client. A client that wants to evade its count needs more addresses than there are slots,

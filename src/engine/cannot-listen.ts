@@ -13,7 +13,7 @@ const REASONS: Readonly<Record<string, string>> = {
 /** Binds an address briefly and releases it. Rejects with the system error when the address is not available. */
 export type Probe = (host: string, port: number) => Promise<void>;
 
-/** Creates the error of a server that cannot listen. Its message tells why; `cause` is the system error. */
+/** Creates the error of a server that cannot listen. Its message has the reason; `cause` is the system error. */
 export function cannotListen(host: string, port: number, cause: unknown): Error {
   const reason = REASONS[codeOf(cause) ?? ''] ?? reasonOf(cause);
   return new Error(`Cannot listen on ${host}:${port}: ${reason}.`, { cause });

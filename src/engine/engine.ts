@@ -7,7 +7,7 @@ import { reasonOf } from '../error-reason.ts';
 export type EngineChoice = 'auto' | 'uws' | 'node';
 
 /**
- * Creates the chosen engine. `warning` tells why `auto` fell back to node:http, which is slower; it is null when
+ * Creates the chosen engine. `warning` says why `auto` fell back to node:http, which is slower; it is null when
  * `auto` did not fall back. Throws when the choice is `uws` and the addon cannot be loaded.
  */
 export function createEngine(

@@ -12,7 +12,7 @@ export interface Exchanges {
   /** Exchanges in progress. An exchange adds and removes itself. */
   readonly open: Set<Exchange>;
   readonly starts: FairStart;
-  /** True once the engine stops. Replies then tell the client to close the connection. */
+  /** True once the engine stops. Replies then ask the client to close the connection. */
   stopping: boolean;
 }
 

@@ -6,7 +6,7 @@ import { AppError } from '../errors.ts';
  */
 const DRAINED = 1024 * 1024;
 
-/** Collects a request's body up to a limit, even when no handler reads it, and tells when all of it has arrived. */
+/** Collects a request's body up to a limit, even when no handler reads it, and calls back when all of it has arrived. */
 export class BodyCollector {
   readonly #limit: number;
   readonly #keep: boolean;

@@ -15,7 +15,7 @@ export interface UwsOptions extends EngineOptions {
 }
 
 /**
- * Creates the engine on uWebSockets.js. Throws an Error that tells why when the addon cannot be loaded here.
+ * Creates the engine on uWebSockets.js. Throws an Error with the reason when the addon cannot be loaded here.
  *
  * Known deviations:
  * - A request that is pipelined behind one still being answered closes the connection, also behind one that waits for

@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts';
+import { getOrMake } from '../get-or-make.ts';
 import { mediaTypeNegotiator } from './negotiate.ts';
 import { parseQuery, type Query } from '../input/query.ts';
 import type { Request } from '../engine/edge.ts';
@@ -45,9 +46,9 @@ export function createRouter(routes: readonly Route[]): Router {
     const parameter = /^(.*\/)\{(\w+)\}(\/\w+)?$/.exec(path);
     const [, prefix = '', name = '', suffix = ''] = parameter ?? [];
     const methods = parameter
-      ? entry(withParameter, `${prefix}{}${suffix}`, () => ({ path, resource, name, methods: new Map() }))
+      ? getOrMake(withParameter, `${prefix}{}${suffix}`, () => ({ path, resource, name, methods: new Map() }))
           .methods
-      : entry(literal, path, () => ({ path, resource, methods: new Map(), segment: null })).methods;
+      : getOrMake(literal, path, () => ({ path, resource, methods: new Map(), segment: null })).methods;
     methods.set(method, compile(route));
   }
   return {
@@ -111,10 +112,4 @@ function decodeSegment(segment: string): string {
 
 function malformed(segment: string): AppError {
   return new AppError('invalid-url', `${JSON.stringify(segment)} in the path is not percent-encoded UTF-8.`);
-}
-
-function entry<K, V>(map: Map<K, V>, key: K, make: () => V): V {
-  let value = map.get(key);
-  if (value === undefined) map.set(key, (value = make()));
-  return value;
 }

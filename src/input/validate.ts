@@ -6,7 +6,7 @@ import { characters, pointer } from './json-scan.ts';
 import { quote } from './query.ts';
 
 /**
- * The part of a schema that `verbose` errors carry beside the fault. Every schema tells in its `description` what is
+ * The part of a schema that `verbose` errors carry beside the fault. Every schema says in its `description` what is
  * expected, and clients are shown that text.
  */
 interface Described {

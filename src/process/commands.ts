@@ -19,7 +19,7 @@ import { createLog, type Logger } from '../telemetry/log.ts';
 import { UsageError } from '../terminal/arguments.ts';
 import { VERSION } from '../version.ts';
 import { gatherMetrics } from './worker-metrics.ts';
-import { isWorker, leavePrimary, tellListening, untilToldToStop, Workers } from './workers.ts';
+import { isWorker, leavePrimary, reportListening, untilPrimaryStops, Workers } from './workers.ts';
 import { reasonOf } from '../error-reason.ts';
 
 const HELP = `sluice - serve very large collections from MongoDB as pages and streams
@@ -101,7 +101,7 @@ async function serve(argv: readonly string[], { first, onHangUp }: Signals): Pro
   const log = await createLog(config);
   const warning = isWorker ? null : kernelWarning();
   if (warning !== null) log.warn(warning);
-  const stopAsked = Promise.race([first, untilToldToStop()]);
+  const stopAsked = Promise.race([first, untilPrimaryStops()]);
   const start = config.WORKERS > 1 && !isWorker ? startWorkers : startAlone;
   const { stop, reload } = await start(config, log);
   if (config.API_KEYS_FILE !== undefined) onHangUp(reload);
@@ -129,7 +129,7 @@ async function startAlone(config: Config, log: Logger): Promise<Started> {
     ...{ onStoreLost, sharedPort: isWorker },
     ...(isWorker && { gatherMetrics }),
   });
-  tellListening();
+  reportListening();
   return { stop: () => server.close(), reload: () => void server.reloadKeys() };
 }
 

@@ -7,7 +7,7 @@ import { quoted } from '../terminal/text.ts';
 export const KEY_HELP = `Usage: sluice key new --name NAME
 
 Makes a new API key, and prints it once with its line for API_KEYS_FILE. The server keeps only the SHA-256 of the key, so
-nobody can print the key again.
+the key cannot be printed again.
 
   --name NAME    the name of the client, 1 to 64 characters of A-Z a-z 0-9 . _ -
   --help         show this text

@@ -105,10 +105,10 @@ export class Workers {
       this.#listening.delete(worker);
       return { code, signal };
     });
-    const told = await Promise.race([ended, listeningOf(worker)]);
-    if (told !== LISTENING)
+    const first = await Promise.race([ended, listeningOf(worker)]);
+    if (first !== LISTENING)
       throw new Error(
-        `a worker process exited before it listened (${String(told.code ?? told.signal)}): see its output`,
+        `a worker process exited before it listened (${String(first.code ?? first.signal)}): see its output`,
       );
     this.#listening.add(worker);
     if (this.#hangUps > hangUps) worker.process.kill('SIGHUP');
@@ -144,10 +144,10 @@ export class Workers {
 export const isWorker = cluster.isWorker;
 
 /**
- * Tells the primary, if there is one, that this worker listens. A failed send is ignored, since
- * `untilToldToStop` notices the loss of the primary.
+ * Reports to the primary, if there is one, that this worker listens. A failed send is ignored, since
+ * `untilPrimaryStops` notices the loss of the primary.
  */
-export function tellListening(): void {
+export function reportListening(): void {
   process.send?.(LISTENING, undefined, undefined, () => undefined);
 }
 
@@ -157,7 +157,7 @@ export function leavePrimary(): void {
 }
 
 /** Resolves when the primary asks this worker to stop, or when the primary is gone. */
-export function untilToldToStop(): Promise<string> {
+export function untilPrimaryStops(): Promise<string> {
   return new Promise((resolve) => {
     if (!cluster.worker) return;
     cluster.worker.exitedAfterDisconnect = true; // otherwise node ends this process at once when the primary is gone

@@ -9,7 +9,7 @@ export interface QueueSettings {
 
 /**
  * Opens queues as the settings say: on Redis when REDIS_URL is set (which loads that adapter), else in this process.
- * Processes on one store share one queue, because an id means nothing to another store. `storeId` tells stores apart,
+ * Processes on one store share one queue, because an id means nothing to another store. `storeId` distinguishes stores,
  * whatever their URLs are.
  */
 export async function queueOpener(

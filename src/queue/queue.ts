@@ -1,5 +1,5 @@
 /**
- * The queue port. It tells workers which jobs to look at and carries ids only. What a job is and how far it has come
+ * The queue port. It carries the ids of the jobs that workers look at, and nothing else. What a job is and how far it has come
  * is in the store, so a lost, late or duplicate message does no harm. Adapters: local.ts (this process), bullmq.ts
  * (all processes on one Redis). test/queue.test.ts runs on both.
  *

@@ -43,7 +43,7 @@ export class RedisConnection extends Redis {
 
 /**
  * Rejects the commands that a lost connection kept for the next one. ioredis forgets them when there is no next one,
- * and whoever waits for them waits for ever (redis/ioredis#2197).
+ * and their callers wait for ever (redis/ioredis#2197).
  */
 function rejectStashed(connection: Redis): void {
   const { prevCommandQueue: stashed } = connection as unknown as {

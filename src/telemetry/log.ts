@@ -8,7 +8,7 @@ import { AppError } from '../errors.ts';
  */
 const WHOLE_WRITE = 4096;
 /**
- * Lines wait until there are so many bytes, or for so many milliseconds. A write for each line costs a busy server a
+ * Lines wait until there are this many bytes, or for this many milliseconds. A write for each line costs a busy server a
  * quarter of the CPU of a page.
  */
 const [ENOUGH, LATEST_MS] = [WHOLE_WRITE / 2, 100];
@@ -49,7 +49,7 @@ function gathered(dest: LogOutput): DestinationStream {
     waiting = '';
   };
   const stream = {
-    [Symbol.for('pino.metadata')]: true, // pino then tells the level of each line
+    [Symbol.for('pino.metadata')]: true, // pino then passes the level of each line
     lastLevel: 0,
     write: (line: string): void => {
       if (waiting.length + line.length > ENOUGH) send();

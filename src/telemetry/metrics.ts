@@ -1,6 +1,9 @@
 import { AggregatorRegistry, collectDefaultMetrics, Registry } from 'prom-client';
+import type { Notes } from '../engine/edge.ts';
+import { getOrMake } from '../get-or-make.ts';
+import { bytes } from '../http/reply.ts';
 import type { Finished } from '../http/respond.ts';
-import { methodOf, placeOf, type Place } from './place.ts';
+import type { Route } from '../http/route.ts';
 import {
   CounterFamily,
   HistogramFamily,
@@ -65,9 +68,6 @@ type Metric = Omit<MetricJson, 'values'> & { readonly values: () => MetricJson['
 const REQUEST_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120];
 const STORE_BUCKETS = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
-/** The media type of the text format of Prometheus. */
-export const METRICS_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
-
 /** Memory, event loop and garbage collection. They are registered once, however many servers the process has. */
 let processRegistry: Registry | null = null;
 
@@ -126,13 +126,13 @@ export class Metrics {
     if (cut !== null) this.#cutOf(place, endOf(cut)).value++;
   };
 
-  /** Counts a stream that stalls. The returned function is to be called when the stream continues or ends. */
+  /** Counts a stream that stalls. Call the returned function when the stream continues or ends. */
   readonly parked = (): (() => void) => {
     this.#parked++;
     return () => this.#parked--;
   };
 
-  /** Counts a stream that waits for its client. The returned function is to be called once when the wait is over. */
+  /** Counts a stream that waits for its client. Call the returned function once, when the wait is over. */
   readonly waits = (): (() => void) => {
     this.#waiting(1);
     return () => void this.#waiting(-1);
@@ -144,7 +144,7 @@ export class Metrics {
 
   /** The meter of one operation of the store, which takes its duration in milliseconds. */
   storeOperation(operation: string): (ms: number, hasFailed: boolean) => void {
-    const { seconds, failures } = entry(this.#byOperation, operation, () => ({
+    const { seconds, failures } = getOrMake(this.#byOperation, operation, () => ({
       seconds: this.#storeSeconds.labels({ operation }),
       failures: this.#storeFailures.labels({ operation }),
     }));
@@ -193,15 +193,15 @@ export class Metrics {
 
   #answersOf(place: Place, method: string, status: number): Counter {
     const make = () => this.#requests.labels({ ...place, method, status: String(status) });
-    return entry(this.#byAnswer, `${place.route} ${method} ${status}`, make);
+    return getOrMake(this.#byAnswer, `${place.route} ${method} ${status}`, make);
   }
 
   #cutOf(place: Place, end: string): Counter {
-    return entry(this.#byCut, `${place.route} ${end}`, () => this.#cut.labels({ ...place, end }));
+    return getOrMake(this.#byCut, `${place.route} ${end}`, () => this.#cut.labels({ ...place, end }));
   }
 
   #routeOf(place: Place): RouteMetrics {
-    return entry(this.#byRoute, place.route, () => ({
+    return getOrMake(this.#byRoute, place.route, () => ({
       seconds: this.#seconds.labels(place),
       rows: this.#rows.labels(place),
       sent: this.#bytes.labels(place),
@@ -220,10 +220,29 @@ interface OperationMetrics {
   readonly failures: Counter;
 }
 
-function entry<V>(map: Map<string, V>, key: string, make: () => V): V {
-  let value = map.get(key);
-  if (value === undefined) map.set(key, (value = make()));
-  return value;
+function processMetrics(): Registry {
+  if (processRegistry === null) {
+    processRegistry = new Registry();
+    collectDefaultMetrics({ register: processRegistry });
+  }
+  return processRegistry;
+}
+
+/** The labels of a request's route. There are as many as paths of routes. A path belongs to at most one resource. */
+type Place = Readonly<Record<'route', string>> & Readonly<Partial<Record<'resource', string>>>;
+
+function placeOf({ route, resource }: Pick<Notes, 'route' | 'resource'>): Place {
+  if (route === null) return NONE;
+  return resource === null ? { route } : { route, resource };
+}
+
+const NONE: Place = { route: 'none' };
+
+const METHODS: ReadonlySet<string> = new Set('GET HEAD POST PUT PATCH DELETE OPTIONS'.split(' '));
+
+/** The label of a method. A client may send any, so all that no route has are one. */
+function methodOf(method: string): string {
+  return METHODS.has(method) ? method : 'other';
 }
 
 /**
@@ -234,10 +253,29 @@ export function metricsText(values: readonly MetricValues[]): Promise<string> {
   return AggregatorRegistry.aggregate([...values]).metrics();
 }
 
-function processMetrics(): Registry {
-  if (processRegistry === null) {
-    processRegistry = new Registry();
-    collectDefaultMetrics({ register: processRegistry });
-  }
-  return processRegistry;
+/** GET /metrics: the metrics of all processes of this server, in the text format of Prometheus. */
+export function getMetrics(values: () => Promise<readonly MetricValues[]>): Route {
+  return {
+    method: 'GET',
+    path: '/metrics',
+    access: 'keyed',
+    cost: 'watch',
+    right: 'metrics',
+    id: 'getMetrics',
+    tag: 'Server',
+    summary: 'Get metrics',
+    description: 'Returns metrics of all processes of this server, in the text format of Prometheus.',
+    answers: {
+      200: {
+        description: 'The current values',
+        headers: ['Cache-Control'],
+        content: { 'text/plain': { schema: { type: 'string' } } },
+      },
+    },
+    handler: async () => {
+      const text = await metricsText(await values());
+      const headers = { 'content-type': Registry.PROMETHEUS_CONTENT_TYPE, 'cache-control': 'no-store' };
+      return bytes(200, Buffer.from(text), headers);
+    },
+  };
 }

@@ -36,7 +36,7 @@ function timed<T extends RowReader>(rows: T, meter: Meter): T {
   return around(rows, { ...own, read } as Partial<T>);
 }
 
-/** Tells how long each call takes, and whether the store failed. */
+/** Calls `gauge` with the duration of each call, and whether the store failed. */
 function timer(work: Operation, gauge: (ms: number, hasFailed: boolean) => void): Operation {
   return async (...call) => {
     const began = performance.now();

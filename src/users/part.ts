@@ -2,6 +2,7 @@ import type { Client } from '../access/admission.ts';
 import { scopeOf, type Scope } from '../access/rights.ts';
 import { hiding, ScopeFaults } from '../access/scope-faults.ts';
 import { AppError, storeUnfit } from '../errors.ts';
+import { getOrMake } from '../get-or-make.ts';
 import { parseJson } from '../input/body-json.ts';
 import { pointer } from '../input/json-scan.ts';
 import { bodyCheck, invalidBody } from '../input/validate.ts';
@@ -34,11 +35,8 @@ export function usersFor(users: Records, { key }: Pick<Client, 'key'>): UserSour
 
 /** Throws ScopeFaults when the values of the part are none of users. */
 function usersInPart(users: Records, scope: Scope): UserSource {
-  const own = parts.get(users) ?? new WeakMap<Scope, UserSource>();
-  parts.set(users, own);
-  const source = own.get(scope) ?? makePart(users, scope);
-  own.set(scope, source);
-  return source;
+  const own = getOrMake(parts, users, () => new WeakMap<Scope, UserSource>());
+  return getOrMake(own, scope, () => makePart(users, scope));
 }
 
 function makePart(users: Records, scope: Scope): UserSource {
@@ -130,7 +128,7 @@ export class UserPart {
     return { ...body, metadata };
   }
 
-  /** A user that is to be stored. Throws AppError `invalid-body` unless it is in the part. */
+  /** Returns a user before it is stored. Throws AppError `invalid-body` unless it is in the part. */
   checked(row: Uint8Array): Uint8Array {
     const missing = this.#missing(row);
     if (missing.length === 0) return row;

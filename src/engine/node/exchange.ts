@@ -56,7 +56,7 @@ export class NodeExchange extends Exchange {
       else this.lose(new ClientGoneError());
     });
     response.on('error', (error) => this.cut(error));
-    // An answer queued behind another one is not told when the connection closes, but its request is.
+    // An answer queued behind another one gets no event when the connection closes, but its request does.
     request.on('error', () => this.lose(new ClientGoneError()));
     if (bodyLength !== 0) this.#collect(request, bodyLength);
   }

@@ -43,7 +43,7 @@ export interface AddonOptions {
 
 /**
  * Loads a native addon. When the C library here is too old for the addon and the file is a known one, a copy fitted
- * to older libraries is made in the cache folder and loaded instead. Throws an Error that tells which way failed and
+ * to older libraries is made in the cache folder and loaded instead. Throws an Error that says which way failed and
  * why.
  */
 export function loadAddon({ file, cacheDirectory, load = require }: AddonOptions): unknown {

@@ -25,7 +25,7 @@ const HEAD_LIMIT = 16_384;
 let loaded: Library | null = null;
 
 /**
- * Loads uWebSockets.js; see AddonOptions for `cacheDirectory`. Throws an Error that tells why when it cannot be
+ * Loads uWebSockets.js; see AddonOptions for `cacheDirectory`. Throws an Error with the reason when it cannot be
  * loaded here.
  */
 export function loadLibrary(cacheDirectory: string): Library {

@@ -28,7 +28,7 @@ export interface OutletOptions {
 }
 
 /**
- * Writes a chunked answer in corks of a safe size, and tells reliably whether its reader takes it. uWebSockets.js
+ * Writes a chunked answer in corks of a safe size, and knows reliably whether its reader takes it. uWebSockets.js
  * buffers at most one cork and a few bytes of probes.
  */
 export class Outlet {

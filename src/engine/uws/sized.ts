@@ -101,7 +101,7 @@ export class UwsSized implements Sink, Stallable {
     const { stallTimer, cut } = this.#options;
     const now = stallTimer.now();
     if (now - this.#takenAt >= stallTimer.stallTimeoutMs) cut(new StallError(stallTimer.stallTimeoutMs));
-    // A try tells whether the reader takes bytes, long before the socket is writable, and restarts its timer.
+    // A try shows whether the reader takes bytes, long before the socket is writable, and restarts its timer.
     else if (now - this.#triedAt >= REARM_MS) this.writable();
   }
 

@@ -4,6 +4,8 @@ import { MongoClient, type Collection } from 'mongodb';
 import { BSON, Int32 } from '../src/store/bson.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
 import type { ChangeFeed, FeedPlace } from '../src/store/change-feed.ts';
+import { Slots } from '../src/store/slots.ts';
+import { retryingFeed } from '../src/store/tail.ts';
 import { feedOf, isProblem, keysSince, lookUp, openStreams, until } from './support/changes.ts';
 import { ownMongod } from './support/mongod.ts';
 import { openStore, testClient } from './support/mongo.ts';
@@ -14,7 +16,7 @@ const idsOf = (keys: Awaited<ReturnType<typeof keysSince>>['keys']) =>
   keys.map((key) => BSON.deserialize(key)._id as number);
 const row = (_id: number) => BSON.serialize({ _id, category: 'a', price: 1 });
 
-const ask = (feed: ChangeFeed, place: FeedPlace, most = 1_000, waitMs = 0) =>
+const ask = (feed: Pick<ChangeFeed, 'read'>, place: FeedPlace, most = 1_000, waitMs = 0) =>
   feed.read(place, { most, waitMs }, undefined, NEVER);
 
 /** A feed on a mongod whose commands a test can make fail. */
@@ -40,6 +42,7 @@ test('changes are told although commands of streams fail for a while', async (t)
   const opened = await failing(t);
   if (!opened) return;
   const { store, feed, client, fail } = opened;
+  const reader = retryingFeed(feed, new Slots(), { retryMs: 30_000 });
   let place = await feed.now(NEVER);
   let id = 0;
   for (const [what, data] of [
@@ -53,11 +56,11 @@ test('changes are told although commands of streams fail for a while', async (t)
       for (const command of ['aggregate', 'getMore']) {
         await fail([command], { times: 1 }, data);
         // The history is asked for by a cursor of its own, again after such a failure.
-        const read = await ask(feed, place, 10, 0);
+        const read = await ask(reader, place, 10, 0);
         assert.deepEqual(idsOf(read.keys), [id], command);
       }
       ({ place } = await keysSince(feed, place));
-      const waiting = ask(feed, place, 10, 60_000);
+      const waiting = ask(reader, place, 10, 60_000);
       await until('the stream is open', async () => (await openStreams(client)).length === 1);
       await fail(['getMore', 'aggregate'], { times: 3 }, data);
       await store.items.insert([row(++id)], 'fail');

@@ -13,18 +13,18 @@ export type IndexFor = (equals: readonly string[], plan: Plan, signal: AbortSign
 
 /**
  * The rows of a collection that have these values: the part that a key opens. The plans of its readers lack the values.
- * They get them here and nowhere else, and `PartEdge` lets no other plan through to the store.
+ * They get them here and nowhere else, and `edgeOf` lets no other plan through to the store.
  */
 export class PartRows implements Collection {
-  readonly #edge: PartEdge;
-  readonly #where: readonly Equality[];
+  readonly #rows: Collection;
+  readonly #edge: Edge;
   readonly #scope: Scope;
   readonly #indexFor: IndexFor;
   #changes: ScopedFeed | null | undefined;
 
   constructor(rows: Collection, scope: Scope, indexFor: IndexFor) {
-    this.#edge = new PartEdge(rows, scope.where);
-    this.#where = scope.where;
+    this.#rows = rows;
+    this.#edge = edgeOf(rows, scope.where);
     this.#indexFor = indexFor;
     this.#scope = scope;
   }
@@ -32,7 +32,7 @@ export class PartRows implements Collection {
   /** Made when somebody asks for it: there may be many parts. */
   get changes(): ChangeFeed | undefined {
     if (this.#changes !== undefined) return this.#changes ?? undefined;
-    const changes = this.#edge.rows.changes?.within?.(predicateOf(this.#scope));
+    const changes = this.#rows.changes?.within?.(predicateOf(this.#scope));
     this.#changes = changes ? new ScopedFeed(this.#edge.feed(changes), (plan) => this.#within(plan)) : null;
     return this.#changes ?? undefined;
   }
@@ -66,15 +66,15 @@ export class PartRows implements Collection {
   }
 
   indexes(signal: AbortSignal) {
-    return this.#edge.rows.indexes(signal);
+    return this.#rows.indexes(signal);
   }
 
   identity(signal: AbortSignal) {
-    return this.#edge.rows.identity(signal);
+    return this.#rows.identity(signal);
   }
 
   pointInTime(signal: AbortSignal) {
-    return this.#edge.rows.pointInTime(signal);
+    return this.#rows.pointInTime(signal);
   }
 
   insert(): Promise<never> {
@@ -96,62 +96,40 @@ export class PartRows implements Collection {
 
   /** The one place where the values of a part are added to what is asked. */
   #within<P extends Pick<Plan, 'equals'>>(plan: P): P & { readonly equals: readonly Equality[] } {
-    return { ...plan, equals: [...this.#where, ...(plan.equals ?? [])] };
+    return { ...plan, equals: [...this.#scope.where, ...(plan.equals ?? [])] };
   }
 }
 
-/** What the store is asked about a part. A plan without the very values of the part is a mistake of this server, and fails. */
-class PartEdge {
-  readonly rows: Collection;
-  readonly #where: readonly Equality[];
+/** What the store is asked about a part, and its changes. */
+type Edge = Pick<Collection, 'read' | 'confirm' | 'count' | 'split' | 'holds' | 'nextValue'> & {
+  readonly feed: (log: ScopeLog) => ScopeLog;
+};
 
-  constructor(rows: Collection, where: readonly Equality[]) {
-    this.rows = rows;
-    this.#where = where;
-  }
-
-  async read(plan: Plan, ...rest: [From, Size, AbortSignal]): Promise<Batch> {
-    return this.rows.read(this.#checked(plan), ...rest);
-  }
-
-  async confirm(batch: ReadBatch, plan: Plan, signal: AbortSignal): Promise<void> {
-    return this.rows.confirm(batch, this.#checked(plan), signal);
-  }
-
-  async count(plan: Plan, ...rest: [CountMode, AbortSignal]): Promise<Count> {
-    return this.rows.count(this.#checked(plan), ...rest);
-  }
-
-  async split(plan: Plan, ...rest: [number, AbortSignal]): Promise<readonly Bookmark[]> {
-    return this.rows.split(this.#checked(plan), ...rest);
-  }
-
-  async holds(index: Index, equals: readonly Equality[], ...rest: [number | undefined, AbortSignal]) {
-    return this.rows.holds(index, this.#checked({ equals }).equals, ...rest);
-  }
-
-  async nextValue(index: Index, equals: readonly Equality[], ...rest: [Bookmark | null, AbortSignal]) {
-    return this.rows.nextValue(index, this.#checked({ equals }).equals, ...rest);
-  }
-
-  feed(feed: ScopeLog): ScopeLog {
-    return {
-      now: (signal) => feed.now(signal),
-      at: (time) => feed.at(time),
-      read: (...call) => feed.read(...call),
-      refusal: (signal) => feed.refusal(signal),
-      lookUp: async (keys, plan, ...rest) => feed.lookUp(keys, this.#checked(plan), ...rest),
-    };
-  }
-
+/** Passes on what has the very values of the part. A plan without them is a mistake of this server, and fails. */
+function edgeOf(rows: Collection, where: readonly Equality[]): Edge {
   /** Each value of the part stands there, and no other one of its path. */
-  #checked<P extends { readonly equals?: readonly Equality[] }>(plan: P): P {
+  const checked = <P extends { readonly equals?: readonly Equality[] }>(plan: P): P => {
     const { equals = [] } = plan;
     const has = (own: Equality) =>
       equals.includes(own) && equals.every((one) => one === own || one.path !== own.path);
-    if (this.#where.every(has)) return plan;
+    if (where.every(has)) return plan;
     throw new TypeError('a read outside the part that a key opens');
-  }
+  };
+  return {
+    read: async (plan, ...rest) => rows.read(checked(plan), ...rest),
+    confirm: async (batch, plan, signal) => rows.confirm(batch, checked(plan), signal),
+    count: async (plan, ...rest) => rows.count(checked(plan), ...rest),
+    split: async (plan, ...rest) => rows.split(checked(plan), ...rest),
+    holds: async (index, equals, ...rest) => rows.holds(index, checked({ equals }).equals, ...rest),
+    nextValue: async (index, equals, ...rest) => rows.nextValue(index, checked({ equals }).equals, ...rest),
+    feed: (log) => ({
+      now: (signal) => log.now(signal),
+      at: (time) => log.at(time),
+      read: (...call) => log.read(...call),
+      refusal: (signal) => log.refusal(signal),
+      lookUp: async (keys, plan, ...rest) => log.lookUp(keys, checked(plan), ...rest),
+    }),
+  };
 }
 
 /** Equalities in the order of an index. Those that it lacks are behind. */

@@ -44,15 +44,13 @@ export interface FeedParts {
 
 /** The call of a reader. */
 interface Call {
-  readonly from: Place;
-  readonly seen: PointInTime | undefined;
   readonly size: FeedSize;
   /** performance.now() at which the reader has waited long enough. */
   readonly end: number;
   /** The time of the collection at the call. */
   readonly asked: PointInTime;
-  /** When that time was known: performance.now(). */
-  readonly askedAt: number;
+  /** Whether the shared stream has given every change up to that time. */
+  readonly isReached: () => boolean;
   readonly signal: AbortSignal;
 }
 
@@ -131,7 +129,11 @@ export class MongoFeed implements ScopeLog {
         const asked = await this.#clock.present(signal);
         for (const time of [timeOf(from), seen ?? 0n]) await this.#clock.refuseFuture(time, signal);
         const askedAt = performance.now();
-        return await this.#read({ from, seen, size, end, asked, askedAt, signal }, window);
+        // A stream may be one tick ahead of the clock, so what the server answered before that time was known does not
+        // count for the time itself.
+        const isReached = () =>
+          stream.behind !== null && hasReached(stream.behind, stream.drainedAt >= askedAt, asked);
+        return await this.#read(from, seen, window, { size, end, asked, isReached, signal });
       } finally {
         if (isWaiting && window) stream.leave(window);
       }
@@ -144,57 +146,44 @@ export class MongoFeed implements ScopeLog {
     return this.#parts.lookUp.rows(keys, plan, size, signal);
   }
 
-  async #read(call: Call, window: Window | undefined): Promise<ChangedInScope> {
-    const { size, end, asked, signal } = call;
-    const { stream } = this.#parts;
-    for (let { from, seen } = call; ;) {
+  async #read(
+    place: Place,
+    time: PointInTime | undefined,
+    window: Window | undefined,
+    { size, end, asked, isReached, signal }: Call,
+  ): Promise<ChangedInScope> {
+    const { connection, layouts, stream } = this.#parts;
+    const { collection } = layouts;
+    const fields = this.#scope?.fields;
+    for (let [from, seen] = [place, time]; ;) {
       const page = window && stream.behind && window.pageAfter(from, seen, size.most, stream.behind);
-      if (page && page.count > 0) return this.#answer(page, call);
       const left = end - performance.now();
+      if (page && (page.count > 0 || (left <= 0 && isReached())))
+        return this.#answerOf(page, page.isWhole && isReached());
       if (page && left > 0) {
         await window.changed(left, signal);
         stream.refuseFailed();
         continue;
       }
-      if (page && this.#isReached(call)) return this.#answer(page, call);
-      const history = new FeedPage(size.most, from, seen, !this.#scope);
-      const { connection, layouts } = this.#parts;
-      const request = {
-        connection,
-        collection: layouts.collection,
-        until: asked,
-        most: size.most,
-        fields: this.#scope?.fields,
-      };
+      const history = new FeedPage(size.most, from, seen, !fields);
+      const request = { connection, collection, until: asked, most: size.most, fields };
       const isUpToDate = await readHistory(history, request, signal);
-      if (history.count > 0 || left <= 0) return { ...this.#answerOf(history), isUpToDate };
+      if (history.count > 0 || left <= 0) return this.#answerOf(history, isUpToDate);
       ({ next: from, seen } = history);
       if (window && (!window.start || isBefore(from, window.start)))
         await window.changed(Math.max(0, Math.min(LOOK_AGAIN_MS, end - performance.now())), signal);
     }
   }
 
-  #answer(page: FeedPage, call: Call): ChangedInScope {
-    return { ...this.#answerOf(page), isUpToDate: page.isWhole && this.#isReached(call) };
-  }
-
-  #answerOf({ keys, next, seen, before }: FeedPage): Omit<ChangedInScope, 'isUpToDate'> {
+  #answerOf({ keys, next, seen, before }: FeedPage, isUpToDate: boolean): ChangedInScope {
     const scope = this.#scope;
     const matching = scope ? [...before].filter(([, rows]) => rows.some(scope.matches)) : [];
     return {
       keys,
       next: { token: encodePlace(next), ...(seen !== undefined && { seen }) },
+      isUpToDate,
       matchedBefore: matching.length > 0 ? new Set(matching.map(([key]) => key)) : NONE,
     };
-  }
-
-  /**
-   * Whether the shared stream has given every change up to the time of a call. A stream may be one tick ahead of the
-   * clock, so what the server answered before that time was known does not count for the time itself.
-   */
-  #isReached({ asked, askedAt }: Call): boolean {
-    const { behind, drainedAt } = this.#parts.stream;
-    return behind !== null && hasReached(behind, drainedAt >= askedAt, asked);
   }
 
   /** Rejects with `collection-replaced` unless the collection that has the name now is the reader's. */

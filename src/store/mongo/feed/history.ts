@@ -3,13 +3,11 @@ import type { PointInTime } from '../../bookmark.ts';
 import type { ScopeFields } from '../../scope-predicate.ts';
 import type { MongoConnection } from '../connection.ts';
 import { EventCursor } from './cursor.ts';
-import { isPassing, placeFault } from './faults.ts';
+import { placeFault } from './faults.ts';
 import { hasReached, type FeedPage } from './page.ts';
 
 /** How long to look for a change before page that there was none so far. Milliseconds. */
 const LONGEST_MS = 1_000;
-/** How often a cursor is opened again when it failed and nothing came since. */
-const ATTEMPTS = 3;
 /** Events in a reply. Keys take some 200 bytes each. */
 const [FEWEST, MOST] = [100, 5_000];
 
@@ -30,27 +28,10 @@ export interface HistoryRequest {
  */
 export async function readHistory(
   page: FeedPage,
-  request: HistoryRequest,
+  { connection, collection, until, most, fields }: HistoryRequest,
   signal: AbortSignal,
 ): Promise<boolean> {
   const end = performance.now() + LONGEST_MS;
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await readOnce(page, request, end, signal);
-    } catch (error) {
-      signal.throwIfAborted();
-      if (page.count > 0 && isPassing(error)) return false; // what came is whole
-      if (attempt === ATTEMPTS || !isPassing(error)) throw error;
-    }
-  }
-}
-
-async function readOnce(
-  page: FeedPage,
-  { connection, collection, until, most, fields }: HistoryRequest,
-  end: number,
-  signal: AbortSignal,
-): Promise<boolean> {
   const batch = Math.min(Math.max(most, FEWEST), MOST);
   const request = { collections: [collection], from: page.next, batch, fields };
   const cursor = await EventCursor.open(connection, request, signal).catch((error: unknown) => {

@@ -1,5 +1,5 @@
 import type { Batch } from '../../batch.ts';
-import type { Bookmark } from '../../bookmark.ts';
+import type { Bookmark, Identity } from '../../bookmark.ts';
 import type { LookedUp } from '../../change-feed.ts';
 import { AppError, storeUnfit } from '../../../errors.ts';
 import type { Slots } from '../../slots.ts';
@@ -9,7 +9,7 @@ import type { Layout } from '../create-collection.ts';
 import type { Finder } from '../find.ts';
 import type { Layouts } from '../layouts.ts';
 import { commandKey } from '../bookmark-in-command.ts';
-import { indexOf, whenOf } from '../plan.ts';
+import { whenOf } from '../plan.ts';
 import { conditionOf, type Condition } from '../predicates.ts';
 import type { Reply } from '../reply.ts';
 import { endOf, feedFault } from './faults.ts';
@@ -38,21 +38,10 @@ export class LookUp {
   /** See ChangeFeed. */
   async rows(keys: readonly Bookmark[], plan: Plan, size: Size, signal: AbortSignal): Promise<LookedUp> {
     signal.throwIfAborted();
-    const index = indexOf(plan);
     try {
-      const layout = await this.#layouts.layoutFor(index, signal);
-      const readBy = layout.specs.get(index);
-      const identity = plan.identity ?? layout.identity;
-      const looking = this.#layouts.recent(index);
+      const layout = await this.#layouts.layout(signal);
       const { reply, taken } = await this.#find(keys, plan, size, layout, signal);
-      try {
-        if (looking) await looking;
-        await this.#layouts.check(index, readBy, signal);
-      } catch (error) {
-        reply.slot.release();
-        throw error;
-      }
-      return { taken, batch: this.#batchOf(reply, plan, { readBy, identity }) };
+      return { taken, batch: this.#batchOf(reply, plan, plan.identity ?? layout.identity) };
     } catch (error) {
       signal.throwIfAborted();
       throw endOf(await this.#layouts.orReplaced(feedFault(error), plan.identity, signal));
@@ -60,12 +49,12 @@ export class LookUp {
   }
 
   /** Takes over a reply. */
-  #batchOf(reply: Reply, plan: Plan, from: Parameters<BatchBuilder['toBatch']>[2]): Batch | null {
+  #batchOf(reply: Reply, plan: Plan, identity: Identity | undefined): Batch | null {
     const builder = new BatchBuilder(plan, { rows: Infinity, bytes: Infinity });
     builder.take(reply);
     if (builder.rows === 0) return null;
     this.#rowBytes += (builder.bytes / builder.rows - this.#rowBytes) / 4;
-    return builder.toBatch(this.#slots, false, from);
+    return builder.toBatch(this.#slots, false, { identity });
   }
 
   /**

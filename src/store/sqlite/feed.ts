@@ -5,10 +5,10 @@ import { lastPage } from '../last-page.ts';
 import type { ScopePredicate } from '../scope-predicate.ts';
 import type { Plan, Size } from '../store.ts';
 import type { ChangeLog, LoggedIds } from './log.ts';
-import { lookUp } from './look-up.ts';
 import type { SetParts } from './open-set.ts';
 import { placeOf, placeOfSealed, sealedTokenOf, tokenOf, type LogPlace } from './place.ts';
 import type { SetLooks } from './set-looks.ts';
+import type { SetReads } from './set-reads.ts';
 import type { SetRecord } from './sets.ts';
 
 const ALL: Plan = { sort: KEY, direction: 1 };
@@ -20,17 +20,24 @@ export class SetFeed implements ChangeFeed {
   readonly #options: SetParts;
   readonly #log: ChangeLog;
   readonly #setLooks: SetLooks;
+  readonly #reads: SetReads;
   readonly #scope: ScopePredicate | null;
   readonly #lastPage = lastPage<LoggedIds>();
 
-  constructor(options: SetParts, log: ChangeLog, setLooks: SetLooks, scope: ScopePredicate | null = null) {
-    [this.#options, this.#log, this.#setLooks] = [options, log, setLooks];
+  constructor(
+    options: SetParts,
+    log: ChangeLog,
+    setLooks: SetLooks,
+    reads: SetReads,
+    scope: ScopePredicate | null = null,
+  ) {
+    [this.#options, this.#log, this.#setLooks, this.#reads] = [options, log, setLooks, reads];
     this.#scope = scope;
   }
 
   /** See ChangeFeed. From its first call on, the log keeps rows as they were before their changes. */
   within(scope: ScopePredicate): ScopeLog {
-    return new SetFeed(this.#options, this.#log, this.#setLooks, scope);
+    return new SetFeed(this.#options, this.#log, this.#setLooks, this.#reads, scope);
   }
 
   /** The log can always be asked to keep rows. */
@@ -81,7 +88,7 @@ export class SetFeed implements ChangeFeed {
 
   /** See ChangeFeed. */
   lookUp(keys: readonly Bookmark[], plan: Plan, size: Size, signal: AbortSignal): Promise<LookedUp> {
-    return lookUp(this.#options, this.#setLooks, keys, plan, size, signal);
+    return this.#reads.lookUp(keys, plan, size, signal);
   }
 
   /** In a look. */

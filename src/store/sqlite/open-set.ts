@@ -79,7 +79,7 @@ export class OpenSet {
     this.#reads = new SetReads(parts, setLooks);
     this.#counts = new SetCounts(parts, setLooks, this.#reads);
     this.writes = new SetWrites(parts, this.#gate);
-    this.#feed = log && new SetFeed(parts, log, setLooks);
+    this.#feed = log && new SetFeed(parts, log, setLooks, this.#reads);
   }
 
   /** Makes the set and the indexes that are missing, and undoes a load whose process has ended. */

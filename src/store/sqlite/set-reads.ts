@@ -1,11 +1,13 @@
-import { noSuchPlace, snapshotUnsupported } from '../../errors.ts';
+import { collectionReplaced, noSuchPlace, snapshotUnsupported } from '../../errors.ts';
 import { documentOf, type Batch } from '../batch.ts';
 import { bookmarkOf, KEY, keyPaths, type Bookmark, type Identity } from '../bookmark.ts';
+import type { LookedUp } from '../change-feed.ts';
 import type { Index } from '../indexes.ts';
 import type { From, Plan, Size } from '../store.ts';
 import { compareKeys, joinKeys } from '../keys.ts';
 import { hasValues, keyAt, keyOfNamed, wantedOf } from '../has-values.ts';
-import { DamagedRowError } from './checked-rows.ts';
+import { DamagedRowError, documentIn } from './checked-rows.ts';
+import { keyOfRow } from './keyed.ts';
 import type { SetParts } from './open-set.ts';
 import { boundsBehind, isByKey, keysOfBookmark, prefixOf, rangeOf, readByOf, type Range } from './range.ts';
 import { isSingle, type SetLooks } from './set-looks.ts';
@@ -15,6 +17,8 @@ import { BY_KEY, indexOf, type SetRecord } from './sets.ts';
 const LISTED_MS = 1_000;
 /** Entries of an index that one look passes over: about 2 ms. */
 export const PASSED_AT_ONCE = 40_000;
+/** Rows looked up in one look: about 4 ms. */
+const LOOKED_UP_AT_ONCE = 512;
 const ONE: Size = { rows: 1, bytes: 1 };
 
 /** How far a walk over all rows of a set has come: so many rows, while the log ended so. */
@@ -62,6 +66,33 @@ export class SetReads {
       const { identity } = set;
       return isByKey(plan) ? { ...batch, identity } : { ...batch, identity, readBy: readByOf(plan) };
     });
+  }
+
+  /** See ChangeFeed. */
+  lookUp(keys: readonly Bookmark[], plan: Plan, size: Size, signal: AbortSignal): Promise<LookedUp> {
+    if (plan.at !== undefined) throw snapshotUnsupported();
+    const { looks, reader, sets, name } = this.#options;
+    const wanted = wantedOf(plan.equals);
+    const look = (): LookedUp => {
+      const { identity } = sets.get(name);
+      if (plan.identity !== undefined && plan.identity !== identity) throw collectionReplaced();
+      const { number } = this.#setLooks.present({ ...plan, index: BY_KEY });
+      const rows: Uint8Array[] = [];
+      let [taken, length] = [0, 0];
+      for (const id of keys.slice(0, LOOKED_UP_AT_ONCE)) {
+        if (rows.length >= size.rows || length >= size.bytes) break;
+        taken++;
+        const key = keyOfRow(id);
+        const row = key && reader.row(number, key);
+        if (!row || !hasValues(documentIn(row), wanted)) continue;
+        rows.push(row);
+        length += row.length;
+      }
+      // The rows of the other keys may be gone, so nothing is known of what follows.
+      const batch = rows.length === 0 ? null : { ...reader.batchOf(rows, taken < keys.length), identity };
+      return { taken, batch };
+    };
+    return looks.take(look, signal, size.patient);
   }
 
   /** See RowReader.confirm. */

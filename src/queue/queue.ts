@@ -1,7 +1,7 @@
 /**
  * The queue port. It carries the ids of the jobs that workers look at, and nothing else. What a job is and how far it has come
  * is in the store, so a lost, late or duplicate message does no harm. Adapters: local.ts (this process), bullmq.ts
- * (all processes on one Redis). test/queue.test.ts runs on both.
+ * (all processes on one Redis). test/contracts/queue.slow.test.ts runs on both.
  *
  * - Every id added is worked on at least once, unless the queue is lost. The code that adds ids must handle that case.
  * - As far as the queue can know, no two workers work on one id at a time. An id that already waits is not added

@@ -1,7 +1,7 @@
 /**
  * Files that the server creates and serves. A name consists of lower-case letters, digits and one dot. For any other
  * name `size` returns null, and the other methods reject with TypeError. Implementations: directory.ts,
- * mongo/files.ts. test/files.test.ts runs on both.
+ * mongo/files.ts. test/contracts/files.test.ts runs on both.
  *
  * - A file is unfinished until `finish`, and cannot be read before that.
  * - Every method rejects with AppError `insufficient-storage` when there is no room or no permission to write, and with

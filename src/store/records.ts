@@ -15,7 +15,7 @@ export interface Changed {
 
 /**
  * A collection whose rows the server itself writes one at a time (users, exports). Their `_id` is a string.
- * Implementations: mongo/records.ts, sqlite.ts. test/users-store.contract.ts runs on both.
+ * Implementations: mongo/records.ts, sqlite.ts. test/contracts/records.contract.ts runs on both.
  */
 export interface Records extends Collection, Pick<OwnedCollection, 'addIndex'> {
   /**

@@ -139,7 +139,7 @@ export interface Store {
   readonly keepsDeclarations: boolean;
   /** Whether the collections that `make` opens have `load`. */
   readonly loads: boolean;
-  /** The collection that the store was opened with. test/store.contract.ts runs on both stores. */
+  /** The collection that the store was opened with. test/contracts/store.contract.ts runs on both stores. */
   readonly items: OwnedCollection;
   /** The files that exports produce. */
   readonly files: FileStore;

@@ -44,3 +44,17 @@ export function firstColumn(path: string, heading: string): string[] {
     [...first.matchAll(/`([^`]+)`/g)].map(([, word = '']) => word),
   );
 }
+
+/** All files of tests, as paths from test/. */
+export const TEST_FILES: readonly string[] = readdirSync(join(ROOT, 'test'), {
+  recursive: true,
+  encoding: 'utf8',
+}).filter((path) => /\.(test|contract)\.ts$/.test(path));
+
+/** The text of a test file by its path without suffix, such as `store/tail`. Empty when there is none. */
+export function testText(name: string): string {
+  const found = TEST_FILES.find(
+    (path) => path.replace(/(\.(slow|long))?\.(test|contract)\.ts$/, '') === name,
+  );
+  return found === undefined ? '' : readFileSync(join(ROOT, 'test', found), 'utf8');
+}

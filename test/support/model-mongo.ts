@@ -1,6 +1,6 @@
 import type { ClientSession, Document, MongoClient } from 'mongodb';
 import type { Store } from '../../src/store/store.ts';
-import type { ModelSet } from '../change-feed.model.contract.ts';
+import type { ModelSet } from '../contracts/changes.model.contract.ts';
 import { MONGO_IDS, VALUES } from './feed-ids.ts';
 import type { ModelRow } from './model-rows.ts';
 

@@ -1,10 +1,11 @@
 /**
  * npm test -- [--all | --slow | --long] [--summary] [WORD...] [options of node --test]
  *
- * Runs the tests of test/*.test.ts on one mongod that is started before and stopped after. Without an option it leaves out
- * what takes long: see SLOW. --slow runs what it leaves out, and --all everything (npm run test:all). --long sets LONG=1,
- * for tests that take minutes or hours, and adds test/*.long.test.ts. With words it runs every file whose name has one of
- * them. --summary does not list what passed.
+ * Runs the tests below test/ on one mongod that is started before and stopped after. Without an option it runs NAME.test.ts,
+ * which together take three minutes at most on two cores. --slow runs NAME.slow.test.ts (they kill servers, drive browsers and
+ * proxies, fill disks, or go through many random cases), and --all both (npm run test:all). --long sets LONG=1, for tests that
+ * take minutes or hours, and adds NAME.long.test.ts. With words it runs every file whose path has one of them. --summary does
+ * not list what passed.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,76 +20,6 @@ const ROOT = join(import.meta.dirname, '../..');
 const OWN = ['--long', '--all', '--slow', '--summary'];
 
 /**
- * Files that kill servers, drive browsers and proxies, fill disks, or go through many random cases: `npm test` is to take
- * three minutes at most on two cores.
- */
-const SLOW = [
-  'access',
-  'addon',
-  'arrow',
-  'bench-.*',
-  'build',
-  'change-feed(-model)?',
-  'changes(-(clients|model|shared))?',
-  'collection-replaced',
-  'count',
-  'docs',
-  'engine-(slow|stall)',
-  'explorer(-(access|resources|table))?',
-  'exports(-.*)?',
-  'estimated-rows',
-  'failover',
-  'faults',
-  'fuzz-.*',
-  'hang-up',
-  'hidden-as-unknown',
-  'ids-.*',
-  'import-(columns|command|drop|kills|sqlite|sample|spreadsheet|stop)',
-  'index-changes',
-  'lane-(access|broken)',
-  'large-row',
-  'leaks(-(changes|changes-forms|forms|random))?',
-  'leave-stalled',
-  'limiter-(redis|server)',
-  'listening',
-  'sqlite-(backup|changes|damage|disk-full|durability|kills|load-.*|neighbours|read|retention|statements)',
-  'log-format',
-  'load(-(?!report|result).*)?',
-  'long-(input|keys)',
-  'memory',
-  'mongo-(away|change-(feed|model|oplog)|changes(-faults)?|failing-replies|faults|foreign|large|load|load-kills|odd-values|plain-collection|retry|setup)',
-  'nested-fields',
-  'not-ready',
-  'openapi',
-  'overload',
-  'own-id',
-  'package',
-  'park',
-  'price-range',
-  'proxies(-follow)?',
-  'pull(-.*)?',
-  'queue',
-  'readme(-(clients|keys))?',
-  'redis-away-stop',
-  'resource-(commands|discovery|kills|list|long-values)',
-  'resources(-.*)?',
-  'schemathesis',
-  'selection-random',
-  'slow-readers',
-  'snapshot',
-  'stalled',
-  'stop',
-  'store-away',
-  'stream-(checkpoints|chunks|csv|cuts|resume)',
-  'tokens-shared',
-  'transcoder-(chunks|corrupt|random)',
-  'users-(bad-input|durability|part|race)',
-  'workers',
-  'writers',
-];
-const isSlow = new RegExp(`^(${SLOW.join('|')})\\.test\\.ts$`);
-
-/**
  * Time limits in milliseconds. A test that hangs fails, and so does a file that an open handle keeps alive
  * (see limit.mjs).
  */
@@ -98,18 +29,20 @@ const LONG_LIMIT_MS = 60 * 60_000;
 const given = process.argv.slice(2);
 const words = given.filter((argument) => !argument.startsWith('-'));
 const forwarded = given.filter((argument) => argument.startsWith('-') && !OWN.includes(argument));
-const files = readdirSync(join(ROOT, 'test'))
-  .filter((name) => name.endsWith('.test.ts'))
-  .filter((name) => given.includes('--long') || !name.endsWith('.long.test.ts'))
-  .filter((name) => (words.length > 0 ? words.some((word) => `test/${name}`.includes(word)) : isInSet(name)))
-  .map((name) => join('test', name));
-if (files.length === 0) throw new Error(`no test file has ${words.join(' or ')} in its name`);
+const files = readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.test.ts'))
+  .map((path) => join('test', path))
+  .filter((path) => given.includes('--long') || !path.endsWith('.long.test.ts'))
+  .filter((path) => (words.length > 0 ? words.some((word) => path.includes(word)) : isInSet(path)))
+  .sort();
+if (files.length === 0) throw new Error(`no test file has ${words.join(' or ')} in its path`);
 
 await buildProgram();
 /** Whether a file runs when none is named. */
-function isInSet(name: string): boolean {
-  if (given.includes('--slow')) return isSlow.test(name);
-  return given.includes('--all') || given.includes('--long') || !isSlow.test(name);
+function isInSet(path: string): boolean {
+  const isSlow = path.endsWith('.slow.test.ts');
+  if (given.includes('--slow')) return isSlow;
+  return given.includes('--all') || given.includes('--long') || !isSlow;
 }
 
 const limit = given.includes('--long') ? LONG_LIMIT_MS : LIMIT_MS;

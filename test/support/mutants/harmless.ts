@@ -7,16 +7,16 @@ interface Harmless extends Pick<Mutant, 'file' | 'within' | 'original'> {
 
 const HARMLESS: readonly Harmless[] = [
   {
-    ...{ file: 'stream/checkpoints.ts', within: '#end = 0;', original: '0' },
+    ...{ file: 'pipeline/checkpoints.ts', within: '#end = 0;', original: '0' },
     reason: 'encode sets it before anything reads it',
   },
   {
-    ...{ file: 'stream/pieces.ts', within: "encoder.off('error', reject);", original: "'error'" },
+    ...{ file: 'pipeline/pieces.ts', within: "encoder.off('error', reject);", original: "'error'" },
     reason: 'the promise is settled by then, so it cannot be rejected',
   },
   {
     ...{
-      file: 'stream/compress.ts',
+      file: 'pipeline/compress.ts',
       within: '[zstdConstants.ZSTD_c_windowLog ?? 101]: 18,',
       original: '101',
     },

@@ -2,26 +2,32 @@ import { sourcesIn } from './tree.ts';
 
 /** Parts of src/ that faults are put into, with their files. What only MongoDB runs is left out: its tests are slow. */
 export const PARTS: Readonly<Record<string, readonly string[]>> = {
-  stream: sourcesIn('stream'),
+  pipeline: sourcesIn('pipeline'),
   store: sourcesIn('store', ['store/mongo']),
-  pages: sourcesIn('pages'),
+  pages: sourcesIn('resources/page'),
   access: sourcesIn('access', ['access/limiter-redis.ts']),
-  changes: sourcesIn('changes'),
+  changes: sourcesIn('resources/changes'),
 };
 
-/** The tests that are to notice them: those that end in a few seconds, or part of them (see OPTIONS), and need neither MongoDB nor Redis. */
+/** The tests that are to notice them: those that end in a few seconds, or part of them (see OPTIONS), and need neither MongoDB nor Redis: paths from test/, without the suffix. */
 export const TESTS: readonly string[] = `
-  access-file answers api-keys arrow bad-input between bookmark chain change-feed changes changes-from changes-shared
-  changes-since checkpoints clear client compress config cursor feed-end feed-run files filtered-rows heartbeats keys lasting leaks-changes
-  leaks-changes-forms limiter limiter-admit page-queries pages partitions pieces pump resource-planner resource-values resources-sqlite
-  same-but-hidden sqlite sqlite-changes sqlite-file sqlite-flush sqlite-load sqlite-resources
-  sqlite-retention sqlite-rows stream stream-resume tail token-keys tokens tokens-forged transcoder turns users users-store
-  value-keys watch
+  access/admission access/client access/keys access/keys-file access/leaks-changes
+  access/leaks-changes-forms access/limiter access/token-keys access/tokens access/tokens-forged
+  contracts/changes-sqlite contracts/collection-sqlite contracts/files contracts/records
+  contracts/store-sqlite engine/stall-timer http/answers pipeline/chain pipeline/checkpoints
+  pipeline/compress pipeline/heartbeats pipeline/pieces pipeline/pump resources/bad-input
+  resources/changes/changes resources/changes/feed-end resources/changes/run resources/changes/shared
+  resources/changes/since resources/changes/start-cursor resources/clear resources/page/pages
+  resources/query/planner resources/stream/formats/arrow resources/stream/partitions resources/stream/resume
+  resources/stream/stream resources/token/cursor resources/values/values rows/transcoder store/bookmark
+  store/interpolate-keys store/keys store/retrying-reader store/sqlite/changes store/sqlite/file
+  store/sqlite/flush store/sqlite/load store/sqlite/resources store/sqlite/retention store/sqlite/rows
+  store/tail store/turns store/value-keys store/visible-change users/users web/page/allowed-queries
 `
   .trim()
   .split(/\s+/);
 
-/** Options of `node --test` that make the tests of a file few enough, by its name. */
+/** Options of `node --test` that make the tests of a file few enough, by its path. */
 export const OPTIONS: Readonly<Record<string, readonly string[]>> = {
-  changes: ['--test-name-pattern=changes on sqlite behind uws'],
+  'resources/changes/changes': ['--test-name-pattern=changes on sqlite behind uws'],
 };

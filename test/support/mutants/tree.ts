@@ -1,6 +1,7 @@
+import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -51,7 +52,7 @@ export class Tree {
     options: readonly string[] = [],
     environment: Readonly<Record<string, string>> = {},
   ): Promise<Outcome> {
-    const own = ['--import', 'tsx', ...options, '--test-reporter', 'tap', join('test', `${name}.test.ts`)];
+    const own = ['--import', 'tsx', ...options, '--test-reporter', 'tap', testFile(name)];
     const child = spawn(process.execPath, own, {
       cwd: this.root,
       stdio: ['ignore', 'pipe', 'ignore'],
@@ -73,6 +74,12 @@ export class Tree {
     clearTimeout(timer);
     return outcomes[0] ?? (code === 0 ? 'passed' : 'failed');
   }
+}
+
+/** The path of a test file, from the root, by what stands before its suffix. */
+function testFile(name: string): string {
+  const paths = ['.test.ts', '.slow.test.ts'].map((suffix) => join('test', name + suffix));
+  return paths.find((path) => existsSync(join(ROOT, path))) ?? assert.fail(`there is no test ${name}`);
 }
 
 /** The names of the files below a directory of src/, without those of these directories. */

@@ -1,0 +1,359 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ConfigError, readConfig } from '../../src/config.ts';
+import type { Route } from '../../src/http/route.ts';
+import { awaited, order, post } from '../support/exports.ts';
+import { bearer, keyedServer, type KeyGiven, type Rows } from '../support/keyed.ts';
+import { auditOf, logTo } from '../support/log-lines.ts';
+import { testEnvironment } from '../support/server.ts';
+
+const ROW = { status: 'new', note: 'x'.repeat(50) };
+const RESOURCES: readonly Rows[] = ['orders', 'secrets'].map((name) => ({
+  name,
+  rows: Array.from({ length: 50 }, (_, n) => ({ _id: `${name}-${n}`, ...ROW })),
+  indexes: [['status']],
+}));
+
+/** The status and the body of an answer, without what differs in every answer. */
+async function bare(response: Response): Promise<string> {
+  const text = (await response.text()).replaceAll(response.headers.get('x-request-id') ?? '-', 'ID');
+  const { pathname } = new URL(response.url);
+  const headers = ['allow', 'content-type', 'cache-control', 'vary', 'etag', 'www-authenticate'];
+  const told = headers.map((name) => `${name}: ${response.headers.get(name)}`);
+  return [response.status, ...told, text.replaceAll(pathname, 'PATH')].join('\n');
+}
+
+type Reader = ReadableStreamDefaultReader<Uint8Array>;
+
+const ORDERS: KeyGiven = { name: 'shop', resources: ['orders'] };
+
+test('a resource that a key does not open is as good as none, by every method and path', async (t) => {
+  const server = await keyedServer(t, 'sqlite', [ORDERS, { name: 'all' }], RESOURCES);
+  if (!server) return;
+  for (const rest of ['', '/stream', '/changes', '/partitions', '/values?field=status', '/secrets-1'])
+    for (const method of ['GET', 'HEAD', 'OPTIONS', 'POST', 'DELETE']) {
+      const secret = await bare(await server.as('shop', `/secrets${rest}`, { method }));
+      const none = await bare(await server.as('shop', `/nothing${rest}`, { method }));
+      assert.equal(secret, none, `${method} /secrets${rest}`);
+      assert.match(secret, /^404/);
+    }
+  for (const path of ['/items', '/items/stream', '/items/1', '/api/users', '/api/users/ada'])
+    assert.equal((await server.as('shop', path)).status, 404, path);
+  assert.equal((await server.as('shop', '/orders')).status, 200);
+  assert.equal((await server.as('all', '/secrets')).status, 200);
+});
+
+test('no list and no text names a resource that the key does not open', async (t) => {
+  const server = await keyedServer(t, 'sqlite', [ORDERS, { name: 'all' }], RESOURCES);
+  if (!server) return;
+  const texts = async (name: string) =>
+    Promise.all([
+      server.as(name, '/resources').then((one) => one.text()),
+      server.as(name, '/openapi.json').then((one) => one.text()),
+      post(server.url, { resource: 'nothing' }, bearer(name)).then((one) => one.text()),
+      post(server.url, { resource: 'secrets', sort: 'x' }, bearer(name)).then((one) => one.text()),
+    ]);
+  for (const text of await texts('shop')) {
+    assert.doesNotMatch(text.replaceAll(/got \\*"secrets\\*"/g, ''), /secrets/);
+    assert.match(text, /orders/);
+  }
+  for (const text of (await texts('all')).slice(0, 3)) assert.match(text, /secrets/);
+  const anonymous = await (await fetch(`${server.url}/openapi.json`)).text();
+  assert.doesNotMatch(anonymous, /secrets|\/orders/, 'the names of declared resources are for keys');
+  assert.match(anonymous, /\/items/);
+});
+
+test('a preflight, which has no key, tells nothing about declared resources', async (t) => {
+  const server = await keyedServer(t, 'sqlite', [ORDERS], RESOURCES, { CORS_ORIGIN: '*' });
+  if (!server) return;
+  const headers = { 'access-control-request-method': 'GET', origin: 'https://a.example' };
+  const ask = (path: string) => fetch(server.url + path, { method: 'OPTIONS', headers }).then(bare);
+  const none = await ask('/nothing');
+  assert.match(none, /^204/);
+  for (const path of ['/secrets', '/orders', '/orders/stream', '/secrets/1', '/nothing/at/all'])
+    assert.equal(await ask(path), none, path);
+});
+
+test('a key without a right gets 403 that names it, and every keyed route names a right', async (t) => {
+  const rights: readonly (readonly [method: string, path: string, right: string])[] = [
+    ['GET', '/orders', 'read'],
+    ['GET', '/orders/orders-1', 'read'],
+    ['GET', '/orders/values?field=status', 'read'],
+    ['GET', '/orders/stream', 'stream'],
+    ['GET', '/orders/partitions', 'stream'],
+    ['GET', '/orders/changes', 'changes'],
+    ['GET', '/items', 'read'],
+    ['GET', '/items/stream', 'stream'],
+    ['GET', '/items/changes', 'changes'],
+    ['GET', '/api/users', 'read'],
+    ['POST', '/api/users', 'users:write'],
+    ['PUT', '/api/users/ada', 'users:write'],
+    ['PATCH', '/api/users/ada', 'users:write'],
+    ['DELETE', '/api/users/ada', 'users:write'],
+    ['GET', '/exports', 'export'],
+    ['POST', '/exports', 'export'],
+    ['GET', '/exports/1', 'export'],
+    ['DELETE', '/exports/1', 'export'],
+    ['GET', '/exports/1/file', 'export'],
+    ['GET', '/metrics', 'metrics'],
+  ];
+  const server = await keyedServer(t, 'sqlite', [{ name: 'none', actions: [] }, { name: 'all' }], RESOURCES);
+  if (!server) return;
+  for (const [method, path, right] of rights) {
+    const refused = await server.as('none', path, { method });
+    const { code, detail } = (await refused.json()) as { code: string; detail: string };
+    assert.deepEqual([refused.status, code], [403, 'forbidden'], `${method} ${path}`);
+    assert.match(detail, new RegExp(`the right ${right}\\b`), `${method} ${path}`);
+    const whole = await server.as('all', path, { method });
+    await whole.body?.cancel();
+    assert.notEqual(whole.status, 403, `${method} ${path}`);
+  }
+  await server.rewrite([{ name: 'none', actions: ['stream'] }]);
+  const follow = await server.as('none', '/orders/stream?follow=true');
+  assert.match(await follow.text(), /the right changes for orders/);
+  const async = await server.as('none', '/orders/stream', { headers: { prefer: 'respond-async' } });
+  assert.equal(async.status, 200, 'a preference that the key has no right to is ignored');
+  await async.text();
+});
+
+test('every keyed route names the right that it needs', async (t) => {
+  let routes: readonly Route[] = [];
+  const server = await keyedServer(
+    t,
+    'sqlite',
+    [ORDERS],
+    RESOURCES,
+    {},
+    {
+      tap: (serve, all) => {
+        routes = all;
+        return serve;
+      },
+    },
+  );
+  if (!server) return;
+  assert.deepEqual(
+    routes.filter(({ access, right }) => access === 'keyed' && right === undefined).map(({ id }) => id),
+    [],
+  );
+  const rows = routes.filter(({ resource }) => resource !== undefined);
+  assert.deepEqual(
+    rows.filter(({ right }) => right === 'any').map(({ id }) => id),
+    [],
+  );
+});
+
+test('a key has its own limits of requests and streams', async (t) => {
+  const keys = [
+    { name: 'few', rate: '2/h', streams: 1 },
+    { name: 'many', rate: '6/s' },
+    { name: 'as-server' },
+  ];
+  const server = await keyedServer(t, 'sqlite', keys, RESOURCES, { RATE_LIMIT: '5/h' });
+  if (!server) return;
+  const count = async (name: string) => {
+    const answers = [];
+    for (let n = 0; n < 7; n++) answers.push(await server.as(name, '/orders?limit=1'));
+    const { detail = '' } = (await answers.at(-1)?.json()) as { detail?: string };
+    const policy = answers[0]?.headers.get('ratelimit-policy') ?? null;
+    return { allowed: answers.filter(({ status }) => status === 200).length, policy, detail };
+  };
+  const few = await count('few');
+  assert.deepEqual([few.allowed, few.policy], [2, '"default";q=2;w=3600']);
+  assert.match(few.detail, /^The key allows 2 requests/);
+  assert.equal((await count('many')).policy, '"default";q=6;w=1');
+  const server5 = await count('as-server');
+  assert.deepEqual([server5.allowed, server5.policy], [5, '"default";q=5;w=3600']);
+});
+
+test('exports belong to a key with its rights: others, and rights that changed, do not find them', async (t) => {
+  const keys = [ORDERS, { name: 'other', resources: ['orders'] }];
+  const server = await keyedServer(t, 'sqlite', keys, RESOURCES, { EXPORT_LIMIT: '1' });
+  if (!server) return;
+  const { id } = await order(server.url, { resource: 'orders' }, bearer('shop'));
+  await awaited(server.url, id, ({ state }) => state === 'complete', bearer('shop'));
+  const seen = async (name: string) => {
+    const one = await server.as(name, `/exports/${id}`);
+    const file = await server.as(name, `/exports/${id}/file`);
+    const list = (await (await server.as(name, '/exports')).json()) as { data: unknown[] };
+    await file.body?.cancel();
+    await one.body?.cancel();
+    return [one.status, file.status, list.data.length];
+  };
+  assert.deepEqual(await seen('shop'), [200, 200, 1]);
+  assert.deepEqual(await seen('other'), [404, 404, 0]);
+  await server.rewrite([{ ...ORDERS, resources: ['orders', 'secrets'] }]);
+  assert.deepEqual(await seen('shop'), [404, 404, 0]);
+  await server.rewrite([{ ...ORDERS, rate: '100/s' }]);
+  assert.deepEqual(await seen('shop'), [200, 200, 1]);
+});
+
+test('a running stream is cut at its next batch when its key loses the right', async (t) => {
+  const rows = Array.from({ length: 400 }, (_, n) => ({ _id: n, text: 'x'.repeat(100_000) }));
+  const server = await keyedServer(t, 'sqlite', [ORDERS], [{ name: 'orders', rows, indexes: [] }]);
+  if (!server) return;
+  const all = [{ name: 'shop' }, { ...ORDERS, actions: ['read'] }, ORDERS, { name: 'other' }] as const;
+  const readAll = async (meanwhile: readonly KeyGiven[]) => {
+    await server.rewrite([ORDERS]);
+    const reader = (await server.as('shop', '/orders/stream')).body?.getReader() as Reader | undefined;
+    assert.ok(reader);
+    await reader.read();
+    assert.ok(await server.rewrite(meanwhile));
+    let bytes = 0;
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return bytes;
+      bytes += value.length;
+    }
+  };
+  const [whole, less, same, gone] = all;
+  assert.ok((await readAll([whole])) > 30_000_000, 'a key that opens more goes on');
+  assert.ok((await readAll([same])) > 30_000_000);
+  for (const cut of [less, gone]) await assert.rejects(readAll([cut]), /terminated/);
+});
+
+test('feeds, downloads and streams of a part are cut when the key expires or its part changes', async (t) => {
+  const text = 'x'.repeat(100_000);
+  const rows = Array.from({ length: 400 }, (_, n) => ({ _id: n, kind: 'a', note: 'n', text }));
+  const clock = { expires: '2999-01-01T00:00:00Z' };
+  const whole = { ...ORDERS, ...clock };
+  const part = { ...whole, where: { orders: { kind: 'a' } }, hide: { orders: ['note'] } };
+  const server = await keyedServer(t, 'sqlite', [whole], [{ name: 'orders', rows, indexes: [['kind']] }]);
+  if (!server) return;
+  const cuts = async (path: string, before: KeyGiven, after: KeyGiven) => {
+    assert.ok(await server.rewrite([before]));
+    const answer = await server.as('shop', path);
+    assert.equal(answer.status, 200, path);
+    const reader = answer.body?.getReader() as Reader | undefined;
+    assert.ok(reader);
+    await reader.read();
+    assert.ok(await server.rewrite([after]));
+    const drain = async () => {
+      while (!(await reader.read()).done);
+    };
+    await assert.rejects(drain(), /terminated/, `${path} ${JSON.stringify(after)}`);
+  };
+  const { id } = await order(server.url, { resource: 'orders' }, bearer('shop'));
+  await awaited(server.url, id, ({ state }) => state === 'complete', bearer('shop'));
+  const expired = { ...whole, expires: '2000-01-01T00:00:00Z' };
+  const file = `/exports/${id}/file`;
+  for (const after of [expired, { name: 'other' }, { ...whole, actions: ['stream'] }, part])
+    await cuts(file, whole, after);
+  const follow = '/orders/stream?follow=true';
+  for (const after of [expired, { name: 'other' }, { ...whole, actions: ['stream'] }, part])
+    await cuts(follow, whole, after);
+  for (const after of [
+    { ...part, expires: expired.expires },
+    { ...part, where: { orders: { kind: 'b' } } },
+    { ...part, hide: { orders: ['note', 'text'] } },
+  ])
+    await cuts('/orders/stream', part, after);
+});
+
+test('a key that names changes that cannot be told is told so in the log when the file is read', async (t) => {
+  const lines: string[] = [];
+  const part = { name: 'shop', where: { orders: { status: 'new' } } };
+  const server = await keyedServer(t, 'mongodb', [part], RESOURCES, {}, { log: logTo(lines) });
+  if (!server) return;
+  assert.doesNotMatch(lines.join(''), /changes of orders/);
+  assert.ok(await server.rewrite([{ ...part, actions: ['read', 'changes'] }]));
+  assert.match(lines.join(''), /key shop: changes of orders are refused, because the key opens a part of it/);
+  const refused = await server.as('shop', '/orders/changes');
+  assert.equal(refused.status, 403);
+  assert.doesNotMatch(await refused.text(), /collMod|runCommand/);
+  assert.match(lines.join(''), /Changes of parts are refused.*collMod/);
+});
+
+test('a file with faults changes nothing, and the log says why', async (t) => {
+  const lines: string[] = [];
+  const log = logTo(lines);
+  const server = await keyedServer(t, 'sqlite', [ORDERS], RESOURCES, {}, { log });
+  if (!server) return;
+  assert.equal(await server.rewrite([{ ...ORDERS, resources: ['order'] }]), false);
+  assert.match(lines.join(''), /key shop: there is no resource \\"order\\"/);
+  assert.equal((await server.as('shop', '/orders')).status, 200);
+  assert.equal(await server.rewrite([{ name: 'new', resources: ['secrets'] }]), true);
+  assert.equal((await server.as('shop', '/orders')).status, 401);
+  assert.equal((await server.as('new', '/secrets')).status, 200);
+  assert.doesNotMatch(lines.join(''), /secret-of|[0-9a-f]{64}/);
+});
+
+test('the log has a line for each refusal and for each set that was taken', async (t) => {
+  const lines: string[] = [];
+  const log = logTo(lines);
+  const server = await keyedServer(
+    t,
+    'sqlite',
+    [{ ...ORDERS, actions: ['stream', 'export'] }],
+    RESOURCES,
+    {},
+    { log },
+  );
+  if (!server) return;
+  for (const path of ['/orders', '/secrets', '/orders/stream?status=new'])
+    await (await server.as('shop', path)).text();
+  await (await server.as('mallory', '/orders')).text();
+  const { id } = await order(server.url, { resource: 'orders' }, bearer('shop'));
+  await awaited(server.url, id, ({ state }) => state === 'complete', bearer('shop'));
+  await (await server.as('shop', `/exports/${id}/file`)).arrayBuffer();
+  await (await server.as('shop', `/exports/${id}/file`, { method: 'HEAD' })).arrayBuffer();
+  await server.close();
+  const audit = auditOf(lines);
+  assert.deepEqual(
+    audit.map(({ audit: what, client, path, resource, status, code, rows }) => [
+      ...[what, client, path, resource, status, code ?? rows],
+    ]),
+    [
+      ['refused', 'key:shop', '/orders', 'orders', 403, 'forbidden'],
+      ['refused', 'key:shop', '/secrets', 'secrets', 404, 'not-found'],
+      ['exported', 'key:shop', '/orders/stream', 'orders', 200, 50],
+      ['refused', '127.0.0.1', '/orders', 'orders', 401, 'unauthorized'],
+      ['ordered', 'key:shop', '/exports', 'orders', 202, 0],
+      ['exported', 'key:shop', `/exports/${id}/file`, 'orders', 200, 50],
+    ],
+  );
+  const rights = audit.map((line) => line.rights);
+  assert.match(String(rights[0]), /^[0-9a-f]{32}$/, 'rights are a hash');
+  assert.deepEqual(rights, [rights[0], rights[0], rights[0], undefined, rights[0], rights[0]]);
+  assert.doesNotMatch(lines.join(''), /secret-of|status=new/);
+});
+
+test('keys with faults stop the start, and so does a cache that would share answers', async (t) => {
+  await assert.rejects(
+    keyedServer(t, 'sqlite', [{ name: 'shop', resources: ['order', 'items', 'users'] }], RESOURCES),
+    (error) => {
+      assert.ok(error instanceof ConfigError);
+      assert.deepEqual(error.faults.length, 1);
+      assert.match(
+        error.message,
+        /key shop: there is no resource "order"; expected orders, secrets, items, users/,
+      );
+      return true;
+    },
+  );
+  for (const shared of [
+    'public, max-age=60',
+    'max-age=1,PUBLIC',
+    's-maxage=5',
+    'no-cache, must-revalidate',
+  ]) {
+    const server = keyedServer(t, 'sqlite', [ORDERS], RESOURCES, { CACHE_CONTROL: shared });
+    await assert.rejects(
+      server,
+      /CACHE_CONTROL must not have (public|s-maxage|must-revalidate without private) with API_KEYS_FILE/,
+    );
+  }
+  assert.equal(readConfig(await testEnvironment(t, { CACHE_CONTROL: 'public' })).CACHE_CONTROL, 'public');
+  for (const own of ['private, must-revalidate', 'no-store, must-revalidate'])
+    assert.ok(await keyedServer(t, 'sqlite', [ORDERS], RESOURCES, { CACHE_CONTROL: own }), own);
+});
+
+test('answers to keys vary by key', async (t) => {
+  const server = await keyedServer(t, 'sqlite', [ORDERS], RESOURCES);
+  if (!server) return;
+  for (const path of ['/orders', '/nothing', '/openapi.json', '/resources', '/orders/stream']) {
+    const answer = await server.as('shop', path);
+    assert.match(answer.headers.get('vary') ?? '', /(^|, )Authorization(,|$)/, path);
+    await answer.text();
+  }
+});

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { cursorIn, toldIn } from '../support/change-lines.ts';
+import { awaited } from '../support/exports.ts';
+import { bearer, keyedServer, type KeyedServer, type KeyGiven, type Rows } from '../support/keyed.ts';
+import { testClient } from '../support/mongo.ts';
+import { openParts, tableOf } from '../support/parts.ts';
+
+const ROWS: Rows = {
+  name: 'orders',
+  rows: [{ _id: 'own', customer: { id: 7 }, region: 'eu' }],
+  indexes: [['customer.id'], ['region'], ['deleted'], ['customer.id', 'region']],
+};
+const KEYS: readonly KeyGiven[] = [
+  { name: 'number', where: { orders: { 'customer.id': 'num:7' } } },
+  { name: 'nothing', where: { orders: { deleted: 'null:' } } },
+  { name: 'both', where: { orders: { 'customer.id': 'num:7', region: 'eu' } } },
+];
+
+/** What a client is told since the last time. */
+function reader(server: KeyedServer, name: string, resource = 'orders'): () => Promise<string[]> {
+  let since = '';
+  return async () => {
+    const answer = await server.as(name, `/${resource}/changes${since}`);
+    const text = await answer.text();
+    assert.equal(answer.status, 200, text);
+    since = `?since=${cursorIn(text)}`;
+    return toldIn(text);
+  };
+}
+
+for (const store of ['sqlite', 'mongodb'] as const) {
+  test(`${store}: parts by a nested number, by null and by two values are told their changes`, async (t) => {
+    const at = await openParts(t, store, KEYS, ROWS);
+    if (!at) return;
+    const { server, table } = at;
+    const [number, nothing, both] = ['number', 'nothing', 'both'].map((name) => reader(server, name));
+    const expect = async (told: readonly (readonly string[])[], what: string) =>
+      assert.deepEqual([await number?.(), await nothing?.(), await both?.()], told, what);
+    await expect([[], [], []], 'from now on');
+    await table.set('own', { region: 'us' });
+    await expect([['own'], ['own'], ['-own']], 'one of two values');
+    await table.set('own', { customer: { id: 7.5 } });
+    await expect([['-own'], ['own'], []], 'a number beside it');
+    await table.put({ _id: 'own', customer: { id: 7 }, region: 'eu', deleted: true });
+    await expect([['own'], ['-own'], ['own']], 'a value in place of none');
+    await table.put({ _id: 'own', customer: { id: '7' }, region: 'eu', deleted: null });
+    await expect([['-own'], ['own'], ['-own']], 'a text in place of the number');
+    await table.remove('own');
+    await expect([[], ['-own'], []], 'a removal');
+  });
+
+  test(`${store}: items of a part are told their changes, and an export tells from where`, async (t) => {
+    const keys = [{ name: 'music', where: { items: { category: 'music' } }, hide: { items: ['note'] } }];
+    const server = await keyedServer(t, store, keys, []);
+    if (!server) return;
+    const items = tableOf(server.store.items);
+    await items.put({ _id: 'a', category: 'music', price: 1 });
+    await items.put({ _id: 'b', category: 'FOREIGN', price: 1 });
+    if (store === 'mongodb')
+      await testClient(t, server.mongo)
+        .db()
+        .command({ collMod: 'items', changeStreamPreAndPostImages: { enabled: true } });
+    const ordered = await server.as('music', '/exports', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ format: 'ndjson' }),
+    });
+    assert.equal(ordered.status, 202);
+    const { id } = (await ordered.json()) as { readonly id: string };
+    await awaited(server.url, id, undefined, bearer('music'));
+    const answer = await server.as('music', `/exports/${id}/file`);
+    const text = await answer.text();
+    assert.equal(answer.status, 200, text);
+    assert.deepEqual(toldIn(text), ['a']);
+    const since = answer.headers.get('changes-from');
+    assert.ok(since);
+    await items.put({ _id: 'b', category: 'FOREIGN', price: 2 });
+    await items.put({ _id: 'a', category: 'music', price: 1, note: 'hidden' });
+    await items.put({ _id: 'c', category: 'music', price: 3 });
+    const changes = await server.as('music', `/items/changes?since=${since}`);
+    assert.deepEqual(toldIn(await changes.text()), ['c']);
+  });
+}
+
+test('a place from before the collection kept pre-images has expired', async (t) => {
+  const at = await openParts(t, 'mongodb', KEYS, ROWS);
+  if (!at) return;
+  const { server, table } = at;
+  const db = testClient(t, server.mongo).db();
+  const keep = (enabled: boolean) =>
+    db.command({ collMod: 'orders', changeStreamPreAndPostImages: { enabled } });
+  const first = await (await server.as('number', '/orders/changes')).text();
+  await keep(false);
+  await table.set('own', { region: 'us' });
+  await keep(true);
+  const answer = await server.as('number', `/orders/changes?since=${cursorIn(first)}`);
+  assert.equal(answer.status, 410, await answer.text());
+  const next = reader(server, 'number');
+  await next();
+  await table.set('own', { region: 'eu' });
+  assert.deepEqual(await next(), ['own']);
+});

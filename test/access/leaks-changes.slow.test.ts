@@ -1,0 +1,290 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { cursorIn, linesOf, toldIn } from '../support/change-lines.ts';
+import { keyedServer, type KeyGiven, type Rows } from '../support/keyed.ts';
+import { openParts, type Opened, type Table } from '../support/parts.ts';
+import { SEED } from '../support/seed.ts';
+import type { StoreName } from '../support/server.ts';
+
+const ORDERS: Rows = {
+  name: 'orders',
+  rows: [
+    { _id: 'own-1', tenant: 'acme', status: 'new' },
+    { _id: 'FOREIGN-1', tenant: 'FOREIGN', status: 'new' },
+  ],
+  indexes: [['tenant'], ['tenant', 'status']],
+};
+const KEYS: readonly KeyGiven[] = [
+  { name: 'acme', where: { orders: { tenant: 'acme' } } },
+  { name: 'other', where: { orders: { tenant: 'other' } } },
+  { name: 'hides', where: { orders: { tenant: 'acme' } }, hide: { orders: ['status', 'lines.margin'] } },
+  { name: 'blind', where: { orders: { tenant: 'acme' } }, hide: { orders: ['tenant'] } },
+  { name: 'sees-all', hide: { orders: ['status', 'lines.margin'] } },
+  { name: 'all' },
+];
+
+/** A server whose keys open parts of its orders. */
+const opened = (t: TestContext, store: StoreName, keys = KEYS) => openParts(t, store, keys, ORDERS);
+
+/** All text of an answer, with the content of every token in it. Fails when that tells of a foreign row. */
+async function toldBy(answer: Response, what: string): Promise<string> {
+  const text = await answer.text();
+  assert.equal(answer.status, 200, `${what}: ${text}`);
+  assertNoLeak(`${[...answer.headers].join('\n')}\n${text}`, what);
+  return text;
+}
+
+function assertNoLeak(text: string, what: string): void {
+  const tokens = (text.match(/[A-Za-z0-9_-]{12,}/g) ?? []).map((one) => Buffer.from(one, 'base64url'));
+  for (const one of [text, ...tokens.map((token) => token.toString('latin1'))])
+    assert.doesNotMatch(one, /FOREIGN/, what);
+}
+
+/** Foreign rows come, change, go, and come again. */
+async function foreignHistory(table: Table): Promise<void> {
+  await table.remove('FOREIGN-2');
+  await table.put({ _id: 'FOREIGN-2', tenant: 'FOREIGN' });
+  await table.set('FOREIGN-2', { n: 1 });
+  await table.remove('FOREIGN-2');
+  await table.put({ _id: 'FOREIGN-2', tenant: 'FOREIGN', n: 2 });
+  await table.put({ _id: 'FOREIGN-2', tenant: 'FOREIGN-3' });
+}
+
+for (const store of ['sqlite', 'mongodb'] as const) {
+  test(`${store}: changes of a part tell nothing of foreign rows`, async (t) => {
+    const at = await opened(t, store);
+    if (!at) return;
+    const { server, table } = at;
+    const changes = async (query: string, what: string, headers: Record<string, string> = {}) =>
+      toldBy(await server.as('acme', `/orders/changes${query}`, { headers }), what);
+    const stream = await server.as('acme', '/orders/stream');
+    await stream.text();
+    const from = stream.headers.get('changes-from') ?? '';
+    assert.notEqual(from, '');
+
+    await foreignHistory(table);
+    for (const query of ['', '&limit=1', '&wait=1', '&fields=id'])
+      assert.deepEqual(toldIn(await changes(`?since=${from}${query}`, query)), []);
+    const wide = await server.as('all', '/orders/changes?tenant=acme');
+    const before = cursorIn(await wide.text());
+    await foreignHistory(table);
+    const after = await server.as('all', `/orders/changes?tenant=acme&since=${before}&limit=1`);
+    const forged = cursorIn(await after.text());
+    if (store === 'mongodb') assert.throws(() => assertNoLeak(forged, 'a token of an event holds its id'));
+    assert.equal((await server.as('acme', `/orders/changes?since=${forged}`)).status, 400);
+    const foreignPlace = await server.as('acme', `/orders/changes?since=${before}`);
+    assert.equal(foreignPlace.status, 400, 'a place of another set');
+    // A cursor holds nothing of the part, by which guesses could be tested. What comes is bounded by the reader's own.
+    const others = await server.as('other', `/orders/changes?since=${from}`);
+    assert.doesNotMatch(await others.text(), /own-/);
+
+    await table.set('FOREIGN-1', { tenant: 'acme' });
+    await table.set('own-1', { tenant: 'FOREIGN' });
+    await table.put({ _id: 'own-2', tenant: 'acme' });
+    await table.put({ _id: 'own-3', tenant: 'acme' });
+    await table.remove('own-3');
+    const mine = await server.as('acme', `/orders/changes?since=${from}`);
+    assert.deepEqual(toldIn(await mine.text()).sort(), ['-own-1', '-own-3', 'FOREIGN-1', 'own-2']);
+    await table.remove('FOREIGN-1');
+
+    const abort = new AbortController();
+    const now = cursorIn(await (await server.as('acme', '/orders/changes')).text());
+    const live = await server.as('acme', `/orders/changes?since=${now}`, {
+      headers: { accept: 'text/event-stream' },
+      signal: abort.signal,
+    });
+    assert.equal(live.status, 200);
+    await foreignHistory(table);
+    await table.put({ _id: 'own-9', tenant: 'acme' });
+    let text = '';
+    for await (const chunk of live.body ?? []) {
+      text += Buffer.from(chunk).toString();
+      if (/own-9[^]*event: checkpoint/.test(text)) break;
+    }
+    abort.abort();
+    assertNoLeak(text, 'events');
+    assert.doesNotMatch(text, /removed":\{/);
+  });
+
+  test(`${store}: a change of hidden fields alone is not told`, async (t) => {
+    const at = await opened(t, store);
+    if (!at) return;
+    const { server, table } = at;
+    const lines = (margin: number) => [{ sku: 'a', margin }, { sku: 'b' }];
+    await table.put({ _id: 'own-2', tenant: 'acme', status: 'new', lines: lines(1) });
+    const names = ['hides', 'sees-all'];
+    const from = new Map<string, string>();
+    const next = async (name: string): Promise<string[]> => {
+      const since = from.get(name);
+      const path = `/orders/changes${since === undefined ? '' : `?since=${since}`}`;
+      const answer = await server.as(name, path);
+      const text = await answer.text();
+      assert.equal(answer.status, 200, text);
+      assert.doesNotMatch(text, /status|margin/);
+      from.set(name, cursorIn(text));
+      return toldIn(text);
+    };
+    const expect = async (own: readonly string[], foreign: readonly string[], what: string) => {
+      assert.deepEqual(await next('hides'), own, what);
+      assert.deepEqual((await next('sees-all')).sort(), [...own, ...foreign].sort(), `${what}, all rows`);
+    };
+    for (const name of names) await next(name);
+
+    await table.set('own-1', { status: 'paid' });
+    await table.set('own-2', { lines: lines(2) });
+    await table.put({ _id: 'own-2', tenant: 'acme', status: 'gone', lines: lines(3) });
+    await expect([], [], 'hidden fields, also in a row that is replaced');
+    await table.set('own-2', { status: 'more', n: 1 });
+    await expect(['own-2'], [], 'a shown one among hidden ones');
+    await table.set('own-2', { n: 2 });
+    await table.set('own-2', { n: 1, status: 'x' });
+    await expect(['own-2'], [], 'there and back');
+    await table.set('own-2', { lines: [{ sku: 'c', margin: 3 }, { sku: 'b' }] });
+    await expect(['own-2'], [], 'a shown field beside a hidden one');
+    await table.set('FOREIGN-1', { status: 'y' });
+    await expect([], [], 'a foreign row');
+    await table.set('FOREIGN-1', { n: 4 });
+    await expect([], ['FOREIGN-1'], 'a shown field of a foreign row');
+    await table.remove('own-1');
+    await expect(['-own-1'], [], 'a removal');
+    await table.set('own-2', { tenant: 'FOREIGN' });
+    assert.deepEqual(await next('hides'), ['-own-2'], 'a row that leaves');
+    assert.deepEqual(await next('sees-all'), ['own-2']);
+  });
+
+  test(`${store}: rows come and go by a value that the key does not see`, async (t) => {
+    const at = await opened(t, store);
+    if (!at) return;
+    const { server, table } = at;
+    const next = async (since: string) => {
+      const text = await toldBy(await server.as('blind', `/orders/changes${since}`), 'blind');
+      assert.doesNotMatch(text, /tenant/);
+      return { ids: toldIn(text), since: `?since=${cursorIn(text)}` };
+    };
+    let told = await next('');
+    await table.set('own-1', { tenant: 'FOREIGN' });
+    told = await next(told.since);
+    assert.deepEqual(told.ids, ['-own-1']);
+    await table.set('own-1', { tenant: 'acme' });
+    told = await next(told.since);
+    assert.deepEqual(told.ids, ['own-1']);
+    await table.set('FOREIGN-1', { tenant: 'FOREIGN-4' });
+    assert.deepEqual((await next(told.since)).ids, []);
+  });
+}
+
+test('the places of parts in the embedded store do not tell how much changed', async (t) => {
+  const opening = await opened(t, 'sqlite');
+  if (!opening) return;
+  const { server } = opening;
+  const cursorOf = async (name: string) => cursorIn(await (await server.as(name, '/orders/changes')).text());
+  assert.equal(
+    await cursorOf('all'),
+    await cursorOf('all'),
+    'one place, one cursor: a comparison would tell',
+  );
+  assert.notEqual(await cursorOf('acme'), await cursorOf('acme'));
+  const sealed = Buffer.from(await cursorOf('acme'), 'base64url');
+  for (let at = 0; at < sealed.length; at++) {
+    const forged = Buffer.from(sealed);
+    forged[at] = (forged[at] ?? 0) ^ 1;
+    const answer = await server.as('acme', `/orders/changes?since=${forged.toString('base64url')}`);
+    assert.equal(answer.status, 400, `byte ${at}`);
+  }
+});
+
+test('the embedded store has the history of a part from the first key on that opened any', async (t) => {
+  const at = await opened(t, 'sqlite', [{ name: 'acme', where: { orders: { tenant: 'acme' } } }]);
+  if (!at) return;
+  const { server, table } = at;
+  const cursor = cursorIn(await (await server.as('acme', '/orders/changes')).text());
+  await table.set('own-1', { status: 'paid' });
+  const both = [
+    { name: 'acme', where: { orders: { tenant: 'acme' } } },
+    { name: 'late', where: { orders: { tenant: 'acme' } }, hide: { orders: ['status'] } },
+  ];
+  assert.equal(await server.rewrite(both), true);
+  const late = await server.as('late', `/orders/changes?since=${cursor}`);
+  assert.equal(late.status, 200);
+  assert.deepEqual(toldIn(await late.text()), [], 'only a hidden field has changed');
+  assert.deepEqual(toldIn(await (await server.as('acme', `/orders/changes?since=${cursor}`)).text()), [
+    'own-1',
+  ]);
+});
+
+test('changes of a part are refused where the collection keeps no pre-images', async (t) => {
+  const server = await keyedServer(t, 'mongodb', KEYS, [ORDERS]);
+  if (!server) return;
+  for (const path of ['/orders/changes', '/orders/stream?follow=true'])
+    for (const name of ['acme', 'hides', 'sees-all']) {
+      const answer = await server.as(name, path);
+      assert.equal(answer.status, 403, `${name} ${path}`);
+      assert.doesNotMatch(await answer.text(), /collMod|runCommand/);
+    }
+  for (const name of ['acme', 'hides', 'sees-all']) {
+    const stream = await server.as(name, '/orders/stream');
+    assert.equal(stream.status, 200);
+    assert.equal(stream.headers.get('changes-from'), null);
+    await stream.text();
+  }
+});
+
+/** Numbers that are the same for the same seed. */
+function numbers(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
+for (const store of ['sqlite', 'mongodb'] as const)
+  test(`${store}: a copy that follows a part equals the rows of the part`, async (t) => {
+    const at = await opened(t, store);
+    if (!at) return;
+    const histories = process.env.LONG === '1' ? 40 : 3;
+    for (const name of ['acme', 'hides'])
+      for (let n = 0; n < histories; n++) await followHistory(at, name, n);
+  });
+
+async function followHistory({ server, table, writeElsewhere }: Opened, name: string, n: number) {
+  const next = numbers(SEED + n);
+  const copy = new Map<string, string>();
+  const abort = new AbortController();
+  const follow = await server.as(name, '/orders/stream?follow=true', { signal: abort.signal });
+  assert.equal(follow.status, 200);
+  const writing = (async () => {
+    for (let step = 0; step < 120; step++) {
+      await writeElsewhere();
+      const [_id, tenant] = [`row-${next(12)}`, next(2) === 0 ? 'acme' : 'other'];
+      const act = next(5);
+      if (act === 0) await table.remove(_id);
+      else if (act === 1) await table.set(_id, { status: `${next(3)}` });
+      else if (act === 2) await table.set(_id, { tenant });
+      else await table.put({ _id, tenant, n: next(3), status: `${next(3)}` });
+    }
+    await table.put({ _id: 'last', tenant: 'acme', n });
+  })();
+  let [rest, isOver] = ['', false];
+  for await (const chunk of follow.body ?? []) {
+    rest += Buffer.from(chunk).toString();
+    const whole = rest.slice(0, rest.lastIndexOf('\n') + 1);
+    rest = rest.slice(whole.length);
+    for (const line of linesOf(whole)) {
+      if ('id' in line) copy.set(line.id, JSON.stringify(line));
+      if ('removed' in line) copy.delete(line.removed.id);
+      const hasLast = copy.get('last')?.includes(`"n":${n}`) === true;
+      isOver ||= hasLast && 'checkpoint' in line && line.checkpoint.upToDate;
+    }
+    if (isOver) break;
+  }
+  abort.abort();
+  await writing;
+  const reference = await (await server.as(name, '/orders/stream')).text();
+  const expected = linesOf(reference).filter((line) => 'id' in line);
+  assert.deepEqual(
+    [...copy.values()].sort(),
+    expected.map((line) => JSON.stringify(line)).sort(),
+    `history ${n}`,
+  );
+}

@@ -1,0 +1,234 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { describe, test, type TestContext } from 'node:test';
+import { pino } from 'pino';
+import { ConfigError, readConfig } from '../../src/config.ts';
+import { startServer } from '../../src/main.ts';
+import { catalogue } from '../support/catalogue.ts';
+import { temporaryFolder, whyNoUws } from '../support/engines.ts';
+import { serverOn, testEnvironment, testServer, type EngineName } from '../support/server.ts';
+
+const POLICY = /^"default";q=\d+;w=\d+$/;
+const LIMIT = /^"default";r=\d+;t=\d+$/;
+
+/** More bytes than the buffers between the server and a client that does not read. */
+const LONG = Array.from({ length: 200 }, (_, i) => ({
+  _id: i,
+  category: 'long',
+  price: i,
+  text: 'x'.repeat(100_000),
+}));
+
+async function code(response: Response): Promise<string> {
+  return ((await response.json()) as { code: string }).code;
+}
+
+for (const engine of ['uws', 'node'] satisfies EngineName[]) {
+  const skip = engine === 'uws' ? (whyNoUws() ?? false) : false;
+  describe(`limits behind ${engine}`, { skip }, () => {
+    test('every answer has the headers of the limit, whatever its status', async (t) => {
+      const server = await testServer(t, 'sqlite', engine, { RATE_LIMIT: '1000/h' });
+      if (!server) return;
+      await server.insert(catalogue(20).map((row) => row.document));
+      const etag = (await server.get('/items')).headers.get('etag') ?? '';
+      const asked: [method: string, path: string, headers: Record<string, string>, status: number][] = [
+        ['GET', '/items', {}, 200],
+        ['HEAD', '/items', {}, 200],
+        ['GET', '/items', { 'if-none-match': etag }, 304],
+        ['GET', '/items/stream', {}, 200],
+        ['HEAD', '/items/stream', {}, 200],
+        ['OPTIONS', '/items', {}, 204],
+        ['GET', '/items?limit=0', {}, 400],
+        ['GET', '/nothing', {}, 404],
+        ['POST', '/items', {}, 405],
+        ['GET', '/items', { accept: 'text/html' }, 406],
+        ['GET', `/items?category=${'x'.repeat(15_000)}`, {}, 414],
+      ];
+      for (const [i, [method, path, headers, status]] of asked.entries()) {
+        const response = await fetch(server.url + path, { method, headers });
+        await response.arrayBuffer();
+        assert.equal(response.status, status, `${method} ${path.slice(0, 40)}`);
+        assert.equal(response.headers.get('ratelimit-policy'), '"default";q=1000;w=3600');
+        assert.match(
+          response.headers.get('ratelimit') ?? '',
+          new RegExp(`^"default";r=${998 - i};t=3[56]\\d\\d$`),
+        );
+      }
+    });
+
+    test('a client above the limit gets a 429 that names the setting, whatever its headers claim', async (t) => {
+      const server = await testServer(t, 'sqlite', engine, { RATE_LIMIT: '5/h' });
+      if (!server) return;
+      for (let i = 0; i < 5; i++) await (await server.get('/items')).arrayBuffer();
+      const ways: Record<string, string>[] = [
+        {},
+        { 'x-forwarded-for': '198.51.100.1' },
+        { 'X-FORWARDED-FOR': '198.51.100.2, 198.51.100.3' },
+        { forwarded: 'for=198.51.100.4', 'x-real-ip': '198.51.100.4', 'true-client-ip': '198.51.100.4' },
+        { authorization: 'Bearer something' },
+        { host: 'elsewhere' },
+        { 'user-agent': 'another' },
+      ];
+      for (const headers of ways) {
+        const response = await server.get('/items', headers);
+        assert.equal(response.status, 429, JSON.stringify(headers));
+        assert.match(response.headers.get('ratelimit') ?? '', /^"default";r=0;t=\d+$/);
+        assert.match(response.headers.get('ratelimit-policy') ?? '', POLICY);
+        const reset = /t=(\d+)$/.exec(response.headers.get('ratelimit') ?? '')?.[1];
+        assert.equal(response.headers.get('retry-after'), reset);
+        const problem = (await response.json()) as { code: string; detail: string };
+        assert.equal(problem.code, 'rate-limited');
+        assert.match(
+          problem.detail,
+          /^RATE_LIMIT allows a client 5 requests in 3600 s\. Try again in \d+ s\.$/,
+        );
+      }
+      assert.equal((await fetch(`${server.url}/items`, { method: 'HEAD' })).status, 429);
+    });
+
+    test('each client behind a trusted proxy has its own limit', async (t) => {
+      const server = await testServer(t, 'sqlite', engine, {
+        RATE_LIMIT: '2/h',
+        TRUSTED_PROXIES: 'loopback',
+      });
+      if (!server) return;
+      const status = async (from: string) => {
+        const response = await server.get('/items', { 'x-forwarded-for': from });
+        await response.arrayBuffer();
+        return response.status;
+      };
+      for (const from of ['2001:db8::1', '9.9.9.9, [2001:0DB8::5]:80']) assert.equal(await status(from), 200);
+      assert.equal(await status('2001:db8:0:0:ffff::'), 429);
+      assert.equal(await status('2001:db8:0:1::1'), 200);
+      for (const from of ['192.0.2.7', '::ffff:192.0.2.7']) assert.equal(await status(from), 200);
+      assert.equal(await status('192.0.2.7:1234'), 429);
+    });
+
+    test('a client that leaves a stream can open another one at once', async (t) => {
+      const server = await testServer(t, 'sqlite', engine, { STREAM_LIMIT: '2' });
+      if (!server) return;
+      await server.insert(LONG);
+      for (let round = 0; round < 5; round++) {
+        const open = await Promise.all([openStream(server.url), openStream(server.url)]);
+        const refused: Response = await server.get('/items/stream');
+        assert.equal(refused.status, 429);
+        assert.equal(refused.headers.get('retry-after'), '5');
+        assert.match(refused.headers.get('ratelimit') ?? '', LIMIT);
+        assert.equal(await code(refused), 'too-many-streams');
+        assert.equal((await server.get('/items?limit=1')).status, 200, 'pages are still served');
+        for (const socket of open) socket.destroy();
+        // Another connection asks, so the server may need a few turns to notice that they left.
+        let status = 429;
+        for (let i = 0; i < 500 && status === 429; i++) {
+          const response = await server.get('/items/stream?limit=1');
+          await response.arrayBuffer();
+          ({ status } = response);
+        }
+        assert.equal(status, 200);
+      }
+    });
+
+    test('a process that carries its maximum of streams answers 503', async (t) => {
+      const server = await testServer(t, 'sqlite', engine, { STREAM_LIMIT: 'off', MAX_STREAMS: '1' });
+      if (!server) return;
+      await server.insert(LONG);
+      const open = await openStream(server.url);
+      const refused: Response = await server.get('/items/stream');
+      assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '5']);
+      assert.equal(await code(refused), 'overloaded');
+      open.destroy();
+    });
+
+    test('with keys configured every request needs one, and the log never has any', async (t) => {
+      const keysFile = join(await temporaryFolder(t), 'keys');
+      const key = 'kJ8s0Xv3mB5nQ7rT2wY4';
+      writeFileSync(keysFile, `alice ${createHash('sha256').update(key).digest('hex')}\n`);
+      const { url, logged } = await loggingServer(t, { HTTP_ENGINE: engine, API_KEYS_FILE: keysFile });
+      const ask = (path: string, authorization?: string) =>
+        fetch(url + path, authorization === undefined ? {} : { headers: { authorization } });
+      for (const path of ['/items', '/items/stream', '/api/users', '/nothing', '/items/1']) {
+        const missing = await ask(path);
+        assert.deepEqual(
+          [missing.status, missing.headers.get('www-authenticate')],
+          [401, 'Bearer realm="sluice"'],
+        );
+        assert.match(missing.headers.get('ratelimit') ?? '', LIMIT);
+        assert.equal(await code(missing), 'unauthorized');
+        const wrong = await ask(path, 'Bearer wrongwrongwrong');
+        assert.equal(wrong.headers.get('www-authenticate'), 'Bearer realm="sluice", error="invalid_token"');
+        assert.equal(await code(wrong), 'unauthorized');
+      }
+      assert.equal((await ask('/items', `Bearer ${key}`)).status, 200);
+      assert.equal((await ask('/problems/unauthorized')).status, 200);
+      assert.equal((await ask('/items?limit=0', `Bearer ${key}`)).status, 400);
+      assert.match(logged(), /listening/);
+      assert.doesNotMatch(logged(), new RegExp(`${key}|wrongwrongwrong|[0-9a-f]{64}`));
+    });
+  });
+}
+
+test('faults of proxies and keys are reported together with all others and stop the start', async (t) => {
+  const settings = await testEnvironment(t, {
+    RATE_LIMIT: '100',
+    STREAM_LIMIT: 'none',
+    MAX_STREAMS: '0',
+    TRUSTED_PROXIES: 'loopback,nginx',
+    API_KEYS_FILE: '/nowhere/keys',
+    REDIS_URL: 'http://:hunter2@localhost',
+  });
+  assert.throws(
+    () => readConfig(settings),
+    (error) => {
+      assert.ok(error instanceof ConfigError);
+      const named = new Set(error.faults.map((fault) => /^\w+/.exec(fault)?.[0]));
+      for (const name of [
+        'RATE_LIMIT',
+        'STREAM_LIMIT',
+        'MAX_STREAMS',
+        'TRUSTED_PROXIES',
+        'API_KEYS_FILE',
+        'REDIS_URL',
+      ])
+        assert.ok(named.has(name), name);
+      assert.doesNotMatch(error.message, /hunter2/);
+      return true;
+    },
+  );
+});
+
+test('the server serves while its Redis is unavailable', async (t) => {
+  const server = await serverOn(t, { REDIS_URL: 'redis://127.0.0.1:1', RATE_LIMIT: '2/h' });
+  const seen: number[] = [];
+  for (let i = 0; i < 3; i++) seen.push((await server.get('/items')).status);
+  assert.deepEqual(seen, [200, 200, 429]);
+});
+
+/** A running stream that is not read. */
+async function openStream(url: string) {
+  const { port } = new URL(url);
+  const socket = connect(Number(port), '127.0.0.1');
+  socket.on('error', () => socket.destroy());
+  socket.write('GET /items/stream HTTP/1.1\r\nHost: x\r\n\r\n');
+  await once(socket, 'readable');
+  assert.match(String(socket.read(15)), /^HTTP\/1\.1 200/);
+  return socket;
+}
+
+async function loggingServer(t: TestContext, environment: Record<string, string>) {
+  let log = '';
+  const destination = new Writable({
+    write: (chunk, _encoding, done) => {
+      log += String(chunk);
+      done();
+    },
+  });
+  const settings = await testEnvironment(t, environment);
+  const server = await startServer(readConfig(settings), pino({ level: 'trace' }, destination));
+  t.after(() => server.close());
+  return { url: server.url, logged: () => log };
+}

@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import fc from '../support/fast-check.ts';
+import { AppError } from '../../src/errors.ts';
+import { createMemoryLimiter } from '../../src/access/limiter-memory.ts';
+import {
+  limitHeaders,
+  parseRateLimit,
+  parseStreamLimit,
+  RATE_LIMIT_FORM,
+  STREAM_LIMIT_FORM,
+  tooManyRequests,
+} from '../../src/access/policy.ts';
+import { StreamSlots } from '../../src/access/stream-slots.ts';
+import { childProgram } from '../support/child-program.ts';
+
+const MINUTE = { limit: 10, windowSeconds: 60 };
+
+function clocked(policy = MINUTE, addresses?: number) {
+  let time = 1_000_000;
+  const limiter = createMemoryLimiter(policy, {
+    now: () => time,
+    ...(addresses !== undefined && { addresses }),
+  });
+  return {
+    take: (client: string) => limiter.take(client),
+    pass: (milliseconds: number) => (time += milliseconds),
+  };
+}
+
+/** The i-th of 2^24 addresses. */
+const address = (i: number) => [10, i >> 16, (i >> 8) & 255, i & 255].join('.');
+
+test('RATE_LIMIT and STREAM_LIMIT are parsed as documented', () => {
+  assert.deepEqual(parseRateLimit('60000/min'), { limit: 60_000, windowSeconds: 60 });
+  assert.deepEqual(parseRateLimit('100/s'), { limit: 100, windowSeconds: 1 });
+  assert.deepEqual(parseRateLimit('1/h'), { limit: 1, windowSeconds: 3600 });
+  assert.equal(parseRateLimit('off'), null);
+  assert.equal(parseStreamLimit('64'), 64);
+  assert.equal(parseStreamLimit('off'), Infinity);
+  for (const good of ['60000/min', '1/s', '999999999/h', 'off'])
+    assert.match(good, new RegExp(RATE_LIMIT_FORM));
+  for (const bad of [
+    '',
+    '0/s',
+    '1',
+    '1/day',
+    '1 / s',
+    '-1/s',
+    '1e3/s',
+    '01/s',
+    'OFF',
+    '1/s\n',
+    '1.5/s',
+    '1/mins',
+  ])
+    assert.doesNotMatch(bad, new RegExp(RATE_LIMIT_FORM), bad);
+  for (const bad of ['', '0', '-1', '64/s', '1e3', 'on', '1000000'])
+    assert.doesNotMatch(bad, new RegExp(STREAM_LIMIT_FORM), bad);
+});
+
+test('a client has its limit, then nothing, then after the window the whole limit again', () => {
+  const { take, pass } = clocked();
+  for (let i = 1; i <= 10; i++)
+    assert.deepEqual(take('a'), { allowed: true, remaining: 10 - i, resetSeconds: 60 });
+  pass(1);
+  assert.deepEqual(take('a'), { allowed: false, remaining: 0, resetSeconds: 60 });
+  pass(58_999);
+  assert.deepEqual(
+    take('a'),
+    { allowed: false, remaining: 0, resetSeconds: 1 },
+    'refused requests do not prolong the window',
+  );
+  assert.deepEqual(
+    take('b'),
+    { allowed: true, remaining: 9, resetSeconds: 60 },
+    'each client has its own counter',
+  );
+  pass(999);
+  assert.deepEqual(take('a'), { allowed: false, remaining: 0, resetSeconds: 1 }, 'never 0 seconds');
+  pass(1);
+  assert.deepEqual(take('a'), { allowed: true, remaining: 9, resetSeconds: 60 });
+  assert.equal(take('b').remaining, 8);
+});
+
+test('a reset is never later than the length of the window, whatever fraction the clock returns', () => {
+  for (let i = 0; i < 1000; i++) {
+    const time = 92_639.70212066952 * (1 + i);
+    const limiter = createMemoryLimiter(MINUTE, { now: () => time, addresses: 16 });
+    assert.equal(limiter.take('a').resetSeconds, 60, String(time));
+  }
+});
+
+test('counters equal those of a simple model, for any requests in any order', () => {
+  const client = fc.integer({ min: 0, max: 40 }).map((i) => (i % 7 === 0 ? `key:${i}` : address(i)));
+  const step = fc.record({ client, wait: fc.oneof(fc.constant(0), fc.nat(2000), fc.nat(90_000)) });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+      const { take, pass } = clocked(MINUTE, 64);
+      const model = new Map<string, { count: number; end: number }>();
+      let time = 0;
+      for (const { client: name, wait } of steps) {
+        pass(wait);
+        time += wait;
+        const before = model.get(name);
+        const window = before && before.end > time ? before : { count: 0, end: time + 60_000 };
+        window.count++;
+        model.set(name, window);
+        assert.deepEqual(take(name), {
+          allowed: window.count <= 10,
+          remaining: Math.max(10 - window.count, 0),
+          resetSeconds: Math.ceil((window.end - time) / 1000),
+        });
+      }
+    }),
+    { numRuns: process.env.LONG ? 20_000 : 300 },
+  );
+});
+
+test("a flood of addresses resets nobody's counter, shares the remaining ones, and is forgotten with its window", () => {
+  const { take, pass } = clocked(MINUTE, 1000);
+  for (let i = 0; i < 10; i++) take('192.0.2.7');
+  let allowed = 0;
+  for (let i = 0; i < 200_000; i++) if (take(address(i)).allowed) allowed++;
+  assert.equal(take('192.0.2.7').allowed, false, 'used up before the flood and after it');
+  assert.ok(allowed >= 999, `${allowed} allowed`);
+  assert.ok(allowed <= 999 + 1024 * 10, `${allowed} allowed: 1024 shared counters at most`);
+  assert.deepEqual(
+    take('key:honest'),
+    { allowed: true, remaining: 9, resetSeconds: 60 },
+    'keys have their own counters',
+  );
+  pass(60_000);
+  for (let i = 0; i < 1000; i++) assert.equal(take(`192.0.2.${i}`).remaining, 9, 'all slots are free again');
+});
+
+test('windows that end one after another are freed one after another', () => {
+  const { take, pass } = clocked(MINUTE, 100);
+  for (let i = 0; i < 100_000; i++) {
+    pass(600); // a hundred windows run at any time
+    assert.equal(take(address(i)).remaining, 9, String(i));
+  }
+});
+
+test('a million addresses fit into 100 MB, each with its own counter', async (t) => {
+  const [count, most] = process.env.LONG ? [1_000_000, 100] : [100_000, 50];
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    ...childProgram('address-flood.ts'),
+    String(count),
+  ]);
+  const megabytes = Number(stdout) / 1e6;
+  t.diagnostic(`${count} addresses took ${megabytes.toFixed(1)} MB`);
+  assert.ok(megabytes > 1 && megabytes < most, `${megabytes} MB`);
+});
+
+test('headers have the form of the draft, and the refusal names the setting and the time of the next try', () => {
+  const policy = { limit: 60_000, windowSeconds: 60 };
+  assert.deepEqual(limitHeaders(policy)({ allowed: true, remaining: 59_999, resetSeconds: 60 }), {
+    'ratelimit-policy': '"default";q=60000;w=60',
+    ratelimit: '"default";r=59999;t=60',
+  });
+  const error = tooManyRequests(policy, { allowed: false, remaining: 0, resetSeconds: 42 });
+  assert.deepEqual([error.status, error.code, error.headers], [429, 'rate-limited', { 'retry-after': '42' }]);
+  assert.equal(error.message, 'RATE_LIMIT allows a client 60000 requests in 60 s. Try again in 42 s.');
+});
+
+test('a client can open a limited number of streams, and a closed one frees its slot at once', () => {
+  const slots = new StreamSlots({ perClient: 2, total: 3 });
+  const first = slots.acquire('a');
+  slots.acquire('a');
+  assert.throws(
+    () => slots.acquire('a'),
+    refusedWith('too-many-streams', 429, / 2 open streams, the most that STREAM_LIMIT allows/),
+  );
+  const other = slots.acquire('b');
+  assert.throws(
+    () => slots.acquire('c'),
+    refusedWith('overloaded', 503, / 3 open streams, the most that MAX_STREAMS allows/),
+  );
+  assert.throws(
+    () => slots.acquire('a'),
+    refusedWith('too-many-streams', 429, /STREAM_LIMIT/),
+    "the client's own limit is reported first",
+  );
+  first();
+  first();
+  assert.equal(slots.open, 2, 'a slot is released once');
+  slots.acquire('c');
+  other();
+  assert.deepEqual([slots.open, slots.openClients], [2, 2]);
+});
+
+test('slots of clients that left use no memory, and `off` limits the process alone', () => {
+  const slots = new StreamSlots({ perClient: Infinity, total: 10_000 });
+  for (let i = 0; i < 100_000; i++) slots.acquire(address(i))();
+  assert.deepEqual([slots.open, slots.openClients], [0, 0]);
+  const releases = Array.from({ length: 10_000 }, () => slots.acquire('a'));
+  assert.throws(() => slots.acquire('a'), refusedWith('overloaded', 503, /MAX_STREAMS/));
+  for (const release of releases) release();
+  assert.deepEqual([slots.open, slots.openClients], [0, 0]);
+});
+
+function refusedWith(code: string, status: number, detail: RegExp) {
+  return (error: unknown) => {
+    assert.ok(error instanceof AppError);
+    assert.deepEqual([error.code, error.status], [code, status]);
+    assert.match(error.message, detail);
+    assert.match(error.headers['retry-after'] ?? '', /^[1-9]\d*$/);
+    return true;
+  };
+}

@@ -1,0 +1,232 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { sha256 } from '../../src/access/keys.ts';
+import { openTokenCheck } from '../../src/access/token-check.ts';
+import { Tokens, type TokensOptions } from '../../src/access/tokens.ts';
+import { AppError } from '../../src/errors.ts';
+import { logTo } from '../support/log-lines.ts';
+import { keyedServer } from '../support/keyed.ts';
+import {
+  AUDIENCE,
+  inSeconds,
+  ISSUER,
+  jwtSettings,
+  signingPair,
+  testIssuer,
+  tokenOf,
+  type SigningPair,
+  type TestIssuer,
+} from '../support/issuer.ts';
+
+const READ = { resources: ['orders'], actions: ['read', 'stream'] };
+const REFRESH_MS = 600_000;
+
+interface Setting {
+  readonly pairs: readonly SigningPair[];
+  readonly answer?: TestIssuer['answer'];
+  readonly faultsOf?: TokensOptions['faultsOf'];
+}
+
+/** Tokens whose clock stands still until `pass` moves it. */
+async function tokensOf(t: TestContext, { pairs, answer = null, faultsOf }: Setting) {
+  const issuer = await testIssuer(t, pairs);
+  issuer.answer = answer;
+  t.mock.timers.enable({ apis: ['Date', 'setInterval'], now: Date.now() });
+  const lines: string[] = [];
+  const settings = { url: issuer.url, issuer: ISSUER, audience: AUDIENCE, claim: 'sluice', fallback: null };
+  const check = await openTokenCheck(settings, logTo(lines));
+  t.after(() => check.close());
+  const options: TokensOptions = { settings, check, faultsOf: faultsOf ?? (() => Promise.resolve([])) };
+  const tokens = new Tokens(options);
+  const ask = (token: string) => tokens.authenticate(token, sha256(token));
+  const code = async (token: string) => {
+    try {
+      return (await ask(token)).name;
+    } catch (error) {
+      return error instanceof AppError ? error.code : error;
+    }
+  };
+  return { issuer, lines, check, options, ask, code, pass: (ms: number) => t.mock.timers.tick(ms) };
+}
+
+test('a storm of tokens with unknown keys causes one fetch in 30 s, also while the key server is away', async (t) => {
+  const [known, unknown] = await Promise.all([signingPair('one'), signingPair('two')]);
+  const { issuer, pass, code } = await tokensOf(t, { pairs: [known] });
+  assert.equal(issuer.fetches, 1);
+  const storm = async () => {
+    const tokens = await Promise.all(
+      Array.from({ length: 200 }, (_, n) => tokenOf(unknown, { sluice: READ }, { kid: `unknown-${n}` })),
+    );
+    assert.deepEqual(new Set(await Promise.all(tokens.map(code))), new Set(['unauthorized']));
+  };
+  await storm();
+  assert.equal(issuer.fetches, 1, 'the keys were fetched a moment ago');
+  for (const [n, answer] of [null, { status: 500, text: '' }, { status: 200, text: '{' }].entries()) {
+    issuer.answer = answer;
+    pass(30_000);
+    await storm();
+    await storm();
+    assert.equal(issuer.fetches, n + 2, 'all of them share one fetch');
+    pass(29_000);
+    await storm();
+    assert.equal(issuer.fetches, n + 2);
+  }
+});
+
+test('a new key is fetched when its first token comes, and a withdrawn one is no longer accepted', async (t) => {
+  const [old, next] = await Promise.all([signingPair('old', 'RS256'), signingPair('next', 'EdDSA')]);
+  const { issuer, pass, code, ask } = await tokensOf(t, { pairs: [old] });
+  const [before, after] = await Promise.all([old, next].map((pair) => tokenOf(pair, { sluice: READ })));
+  assert.ok(before !== undefined && after !== undefined);
+  assert.equal(await code(before), 'ada');
+  issuer.keys = [next.jwk];
+  assert.equal(await code(after), 'unauthorized');
+  pass(30_000);
+  assert.ok(!(ask(before) instanceof Promise), 'remembered until the keys are fetched');
+  assert.equal(await code(after), 'ada');
+  assert.equal(issuer.fetches, 2);
+  assert.equal(await code(before), 'unauthorized');
+});
+
+test('a withdrawn key is no longer accepted after 10 minutes, although no token asked for another', async (t) => {
+  const pair = await signingPair('old');
+  const { issuer, check, pass, code } = await tokensOf(t, { pairs: [pair] });
+  const token = await tokenOf(pair, { sluice: READ, exp: inSeconds(6000) });
+  assert.equal(await code(token), 'ada');
+  issuer.keys = [];
+  const { fetchedAt } = check;
+  pass(REFRESH_MS);
+  while (check.fetchedAt === fetchedAt) await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(await code(token), 'unauthorized');
+});
+
+test('known keys stay valid while the key server is away or answers nonsense', async (t) => {
+  const known = await signingPair('one');
+  const { issuer, pass, lines, code } = await tokensOf(t, { pairs: [known] });
+  const nonsense = [
+    { status: 500, text: '' },
+    { status: 302, text: '' },
+    { status: 200, text: '{' },
+    { status: 200, text: '{"keys":{}}' },
+  ];
+  for (const [n, answer] of nonsense.entries()) {
+    issuer.answer = answer;
+    pass(REFRESH_MS);
+    while (lines.length <= n) await new Promise((resolve) => setImmediate(resolve));
+    assert.match(lines.at(-1) ?? '', /JWT_JWKS_URL gave no keys: the known keys stay valid/);
+    assert.equal(await code(await tokenOf(known, { sluice: READ, sub: `bob-${n}` })), `bob-${n}`);
+  }
+  assert.equal(issuer.fetches, nonsense.length + 1);
+});
+
+test('without any keys tokens get 503 until the key server is there', async (t) => {
+  const pair = await signingPair('one');
+  const { issuer, pass, lines, code } = await tokensOf(t, {
+    pairs: [pair],
+    answer: { status: 503, text: '' },
+  });
+  assert.match(lines.join(), /JWT_JWKS_URL gave no keys: no token can be verified/);
+  const token = await tokenOf(pair, { sluice: READ });
+  assert.equal(await code(token), 'key-server-unavailable');
+  assert.equal(issuer.fetches, 1, 'not at every request');
+  issuer.answer = null;
+  pass(5_000);
+  assert.equal(await code(token), 'ada');
+});
+
+test('a server starts without its key server, serves keys meanwhile, and tokens get 503', async (t) => {
+  const pair = await signingPair('one');
+  const issuer = await testIssuer(t, [pair]);
+  issuer.answer = { status: 500, text: '' };
+  const rows = [{ _id: 1 }];
+  const server = await keyedServer(
+    t,
+    'sqlite',
+    [{ name: 'plain' }],
+    [{ name: 'orders', rows, indexes: [] }],
+    jwtSettings(issuer),
+  );
+  assert.ok(server);
+  const token = await tokenOf(pair, { sluice: READ });
+  const answer = await server.get('/orders', { authorization: `Bearer ${token}` });
+  assert.equal(answer.status, 503);
+  assert.equal(answer.headers.get('retry-after'), '5');
+  assert.equal(((await answer.json()) as { code: string }).code, 'key-server-unavailable');
+  assert.equal((await server.as('plain', '/orders')).status, 200);
+});
+
+test('a verified token costs a look-up until it ends, and requests with a new one share its verification', async (t) => {
+  const pair = await signingPair('one');
+  let checked = 0;
+  const { pass, ask, code } = await tokensOf(t, {
+    pairs: [pair],
+    faultsOf: () => Promise.resolve((checked++, [])),
+  });
+  const start = Date.now();
+  const token = await tokenOf(pair, { sluice: READ, exp: inSeconds(600) });
+  const all = await Promise.all(Array.from({ length: 50 }, () => Promise.resolve(ask(token))));
+  assert.equal(checked, 1);
+  assert.equal(new Set(all).size, 1);
+  assert.equal(ask(token), all[0], 'at once, without a promise');
+  t.mock.timers.setTime(start + 659_000);
+  assert.equal(ask(token), all[0], 'within the leeway of 60 s');
+  t.mock.timers.setTime(start + 660_001);
+  assert.throws(() => ask(token), /The token has expired/);
+  const limited = await tokenOf(pair, {
+    exp: inSeconds(6000),
+    sluice: { ...READ, expires: new Date(Date.now() + 10_000).toISOString() },
+  });
+  assert.equal(await code(limited), 'ada');
+  pass(11_000);
+  assert.equal(await code(limited), 'unauthorized', 'the claim ends before the token');
+});
+
+test('remembered tokens are bounded, and one that is dropped is verified again', async (t) => {
+  const pair = await signingPair('one');
+  const { options } = await tokensOf(t, { pairs: [pair] });
+  const digests = ['a', 'b', 'c', 'd', 'e'];
+  const tokens = new Tokens({ ...options, remembered: 2 });
+  const token = await tokenOf(pair, { sluice: READ });
+  const isKnown = (digest: string) => !(tokens.authenticate(token, digest) instanceof Promise);
+  for (const digest of digests) await tokens.authenticate(token, digest);
+  assert.deepEqual(digests.map(isKnown), [false, false, true, true, true]);
+});
+
+test('a token that is too long is refused before anything is read of it', async (t) => {
+  const pair = await signingPair('one');
+  const { issuer, ask } = await tokensOf(t, { pairs: [pair] });
+  for (const length of [8193, 100_000, 10_000_000]) {
+    const token = `${'a'.repeat(length - 4)}.b.c`;
+    assert.throws(() => ask(token), /A token may have at most 8192 characters/);
+  }
+  assert.equal(issuer.fetches, 1);
+});
+
+test('a running stream of a token is cut at its next batch when the token ends', async (t) => {
+  const pair = await signingPair('one');
+  const issuer = await testIssuer(t, [pair]);
+  const rows = Array.from({ length: 400 }, (_, n) => ({ _id: n, text: 'x'.repeat(100_000) }));
+  const resources = [{ name: 'orders', rows, indexes: [] }];
+  const server = await keyedServer(t, 'sqlite', [{ name: 'plain' }], resources, jwtSettings(issuer));
+  assert.ok(server);
+  t.mock.timers.enable({ apis: ['Date'], now: Date.now() });
+  const begin = async () => {
+    const token = await tokenOf(pair, { sluice: READ, exp: inSeconds(600) });
+    const answer = await server.get('/orders/stream', { authorization: `Bearer ${token}` });
+    const reader = answer.body?.getReader() as ReadableStreamDefaultReader<Uint8Array> | undefined;
+    assert.ok(reader);
+    await reader.read();
+    return reader;
+  };
+  const readOn = async (reader: ReadableStreamDefaultReader<Uint8Array>) => {
+    for (let bytes = 0; ;) {
+      const { done, value } = await reader.read();
+      if (done) return bytes;
+      bytes += value.length;
+    }
+  };
+  assert.ok((await readOn(await begin())) > 30_000_000);
+  const reader = await begin();
+  t.mock.timers.setTime(Date.now() + 661_000);
+  await assert.rejects(readOn(reader), /terminated/);
+});

@@ -1,0 +1,271 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { BSON, Decimal128, Double, Int32, Long } from '../../src/store/bson.ts';
+import { makeBookmark } from '../../src/store/bookmark.ts';
+import type { ChangeFeed, FeedPlace } from '../../src/store/change-feed.ts';
+import type { Slots } from '../../src/store/slots.ts';
+import type { Plan, RowStore } from '../../src/store/store.ts';
+import { lookUps } from '../../src/store/tail.ts';
+import { idIn, lookedUp, nameOf } from '../support/following.ts';
+import { NEVER } from '../support/reading.ts';
+import { readRow } from '../../src/store/row.ts';
+
+/** An empty set of rows that tells changes. */
+export interface OpenFeed {
+  readonly rows: RowStore;
+  readonly slots: Slots;
+  /** A field of strings with an index, so that plans can name its value. */
+  readonly field: string;
+  readonly values: readonly string[];
+  /** Ids of every type that the set takes. Some are numbers of the same value and of other types. */
+  readonly ids: readonly unknown[];
+}
+
+/** Opens a set and cleans up by `t.after`. Null when the test was skipped with its reason. */
+export type OpenFeedForTest = (t: TestContext) => Promise<OpenFeed | null>;
+
+const BY_ID: Plan = { sort: '_id', direction: 1 };
+/** Longer than any test takes. */
+const LONG_MS = 60_000;
+
+/** The ids as text, sorted: a feed may tell keys of one read in any order. */
+function shown(ids: readonly unknown[]): string[] {
+  return ids.map((id) => BSON.EJSON.stringify({ id }, { relaxed: false })).sort();
+}
+
+class Opened {
+  readonly rows: RowStore;
+  readonly feed: ChangeFeed;
+  readonly #field: string;
+
+  constructor({ rows, field }: OpenFeed) {
+    this.rows = rows;
+    this.feed = rows.changes ?? assert.fail('the set tells changes');
+    this.#field = field;
+  }
+
+  write(ids: readonly unknown[], value = 'a', onConflict: 'replace' | 'skip' | 'fail' = 'replace') {
+    const rows = ids.map((_id) => BSON.serialize({ _id, [this.#field]: value, price: 1 }));
+    return this.rows.insert(rows, onConflict);
+  }
+
+  remove(ids: readonly unknown[]): Promise<number> {
+    return this.rows.remove?.(ids.map((_id) => makeBookmark({ _id }))) ?? assert.fail('the set removes rows');
+  }
+
+  /** The keys after a place, without waiting. */
+  async since(place: FeedPlace, most = 1_000) {
+    const identity = await this.rows.identity(NEVER);
+    const { keys, next, isUpToDate } = await this.feed.read(place, { most, waitMs: 0 }, identity, NEVER);
+    return { ids: shown(keys.map(idIn)), next, isUpToDate };
+  }
+
+  /** All keys after a place, read in pieces. */
+  async allSince(place: FeedPlace, most: number): Promise<{ ids: string[]; next: FeedPlace }> {
+    const ids: string[] = [];
+    for (let at = place; ;) {
+      const { ids: some, next, isUpToDate } = await this.since(at, most);
+      assert.ok(some.length <= most, `${some.length} keys were told, at most ${most} were asked for`);
+      ids.push(...some);
+      if (isUpToDate) return { ids, next };
+      at = next;
+    }
+  }
+}
+
+/** Every promise of src/store/change-feed.ts, tested on one implementation. */
+export function changeFeedContract(name: string, open: OpenFeedForTest): void {
+  const testOpened = (told: string, body: (set: Opened, opened: OpenFeed) => Promise<void>) =>
+    void test(`${name}: ${told}`, async (t) => {
+      const opened = await open(t);
+      if (!opened) return;
+      await body(new Opened(opened), opened);
+      assert.equal(opened.slots.taken, 0, 'every slot was released');
+    });
+
+  testOpened(
+    'inserted, replaced and removed rows are told after a place, and nothing before it',
+    async (set) => {
+      await set.write(['before', 'changed', 'gone']);
+      const place = await set.feed.now(NEVER);
+      assert.deepEqual((await set.since(place)).ids, []);
+      await set.write(['new']);
+      await set.write(['changed'], 'b');
+      assert.equal(await set.remove(['gone', 'never there']), 1);
+      const { ids, next, isUpToDate } = await set.since(place);
+      assert.deepEqual([ids, isUpToDate], [shown(['new', 'changed', 'gone']), true]);
+      assert.deepEqual((await set.since(next)).ids, []);
+      assert.deepEqual((await set.since(place)).ids, ids, 'a place can be read from again');
+    },
+  );
+
+  testOpened('a row that changed often is told once, at any place between its changes', async (set) => {
+    const places = [await set.feed.now(NEVER)];
+    for (const value of ['a', 'b', 'c']) {
+      await set.write(['often', 'other'], value);
+      places.push(await set.feed.now(NEVER));
+    }
+    await set.remove(['often']);
+    await set.write(['often'], 'd');
+    for (const place of places.slice(0, 3))
+      assert.deepEqual((await set.since(place)).ids, shown(['often', 'other']));
+    assert.deepEqual((await set.since(places[3] ?? assert.fail())).ids, shown(['often']));
+  });
+
+  testOpened('pieces of any size tell every key, and the last one is up to date', async (set, { ids }) => {
+    const place = await set.feed.now(NEVER);
+    const written = Array.from({ length: 40 }, (_, n) => `row ${n}`);
+    for (let at = 0; at < 40; at += 8) await set.write(written.slice(at, at + 8));
+    await set.remove(written.slice(0, 5));
+    await set.write(ids.slice(0, 5));
+    for (const most of [1, 2, 7, 1_000]) {
+      const { ids: told, next } = await set.allSince(place, most);
+      assert.deepEqual([...new Set(told)].sort(), shown([...written, ...ids.slice(0, 5)]));
+      // The place itself may move: writes of other collections move it, too.
+      assert.deepEqual((await set.allSince(next, most)).ids, []);
+    }
+  });
+
+  testOpened('a row that a write left alone is not told', async (set) => {
+    await set.write([1, 2]);
+    const place = await set.feed.now(NEVER);
+    assert.equal((await set.write([1, 3], 'b', 'skip')).skipped, 1);
+    assert.equal((await set.write([2, 4], 'b', 'fail')).refused.length, 1);
+    assert.deepEqual((await set.since(place)).ids, shown([3, 4]));
+  });
+
+  testOpened(
+    'a read that waits gets the first change, and without one an up-to-date answer in the end',
+    async (set) => {
+      const place = await set.feed.now(NEVER);
+      const identity = await set.rows.identity(NEVER);
+      const waiting = set.feed.read(place, { most: 10, waitMs: LONG_MS }, identity, NEVER);
+      await set.write(['first']);
+      const { keys, next } = await waiting;
+      assert.deepEqual(shown(keys.map(idIn)), shown(['first']));
+      const none = await set.feed.read(next, { most: 10, waitMs: 30 }, identity, NEVER);
+      assert.deepEqual([none.keys, none.isUpToDate], [[], true]);
+      await set.write(['second']);
+      assert.deepEqual((await set.since(none.next)).ids, shown(['second']));
+    },
+  );
+
+  testOpened('all readers that wait get a change', async (set) => {
+    const place = await set.feed.now(NEVER);
+    const identity = await set.rows.identity(NEVER);
+    const waiting = Array.from({ length: 50 }, () =>
+      set.feed.read(place, { most: 10, waitMs: LONG_MS }, identity, new AbortController().signal),
+    );
+    await set.write(['first']);
+    for (const { keys } of await Promise.all(waiting)) assert.deepEqual(keys.map(idIn), ['first']);
+  });
+
+  testOpened('an aborted call rejects with the reason of its signal, also while it waits', async (set) => {
+    const place = await set.feed.now(NEVER);
+    const reason = new Error('enough');
+    const aborted = AbortSignal.abort(reason);
+    const size = { most: 1, waitMs: LONG_MS };
+    await assert.rejects(set.feed.now(aborted), reason);
+    await assert.rejects(set.feed.read(place, size, undefined, aborted), reason);
+    const controller = new AbortController();
+    const waiting = assert.rejects(set.feed.read(place, size, undefined, controller.signal), reason);
+    await set.since(place); // by now the first one waits
+    controller.abort(reason);
+    await waiting;
+  });
+
+  testOpened('a place of another kind of store is an invalid cursor', async (set) => {
+    for (const token of [new Uint8Array(0), Buffer.from('no place'), Buffer.alloc(21, 0xff)])
+      await assert.rejects(set.feed.read({ token }, { most: 1, waitMs: 0 }, undefined, NEVER), {
+        code: 'invalid-cursor',
+      });
+  });
+
+  testOpened('reads and look-ups of another collection reject', async (set) => {
+    if ((await set.rows.identity(NEVER)) === undefined) return;
+    const place = await set.feed.now(NEVER);
+    const identity = '0123456789abcdef0123456789abcdef';
+    const replaced = { code: 'collection-replaced' };
+    await assert.rejects(set.feed.read(place, { most: 1, waitMs: 0 }, identity, NEVER), replaced);
+    await assert.rejects(lookedUp(set.feed, [makeBookmark({ _id: 1 })], { ...BY_ID, identity }), replaced);
+  });
+
+  testOpened(
+    'a look-up returns every row that is there and fits, each once, in batches',
+    async (set, { field }) => {
+      const ids = Array.from({ length: 700 }, (_, n) => new Int32(n));
+      await set.write(ids.slice(0, 300));
+      await set.write(ids.slice(300, 600), 'b');
+      const keys = ids.map((_id) => makeBookmark({ _id }));
+      for (const rows of [1_000, 101, 7]) {
+        const all = await lookedUp(set.feed, [...keys, ...keys.slice(0, 9)], BY_ID, rows);
+        assert.deepEqual(shown(all.map(idIn)), shown(ids.slice(0, 600)));
+        const some = await lookedUp(
+          set.feed,
+          keys,
+          { ...BY_ID, equals: [{ path: field, value: 'b' }] },
+          rows,
+        );
+        assert.deepEqual(shown(some.map(idIn)), shown(ids.slice(300, 600)));
+      }
+      assert.deepEqual(await lookedUp(set.feed, keys.slice(600), BY_ID), []);
+      assert.deepEqual(await lookedUp(set.feed, [], BY_ID), []);
+    },
+  );
+
+  testOpened('large rows come in batches of bounded size', async (set, { field }) => {
+    const ids = Array.from({ length: 12 }, (_, n) => new Int32(n));
+    const note = 'x'.repeat(100_000);
+    await set.rows.insert(
+      ids.map((_id) => BSON.serialize({ _id, [field]: 'a', price: 1, note })),
+      'fail',
+    );
+    const keys = ids.map((_id) => makeBookmark({ _id }));
+    let rows = 0;
+    const size = { rows: 1_000, bytes: 250_000 };
+    const found = lookUps(keys, BY_ID, (rest, plan) => set.feed.lookUp(rest, plan, size, NEVER));
+    for await (const batch of found) {
+      assert.ok(batch.rows >= 1 && batch.rows <= 3, `${batch.rows} rows`);
+      rows += batch.rows;
+      batch.release();
+    }
+    assert.equal(rows, ids.length);
+  });
+
+  testOpened(
+    'a key is told with its exact type, and a look-up finds the row of an equal number',
+    async (set, { ids }) => {
+      const place = await set.feed.now(NEVER);
+      const types = [new Int32(7), new Double(7), Long.fromNumber(7), Decimal128.fromString('7.0')];
+      const taken = types.filter((type) => ids.some((id) => id?.constructor === type.constructor));
+      for (const id of taken) {
+        await set.remove([new Int32(7)]);
+        await set.write([id]);
+      }
+      const { ids: told } = await set.since(place);
+      assert.deepEqual(told, shown(taken));
+      const rows = await lookedUp(
+        set.feed,
+        taken.map((_id) => makeBookmark({ _id })),
+        BY_ID,
+      );
+      assert.deepEqual(rows.map(nameOf), [nameOf(makeBookmark({ _id: taken.at(-1) }))]);
+    },
+  );
+
+  testOpened(
+    'removed rows are gone from rows, counts and indexes, and can be inserted again',
+    async (set, { field, ids }) => {
+      await set.write(ids.slice(0, 1));
+      await set.write(['a', 'b', 'c']);
+      assert.equal(await set.remove(['a', 'a', 'b', 'never there']), 2);
+      assert.equal((await set.rows.count(BY_ID, 'exact', NEVER)).rows, 2);
+      assert.equal(await readRow(set.rows, makeBookmark({ _id: 'a' }), NEVER), null);
+      const plan: Plan = { ...BY_ID, equals: [{ path: field, value: 'a' }] };
+      assert.equal((await set.rows.count(plan, 'exact', NEVER)).rows, 2);
+      assert.equal((await set.write(['a'], 'a', 'fail')).written, 1);
+      assert.equal((await set.rows.count(plan, 'exact', NEVER)).rows, 3);
+      assert.equal(await set.remove([]), 0);
+    },
+  );
+}

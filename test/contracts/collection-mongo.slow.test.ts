@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { MongoServerError, type Db, type Document } from 'mongodb';
+import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
+import { connectMongo } from '../../src/store/mongo.ts';
+import { Slots } from '../../src/store/slots.ts';
+import type { Store } from '../../src/store/store.ts';
+import { resourcesContract } from './collection.contract.ts';
+import { testMongo } from '../support/mongod.ts';
+import { WAYS, testClient } from '../support/mongo.ts';
+import type { RandomCollection } from '../support/random-collection.ts';
+
+/** Errors of an index that this collection cannot have: duplicate keys, keys that are taken, an odd one of _id. */
+const IMPOSSIBLE = [2, 11000, 85, 86, 67, 197];
+
+/** What one database has for all random collections of a test. */
+interface Served {
+  readonly db: Db;
+  readonly store: Store;
+  readonly slots: Slots;
+}
+
+const served = new WeakMap<TestContext, Promise<Served | null>>();
+let made = 0;
+
+/** Both ways read by the same plans, so the normal run gives each of them other collections. */
+const SEEDS = process.env.LONG
+  ? [
+      { first: 0, count: 2_000 },
+      { first: 2_000, count: 1_000 },
+    ]
+  : [
+      { first: 0, count: 80 },
+      { first: 80, count: 30 },
+    ];
+
+for (const [n, { name, lane }] of WAYS.entries()) {
+  resourcesContract(`mongodb ${name}`, SEEDS[n] ?? { first: 0, count: 0 }, async (t, random) => {
+    const opening = served.get(t) ?? serve(t, lane);
+    served.set(t, opening);
+    const open = await opening;
+    if (!open) return null;
+    const { db, store, slots } = open;
+    const collection = `rows.${made++}`;
+    await make(db, collection, random);
+    const before = await hashOf(db, collection);
+    const rows = await store.open({ name: 'rows', collection, indexes: [] });
+    return {
+      collection: rows,
+      slots,
+      check: async () => {
+        await checkCommands(db, collection, random.kind === 'clustered');
+        assert.equal(await hashOf(db, collection), before, 'reads change nothing');
+        await db.dropCollection(collection);
+      },
+    };
+  });
+}
+
+/** A database whose profiler keeps every command, and a store that creates nothing in it. */
+async function serve(t: TestContext, lane: boolean): Promise<Served | null> {
+  const uri = await testMongo(t);
+  if (uri === null) return null;
+  const db = testClient(t, uri).db();
+  await db.createCollection('system.profile', { capped: true, size: 256 * 1024 * 1024 });
+  await db.command({ profile: 2 });
+  const slots = new Slots();
+  const fail = (message: string) => assert.fail(message);
+  const store = await connectMongo({
+    items: ITEM_COLLECTION,
+    uri,
+    slots,
+    lane,
+    manageIndexes: true,
+    own: false,
+    onWarning: fail,
+  });
+  t.after(() => store.close());
+  return { db, store, slots };
+}
+
+async function make(db: Db, name: string, { documents, indexes, kind }: RandomCollection): Promise<void> {
+  await db.createCollection(name, {
+    ...(kind === 'clustered' && { clusteredIndex: { key: { _id: 1 }, unique: true } }),
+    ...(kind === 'capped' && { capped: true, size: 64 * 1024 * 1024 }),
+  });
+  const collection = db.collection(name);
+  const create = async (isUnique: boolean) => {
+    for (const { key, options } of indexes.filter(({ options }) => (options.unique === true) === isUnique))
+      await collection
+        .createIndexes([{ key: Object.fromEntries(key), ...options }])
+        .catch((error: unknown) => {
+          if (!(error instanceof MongoServerError) || !IMPOSSIBLE.includes(error.code as number)) throw error;
+        });
+  };
+  await create(false); // of an empty collection: that takes a tenth of the time
+  // The driver's insertMany replaces an _id of null.
+  const written = await db.command({ insert: name, documents });
+  assert.equal(written.n, documents.length, JSON.stringify(written));
+  await create(true); // where the rows allow it
+}
+
+async function hashOf(db: Db, name: string): Promise<unknown> {
+  const { collections } = await db.command({ dbHash: 1, collections: [name] });
+  return (collections as Document)[name];
+}
+
+/** Every command that the store sent was bounded by an index, needed no sort, and examined no more than it returned. */
+async function checkCommands(db: Db, name: string, isClustered: boolean): Promise<void> {
+  const sent = await db
+    .collection('system.profile')
+    .find({ ns: `${db.databaseName}.${name}`, appName: 'sluice', planSummary: { $exists: true } })
+    .toArray();
+  assert.ok(sent.length > 0, 'the profiler kept commands');
+  for (const { command, planSummary, hasSortStage, keysExamined, docsExamined, nreturned } of sent) {
+    const told = JSON.stringify({
+      command: command as Document,
+      planSummary: planSummary as string,
+      keysExamined: keysExamined as number,
+      docsExamined: docsExamined as number,
+      nreturned: nreturned as number,
+    });
+    // In an index, null has the entries of the deprecated type undefined, too. Their rows are read and left out.
+    const isNull = told.includes('{"$type":"undefined"}');
+    if ((command as Document).find !== undefined && !isNull) {
+      const most = Number(nreturned) + Number((command as Document).skip ?? 0) + 3;
+      assert.ok(Number(keysExamined ?? 0) <= most, `reads entries that it does not return: ${told}`);
+      assert.ok(Number(docsExamined ?? 0) <= most, `reads rows that it does not return: ${told}`);
+    }
+    // A clustered collection is the index of its key. How much is examined was checked.
+    const isByKey =
+      isClustered && ['"_id_"', '{"_id":1}'].includes(JSON.stringify((command as Document).hint));
+    if (!isByKey) assert.doesNotMatch(String(planSummary), /COLLSCAN/, told);
+    assert.notEqual(hasSortStage, true, told);
+  }
+}

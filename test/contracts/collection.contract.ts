@@ -1,0 +1,289 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { BSON, BSONRegExp, EJSON, MaxKey, MinKey, type Document } from 'bson';
+import { chooseIndex, isRefusal, type Asked, type Choice } from '../../src/resources/query/planner.ts';
+import { makeBookmark, type Bookmark } from '../../src/store/bookmark.ts';
+import type { Slots } from '../../src/store/slots.ts';
+import type { Collection, Equality, Plan } from '../../src/store/store.ts';
+import type { ValueRange } from '../../src/store/plan.ts';
+import { compareBson, isNaNValue, rankOf } from '../support/bson-order.ts';
+import { NEVER, PLENTY, readRows } from '../support/reading.ts';
+import { PATHS, below, oneOf, randomCollection, randomFrom, valueAt } from '../support/random-collection.ts';
+import type { Random, RandomCollection } from '../support/random-collection.ts';
+
+/** A random collection in a store. `check` looks at what the store did with the database, after all reads. */
+export interface OpenedCollection {
+  readonly collection: Collection;
+  readonly slots: Slots;
+  readonly check: () => Promise<void>;
+}
+
+export type OpenRandom = (t: TestContext, random: RandomCollection) => Promise<OpenedCollection | null>;
+
+/** The seeds of the random collections: the first, and how many. */
+export interface Seeds {
+  readonly first: number;
+  readonly count: number;
+}
+
+/** Other collections show more than other queries of one. */
+const QUERIES = process.env.LONG ? 14 : 6;
+/** The most queries until one is allowed. */
+const MOST_QUERIES = 50;
+/** Collections per test, so that a failure names its seed. */
+const GROUP = 10;
+
+/** Random collections with random queries: each allowed query is a full sort of the rows, however it is walked. */
+export function resourcesContract(name: string, { first: begin, count }: Seeds, open: OpenRandom): void {
+  for (let first = begin; first < begin + count; first += GROUP)
+    test(`${name}: each allowed query on a random collection returns what a full sort returns (seeds from ${first})`, async (t) => {
+      for (let seed = first; seed < first + GROUP; seed++) {
+        const random = randomFrom(seed);
+        const made = randomCollection(random);
+        const opened = await open(t, made);
+        if (!opened) return;
+        await checkCollection(opened, made, random, `seed ${seed}`);
+      }
+    });
+}
+
+async function checkCollection(
+  { collection, slots, check }: OpenedCollection,
+  { documents }: RandomCollection,
+  random: Random,
+  at: string,
+): Promise<void> {
+  let allowed = 0;
+  for (let n = 0; n < QUERIES || (allowed === 0 && n < MOST_QUERIES); n++) {
+    const indexes = await collection.indexes(NEVER);
+    const query = randomQuery(random, documents, indexes);
+    const choice = chooseIndex(query.asked, indexes);
+    if (isRefusal(choice)) continue;
+    allowed++;
+    const told = `${at}, query ${n}: ${EJSON.stringify({ ...query, by: choice.index.name })}`;
+    await checkQuery(collection, documents, random, planOf(choice, query), choice, told);
+  }
+  assert.ok(allowed > 0, `${at}: no query was allowed`);
+  await checkValues(collection, documents, random, at);
+  assert.equal(slots.taken, 0, `${at}: every slot was released`);
+  await check();
+}
+
+interface Query {
+  readonly asked: Asked;
+  readonly equals: readonly Equality[];
+  readonly range?: ValueRange;
+}
+
+/** A query in the order of a random index, or of random fields. */
+function randomQuery(
+  random: Random,
+  documents: readonly Document[],
+  indexes: Awaited<ReturnType<Collection['indexes']>>,
+): Query {
+  const key = oneOf(random, indexes).keys.map(({ path }) => path);
+  const paths = random() < 0.85 ? key : [...PATHS, '_id'].sort(() => random() - 0.5);
+  const count = Math.min(below(random, paths.length + 1), paths.length);
+  const given = oneOf(random, documents);
+  const values = paths.slice(0, count).map((path): Equality => {
+    const value = valueAt(random() < 0.8 ? given : oneOf(random, documents), path);
+    return { path, value: isAskable(value) ? value : 'nowhere' };
+  });
+  const equals = [...values].sort(() => random() - 0.5);
+  const direction: 1 | -1 = random() < 0.5 ? 1 : -1;
+  const sort = random() < 0.9 ? { path: paths[count] ?? '_id', direction } : undefined;
+  const range = random() < 0.4 && sort ? randomRange(random, documents, sort.path) : undefined;
+  return {
+    asked: {
+      equals: equals.map(({ path }) => path),
+      ranges: range && sort ? [sort.path] : [],
+      ...(sort && { sort }),
+    },
+    equals,
+    ...(range && { range }),
+  };
+}
+
+/** The type that stands for each rank of compareBson, where a query can name values of that type. */
+const BRACKETS: Readonly<Record<number, number>> = {
+  3: 0x10,
+  4: 0x02,
+  5: 0x03,
+  7: 0x05,
+  8: 0x07,
+  9: 0x08,
+  10: 0x09,
+  11: 0x11,
+};
+
+function randomRange(random: Random, documents: readonly Document[], path: string): ValueRange | undefined {
+  const values = documents.map((row) => valueAt(row, path)).filter((value) => !isNaNValue(value));
+  const rank = rankOf(oneOf(random, values));
+  const bracket = BRACKETS[rank];
+  const bounds = values.filter((value) => rankOf(value) === rank);
+  if (bracket === undefined || bounds.length === 0) return undefined;
+  const bound = () => ({ value: oneOf(random, bounds), isInclusive: random() < 0.5 });
+  return { bracket, ...(random() < 0.6 && { low: bound() }), ...(random() < 0.6 && { high: bound() }) };
+}
+
+function isAskable(value: unknown): boolean {
+  return !(value instanceof MinKey || value instanceof MaxKey || value instanceof BSONRegExp);
+}
+
+function planOf({ index, equals, sort, direction, kind }: Choice, query: Query): Plan {
+  const named = equals.flatMap((path) => query.equals.filter((one) => one.path === path));
+  const others = query.equals.filter(({ path }) => kind === 'single' && !equals.includes(path));
+  return {
+    index,
+    equals: [...named, ...others],
+    sort,
+    direction,
+    ...(query.range && { range: query.range }),
+  };
+}
+
+async function checkQuery(
+  collection: Collection,
+  documents: readonly Document[],
+  random: Random,
+  plan: Plan,
+  { kind }: Choice,
+  told: string,
+): Promise<void> {
+  const whole = expected(documents, plan);
+  for (const direction of [plan.direction, -plan.direction as 1 | -1]) {
+    const turned = { ...plan, direction };
+    const wanted = direction === plan.direction ? whole : [...whole].reverse();
+    assert.deepEqual(await pages(collection, turned, random), wanted, `${told}, direction ${direction}`);
+    const skip = below(random, wanted.length + 3);
+    const { rows } = await readRows(collection, turned, { skip }, { rows: 7, bytes: PLENTY });
+    assert.deepEqual(rows.map(idOf), wanted.slice(skip, skip + 7), `${told}, skip ${skip}`);
+  }
+  const count = await collection.count(plan, 'exact', NEVER);
+  assert.deepEqual(count, { rows: whole.length, is: 'exact' }, `${told}, count`);
+  if (kind === 'suffixed' && plan.sort === '_id' && !plan.range)
+    await checkParts(collection, plan, documents, random, told);
+}
+
+/** A plan in parts, by ids that the store chose or that random rows have, is the whole plan. */
+async function checkParts(
+  collection: Collection,
+  plan: Plan,
+  documents: readonly Document[],
+  random: Random,
+  told: string,
+): Promise<void> {
+  const ascending = { ...plan, direction: 1 as const };
+  const ids = documents.map(({ _id }) => _id as unknown).sort(compareBson);
+  const chosen = await collection.split(ascending, 1 + below(random, 4), NEVER);
+  const own = [below(random, ids.length), below(random, ids.length)].sort((a, b) => a - b);
+  for (const cuts of [chosen, [...new Set(own)].map((n) => makeBookmark({ _id: ids[n] }))]) {
+    const rows: string[] = [];
+    for (const [n, to] of [...cuts, undefined].entries()) {
+      const from = cuts[n - 1];
+      rows.push(
+        ...(await pages(
+          collection,
+          { ...ascending, ids: { ...(from && { from }), ...(to && { to }) } },
+          random,
+        )),
+      );
+    }
+    assert.deepEqual(rows, expected(documents, ascending), `${told}, ${cuts.length + 1} parts`);
+  }
+}
+
+/** The ids of a plan's rows, read page by page from bookmark to bookmark, and confirmed at the end. */
+async function pages(collection: Collection, plan: Plan, random: Random): Promise<string[]> {
+  const ids: string[] = [];
+  let after: Bookmark | null = null;
+  for (let more = true; more;) {
+    const rows = oneOf(random, [1, 2, 3, 7, 1_000]);
+    const batch = await collection.read(plan, after ? { after } : {}, { rows, bytes: PLENTY }, NEVER);
+    const { last, readBy } = batch;
+    more = batch.more;
+    const bytes = Buffer.from(batch.slot.bytes(batch.start + batch.length).subarray(batch.start));
+    batch.release();
+    for (let row = 0; row < bytes.length;) {
+      const document = bytes.indexOf(0, row) + 1;
+      row = document + bytes.readInt32LE(document);
+      ids.push(idOf(bytes.subarray(document, row)));
+    }
+    assert.ok(!more || last, 'an empty batch reports more rows');
+    after = last ?? after;
+    if (!more) await collection.confirm({ ...(readBy !== undefined && { readBy }) }, plan, NEVER);
+  }
+  return ids;
+}
+
+/** The distinct values behind a prefix, and whether rows have such values. */
+async function checkValues(
+  collection: Collection,
+  documents: readonly Document[],
+  random: Random,
+  at: string,
+): Promise<void> {
+  const usable = (await collection.indexes(NEVER)).filter(({ refused }) => refused === undefined);
+  const index = oneOf(random, usable);
+  const count = below(random, index.keys.length);
+  const row = oneOf(random, documents);
+  const equals = index.keys
+    .slice(0, count)
+    .map(({ path }): Equality => ({ path, value: valueAt(row, path) }));
+  if (!equals.every(({ value }) => isAskable(value))) return;
+  const path = index.keys[count]?.path ?? '_id';
+  const rows = documents.filter((document) => hasValues(document, equals));
+  const values = rows.map((document) => valueAt(document, path)).sort(compareBson);
+  const distinct = values.filter(
+    (value, n) => isAskable(value) && (n === 0 || compareBson(value, values[n - 1]) !== 0),
+  );
+  const found: unknown[] = [];
+  let after = await collection.nextValue(index, equals, null, NEVER);
+  for (; after; after = await collection.nextValue(index, equals, after, NEVER)) {
+    assert.ok(found.length < distinct.length, `${at}: ${path} has more values than rows have`);
+    found.push(BSON.deserialize(after, EXACT)[path]);
+  }
+  assert.equal(found.length, distinct.length, `${at}: values of ${path} by ${index.name}`);
+  for (const [n, value] of distinct.entries())
+    assert.equal(compareBson(found[n], value), 0, `${at}: value ${n} of ${path}`);
+  for (const [rank, bracket] of Object.entries(BRACKETS)) {
+    const has = values.some((value) => rankOf(value) === Number(rank) && !isNaNValue(value));
+    assert.equal(
+      await collection.holds(index, equals, bracket, NEVER),
+      has,
+      `${at}: ${path} has type ${bracket}`,
+    );
+  }
+  assert.equal(await collection.holds(index, equals, undefined, NEVER), rows.length > 0);
+}
+
+const EXACT = { promoteValues: false, promoteBuffers: false, bsonRegExp: true } as const;
+
+/** The ids of the rows that a plan stands for, by a filter and a full sort. */
+function expected(documents: readonly Document[], { equals = [], sort, direction, range }: Plan): string[] {
+  return documents
+    .filter((row) => hasValues(row, equals))
+    .filter((row) => !range || isWithin(valueAt(row, sort), range))
+    .sort(
+      (a, b) => (compareBson(valueAt(a, sort), valueAt(b, sort)) || compareBson(a._id, b._id)) * direction,
+    )
+    .map((row) => idOf(BSON.serialize({ _id: row._id as unknown })));
+}
+
+function hasValues(row: Document, equals: readonly Equality[]): boolean {
+  return equals.every(({ path, value }) => compareBson(valueAt(row, path), value) === 0);
+}
+
+function isWithin(value: unknown, { bracket, low, high }: ValueRange): boolean {
+  if (BRACKETS[rankOf(value)] !== bracket || isNaNValue(value)) return false;
+  const toLow = low ? compareBson(value, low.value) : 1;
+  const toHigh = high ? compareBson(value, high.value) : -1;
+  return (
+    (toLow > 0 || (toLow === 0 && low?.isInclusive === true)) &&
+    (toHigh < 0 || (toHigh === 0 && high?.isInclusive === true))
+  );
+}
+
+function idOf(row: Uint8Array): string {
+  return EJSON.stringify(BSON.deserialize(row, EXACT)._id, { relaxed: false });
+}

@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { describe, it, type TestContext } from 'node:test';
+import type { Serve } from '../../src/engine/edge.ts';
+import { deferred, RawClient, request } from '../support/raw.ts';
+import { echo, serveWith, text, type EngineName, type Served } from '../support/engines.ts';
+
+interface Echoed {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly address: string;
+  readonly body: string;
+}
+
+/** How requests and their bodies reach the application. */
+export function requestContract(name: EngineName): void {
+  const serving = (t: TestContext, serve: Serve, overrides = {}): Promise<Served> =>
+    serveWith(t, name, serve, overrides);
+
+  /** Sends one request on its own connection, answered by echo. */
+  async function echoed(t: TestContext, raw: string): Promise<Echoed> {
+    const { port } = await serving(t, echo);
+    const client = await RawClient.connect(t, port);
+    const answer = await client.send(raw).until((came) => came.endsWith('}'));
+    return JSON.parse(answer.slice(answer.indexOf('\r\n\r\n'))) as Echoed;
+  }
+
+  describe('requests', () => {
+    it('have the method, path, query and headers that were sent', async (t) => {
+      const seen = await echoed(
+        t,
+        'GET /a%2Fb/%zz//c?x=%zz&x=1&=&?#  HTTP/1.1\r\nHost: test\r\nX-One: 1\r\nx-one:  2 \r\n__proto__: evil\r\n\r\n'.replace(
+          '#  ',
+          ' ',
+        ),
+      );
+      assert.equal(seen.method, 'GET');
+      assert.equal(seen.path, '/a%2Fb/%zz//c');
+      assert.equal(seen.query, 'x=%zz&x=1&=&?');
+      assert.equal(seen.headers['x-one'], '1, 2');
+      assert.equal(Object.entries(seen.headers).find(([key]) => key === '__proto__')?.[1], 'evil');
+      assert.equal(seen.address, '127.0.0.1');
+      assert.equal(seen.body, '');
+    });
+
+    it('of every method reach the application', async (t) => {
+      for (const method of ['OPTIONS', 'DELETE', 'PATCH', 'PUT', 'POST', 'TRACE', 'PROPFIND']) {
+        const seen = await echoed(t, request('/x', ['Content-Length: 0'], method));
+        assert.equal(seen.method, method);
+      }
+    });
+
+    it('have their whole body, however it is framed and split', async (t) => {
+      const { port } = await serving(t, echo);
+      const framings: [string, string[]][] = [
+        ['Content-Length: 10', ['01234', '56789']],
+        ['Transfer-Encoding: chunked', ['5\r\n01234\r\n5\r', '\n56789\r\n0\r\n', '\r\n']],
+      ];
+      for (const [header, pieces] of framings) {
+        const client = await RawClient.connect(t, port);
+        client.send(request('/body', [header], 'POST'));
+        for (const piece of pieces) {
+          client.send(piece);
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+        assert.match(await client.until((came) => came.endsWith('}')), /"body":"0123456789"/);
+      }
+    });
+
+    it('with a body that no handler reads are answered after the body has arrived', async (t) => {
+      const { port } = await serving(t, () => Promise.resolve(text('not wanted', 405)));
+      const client = await RawClient.connect(t, port);
+      client.send(request('/x', ['Content-Length: 5'], 'POST') + '12345' + request('/y'));
+      const came = await client.until((all) => all.split('not wanted').length === 3);
+      assert.equal(came.match(/HTTP\/1.1 405/g)?.length, 2);
+    });
+
+    it('of DELETE have no body, whatever is sent', async (t) => {
+      const seen = await echoed(t, request('/x', ['Content-Length: 5'], 'DELETE') + '12345');
+      assert.equal(seen.body, '');
+    });
+  });
+
+  describe('a body', () => {
+    const answering: Serve = async (incoming) => {
+      try {
+        return text(`took ${(await incoming.body()).length}`);
+      } catch (error) {
+        return text((error as { code: string }).code, 413);
+      }
+    };
+
+    it('of exactly the limit is accepted, and of one byte more is refused, with and without a length', async (t) => {
+      const { port } = await serving(t, answering, { bodyLimit: 1000 });
+      for (const [bytes, expected] of [
+        [1000, /^HTTP\/1.1 200 .*took 1000$/s],
+        [1001, /^HTTP\/1.1 413 .*body-too-large$/s],
+      ] as const) {
+        const body = 'x'.repeat(bytes);
+        for (const raw of [
+          request('/', [`Content-Length: ${bytes}`], 'POST') + body,
+          `${request('/', ['Transfer-Encoding: chunked'], 'POST')}${bytes.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
+        ]) {
+          const client = await RawClient.connect(t, port);
+          assert.match(await client.send(raw).until((came) => /took \d+|large/.test(came)), expected);
+          // Read to its end, so that the connection stays open.
+          client.text = '';
+          client.send(request('/again', ['Content-Length: 2'], 'POST') + 'ok');
+          assert.match(await client.until((came) => came.includes('took 2')), /200/);
+        }
+      }
+    });
+
+    it('without end is refused, and its connection is closed, without being kept in memory', async (t) => {
+      const { port } = await serving(t, answering, { bodyLimit: 1000 });
+      const client = await RawClient.connect(t, port);
+      client.send(request('/', ['Transfer-Encoding: chunked'], 'POST'));
+      const piece = `${(65_536).toString(16)}\r\n${'x'.repeat(65_536)}\r\n`;
+      let sent = 0;
+      while (!client.closed && sent < 64 * 1024 * 1024) {
+        sent += piece.length;
+        if (!client.socket.write(piece)) {
+          await Promise.race([once(client.socket, 'drain'), once(client.socket, 'close')]).catch(
+            () => undefined,
+          );
+        }
+      }
+      await client.untilClosed();
+      assert.ok(sent < 64 * 1024 * 1024, 'the connection was closed while the client was still sending');
+    });
+
+    it('rejects when the client aborts it', async (t) => {
+      const rejected = deferred<unknown>();
+      const { port } = await serving(t, async (incoming) => {
+        await incoming.body().catch(rejected.resolve);
+        return text('too late');
+      });
+      const client = await RawClient.connect(t, port);
+      client.send(request('/', ['Content-Length: 500'], 'POST') + 'abc');
+      client.socket.end();
+      client.socket.destroy();
+      assert.match(String(await rejected.promise), /client closed/);
+    });
+  });
+}

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { Directory } from '../../src/store/directory.ts';
+import { FileGoneError, type FileStore } from '../../src/store/files.ts';
+import { testDirectory } from '../support/sqlite.ts';
+import { testMongoStore } from '../support/mongo.ts';
+
+const PLACES: [name: string, open: (t: TestContext) => Promise<FileStore | null>][] = [
+  ['a directory', async (t) => new Directory(join(await testDirectory(t), 'exports'))],
+  ['GridFS', async (t) => (await testMongoStore(t))?.store.files ?? null],
+];
+
+async function readAll(files: FileStore, name: string, start: number, end: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of files.read(name, start, end)) chunks.push(Buffer.from(chunk));
+  return Buffer.concat(chunks);
+}
+
+test('GridFS lists all names, even more than one reply holds', async (t) => {
+  const mongo = await testMongoStore(t);
+  if (!mongo) return;
+  const names = Array.from({ length: 100_001 }, (_, n) => `a.${String(n).padStart(6, '0')}`);
+  const documents = names.map((_id) => ({ _id: _id as never }));
+  await mongo.client.db().collection('exports.files').insertMany(documents);
+  assert.deepEqual(await mongo.store.files.names(), names);
+});
+
+for (const [place, open] of PLACES) {
+  test(`${place}: any range of a finished file is what was written`, async (t) => {
+    const files = await open(t);
+    if (!files) return;
+    const pieces = [1, 300_000, 0, 261_120, 900_001].map((length, n) => Buffer.alloc(length, `${n}-abc`));
+    const whole = Buffer.concat(pieces);
+    const writer = await files.create('a1.b2');
+    for (const piece of pieces) await writer.write(piece);
+    assert.equal(await files.size('a1.b2'), null, 'the file is not finished');
+    await writer.finish();
+    await writer.close();
+    await assert.rejects(readAll(files, 'a1.b2', 0, whole.length + 1), FileGoneError);
+    assert.equal(await files.size('a1.b2'), whole.length);
+    for (const [start, end] of [
+      [0, whole.length],
+      [261_119, 261_121],
+      [5, 5],
+      [whole.length - 1, whole.length],
+      [300_000, 1_100_000],
+    ] as const)
+      assert.ok(
+        (await readAll(files, 'a1.b2', start, end)).equals(whole.subarray(start, end)),
+        `${start}-${end}`,
+      );
+    assert.deepEqual(await files.names(), ['a1.b2']);
+    for (const other of ['a1.b3', 'a12.b2', 'a.b2']) await (await files.create(other)).close();
+    assert.deepEqual((await files.names('a1')).toSorted(), ['a1.b2', 'a1.b3']);
+    assert.deepEqual(await files.names('b2'), []);
+    for (const other of ['a1.b3', 'a12.b2', 'a.b2']) await files.remove(other);
+    await files.remove('a1.b2');
+    await files.remove('a1.b2');
+    assert.deepEqual(await files.names(), []);
+    await assert.rejects(readAll(files, 'a1.b2', 0, 1), FileGoneError);
+  });
+
+  test(`${place}: a file can be started again under its name, and other names are not found`, async (t) => {
+    const files = await open(t);
+    if (!files) return;
+    const first = await files.create('a.b');
+    await first.write(Buffer.from('first, and longer'));
+    await first.close();
+    const second = await files.create('a.b');
+    await second.write(Buffer.from('second'));
+    await second.finish();
+    assert.equal(String(await readAll(files, 'a.b', 0, 6)), 'second');
+    assert.equal(await files.size('a.b'), 6);
+    for (const name of ['../a.b', 'a', 'a.b/c', 'a.b.part', '.b', 'A.b', '']) {
+      assert.equal(await files.size(name), null);
+      await assert.rejects(files.create(name), TypeError);
+      await assert.rejects(files.remove(name), TypeError);
+    }
+  });
+}
+
+test('in a directory a link is no file, wherever it points', async (t) => {
+  const outside = await testDirectory(t);
+  const path = join(outside, 'exports');
+  await mkdir(path);
+  await writeFile(join(outside, 'secret'), 'secret');
+  await symlink(join(outside, 'secret'), join(path, 'a.b'));
+  const files = new Directory(path);
+  assert.equal(await files.size('a.b'), null);
+  await assert.rejects(readAll(files, 'a.b', 0, 6), FileGoneError);
+});

@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { EventEmitter, on, once } from 'node:events';
+import { test, type TestContext } from 'node:test';
+import { BullQueue } from '../../src/queue/bullmq.ts';
+import { LocalQueue } from '../../src/queue/local.ts';
+import { queueOpener } from '../../src/queue/open.ts';
+import type { JobQueue, QueueOptions } from '../../src/queue/queue.ts';
+import { testRedis, type TestRedis } from '../support/redis.ts';
+
+const quiet = { info: () => undefined, warn: () => undefined, error: () => undefined };
+type Open = (options: QueueOptions) => JobQueue;
+
+/** Opens queues on a backend that ends with the test; null: skipped. */
+const PLACES: [name: string, place: (t: TestContext) => Promise<Open | null>][] = [
+  ['local', () => Promise.resolve((options) => new LocalQueue(options))],
+  [
+    'bullmq',
+    async (t) => {
+      const redis = await testRedis(t);
+      return redis && ((options) => onRedis(redis, options));
+    },
+  ],
+];
+
+function onRedis({ url }: TestRedis, options: QueueOptions): JobQueue {
+  return new BullQueue({ ...options, url, name: 'exports-test', log: quiet });
+}
+
+/** The arguments of `wanted` events, in order. */
+async function take(events: EventEmitter, name: string, wanted: number): Promise<unknown[]> {
+  const taken: unknown[] = [];
+  for await (const [value] of on(events, name) as AsyncIterable<unknown[]>) {
+    taken.push(value);
+    if (taken.length === wanted) break;
+  }
+  return taken;
+}
+
+for (const [name, place] of PLACES) {
+  test(`${name}: every id is worked on, within the concurrency limit, and never twice at the same time`, async (t) => {
+    const open = await place(t);
+    if (!open) return;
+    const events = new EventEmitter();
+    let [most, now] = [0, 0];
+    const queue = open({
+      concurrency: 2,
+      work: async (id) => {
+        most = Math.max(most, ++now);
+        await new Promise(setImmediate);
+        now--;
+        events.emit('done', id);
+        return null;
+      },
+    });
+    const ids = Array.from({ length: 20 }, (_, n) => `job${n}`);
+    const done = take(events, 'done', ids.length);
+    await Promise.all(ids.flatMap((id) => [queue.add(id), queue.add(id)]));
+    assert.deepEqual(new Set(await done), new Set(ids));
+    assert.equal(most, 2);
+    await queue.close();
+  });
+
+  test(`${name}: an id is offered again when its work asks for it, and after a delay`, async (t) => {
+    const open = await place(t);
+    if (!open) return;
+    const events = new EventEmitter();
+    const offered: string[] = [];
+    const queue = open({
+      concurrency: 1,
+      work: (id) => {
+        offered.push(id);
+        events.emit('done', id);
+        return Promise.resolve(offered.filter((one) => one === id).length < 3 ? 1 : null);
+      },
+    });
+    const done = take(events, 'done', 4);
+    await queue.add('late', 50);
+    await queue.add('again');
+    await done;
+    await take(events, 'done', 2);
+    assert.deepEqual(offered.toSorted(), ['again', 'again', 'again', 'late', 'late', 'late']);
+    await queue.close();
+  });
+
+  test(`${name}: a stop waits for running work, and starts none`, async (t) => {
+    const open = await place(t);
+    if (!open) return;
+    const events = new EventEmitter();
+    const begun: string[] = [];
+    let finish = (): void => undefined;
+    const queue = open({
+      concurrency: 1,
+      work: (id) =>
+        new Promise((resolve) => {
+          begun.push(id);
+          finish = () => resolve(null);
+          events.emit('begun');
+        }),
+    });
+    const first = once(events, 'begun');
+    await queue.add('one');
+    await first;
+    await queue.add('two');
+    let isClosed = false;
+    const closing = queue.close().then(() => (isClosed = true));
+    await new Promise(setImmediate);
+    assert.equal(isClosed, false);
+    finish();
+    await closing;
+    assert.deepEqual(begun, ['one']);
+  });
+}
+
+test('bullmq: processes share a queue only when they are on the same store', async (t) => {
+  const redis = await testRedis(t);
+  if (!redis) return;
+  const settings = { REDIS_URL: redis.url, EXPORT_CONCURRENCY: 1 };
+  const events = new EventEmitter();
+  const ids = ['a', 'a', 'b'];
+  const queues: JobQueue[] = [];
+  let isAway = true;
+  for (const [process, id] of ids.entries()) {
+    const storeId = () => (isAway ? Promise.reject(new Error('away')) : Promise.resolve(id));
+    const open = await queueOpener(settings, quiet, storeId);
+    const work = (job: string) => {
+      events.emit('done', `${job} in ${ids[process]}`);
+      return Promise.resolve(null);
+    };
+    queues.push(open({ work }));
+  }
+  await assert.rejects(queues[0]?.add('early') ?? Promise.resolve(), /away/);
+  isAway = false;
+  const done = take(events, 'done', 6);
+  for (const queue of queues) for (const job of ['x', 'y']) await queue.add(`${job}${queues.indexOf(queue)}`);
+  assert.deepEqual((await done).toSorted(), [
+    'x0 in a',
+    'x1 in a',
+    'x2 in b',
+    'y0 in a',
+    'y1 in a',
+    'y2 in b',
+  ]);
+  for (const queue of queues) await queue.close();
+  await assert.rejects(queues[0]?.add('late') ?? Promise.resolve(), /closed/);
+});
+
+test('bullmq: Redis is killed and comes back empty: an add fails meanwhile, and an id that is added later is worked on', async (t) => {
+  const redis = await testRedis(t);
+  if (!redis) return;
+  const events = new EventEmitter();
+  const queue = onRedis(redis, {
+    concurrency: 1,
+    work: (id) => {
+      events.emit('done', id);
+      return Promise.resolve(null);
+    },
+  });
+  const first = once(events, 'done');
+  await queue.add('before');
+  assert.deepEqual(await first, ['before']);
+  await redis.kill();
+  const done = take(events, 'done', 2);
+  await assert.rejects(queue.add('meanwhile'));
+  await redis.start();
+  for (let isAdded = false; !isAdded;)
+    isAdded = await queue.add('after').then(
+      () => true,
+      () => false,
+    );
+  assert.deepEqual(await done, ['meanwhile', 'after'], 'a refused id may arrive late');
+  await redis.kill();
+  await queue.close(); // without Redis, too
+});
+
+test('bullmq: a process that stops while Redis is away exits', async (t) => {
+  const redis = await testRedis(t);
+  if (!redis) return;
+  const program = `
+    import { BullQueue } from './src/queue/bullmq.ts';
+    const log = { info: () => {}, warn: () => {}, error: () => {} };
+    const work = async () => (console.log('worked'), null);
+    const queue = new BullQueue({ url: process.env.REDIS_URL, name: 'away', concurrency: 1, work, log });
+    await queue.add('one');
+    process.stdin.once('end', () => queue.close()).resume();`;
+  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '--eval', program], {
+    env: { ...process.env, REDIS_URL: redis.url },
+    stdio: ['pipe', 'pipe', 'ignore'],
+    timeout: 30_000, // otherwise it might never end
+  });
+  const ended = once(child, 'exit');
+  await once(child.stdout, 'data');
+  await redis.kill();
+  child.stdin.end();
+  assert.deepEqual(await ended, [0, null]);
+});

@@ -1,0 +1,4 @@
+import { storeContract } from './store.contract.ts';
+import { testSqlite } from '../support/sqlite.ts';
+
+storeContract('sqlite', testSqlite);

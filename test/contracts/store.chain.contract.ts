@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { numberRange } from '../support/number-range.ts';
+import type { Plan } from '../../src/store/store.ts';
+import { CATEGORIES, expectedItems, inCategory, makeItems } from '../support/items.ts';
+import { PLENTY, assertChain, assertRows, readRows } from '../support/reading.ts';
+import type { OpenForTest } from './store.contract.ts';
+
+const BATCH_ROWS = [1, 3, 7, 100, 1000];
+/** For plans of further categories, which differ from those of the first one in nothing but their rows. */
+const FEWER_BATCH_ROWS = [7, 1000];
+const RANGES: readonly Pick<Plan, 'range'>[] = [
+  {},
+  { range: numberRange('0', undefined) },
+  { range: numberRange(undefined, '2.5') },
+  { range: numberRange('-1', '3') },
+  { range: numberRange('0', '0') },
+  { range: numberRange('3', '2') },
+  { range: numberRange('4611686018427387904', undefined) },
+  { range: numberRange(undefined, '-1152921504606846976') },
+];
+
+/** Each order, direction, price range and category, including a missing one and the empty one. */
+export function* allPlans(): Generator<Plan, void, undefined> {
+  for (const direction of [1, -1] as const)
+    for (const category of [undefined, ...CATEGORIES, 'boo', '']) {
+      const filter = category === undefined ? {} : inCategory(category);
+      yield { sort: '_id', direction, ...filter };
+      for (const range of RANGES) yield { sort: 'price', direction, ...filter, ...range };
+    }
+}
+
+/** Reads plans from one end to the other. */
+export function chainContract(name: string, open: OpenForTest): void {
+  test(`${name}: every plan yields every row once, in order, with batches of any size`, async (t) => {
+    const opened = await open(t);
+    if (!opened) return;
+    const { store, slots } = opened;
+    const items = makeItems(100);
+    await store.items.insert(
+      items.map(({ bytes }) => bytes),
+      'fail',
+    );
+    for (const plan of allPlans())
+      await t.test(JSON.stringify(plan), async () => {
+        const expected = expectedItems(items, plan);
+        const category = plan.equals?.[0]?.value ?? CATEGORIES[0];
+        for (const rows of category === CATEGORIES[0] ? BATCH_ROWS : FEWER_BATCH_ROWS)
+          await assertChain(store.items, plan, {}, { rows, bytes: PLENTY }, expected);
+      });
+    assert.equal(slots.taken, 0);
+  });
+
+  test(`${name}: an empty store has no rows and reports no more`, async (t) => {
+    const opened = await open(t);
+    if (!opened) return;
+    for (const plan of allPlans()) {
+      const read = await readRows(opened.store.items, plan, {}, { rows: 10, bytes: PLENTY });
+      assert.deepEqual(read, { rows: [], last: null, more: false });
+    }
+    assert.equal(opened.slots.taken, 0);
+  });
+
+  test(`${name}: skip passes the given number of rows, also beyond the end`, async (t) => {
+    const opened = await open(t);
+    if (!opened) return;
+    const items = makeItems(120);
+    await opened.store.items.insert(
+      items.map(({ bytes }) => bytes),
+      'fail',
+    );
+    for (const plan of allPlans()) {
+      const expected = expectedItems(items, plan);
+      const end = expected.length;
+      for (const skip of new Set([0, 1, end >> 1, Math.max(0, end - 1), end, end + 1, 1_000_000])) {
+        const read = await readRows(opened.store.items, plan, { skip }, { rows: 5, bytes: PLENTY });
+        assertRows(read.rows, expected.slice(skip, skip + 5));
+        assert.equal(read.more, skip + 5 < end, `${JSON.stringify(plan)} after ${skip} of ${end}`);
+      }
+    }
+    assert.equal(opened.slots.taken, 0);
+  });
+}

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { numberRange } from '../support/number-range.ts';
+import type { CountMode, Plan } from '../../src/store/store.ts';
+import { allPlans } from './store.chain.contract.ts';
+import type { OpenForTest } from './store.contract.ts';
+import { expectedItems, inCategory, makeItems } from '../support/items.ts';
+import { NEVER } from '../support/reading.ts';
+
+const MODES: readonly CountMode[] = ['estimated', 'exact'];
+
+/** Counts equal the rows of a plan, or are marked as inexact. */
+export function countContract(name: string, open: OpenForTest): void {
+  test(`${name}: every plan is counted as it is read`, async (t) => {
+    const opened = await open(t);
+    if (!opened) return;
+    const { items } = opened.store;
+    const all = makeItems(500);
+    await items.insert(
+      all.map(({ bytes }) => bytes),
+      'fail',
+    );
+    const empty: Plan[] = [
+      { sort: '_id', direction: 1, ...inCategory('nobody’s') },
+      { sort: '_id', direction: 1, ...inCategory('$ne') },
+      { sort: 'price', direction: -1, range: numberRange('2', '1') },
+    ];
+    for (const plan of [...allPlans(), ...empty])
+      for (const mode of MODES) {
+        const { rows, is } = await items.count(plan, mode, NEVER);
+        assert.equal(rows, expectedItems(all, plan).length, JSON.stringify(plan));
+        if (mode === 'exact') assert.equal(is, 'exact', JSON.stringify(plan));
+      }
+    assert.equal(opened.slots.taken, 0);
+  });
+
+  test(`${name}: nothing is counted for a client that has left, nor in an empty store`, async (t) => {
+    const opened = await open(t);
+    if (!opened) return;
+    const plan: Plan = { sort: 'price', direction: 1, range: numberRange('0', undefined) };
+    for (const mode of MODES) {
+      assert.deepEqual(await opened.store.items.count(plan, mode, NEVER), { rows: 0, is: 'exact' });
+      const gone = AbortSignal.abort(new Error('gone'));
+      await assert.rejects(opened.store.items.count(plan, mode, gone), /gone/);
+    }
+  });
+}

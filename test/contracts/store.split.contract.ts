@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { bookmarkOf, type Bookmark } from '../../src/store/bookmark.ts';
+import { BSON, ObjectId, UUID } from '../../src/store/bson.ts';
+import type { Batch } from '../../src/store/batch.ts';
+import type { IdRange, OwnedCollection, Plan } from '../../src/store/store.ts';
+import type { OpenForTest } from './store.contract.ts';
+import { expectedItems, inCategory, makeItems } from '../support/items.ts';
+import { assertChain, NEVER, readRows } from '../support/reading.ts';
+
+const BY_ID: Plan = { sort: '_id', direction: 1 };
+const ROWS = 12_000;
+const LARGE = 1_000_000;
+/** Rows in one insert. With 10,000 MongoDB takes twice as long for a million rows. */
+const INSERTED = 50_000;
+
+const IDS: Record<string, (n: number) => unknown> = {
+  ObjectIds: (n) => new ObjectId(((n * 7919) % 1_000_003).toString(16).padStart(24, '0')),
+  strings: (n) => `row ${(n * 7919) % 1_000_003}`,
+  'ids of all types': (n) =>
+    [n, `s${n}`, new UUID(n.toString(16).padStart(32, '0')), new ObjectId(n.toString(16).padStart(24, '0'))][
+      n % 4
+    ],
+};
+
+function rangesOf(ids: readonly Bookmark[]): IdRange[] {
+  return [undefined, ...ids].map((from, n) => {
+    const to = ids[n];
+    return { ...(from && { from }), ...(to && { to }) };
+  });
+}
+
+/** The number of rows of a plan, read to its end. */
+async function countByReading(items: OwnedCollection, plan: Plan): Promise<number> {
+  let rows = 0;
+  let after: Bookmark | null = null;
+  for (;;) {
+    const batch: Batch = await items.read(
+      plan,
+      after ? { after } : {},
+      { rows: 10_000, bytes: Infinity },
+      NEVER,
+    );
+    batch.release();
+    rows += batch.rows;
+    after = batch.last;
+    if (!batch.more) return rows;
+  }
+}
+
+/** Parts are disjoint, together the whole set, and of about equal size. Each is a plan like others. */
+export function splitContract(name: string, open: OpenForTest): void {
+  for (const [what, idOf] of Object.entries(IDS)) {
+    test(`${name}: parts of ${what} are exactly the set, and balanced within 20 %`, async (t) => {
+      const opened = await open(t);
+      if (!opened) return;
+      const { items } = opened.store;
+      const count = process.env.LONG ? LARGE : ROWS;
+      for (let at = 0; at < count; at += INSERTED) {
+        const rows = Array.from({ length: Math.min(INSERTED, count - at) }, (_, n) =>
+          BSON.serialize({ _id: idOf(at + n), category: (at + n) % 3 ? 'a' : 'b', price: n }),
+        );
+        await items.insert(rows, 'fail');
+      }
+      for (const parts of [1, 2, 8, 64]) {
+        for (const category of [undefined, 'a']) {
+          const plan = { ...BY_ID, ...(category !== undefined && inCategory(category)) };
+          const begun = performance.now();
+          const ids = await items.split(plan, parts, NEVER);
+          const took = performance.now() - begun;
+          const sizes: number[] = [];
+          for (const range of rangesOf(ids)) sizes.push(await countByReading(items, { ...plan, ids: range }));
+          const total = sizes.reduce((sum, size) => sum + size, 0);
+          assert.equal(total, category === undefined ? count : count - Math.ceil(count / 3));
+          assert.equal(sizes.length, parts);
+          const largest = Math.max(...sizes.map((size) => Math.abs((size * parts) / total - 1)));
+          if (process.env.LONG)
+            t.diagnostic(
+              `${parts} parts of ${total}: ${(largest * 100).toFixed(2)} % off, ${took.toFixed(0)} ms`,
+            );
+          assert.ok(largest < 0.2, `${parts} parts: ${sizes.join(' ')}`);
+        }
+      }
+    });
+  }
+
+  test(`${name}: a part is read as its own plan, from any bookmark inside, before or after it`, async (t) => {
+    const opened = await open(t);
+    if (!opened) return;
+    const { items } = opened.store;
+    const all = makeItems(300);
+    await items.insert(
+      all.map(({ bytes }) => bytes),
+      'fail',
+    );
+    for (const category of [undefined, 'b']) {
+      const plan: Plan = { ...BY_ID, ...(category !== undefined && inCategory(category)) };
+      const expected = expectedItems(all, plan);
+      const bookmarks = expected.map(({ bytes }) => bookmarkOf(bytes, plan));
+      for (const [low, high] of [
+        [0, 0],
+        [0, 1],
+        [3, 40],
+        [10, expected.length],
+      ] as const) {
+        const [from, to] = [bookmarks[low], bookmarks[high]];
+        const part: Plan = { ...plan, ids: { ...(from && { from }), ...(to && { to }) } };
+        await assertChain(items, part, {}, { rows: 7, bytes: Infinity }, expected.slice(low, high));
+        for (const n of [0, 2, 5, 39, 40, expected.length - 1]) {
+          const after = bookmarks[n];
+          if (!after) continue;
+          const rest = expected.slice(Math.max(low, n + 1), Math.max(low, high));
+          await assertChain(items, part, { after }, { rows: 50, bytes: Infinity }, rest);
+        }
+      }
+      const upsideDown = { ...plan, ids: { from: bookmarks[9], to: bookmarks[3] } } as Plan;
+      assert.equal((await readRows(items, upsideDown, {}, { rows: 9, bytes: Infinity })).rows.length, 0);
+    }
+  });
+
+  test(`${name}: an empty store is one part, and fewer rows than parts give fewer parts`, async (t) => {
+    const opened = await open(t);
+    if (!opened) return;
+    const { items } = opened.store;
+    assert.deepEqual(await items.split(BY_ID, 8, NEVER), []);
+    await items.insert(
+      [1, 2].map((_id) => BSON.serialize({ _id, category: 'c', price: 1 })),
+      'fail',
+    );
+    assert.ok((await items.split(BY_ID, 8, NEVER)).length <= 2);
+    assert.equal(opened.slots.taken, 0);
+  });
+}

@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { BSON, Double, Int32 } from '../../src/store/bson.ts';
+import type { Plan } from '../../src/store/store.ts';
+import { compareItems, expectedItems, inCategory, makeItem, makeItems } from '../support/items.ts';
+import type { Item } from '../support/items.ts';
+import { PLENTY, assertChain, readRows } from '../support/reading.ts';
+import { allPlans } from './store.chain.contract.ts';
+import type { OpenForTest } from './store.contract.ts';
+
+const SIZE = { rows: 50, bytes: PLENTY };
+
+/** The results of writes, and what readers see of them. */
+export function writeContract(name: string, open: OpenForTest): void {
+  test(`${name}: an existing id is skipped, replaced or refused, as requested`, async (t) => {
+    const opened = await open(t);
+    if (!opened) return;
+    const { items } = opened.store;
+    const old: readonly [Item, Item] = [
+      makeItem('a', 'b', new Int32(1)),
+      makeItem(new Int32(7), 'b', new Int32(2)),
+    ];
+    const mixed: readonly [Item, Item, Item, Item] = [
+      makeItem('new 1', 'b', new Int32(3)),
+      makeItem('a', 'books', new Int32(4), 'other'),
+      makeItem(new Double(7), 'books', new Int32(5), 'the same number'),
+      makeItem('new 2', 'b', new Int32(6)),
+    ];
+    const [one, , , two] = mixed;
+    assert.deepEqual(await items.insert(bytesOf(old), 'fail'), { written: 2, skipped: 0, refused: [] });
+    assert.deepEqual(await items.insert(bytesOf(mixed), 'skip'), { written: 2, skipped: 2, refused: [] });
+    await assertChain(items, BY_ID, {}, SIZE, expectedItems([...old, one, two], BY_ID));
+
+    const failed = await items.insert(bytesOf([...mixed, makeItem('new 3', 'b', new Int32(0))]), 'fail');
+    assert.deepEqual([failed.written, failed.skipped], [1, 0]);
+    assert.deepEqual(
+      failed.refused.map(({ index }) => index),
+      [0, 1, 2, 3],
+    );
+    for (const { reason } of failed.refused) assert.match(reason, /with its _?id exists/);
+
+    await opened.remove('new 3');
+    const replaced = await items.insert(bytesOf(mixed.slice(0, 2)), 'replace');
+    assert.deepEqual(replaced, { written: 2, skipped: 0, refused: [] });
+    const now = [one, mixed[1], old[1], two];
+    for (const plan of allPlans()) await assertChain(items, plan, {}, SIZE, expectedItems(now, plan));
+  });
+
+  test(`${name}: a replaced row is found under its new price and category only`, async (t) => {
+    const opened = await open(t);
+    if (!opened) return;
+    const { items } = opened.store;
+    const before = makeItems(60);
+    await items.insert(bytesOf(before), 'fail');
+    const after = before.map(({ id, category }, n) =>
+      makeItem(
+        id,
+        n % 2 === 0 ? 'books' : category,
+        n % 3 === 0 ? new Int32(0) : new Double(n / 8),
+        'changed',
+      ),
+    );
+    await items.insert(bytesOf(after), 'replace');
+    for (const plan of allPlans()) await assertChain(items, plan, {}, SIZE, expectedItems(after, plan));
+  });
+
+  test(`${name}: of an id that occurs twice in one call the first row stays, or the last one replaces it`, async (t) => {
+    const opened = await open(t);
+    if (!opened) return;
+    const { items } = opened.store;
+    const twice = [makeItem('a', 'b', new Int32(1), 'first'), makeItem('a', 'b', new Int32(2), 'last')];
+    assert.deepEqual(await items.insert(bytesOf(twice), 'skip'), { written: 1, skipped: 1, refused: [] });
+    await assertChain(items, BY_PRICE, {}, SIZE, twice.slice(0, 1));
+    assert.deepEqual(await items.insert(bytesOf(twice), 'replace'), { written: 2, skipped: 0, refused: [] });
+    await assertChain(items, BY_PRICE, {}, SIZE, twice.slice(1));
+    assert.deepEqual(await items.insert([], 'fail'), { written: 0, skipped: 0, refused: [] });
+  });
+
+  test(`${name}: rows that are not items are refused by their position, the others are written`, async (t) => {
+    const opened = await open(t);
+    if (!opened) return;
+    const { items } = opened.store;
+    const good = makeItem('good', 'b', new Int32(1));
+    const bad = [
+      { category: 'b', price: 1 },
+      { _id: 'price missing', category: 'b' },
+      { _id: 'price is a text', category: 'b', price: '1' },
+      { _id: 'price is none', category: 'b', price: null },
+      { _id: 'price is NaN', category: 'b', price: NaN },
+      { _id: 'price is infinite', category: 'b', price: -Infinity },
+      { _id: 'prices', category: 'b', price: [1, 2] },
+      { _id: 'category missing', price: 1 },
+      { _id: 'category is a number', category: 7, price: 1 },
+    ].map((document) => BSON.serialize(document));
+    const truncated = good.bytes.subarray(0, -3);
+    const result = await items.insert([...bad, good.bytes, truncated], 'fail');
+    assert.equal(result.written, 1);
+    assert.deepEqual(
+      result.refused.map(({ index }) => index),
+      [...bad.keys(), bad.length + 1],
+    );
+    for (const { reason } of result.refused) assert.ok(reason.length > 5, reason);
+    for (const plan of allPlans()) await assertChain(items, plan, {}, SIZE, expectedItems([good], plan));
+  });
+
+  test(`${name}: while others write, unchanged rows are read exactly once and in order`, async (t) => {
+    const opened = await open(t);
+    if (!opened) return;
+    const { store, slots } = opened;
+    const still = makeItems(300);
+    await store.items.insert(bytesOf(still), 'fail');
+    const reading = [BY_ID, BY_PRICE, { ...BY_PRICE, direction: -1, ...inCategory('b') } as const].map(
+      async (plan) => assertStill(await readWhole(store.items, plan), expectedItems(still, plan)),
+    );
+    const writing = [0, 1, 2].map(async (writer) => {
+      for (let round = 0; round < 20; round++) {
+        const rows = Array.from({ length: 10 }, (_, n) =>
+          makeItem(`writer ${writer} ${n}`, 'b', new Double(((round * 7 + n) % 40) / 4), `round ${round}`),
+        );
+        await store.items.insert(bytesOf(rows), 'replace');
+      }
+    });
+    await Promise.all([...reading, ...writing]);
+    assert.equal(slots.taken, 0);
+    const { rows } = await readRows(store.items, BY_ID, {}, { rows: 1000, bytes: PLENTY });
+    assert.equal(rows.length, 330);
+  });
+}
+
+const BY_ID: Plan = { sort: '_id', direction: 1 };
+const BY_PRICE: Plan = { sort: 'price', direction: 1 };
+
+async function readWhole(items: Parameters<typeof readRows>[0], plan: Plan): Promise<Item[]> {
+  const found: Item[] = [];
+  let from = {};
+  for (;;) {
+    const { rows, last, more } = await readRows(items, plan, from, { rows: 9, bytes: PLENTY });
+    for (const item of rows.map(itemOf)) {
+      const before = found.at(-1);
+      assert.ok(!before || compareItems(before, item, plan) * plan.direction < 0, 'rows come in order');
+      found.push(item);
+    }
+    if (!more || !last) return found;
+    from = { after: last };
+  }
+}
+
+function itemOf(bytes: Buffer): Item {
+  const { _id, category, price } = BSON.deserialize(bytes, { promoteValues: false, promoteBuffers: false });
+  return { id: _id as Item['id'], category: category as string, price: price as Item['price'], bytes };
+}
+
+function assertStill(found: readonly Item[], still: readonly Item[]): void {
+  const untouched = found.filter(({ id }) => typeof id !== 'string' || !id.startsWith('writer'));
+  assert.deepEqual(
+    untouched.map(({ bytes }) => bytes.toString('hex')),
+    still.map(({ bytes }) => bytes.toString('hex')),
+  );
+}
+
+function bytesOf(items: readonly Item[]): Buffer[] {
+  return items.map(({ bytes }) => bytes);
+}

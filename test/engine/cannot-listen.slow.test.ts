@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { createServer, type AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { cannotListen, whyNotListening } from '../../src/engine/cannot-listen.ts';
+import { VERSION } from '../../src/version.ts';
+import { cli } from '../support/child-server.ts';
+import { testEnvironment } from '../support/server.ts';
+
+async function sluice(argv: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  const run = promisify(execFile)(process.execPath, [await cli(), ...argv], {
+    env: { PATH: process.env.PATH, ...env },
+    timeout: 60_000,
+  });
+  return run.then(
+    ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+    (error: unknown) => error as { code: number; stdout: string; stderr: string },
+  );
+}
+
+test('--version and -v print the version, and the help lists them', async () => {
+  for (const argv of [['--version'], ['-v']]) {
+    const { code, stdout, stderr } = await sluice(argv);
+    assert.deepEqual([code, stdout, stderr], [0, `${VERSION}\n`, '']);
+  }
+  assert.match((await sluice(['--help'])).stdout, /--version/);
+});
+
+for (const engine of ['uws', 'node']) {
+  test(`a server that cannot listen prints the reason, by ${engine}, alone and with workers`, async (t) => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    t.after(() => taken.close());
+    const { port } = taken.address() as AddressInfo;
+    const cases = [
+      [
+        '192.0.2.1',
+        '3000',
+        '1',
+        /Cannot listen on 192\.0\.2\.1:3000: this machine does not have this address\./,
+      ],
+      ['127.0.0.1', String(port), '1', /: the address is already in use by another process\./],
+      ['192.0.2.1', '3000', '2', /: this machine does not have this address\./],
+    ] as const;
+    for (const [HOST, PORT, WORKERS, message] of cases) {
+      const env = await testEnvironment(t, { HOST, PORT, WORKERS, HTTP_ENGINE: engine });
+      const { code, stderr } = await sluice(['serve'], env);
+      assert.equal(code, 1);
+      assert.match(stderr, message);
+    }
+  });
+}
+
+test('a port that the user has no permission for is not reported as in use', async () => {
+  const denied = Object.assign(new Error('bind EACCES 127.0.0.1:80'), { code: 'EACCES' });
+  const error = await whyNotListening('127.0.0.1', 80, () => Promise.reject(denied));
+  assert.match(error.message, /^Cannot listen on 127\.0\.0\.1:80: permission denied/);
+  assert.equal(error.cause, denied);
+  assert.equal(cannotListen('127.0.0.1', 80, denied).message, error.message);
+  const unknown = await whyNotListening('::1', 1, () => Promise.resolve());
+  assert.match(unknown.message, /uWebSockets\.js failed, although the address is free/);
+});

@@ -1,0 +1,395 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { pino } from 'pino';
+import type { Export } from '../../src/exports/export.ts';
+import type { ExportRequest, Job } from '../../src/exports/job.ts';
+import { requestOf } from '../../src/exports/order.ts';
+import { exportSources } from '../../src/exports/source.ts';
+import { parseJson } from '../../src/input/body-json.ts';
+import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
+import { openResources, type OpenResource } from '../../src/resources/open.ts';
+import type { Document } from '../../src/store/bson.ts';
+import { openSqlite } from '../../src/store/sqlite.ts';
+import { streamReader } from '../../src/store/readers.ts';
+import { Slots } from '../../src/store/slots.ts';
+
+import { removeDirectory } from '../support/directory.ts';
+import { handleOf, LEASE_MS, Worker, type Handle } from '../support/export-worker.ts';
+import { awaited, decompressed, fileOf, order, post } from '../support/exports.ts';
+import { openStore, testClient } from '../support/mongo.ts';
+import { itemsOf } from '../support/items-resource.ts';
+import { ordersOf } from '../support/orders.ts';
+import { withOrders } from '../support/orders-store.ts';
+import { testRedis } from '../support/redis.ts';
+import { serverOn, type TestServer } from '../support/server.ts';
+
+const STORES = ['sqlite', 'mongodb'] as const;
+const FEW = ordersOf(600);
+
+const BEAT_MS = 1_000;
+
+interface Body {
+  readonly resource: string;
+  readonly [name: string]: string | number | boolean | null | readonly string[];
+}
+
+/** The stream of the query that an order stands for. */
+async function streamOf(server: TestServer, { resource, ...names }: Body): Promise<string> {
+  const query = Object.entries(names)
+    .filter(([name]) => name !== 'compression')
+    .map(([name, value]): [string, string] => [name, value === null ? 'null:' : String(value)]);
+  const response = await server.get(`/${resource}/stream?${new URLSearchParams(query).toString()}`);
+  assert.equal(response.status, 200, await response.clone().text());
+  return response.text();
+}
+
+interface Problem {
+  readonly status: number;
+  readonly code: string;
+  readonly detail: string;
+  readonly errors?: { readonly pointer: string; readonly detail: string }[];
+}
+
+async function refusalOf(server: TestServer, body: object): Promise<Problem> {
+  const response = await post(server.url, body);
+  assert.ok(response.status >= 400, `${JSON.stringify(body)} was accepted`);
+  return (await response.json()) as Problem;
+}
+
+for (const store of STORES)
+  test(`${store}: an export of a resource is the stream of the same query as a file`, async (t) => {
+    const settings = await withOrders(t, store, FEW);
+    if (!settings) return;
+    const redis = store === 'mongodb' ? await testRedis(t) : null; // the other queue
+    const server = await serverOn(t, {
+      ...settings,
+      EXPORT_LIMIT: '100',
+      ...(redis && { REDIS_URL: redis.url }),
+    });
+    const orders: Body[] = [
+      { resource: 'orders' },
+      { resource: 'orders', status: 'größe', sort: 'createdAt_asc', format: 'json', compression: 'gzip' },
+      {
+        resource: 'orders',
+        ...{
+          status: 'paid',
+          sort: 'createdAt_desc',
+          'createdAt.gte': '2026-01-05',
+          'createdAt.lt': '2026-01-20',
+        },
+        ...{ fields: ['customer.country', 'total'], format: 'csv', safe: true, compression: 'br' },
+      },
+      { resource: 'orders', 'total.gte': 500, 'total.lt': 700, format: 'csv' },
+      { resource: 'orders', total: null },
+      { resource: 'orders', status: 'none', sort: 'createdAt_desc' },
+    ];
+    for (const body of orders) {
+      const { id } = await order(server.url, body);
+      const done = await awaited(server.url, id);
+      const text = String(decompressed(await fileOf(server.url, done), done));
+      assert.equal(text, await streamOf(server, body), JSON.stringify(body));
+      assert.match(done.file?.name ?? '', /^orders-[0-9a-f]{8}\./);
+      assert.equal(done.consistency, store === 'sqlite' ? 'live' : 'snapshot');
+    }
+    const [, , third] = orders;
+    const list = (await (await server.get('/exports')).json()) as { data: Export[] };
+    assert.deepEqual(list.data[3]?.request, third, 'a request is shown as it was given');
+    assert.deepEqual(list.data[2]?.request, {
+      ...{ resource: 'orders', 'total.gte': '500', 'total.lt': '700', sort: 'total_asc' },
+      ...{ format: 'csv', compression: 'none' },
+    });
+    const preferred = await server.get('/orders/stream?total.lt=9&fields=total', { Prefer: 'respond-async' });
+    assert.equal(preferred.status, 202);
+    const { id, request } = (await preferred.json()) as Export;
+    assert.deepEqual(request, {
+      ...{ resource: 'orders', 'total.lt': '9', sort: 'total_asc', fields: ['total'] },
+      ...{ format: 'ndjson', compression: 'none' },
+    });
+    const done = await awaited(server.url, id);
+    assert.equal(
+      String(await fileOf(server.url, done)),
+      await streamOf(server, { resource: 'orders', 'total.lt': 9, fields: ['total'] }),
+    );
+    assert.equal(server.slots.taken, 0);
+  });
+
+test('an order that a resource cannot fulfil is refused with its reason', async (t) => {
+  const settings = await withOrders(t, 'sqlite', FEW);
+  if (!settings) return;
+  const server = await serverOn(t, settings);
+  const faults: [body: object, pointer: string, detail: RegExp][] = [
+    [{ resource: 'none' }, '/resource', /expected one of items, orders; got "none"/],
+    [{ resource: 7 }, '/resource', /expected one of items, orders/],
+    [{ resource: 'orders', limit: 7 }, '/limit', /limit\.eq/],
+    [{ resource: 'orders', status: ['new'] }, '/status', /expected a string, a number/],
+    [{ resource: 'orders', total: 'date:soon' }, '/total', /date/],
+    [{ resource: 'orders', 'total.gte': 'int:x' }, '/total.gte', /whole number/],
+    [{ resource: 'orders', 'total.gte': 1, 'total.gt': 1 }, '/total.gt', /two lower bounds/],
+    [{ resource: 'orders', heartbeat: 7 }, '/heartbeat', /heartbeat\.eq/],
+    [{ resource: 'orders', sort: 'total' }, '/sort', /a path and _asc or _desc/],
+    [{ resource: 'orders', safe: true }, '/safe', /requires format=csv/],
+    [{ resource: 'orders', fields: ['a..b'] }, '/fields/0', /name or path of a field/],
+    [{ status: 'new' }, '/status', /unknown field/],
+  ];
+  for (const [body, pointer, detail] of faults) {
+    const { status, code, errors } = await refusalOf(server, body);
+    assert.deepEqual([status, code, errors?.[0]?.pointer], [422, 'invalid-body', pointer]);
+    assert.match(errors?.[0]?.detail ?? '', detail);
+  }
+  const unindexed = await refusalOf(server, { resource: 'orders', status: 'new', sort: 'total_asc' });
+  for (const name of ['constructor', 'toString', 'hasOwnProperty.gte']) {
+    const body = JSON.parse(`{"resource":"orders",${JSON.stringify(name)}:"x"}`) as object;
+    assert.equal((await refusalOf(server, body)).code, 'not-indexed', name);
+  }
+  assert.deepEqual([unindexed.status, unindexed.code], [400, 'not-indexed']);
+  assert.match(unindexed.detail, /sluice index orders status,total/);
+  assert.equal((await post(server.url, { resource: 'items' })).status, 202);
+});
+
+test('a value that may have two types is refused', async (t) => {
+  const settings = await withOrders(t, 'mongodb', FEW);
+  if (!settings?.MONGODB_URI) return;
+  await testClient(t, settings.MONGODB_URI).db().collection('orders').createIndex({ ref: 1, _id: 1 });
+  const server = await serverOn(t, settings);
+  assert.equal((await refusalOf(server, { resource: 'orders', ref: 42 })).code, 'ambiguous-value');
+  assert.equal((await post(server.url, { resource: 'orders', ref: 'str:42' })).status, 202);
+});
+
+test('what is hidden is in no export', async (t) => {
+  const settings = await withOrders(t, 'mongodb', FEW);
+  if (!settings?.MONGODB_URI) return;
+  const directory = await mkdtemp(join(tmpdir(), 'sluice-exports-'));
+  t.after(() => removeDirectory(directory));
+  const RESOURCES_FILE = join(directory, 'resources.json');
+  const hide = ['customer.card', 'note'];
+  await writeFile(RESOURCES_FILE, JSON.stringify({ resources: { sales: { collection: 'orders', hide } } }));
+  const { MONGODB_URI } = settings;
+  const server = await serverOn(t, { MONGODB_URI, RESOURCES_FILE, EXPORT_LIMIT: '100' });
+  for (const format of ['ndjson', 'json', 'csv'])
+    for (const fields of [undefined, ['customer', 'note', 'customer.card']]) {
+      const { id } = await order(server.url, { resource: 'sales', format, ...(fields && { fields }) });
+      const done = await awaited(server.url, id);
+      const text = String(await fileOf(server.url, done));
+      assert.match(text, /country/);
+      assert.doesNotMatch(text, /secret|quoted/, `${format} ${String(fields)}`);
+    }
+  const refused = await refusalOf(server, { resource: 'sales', note: 'x' });
+  assert.equal(refused.code, 'not-indexed');
+});
+
+/** The resources of a store, opened as a server does. */
+async function resourcesOf({ store, slots }: Handle): Promise<readonly OpenResource[]> {
+  const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
+  const declared =
+    store.name === 'sqlite' ? [] : [{ name: 'orders', collection: 'orders', place: 'the test' }];
+  const streamsOf: Parameters<typeof openResources>[1]['streamsOf'] = (rows) =>
+    streamReader(rows, slots, { retryMs: 10_000 });
+  return openResources(declared, { store, streamsOf, log });
+}
+
+async function open(t: TestContext, settings: Record<string, string>): Promise<Handle> {
+  if (settings.MONGODB_URI) return handleOf(await openStore(t, settings.MONGODB_URI));
+  const slots = new Slots();
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory: settings.DATA_DIR ?? '', slots });
+  t.after(() => store.close());
+  return handleOf({ store, slots });
+}
+
+const PAID = { resource: 'orders', status: 'paid', sort: 'createdAt_desc', fields: ['total'] };
+
+function requestFor(
+  { store }: Handle,
+  open: readonly OpenResource[],
+  body: object,
+  signal: AbortSignal,
+): Promise<ExportRequest> {
+  const sources = exportSources([...open, itemsOf(store)]);
+  return requestOf(parseJson(Buffer.from(JSON.stringify(body))), sources, signal);
+}
+
+/** The lines of the rows that PAID asks for. */
+function paidLines(rows: readonly Document[]): string {
+  const time = ({ createdAt }: Document) => (createdAt as Date).getTime();
+  return rows
+    .filter(({ status }) => status === 'paid')
+    .sort((a, b) => time(b) - time(a) || (String(a._id) < String(b._id) ? 1 : -1))
+    .map(({ _id, total }) => `${JSON.stringify({ id: String(_id), total: total as number })}\n`)
+    .join('');
+}
+
+async function textOf(worker: Worker, job: Job | null): Promise<string> {
+  assert.ok(job?.state === 'complete', JSON.stringify(job));
+  const chunks: Buffer[] = [];
+  for await (const chunk of worker.files.read(job.file.name, 0, job.file.bytes))
+    chunks.push(Buffer.from(chunk));
+  return Buffer.concat(chunks).toString();
+}
+
+for (const name of STORES)
+  test(`${name}: another worker makes the export of a resource whose worker died`, async (t) => {
+    const rows = ordersOf(30_000);
+    const settings = await withOrders(t, name, rows);
+    if (!settings) return;
+    const [one, other] = [await open(t, settings), await open(t, settings)];
+    let time = Date.now();
+    const now = () => new Date(time);
+    let reached = (): void => undefined;
+    const dead = new Promise<void>((resolve) => (reached = resolve));
+    const dying: Worker = new Worker(one, {
+      now,
+      resources: await resourcesOf(one),
+      writes: async (piece) => {
+        if (piece > 1) return;
+        await dying.beat(BEAT_MS);
+        reached();
+        await new Promise((_, reject) => t.signal.addEventListener('abort', reject)); // never goes on
+      },
+    });
+    const from: unknown[] = [];
+    const next = new Worker(other, {
+      now,
+      resources: await resourcesOf(other),
+      begins: () => void from.push(0),
+    });
+    const request = await requestFor(one, await resourcesOf(one), PAID, t.signal);
+    const { id } = await dying.jobs.create('ada', request, t.signal);
+    void dying.work(id);
+    await dead;
+    assert.equal((await next.jobs.get(id, t.signal))?.progress.rows, rows.length / 3);
+    time += LEASE_MS;
+    assert.equal(await next.work(id), null);
+    const done = await next.jobs.get(id, t.signal);
+    assert.equal(await textOf(next, done), paidLines(rows));
+    assert.deepEqual(await next.files.names(), done?.state === 'complete' ? [done.file.name] : []);
+    await next.close();
+  });
+
+/** Works on a job until nothing is left to do, however long its pauses are. Resolves with the pauses. */
+async function workOn(worker: Worker, id: string, pass: (ms: number) => void): Promise<number[]> {
+  const pauses: number[] = [];
+  for (let wait = await worker.work(id); wait !== null; wait = await worker.work(id)) {
+    pauses.push(wait);
+    pass(wait);
+  }
+  return pauses;
+}
+
+const HARM: Readonly<
+  Record<
+    string,
+    {
+      readonly code: string;
+      readonly detail: RegExp;
+      readonly harm: (
+        rows: ReturnType<ReturnType<ReturnType<typeof testClient>['db']>['collection']>,
+      ) => Promise<unknown>;
+    }
+  >
+> = {
+  'an array arrives in the order': {
+    code: 'not-indexed',
+    detail: /array/,
+    harm: (rows) => rows.updateOne({ status: 'new' }, { $set: { createdAt: [new Date(0), new Date(1)] } }),
+  },
+  'its index is dropped': {
+    code: 'not-indexed',
+    detail: /status with sort=createdAt|createIndex/,
+    harm: (rows) => rows.dropIndex('status_1_createdAt_1__id_1'),
+  },
+  'the collection is replaced': {
+    code: 'collection-replaced',
+    detail: /dropped, renamed or replaced/,
+    harm: async (rows) => {
+      await rows.drop();
+      await rows.insertMany(FEW);
+      await rows.createIndex({ status: 1, createdAt: 1, _id: 1 });
+    },
+  },
+};
+
+for (const [what, { code, detail, harm }] of Object.entries(HARM))
+  test(`an export of a resource fails and never completes when ${what} while it runs`, async (t) => {
+    const settings = await withOrders(t, 'mongodb', ordersOf(45_000));
+    if (!settings?.MONGODB_URI) return;
+    const handle = await handleOf(await openStore(t, settings.MONGODB_URI));
+    const collection = testClient(t, settings.MONGODB_URI).db().collection('orders');
+    let time = Date.now();
+    let isHarmed = false;
+    const worker: Worker = new Worker(handle, {
+      now: () => new Date(time),
+      resources: await resourcesOf(handle),
+      writes: async (piece) => {
+        if (piece !== 1 || isHarmed) return;
+        isHarmed = true;
+        await harm(collection);
+      },
+    });
+    const whole = { ...PAID, fields: undefined }; // so many bytes that it is still being read when the first are written
+    const request = await requestFor(handle, await resourcesOf(handle), whole, t.signal);
+    const { id } = await worker.jobs.create('ada', request, t.signal);
+    await workOn(worker, id, (ms) => (time += ms));
+    const job = await worker.jobs.get(id, t.signal);
+    assert.ok(isHarmed);
+    assert.ok(job?.state === 'failed', JSON.stringify(job));
+    assert.equal(job.failure.code, code, job.failure.detail);
+    assert.match(job.failure.detail, detail);
+    assert.deepEqual(await worker.files.names(), [], 'nothing is left');
+    assert.equal(handle.slots.taken, 0);
+    await worker.close();
+  });
+
+test('an export whose resource is no longer declared fails with that reason, and waits for a server that has it', async (t) => {
+  const settings = await withOrders(t, 'sqlite', FEW);
+  if (!settings) return;
+  const handle = await open(t, settings);
+  let time = Date.now();
+  const now = () => new Date(time);
+  const has = new Worker(handle, { now, resources: await resourcesOf(handle) });
+  const lacks = new Worker(handle, { now });
+  const request = await requestFor(handle, await resourcesOf(handle), PAID, t.signal);
+  const [lost, kept] = [
+    await has.jobs.create('ada', request, t.signal),
+    await has.jobs.create('ada', request, t.signal),
+  ];
+  assert.deepEqual(await workOn(lacks, lost.id, (ms) => (time += ms)), [1_000, 2_000, 4_000, 8_000]);
+  const failed = await lacks.jobs.get(lost.id, t.signal);
+  assert.ok(failed?.state === 'failed');
+  assert.equal(failed.failure.code, 'not-found');
+  assert.match(failed.failure.detail, /resource orders is no longer declared/);
+  assert.equal(await lacks.work(kept.id), 1_000);
+  time += 1_000;
+  assert.equal(await has.work(kept.id), null);
+  assert.equal(await textOf(has, await has.jobs.get(kept.id, t.signal)), paidLines(FEW));
+  await Promise.all([has.close(), lacks.close()]);
+});
+
+test('the first export creates its collections, under the prefix, and the log has a line for each', async (t) => {
+  const settings = await withOrders(t, 'mongodb', FEW);
+  if (!settings?.MONGODB_URI) return;
+  const db = testClient(t, settings.MONGODB_URI).db();
+  await db.collection('users').insertOne({ name: 'of the application' });
+  const names = async () => (await db.listCollections().toArray()).map(({ name }) => name).toSorted();
+  const lines: string[] = [];
+  const log = pino({ level: 'info' }, { write: (line) => void lines.push(line) });
+  const server = await serverOn(t, { ...settings, EXPOSE: 'orders,users', MONGODB_PREFIX: 'own_' }, { log });
+  assert.deepEqual(((await (await server.get('/exports')).json()) as { data: Export[] }).data, []);
+  assert.equal((await server.get('/users')).status, 200, "a collection of the application's own");
+  assert.deepEqual(((await (await server.get('/api/users')).json()) as { data: Export[] }).data, []);
+  assert.deepEqual(await names(), ['orders', 'users'], 'nothing is created by reads');
+  const { id } = await order(server.url, { resource: 'orders' });
+  await fileOf(server.url, await awaited(server.url, id));
+  const created = ['own_exports', 'own_exports.chunks', 'own_exports.files'];
+  assert.deepEqual(await names(), ['orders', ...created, 'users'].toSorted());
+  const second = await order(server.url, { resource: 'orders' });
+  await awaited(server.url, second.id);
+  const told = lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
+  for (const name of created)
+    assert.equal(
+      told.filter((line) => line.includes(`has created the collection '${db.databaseName}.${name}'`)).length,
+      1,
+      name,
+    );
+});

@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { childServer, logged } from '../support/child-server.ts';
+import { temporaryFolder } from '../support/engines.ts';
+import { keysText } from '../support/keyed.ts';
+
+/** Sends SIGHUP to its own process as soon as that hears the first signal. */
+const HANG_UP = `process.on('newListener', function once(name) {
+  if (name !== 'SIGTERM') return;
+  process.off('newListener', once);
+  process.nextTick(() => process.kill(process.pid, 'SIGHUP'));
+});`;
+
+for (const WORKERS of ['1', '2'])
+  test(`SIGHUP while a server of ${WORKERS} processes starts reads the keys again`, async (t) => {
+    const API_KEYS_FILE = join(await temporaryFolder(t), 'keys.json');
+    writeFileSync(API_KEYS_FILE, keysText([{ name: 'acme' }]));
+    const preload = `--import=data:text/javascript,${encodeURIComponent(HANG_UP)}`;
+    const server = await childServer(t, {
+      MONGODB_URI: '',
+      API_KEYS_FILE,
+      WORKERS,
+      NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} ${preload}`,
+    });
+    await logged(server, 'API_KEYS_FILE was read again');
+    assert.equal(await server.end('SIGTERM'), 0);
+  });

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { catalogue } from '../support/catalogue.ts';
+import { allOf, type Case } from '../support/corpus/case.ts';
+import { CORPUS } from '../support/corpus/corpus.ts';
+import { samples } from '../support/metrics.ts';
+import { program } from '../support/programs.ts';
+import { PROXIES, startProxy } from '../support/proxies.ts';
+import { RawClient } from '../support/raw.ts';
+import { serveWith, stream } from '../support/engines.ts';
+import { serverOn } from '../support/server.ts';
+
+/** The time after which a proxy has forwarded all that it will of an incomplete request. */
+const ENOUGH_MS = 1_000;
+
+const ATTACKS = process.env.LONG ? CORPUS : CORPUS.filter((one) => one.class === 'smuggling');
+
+for (const name of ['nginx', 'haproxy'] as const)
+  test(`${name} with its sample configuration: streams whole and unbuffered, cuts seen, clients known, nothing smuggled`, async (t) => {
+    const found = program(t, PROXIES[name].programs, PROXIES[name].version);
+    if (found === null) return;
+    const seen: { path: string; client: string; forwarded: string | undefined }[] = [];
+    const server = await serverOn(
+      t,
+      { MONGODB_URI: '', TRUSTED_PROXIES: 'loopback', STREAM_GRACE: '10 ms' },
+      {
+        tap: (serve) => async (request) => {
+          const reply = await serve(request);
+          seen.push({
+            path: request.path,
+            client: request.notes.client,
+            forwarded: request.headers['x-forwarded-for'],
+          });
+          return reply;
+        },
+      },
+    );
+    const rows = catalogue(6000, 'string').map(({ document }) => ({ ...document, text: 'x'.repeat(8000) }));
+    await server.insert(rows);
+    const port = await startProxy(t, name, found, new URL(server.url).port);
+    const proxied = `http://127.0.0.1:${port}`;
+
+    const [direct, through] = await Promise.all(
+      [server.url, proxied].map(async (url) => (await fetch(`${url}/items/stream`)).text()),
+    );
+    assert.equal(through, direct);
+
+    // One stream waits while another goes through whole. A proxy that reads ahead would by then have taken both.
+    const waiting = await RawClient.connect(t, port);
+    await waiting
+      .send('GET /items/stream HTTP/1.1\r\nHost: x\r\n\r\n')
+      .until((came) => came.includes('row-'));
+    waiting.socket.pause();
+    assert.equal(await (await fetch(`${proxied}/items/stream`)).text(), direct);
+    const open = (await samples(server.url)).get('sluice_streams_open');
+    assert.equal(open, 1, 'the proxy does not read ahead of its client');
+    waiting.socket.destroy();
+    for (let i = 0; i < 50; i++) assert.equal((await fetch(`${proxied}/items?limit=1`)).status, 200);
+
+    await (await fetch(`${proxied}/livez`, { headers: { 'x-forwarded-for': '198.51.100.1' } })).text();
+    assert.equal(seen.at(-1)?.client, '127.0.0.1', 'forwarded headers of a client are not believed');
+
+    // The proxy adds X-Forwarded-For to each request that it knows. A request without it is one that the proxy did
+    // not see.
+    seen.splice(0);
+    await Promise.all(ATTACKS.map((one) => sendThrough(t, port, one)));
+    for (let i = 0; i < 50; i++) {
+      const { instance } = (await (await fetch(`${proxied}/items/probe-${i}`)).json()) as {
+        instance: string;
+      };
+      assert.equal(instance, `/items/probe-${i}`, 'each request has its own answer');
+    }
+    assert.ok(seen.length > ATTACKS.length / 10, 'valid requests passed');
+    assert.deepEqual(
+      seen.filter(({ path, forwarded }) => forwarded !== '127.0.0.1' && path !== '/readyz'),
+      [],
+    );
+
+    // A waiting reader while the server stops. The proxy must not turn the cut into a clean end.
+    const reader = await RawClient.connect(t, port);
+    await reader.send('GET /items/stream HTTP/1.1\r\nHost: x\r\n\r\n').until((came) => came.includes('row-'));
+    reader.socket.pause();
+    await server.close();
+    reader.socket.resume();
+    assert.ok(!(await reader.untilClosed()).endsWith('0\r\n\r\n'));
+  });
+
+for (const engine of ['uws', 'node'] as const)
+  test(`nginx without proxy_http_version shows no broken stream as a whole one, on the engine ${engine}`, async (t) => {
+    const found = program(t, PROXIES.nginx.programs, PROXIES.nginx.version);
+    if (found === null) return;
+    const { port } = await serveWith(t, engine, () =>
+      Promise.resolve(
+        stream(async (sink) => {
+          await sink.write(Buffer.from('{"id":"row-1"}\n'));
+          await sink.flush();
+          throw new Error('the store is gone');
+        }),
+      ),
+    );
+    const proxied = await startProxy(
+      t,
+      'nginx',
+      found,
+      String(port),
+      () => 'server { listen 8080; location / { proxy_pass http://127.0.0.1:3000; } }\n',
+    );
+    const answer = await fetch(`http://127.0.0.1:${proxied}/items/stream`);
+    assert.equal(answer.status, 505); // nginx speaks HTTP/1.0 to a server unless told otherwise
+    assert.doesNotMatch(await answer.text(), /row-1/);
+  });
+
+/** Sends a case to a proxy and waits for the first result: an answer, the end of the connection, or ENOUGH_MS. */
+async function sendThrough(t: TestContext, port: number, one: Case): Promise<void> {
+  const client = await RawClient.connect(t, port);
+  const answered = client.send(allOf(one)).until((came) => came.includes('HTTP/1.1 '));
+  const enough = new AbortController();
+  await Promise.race([
+    answered.catch(() => 'closed without an answer'),
+    pause(ENOUGH_MS, undefined, { signal: enough.signal }).catch(() => 'answered before'),
+  ]);
+  enough.abort();
+  client.socket.destroy();
+}

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
+import { test, type TestContext } from 'node:test';
+import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
+import { FILE } from '../../src/store/sqlite/file.ts';
+import { openSqlite } from '../../src/store/sqlite.ts';
+import { Slots } from '../../src/store/slots.ts';
+import { childProgram } from '../support/child-program.ts';
+import { openRaw, testDirectory } from '../support/sqlite.ts';
+import { NEVER, PLENTY, readRows } from '../support/reading.ts';
+
+/** In two transactions of rows. */
+const COUNT = 13_000;
+const BY_ID = { sort: '_id', direction: 1 } as const;
+/**
+ * It begins, writes rows twice, finds those that come twice (2), sorts all of them (2), makes four indexes, and ends. A slow
+ * one renews its mark, too.
+ */
+const LEAST_TRANSACTIONS = 12;
+
+/** Loads in a process that is killed in this transaction. Resolves with whether it was. */
+async function isKilledIn(
+  t: TestContext,
+  directory: string,
+  transaction: number,
+  where: string,
+): Promise<boolean> {
+  const program = childProgram('load-child.ts');
+  const child = spawn(process.execPath, [...program, directory, String(COUNT), String(transaction), where], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const exit = once(child, 'exit') as Promise<[number | null, string | null]>;
+  const [said, [code, signal]] = await Promise.all([text(child.stdout), exit]);
+  if (signal === 'SIGKILL') return true;
+  assert.deepEqual([said, code], ['done\n', 0]);
+  return false;
+}
+
+test('a load that is killed in any of its transactions leaves no row, and the next one starts anew', async (t) => {
+  const directory = await testDirectory(t);
+  let kills = 0;
+  let isWhole = false;
+  for (let transaction = 1; !isWhole; transaction++) {
+    // A kill inside the last transaction leaves nothing, and the next number lets the load end.
+    for (const where of process.env.LONG
+      ? ['after', 'inside']
+      : [transaction % 2 === 0 ? 'inside' : 'after']) {
+      if (isWhole) break;
+      if (await isKilledIn(t, directory, transaction, where)) kills++;
+      else isWhole = true;
+      const mayBeWhole = isWhole || transaction >= LEAST_TRANSACTIONS;
+      if (kills % 3 === 0 || mayBeWhole) isWhole = await checkIsWhole(directory); // else the next load finds what this left
+    }
+  }
+  assert.ok(kills >= LEAST_TRANSACTIONS - 1, `${kills} kills`);
+  const left = (await readdir(directory)).filter((name) => !name.startsWith(FILE) && name !== 'sluice.mark');
+  assert.deepEqual(left, [], 'no temporary file is left');
+});
+
+/** False when the store is empty. Fails when it is neither empty nor whole. */
+async function checkIsWhole(directory: string): Promise<boolean> {
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+  const { rows } = await readRows(store.items, BY_ID, {}, { rows: 2 * COUNT, bytes: PLENTY });
+  const { rows: counted } = await store.items.count(BY_ID, 'exact', NEVER);
+  await store.close();
+  const file = openRaw(directory);
+  const found = [rows.length, counted, file.rows().length, file.count()];
+  const isWhole = counted > 0;
+  assert.deepEqual(found, new Array(found.length).fill(isWhole ? COUNT : 0));
+  assert.deepEqual(file.faults(), []);
+  file.close();
+  return isWhole;
+}

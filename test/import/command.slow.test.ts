@@ -1,0 +1,307 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable, Writable } from 'node:stream';
+import { test, type TestContext } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { storeUnavailable } from '../../src/errors.ts';
+import { IMPORT_HELP, parseImportArguments, runImport, startImport } from '../../src/import/command.ts';
+import { UsageError } from '../../src/terminal/arguments.ts';
+import { SAMPLE_ROWS } from '../../src/import/sample.ts';
+import { ImportStore } from '../support/import-store.ts';
+
+const NEVER = new AbortController().signal;
+const CSV = 'id,category,price\n1,a,1.5\n2,b,2\n';
+const COLUMN_LINES = 'columns:\n  id: _id, number\n  category: category, string\n  price: price, number\n';
+const BY_DEFAULT = { category: 'category', price: 'price', id: null };
+
+/** Takes what is written; `isTTY` and `columns` as a terminal has them. */
+class Screen extends Writable {
+  text = '';
+  readonly isTTY: boolean;
+  readonly columns = 200;
+
+  constructor(isTTY: boolean) {
+    super();
+    this.isTTY = isTTY;
+  }
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.text += chunk.toString();
+    done();
+  }
+
+  cursorTo(): void {
+    this.text += '\r';
+  }
+
+  clearLine(): void {
+    this.text += '\u001b[K';
+  }
+}
+
+interface Run {
+  readonly argv: readonly string[];
+  readonly store?: ImportStore;
+  readonly stdin?: string | Buffer;
+  readonly isTTY?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+async function run({ argv, store = new ImportStore(), stdin = '', isTTY = false, signal = NEVER }: Run) {
+  const stderr = new Screen(isTTY);
+  const io = { stdin: Readable.from([Buffer.from(stdin)]), stderr, isTTY, place: 'the test', signal };
+  const code = await runImport(parseImportArguments(argv), store, io);
+  return { code, store, text: stderr.text };
+}
+
+test('The arguments give a command, with defaults for what is missing', () => {
+  const reading = { columns: BY_DEFAULT, types: new Map(), delimiter: null, hasDecimalComma: false };
+  const stored = { onConflict: 'fail', drop: 'no' };
+  const file = { kind: 'file', file: 'a.csv', format: 'csv', ...reading, ...stored };
+  const commands: [argv: string[], command: object][] = [
+    [['a.csv'], file],
+    [['-', '--format', 'ndjson'], { ...file, file: '-', format: 'ndjson' }],
+    [['a.csv.gz', '--format=json'], { ...file, file: 'a.csv.gz', format: 'json' }],
+    [
+      ['--category', 'cut', '--price', 'p', '--id', 'sku', '--on-conflict', 'replace', 'a.csv'],
+      { ...file, columns: { category: 'cut', price: 'p', id: 'sku' }, onConflict: 'replace' },
+    ],
+    [
+      ['a.csv', '--type', 'a, b=c=string,price=decimal', '--delimiter', 'tab', '--decimal-comma', '--drop'],
+      {
+        ...file,
+        types: new Map([
+          ['a, b=c', 'string'],
+          ['price', 'decimal'],
+        ]),
+        ...{ delimiter: '\t', hasDecimalComma: true, drop: 'ask' },
+      },
+    ],
+    [['a.csv', '--delimiter', ';', '--drop', '--yes'], { ...file, delimiter: ';', drop: 'yes' }],
+    [['--generate', '1000'], { kind: 'generate', count: 1_000, seed: 1, onConflict: 'skip', drop: 'no' }],
+    [
+      ['--generate', '5', '--seed', '0', '--on-conflict', 'fail'],
+      { kind: 'generate', count: 5, seed: 0, ...stored },
+    ],
+    [['--sample'], { kind: 'sample', onConflict: 'skip', drop: 'no' }],
+  ];
+  for (const [argv, command] of commands)
+    assert.deepEqual(parseImportArguments(argv), command, argv.join(' '));
+});
+
+test('A wrong argument is refused with what was expected and what was given', () => {
+  const wrong: [argv: string[], message: RegExp][] = [
+    [[], /one of FILE \(- for stdin\), --generate N and --sample; it got none of them/],
+    [['a.csv', '--sample'], /it got several/],
+    [['--generate', '5', '--sample'], /it got several/],
+    [['a.csv', 'b.csv'], /import takes one FILE; it also got "b\.csv"/],
+    [
+      ['a.txt'],
+      /--format is required \(one of ndjson, json, csv\): the name "a\.txt" does not indicate a format$/,
+    ],
+    [['-'], /--format is required .*: standard input has no file name$/],
+    [['a.csv', '--format', 'xml'], /--format must be one of ndjson, json, csv; got "xml"/],
+    [['a.csv', '--on-conflict', 'ask'], /--on-conflict must be one of skip, replace, fail; got "ask"/],
+    [['a.csv', '--category', ''], /--category takes the name of a column; it got an empty string/],
+    [['a.csv', '--seed', '1'], /--seed applies only to --generate/],
+    [['--sample', '--seed', '1'], /--seed applies only to --generate/],
+    [['--generate', '5', '--format', 'csv'], /--format applies only to FILE/],
+    [['--sample', '--id', 'x'], /--id applies only to FILE/],
+    [['--sample', '--type', 'a=string'], /--type applies only to FILE/],
+    [['a.json', '--delimiter', ';'], /--delimiter applies only to CSV files/],
+    [['a.ndjson', '--decimal-comma'], /--decimal-comma applies only to CSV files/],
+    [['a.csv', '--yes'], /--yes applies only to --drop/],
+    [['a.csv', '--type', 'zip'], /--type takes NAME=KIND,\.\.\. with kinds string, number, .*; got "zip"/],
+    [['a.csv', '--type', 'a=date,zip=text'], /with kinds .*; got "zip=text"/],
+    [['a.csv', '--type', 'a=date,a=string'], /--type declares "a" twice/],
+    [['a.csv', '--type', ''], /it got an empty string/],
+    ...['', ';;', 'é', '"', '\n'].map((name): [string[], RegExp] => [
+      ['a.csv', '--delimiter', name],
+      /--delimiter takes one ASCII character, or tab, and no quote; got "/,
+    ]),
+    [['--generate', '0'], /--generate must be an integer from 1 to 1000000000; got "0"/],
+    [['--generate', '1e6'], /--generate must be an integer/],
+    [['--generate', '5', '--seed', '4294967296'], /--seed must be an integer from 0 to 4294967295/],
+    [['--generate', '5', '--generate', '6'], /--generate is given twice/],
+    [['a.csv', '--colour', 'red'], /'--colour'/],
+    [['a.csv', '--id'], /'--id/],
+    [['--sample=yes'], /'--sample'/],
+  ];
+  for (const [argv, message] of wrong) {
+    assert.throws(
+      () => parseImportArguments(argv),
+      (error) => error instanceof UsageError && message.test(error.message),
+      argv.join(' '),
+    );
+  }
+});
+
+test('The help lists every option', () => {
+  for (const option of [
+    '--format',
+    '--category',
+    '--price',
+    '--id',
+    '--type',
+    '--delimiter',
+    '--decimal-comma',
+    '--drop',
+    '--yes',
+    '--on-conflict',
+    '--generate',
+    '--seed',
+    '--sample',
+  ])
+    assert.ok(IMPORT_HELP.includes(`  ${option}`), option);
+});
+
+async function fileWith(t: TestContext, name: string, content: string | Buffer): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'sluice-import-'));
+  t.after(() => rm(directory, { recursive: true, force: true }));
+  await writeFile(join(directory, name), content);
+  return join(directory, name);
+}
+
+test('A file without bad rows is imported with exit code 0 and a summary', async (t) => {
+  const { code, store, text } = await run({ argv: [await fileWith(t, 'items.csv.gz', gzipSync(CSV))] });
+  assert.equal(code, 0);
+  assert.equal(text, `${COLUMN_LINES}the import finished: 2 rows read, 2 written\n`);
+  assert.deepEqual(store.documents, [
+    { _id: 1, category: 'a', price: 1.5 },
+    { _id: 2, category: 'b', price: 2 },
+  ]);
+});
+
+test('Standard input is imported, compressed with gzip or not', async () => {
+  for (const stdin of [CSV, gzipSync(CSV)]) {
+    const { code, store } = await run({ argv: ['-', '--format', 'csv'], stdin });
+    assert.deepEqual([code, store.size], [0, 2]);
+  }
+});
+
+test('Bad rows are listed with their lines and give exit code 1, and the other rows are stored', async () => {
+  const stdin = `${CSV}3,,3\n4,d,x\n2,e,5\n6,f,6\n`;
+  const { code, store, text } = await run({ argv: ['-', '--format', 'csv'], stdin });
+  assert.equal(code, 1);
+  assert.equal(store.size, 3);
+  assert.equal(
+    text,
+    'line 4: the row has no category: the cell in column "category" is empty\n' +
+      'line 5: the price is "x"; expected a finite number\n' +
+      'line 6: a row with its _id exists\n' +
+      COLUMN_LINES +
+      'the import finished: 6 rows read, 3 written, 3 failed\n',
+  );
+});
+
+test('Control characters in a file never reach the terminal', async () => {
+  const stdin = '{"id":\u001b[31m}\n{"\u001b[2J\u009b":1}\n{"category":"\u202e","price":"\u001b[1m"}\n[\n';
+  for (const format of ['ndjson', 'csv', 'json']) {
+    const { text } = await run({ argv: ['-', '--format', format], stdin });
+    assert.ok(!/[^\n\P{Cc}]|\p{Cf}/u.test(text), JSON.stringify(text));
+  }
+});
+
+test('A bad row of a JSON array is reported with its row number', async () => {
+  const { code, text } = await run({ argv: ['-', '--format', 'json'], stdin: '[\n{"id":1},\n{"id":2}]' });
+  assert.equal(code, 1);
+  assert.match(
+    text,
+    /^row 1: the row has no category\nrow 2: the row has no category\nthe import finished: 2 rows read, 0 written, 2/,
+  );
+});
+
+test('After 1,000 bad rows the others are counted but not listed', async () => {
+  const { text } = await run({ argv: ['-', '--format', 'ndjson'], stdin: '{}\n'.repeat(5_000) });
+  const lines = text.trimEnd().split('\n');
+  assert.equal(lines.length, 1_002);
+  assert.equal(lines[1_000], 'further bad rows are counted but not listed');
+  assert.equal(lines[1_001], 'the import finished: 5,000 rows read, 0 written, 5,000 failed');
+});
+
+test('A column that is not in the file gives exit code 2, and nothing is written', async () => {
+  const { code, store, text } = await run({
+    argv: ['-', '--format', 'csv', '--category', 'cut'],
+    stdin: CSV,
+  });
+  assert.deepEqual([code, store.size], [2, 0]);
+  assert.match(
+    text,
+    /^sluice: the file has no column "cut"; name one with --category\. The columns are: "id"/,
+  );
+});
+
+test('A truncated file gives exit code 1, and the stored rows are counted', async () => {
+  const stdin = '[{"id":1,"category":"a","price":1},{"id":';
+  const { code, store, text } = await run({ argv: ['-', '--format', 'json'], stdin });
+  assert.deepEqual([code, store.size], [1, 1]);
+  assert.equal(
+    text,
+    'sluice: the JSON array is cut off after row 1\nthe import stopped: 1 row read, 1 written\n',
+  );
+});
+
+test('A missing file gives exit code 1', async () => {
+  const { code, text } = await run({ argv: ['/nowhere/at all.csv'] });
+  assert.equal(code, 1);
+  assert.match(text, /^sluice: cannot open "\/nowhere\/at all\.csv": ENOENT/);
+});
+
+test('A store that fails gives exit code 1, its message and the number of durable rows', async () => {
+  const store = new ImportStore((_, number) => {
+    if (number === 3) throw storeUnavailable(new Error('gone'));
+  });
+  const { code, text } = await run({ argv: ['--generate', '20000'], store });
+  assert.equal(code, 1);
+  assert.match(
+    text,
+    /^sluice: The store did not respond.*\nthe import stopped: [\d,]+ rows read, [\d,]+ written\n$/,
+  );
+  assert.ok(text.includes(`${store.size.toLocaleString('en-US')} written`));
+});
+
+test('An interrupt gives exit code 1 and the number of durable rows', async () => {
+  const interrupt = new AbortController();
+  const store = new ImportStore(() => interrupt.abort(new Error('interrupted')));
+  const { code, text } = await run({ argv: ['--generate', '20000'], store, signal: interrupt.signal });
+  assert.equal(code, 1);
+  assert.match(text, /^sluice: interrupted\nthe import stopped: /);
+});
+
+test('Generated items and the sample can be imported twice without a failure', async () => {
+  const commands: [string[], number][] = [
+    [['--generate', '3000', '--seed', '9'], 3_000],
+    [['--sample'], SAMPLE_ROWS],
+  ];
+  for (const [argv, rows] of commands) {
+    const first = await run({ argv });
+    assert.deepEqual([first.code, first.store.size], [0, rows]);
+    const again = await run({ argv, store: first.store });
+    assert.deepEqual([again.code, again.store.size], [0, rows]);
+    assert.match(again.text, /, 0 written, [\d,]+ skipped \(ids already in the store\)\n$/);
+  }
+});
+
+test('A terminal shows a bar with the bad rows above it', async () => {
+  const stdin = '{"id":1,"category":"a","price":1}\n{}\n';
+  const { text } = await run({ argv: ['-', '--format', 'ndjson'], stdin, isTTY: true });
+  assert.match(text, /rows read, . written \|/);
+  assert.match(text, /\r\u001b\[Kline 2: the row has no category\n/);
+  assert.match(text, /the import finished: 2 rows read, 1 written, 1 failed\n$/);
+});
+
+test('Without a terminal, progress is one line for each million rows', () => {
+  const stderr = new Screen(false);
+  const progress = startImport({ stderr, isTTY: false }, null);
+  for (const read of [400_000, 1_000_400, 1_000_800, 1_999_999, 3_500_000, 3_999_999, 4_000_000]) {
+    progress.update(0, read, { written: (read - 5).toLocaleString('en-US') });
+  }
+  progress.stop();
+  assert.equal(
+    stderr.text,
+    '1,000,400 rows read, 1,000,395 written\n3,500,000 rows read, 3,499,995 written\n' +
+      '4,000,000 rows read, 3,999,995 written\n',
+  );
+});

@@ -1,0 +1,235 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { readRows } from '../../src/import/reading.ts';
+import type { TextFormat } from '../../src/rows/text-files.ts';
+import { cellValue } from '../../src/import/numbers.ts';
+import { BrokenSource } from '../../src/import/row.ts';
+import { UsageError } from '../../src/terminal/arguments.ts';
+import { Decimal128, type Document, Long, onDemand } from '../../src/store/bson.ts';
+import { COLUMNS, inChunks, jsonItem, read, readingOf } from '../support/import-reading.ts';
+
+/** The one line of CSV under a header of these columns, as an item. */
+async function csvItem(header: string, row: string, columns = COLUMNS): Promise<Document> {
+  const { items, bad, error } = await read(`${header}\n${row}\n`, 'csv', { columns });
+  assert.deepEqual({ bad, error }, { bad: [], error: undefined });
+  const [item] = items;
+  assert.ok(item);
+  return item;
+}
+
+const CELLS: [text: string, value: number | Long | Decimal128 | string][] = [
+  ['0', 0],
+  ['12', 12],
+  ['-3', -3],
+  ['0.3', 0.3],
+  ['0.30', 0.3],
+  ['-0.5', -0.5],
+  ['2147483648', 2147483648],
+  ['9007199254740991', 9007199254740991],
+  ['9007199254740993', Long.fromString('9007199254740993')],
+  ['-9223372036854775808', Long.fromString('-9223372036854775808')],
+  ['9223372036854775808', '9223372036854775808'],
+  ['1e-05', 1e-5],
+  ['1.5e+20', 1.5e20],
+  ['0.1234567890123456', 0.1234567890123456],
+  ['0.12345678901234567890', Decimal128.fromString('0.12345678901234567890')],
+  ['0.30000000000000004', 0.30000000000000004],
+  [`0.${'1'.repeat(35)}`, `0.${'1'.repeat(35)}`],
+  ['1.50000000000000000000', 1.5],
+  ['1e+400', '1e+400'],
+  ['1e-400', '1e-400'],
+  ['1e5', '1e5'],
+  ['12E3', '12E3'],
+  ['007', '007'],
+  ['+5', '+5'],
+  ['.5', '.5'],
+  ['5.', '5.'],
+  [' 5', ' 5'],
+  ['1,000', '1,000'],
+  ['0x10', '0x10'],
+  ['NaN', 'NaN'],
+  ['Infinity', 'Infinity'],
+  ['-', '-'],
+  ['true', 'true'],
+  ['2020-01-01', '2020-01-01'],
+  ['1.2.3', '1.2.3'],
+];
+
+test('A cell becomes a number when no digit is lost, otherwise it remains text', () => {
+  for (const [text, value] of CELLS) assert.deepEqual(cellValue(text), value, text);
+});
+
+test('A price cell keeps all its digits, and is refused with its column when they cannot be stored', async () => {
+  const price = async (cell: string) => (await csvItem('id,category,price', `1,a,${cell}`)).price as unknown;
+  assert.equal(await price(' +00.50 '), 0.5);
+  for (const [cell, value] of [
+    ['.5', 0.5],
+    ['-.5', -0.5],
+    ['5.', 5],
+    ['5.e1', 50],
+    ['007', 7],
+  ] as const)
+    assert.equal(await price(cell), value, cell);
+  assert.equal(String(await price('+9007199254740993')), '9007199254740993');
+  assert.equal(String(await price('-.12345678901234567890')), '-0.12345678901234567890');
+  for (const digits of ['1.2345678901234567890', '12345678901234567890'])
+    assert.equal(String(await price(digits)), digits);
+  const { bad } = await read(`id,category,price\n1,a,0.${'3'.repeat(35)}\n`, 'csv');
+  assert.match(bad.join(), /^2: column "price": the number .* cannot be stored with all its digits/);
+});
+
+test('With --id _id, a field id beside it remains a field', async () => {
+  const columns = { ...COLUMNS, id: '_id' };
+  const expected = { _id: 1, id: 'own', category: 'c', price: 2 };
+  assert.deepEqual(await csvItem('_id,id,category,price', '1,own,c,2', columns), expected);
+  assert.deepEqual(await jsonItem('{"_id":1,"id":"own","category":"c","price":2}', columns), expected);
+});
+
+test('A CSV cell becomes a field under its column name, and an empty cell becomes none', async () => {
+  const item = await csvItem('id,category,price,name,stock,note', 'a1,toys,2.50,"a ""b"", c",007,');
+  assert.deepEqual(item, { _id: 'a1', category: 'toys', price: 2.5, name: 'a "b", c', stock: '007' });
+});
+
+test('A mapped column becomes the field and does not keep its own name', async () => {
+  const columns = { category: 'cut', price: 'cost', id: 'sku' };
+  const item = await csvItem('cut,id,price,cost,category,sku,x', 'fine,7,8,9,old,s1,1', columns);
+  assert.deepEqual(Object.entries(item), [
+    ['_id', 's1'],
+    ['category', 'fine'],
+    ['price', 9],
+    ['x', 1],
+  ]);
+  const row = '{"cut":"fine","id":7,"price":8,"cost":9,"category":"old","sku":"s1","x":1}';
+  assert.deepEqual(await jsonItem(row, columns), item);
+});
+
+test('Columns keep their order behind _id, even when their names are numbers', async () => {
+  const csv = '2024,price,1,id,category\n5,2,6,a,c\n';
+  assert.deepEqual(await namesOfFirst(csv, 'csv'), ['_id', '2024', 'price', '1', 'category']);
+  const line = '{"category":"c","price":1,"5":2,"id":"x"}';
+  assert.equal((await namesOfFirst(line, 'ndjson'))[0], '_id');
+});
+
+/** The names of the first item's fields in the order in which they are stored. */
+async function namesOfFirst(content: string, format: TextFormat): Promise<string[]> {
+  const { rows } = await readRows(inChunks(Buffer.from(content), 1_000), readingOf(format));
+  for await (const row of rows) {
+    assert.ok('item' in row);
+    const bytes = Buffer.from(row.item);
+    const elements = [...onDemand.parseToElements(row.item)];
+    return elements.map(([, at, length]) => bytes.toString('utf8', at, at + length));
+  }
+  return [];
+}
+
+const HEADER = 'id,category,price\n';
+const CSV_FAULTS: [name: string, content: string | Buffer, bad: RegExp, good: number][] = [
+  ['too few cells', `${HEADER}1,a\n2,b,3\n`, /^2: the row has 2 cells, but the header has 3$/, 1],
+  ['too many cells', `${HEADER}1,a,2,x\n2,b,3\n`, /^2: the row has 4 cells, but the header has 3$/, 1],
+  ['no category', `${HEADER}1,,2\n2,b,3\n`, /^2: the row has no category/, 1],
+  ['no price', `${HEADER}1,a,\n2,b,3\n`, /^2: the row has no price/, 1],
+  ['a price that is not a number', `${HEADER}1,a,$5\n2,b,3\n`, /^2: the price is "\$5"/, 1],
+  ['a price that is not finite', `${HEADER}1,a,1e999\n2,b,3\n`, /^2: the price is "1e999"/, 1],
+  ['no id', `${HEADER},a,1\n2,b,3\n`, /^2: the id is empty/, 1],
+  [
+    'a long id',
+    `${HEADER}${'é'.repeat(129)},a,1\n2,b,3\n`,
+    /^2: the id has 258 bytes; the maximum is 256/,
+    1,
+  ],
+  ['a long category', `${HEADER}1,${'c'.repeat(257)},1\n2,b,3\n`, /^2: the category has 257 bytes/, 1],
+  ['a quote within a cell', `${HEADER}1,a"b,2\n2,b,3\n`, /^2: a quote is misplaced or not closed$/, 1],
+  ['text behind a quote', `${HEADER}1,"a"b,2\n2,b,3\n`, /^2: a quote is misplaced/, 1],
+  ['a blank behind a quote', `${HEADER}1,"a" ,2\n2,b,3\n`, /^2: a quote is misplaced/, 1],
+  [
+    'a quote closed by that of a later row',
+    `${HEADER}1,"a,2\n2,b,3\n3,"c",4\n4,d,5\n`,
+    /^2: a quote is misplaced or not closed; the row extends to line 4$/,
+    1,
+  ],
+  [
+    'a quote never closed',
+    `${HEADER}1,a,2\n2,"b,3\n3,c,4\n`,
+    /^3: a quote is not closed before the end of the file; the row extends to line 4$/,
+    1,
+  ],
+  [
+    'invalid UTF-8',
+    Buffer.concat([Buffer.from(`${HEADER}1,a`), Buffer.of(0xff), Buffer.from(',2\n2,\ufffd,3\n')]),
+    /^2: the row is not valid UTF-8$/,
+    1,
+  ],
+  [
+    'one cell, behind a quoted cell of several lines,',
+    `${HEADER}1,"a\nb\r\nc",2\n\n\nx\n2,b,3\n`,
+    /^7: the row has 1 cells/,
+    2,
+  ],
+  [
+    'one cell, in a file with CRLF,',
+    `\ufeff${HEADER}1,"a\r\n\r\nb",2\r\n\r\nx\r\n2,b,3`.replaceAll(/(?<!\r)\n/g, '\r\n'),
+    /^6: /,
+    2,
+  ],
+  [
+    'one cell, in a file with CR alone,',
+    `${HEADER}1,a,2\nx\n2,b,3\n`.replaceAll('\n', '\r'),
+    /^3: the row has 1 cells/,
+    2,
+  ],
+  ['one cell and no line end', `${HEADER}1,a,2\nx`, /^3: the row has 1 cells/, 1],
+];
+
+for (const [name, content, bad, good] of CSV_FAULTS) {
+  test(`A CSV row with ${name} is refused with its line, and the others are read`, async () => {
+    for (const chunk of [65_536, 1, 7]) {
+      const outcome = await read(content, 'csv', { chunk });
+      assert.equal(outcome.error, undefined);
+      assert.equal(outcome.unit, 'line');
+      assert.equal(outcome.bad.length, 1, outcome.bad.join('\n'));
+      assert.match(outcome.bad[0] ?? '', bad);
+      assert.equal(outcome.items.length, good);
+    }
+  });
+}
+
+const BROKEN: [name: string, content: string | Buffer, error: RegExp, rows: number][] = [
+  ['An empty CSV file', '', /is empty; a CSV file begins with a header row/, 0],
+  ['A header that has a name twice', 'a,a\n1,2\n', /column name "a" in the header row appears twice/, 0],
+  ['A header with a column without a name', ',category,price\n', /column 1 has no name/, 0],
+  [
+    'A header with a name that begins with $',
+    '$a,category,price\n',
+    /"\$a" in the header row begins with \$/,
+    0,
+  ],
+  [
+    'A header with __proto__',
+    '__proto__,category,price\n',
+    /"__proto__" in the header row is not allowed/,
+    0,
+  ],
+  ['A header with a misplaced quote', 'a"b,category,price\n', /header row \(line 1\): a quote/, 0],
+  ['A UTF-16 file', Buffer.from('\ufeffcategory,price\n', 'utf16le'), /UTF-16; expected UTF-8/, 0],
+];
+
+for (const [name, content, expected, rows] of BROKEN) {
+  test(`${name} is refused as a broken source`, async () => {
+    for (const chunk of [65_536, 1]) {
+      const { error, items } = await read(content, 'csv', { chunk });
+      assert.ok(error instanceof BrokenSource, String(error?.stack));
+      assert.match(error.message, expected);
+      assert.equal(items.length, rows);
+    }
+  });
+}
+
+test('A CSV file without a mapped column is refused with the names of its columns', async () => {
+  const { error, items } = await read('a,price\n1,2\n', 'csv');
+  assert.ok(error instanceof UsageError);
+  assert.match(
+    error.message,
+    /no column "category"; name one with --category\. The columns are: "a", "price"/,
+  );
+  assert.equal(items.length, 0);
+});

@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict';
+import { PassThrough, Readable } from 'node:stream';
+import { describe, test, type TestContext } from 'node:test';
+import { parseImportArguments, runImport } from '../../src/import/command.ts';
+import { BSON } from '../../src/store/bson.ts';
+import { placeOf } from '../../src/process/store-name.ts';
+import type { OwnedCollection } from '../../src/store/store.ts';
+import { ImportStore } from '../support/import-store.ts';
+import { NEVER } from '../support/reading.ts';
+import { testServer, type StoreName } from '../support/server.ts';
+
+const CSV = 'id,category,price\nn1,new,1\nn2,new,2\n';
+const OLD = Array.from({ length: 3 }, (_, n) =>
+  BSON.serialize({ _id: `old ${n}`, category: 'old', price: n }),
+);
+
+interface Run {
+  readonly store: Pick<OwnedCollection, 'insert' | 'count' | 'clear'>;
+  readonly argv?: readonly string[];
+  readonly content?: string;
+  /** What the user types. null: there is no terminal. */
+  readonly typed?: string | null;
+  readonly signal?: AbortSignal;
+}
+
+/** Runs an import. The content comes from standard input, unless a user types there. */
+async function run({ store, argv, content = CSV, typed = null, signal = NEVER }: Run) {
+  const stderr = new PassThrough({ encoding: 'utf8' });
+  const isTTY = typed !== null;
+  const stdin = Object.assign(Readable.from([Buffer.from(typed ?? content)]), { isTTY });
+  const io = { stdin, stderr, isTTY, place: 'the shop', signal };
+  const code = await runImport(
+    parseImportArguments(argv ?? ['-', '--format', 'csv', '--drop', '--yes']),
+    store,
+    io,
+  );
+  return { code, text: String(stderr.read() ?? '') };
+}
+
+async function filled(): Promise<ImportStore> {
+  const store = new ImportStore();
+  await store.insert(OLD, 'fail');
+  return store;
+}
+
+for (const name of ['sqlite', 'mongodb'] satisfies StoreName[])
+  describe(`--drop on ${name}`, () => {
+    const open = async (t: TestContext) => {
+      const server = await testServer(t, name, 'uws');
+      if (server) await server.store.items.insert(OLD, 'fail');
+      return server;
+    };
+
+    test('the items are removed and counted, and the file is what the server then has', async (t) => {
+      const server = await open(t);
+      if (!server) return;
+      const { code, text } = await run({ store: server.store.items });
+      assert.equal(code, 0, text);
+      assert.match(text, /^removed 3 items from the shop\n.*the import finished: 2 rows read, 2 written\n$/s);
+      const lines = await (await server.get('/items/stream')).text();
+      assert.deepEqual(lines.match(/"id":"[^"]*"/g), ['"id":"n1"', '"id":"n2"']);
+      const again = await run({ store: server.store.items });
+      assert.match(again.text, /^removed 2 items/);
+      assert.equal(again.code, 0);
+    });
+
+    test('a file that cannot be imported removes nothing', async (t) => {
+      const server = await open(t);
+      if (!server) return;
+      const { code, text } = await run({ store: server.store.items, content: 'id,category\n1,a\n' });
+      assert.equal(code, 2, text);
+      assert.equal((await (await server.get('/items/stream')).text()).split('\n').length, 4);
+    });
+  });
+
+const FAULTS: [name: string, content: string, argv: string[], code: number, text: RegExp][] = [
+  ['without a header', '', [], 1, /the file is empty/],
+  [
+    'with a header and no rows',
+    'id,category,price\n',
+    [],
+    1,
+    /no items were removed, because the source has no rows/,
+  ],
+  ['whose header lacks a column', 'id,category,prize\n1,a,1\n', [], 2, /no column "price"/],
+  ['whose header lacks the column of --type', CSV, ['--type', 'zip=string'], 2, /no column "zip"/],
+  ['with an ambiguous header', 'id,category;price\n1,a,1\n', [], 2, /contains , and ; outside of quotes/],
+  [
+    'without a good row',
+    'id,category,price\n1,a,x\n2,b,y\n',
+    [],
+    1,
+    /because none of its first 2 rows can be imported\. The first one, 2: the price is "x"/,
+  ],
+  ['that is no JSON', '{"id":1,', ['--format=ndjson'], 1, /the line is not valid JSON at character 9/],
+  ['that is no array', '[1', ['--format=json'], 1, /none of its first 1 rows|cut off/],
+];
+
+for (const [name, content, options, expected, message] of FAULTS)
+  test(`With --drop, a file ${name} leaves the store as it is`, async () => {
+    const store = await filled();
+    const format = options.some((option) => option.startsWith('--format')) ? [] : ['--format=csv'];
+    const { code, text } = await run({
+      store,
+      content,
+      argv: ['-', ...format, ...options, '--drop', '--yes'],
+    });
+    assert.equal(code, expected, text);
+    assert.match(text, message);
+    assert.deepEqual([store.size, store.calls.length], [3, 1]);
+  });
+
+test('Where nobody can be asked, --drop requires --yes before anything is read', async () => {
+  const asked: [typed: string | null, argv: string[], reason: RegExp][] = [
+    [null, ['nowhere.csv', '--drop'], /--yes, because there is no terminal to ask on/],
+    ['y\n', ['-', '--format', 'csv', '--drop'], /--yes, because standard input is the file/],
+    [null, ['--generate', '5', '--drop'], /no terminal/],
+  ];
+  for (const [typed, argv, reason] of asked) {
+    const store = await filled();
+    const { code, text } = await run({ store, argv, typed });
+    assert.equal(code, 2);
+    assert.match(text, reason);
+    assert.equal(store.size, 3);
+  }
+});
+
+test('On a terminal, --drop asks with the number of items and the place, and only yes removes them', async () => {
+  const argv = ['--generate', '5', '--drop'];
+  const answers: [typed: string, isRemoved: boolean][] = [
+    ['y\n', true],
+    ['YES\n', true],
+    ['n\n', false],
+    ['\n', false],
+    ['yesterday\n', false],
+    ['', false],
+  ];
+  for (const [typed, isRemoved] of answers) {
+    const store = await filled();
+    const { code, text } = await run({ store, argv, typed });
+    assert.ok(text.startsWith('Remove 3 items from the shop before the import? (y/N) '), text);
+    assert.deepEqual([code, store.size], isRemoved ? [0, 5] : [1, 3], typed);
+    assert.equal(text.includes('no items were removed, and none were imported'), !isRemoved);
+  }
+});
+
+test('An empty store is not asked about', async () => {
+  const { code, text } = await run({
+    store: new ImportStore(),
+    argv: ['--generate', '5', '--drop'],
+    typed: '',
+  });
+  assert.equal(code, 0);
+  assert.match(text, /^removed 0 items/);
+});
+
+test('An interrupt during the question removes nothing', async () => {
+  const store = await filled();
+  const interrupt = new AbortController();
+  const stdin = Object.assign(new PassThrough(), { isTTY: true });
+  const stderr = new PassThrough({ encoding: 'utf8' });
+  stderr.once('data', () => interrupt.abort(new Error('interrupted')));
+  const io = { stdin, stderr, isTTY: true, place: 'the shop', signal: interrupt.signal };
+  const code = await runImport(parseImportArguments(['--generate', '5', '--drop']), store, io);
+  assert.deepEqual([code, store.size], [1, 3]);
+});
+
+test('The question names the place without a password', () => {
+  const places: [uri: string | undefined, place: string][] = [
+    [undefined, 'the embedded store in ./data'],
+    ['mongodb://user:secret@a:1,b:2/shop?replicaSet=r', 'database shop of MongoDB at a:1,b:2'],
+    ['mongodb+srv://cluster.example.org', 'database sluice of MongoDB at cluster.example.org'],
+    ['mongodb://user:se%40cret@host/?tls=true', 'database sluice of MongoDB at host'],
+  ];
+  for (const [uri, place] of places)
+    assert.equal(placeOf({ DATA_DIR: './data', ...(uri !== undefined && { MONGODB_URI: uri }) }), place);
+});

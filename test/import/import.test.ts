@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict';
+import { setImmediate } from 'node:timers/promises';
+import { test } from 'node:test';
+import { storeUnavailable } from '../../src/errors.ts';
+import { generateItems } from '../../src/import/synthetic.ts';
+import {
+  importItems,
+  ImportStopped,
+  type ImportOptions,
+  type ImportResult,
+} from '../../src/import/import.ts';
+import { BrokenSource, type SourceRow } from '../../src/import/row.ts';
+import { BSON } from '../../src/store/bson.ts';
+import { ImportStore } from '../support/import-store.ts';
+
+const NEVER = new AbortController().signal;
+
+function item(id: number | string, more: object = {}): Uint8Array {
+  return BSON.serialize({ _id: id, category: 'c', price: 1, ...more });
+}
+
+/** `count` good rows whose place is ten times their id, counted as they are taken. */
+class Numbers {
+  taken = 0;
+
+  async *rows(count: number): AsyncGenerator<SourceRow> {
+    for (let id = 1; id <= count; id++) {
+      this.taken++;
+      yield await Promise.resolve({ at: id * 10, item: item(id) });
+    }
+  }
+}
+
+async function* sourceOf(rows: Iterable<SourceRow>, end?: () => void): AsyncGenerator<SourceRow> {
+  for (const row of rows) yield await Promise.resolve(row);
+  end?.();
+}
+
+function options(store: ImportStore, source: AsyncIterable<SourceRow>, more: Partial<ImportOptions> = {}) {
+  const reports: string[] = [];
+  return {
+    reports,
+    store,
+    source,
+    onConflict: 'fail' as const,
+    signal: NEVER,
+    progress: () => undefined,
+    report: (at: number, reason: string) => void reports.push(`${at}: ${reason}`),
+    ...more,
+  };
+}
+
+async function stopped(run: Promise<ImportResult>): Promise<ImportStopped> {
+  const error: unknown = await run.then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  assert.ok(error instanceof ImportStopped, String(error));
+  return error;
+}
+
+test('Good rows are written, bad rows are reported and counted, and the run continues', async () => {
+  const store = new ImportStore();
+  const rows: SourceRow[] = [
+    { at: 2, item: item(1) },
+    { at: 3, problem: 'it is odd' },
+    { at: 7, item: item(2) },
+  ];
+  const run = options(store, sourceOf(rows));
+  assert.deepEqual(await importItems(run), { read: 3, written: 2, skipped: 0, failed: 1 });
+  assert.deepEqual(run.reports, ['3: it is odd']);
+  assert.equal(store.size, 2);
+});
+
+test('A row that the store refuses is reported with its position in any batch', async () => {
+  const store = new ImportStore();
+  await store.insert([item(3_000), item(9_999)], 'skip');
+  const run = options(store, new Numbers().rows(10_000));
+  assert.deepEqual(await importItems(run), { read: 10_000, written: 9_998, skipped: 0, failed: 2 });
+  assert.deepEqual(run.reports, ['30000: a row with its _id exists', '99990: a row with its _id exists']);
+});
+
+test('With skip and replace, an id that is already stored is not a failure', async () => {
+  for (const [onConflict, expected] of [
+    ['skip', { read: 3, written: 1, skipped: 2, failed: 0 }],
+    ['replace', { read: 3, written: 3, skipped: 0, failed: 0 }],
+  ] as const) {
+    const store = new ImportStore();
+    await store.insert([item(1, { old: true }), item(2, { old: true })], 'skip');
+    assert.deepEqual(await importItems(options(store, new Numbers().rows(3), { onConflict })), expected);
+    assert.equal(store.documents.filter((document) => document.old === true).length, expected.skipped);
+  }
+});
+
+test('An import holds at most three batches in memory and runs two inserts at once', async () => {
+  const numbers = new Numbers();
+  let settled = 0;
+  let most = 0;
+  const store = new ImportStore(async ({ rows }) => {
+    await setImmediate();
+    most = Math.max(most, numbers.taken - settled);
+    settled += rows.length;
+  });
+  const { written } = await importItems(options(store, numbers.rows(100_000)));
+  assert.equal(written, 100_000);
+  assert.equal(store.mostUnderWay, 2);
+  assert.ok(most <= 6_001, `${most} rows were in memory`);
+});
+
+test('A store that does not answer pauses the reading', async () => {
+  const numbers = new Numbers();
+  let answer = (): void => undefined;
+  const answered = new Promise<void>((resolve) => (answer = resolve));
+  const run = importItems(options(new ImportStore(() => answered), numbers.rows(100_000)));
+  let before = -1;
+  while (numbers.taken !== before) {
+    before = numbers.taken;
+    await setImmediate();
+  }
+  assert.ok(before <= 6_001, `${before} rows were read`);
+  answer();
+  assert.equal((await run).written, 100_000);
+});
+
+test('A batch has a maximum size in bytes', async () => {
+  const big = 'x'.repeat(1024 * 1024);
+  const rows = Array.from({ length: 20 }, (_, id) => ({ at: id, item: item(id, { big }) }));
+  const store = new ImportStore();
+  await importItems(options(store, sourceOf(rows)));
+  assert.deepEqual(
+    store.calls.map(({ rows }) => rows.length),
+    [4, 4, 4, 4, 4],
+  );
+});
+
+test('With replace, rows reach the store in their order', async () => {
+  const store = new ImportStore(() => setImmediate());
+  const rows = Array.from({ length: 20_000 }, (_, n) => ({ at: n, item: item(n % 7, { n }) }));
+  await importItems(options(store, sourceOf(rows), { onConflict: 'replace' }));
+  assert.equal(store.mostUnderWay, 1);
+  assert.deepEqual(
+    store.documents.map(({ n }) => n as number).sort((a, b) => a - b),
+    [19_993, 19_994, 19_995, 19_996, 19_997, 19_998, 19_999],
+  );
+});
+
+test('A store that fails stops the run with its error and the number of durable rows', async () => {
+  for (const failing of [1, 2, 3, 5]) {
+    const down = storeUnavailable(new Error('gone'));
+    const store = new ImportStore(async (_, number) => {
+      await setImmediate();
+      if (number === failing) throw down;
+    });
+    const error = await stopped(importItems(options(store, new Numbers().rows(10_000))));
+    assert.equal(error.cause, down);
+    assert.equal(error.result.written, store.size, 'what is said to be durable is what is there');
+    assert.ok(store.calls.length <= failing + 1, 'nothing more is sent after the failure');
+    assert.equal(store.underWay, 0);
+    assert.match(error.message, new RegExp(`with ${store.size} rows durable`));
+  }
+});
+
+test('The rows before the point where a source breaks are written', async () => {
+  const broken = new BrokenSource('the end is missing');
+  const rows = Array.from({ length: 2_500 }, (_, n) => ({ at: n, item: item(n) }));
+  const store = new ImportStore();
+  const source = sourceOf(rows, () => {
+    throw broken;
+  });
+  const error = await stopped(importItems(options(store, source)));
+  assert.equal(error.cause, broken);
+  assert.deepEqual(error.result, { read: 2_500, written: 2_500, skipped: 0, failed: 0 });
+  assert.equal(store.size, 2_500);
+});
+
+test('When the store fails after the source broke, the error of the store is reported', async () => {
+  const down = new Error('down');
+  const store = new ImportStore(() => {
+    throw down;
+  });
+  const source = sourceOf([{ at: 1, item: item(1) }], () => {
+    throw new BrokenSource('broken');
+  });
+  assert.equal((await stopped(importItems(options(store, source)))).cause, down);
+});
+
+test('An interrupted import can be completed by repeating it with skip', async () => {
+  const interrupt = new AbortController();
+  const store = new ImportStore((_, number) => {
+    if (number === 3) interrupt.abort(new Error('interrupted'));
+  });
+  const first = importItems(options(store, generateItems(20_000, 7), { signal: interrupt.signal }));
+  const { cause, result } = await stopped(first);
+  assert.equal(cause, interrupt.signal.reason);
+  assert.equal(result.written, store.size);
+  assert.ok(store.size < 20_000);
+  const there = store.size;
+  const again = await importItems(options(store, generateItems(20_000, 7), { onConflict: 'skip' }));
+  assert.deepEqual(again, { read: 20_000, written: 20_000 - there, skipped: there, failed: 0 });
+  assert.equal(store.size, 20_000);
+});
+
+test('Progress is reported while rows are written and while all rows are bad', async () => {
+  const seen: number[] = [];
+  const progress = ({ read }: ImportResult) => void seen.push(read);
+  await importItems(options(new ImportStore(), new Numbers().rows(10_000), { progress }));
+  assert.ok(seen.length >= 5);
+  seen.length = 0;
+  const bad = Array.from({ length: 10_000 }, (_, at) => ({ at, problem: 'bad' }));
+  await importItems(options(new ImportStore(), sourceOf(bad), { progress }));
+  assert.ok(seen.length >= 2);
+});

@@ -1,0 +1,209 @@
+import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, test, type TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { sluice } from '../support/commands.ts';
+import { testClient } from '../support/mongo.ts';
+import { testMongo } from '../support/mongod.ts';
+import { folder } from '../support/pulling.ts';
+import { serverOn, type StoreName } from '../support/server.ts';
+
+/** As a spreadsheet in Germany saves it: a byte order mark, semicolons, decimal commas, CRLF. */
+const SPREADSHEET =
+  '\ufeffArtikel;Straße;Preis;PLZ;Kunde.Land;angelegt\r\n' +
+  '0815;"Höhe; 5";1.234,56;01234;DE;2024-03-01\r\n' +
+  '4711;Gasse;12,9;12345;NL;2024-03-02\r\n';
+const ORDERS =
+  '{"_id":1,"id":"own","status":"paid","total":5,"tags":["a"]}\n' +
+  '{"_id":2,"status":"new","total":7}\n' +
+  '{"_id":3,"status":"paid","total":2.5}\n';
+
+interface Shop {
+  readonly environment: NodeJS.ProcessEnv & Record<string, string>;
+  /** Writes a file and returns its path. */
+  file(name: string, content: string): Promise<string>;
+}
+
+async function shopOn(t: TestContext, name: StoreName): Promise<Shop | null> {
+  const directory = await folder(t);
+  const uri = name === 'sqlite' ? '' : await testMongo(t);
+  if (uri === null) return null;
+  return {
+    environment: { DATA_DIR: join(directory, 'data'), MONGODB_URI: uri },
+    file: async (file, content) => {
+      await writeFile(join(directory, file), content);
+      return join(directory, file);
+    },
+  };
+}
+
+/** A server as the command's last line says to start it. */
+function serve(t: TestContext, { environment }: Shop, resource: string) {
+  const expose = environment.MONGODB_URI === '' ? {} : { EXPOSE: resource };
+  return serverOn(t, { ...environment, ...expose });
+}
+
+for (const name of ['sqlite', 'mongodb'] satisfies StoreName[])
+  describe(`resources made by commands, on ${name}`, () => {
+    test('a spreadsheet becomes a resource with its own columns, and is served by the indexes it was given', async (t) => {
+      const shop = await shopOn(t, name);
+      if (!shop) return;
+      const file = await shop.file('artikel.csv', SPREADSHEET);
+      const reading = ['--id', 'Artikel', '--decimal-comma', '--type', 'angelegt=date'];
+      const indexes = ['--index', 'Kunde.Land,Preis', '--index', 'angelegt'];
+      const { code, said } = await sluice(
+        ['import', file, '--into', 'artikel', ...reading, ...indexes],
+        shop.environment,
+      );
+      assert.equal(code, 0, said);
+      assert.match(said, /^created the (resource|collection) .*artikel\n/);
+      assert.match(said, /created the index Kunde\.Land_1_Preis_1__id_1\n/);
+      assert.match(said, / {2}PLZ: string .*\n.*\n {2}angelegt: date\n/);
+      assert.match(said, /GET \/artikel answers: .*Kunde\.Land with sort=Preis.*sort=angelegt/);
+      assert.match(
+        said,
+        name === 'sqlite' ? /to serve it: npm start/ : /to serve it: EXPOSE=artikel npm start/,
+      );
+      const server = await serve(t, shop, 'artikel');
+      const answer = await server.get('/artikel?Kunde.Land=DE&sort=Preis_asc');
+      assert.deepEqual(((await answer.json()) as { data: unknown }).data, [
+        {
+          id: '0815',
+          Straße: 'Höhe; 5',
+          Preis: 1234.56,
+          PLZ: '01234',
+          Kunde: { Land: 'DE' },
+          angelegt: '2024-03-01T00:00:00.000Z',
+        },
+      ]);
+    });
+
+    test('a repeated import fails, skips or replaces, and --drop replaces all rows', async (t) => {
+      const shop = await shopOn(t, name);
+      if (!shop) return;
+      const file = await shop.file('orders.ndjson', ORDERS);
+      const run = (...args: string[]) =>
+        sluice(['import', file, '--into', 'orders', ...args], shop.environment);
+      assert.equal((await run('--index', 'status,total')).code, 0);
+      const again = await run();
+      assert.deepEqual([again.code, again.said.includes('3 failed')], [1, true], again.said);
+      await shop.file('orders.ndjson', ORDERS.replace('"new","total":7', '"new","total":8'));
+      assert.equal((await run('--on-conflict', 'replace')).code, 0);
+      await shop.file('orders.ndjson', '{"_id":4,"status":"new","total":1}\n{"_id":5}\n');
+      assert.match((await run('--drop')).said, /--drop removes all rows; confirm it with --yes/);
+      const dropped = await run('--drop', '--yes');
+      assert.match(dropped.said, /^removed 3 rows from orders in /);
+      const server = await serve(t, shop, 'orders');
+      assert.equal(
+        await (await server.get('/orders/stream')).text(),
+        '{"id":4,"status":"new","total":1}\n{"id":5}\n',
+      );
+      assert.equal(
+        await (await server.get('/orders/stream?status=new&sort=total_asc')).text(),
+        '{"id":4,"status":"new","total":1}\n',
+      );
+    });
+
+    test("an index is added later, and a document's own id stays beside its key", async (t) => {
+      const shop = await shopOn(t, name);
+      if (!shop) return;
+      const file = await shop.file('orders.ndjson', ORDERS);
+      const run = (...args: string[]) => sluice(args, shop.environment);
+      assert.equal((await run('import', file, '--into', 'orders')).code, 0);
+      const added = await run('index', 'orders', 'status,total');
+      assert.equal(added.code, 0, added.said);
+      assert.match(
+        added.said,
+        /now also answers: status with sort=total_asc; status, total with sort=id_asc\n/,
+      );
+      const twice = await run('index', 'orders', 'status,total,_id');
+      assert.deepEqual([twice.code, twice.said.includes('already')], [2, true], twice.said);
+      const arrays = await run('index', 'orders', 'tags');
+      assert.deepEqual([arrays.code, /cannot be used: .*array/.test(arrays.said)], [1, true], arrays.said);
+      const server = await serve(t, shop, 'orders');
+      assert.equal(
+        await (await server.get('/orders/stream?status=paid&sort=total_desc')).text(),
+        '{"_id":1,"id":"own","status":"paid","total":5,"tags":["a"]}\n{"id":3,"status":"paid","total":2.5}\n',
+      );
+      assert.equal((await server.get('/orders?sort=tags_asc')).status, 400);
+    });
+
+    test('init prints a file of resources that a server takes unchanged', async (t) => {
+      const shop = await shopOn(t, name);
+      if (!shop) return;
+      const file = await shop.file('orders.ndjson', ORDERS);
+      const run = (...args: string[]) => sluice(args, shop.environment);
+      await run('import', file, '--into', 'orders', '--index', 'status,total');
+      await run('import', file, '--into', 'customers');
+      if (name === 'mongodb') {
+        const database = testClient(t, shop.environment.MONGODB_URI ?? '').db();
+        await database.createCollection('big', { viewOn: 'orders', pipeline: [] });
+        await database.createCollection('my orders');
+        await database.collection('customers').createIndex({ total: 1 });
+        await database.collection('orders').createIndex({ tags: 1 }); // it warns of the arrays there
+      }
+      const { code, stdout, said } = await sluice(['init'], { ...shop.environment, LOG_LEVEL: 'info' });
+      assert.equal(code, 0, said);
+      const file2 = JSON.parse(stdout) as { $schema: string; resources: Record<string, unknown> };
+      const expected = { orders: { indexes: [['status', 'total']] }, customers: {} };
+      const odd = name === 'mongodb' ? { 'my-orders-rows': { collection: 'my orders' } } : {};
+      assert.deepEqual(file2.resources, { ...expected, ...odd });
+      const schema = JSON.parse(await readFile(fileURLToPath(file2.$schema), 'utf8')) as { title?: string };
+      assert.deepEqual(schema, JSON.parse(await readFile('docs/resources.schema.json', 'utf8')));
+      if (name === 'mongodb') {
+        assert.match(said, /^big is left out: it is a view, not a collection$/m);
+        assert.match(said, /customers: the index total_1 cannot order rows\. .*add \["total"\]/);
+      }
+      const server = await serverOn(t, {
+        ...shop.environment,
+        RESOURCES_FILE: await shop.file('resources.json', stdout),
+      });
+      assert.equal((await server.get('/orders?status=paid&sort=total_asc')).status, 200);
+      assert.equal((await server.get('/customers')).status, 200);
+    });
+  });
+
+const FAULTS: [args: string[], message: RegExp][] = [
+  [['import', 'a.csv', '--into', 'items'], /an import without --into writes items/],
+  [['import', 'a.csv', '--into', 'livez'], /taken by a route/],
+  [['import', 'a.csv', '--into', 'a b'], /cannot be a segment of a URL/],
+  [['import', 'a.csv', '--index', 'a'], /--index applies only to --into/],
+  [['import', 'a.csv', '--into', 'o', '--price', 'p'], /--price applies only to items/],
+  [['import', '--generate', '5', '--into', 'o'], /--into applies only to FILE/],
+  [['import', 'a.csv', '--into', 'o', '--index', 'a,,b'], /has an empty name/],
+  [['import', 'a.csv', '--into', 'o', '--index', 'a.0'], /has a number in its path/],
+  [['import', 'a.csv', '--into', 'o', '--index', 'a,b,a'], /is named twice/],
+  [['import', 'a.csv', '--into', 'o', '--index', 'a', '--index', 'a,id'], /"a" is given twice/],
+  [['index', 'orders'], /index takes a resource and the fields/],
+  [['index', 'orders', Array.from({ length: 32 }, (_, n) => `f${n}`).join()], /at most 31 fields/],
+  [['index', 'orders', 'id,a'], /is the key, which ends every index/],
+  [['index', 'orders', '_id'], /every resource has an index of its key/],
+  [['index', 'nowhere', 'a'], /there is no resource "nowhere"\. The store has none/],
+  [['init', 'now'], /init takes no arguments/],
+];
+
+test('a wrong command says why and exits with 2', async (t) => {
+  const environment = { DATA_DIR: join(await folder(t), 'data') };
+  const ended = await Promise.all(FAULTS.map(([args]) => sluice(args, environment)));
+  for (const [n, [args, message]] of FAULTS.entries()) {
+    assert.match(ended[n]?.said ?? '', message, args.join(' '));
+    assert.equal(ended[n]?.code, 2, args.join(' '));
+  }
+});
+
+test('an index of a column that the file lacks is refused before anything is made', async (t) => {
+  const shop = await shopOn(t, 'sqlite');
+  if (!shop) return;
+  const file = await shop.file('a.csv', 'id,status\n1,new\n');
+  const { code, said } = await sluice(['import', file, '--into', 'o', '--index', 'statsu'], shop.environment);
+  assert.deepEqual([code, said.includes('no column becomes the field "statsu"')], [2, true], said);
+  assert.match((await sluice(['init'], shop.environment)).stdout, /"resources": \{\}/);
+});
+
+test('the manuals of the commands name their arguments', async () => {
+  for (const command of ['import', 'index', 'init']) {
+    const { code, stdout } = await sluice([command, '--help'], {});
+    assert.deepEqual([code, stdout.includes(`sluice ${command}`)], [0, true]);
+  }
+});

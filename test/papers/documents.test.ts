@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+import { SETTINGS } from '../../src/settings.ts';
+import { PROBLEMS } from '../../src/problems.ts';
+import { ITEM_FORM } from '../../src/resources/items.ts';
+import { streamParameters } from '../../src/resources/stream/query.ts';
+import { pageParameters } from '../../src/resources/page/query.ts';
+import { Metrics } from '../../src/telemetry/metrics.ts';
+import {
+  DOCUMENTS,
+  documentText,
+  firstColumn,
+  ROOT,
+  section,
+  tableRows,
+  TEST_FILES,
+  testText,
+} from '../support/documents.ts';
+
+test('the README has at most 300 lines', () => {
+  assert.ok(documentText('README.md').split('\n').length <= 300);
+});
+
+test('the README names the command that runs the tests, and CI ends with it', () => {
+  const [, command = ''] = /```console\n(.*npm test)\n```/.exec(section('README.md', 'Start')) ?? [];
+  assert.equal(command, 'npm ci && npm test');
+  assert.equal(documentText('.ci/run').trimEnd().split('\n').at(-1), command);
+});
+
+test('the table of settings equals the code', () => {
+  assert.deepEqual(
+    tableRows(section('docs/operations.md', 'Settings')),
+    Object.entries(SETTINGS.properties).map(([name, { default: fallback, description }]) => [
+      `\`${name}\``,
+      fallback === undefined ? '' : `\`${String(fallback)}\``,
+      description,
+    ]),
+  );
+});
+
+test('the table of problem codes equals the code', () => {
+  assert.deepEqual(
+    tableRows(section('docs/api.md', 'Errors')),
+    Object.entries(PROBLEMS).map(([code, { status, title }]) => [`\`${code}\``, String(status), title]),
+  );
+});
+
+test('the tables of parameters equal the code', () => {
+  const plan = ITEM_FORM.parameters.map(({ name }) => name);
+  const pages = pageParameters({ maxLimit: 1000, maxOffset: 1000 }, ITEM_FORM.parameters, true);
+  const shownOfPages = tableRows(section('docs/api.md', 'Pages').split('\n### ')[0] ?? '').flatMap(
+    ([first = '']) => [...first.matchAll(/`(\w+)`/g)].map(([, name = '']) => name),
+  );
+  assert.deepEqual(shownOfPages.sort(), pages.map(({ name }) => name).sort());
+  assert.deepEqual(
+    firstColumn('docs/api.md', 'Stream parameters').sort(),
+    streamParameters(ITEM_FORM.parameters)
+      .map(({ name }) => name)
+      .filter((name) => !plan.includes(name))
+      .sort(),
+  );
+});
+
+function metrics() {
+  const all = new Metrics();
+  all.watch({
+    openStreams: () => 0,
+    runningExports: () => 0,
+    exports: () => ({}),
+    overloaded: () => false,
+    transcodedMs: () => 0,
+  });
+  return all.list();
+}
+
+test('the table of metrics equals the code', () => {
+  const own = metrics().filter(({ name }) => name.startsWith('sluice_'));
+  assert.deepEqual(
+    tableRows(section('docs/operations.md', 'Metrics')),
+    own.map(({ name, help }) => [`\`${name}\``, help]),
+  );
+});
+
+test('the Grafana dashboard queries all of our metrics and no others', () => {
+  const { panels } = JSON.parse(documentText('docs/ops/grafana.json')) as {
+    panels: { targets: { expr: string }[] }[];
+  };
+  const text = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)).join('\n');
+  const asked = new Set(
+    text.match(/\b(sluice|process|nodejs)_\w+/g)?.map((name) => name.replace(/_bucket$/, '')),
+  );
+  const known = metrics().map(({ name }) => name);
+  assert.deepEqual(
+    [...asked].filter((name) => !known.includes(name)),
+    [],
+    'there are no such metrics',
+  );
+  assert.deepEqual(
+    known.filter((name) => name.startsWith('sluice_') && !asked.has(name)),
+    [],
+    'the dashboard does not show them',
+  );
+});
+
+test('each promise about streams names an existing test', () => {
+  const promises = section('docs/streams.md', 'What a stream promises').split('\n- ').slice(1);
+  assert.ok(promises.length > 20);
+  const missing: string[] = [];
+  for (const promise of promises) {
+    const named = [...promise.replace(/\s+/g, ' ').matchAll(/[(;] ?`([\w./-]+)`: ([^;)]+)/g)];
+    assert.ok(named.length > 0, promise);
+    for (const [, file = '', words = ''] of named) {
+      if (!testText(file).includes(words)) missing.push(`${file}: ${words}`);
+    }
+  }
+  assert.deepEqual(missing, []);
+});
+
+/** The text of a test file, by its path from test/, and of the contract suites that it runs. */
+function textOfRun(path: string): string {
+  const paths = new Set([path]);
+  const texts: string[] = [];
+  for (const each of paths) {
+    const text = readFileSync(join(ROOT, 'test', each), 'utf8');
+    texts.push(text);
+    for (const [, contract = ''] of text.matchAll(/from '(\.[\w./-]+\.contract\.ts)'/g))
+      paths.add(join(dirname(each), contract));
+  }
+  return texts.join('\n');
+}
+
+test('each row of reliability.md has a command that runs an existing test', () => {
+  const rows = tableRows(documentText('docs/reliability.md'));
+  assert.ok(rows.length >= 28, `${rows.length} rows`);
+  const files = TEST_FILES.filter((path) => path.endsWith('.test.ts'));
+  for (const [done = '', , seen = '', command = '', runs = '', ...more] of rows) {
+    assert.ok(seen !== '' && /^(CI|long)/.test(runs) && more.length === 0, `${done}: five columns`);
+    const named = [...command.matchAll(/`npm (?:test|run test:long) -- ([\w./-]+)`: ([^;]+)/g)];
+    assert.ok(named.length > 0, done);
+    for (const [, word = '', words = ''] of named) {
+      const run = files.filter((path) => path.includes(word)).map(textOfRun);
+      assert.ok(
+        run.some((text) => text.includes(words.trim())),
+        `${done}: ${word}: ${words}`,
+      );
+    }
+  }
+});
+
+/** GitHub's name of a heading. */
+function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-');
+}
+
+test('each link of the documents leads to an existing file and heading', () => {
+  const broken: string[] = [];
+  for (const path of DOCUMENTS) {
+    const prose = documentText(path).replace(/```[^]*?```|`[^`\n]*`/g, '');
+    for (const [, link = ''] of prose.matchAll(/\]\((?!https?:)([^)\s]+)\)/g)) {
+      const [file = '', anchor] = link.split('#');
+      const target = file === '' ? path : join(dirname(path), file);
+      const found =
+        existsSync(join(ROOT, target)) &&
+        (anchor === undefined ||
+          [...documentText(target).matchAll(/^#+ (.+)$/gm)].some(
+            ([, heading = '']) => anchorOf(heading) === anchor,
+          ));
+      if (!found) broken.push(`${path}: ${link}`);
+    }
+  }
+  assert.deepEqual(broken, []);
+});
+
+test('the folders in the architecture document are those of the source', () => {
+  const described = firstColumn('docs/ARCHITECTURE.md', 'Folders').filter((name) => /^\w+\/$/.test(name));
+  const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' });
+  const folders = sources
+    .filter((path) => path.endsWith('.ts') && path.includes('/'))
+    .map((path) => `${path.split('/')[0]}/`);
+  assert.deepEqual(described.sort(), [...new Set(folders)].sort());
+});
+
+test('each source file that a document names exists', () => {
+  const missing = DOCUMENTS.flatMap((path) =>
+    [...documentText(path).matchAll(/`((?:src|test|bench)\/[\w./-]+\.\w+)`/g)]
+      .filter(([, file = '']) => !existsSync(join(ROOT, file)))
+      .map(([, file = '']) => `${path}: ${file}`),
+  );
+  assert.deepEqual(missing, []);
+});

@@ -1,0 +1,43 @@
+/**
+ * Faults put into the program on purpose. Tests that run the place of a fault are to notice it. MUTANTS: how many of each part
+ * (60). PARTS: only these, separated by commas. SEED repeats a sample. The lines of all go to the output.
+ */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { removeDirectory } from '../support/directory.ts';
+import { Coverage } from '../support/mutants/coverage.ts';
+import { reasonToLive } from '../support/mutants/harmless.ts';
+import { PARTS, TESTS } from '../support/mutants/parts.ts';
+import { lineOf, sample, tryOut, type Tried } from '../support/mutants/run.ts';
+import { Tree } from '../support/mutants/tree.ts';
+import { SEED } from '../support/seed.ts';
+
+const MOST = Number(process.env.MUTANTS ?? 60);
+/** The least share of the faults of a part that tests are to notice, in percent. */
+const LEAST_PERCENT = 50;
+const parts = Object.entries(PARTS).filter(([name]) => (process.env.PARTS ?? name).split(',').includes(name));
+
+let [tree, coverage]: [Tree?, Coverage?] = [];
+before(async () => {
+  tree = await Tree.copy();
+  const files = parts.flatMap(([, its]) => its);
+  coverage = await Coverage.measure(tree, files, TESTS);
+});
+after(() => (tree ? removeDirectory(tree.root) : undefined));
+
+for (const [name, files] of parts)
+  test(`tests notice faults in src/${name} (seed ${SEED})`, async (t) => {
+    assert.ok(tree && coverage);
+    const tried: Tried[] = [];
+    for (const mutant of sample(tree, files, MOST, SEED)) {
+      const one = await tryOut(tree, coverage, mutant);
+      tried.push(one);
+      const reason = one.by === null ? reasonToLive(mutant) : null;
+      process.stdout.write(`# ${lineOf(one)}${reason === null ? '' : ` (${reason})`}\n`);
+    }
+    const noticed = tried.filter(({ by }) => by !== null).length;
+    const harmless = tried.filter(({ by, mutant }) => by === null && reasonToLive(mutant) !== null).length;
+    const share = (100 * noticed) / (tried.length - harmless);
+    t.diagnostic(`${noticed} of ${tried.length} noticed, ${harmless} change nothing: ${share.toFixed(0)} %`);
+    assert.ok(share >= LEAST_PERCENT, `${share} %`);
+  });

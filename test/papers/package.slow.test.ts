@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { parse } from 'yaml';
+import { readConfig } from '../../src/config.ts';
+import { SETTINGS } from '../../src/settings.ts';
+import { cli } from '../support/child-server.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const textOf = (name: string) => readFileSync(join(ROOT, name), 'utf8');
+const isSetting = (name: string) => name in SETTINGS.properties;
+
+interface Service {
+  readonly image?: string;
+  readonly build?: string;
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly ports?: readonly string[];
+  readonly volumes?: readonly string[];
+  readonly depends_on?: Readonly<Record<string, { condition: string }>>;
+  readonly read_only?: boolean;
+  readonly healthcheck?: { readonly test: readonly string[] };
+}
+
+interface Compose {
+  readonly services: Readonly<Record<string, Service>>;
+  readonly volumes: Readonly<Record<string, unknown>>;
+}
+
+/** The instructions of the Dockerfile, one list for each stage. */
+function stages(): { readonly instruction: string; readonly rest: string }[][] {
+  const found: { instruction: string; rest: string }[][] = [];
+  for (const line of textOf('Dockerfile').split('\n')) {
+    const [, instruction = '', rest = ''] = /^([A-Z]+) (.+)$/.exec(line) ?? [];
+    if (instruction === 'FROM') found.push([]);
+    if (instruction !== '') found.at(-1)?.push({ instruction, rest });
+  }
+  return found;
+}
+
+test('docker compose starts sluice with existing, valid settings, after a database that is ready', () => {
+  const { services, volumes } = parse(textOf('docker-compose.yml')) as Compose;
+  const { sluice } = services;
+  assert.ok(sluice);
+  const environment = sluice.environment ?? {};
+  assert.deepEqual(
+    Object.keys(environment).filter((name) => !isSetting(name)),
+    [],
+  );
+  const config = readConfig({ ...environment });
+  assert.equal(config.SAMPLE, 'on');
+  for (const [name, address] of [
+    ['mongodb', environment.MONGODB_URI],
+    ['redis', environment.REDIS_URL],
+  ] as const) {
+    assert.equal(new URL(address ?? '').hostname, name);
+    assert.equal(sluice.depends_on?.[name]?.condition, 'service_healthy');
+    assert.ok((services[name]?.healthcheck?.test.length ?? 0) > 1, `${name} has a health check`);
+  }
+  assert.deepEqual(sluice.ports, ['127.0.0.1:3000:3000'], 'published on the loopback only');
+  assert.equal(sluice.read_only, true);
+  for (const [name, service] of Object.entries(services)) {
+    if (name !== 'sluice') assert.equal(service.ports, undefined, `${name} is not published`);
+    for (const volume of service.volumes ?? []) assert.ok((volume.split(':')[0] ?? '') in volumes, volume);
+  }
+  assert.match(sluice.healthcheck?.test.join(' ') ?? '', /127\.0\.0\.1:3000\/readyz/);
+});
+
+test('the image is built in one stage and runs in another, without root and with only the files that it needs', async () => {
+  const [build = [], run = []] = stages();
+  assert.equal(stages().length, 2);
+  const ignored = textOf('.dockerignore').trim().split('\n');
+  for (const { instruction, rest } of build) {
+    if (instruction !== 'COPY') continue;
+    for (const source of rest.split(' ').slice(0, -1)) {
+      assert.ok(existsSync(join(ROOT, source)), `${source} is there`);
+      assert.ok(!ignored.includes(source), `${source} is not ignored`);
+    }
+  }
+  const settings = run
+    .filter(({ instruction }) => instruction === 'ENV')
+    .flatMap(({ rest }) => rest.split(' '));
+  const { NODE_ENV, ...own }: Record<string, string> = Object.fromEntries(
+    settings.map((setting) => setting.split('=') as [string, string]),
+  );
+  assert.equal(NODE_ENV, 'production');
+  assert.deepEqual(
+    Object.keys(own).filter((name) => !isSetting(name)),
+    [],
+  );
+  assert.equal(readConfig(own).HOST, '0.0.0.0');
+  const last = (wanted: string) => run.findLast(({ instruction }) => instruction === wanted)?.rest ?? '';
+  assert.equal(last('USER'), 'node');
+  assert.equal(last('VOLUME'), own.DATA_DIR);
+  assert.match(last('HEALTHCHECK'), /127\.0\.0\.1:3000\/livez/);
+  const [program, cli, ...command] = JSON.parse(last('CMD')) as string[];
+  assert.deepEqual([program, cli], ['node', 'dist/process/cli.js']);
+  const { stdout } = await runCli([...command, '--help']);
+  assert.match(stdout, /^Usage: sluice serve/);
+});
+
+test('the build creates every file that package.json names', () => {
+  const manifest = JSON.parse(textOf('package.json')) as {
+    bin: Record<string, string>;
+    exports: Record<string, string | Record<string, string>>;
+    dependencies: Record<string, string>;
+    devDependencies: Record<string, string>;
+  };
+  const named = [
+    ...Object.values(manifest.bin),
+    ...Object.values(manifest.exports).flatMap((one) => Object.values(one)),
+  ];
+  for (const path of named.filter((one) => one.includes('dist/'))) {
+    const source = path.replace(/^(\.\/)?dist\//, 'src/').replace(/(\.d\.ts|\.js)$/, '.ts');
+    assert.ok(existsSync(join(ROOT, source)), path);
+  }
+  const both = Object.keys(manifest.dependencies).filter((name) => name in manifest.devDependencies);
+  assert.deepEqual(both, []);
+});
+
+test('every command has a manual page with usage, options, settings and exit codes, no wider than a terminal', async () => {
+  const pages: [command: string[], parts: RegExp[]][] = [
+    [[], [/^sluice - /, /sluice serve /, /sluice import /, /sluice pull /, /sluice COMMAND --help/]],
+    [['serve'], Object.keys(SETTINGS.properties).map((name) => new RegExp(`^ +${name} `, 'm'))],
+    [['import'], [/--format/, /--on-conflict/, /--generate/, /--sample/]],
+    [
+      ['pull'],
+      [/-o, --output/, /--parallel/, /--snapshot/, /--compression/, /--key-file/, /--retry-for/, /--restart/],
+    ],
+  ];
+  for (const [command, parts] of pages) {
+    const { stdout } = await runCli([...command, '--help']);
+    for (const part of [...parts, /Usage:/, /Exit codes?: 0 /]) assert.match(stdout, part, command.join(' '));
+    const widest = Math.max(...stdout.split('\n').map((line) => line.length));
+    assert.ok(command[0] === 'serve' || widest <= 120, `${command.join(' ')}: ${widest} characters`);
+  }
+});
+
+test('a wrong command line prints the usage of its command', async () => {
+  for (const command of ['serve', 'import', 'pull', 'key', 'load']) {
+    const ended = runCli([command, '--nothing-has-this-option', '1', '2', '3']);
+    await assert.rejects(ended, ({ code, stderr }: { code: number; stderr: string }) => {
+      assert.equal(code, 2, command);
+      assert.match(
+        stderr,
+        new RegExp(`^sluice: .*\\n\\nUsage:\\s+sluice ${command}.*--help explains it.\\n$`, 's'),
+      );
+      return true;
+    });
+  }
+});
+
+async function runCli(args: readonly string[]): Promise<{ stdout: string }> {
+  return promisify(execFile)(process.execPath, [await cli(), ...args]);
+}

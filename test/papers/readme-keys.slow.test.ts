@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { childServer, cli } from '../support/child-server.ts';
+import { documentText, ROOT, section } from '../support/documents.ts';
+import { temporaryFolder } from '../support/engines.ts';
+import { keyedServer, type Rows } from '../support/keyed.ts';
+
+const PATH = 'docs/operations.md';
+const KEYS = section(PATH, 'API keys');
+
+/** Runs a script in a folder. `sluice` is the program of this checkout. */
+async function bash(script: string, cwd: string): Promise<string> {
+  const program = `sluice() { ${process.execPath} ${await cli()} "$@"; }\n`;
+  const { stdout } = await promisify(execFile)('bash', ['-ec', program + script], { cwd });
+  return stdout;
+}
+
+test('the commands of operations.md for a file of keys work as they stand', async (t) => {
+  const [, script = ''] = /```sh\n(key=[^]*?)```/.exec(KEYS) ?? [];
+  const [before = '', after = ''] = script.split('API_KEYS_FILE=keys npm start\n');
+  assert.match(after, /^curl .*localhost:3000/);
+  const folder = await temporaryFolder(t);
+  const key = (await bash(`${before}echo $key`, folder)).trim();
+  const settings = { MONGODB_URI: '', SAMPLE: 'auto', API_KEYS_FILE: join(folder, 'keys') };
+  const { url } = await childServer(t, settings);
+  const asked = after.replace('localhost:3000', url.host).replace('curl', 'curl -s');
+  assert.match(await bash(`key=${key}\n${asked}`, folder), /^\{"data":\[\{"id":"d00001"/);
+  assert.match(await bash(`key=${key}x\n${asked}`, folder), /"code":"unauthorized"/);
+});
+
+test('the key and the JSON file of operations.md do what the text shows', async (t) => {
+  const [, json = ''] = /```json\n([^]*?)```/.exec(KEYS) ?? [];
+  const orders: Rows = {
+    name: 'orders',
+    rows: ['acme', 'bolt', 'acme'].map((tenant, n) => ({
+      ...{ _id: n + 1, tenant, status: 'new', total: 10 * (n + 1), margin: n },
+    })),
+    indexes: [['tenant']],
+  };
+  const server = await keyedServer(t, 'sqlite', [{ name: 'all' }], [orders]);
+  assert.ok(server);
+  const folder = await temporaryFolder(t);
+  writeFileSync(server.keysFile, json);
+  assert.equal(await server.reloadKeys(), true);
+  let fresh = documentText(PATH);
+  for (const [, block = ''] of KEYS.matchAll(/```shell-session\n(\$ [^]*?)```/g)) {
+    let output = '';
+    for (const line of block.split('\n').filter((each) => each.startsWith('$ '))) {
+      const said = await bash(line.slice(2).replace('localhost:3000', new URL(server.url).host), folder);
+      output += `${line}\n${shown(said)}`;
+    }
+    fresh = fresh.replace(`\n${block}\`\`\``, () => `\n${output}\`\`\``);
+  }
+  if (process.env.UPDATE_DOCUMENTS) writeFileSync(join(ROOT, PATH), fresh);
+  else assert.equal(documentText(PATH), fresh);
+  const made = await bash('sluice key new --name acme', folder);
+  const [, key = '', entry = ''] = /: +(\S+)\n.*\n.*: +(\{.*\})\n$/.exec(made) ?? [];
+  writeFileSync(server.keysFile, `{"keys":[${entry}]}`);
+  assert.equal(await server.reloadKeys(), true);
+  const { status } = await fetch(`${server.url}/orders`, { headers: { authorization: `Bearer ${key}` } });
+  assert.equal(status, 200);
+  assert.ok(!readFileSync(server.keysFile, 'utf8').includes(key));
+});
+
+/** An output whose random values are those of the document. */
+function shown(said: string): string {
+  const key = '2rVTuVhsPxgKtF0VCqnNaYxUeK9FQmGmuYBB7mSjFvo';
+  const digest = createHash('sha256').update(key).digest('hex');
+  const text = said
+    .replace(/^(key, shown only now: +)\S+/m, `$1${key}`)
+    .replace(/\b[0-9a-f]{64}\b/g, digest)
+    // It has a fingerprint of the collection.
+    .replace(/"nextCursor":"[^"]*"/g, '"nextCursor":"BwECESo43xrpeUgOAAAAEF9pZAADAAAAAHOLnWY"')
+    .replace(/"requestId":"[^"]*"/g, '"requestId":"6b1f0b9e-2f5c-4d0e-9b57-0d1f6c1c9a11"');
+  return text.endsWith('\n') ? text : `${text}\n`;
+}

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { ObjectId } from 'mongodb';
+import { sluice } from '../support/commands.ts';
+import { documentText, ROOT } from '../support/documents.ts';
+import { testClient } from '../support/mongo.ts';
+import { testMongo } from '../support/mongod.ts';
+import { folder } from '../support/pulling.ts';
+import { serverOn } from '../support/server.ts';
+
+const BLOCKS = /```shell-session\n(\$ [^]*?)```/g;
+const STATUSES = ['new', 'paid', 'sent'];
+const COUNTRIES = ['NL', 'DE'];
+
+/** The orders of the README: 1,000 of them, with the ids and dates of a shop's first weeks. */
+const ORDERS = Array.from({ length: 1_000 }, (_, n) => ({
+  _id: new ObjectId((0x695_5b9_00 + n * 2_677).toString(16).padStart(8, '0') + 'c0ffee0000000000'),
+  status: STATUSES[n % 3],
+  createdAt: new Date(Date.UTC(2026, 0, 1) + n * 2_677_000),
+  customer: { name: `Customer ${n}`, country: COUNTRIES[n % 2] },
+  total: 5 + ((n * 37) % 400) / 4,
+}));
+
+test('the commands of the README for an existing collection print what it shows', async (t) => {
+  const uri = await testMongo(t);
+  if (uri === null) return;
+  const shop = uri.replace(/(mongodb:\/\/[^/]+\/)[^?]*/, '$1shop_of_readme');
+  const database = testClient(t, shop).db();
+  await database.dropDatabase(); // of an earlier run on the same server
+  await database.collection('orders').insertMany(ORDERS.map((order) => ({ ...order })));
+  await database.collection('orders').createIndex({ status: 1, createdAt: 1, _id: 1 });
+  const server = await serverOn(t, { MONGODB_URI: shop, EXPOSE: 'orders' });
+  const text = documentText('README.md');
+  let fresh = text;
+  for (const [, block = ''] of text.matchAll(BLOCKS)) {
+    let output = '';
+    for (const line of block.split('\n').filter((each) => each.startsWith('$ ')))
+      output += `${line}\n${await run(line.slice(2), server.url)}`;
+    fresh = fresh.replace(
+      `\`\`\`shell-session\n${block}\`\`\``,
+      () => `\`\`\`shell-session\n${output}\`\`\``,
+    );
+  }
+  if (process.env.UPDATE_DOCUMENTS) writeFileSync(join(ROOT, 'README.md'), fresh);
+  else assert.equal(text, fresh);
+});
+
+test('the command of the README for a file prints what it shows', async (t) => {
+  const text = documentText('README.md');
+  const [, csv = '', command = '', output = ''] =
+    /```csv\n([^]*?)```\n\n```console\nnpm run import -- (.*)\n```\n\n```text\n([^]*?)```/.exec(text) ?? [];
+  const directory = await folder(t);
+  const file = join(directory, 'artikel.csv');
+  writeFileSync(file, csv);
+  const args = command.split(' ').map((one) => (one === 'artikel.csv' ? file : one));
+  const { code, said } = await sluice(['import', ...args], { DATA_DIR: join(directory, 'data') });
+  assert.equal(code, 0, said);
+  if (process.env.UPDATE_DOCUMENTS)
+    writeFileSync(
+      join(ROOT, 'README.md'),
+      documentText('README.md').replace(output, () => said),
+    );
+  else assert.equal(said, output);
+});
+
+async function run(command: string, url: string): Promise<string> {
+  const here = command.replaceAll('localhost:3000', new URL(url).host);
+  const { stdout } = await promisify(execFile)('bash', ['-c', here]);
+  const shown = stdout
+    .replace(/"requestId":"[^"]*"/g, '"requestId":"6b1f0b9e-2f5c-4d0e-9b57-0d1f6c1c9a11"')
+    // It has a fingerprint of the collection's UUID.
+    .replace(/"nextCursor":"[^"]*"/g, '"nextCursor":"BwECt5smZDCm8HkpAAAACWNyZWF0ZWRBdAAQWXUVnAEAAAdfaWQA"')
+    .replaceAll('shop_of_readme', 'shop');
+  return shown.endsWith('\n') ? shown : `${shown}\n`;
+}

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { DOCUMENTS, documentText, ROOT } from '../support/documents.ts';
+import { testServer } from '../support/server.ts';
+
+const ADDRESS = 'localhost:3000';
+
+/** Values that differ from run to run, and nothing else. */
+const VARYING: [pattern: RegExp, shown: string][] = [
+  [/"requestId":"[^"]*"/g, '"requestId":"6b1f0b9e-2f5c-4d0e-9b57-0d1f6c1c9a11"'],
+  [/\d\d:\d\d:\d\d GMT/g, '12:00:00 GMT'],
+  [/"createdAt":"[^"]*"/g, '"createdAt":"2026-01-02T12:00:00.000Z"'],
+  [/"updatedAt":"[^"]*"/g, '"updatedAt":"2026-01-02T12:00:01.000Z"'],
+  // A cursor of users has the identity of their set in the store.
+  [
+    /("updatedAt":"[^"]*"\}\],"page":\{[^}]*"nextCursor":)"[\w-]*"/g,
+    '$1"AzduOV02ntjjEgAAAAJfaWQABAAAAGFkYQAAHr7maA"',
+  ],
+  // An export's id, name and times.
+  [/"(finished|expires)At":"[^"]*"/g, '"$1At":"2026-01-02T12:00:02.000Z"'],
+  [/"changes":"[\w-]*"/g, '"changes":"CQAAvpl2fwEAAAAAAAAAKx0Qmw"'],
+  [/\bitems-[0-9a-f]{8}\./g, 'items-8f14e45f.'],
+  [/\b[0-9a-f]{32}\b/g, '8f14e45fceea167a5a36dedd4bea2543'],
+  // A user's id when the server creates it (UUID version 7), and a user's ETag, which is strong.
+  [/"id":"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f-]{21}"/g, '"id":"019b7e0e-6c00-7a3c-9d5e-2f1b4c6d8e90"'],
+  [/^etag: "[0-9a-f]{16}"$/gm, 'etag: "5f0c2d9be1a47386"'],
+];
+
+/** The console blocks with `$ ` commands. The output of each command is on the lines below it. */
+const BLOCK = /```console\n(\$ [^]*?)```/;
+const BLOCKS = new RegExp(BLOCK, 'g');
+
+async function run(command: string, url: string): Promise<string> {
+  const { stdout } = await promisify(execFile)('bash', [
+    '-c',
+    command.replaceAll(ADDRESS, new URL(url).host),
+  ]);
+  const shown = VARYING.reduce(
+    (text, [pattern, fixed]) => text.replace(pattern, fixed),
+    stdout.replaceAll('\r', ''),
+  );
+  return shown.endsWith('\n') || shown === '' ? shown : `${shown}\n`;
+}
+
+for (const path of DOCUMENTS) {
+  const text = documentText(path);
+  if (!BLOCK.test(text)) continue;
+  test(`every command in ${path} prints what ${path} shows`, async (t) => {
+    const server = await testServer(t, 'sqlite', 'uws', { SAMPLE: 'auto' });
+    if (!server) return;
+    let fresh = text;
+    for (const [, block = ''] of text.matchAll(BLOCKS)) {
+      let output = '';
+      for (const line of block.split('\n').filter((each) => each.startsWith('$ ')))
+        output += `${line}\n${await run(line.slice(2), server.url)}`;
+      fresh = fresh.replace(`\`\`\`console\n${block}\`\`\``, () => `\`\`\`console\n${output}\`\`\``);
+    }
+    if (process.env.UPDATE_DOCUMENTS) writeFileSync(join(ROOT, path), fresh);
+    else assert.equal(text, fresh);
+  });
+}
+
+test('the documents contain commands', () => {
+  const shown = DOCUMENTS.filter((path) => BLOCK.test(documentText(path)));
+  assert.ok(['README.md', 'docs/api.md', 'docs/streams.md'].every((path) => shown.includes(path)));
+});

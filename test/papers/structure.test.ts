@@ -1,0 +1,249 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
+import { test } from 'node:test';
+
+const ROOT = join(import.meta.dirname, '../..');
+const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.ts') && !path.endsWith('.as.ts'))
+  .map((path) => ({ path, text: readFileSync(join(ROOT, 'src', path), 'utf8') }));
+
+/** A library, and the only files that may import it. */
+const OWNERS: [library: string, files: RegExp][] = [
+  ['uWebSockets.js', /^engine\/uws\/library\.ts$/],
+  ['mongodb', /^store\/mongo(\.ts|\/)/],
+  ['@photostructure/sqlite', /^(sqlite\.ts|store\/sqlite\/worker\.mjs)$/],
+  ['bson', /^store\/bson\.ts$/],
+  ['node:zlib', /^(pipeline\/(compress|crc32|pieces)|import\/source|pull\/http|load\/page-check)\.ts$/],
+  ['fast-json-stringify', /^rows\/serializers\.ts$/],
+  ['negotiator', /^http\/negotiate\.ts$/],
+  ['pino', /^telemetry\/log\.ts$/],
+  ['env-schema', /^config\.ts$/],
+  ['cli-progress', /^terminal\/bar\.ts$/],
+  ['ioredis', /^redis\/connect\.ts$/],
+  ['@sinclair/typebox', /^schema\.ts$/],
+  ['ajv', /^input\/validate\.ts$/],
+  ['prom-client', /^telemetry\/metrics\.ts$/],
+  ['uuid', /^users\/routes\.ts$/],
+  ['bullmq', /^queue\/bullmq\.ts$/],
+  ['parquet-wasm', /^pipeline\/parquet-thread\.mjs$/],
+  ['p-queue', /^turns\.ts$/],
+  ['rate-limiter-flexible', /^access\/limiter-redis\.ts$/],
+  ['jose', /^access\/token-check\.ts$/],
+  ['hdr-histogram-js', /^load\/histogram\.ts$/],
+];
+
+test('each library is imported in one place', () => {
+  const thread = 'pipeline/parquet-thread.mjs';
+  const programs = [...sources, { path: thread, text: readFileSync(join(ROOT, 'src', thread), 'utf8') }];
+  for (const [library, files] of OWNERS) {
+    const pattern = new RegExp(
+      `(from|import|require)\\s*\\(?\\s*'${library.replaceAll('.', '\\.')}(/[^']*)?'`,
+    );
+    const importers = programs.filter(({ text }) => pattern.test(text)).map(({ path }) => path);
+    assert.ok(importers.length > 0, `${library} is not imported at all: drop the dependency`);
+    assert.deepEqual(
+      importers.filter((path) => !files.test(path)),
+      [],
+      library,
+    );
+  }
+});
+
+test('no command asks the MongoDB driver for raw replies, whose errors end the process', () => {
+  const offenders = sources.filter(({ text }) => /\braw: true\b/.test(text));
+  assert.deepEqual(
+    offenders.map(({ path }) => path),
+    [],
+  );
+});
+
+test('tests import fast-check where its seed is set', () => {
+  const importers = readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .filter((path) => /^import .* 'fast-check';$/m.test(readFileSync(join(ROOT, 'test', path), 'utf8')));
+  assert.deepEqual(importers, ['support/fast-check.ts']);
+});
+
+test('only the command line and the settings use the environment and the exit of the process', () => {
+  const offenders = sources.filter(
+    ({ path, text }) =>
+      /process\.(env|exit\b)/.test(text) &&
+      !path.startsWith('web/page/') && // runs in browsers, and shows programs for Node
+      !['process/commands.ts', 'main.ts', 'config.ts', 'engine/uws/library.ts'].includes(path),
+  );
+  assert.deepEqual(
+    offenders.map(({ path }) => path),
+    [],
+  );
+});
+
+test('the program handles signals before it loads anything else', () => {
+  const cli = sources.find(({ path }) => path === 'process/cli.ts')?.text ?? '';
+  const imported = [...cli.matchAll(/^import .* from '(.*)';$/gm)].map(([, name]) => name);
+  assert.deepEqual(imported, ['./signals.ts']);
+  assert.ok(cli.indexOf('hearSignals()') < cli.indexOf("import('./commands.ts')"));
+});
+
+test('the client and the load test import nothing of the server and use only its answers', () => {
+  const offenders = sources.filter(
+    ({ path, text }) =>
+      /^(pull|load)\//.test(path) &&
+      /from '\.\.\/(store|http|openapi|resources|users|main|app|config|errors|problems)\b/.test(text),
+  );
+  assert.deepEqual(
+    offenders.map(({ path }) => path),
+    [],
+  );
+});
+
+/**
+ * The folders and top-level files of src, in layers. Each imports only from those above it in this list, types
+ * included, so no two import each other.
+ */
+const LAYERS: readonly (readonly string[])[] = [
+  ['schema.ts', 'version.ts', 'log.ts', 'error-reason.ts', 'get-or-make.ts', 'turns.ts', 'sqlite.ts'],
+  ['problems.ts'],
+  ['errors.ts'],
+  ['terminal', 'redis'],
+  ['store'],
+  ['rows'],
+  ['pipeline'],
+  ['engine'],
+  ['input', 'queue'],
+  ['access'],
+  ['http'],
+  ['openapi', 'telemetry', 'web'],
+  ['resources'],
+  ['users'],
+  ['exports', 'import'],
+  ['pull'],
+  ['load'],
+  ['settings.ts'],
+  ['config.ts', 'app.ts', 'server-options.ts'],
+  ['open-rows.ts'],
+  ['main.ts'],
+  ['process'],
+];
+
+const layerOf = (path: string) => LAYERS.findIndex((layer) => layer.includes(path.split('/')[0] ?? ''));
+
+test('every folder belongs to a layer and imports only from layers below it', () => {
+  const upwards = sources.flatMap(({ path, text }) => {
+    const own = layerOf(path);
+    assert.ok(own >= 0, `${path} belongs to no layer`);
+    const imported = [...text.matchAll(/(?:from|import\()\s*'(\.[^']+)'/g)].map(([, name = '']) =>
+      posix.join(posix.dirname(path), name),
+    );
+    return imported
+      .filter((other) => other.split('/')[0] !== path.split('/')[0] && layerOf(other) >= own)
+      .map((other) => `${path} -> ${other}`);
+  });
+  assert.deepEqual(upwards, []);
+});
+
+/** The files of src that each file imports, types included. */
+const imports = new Map(
+  sources.map(({ path, text }) => [
+    path,
+    [...text.matchAll(/(?:from|import\()\s*'(\.[^']+)'/g)].map(([, name = '']) =>
+      posix.join(posix.dirname(path), name),
+    ),
+  ]),
+);
+
+/** The nodes of a graph that reach themselves, each with the way. */
+function circlesOf(graph: ReadonlyMap<string, readonly string[]>): string[] {
+  const done = new Set<string>();
+  const circles: string[] = [];
+  const visit = (node: string, way: readonly string[]): void => {
+    const seenAt = way.indexOf(node);
+    if (seenAt >= 0) circles.push([...way.slice(seenAt), node].join(' -> '));
+    if (seenAt >= 0 || done.has(node)) return;
+    for (const next of graph.get(node) ?? []) visit(next, [...way, node]);
+    done.add(node);
+  };
+  for (const node of graph.keys()) visit(node, []);
+  return circles;
+}
+
+test('no folders beside each other import each other in a circle', () => {
+  const folders = new Map<string, string[]>();
+  for (const [path, imported] of imports) {
+    const own = posix.dirname(path);
+    for (const other of imported.map((name) => posix.dirname(name)))
+      // A folder and one inside it are parts of one thing. The files beside the folders have layers of their own.
+      if (
+        own !== '.' &&
+        other !== '.' &&
+        !`${own}/`.startsWith(`${other}/`) &&
+        !`${other}/`.startsWith(`${own}/`)
+      )
+        folders.set(own, [...(folders.get(own) ?? []), other]);
+  }
+  assert.deepEqual(circlesOf(folders), []);
+});
+
+test('only the composition root names the adapters of a port', () => {
+  const offenders = sources.filter(
+    ({ path, text }) =>
+      !/^(main\.ts|process\/|store\/|queue\/|engine\/|access\/)/.test(path) &&
+      /from '\.\.?\/(store\/(mongo|sqlite|directory)|queue\/(local|bullmq)|engine\/(uws|node|engine))/.test(
+        text,
+      ),
+  );
+  assert.deepEqual(
+    offenders.map(({ path }) => path),
+    [],
+  );
+});
+
+const BUDGET_FILE = join(ROOT, 'test/budget.json');
+
+/** The lines of TypeScript in each folder of src. `.` has the files beside the folders. The load test has no limit. */
+function linesByFolder(): Map<string, number> {
+  const lines = new Map<string, number>();
+  for (const path of readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })) {
+    if (!path.endsWith('.ts') || path.startsWith('load/')) continue;
+    const folder = path.includes('/') ? (path.split('/')[0] ?? '') : '.';
+    const count = readFileSync(join(ROOT, 'src', path), 'utf8').split('\n').length - 1;
+    lines.set(folder, (lines.get(folder) ?? 0) + count);
+  }
+  return lines;
+}
+
+test('no folder of src has more lines than test/budget.json allows', () => {
+  const budget = new Map(
+    Object.entries(JSON.parse(readFileSync(BUDGET_FILE, 'utf8')) as Record<string, number>),
+  );
+  const lines = linesByFolder();
+  if (process.env.UPDATE_BUDGET) {
+    const lowered = [...budget].map(([folder, most]) => [folder, Math.min(most, lines.get(folder) ?? 0)]);
+    const kept = lowered.filter(([, most]) => most !== 0);
+    writeFileSync(BUDGET_FILE, `${JSON.stringify(Object.fromEntries(kept), null, 2)}\n`);
+  }
+  const above = [...lines].filter(([folder, count]) => count > (budget.get(folder) ?? 0));
+  assert.deepEqual(
+    above.map(([folder, count]) => `${folder} has ${count} lines, allowed are ${budget.get(folder) ?? 0}`),
+    [],
+  );
+});
+
+/** What tests of any folder use: values of a store, sums, rows that are made, the composition. */
+const TOOLS =
+  /^(errors|config|main|problems|sqlite|store\/\w+|pipeline\/(chain|crc32|crc32-combine|compress)|import\/(command|import|synthetic)|process\/store-name|resources\/(item-collection|token\/cursor)|rows\/transcoder)\.ts$/;
+
+test('a test stands in the folder of the source that it imports, where that is one folder', () => {
+  const misplaced = readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.test.ts') && !/^(contracts|faults|papers|bench)\//.test(path))
+    .flatMap((path) => {
+      const text = readFileSync(join(ROOT, 'test', path), 'utf8');
+      const imported = [...text.matchAll(/^(?:import (?!type)|\} )[^;]*from '(\.[^']+)';$/gm)]
+        .map(([, name = '']) => posix.join('test', posix.dirname(path), name))
+        .filter((name) => name.startsWith('src/') && !TOOLS.test(name.slice('src/'.length)));
+      const folders = new Set(imported.map((name) => posix.dirname(name.slice('src/'.length))));
+      const [folder] = folders;
+      return folders.size !== 1 || folder === posix.dirname(path) ? [] : [`${path} tests ${folder}`];
+    });
+  assert.deepEqual(misplaced, []);
+});

@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Batch } from '../../src/store/batch.ts';
+import { makeBookmark } from '../../src/store/bookmark.ts';
+import { chain } from '../../src/pipeline/chain.ts';
+import type { From, OwnedCollection, Plan, Size } from '../../src/store/store.ts';
+import { Slots } from '../../src/store/slots.ts';
+
+const PLAN = { sort: '_id', direction: 1 } as const;
+
+/** A store of `total` rows of 100 bytes that records the reads. */
+function fakeStore(total: number) {
+  const slots = new Slots();
+  const asked: { plan: Plan; from: From; size: Size }[] = [];
+  const state = { position: 0, failAt: Infinity };
+  const read: OwnedCollection['read'] = (plan, from, size, signal) => {
+    if (signal.aborted) return Promise.reject(signal.reason as Error);
+    asked.push({ plan, from, size });
+    if (asked.length > state.failAt) return Promise.reject(new Error('store broke'));
+    const rows = Math.min(size.rows, total - state.position);
+    state.position += rows;
+    const slot = slots.take(Math.max(1, rows * 100));
+    const batch: Batch = {
+      slot,
+      start: 0,
+      length: rows * 100,
+      rows,
+      last: rows > 0 ? makeBookmark({ _id: state.position }) : null,
+      more: state.position < total,
+      asOf: BigInt(asked.length),
+      release: () => slot.release(),
+    };
+    return Promise.resolve(batch);
+  };
+  return { read, confirm: () => Promise.resolve(), slots, asked, state };
+}
+
+async function first(store: ReturnType<typeof fakeStore>, rows: number): Promise<Batch> {
+  return store.read(PLAN, {}, { rows, bytes: 1e6 }, new AbortController().signal);
+}
+
+test('a chain yields every row once, from bookmark to bookmark, and releases all slots', async () => {
+  const store = fakeStore(30_000);
+  let rows = 0;
+  for await (const batch of chain(
+    store,
+    PLAN,
+    await first(store, 250),
+    Infinity,
+    new AbortController().signal,
+  )) {
+    rows += batch.rows;
+    batch.release();
+  }
+  assert.equal(rows, 30_000);
+  assert.equal(store.slots.taken, 0);
+  assert.deepEqual(
+    store.asked.slice(1).map(({ from }) => from.after !== undefined),
+    Array.from({ length: store.asked.length - 1 }, () => true),
+  );
+  const since = store.asked.map(({ plan }) => plan.since);
+  assert.deepEqual(since.slice(0, 3), [undefined, 1n, 1n], 'no read has to be newer than the first');
+});
+
+test('batches grow to the size that the bytes of a row allow', async () => {
+  const store = fakeStore(30_000);
+  for await (const batch of chain(
+    store,
+    PLAN,
+    await first(store, 250),
+    Infinity,
+    new AbortController().signal,
+  ))
+    batch.release();
+  assert.equal(store.asked[1]?.size.rows, Math.floor((768 * 1024) / 100));
+});
+
+test('the next batch is requested before the caller is done with the current one', async () => {
+  const store = fakeStore(1000);
+  const batches = chain(store, PLAN, await first(store, 250), Infinity, new AbortController().signal);
+  const { value } = await batches.next();
+  assert.equal(store.asked.length, 2);
+  (value as Batch).release();
+  await batches.return();
+});
+
+test('a limit holds to the exact row', async () => {
+  const store = fakeStore(30_000);
+  let rows = 0;
+  for await (const batch of chain(store, PLAN, await first(store, 250), 1234, new AbortController().signal)) {
+    rows += batch.rows;
+    batch.release();
+  }
+  assert.equal(rows, 1234);
+  assert.equal(store.asked.length, 2);
+});
+
+test('a caller that stops early releases the batch that was being read', async () => {
+  const store = fakeStore(30_000);
+  for await (const batch of chain(
+    store,
+    PLAN,
+    await first(store, 250),
+    Infinity,
+    new AbortController().signal,
+  )) {
+    batch.release();
+    break;
+  }
+  await Promise.resolve();
+  assert.equal(store.slots.taken, 0);
+});
+
+test('a failed read rejects after the rows before it were delivered', async () => {
+  const store = fakeStore(30_000);
+  store.state.failAt = 2;
+  let rows = 0;
+  await assert.rejects(async () => {
+    for await (const batch of chain(
+      store,
+      PLAN,
+      await first(store, 250),
+      Infinity,
+      new AbortController().signal,
+    )) {
+      rows += batch.rows;
+      batch.release();
+    }
+  }, /store broke/);
+  assert.equal(rows, 250 + Math.floor((768 * 1024) / 100));
+  assert.equal(store.slots.taken, 0);
+});
+
+test('an aborted signal ends the chain with its reason', async () => {
+  const store = fakeStore(30_000);
+  const abort = new AbortController();
+  await assert.rejects(async () => {
+    for await (const batch of chain(store, PLAN, await first(store, 250), Infinity, abort.signal)) {
+      batch.release();
+      abort.abort(new Error('client gone'));
+    }
+  }, /client gone/);
+  assert.equal(store.slots.taken, 0);
+});

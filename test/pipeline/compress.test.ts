@@ -1,0 +1,432 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import * as zlib from 'node:zlib';
+import { codings, compress, compressBytes, type Coding } from '../../src/pipeline/compress.ts';
+import { Compressor } from '../../src/pipeline/compressor.ts';
+import type { Sink } from '../../src/pipeline/sink.ts';
+import { Turns } from '../../src/turns.ts';
+import { randomFrom } from '../support/random-collection.ts';
+import { SEED } from '../support/seed.ts';
+import { content, writeContent } from '../support/slow-reader.ts';
+
+type Decode = (bytes: Uint8Array, done: (error: Error | null, result: Buffer) => void) => void;
+const { zstdDecompress } = zlib as unknown as { zstdDecompress: Decode };
+const DECODE: Readonly<Record<Coding, Decode>> = {
+  br: zlib.brotliDecompress,
+  gzip: zlib.gunzip,
+  zstd: zstdDecompress,
+};
+
+function decode(coding: Coding, bytes: Uint8Array): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    DECODE[coding](bytes, (error, result) => (error ? reject(error) : resolve(result)));
+  });
+}
+
+/** The text that a reader can decode from the bytes so far, without an end. */
+async function decodeSoFar(coding: Coding, bytes: Uint8Array): Promise<string> {
+  const zstd = zlib as unknown as { createZstdDecompress: () => zlib.Gunzip };
+  const decoder = {
+    br: () => zlib.createBrotliDecompress(),
+    gzip: () => zlib.createGunzip(),
+    zstd: () => zstd.createZstdDecompress(),
+  }[coding]();
+  const chunks: Buffer[] = [];
+  decoder.on('data', (chunk: Buffer) => chunks.push(chunk));
+  await new Promise((resolve) => decoder.write(bytes, resolve));
+  await turns();
+  decoder.destroy();
+  return Buffer.concat(chunks).toString();
+}
+
+async function turns(): Promise<void> {
+  for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** A sink that keeps its bytes and whose reader can be stopped. */
+class Collector implements Sink {
+  readonly chunkBytes = 1000;
+  readonly chunks: Buffer[] = [];
+  readonly events: unknown[] = [];
+  private readonly controller = new AbortController();
+  private blocked: Promise<void> | null = null;
+  private arrival: () => void = () => undefined;
+  unblock: () => void = () => undefined;
+
+  get signal(): AbortSignal {
+    return this.controller.signal;
+  }
+
+  get bytes(): Buffer {
+    return Buffer.concat(this.chunks);
+  }
+
+  block(): void {
+    this.blocked = new Promise((resolve) => (this.unblock = resolve));
+  }
+
+  /** Resolves when the next bytes come. */
+  arrived(): Promise<void> {
+    return new Promise((resolve) => (this.arrival = resolve));
+  }
+
+  write(chunk: Uint8Array): void | Promise<void> {
+    this.signal.throwIfAborted();
+    this.chunks.push(Buffer.from(chunk));
+    this.arrival();
+    if (this.blocked !== null) return this.blocked;
+  }
+
+  flush(): void {
+    this.events.push('flush');
+  }
+
+  end(): void {
+    this.events.push('end');
+  }
+
+  fail(error: unknown): void {
+    this.events.push(error);
+    this.controller.abort(error);
+  }
+}
+
+/** A sink that asks to wait after each write, and is told when its writer does not. */
+class Waiting extends Collector {
+  #isWaiting = false;
+
+  override write(chunk: Uint8Array): Promise<void> {
+    assert.ok(!this.#isWaiting, 'it was asked to wait');
+    this.#isWaiting = true;
+    void super.write(chunk);
+    return new Promise((resolve) =>
+      setImmediate(() => {
+        this.#isWaiting = false;
+        resolve();
+      }),
+    );
+  }
+
+  override flush(): void {
+    assert.ok(!this.#isWaiting, 'it was asked to wait');
+    super.flush();
+  }
+}
+
+/** A clock that the test controls. */
+function handClock() {
+  const due: { action: () => void; ms: number }[] = [];
+  const schedule = (action: () => void, ms: number) => {
+    const entry = { action, ms };
+    due.push(entry);
+    return () => void due.splice(due.indexOf(entry), due.includes(entry) ? 1 : 0);
+  };
+  return { due, schedule };
+}
+
+describe('the codings', () => {
+  it('are br, gzip and, where this Node has it, zstd, in this order', () => {
+    const expected = 'createZstdCompress' in zlib ? ['br', 'gzip', 'zstd'] : ['br', 'gzip'];
+    assert.deepEqual(codings, expected);
+    if (expected.length === 2) assert.throws(() => compress('zstd', new Collector()), /not available/);
+  });
+
+  for (const coding of codings) {
+    it(`${coding} decodes to the same body and makes it smaller`, async () => {
+      for (const body of [
+        Buffer.alloc(0),
+        Buffer.from('{"id":1}'),
+        Buffer.from('{"price":12.5}\n'.repeat(2000)),
+      ]) {
+        const compressed = await compressBytes(coding, body);
+        assert.deepEqual(await decode(coding, compressed), body);
+        if (body.length > 1000) assert.ok(compressed.length < body.length / 5);
+      }
+    });
+  }
+});
+
+for (const coding of codings) {
+  describe(`a stream in ${coding}`, () => {
+    it('decodes to the same bytes, in chunks of all sizes from reused memory', async () => {
+      for (const length of [0, 1, 65_535, 65_536, 65_537, 1_000_000]) {
+        const sink = new Collector();
+        const compressor = compress(coding, sink);
+        await writeContent(compressor, length);
+        await compressor.end();
+        assert.ok((await decode(coding, sink.bytes)).equals(content(length)), `${length} bytes`);
+        assert.ok(!sink.events.includes('end'), 'the creator of the sink ends it');
+      }
+    });
+
+    it('is sent in full chunks, and a partial chunk 200 ms after its first byte', async () => {
+      const sink = new Collector();
+      const { due, schedule } = handClock();
+      const compressor = compress(coding, sink, schedule);
+      const text = content(200_000); // it hardly compresses
+      await compressor.write(text);
+      const sizes = () => sink.chunks.map(({ length }) => length);
+      assert.ok(sizes().length > 50, 'a batch of 64 KiB is compressed without a flush');
+      assert.deepEqual(new Set(sizes()), new Set([sink.chunkBytes]));
+      assert.deepEqual(sink.events, [], 'nothing is flushed early');
+      const before = sink.chunks.length;
+      due[0]?.action();
+      while (sink.events.length === 0) await turns();
+      const last = sizes().slice(before);
+      assert.deepEqual(new Set(last.slice(0, -1)), new Set([sink.chunkBytes]));
+      assert.equal(await decodeSoFar(coding, sink.bytes), text.toString());
+      compressor.fail(new Error('enough'));
+    });
+
+    it('sets a timer for bytes that are written while a flush is in progress', async () => {
+      const sink = new Collector();
+      const { due, schedule } = handClock();
+      const compressor = compress(coding, sink, schedule);
+      await compressor.write(Buffer.from('one '));
+      due[0]?.action();
+      await compressor.write(Buffer.from('two '));
+      while (sink.events.length === 0) await turns();
+      assert.equal(await decodeSoFar(coding, sink.bytes), 'one ');
+      assert.equal(due.length, 1);
+      due[0]?.action();
+      while (sink.events.length === 1) await turns();
+      assert.equal(await decodeSoFar(coding, sink.bytes), 'one two ');
+      assert.deepEqual(due, []);
+      compressor.fail(new Error('enough'));
+    });
+
+    it('can be decoded up to the last write every 200 ms when its writer is slow', async () => {
+      const sink = new Collector();
+      const { due, schedule } = handClock();
+      const compressor = compress(coding, sink, schedule);
+      let written = '';
+      for (let i = 0; i < 5; i++) {
+        const row = `row ${i} ${'of many '.repeat(i * 100)}`;
+        await compressor.write(Buffer.from(row));
+        written += row;
+        const [timer, ...others] = due.splice(0);
+        assert.deepEqual([timer?.ms, others], [200, []], 'one timer, from the first byte');
+        timer?.action();
+        while (sink.events.length <= i) await turns();
+        assert.equal(await decodeSoFar(coding, sink.bytes), written);
+      }
+      compressor.fail(new Error('enough'));
+    });
+
+    it('can be decoded up to the last write 200 ms after the first byte, and after a flush', async () => {
+      const sink = new Collector();
+      const { due, schedule } = handClock();
+      const compressor = compress(coding, sink, schedule);
+      await compressor.write(Buffer.from('one '));
+      await compressor.write(Buffer.from('two '));
+      assert.deepEqual(
+        due.map(({ ms }) => ms),
+        [200],
+      );
+      let arrived = sink.arrived();
+      due[0]?.action();
+      await arrived;
+      assert.equal(await decodeSoFar(coding, sink.bytes), 'one two ');
+      assert.deepEqual(due, [], 'the timer has run');
+      await compressor.write(Buffer.from('three'));
+      arrived = sink.arrived();
+      await compressor.flush();
+      await arrived;
+      assert.equal(await decodeSoFar(coding, sink.bytes), 'one two three');
+      assert.deepEqual(due, [], 'the timer is cancelled');
+      assert.ok(sink.events.includes('flush'));
+      compressor.fail(new Error('enough'));
+    });
+
+    it('makes its writer wait for a reader that takes nothing, with little memory', async () => {
+      const sink = new Collector();
+      sink.block();
+      const compressor = compress(coding, sink);
+      const all = content(1_000_000); // it hardly compresses
+      let accepted = 0;
+      const writing = (async () => {
+        for (; accepted < all.length; accepted += 10_000) {
+          await compressor.write(all.subarray(accepted, accepted + 10_000));
+        }
+        await compressor.end();
+      })();
+      for (let before = -1; before !== accepted;) {
+        before = accepted;
+        for (let i = 0; i < 4; i++) await compressBytes(coding, all); // queued behind it on the same threads
+      }
+      assert.ok(accepted <= 4 * 65_536, `${accepted} bytes were accepted`);
+      assert.equal(sink.chunks.length, 1, 'nothing is written to a sink that asked to wait');
+      sink.unblock();
+      await writing;
+      assert.ok((await decode(coding, sink.bytes)).equals(all));
+    });
+
+    it('waits for its sink after each write, however many flushes and timers come meanwhile', async () => {
+      const random = randomFrom(SEED);
+      for (let turn = 0; turn < 20; turn++) {
+        const { due, schedule } = handClock();
+        const sink = new Waiting();
+        const compressor = compress(coding, sink, schedule);
+        const all = content(400_000);
+        for (let at = 0; at < all.length;) {
+          const size = Math.floor(random() ** 3 * 80_000);
+          const written = compressor.write(all.subarray(at, at + size));
+          at += size;
+          if (random() < 0.5) for (const { action } of due.splice(0)) action();
+          await written;
+          if (random() < 0.3) await compressor.flush();
+        }
+        await compressor.end();
+        assert.ok((await decode(coding, sink.bytes)).equals(all));
+      }
+    });
+
+    it('fails its sink and never ends it when it fails', async () => {
+      const sink = new Collector();
+      const { due, schedule } = handClock();
+      const compressor = compress(coding, sink, schedule);
+      await compressor.write(Buffer.from('something'));
+      const error = new Error('no more rows');
+      compressor.fail(error);
+      assert.deepEqual(sink.events, [error]);
+      assert.deepEqual(due, []);
+      await turns();
+      assert.deepEqual(sink.chunks, []);
+      assert.throws(() => void compressor.write(Buffer.from('x')), error);
+      await assert.rejects(Promise.resolve(compressor.end()), error);
+    });
+
+    it('stops when its sink is aborted, and rejects the waiting writer', async () => {
+      const sink = new Collector();
+      sink.block();
+      const { due, schedule } = handClock();
+      const compressor = compress(coding, sink, schedule);
+      const writing = (async () => {
+        for (;;) await compressor.write(content(10_000));
+      })();
+      const gone = new Error('client gone');
+      await sink.arrived();
+      const told = assert.rejects(writing, gone);
+      sink.fail(gone);
+      sink.unblock();
+      await told;
+      assert.deepEqual(due, []);
+    });
+
+    it('settles all pending calls when its sink is aborted while a batch is being compressed', async () => {
+      const sink = new Collector();
+      const { due, schedule } = handClock();
+      const compressor = compress(coding, sink, schedule);
+      void compressor.write(content(65_536));
+      const waiting = [compressor.write(content(65_536)), compressor.flush()].map((promise) =>
+        Promise.resolve(promise),
+      );
+      const gone = new Error('client gone');
+      sink.fail(gone);
+      const settled = await Promise.allSettled(waiting);
+      assert.deepEqual(
+        settled.map(({ status }) => status),
+        ['rejected', 'rejected'],
+      );
+      assert.deepEqual(due, []);
+    });
+
+    it('settles all pending calls when a sink that takes nothing is aborted', async () => {
+      const sink = new Collector();
+      const gone = new Error('client gone');
+      const compressor = compress(coding, sink);
+      let refuse: (reason: Error) => void = () => undefined;
+      const blocked = new Promise<void>((resolve) => {
+        sink.write = () => {
+          resolve();
+          return new Promise((_, reject) => (refuse = reject));
+        };
+      });
+      const all = content(300_000);
+      const writing = (async () => {
+        for (let at = 0; at < all.length; at += 10_000) await compressor.write(all.subarray(at, at + 10_000));
+      })();
+      await blocked;
+      const told = assert.rejects(writing, gone);
+      for (let i = 0; i < 4; i++) await compressBytes(coding, all); // queued behind it on the same threads
+      sink.fail(gone);
+      refuse(gone);
+      await told;
+    });
+
+    it('settles its end when its sink is aborted at the same time', async () => {
+      const sink = new Collector();
+      const compressor = compress(coding, sink);
+      await compressor.write(Buffer.from('something'));
+      const ends = compressor.end();
+      const gone = new Error('client gone');
+      sink.fail(gone);
+      await assert.rejects(Promise.resolve(ends), gone);
+    });
+
+    it('rejects with the error of its sink', async () => {
+      const sink = new Collector();
+      const full = new Error('disk full');
+      sink.write = () => Promise.reject(full);
+      const compressor = compress(coding, sink);
+      const writing = (async () => {
+        for (;;) await compressor.write(content(10_000));
+      })();
+      await assert.rejects(writing, full);
+      await assert.rejects(Promise.resolve(compressor.end()), full);
+    });
+
+    it('refuses writes after its end', async () => {
+      const compressor = compress(coding, new Collector());
+      await compressor.end();
+      assert.throws(() => void compressor.write(Buffer.from('x')), TypeError);
+    });
+  });
+}
+
+describe('work with a concurrency limit', () => {
+  it('runs a limited number of tasks at a time, in order, also after a failure', async () => {
+    const turns = new Turns(2);
+    const ends: (() => void)[] = [];
+    const begin = (n: number) =>
+      turns.take(async () => {
+        await new Promise<void>((resolve) => ends.push(resolve));
+        if (n === 0) throw new Error('failed');
+        return n;
+      });
+    const all = [0, 1, 2, 3].map(begin);
+    assert.equal(ends.length, 2);
+    ends[0]?.();
+    await assert.rejects(all[0] ?? assert.fail(), /failed/);
+    await new Promise(setImmediate);
+    assert.equal(ends.length, 3);
+    ends[1]?.();
+    await new Promise(setImmediate);
+    assert.equal(ends.length, 4);
+    ends.forEach((end) => end());
+    assert.deepEqual(await Promise.all(all.slice(1)), [1, 2, 3]);
+  });
+});
+
+describe('the memory of a compressor', () => {
+  it('is released at once when it fails, ends or its sink is aborted, not at the next garbage collection', async () => {
+    const endings: readonly ((compressor: Compressor, sink: Collector) => unknown)[] = [
+      (compressor) => {
+        compressor.fail(new Error('enough'));
+      },
+      (compressor) => compressor.end(),
+      (_, sink) => {
+        sink.fail(new Error('gone'));
+      },
+    ];
+    for (const end of endings) {
+      const sink = new Collector();
+      const transform = zlib.createGzip({ flush: zlib.constants.Z_SYNC_FLUSH });
+      const compressor = new Compressor(transform, sink);
+      await compressor.write(Buffer.from('row'));
+      assert.equal(transform.destroyed, false);
+      await end(compressor, sink);
+      assert.equal(transform.destroyed, true);
+    }
+  });
+});

@@ -1,0 +1,237 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from '../support/fast-check.ts';
+import { javascriptTranscoder, type TextTranscoder } from '../support/javascript-transcoder.ts';
+import type { Framing, RowEncoder } from '../../src/rows/rows.ts';
+import { createTranscoder } from '../../src/rows/transcoder.ts';
+import { noneOf } from '../../src/store/batch.ts';
+import { keyOf, type Bookmark } from '../../src/store/bookmark.ts';
+import { BSON } from '../../src/store/bson.ts';
+import { chain, chainAfter, FIRST_BATCH } from '../../src/pipeline/chain.ts';
+import type { Plan } from '../../src/store/store.ts';
+import { CheckpointEncoder } from '../../src/pipeline/checkpoints.ts';
+import { crc32 } from '../../src/pipeline/crc32.ts';
+import { withHeartbeats } from '../../src/pipeline/heartbeats.ts';
+import { pump } from '../../src/pipeline/pump.ts';
+import type { Sink } from '../../src/pipeline/sink.ts';
+import { testSqlite } from '../support/sqlite.ts';
+import { NEVER } from '../support/reading.ts';
+import { testServer } from '../support/server.ts';
+
+const ROWS = 1200;
+
+/** Short and long, flat and nested rows, so that stalls hit every state of the transcoder. */
+function makeRow(n: number): Uint8Array {
+  const long = n % 50 === 0 ? 'é"\n'.repeat(3000) : 'x'.repeat(n % 90);
+  const nested = { list: [n, { deep: long, at: new Date(n) }], empty: {} };
+  return BSON.serialize({ category: 'c', price: n % 7, long, nested, bytes: Buffer.alloc(n % 40), _id: n });
+}
+
+/** A sink where some writes stall until everything that can be released is. `taken` then gets the number of slots. */
+function stallingSink(stalls: ReadonlySet<number>, onStall: () => void) {
+  const chunks: Buffer[] = [];
+  let writes = 0;
+  const sink: Sink = {
+    chunkBytes: 700,
+    signal: NEVER,
+    write(chunk) {
+      chunks.push(Buffer.from(chunk));
+      if (!stalls.has(writes++)) return;
+      return new Promise((resolve) => {
+        // After the pump's own timer of 1 ms, and what it starts.
+        setTimeout(() => {
+          onStall();
+          resolve();
+        }, 15);
+      });
+    },
+    flush: () => undefined,
+    end: () => undefined,
+    fail: () => undefined,
+  };
+  return { sink, text: () => Buffer.concat(chunks) };
+}
+
+/** The cursor of a checkpoint here: the id of the row that it continues after. */
+function idOf(bookmark: Bookmark): string {
+  return String(keyOf(bookmark)._id);
+}
+
+/** The row lines of a stream with checkpoints. Checks each control line against the rows before it. */
+function checkedRows(text: Buffer): Buffer {
+  const rows: string[] = [];
+  let controls = 0;
+  for (const line of text.toString().split('\n').slice(0, -1)) {
+    if (line.startsWith('{"id":')) {
+      rows.push(`${line}\n`);
+      continue;
+    }
+    const [tally] = Object.values(JSON.parse(line) as Record<string, Record<string, unknown>>);
+    const before = Buffer.from(rows.join(''));
+    const last = String((JSON.parse(rows.at(-1) ?? '{}') as { id: number }).id);
+    const crc = crc32(before).toString(16).padStart(8, '0');
+    assert.deepEqual(tally, { cursor: last, rows: rows.length, bytes: before.length, crc32: crc });
+    controls++;
+  }
+  assert.ok(controls > 0);
+  return Buffer.from(rows.join(''));
+}
+
+test('a stream that stalls at any byte releases its batches and continues with the very next byte', async (t) => {
+  const { store, slots } = await testSqlite(t);
+  const documents = Array.from({ length: ROWS }, (_, n) => makeRow(n));
+  await store.items.insert(documents, 'fail');
+  const transcoders: TextTranscoder[] = [createTranscoder(slots), javascriptTranscoder];
+
+  let time = 0;
+  const run = async (
+    encoder: RowEncoder,
+    plan: Plan,
+    limit: number,
+    stalls: ReadonlySet<number>,
+  ): Promise<{ text: Buffer; rows: number; held: number[] }> => {
+    const held: number[] = [];
+    const { sink, text } = stallingSink(stalls, () => held.push(slots.taken));
+    const first = await store.items.read(plan, {}, { ...FIRST_BATCH, rows: Math.min(250, limit) }, NEVER);
+    const rows = await pump(
+      {
+        first: chain(store.items, plan, first, limit, NEVER),
+        again: {
+          plan,
+          after: (bookmark, given) => chainAfter(store.items, plan, bookmark, limit - given, NEVER),
+        },
+        parkAfterMs: 1,
+      },
+      encoder,
+      { head: '', tail: () => (encoder instanceof CheckpointEncoder ? encoder.end() : '') },
+      sink,
+    );
+    return { text: text(), rows, held };
+  };
+
+  const plans = fc.record({
+    sort: fc.constantFrom('_id', 'price'),
+    direction: fc.constantFrom(1 as const, -1 as const),
+  });
+  const property = fc.asyncProperty(
+    fc.constantFrom(...transcoders),
+    fc.constantFrom<Framing>('lines', 'array'),
+    fc.boolean(),
+    plans,
+    fc.constantFrom(1, 250, 777, Infinity),
+    fc.array(fc.nat(900), { minLength: 1, maxLength: 5 }),
+    async (transcoder, framing, checkpoints, plan, limit, stalls) => {
+      const encoder = (): RowEncoder => {
+        const rows = transcoder.encoder(framing);
+        if (!checkpoints || framing !== 'lines') return rows;
+        // A clock in seconds makes control lines frequent, at places that the stalls determine.
+        return new CheckpointEncoder(rows, { plan, cursorOf: idOf, start: null, now: () => (time += 700) });
+      };
+      const whole = await run(encoder(), plan, limit, new Set());
+      const stalled = await run(encoder(), plan, limit, new Set([0, ...stalls]));
+      const lines = checkpoints && framing === 'lines';
+      const text = lines ? checkedRows(stalled.text) : stalled.text;
+      assert.ok(text.equals(lines ? checkedRows(whole.text) : whole.text), 'the same bytes');
+      assert.equal(stalled.rows, whole.rows);
+      assert.ok(stalled.held.length > 0);
+      // The encoder's own state and its output, and no batch.
+      for (const held of stalled.held) assert.ok(held <= 2, `${held} slots are taken`);
+    },
+  );
+  await fc.assert(property, { numRuns: process.env.LONG ? 2000 : 25 });
+  assert.equal(slots.taken, 0);
+});
+
+test('readers that take nothing hold no batches, and each gets the whole set when it reads on', async (t) => {
+  const server = await testServer(t, 'sqlite', 'uws');
+  if (!server) return;
+  const rows = 30_000;
+  const fill = 'x'.repeat(1000);
+  for (let begin = 0; begin < rows; begin += 5000)
+    await server.insert(
+      Array.from({ length: 5000 }, (_, n) => ({ _id: begin + n, category: 'c', price: 1, fill })),
+    );
+  const readers = await Promise.all(
+    Array.from({ length: 8 }, async () => {
+      const { body } = await server.get('/items/stream');
+      const reader = (body as ReadableStream<Uint8Array>).getReader();
+      const { value } = await reader.read(); // it runs, and stops where reading stops
+      return { reader, first: value ?? new Uint8Array(0) };
+    }),
+  );
+  const deadline = Date.now() + 120_000;
+  while (server.slots.taken > readers.length + 1) {
+    assert.ok(Date.now() < deadline, `${server.slots.taken} slots are taken by ${readers.length} readers`);
+    await new Promise(setImmediate); // there is no event for released slots
+  }
+  for (const { reader, first } of readers) {
+    const pieces = [first];
+    for (let piece = await reader.read(); !piece.done; piece = await reader.read()) pieces.push(piece.value);
+    const lines = Buffer.concat(pieces).toString().trimEnd().split('\n');
+    assert.equal(lines.length, rows);
+    assert.deepEqual(
+      lines.map((line) => (JSON.parse(line) as { id: number }).id),
+      Array.from({ length: rows }, (_, n) => n),
+    );
+  }
+});
+
+test('while the store is slow, a checkpoint covers the rows that were sent', async (t) => {
+  const { store, slots } = await testSqlite(t);
+  await store.items.insert(
+    Array.from({ length: 600 }, (_, n) => makeRow(n)),
+    'fail',
+  );
+  const plan: Plan = { sort: '_id', direction: 1 };
+  const read = (rows: number, after?: Bookmark) =>
+    store.items.read(plan, after ? { after } : {}, { rows, bytes: 1e9 }, NEVER);
+  const written: string[] = [];
+  let sawCheckpoint: () => void = () => undefined;
+  const checkpoint = new Promise<void>((resolve) => (sawCheckpoint = resolve));
+  const { sink } = stallingSink(new Set(), () => undefined);
+  const first = await read(250);
+  const slow = async function* () {
+    yield first;
+    await checkpoint; // the store answers only then
+    yield await read(1000, first.last ?? undefined);
+  };
+  const lines = createTranscoder(slots).encoder('lines', undefined);
+  const encoder = new CheckpointEncoder(lines, { plan, cursorOf: idOf, start: null, now: () => 0 });
+  const rows = await pump(
+    { first: withHeartbeats(slow(), noneOf(first), 5) },
+    encoder,
+    { head: '', tail: () => encoder.end() },
+    {
+      ...sink,
+      write: (chunk) => {
+        written.push(Buffer.from(chunk).toString());
+        if (written.at(-1)?.startsWith('{"checkpoint"') === true) sawCheckpoint();
+      },
+    },
+  );
+  assert.equal(rows, 600);
+  assert.ok(checkedRows(Buffer.from(written.join(''))).length > 0);
+  assert.equal(slots.taken, 0);
+});
+
+test('a reader that leaves a slow store releases the batches that still arrive', async (t) => {
+  const { store, slots } = await testSqlite(t);
+  await store.items.insert([makeRow(1), makeRow(2)], 'fail');
+  const plan: Plan = { sort: '_id', direction: 1 };
+  const first = await store.items.read(plan, {}, { rows: 1, bytes: 1e9 }, NEVER);
+  let answer: () => void = () => undefined;
+  const answered = new Promise<void>((resolve) => (answer = resolve));
+  const slow = async function* () {
+    yield first;
+    await answered;
+    yield await store.items.read(plan, {}, { rows: 2, bytes: 1e9 }, NEVER);
+  };
+  const batches = withHeartbeats(slow(), noneOf(first), 1);
+  for await (const batch of batches) {
+    batch.release();
+    if (batch.rows > 0) continue;
+    answer();
+    break;
+  }
+  assert.equal(slots.taken, 0);
+});

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { test } from 'node:test';
+import { SyntheticItems } from '../../src/import/synthetic.ts';
+import { childProgram } from '../support/child-program.ts';
+import { testDirectory } from '../support/sqlite.ts';
+import { serverOn } from '../support/server.ts';
+
+test('a server beside a load that replaces the rows answers 503 until the load ends, or until its process is killed', async (t) => {
+  const directory = await testDirectory(t);
+  const server = await serverOn(t, { DATA_DIR: directory });
+  const items = new SyntheticItems(1);
+  await server.store.items.insert(
+    Array.from({ length: 20 }, () => items.next()),
+    'fail',
+  );
+  const rowsOf = async () => (await (await server.get('/items/stream')).text()).split('\n').length - 1;
+  assert.equal(await rowsOf(), 20);
+  for (const isKilled of [false, true]) {
+    const child = spawn(process.execPath, [...childProgram('replace-child.ts'), directory], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    t.after(() => child.kill('SIGKILL'));
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    assert.equal((await lines.next()).value, 'loading');
+    for (const path of ['/items', '/items/stream', '/items?sort=price_desc', '/items/partitions?n=2']) {
+      const answer = await server.get(path);
+      const { code } = (await answer.json()) as { code: string };
+      assert.deepEqual(
+        [answer.status, code, answer.headers.get('retry-after')],
+        [503, 'not-ready', '5'],
+        path,
+      );
+    }
+    const exit = once(child, 'exit');
+    if (isKilled) child.kill('SIGKILL');
+    else child.stdin.end('finish\n');
+    await exit;
+    // What a killed process left is removed because it is read.
+    while (isKilled && (await server.get('/items')).status === 503);
+    assert.equal(await rowsOf(), isKilled ? 0 : 10);
+  }
+});

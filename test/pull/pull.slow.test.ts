@@ -1,0 +1,271 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { appendFile, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, test, type TestContext } from 'node:test';
+import { parsePullArguments } from '../../src/pull/command.ts';
+import { UsageError } from '../../src/terminal/arguments.ts';
+import { catalogue } from '../support/catalogue.ts';
+import { startCutter, type Cutter } from '../support/cutter.ts';
+import { folder, runPullOf } from '../support/pulling.ts';
+import { serverOn, type TestServer } from '../support/server.ts';
+
+const CUTS = process.env.LONG ? 200 : 8;
+const ROWS = 21_000;
+
+let server: TestServer;
+const cleanups: (() => void | Promise<void>)[] = [];
+after(async () => {
+  for (const cleanup of cleanups.reverse()) await cleanup();
+});
+
+/** Starts one server for all tests. Its items have awkward values of every kind. */
+before(async () => {
+  const whole = {
+    after: (cleanup: () => void | Promise<void>) => cleanups.push(cleanup),
+  } as unknown as TestContext;
+  server = await serverOn(whole, {});
+  const awkward = ['a,"b"\n\u2028 \\', '', null, { deep: [1, { '"]}': '}{,"' }] }, [], '007', true, -0.5];
+  const documents = catalogue(ROWS).map(({ document }, n) => ({
+    ...document,
+    'odd, "name"': awkward[n % awkward.length],
+    ...(n % 3 === 0 && { sometimes: n }),
+  }));
+  await server.insert(documents);
+});
+
+interface Setting {
+  readonly cutter: Cutter;
+  readonly directory: string;
+}
+
+async function setting(t: TestContext): Promise<Setting> {
+  return { cutter: await startCutter(t, server.url), directory: await folder(t) };
+}
+
+/** The bytes of a stream, read without a pull. */
+async function streamed(query: string): Promise<Buffer> {
+  return Buffer.from(await (await server.get(`/items/stream?${query}`)).arrayBuffer());
+}
+
+/** Cuts the next `cuts` connections somewhere in `bytes`. */
+function cutting({ nextAfter }: { nextAfter: () => number }, cuts: number, bytes: number): () => number {
+  let left = cuts;
+  return () => (left-- > 0 ? 1 + Math.floor(Math.random() * bytes) : nextAfter());
+}
+
+describe('a pull', () => {
+  test('writes the same bytes as the stream of the server in every order and selection', async (t) => {
+    const { directory } = await setting(t);
+    const queries = [
+      '',
+      'sort=price_desc',
+      'category=music&limit=1500',
+      'fields=n,odd%2C%20%22name%22',
+      'limit=1',
+      'category=none',
+    ];
+    for (const query of queries) {
+      const file = join(directory, 'items.ndjson');
+      const { code, text } = await runPullOf([`${server.url}/items/stream?${query}`, '-o', file]);
+      assert.equal(code, 0, text);
+      const [pulled, expected] = [await readFile(file), await streamed(query)];
+      assert.ok(pulled.equals(expected), query);
+      const piped = await runPullOf([`${server.url}/items/stream?${query}&format=ndjson`, '-o', '-']);
+      assert.ok(piped.code === 0 && piped.out.equals(expected), `${query} into a pipe`);
+    }
+  });
+
+  for (const compression of ['br', 'gzip', 'none'] as const) {
+    test(`continues after its last proved row when it is cut, compressed by ${compression}`, async (t) => {
+      const { cutter, directory } = await setting(t);
+      const file = join(directory, 'items.ndjson');
+      for (const query of ['', 'sort=price_asc&limit=20001']) {
+        const expected = await streamed(query);
+        const wire = compression === 'none' ? expected.length : expected.length / 14;
+        cutter.nextAfter = cutting({ nextAfter: () => Infinity }, CUTS, wire);
+        const { code, text } = await runPullOf([
+          ...[`${cutter.url}/items/stream?${query}`, '-o', file],
+          ...['--compression', compression],
+        ]);
+        assert.equal(code, 0, text);
+        assert.match(text, /; retrying in [\d.]+ s\n/);
+        assert.ok((await readFile(file)).equals(expected), query);
+        assert.deepEqual(await readdir(directory), ['items.ndjson'], 'the pull leaves no other file');
+      }
+    });
+  }
+
+  test('writes one ordered file from several connections', async (t) => {
+    const { cutter, directory } = await setting(t);
+    const file = join(directory, 'items.ndjson');
+    cutter.nextAfter = cutting({ nextAfter: () => Infinity }, CUTS, 300_000);
+    const pulled = await runPullOf([`${cutter.url}/items/stream`, '-o', file, '--parallel', '4']);
+    assert.equal(pulled.code, 0, pulled.text);
+    const expected = await streamed('');
+    assert.ok((await readFile(file)).equals(expected));
+    assert.equal((await readdir(directory)).filter((name) => name.includes('.part')).length, 0);
+  });
+
+  for (const parallel of ['1', '3']) {
+    test(`that was interrupted continues in the next run, even with damaged files (${parallel} at once)`, async (t) => {
+      const { cutter, directory } = await setting(t);
+      const file = join(directory, 'items.ndjson');
+      const args = [
+        `${cutter.url}/items/stream`,
+        '-o',
+        file,
+        '--parallel',
+        parallel,
+        '--compression',
+        'none',
+      ];
+      const expected = await streamed('');
+      const damages: [what: string, damage: (part: string) => Promise<void>][] = [
+        ['nothing', () => Promise.resolve()],
+        ['rows without a proof', (part) => appendFile(part, '{"id":1}\n{"id"')],
+        ['a torn proof', () => appendFile(`${file}.part.state`, '{"part":0,"place":{"cur')],
+        ['a lost row', (part) => truncate(part, 1000)],
+        ['other bytes', (part) => writeFile(part, Buffer.alloc(500_000))],
+      ];
+      for (const [what, damage] of damages) {
+        await damage(await interrupted(cutter, args, directory));
+        const { code, text } = await runPullOf(args);
+        assert.equal(code, 0, `${what}: ${text}`);
+        if (what !== 'a lost row' && what !== 'other bytes')
+          assert.match(text, /^continuing after [\d,]+ rows\n/, what);
+        assert.ok((await readFile(file)).equals(expected), what);
+      }
+    });
+  }
+
+  test('refuses to continue the file of another pull', async (t) => {
+    const { cutter, directory } = await setting(t);
+    const file = join(directory, 'items.ndjson');
+    await interrupted(cutter, [`${cutter.url}/items/stream`, '-o', file, '--compression', 'none'], directory);
+    const other = [`${cutter.url}/items/stream?sort=id_desc`, '-o', file];
+    const refused = await runPullOf(other);
+    assert.equal(refused.code, 1);
+    assert.match(refused.text, /belongs to a pull of http.*: --restart discards it\n$/);
+    assert.equal((await runPullOf([...other, '--restart'])).code, 0);
+  });
+});
+
+/** Runs a pull, and interrupts it when rows are proved. Returns the part file with the most rows. */
+async function interrupted(cutter: Cutter, args: readonly string[], directory: string): Promise<string> {
+  const enough = new AbortController();
+  const state = (name: string) => name.endsWith('.state') && /"rows":[1-9]/.test(readFileSync(name, 'utf8'));
+  const files = () => readdirSync(directory).map((name) => join(directory, name));
+  let connections = 0;
+  // The side requests and one stream pass. The other streams are cut after their first checkpoint.
+  cutter.nextAfter = () =>
+    args.includes('3') && ++connections <= 3 ? Infinity : 1_300_000 / (args.includes('3') ? 4 : 1);
+  const { code, text } = await runPullOf(args, {
+    signal: enough.signal,
+    seen: (line) => {
+      if (line.includes('retrying in') && files().some(state)) enough.abort();
+    },
+  });
+  assert.equal(code, 1);
+  assert.match(text, /sluice: interrupted; run the same command again to continue\n$/);
+  cutter.nextAfter = () => Infinity;
+  const [largest = ''] = files()
+    .filter((name) => /\.part(\.\d)?$/.test(name))
+    .toSorted((a, b) => statSync(b).size - statSync(a).size);
+  return largest;
+}
+
+test('the arguments of a pull become a command', () => {
+  const url = 'http://a.example/items/stream';
+  const command = {
+    url: new URL(url),
+    output: 'a.ndjson',
+    parallel: 1,
+    compression: 'br',
+    keyFile: null,
+    restart: false,
+    retryForMs: 300_000,
+    follow: false,
+    into: null,
+  };
+  const commands: [argv: string[], changes: object][] = [
+    [[url, '-o', 'a.ndjson'], {}],
+    [['http://a.example/items', '-o', 'a.ndjson'], {}],
+    [
+      ['http://a.example/api/orders/?status=paid&min_price.gte=5', '-o', 'a.ndjson'],
+      { url: new URL('http://a.example/api/orders/stream?status=paid&min_price.gte=5') },
+    ],
+    [['http://a.example/stream', '-o', 'a.ndjson'], { url: new URL('http://a.example/stream/stream') }],
+    [[`${url}?format=ndjson&checkpoints=true`, '-o', '-'], { output: '-' }],
+    [['-o', 'a.jsonl', url], { output: 'a.jsonl' }],
+    [[url, '-o', 'a', '--parallel', '8'], { output: 'a', parallel: 8 }],
+    [
+      [
+        url,
+        '-o',
+        'a',
+        '--snapshot',
+        '--compression',
+        'gzip',
+        '--key-file',
+        'k',
+        '--restart',
+        '--retry-for',
+        '5',
+      ],
+      {
+        output: 'a',
+        url: new URL(`${url}?consistency=snapshot`),
+        compression: 'gzip',
+        keyFile: 'k',
+        restart: true,
+        retryForMs: 5000,
+      },
+    ],
+    [[url, '-o', 'a', '--follow'], { output: 'a', follow: true }],
+    [[url, '--into', 'a.db', '--follow'], { output: 'a.db', into: 'a.db', follow: true }],
+  ];
+  for (const [argv, changes] of commands)
+    assert.deepEqual(parsePullArguments(argv), { ...command, ...changes }, argv.join(' '));
+});
+
+test('a wrong argument is refused with a message that names it', () => {
+  const url = 'http://a.example/items/stream';
+  const wrong: [argv: string[], message: RegExp][] = [
+    [['-o', 'a'], /the URL of a stream; it got none/],
+    [[url], /-o FILE, -o - for standard output, or --into FILE\.sqlite; it got none of them/],
+    [[url, 'b', '-o', 'a'], /one URL; it also got "b"/],
+    [['items', '-o', 'a'], /a URL such as .*; it got "items"/],
+    [['ftp://a.example/items/stream', '-o', 'a'], /http or https/],
+    [['http://a.example/', '-o', 'a'], /of \/items\/stream; it got/],
+    [['http://key@a.example/items/stream', '-o', 'a'], /no key in the URL; .* --key-file FILE/],
+    [
+      [`${url}?safe=true`, '-o', 'a'],
+      /remove safe from the URL: it applies only to CSV that the server writes/,
+    ],
+    [[url, '-o', 'a.ndjson.gz'], /-o - \| gzip/],
+    [[`${url}?format=csv`, '-o', 'a'], /writes NDJSON or SQLite; it got format=csv in the URL.*curl/],
+    [[url, '-o', 'a.csv'], /writes NDJSON or SQLite; it got "a\.csv"/],
+    [[url, '-o', 'a.json'], /it got "a\.json"/],
+    [[url, '-o', 'a', '--format', 'ndjson'], /'--format'/],
+    [[url, '-o', 'a', '--parallel', '65'], /--parallel must be an integer from 1 to 64; got "65"/],
+    [[url, '-o', '-', '--parallel', '2'], /--parallel requires -o FILE/],
+    [[url, '-o', 'a', '--parallel', '2', '--split'], /'--split'/],
+    [[`${url}?sort=price_asc`, '-o', 'a', '--parallel', '2'], /does not support "sort=price_asc"/],
+    [[`${url}?limit=5`, '-o', 'a', '--parallel', '2'], /does not support "limit"/],
+    [[url, '-o', 'a', '--compression', 'zip'], /--compression must be one of br, gzip, none/],
+    [[url, '-o', 'a', '--retry-for', 'ever'], /--retry-for must be an integer/],
+    [[url, '-o', 'a', '-o', 'b'], /--output is given twice/],
+    [[url, '-o', 'a', '--into', 'b'], /one of -o and --into; it got both/],
+    [[url, '--into', 'a', '--parallel', '2'], /--into does not support --parallel/],
+    [[`${url}?limit=5`, '-o', 'a', '--follow'], /--follow keeps whole sets; it does not support "limit"/],
+    [[url, '-o', 'a', '--fast'], /'--fast'/],
+  ];
+  for (const [argv, message] of wrong) {
+    assert.throws(
+      () => parsePullArguments(argv),
+      (error) => error instanceof UsageError && message.test(error.message),
+      argv.join(' '),
+    );
+  }
+});

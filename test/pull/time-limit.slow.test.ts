@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { provedRows } from '../../src/pull/proved-rows.ts';
+import { DEFAULTS, Interrupted, pull } from '../../src/pull/pull.ts';
+import { INSTANT, NDJSON, proofOf, ROWS_OF_TWO, scriptedServer } from '../support/pulling.ts';
+
+/** Sends something that proves no row every few milliseconds until the client is gone. */
+function drip(
+  begin: (response: ServerResponse, request: IncomingMessage) => void,
+  send: (response: ServerResponse) => void,
+): RequestListener {
+  return (request, response) => {
+    begin(response, request);
+    const timer = setInterval(() => send(response), 5);
+    request.socket.on('close', () => clearInterval(timer));
+  };
+}
+
+const EMPTY_GZIP = gzipSync('');
+const DRIPS: [what: string, listener: RequestListener][] = [
+  [
+    'a flood of empty checkpoints',
+    drip(
+      (response) => response.writeHead(200, NDJSON),
+      (response) => response.write(proofOf('checkpoint', '', 0)),
+    ),
+  ],
+  [
+    'a checkpoint that is repeated for ever',
+    drip(
+      (response) => response.writeHead(200, NDJSON).write(ROWS_OF_TWO),
+      (response) => response.write(proofOf('checkpoint', ROWS_OF_TWO, 2)),
+    ),
+  ],
+  [
+    'a flow of rows without a checkpoint',
+    drip(
+      (response) => response.writeHead(200, NDJSON),
+      (response) => response.write('{"id":1}\n'),
+    ),
+  ],
+  [
+    'a flood of empty gzip members',
+    drip(
+      (response) => response.writeHead(200, { ...NDJSON, 'content-encoding': 'gzip' }),
+      (response) => response.write(EMPTY_GZIP),
+    ),
+  ],
+  [
+    'a flood of early hints',
+    drip(
+      () => undefined,
+      (response) => response.writeEarlyHints({ link: '</>; rel=preload' }),
+    ),
+  ],
+  [
+    'a header that never ends',
+    drip(
+      (response) => response.socket?.write('HTTP/1.1 200 OK\r\nx-header: '),
+      (response) => response.socket?.write('x'),
+    ),
+  ],
+  [
+    'a refusal that never ends',
+    drip(
+      (response) => response.writeHead(503, { 'content-type': 'application/problem+json' }),
+      (response) => response.write('x'),
+    ),
+  ],
+];
+
+for (const [what, listener] of DRIPS) {
+  test(`${what} holds a pull no longer than its time limit`, async (t) => {
+    const { url } = await scriptedServer(t, [listener]);
+    const began = performance.now();
+    const pulling = async () => {
+      for await (const { rows } of pull(url, { retryForMs: 300, idleMs: 200, compression: 'gzip' }))
+        assert.equal(rows, 2);
+    };
+    await assert.rejects(
+      pulling,
+      (error) => error instanceof Interrupted && error.message.includes('no row was proved for'),
+    );
+    assert.ok(performance.now() - began < 5_000);
+  });
+}
+
+test('the time limit starts again with each proved row', async (t) => {
+  let sent = '';
+  const { url } = await scriptedServer(t, [
+    (request, response) => {
+      response.writeHead(200, NDJSON);
+      const timer = setInterval(() => {
+        const rows = sent.split('\n').length;
+        sent += `{"id":${rows}}\n`;
+        response.write(`{"id":${rows}}\n${proofOf(rows === 8 ? 'end' : 'checkpoint', sent, rows)}`);
+      }, 200);
+      request.socket.on('close', () => clearInterval(timer));
+    },
+  ]);
+  let pulled = 0;
+  for await (const { rows } of pull(url, { retryForMs: 1_000, idleMs: 1_000 })) pulled += rows;
+  assert.equal(pulled, 8);
+});
+
+test('the time that a slow reader takes does not count against the server', async (t) => {
+  const { url } = await scriptedServer(t, [
+    (_, response) =>
+      response
+        .writeHead(200, NDJSON)
+        .end(
+          ROWS_OF_TWO +
+            proofOf('checkpoint', ROWS_OF_TWO, 2) +
+            '{"id":3}\n' +
+            proofOf('end', `${ROWS_OF_TWO}{"id":3}\n`, 3),
+        ),
+  ]);
+  let pulled = 0;
+  let now = 0;
+  const clock = { ...INSTANT, now: () => now };
+  for await (const { rows } of pull(url, { retryForMs: 1_000, idleMs: 1_000, clock })) {
+    pulled += rows;
+    now += 3_600_000;
+  }
+  assert.equal(pulled, 3);
+});
+
+test('a server that sends places without rows for ever holds a copy no longer than its time limit', async (t) => {
+  let places = 0;
+  const place = () =>
+    `{"checkpoint":{"cursor":"c${places++}","rows":0,"removed":0,"bytes":0,"crc32":"00000000"}}\n`;
+  const { url } = await scriptedServer(t, [
+    drip(
+      (response) => response.writeHead(200, NDJSON),
+      (response) => response.write(place()),
+    ),
+  ]);
+  const copying = async () => {
+    const options = { ...DEFAULTS, follow: true, retryForMs: 300, idleMs: 200 };
+    for await (const { kind } of provedRows(new URL(url), options)) assert.equal(kind, 'proof');
+  };
+  await assert.rejects(copying, /no row was proved for/);
+});

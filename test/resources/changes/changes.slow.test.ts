@@ -1,0 +1,473 @@
+import assert from 'node:assert/strict';
+import { describe, test, type TestContext } from 'node:test';
+import { BSON, Double, Int32, type Document } from '../../../src/store/bson.ts';
+import { makeBookmark } from '../../../src/store/bookmark.ts';
+import { Copy, rowsAt, type Answer } from '../../support/copy.ts';
+import { readEvents } from '../../support/events.ts';
+import { NEVER } from '../../support/reading.ts';
+import { resourceServer, resourcesFile } from '../../support/resources.ts';
+import { testServer, type EngineName, type StoreName, type TestServer } from '../../support/server.ts';
+import { forgedToken } from '../../support/tokens.ts';
+
+const COMBINATIONS: [StoreName, EngineName][] = [
+  ['sqlite', 'uws'],
+  ['sqlite', 'node'],
+  ['mongodb', 'uws'],
+];
+
+/** A server on a store that tells changes, or null. */
+async function changingServer(t: TestContext, store: StoreName, engine: EngineName) {
+  const server = await testServer(t, store, engine, { RATE_LIMIT: 'off' });
+  if (server?.store.items.changes) {
+    t.after(() => assert.equal(server.slots.taken, 0, 'every slot was released'));
+    return server;
+  }
+  if (server) t.skip('this store does not tell changes');
+  return null;
+}
+
+async function put({ store }: TestServer, ...documents: Document[]): Promise<void> {
+  const rows = documents.map((document) => BSON.serialize(document));
+  const { refused } = await store.items.insert(rows, 'replace');
+  assert.deepEqual(refused, []);
+}
+
+async function remove({ store }: TestServer, ...ids: unknown[]): Promise<void> {
+  await store.items.remove?.(ids.map((_id) => makeBookmark({ _id })));
+}
+
+function item(_id: unknown, category: string, more: Document = {}): Document {
+  return { _id, category, price: 1, ...more };
+}
+
+async function ask(server: TestServer, path: string): Promise<Answer & { cursor: string }> {
+  const copy = new Copy();
+  const answer = await copy.read(server.url + path);
+  return { ...answer, cursor: copy.cursor ?? '' };
+}
+
+function dataOf({ lines }: Answer): string[] {
+  return lines.filter((line) => !/^\{"(checkpoint|end)":/.test(line));
+}
+
+async function problemOf(server: TestServer, path: string, headers: Record<string, string> = {}) {
+  const response = await server.get(path, headers);
+  const { code, parameter } = (await response.json()) as { code: string; parameter?: string };
+  return { status: response.status, code, parameter, location: response.headers.get('location') };
+}
+
+for (const [store, engine] of COMBINATIONS) {
+  describe(`changes on ${store} behind ${engine}`, () => {
+    test('without since there is one checkpoint, and from there each changed row comes once, as it is now', async (t) => {
+      const server = await changingServer(t, store, engine);
+      if (!server) return;
+      await put(server, item('a', 'x'), item('b', 'x'), item('c', 'y', { id: 'own' }));
+      const now = await ask(server, '/items/changes');
+      assert.deepEqual([now.status, now.isWhole, dataOf(now)], [200, true, []]);
+      assert.equal(now.lines.filter((line) => line.startsWith('{"checkpoint":')).length, 1);
+      assert.equal(now.end?.upToDate, true);
+      const nothing = await ask(server, `/items/changes?since=${now.cursor}`);
+      assert.deepEqual([dataOf(nothing), nothing.end?.upToDate], [[], true]);
+
+      await put(server, item('b', 'x', { note: 1 }), item('d', 'x'));
+      await put(server, item('b', 'x', { note: 2 }), item('c', 'y', { id: 'own', note: 3 }));
+      await remove(server, 'a');
+      const path = `/items/changes?since=${now.cursor}`;
+      const changed = await ask(server, `${path}&fields=note`);
+      assert.deepEqual(dataOf(changed).sort(), [
+        '{"_id":"c","note":3}',
+        '{"id":"b","note":2}',
+        '{"id":"d"}',
+        '{"removed":{"id":"a"}}',
+      ]);
+      const { end } = changed;
+      assert.deepEqual([end?.rows, end?.removed, end?.upToDate, end?.more], [3, 1, true, undefined]);
+
+      const pieces: string[] = [];
+      for (let cursor = now.cursor, isLast = false; !isLast;) {
+        const piece = await ask(server, `/items/changes?since=${cursor}&limit=1&fields=note`);
+        assert.ok(dataOf(piece).length <= 1);
+        pieces.push(...dataOf(piece));
+        isLast = piece.end?.upToDate ?? true;
+        cursor = piece.cursor;
+      }
+      assert.deepEqual([...new Set(pieces)].sort(), dataOf(changed).sort(), 'limit bounds a piece');
+    });
+
+    test('with a filter, a row that comes to fit is sent, and one that fits no more is removed', async (t) => {
+      const server = await changingServer(t, store, engine);
+      if (!server) return;
+      await put(server, item('in', 'x'), item('out', 'y'), item('gone', 'x'), item('other', 'y'));
+      const { cursor } = await ask(server, '/items/changes?category=x');
+      await put(server, item('in', 'y'), item('out', 'x'), item('other', 'z'));
+      await remove(server, 'gone');
+      const changed = await ask(server, `/items/changes?category=x&since=${cursor}&fields=price`);
+      assert.deepEqual(dataOf(changed).sort(), [
+        '{"id":"out","price":1}',
+        '{"removed":{"id":"gone"}}',
+        '{"removed":{"id":"in"}}',
+        '{"removed":{"id":"other"}}',
+      ]);
+    });
+
+    test('a row whose key changes its type is removed before it comes, so that a copy by JSON keeps it', async (t) => {
+      const server = await changingServer(t, store, engine);
+      if (!server) return;
+      await put(server, item(new Int32(7), 'x'), item(new Int32(8), 'x'));
+      const { cursor } = await ask(server, '/items/changes');
+      await remove(server, new Int32(7));
+      await put(server, item(new Double(7), 'y'));
+      const copy = new Copy();
+      await copy.read(`${server.url}/items/changes?since=${cursor}`);
+      assert.deepEqual([...copy.rows.values()], ['{"id":7,"category":"y","price":1}']);
+    });
+
+    test('a long poll answers with the first change, and without one when its time is up', async (t) => {
+      const server = await changingServer(t, store, engine);
+      if (!server) return;
+      const { cursor } = await ask(server, '/items/changes');
+      const copy = new Copy();
+      let polled: Promise<Answer> = Promise.reject(new Error('not asked'));
+      polled.catch(() => undefined);
+      const waiting = new Promise<void>((resolve) => {
+        polled = copy.read(`${server.url}/items/changes?since=${cursor}&wait=60`, {
+          until: () => (resolve(), false),
+        });
+      });
+      await waiting; // the checkpoint that comes before the wait
+      await put(server, item('a', 'x'));
+      const answer = await polled;
+      assert.deepEqual(
+        [dataOf(answer), answer.end?.upToDate],
+        [['{"id":"a","category":"x","price":1}'], true],
+      );
+      const silent = await ask(server, `/items/changes?since=${copy.cursor}&wait=1`);
+      assert.deepEqual([dataOf(silent), silent.isWhole, silent.end?.rows], [[], true, 0]);
+    });
+
+    test('a stream that follows is cut at any byte, goes on, and its copy equals the set', async (t) => {
+      const server = await changingServer(t, store, engine);
+      if (!server) return;
+      for (const [query, forgets] of [
+        ['', false],
+        ['category=x&fields=n', true],
+      ] as const) {
+        await put(server, ...Array.from({ length: 400 }, (_, n) => anyItem(n % 120)));
+        const copy = new Copy(forgets);
+        const writer = startWriter(server);
+        try {
+          for (let cut = 0; cut < CUTS; cut++) {
+            const { error } = await copy.read(server.url + copy.next(`/items/stream?${query}`), {
+              bytes: Math.floor(Math.random() * 6_000),
+              until: ({ isUpToDate }) => isUpToDate,
+            });
+            assert.equal(error, null);
+          }
+        } finally {
+          await writer.stop();
+        }
+        await catchUp(copy, server, `/items/stream?${query}`);
+        assert.deepEqual(sorted(copy.rows), sorted(await rowsAt(`${server.url}/items/stream?${query}`)));
+      }
+    });
+
+    test('a stream that follows begins with a checkpoint, and only its cursor continues it', async (t) => {
+      const server = await changingServer(t, store, engine);
+      if (!server) return;
+      await put(server, ...Array.from({ length: 3 }, (_, n) => item(`a${n}`, 'x')));
+      const copy = new Copy();
+      const first = await copy.read(`${server.url}/items/stream?follow=true`, { until: () => true });
+      assert.match(first.lines[0] ?? '', /^\{"checkpoint":/);
+      const { cursor } = copy;
+      const walking = await problemOf(server, `/items/changes?since=${cursor}`);
+      assert.deepEqual([walking.status, walking.code], [400, 'cursor-mismatch']);
+      await remove(server, 'a1');
+      await catchUp(copy, server, '/items/stream');
+      assert.deepEqual([...copy.rows.keys()], ['"a0"', '"a2"']);
+      const over = await ask(server, `/items/changes?since=${copy.cursor}`);
+      assert.deepEqual([dataOf(over), over.end?.upToDate], [[], true], 'the walk is over');
+    });
+
+    test('a page with an EventSource needs its URL only, and goes on after a cut', async (t) => {
+      const server = await changingServer(t, store, engine);
+      if (!server) return;
+      const url = `${server.url}/items/changes?category=x`;
+      const one = await readEvents(url, {}, async (events) => {
+        if (events.length === 1) await put(server, item('a', 'x', { note: 'b\n\nc' }), item('b', 'y'));
+        return events.some(({ data }) => data.startsWith('{"removed"'));
+      });
+      assert.equal(one.contentType, 'text/event-stream');
+      assert.deepEqual(
+        one.events.filter(({ name }) => name === 'message').map(({ data }) => data),
+        ['{"id":"a","category":"x","price":1,"note":"b\\n\\nc"}', '{"removed":{"id":"b"}}'],
+      );
+      assert.equal(one.events[0]?.name, 'checkpoint');
+      await remove(server, 'a');
+      const again = await readEvents(url, { 'last-event-id': one.lastEventId }, (events) =>
+        events.some(({ data }) => data === '{"removed":{"id":"a"}}'),
+      );
+      assert.ok(again.events.length > 0);
+      const faulty = await problemOf(server, '/items/changes', {
+        accept: 'text/event-stream',
+        'last-event-id': 'x',
+      });
+      assert.deepEqual([faulty.code, faulty.parameter], ['invalid-cursor', 'Last-Event-ID']);
+    });
+
+    test('a cursor of another set or filter, a changed one and a forged one are refused', async (t) => {
+      const server = await changingServer(t, store, engine);
+      if (!server) return;
+      await put(server, item('a', 'x'));
+      const { cursor } = await ask(server, '/items/changes');
+      for (let at = 0; at < cursor.length; at++) {
+        const other = cursor[at] === 'A' ? 'B' : 'A';
+        const changed = cursor.slice(0, at) + other + cursor.slice(at + 1);
+        const { status, code } = await problemOf(server, `/items/changes?since=${changed}`);
+        assert.deepEqual([status, code], [400, 'invalid-cursor'], `at ${at}`);
+      }
+      const filtered = await problemOf(server, `/items/changes?category=x&since=${cursor}`);
+      assert.deepEqual([filtered.code, filtered.parameter], ['cursor-mismatch', 'since']);
+      const page = (await (await server.get('/items?limit=1')).json()) as { page: { nextCursor: string } };
+      const ofPage = await problemOf(server, `/items/changes?since=${page.page.nextCursor}`);
+      assert.equal(ofPage.code, 'invalid-cursor');
+      const content = Buffer.from(cursor, 'base64url').subarray(1, -4);
+      for (const [name, forged] of Object.entries({
+        empty: Buffer.alloc(0),
+        short: content.subarray(0, 9),
+        long: Buffer.concat([content, Buffer.of(1)]),
+        form: Buffer.concat([Buffer.of(255), content.subarray(1)]),
+        time: Buffer.concat([Buffer.of((content[0] ?? 0) | 3), content.subarray(1)]),
+        token: Buffer.concat([content.subarray(0, -1), Buffer.of(200)]),
+      })) {
+        const answer = await server.get(`/items/changes?since=${forgedToken(16, forged)}`);
+        await answer.body?.cancel();
+        // Another time is a place, too: of MongoDB's history as well as of the log of the embedded store.
+        const fits = name === 'token' ? [200, 400, 410] : [400];
+        assert.ok(fits.includes(answer.status), `${name}: ${answer.status}`);
+      }
+    });
+
+    test('parameters that exclude each other are refused', async (t) => {
+      const server = await changingServer(t, store, engine);
+      if (!server) return;
+      const { cursor } = await ask(server, '/items/changes');
+      for (const [path, parameter] of [
+        ['/items/changes?limit=1', 'limit'],
+        ['/items/changes?wait=1', 'wait'],
+        [`/items/changes?since=${cursor}&follow=true&limit=1`, 'limit'],
+        [`/items/changes?since=${cursor}&follow=true&wait=1`, 'wait'],
+        ['/items/stream?follow=true&limit=1', 'limit'],
+        ['/items/stream?follow=true&after=a', 'after'],
+        ['/items/stream?follow=true&part=a', 'part'],
+        ['/items/stream?follow=true&consistency=snapshot', 'consistency'],
+        ['/items/stream?follow=true&format=csv', 'follow'],
+        ['/items/stream?follow=true&sort=price_asc', 'sort'],
+        ['/items/stream?follow=true&sort=id_desc', 'sort'],
+        ['/items/stream?follow=true&checkpoints=false', 'checkpoints'],
+      ] as const) {
+        const problem = await problemOf(server, path);
+        assert.deepEqual([problem.code, problem.parameter], ['conflicting-parameters', parameter], path);
+      }
+      const events = { accept: 'text/event-stream' };
+      for (const query of ['follow=false', `since=${cursor}&limit=1`])
+        assert.equal(
+          (await problemOf(server, `/items/changes?${query}`, events)).code,
+          'conflicting-parameters',
+        );
+      for (const query of ['sort=id_asc', 'min_price=1', 'cursor=a', 'nope=1'])
+        assert.equal((await problemOf(server, `/items/changes?${query}`)).code, 'unknown-parameter');
+    });
+
+    test('history that is gone is 410, with the URL of the stream to begin anew with', async (t) => {
+      const server = await changingServer(t, store, engine);
+      if (!server) return;
+      await put(server, item('a', 'x'));
+      const { cursor } = await ask(server, '/items/changes?category=x');
+      await server.store.items.clear(NEVER);
+      await put(server, item('b', 'x'));
+      const path = `/items/changes?fields=price&category=x&since=${cursor}`;
+      const { status, code, location } = await problemOf(server, path);
+      assert.equal(status, 410);
+      assert.ok(['changes-expired', 'collection-replaced'].includes(code));
+      assert.equal(location, '/items/stream?follow=true&fields=price&category=x');
+      const copy = new Copy();
+      await copy.read(server.url + location, { until: ({ isUpToDate }) => isUpToDate });
+      assert.deepEqual([...copy.rows.values()], ['{"id":"b","price":1}']);
+    });
+
+    test('a feed whose history is lost while it runs says so in its last line, and is cut', async (t) => {
+      const server = await changingServer(t, store, engine);
+      if (!server) return;
+      await put(server, item('a', 'x'));
+      const clearing: Promise<unknown>[] = [];
+      const answer = await new Copy().read(`${server.url}/items/stream?follow=true`, {
+        until: ({ isUpToDate }) => {
+          if (isUpToDate && clearing.length === 0) clearing.push(server.store.items.clear(NEVER));
+          return false;
+        },
+      });
+      await Promise.all(clearing);
+      assert.deepEqual([answer.isWhole, answer.end], [false, null]);
+      assert.ok(['changes-expired', 'collection-replaced'].includes(answer.error?.code ?? ''));
+    });
+
+    test('a stream tells from where its changes follow, in a header and in its end', async (t) => {
+      const server = await changingServer(t, store, engine);
+      if (!server) return;
+      await put(server, item('a', 'x'), item('b', 'y'));
+      for (const [path, wants] of [
+        ['/items/stream', true],
+        ['/items/stream?format=csv', true],
+        ['/items/stream?sort=price_desc&category=x', true],
+        ['/items/partitions?n=2&category=x', true],
+        ['/items/stream?limit=1', false],
+        ['/items/stream?after=a', false],
+        ['/items/stream?min_price=1', false],
+      ] as const) {
+        const response = await server.get(path);
+        const cursor = response.headers.get('changes-from');
+        await response.text();
+        assert.equal(cursor !== null, wants, path);
+        if (cursor === null) continue;
+        await put(server, item('a', 'x', { note: path }));
+        const filter = path.includes('category') ? '&category=x' : '';
+        const changed = await ask(server, `/items/changes?fields=note&since=${cursor}${filter}`);
+        assert.deepEqual(dataOf(changed), [JSON.stringify({ id: 'a', note: path })]);
+      }
+      const checked = await server.get('/items/stream?checkpoints=true');
+      const end = (await checked.text()).trim().split('\n').at(-1) ?? '';
+      const { changes } = (JSON.parse(end) as { end: { changes: string } }).end;
+      assert.equal(changes, checked.headers.get('changes-from'));
+      assert.equal(checked.headers.get('incremental'), '?1');
+      assert.equal(checked.headers.get('x-accel-buffering'), 'no');
+    });
+
+    test('HEAD has the head of GET and holds nothing, and OPTIONS tells the methods', async (t) => {
+      const server = await changingServer(t, store, engine);
+      if (!server) return;
+      await put(server, item('a', 'x'));
+      const { cursor } = await ask(server, '/items/changes');
+      for (const path of [
+        '/items/changes',
+        `/items/changes?since=${cursor}&follow=true`,
+        '/items/stream?follow=true',
+      ]) {
+        const response = await fetch(server.url + path, { method: 'HEAD' });
+        assert.deepEqual([response.status, await response.text()], [200, '']);
+        assert.match(response.headers.get('content-type') ?? '', /^application\/x-ndjson/);
+      }
+      const options = await fetch(`${server.url}/items/changes`, { method: 'OPTIONS' });
+      assert.equal(options.headers.get('allow'), 'GET, HEAD, OPTIONS');
+      const listed = (await (await server.get('/resources')).json()) as {
+        resources: { name: string; links: { changes?: string } }[];
+      };
+      assert.equal(listed.resources.find(({ name }) => name === 'items')?.links.changes, '/items/changes');
+    });
+
+    test('a server that stops ends its feeds with a checkpoint and an end, and their readers lose nothing', async (t) => {
+      const server = await changingServer(t, store, engine);
+      if (!server) return;
+      await put(server, item('a', 'x'));
+      const { cursor } = await ask(server, '/items/changes');
+      const follow = new Copy();
+      const poll = new Copy();
+      let open = 0;
+      const until = ({ isUpToDate }: Copy) => {
+        if (isUpToDate && ++open === 2) void server.close();
+        return false;
+      };
+      const answers = await Promise.all([
+        follow.read(`${server.url}/items/stream?follow=true`, { until }),
+        poll.read(`${server.url}/items/changes?since=${cursor}&wait=60`, { until }),
+      ]);
+      assert.deepEqual(
+        answers.map(({ isWhole, end }) => [isWhole, end?.upToDate, end?.more]),
+        [
+          [true, true, true],
+          [true, true, undefined],
+        ],
+      );
+      assert.match(answers[0].lines.at(-2) ?? '', /^\{"checkpoint":/);
+    });
+  });
+}
+
+const CUTS = process.env.LONG ? 200 : 15;
+const IDS = 60;
+
+/** A row of one of a few ids: strings, and numbers of two types. */
+function anyItem(n: number): Document {
+  const id = n % 3 === 0 ? `s${n % IDS}` : n % 3 === 1 ? new Int32(n % IDS) : new Double(n % IDS);
+  return item(id, n % 2 === 0 ? 'x' : 'y', { n, filler: 'x'.repeat(n % 90) });
+}
+
+/** Writes and removes rows at random until it is stopped. */
+function startWriter(server: TestServer): { stop: () => Promise<void> } {
+  let isOn = true;
+  const run = async () => {
+    while (isOn) {
+      const documents = Array.from({ length: 1 + Math.floor(Math.random() * 5) }, () =>
+        anyItem(Math.floor(Math.random() * 500)),
+      );
+      const unique = [...new Map(documents.map((one) => [String(one._id), one])).values()];
+      if (Math.random() < 0.3) await remove(server, ...unique.map(({ _id }) => _id as unknown));
+      else await put(server, ...unique);
+    }
+  };
+  const running = run();
+  return {
+    stop: () => {
+      isOn = false;
+      return running;
+    },
+  };
+}
+
+async function catchUp(copy: Copy, server: TestServer, path: string): Promise<void> {
+  await copy.read(server.url + copy.next(path), { until: ({ isUpToDate }) => isUpToDate });
+}
+
+function sorted(rows: ReadonlyMap<string, string>): string[] {
+  return [...rows.values()].sort();
+}
+
+for (const store of ['sqlite', 'mongodb'] as const)
+  test(`a resource of ${store} is told without its hidden fields, by filters that its indexes answer`, async (t) => {
+    const file = await resourcesFile(t, { resources: { orders: { hide: ['secret'] } } });
+    const rows = ['a', 'b', 'c'].map((_id, n) => ({ _id, status: n, secret: `s${n}` }));
+    const server = await resourceServer(
+      t,
+      store,
+      { name: 'orders', rows, indexes: [['status']] },
+      store === 'sqlite' ? {} : { RESOURCES_FILE: file, EXPOSE: '' },
+    );
+    if (!server) return;
+    const { resources } = (await (await server.get('/resources')).json()) as {
+      resources: { name: string; links: { changes?: string } }[];
+    };
+    const link = resources.find(({ name }) => name === 'orders')?.links.changes;
+    if (link === undefined) {
+      t.skip('this store does not tell changes');
+      return;
+    }
+    assert.equal(link, '/orders/changes');
+    const copy = new Copy();
+    const until = ({ isUpToDate }: Copy) => isUpToDate;
+    const answer = await copy.read(`${server.url}/orders/stream?follow=true&status=1`, { until });
+    assert.deepEqual(dataOf(answer), [
+      store === 'sqlite' ? '{"id":"b","status":1,"secret":"s1"}' : '{"id":"b","status":1}',
+    ]);
+    const on = await server.get(`/orders/changes?status=1&since=${copy.cursor}`);
+    assert.equal(on.status, 200);
+    await on.text();
+    assert.equal(
+      (await problemOf(server, `/orders/changes?status=2&since=${copy.cursor}`)).code,
+      'cursor-mismatch',
+    );
+    assert.equal(
+      (await problemOf(server, `/items/changes?since=${copy.cursor}`)).code,
+      store === 'sqlite' ? 'cursor-mismatch' : 'store-unfit', // this database has no items
+    );
+    assert.equal((await problemOf(server, '/orders/changes?status.gte=1')).code, 'conflicting-parameters');
+    assert.equal((await problemOf(server, '/orders/changes?nothing=1')).code, 'not-indexed');
+  });

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { test, type TestContext } from 'node:test';
+import { BSON } from '../../../src/store/bson.ts';
+import { makeBookmark } from '../../../src/store/bookmark.ts';
+import { openChromium, openTab } from '../../support/chromium.ts';
+import { startCutter } from '../../support/cutter.ts';
+import { documentText } from '../../support/documents.ts';
+import { testDirectory } from '../../support/sqlite.ts';
+import { program } from '../../support/programs.ts';
+import { serverOn, type TestServer } from '../../support/server.ts';
+
+const DOCUMENT = 'docs/changes.md';
+
+/** The document's program in this language, which is its first block of that language. */
+function programIn(language: string): string {
+  const [, source] = new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``).exec(documentText(DOCUMENT)) ?? [];
+  assert.ok(source, `a block of ${language} in ${DOCUMENT}`);
+  return source;
+}
+
+async function put({ store }: TestServer, id: string, price: number): Promise<void> {
+  await store.items.insert([BSON.serialize({ _id: id, category: 'x', price })], 'replace');
+}
+
+async function remove({ store }: TestServer, id: string): Promise<void> {
+  await store.items.remove?.([makeBookmark({ _id: id })]);
+}
+
+/** Runs the program of the document with an argument. Returns the lines that it prints. It is killed after the test. */
+async function linesOf(t: TestContext, language: string, command: string, argument: string) {
+  const file = join(await testDirectory(t), 'client');
+  await writeFile(file, programIn(language));
+  const child = spawn(command, [file, argument], { stdio: ['ignore', 'pipe', 'inherit'], detached: true });
+  t.after(async () => {
+    const ended = once(child, 'exit');
+    process.kill(-(child.pid ?? assert.fail()), 'SIGKILL'); // and what it has started
+    await ended;
+  });
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+  return async () => (await lines.next()).value as string;
+}
+
+test('the shell program of the documents prints each change, also after it was cut', async (t) => {
+  const [shell, curl] = [program(t, ['sh'], []), program(t, ['curl'], ['--version'])];
+  if (shell === null || curl === null) return;
+  const server = await serverOn(t, { MONGODB_URI: '' });
+  await put(server, 'before', 1);
+  const cutter = await startCutter(t, server.url);
+  let connections = 0;
+  const polling = new Promise<void>((resolve) => {
+    cutter.nextAfter = () => {
+      if (++connections === 2) resolve(); // it asked for the changes: it knows from where on
+      return connections === 2 ? 300 : Infinity;
+    };
+  });
+  const next = await linesOf(t, 'sh', shell, `${cutter.url}/items`);
+  await polling;
+  await put(server, 'a', 1);
+  assert.equal(await next(), '{"id":"a","category":"x","price":1}');
+  assert.ok(connections > 2, 'it was cut before');
+  await remove(server, 'a');
+  assert.equal(await next(), '{"removed":{"id":"a"}}');
+});
+
+test('the Python program of the documents keeps a copy, also when it is cut or has to begin anew', async (t) => {
+  const python = program(t, ['python3'], ['--version']);
+  if (python === null) return;
+  const server = await serverOn(t, { MONGODB_URI: '' }, { heartbeatMs: 50 });
+  for (const id of ['a', 'b', 'c']) await put(server, id, 1);
+  const cutter = await startCutter(t, server.url);
+  const sizes = [700];
+  cutter.nextAfter = () => sizes.shift() ?? Infinity;
+  const next = await linesOf(t, 'python', python, `${cutter.url}/items/stream?follow=true`);
+  const until = async (rows: string) => {
+    for (let line = await next(); line !== rows; line = await next()) assert.match(line, /^\d$/);
+  };
+  await until('3');
+  assert.deepEqual(sizes, [], 'it was cut');
+  await remove(server, 'b');
+  await until('2');
+  await server.store.items.clear(new AbortController().signal);
+  await put(server, 'd', 1);
+  await until('1');
+});
+
+test('the page of the documents shows the changes of a set', async (t) => {
+  const browser = await openChromium(t);
+  if (!browser) return;
+  const server = await serverOn(t, { MONGODB_URI: '' });
+  await put(server, 'a', 1);
+  const { page, errors } = await openTab(browser);
+  await page.route('**/changes.html', (route) =>
+    route.fulfill({ contentType: 'text/html', body: programIn('html') }),
+  );
+  const connected = page.waitForResponse((response) => response.url().includes('/items/changes'));
+  await page.goto(`${server.url}/changes.html`);
+  await connected;
+  await put(server, 'a', 2);
+  await page.waitForFunction(`document.querySelectorAll('li').length === 1`);
+  await remove(server, 'a');
+  await page.waitForFunction(`document.querySelectorAll('li').length === 2`);
+  const shown: unknown = await page.evaluate(
+    `[...document.querySelectorAll('li')].map((li) => li.textContent)`,
+  );
+  assert.deepEqual([shown, errors], [['{"id":"a","price":2}', '{"removed":{"id":"a"}}'], []]);
+});

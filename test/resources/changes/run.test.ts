@@ -1,0 +1,238 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { BY_ID, feedAnswer, type FeedAnswer } from '../../../src/resources/changes/answer.ts';
+import type { Start } from '../../../src/resources/changes/follow.ts';
+import { createTranscoder } from '../../../src/rows/transcoder.ts';
+import { BSON } from '../../../src/store/bson.ts';
+import { makeBookmark } from '../../../src/store/bookmark.ts';
+import { streamReader } from '../../../src/store/readers.ts';
+import type { FeedReader } from '../../../src/store/tail.ts';
+import { pump } from '../../../src/pipeline/pump.ts';
+import { testSqlite } from '../../support/sqlite.ts';
+import { deferred } from '../../support/raw.ts';
+import { NEVER } from '../../support/reading.ts';
+
+/** An answer on a store with a clock of its own, from the present place. `wrap` changes what it reads by. */
+async function runOn(
+  t: TestContext,
+  wrap: (reader: FeedReader) => FeedReader,
+  now: () => number,
+  walk: 'begun' | 'over' = 'over',
+) {
+  const { store, slots } = await testSqlite(t);
+  if (walk === 'begun')
+    await store.items.insert([BSON.serialize({ _id: 'a', category: 'x', price: 1 })], 'fail');
+  const transcoder = createTranscoder(slots);
+  const streams = streamReader(store.items, slots, { retryMs: 1_000 });
+  const feed = store.items.changes;
+  assert.ok(feed && streams.changes);
+  const place = await feed.now(NEVER);
+  const stop = new AbortController();
+  const start: Start =
+    walk === 'over'
+      ? { place, walk, first: { keys: [], next: place, isUpToDate: true } }
+      : { place, walk: null };
+  const identity = await store.items.identity(NEVER);
+  const run = feedAnswer(transcoder.encoder('lines'), start, {
+    collection: 'items',
+    plan: { sort: '_id', direction: 1, ...(identity !== undefined && { identity }) },
+    rows: streams,
+    changes: wrap(streams.changes),
+    end: { opens: true, follows: true, waitMs: 0, limit: Infinity },
+    now,
+    stopping: stop.signal,
+  });
+  return { run, store, slots, stop };
+}
+
+/** Pumps an answer into `write`, to its end. */
+async function pumped(run: FeedAnswer, write: (chunk: Uint8Array) => void | Promise<void>): Promise<void> {
+  const { signal } = new AbortController();
+  const sink = {
+    chunkBytes: 512,
+    signal,
+    write,
+    flush: () => undefined,
+    end: () => undefined,
+    fail: () => undefined,
+  };
+  await pump(
+    {
+      first: run.batches(signal),
+      again: { plan: BY_ID, after: (row) => run.after(row, signal) },
+      parkAfterMs: 0,
+    },
+    run.encoder,
+    { head: '', tail: () => run.encoder.end() },
+    sink,
+  );
+}
+
+test('a feed to which nothing happens sends a checkpoint every 15 seconds, and one within a second of a change', async (t) => {
+  let time = 0;
+  const waits: number[] = [];
+  const { run, store, stop } = await runOn(
+    t,
+    (reader) => ({
+      rows: (...call) => reader.rows(...call),
+      read: async (place, size, identity, signal) => {
+        waits.push(size.waitMs);
+        if (waits.length === 3)
+          await store.items.insert([BSON.serialize({ _id: 'a', category: 'x', price: 1 })], 'fail');
+        if (waits.length === 6) stop.abort();
+        const changed = await reader.read(place, { ...size, waitMs: 0 }, identity, signal);
+        time += changed.keys.length > 0 ? 100 : size.waitMs;
+        return changed;
+      },
+    }),
+    () => time,
+  );
+  const lines: string[] = [];
+  await pumped(run, (chunk) => void lines.push(`${time} ${Buffer.from(chunk).toString().slice(0, 8)}`));
+  assert.deepEqual(waits, [15_000, 15_000, 15_000, 900, 15_000, 15_000]);
+  assert.deepEqual(lines, [
+    '0 {"checkp',
+    '15000 {"checkp',
+    '30000 {"checkp',
+    '30100 {"id":"a',
+    '31000 {"checkp',
+    '46000 {"checkp',
+    '46000 {"checkp', // the server stops
+    '46000 {"end":{',
+  ]);
+});
+
+test('a copy is told within a second of its last row that it is up to date', async (t) => {
+  let time = 0;
+  const { run, stop } = await runOn(
+    t,
+    (reader) => ({
+      rows: (...call) => reader.rows(...call),
+      read: async (place, size, identity, signal) => {
+        time += size.waitMs;
+        return reader.read(place, { ...size, waitMs: 0 }, identity, signal);
+      },
+    }),
+    () => time,
+    'begun',
+  );
+  let toldAt = Infinity;
+  await pumped(run, (chunk) => {
+    if (!Buffer.from(chunk).includes('"upToDate":true')) return;
+    toldAt = Math.min(toldAt, time);
+    stop.abort();
+  });
+  assert.ok(toldAt <= 1_000, `it was told after ${toldAt} ms`);
+});
+
+for (const [slow, fewest] of [
+  ['store', 250],
+  ['reader', 1],
+] as const)
+  test(`a slow ${slow} ${slow === 'store' ? 'does not make' : 'makes'} a feed read fewer keys at a time`, async (t) => {
+    let time = 0;
+    const sizes: number[] = [];
+    const { run, store, stop } = await runOn(
+      t,
+      (reader) => ({
+        async *rows(...call) {
+          if (slow === 'store') time += 20_000; // it serves a thousand others meanwhile
+          yield* reader.rows(...call);
+        },
+        read: async (place, size, identity, signal) => {
+          sizes.push(size.most);
+          if (sizes.length === 8) stop.abort();
+          await store.items.insert(
+            Array.from({ length: 40 }, (_, n) =>
+              BSON.serialize({ _id: `row ${n}`, category: 'x', price: 1 }),
+            ),
+            'replace',
+          );
+          return reader.read(place, { ...size, waitMs: 0 }, identity, signal);
+        },
+      }),
+      () => time,
+    );
+    await pumped(run, () => void (time += slow === 'reader' ? 2_000 : 0));
+    assert.equal(Math.min(...sizes), fewest, `it asked for ${sizes.join(', ')} keys`);
+  });
+
+test('a reader that stalls holds no slot, and gets the rows that it has not read as they are when it goes on', async (t) => {
+  let open = 0;
+  const counted = (reader: FeedReader): FeedReader => ({
+    ...reader,
+    async *rows(...call) {
+      for await (const batch of reader.rows(...call)) {
+        open++;
+        const release = () => {
+          open--;
+          batch.release();
+        };
+        yield { ...batch, release };
+      }
+    },
+  });
+  const { run, store, slots, stop } = await runOn(t, counted, () => 0);
+  const rows = Array.from({ length: 40 }, (_, n) => ({
+    _id: `a${String(n).padStart(2, '0')}`,
+    ...{ category: 'x', price: 0, filler: 'x'.repeat(100) },
+  }));
+  await store.items.insert(
+    rows.map((row) => BSON.serialize(row)),
+    'fail',
+  );
+  const [stalled, goOn] = [deferred(), deferred()];
+  let text = '';
+  let isStalled = false;
+  const done = pumped(run, (chunk) => {
+    text += Buffer.from(chunk).toString();
+    if (text.includes('"a39"')) stop.abort();
+    if (isStalled || !text.includes('"a05"')) return undefined;
+    isStalled = true;
+    stalled.resolve();
+    return goOn.promise.then(() => undefined);
+  });
+  await stalled.promise;
+  while (open > 0) await new Promise((resolve) => setImmediate(resolve));
+  await store.items.insert([BSON.serialize({ ...rows[20], price: 1 })], 'replace');
+  await store.items.remove?.([makeBookmark({ _id: 'a30' })]);
+  goOn.resolve();
+  await done;
+  const ids = [...text.matchAll(/^\{"id":"(a\d\d)","category":"x","price":(\d)/gm)];
+  assert.deepEqual(
+    ids.map(([, id]) => id),
+    rows.map(({ _id }) => _id).filter((id) => id !== 'a30'),
+  );
+  assert.equal(ids.find(([, id]) => id === 'a20')?.[2], '1');
+  assert.match(text, /^\{"removed":\{"id":"a30"\}\}$/m);
+  assert.equal(slots.taken, 0);
+});
+
+test('a row that changes all the time comes once for each read, as it is then', async (t) => {
+  const [reads, writes] = [5, 40];
+  let read = 0;
+  const { run, store, slots, stop } = await runOn(
+    t,
+    (reader) => ({
+      ...reader,
+      read: async (place, size, identity, signal) => {
+        if (++read > reads) stop.abort();
+        else
+          for (let n = 1; n <= writes; n++)
+            await store.items.insert(
+              [BSON.serialize({ _id: 'hot', category: 'x', price: read * 100 + n })],
+              'replace',
+            );
+        return reader.read(place, { ...size, waitMs: 0 }, identity, signal);
+      },
+    }),
+    () => 0,
+  );
+  let text = '';
+  await pumped(run, (chunk) => void (text += Buffer.from(chunk).toString()));
+  assert.deepEqual(
+    [...text.matchAll(/^\{"id":"hot","category":"x","price":(\d+)\}$/gm)].map(([, price]) => price),
+    ['140', '240', '340', '440', '540'],
+  );
+  assert.equal(slots.taken, 0);
+});

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { encodeCursor } from '../../../src/resources/token/cursor.ts';
+import { makeBookmark } from '../../../src/store/bookmark.ts';
+import { BSON } from '../../../src/store/bson.ts';
+import type { Plan } from '../../../src/store/store.ts';
+import { BY_ID } from '../../support/changes.ts';
+import { testServer, type TestServer } from '../../support/server.ts';
+import { decodeCursor, decodeFeedCursor, decodePart, plainPart } from '../../support/tokens.ts';
+
+const AFTER = makeBookmark({ _id: 'a' });
+const INDEX = { name: 'x', fields: ['_id'] } as unknown as NonNullable<Plan['index']>;
+
+test('cursors and parts carry the earliest time of their reads, with and without a mark and types', () => {
+  for (const identity of [undefined, 'c'.repeat(32)])
+    for (const index of [undefined, INDEX])
+      for (const time of [{}, { since: 5n }, { since: 2n ** 64n - 1n }, { at: 7n }]) {
+        const shape = { ...BY_ID, ...(index && { index }) };
+        const cursor = encodeCursor('items', { ...shape, ...time }, AFTER, identity);
+        const { after, mark, ...times } = decodeCursor(cursor, 'items', shape);
+        assert.deepEqual(times, time);
+        assert.equal(mark === undefined, identity === undefined);
+        assert.deepEqual(Buffer.from(after), Buffer.from(AFTER));
+      }
+  for (const mark of [undefined, 5])
+    for (const since of [undefined, 5n]) {
+      const times = { ...(mark !== undefined && { mark }), ...(since !== undefined && { since }) };
+      const { ids, ...decoded } = decodePart(plainPart({ from: AFTER }, times));
+      assert.deepEqual(decoded, times);
+      assert.deepEqual(Buffer.from(ids.from ?? []), Buffer.from(AFTER));
+    }
+});
+
+async function filled(server: TestServer): Promise<void> {
+  const rows = Array.from({ length: 900 }, (_, n) => ({
+    _id: `a${String(n).padStart(4, '0')}`,
+    ...{ category: 'x', price: n, filler: 'x'.repeat(500) },
+  }));
+  await server.store.items.insert(
+    rows.map((row) => BSON.serialize(row)),
+    'fail',
+  );
+}
+
+/** The time that Changes-From requires of every read of its set. */
+function seenOf(response: Response): bigint {
+  const cursor = response.headers.get('changes-from');
+  assert.ok(cursor !== null);
+  const { seen } = decodeFeedCursor(cursor, 'items', BY_ID).place;
+  assert.ok(seen !== undefined);
+  return seen;
+}
+
+/** The earliest times of the reads that a request causes. */
+async function timesOf(server: TestServer, path: string): Promise<readonly (bigint | undefined)[]> {
+  const { items } = server.store;
+  const read = items.read.bind(items);
+  const times: (bigint | undefined)[] = [];
+  items.read = (plan, ...more) => {
+    times.push(plan.since);
+    return read(plan, ...more);
+  };
+  try {
+    const response = await server.get(path);
+    assert.equal(response.status, 200);
+    await response.text();
+  } finally {
+    items.read = read;
+  }
+  assert.ok(times.length > 0);
+  return times;
+}
+
+test('a stream continued by cursor and the parts of a set read nothing older than the place of their changes', async (t) => {
+  const server = await testServer(t, 'mongodb', 'uws', { RATE_LIMIT: 'off' });
+  if (!server) return;
+  if (!server.store.items.changes) {
+    t.skip('this store does not tell changes');
+    return;
+  }
+  await filled(server);
+  const whole = await server.get('/items/stream?checkpoints=true&fields=price');
+  const lines = (await whole.text()).trim().split('\n');
+  const cursors = lines.flatMap((line) => /"cursor":"([\w-]+)"/.exec(line)?.[1] ?? []);
+  assert.ok(cursors.length > 0);
+  const cursor = cursors[0] ?? '';
+  for (const path of [
+    `/items/stream?cursor=${cursor}`,
+    `/items/stream?checkpoints=true&limit=1&cursor=${cursor}`,
+  ])
+    for (const since of await timesOf(server, path)) assert.equal(since, seenOf(whole), path);
+  const divided = await server.get('/items/partitions?n=3');
+  const { partitions } = (await divided.json()) as { partitions: { url: string }[] };
+  assert.ok(partitions.length > 1);
+  for (const { url } of partitions)
+    for (const since of await timesOf(server, url)) assert.equal(since, seenOf(divided), url);
+  const cut = await server.get(`${partitions[0]?.url}&checkpoints=true&limit=1`);
+  const [, ofPart] = /"cursor":"([\w-]+)"/.exec(await cut.text()) ?? [];
+  for (const since of await timesOf(server, `${partitions[0]?.url}&cursor=${ofPart}`))
+    assert.equal(since, seenOf(divided));
+  const onPage = await server.get(`/items?limit=2&cursor=${cursor}`);
+  assert.equal(onPage.status, 200, 'pages go on after a row of a stream');
+  await onPage.text();
+});
+
+test('a cursor that names a time that the store has not reached is refused, or waits no longer than a read may', async (t) => {
+  const server = await testServer(t, 'mongodb', 'uws', { RATE_LIMIT: 'off' });
+  if (!server) return;
+  await filled(server);
+  const forged = encodeCursor('items', { ...BY_ID, since: 2n ** 63n - 1n }, AFTER);
+  const response = await server.get(`/items/stream?cursor=${forged}`);
+  const { status } = response;
+  await response.text();
+  assert.ok([400, 503].includes(status), String(status));
+});

@@ -1,0 +1,243 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import type { Db } from 'mongodb';
+import { fetchUntilCut } from '../support/cutter.ts';
+import { awaited, order } from '../support/exports.ts';
+import { testClient } from '../support/mongo.ts';
+import { testMongo } from '../support/mongod.ts';
+import { folder, runPullOf } from '../support/pulling.ts';
+import { serverOn, type TestServer } from '../support/server.ts';
+import { Barrier, BATCH_ROWS } from '../support/upset.ts';
+
+const ROWS = process.env.LONG ? 2_000 : 500;
+const LAST = ROWS / BATCH_ROWS;
+/** The batches before which the collection is upset: the second, the third, ..., the last. */
+const PLACES = Array.from({ length: LAST - 1 }, (_, n) => n + 1);
+
+/** What happens to a collection in mid-stream. */
+const UPSETS = {
+  dropped: (db: Db) => db.dropCollection('items'),
+  'renamed away': (db: Db) => db.renameCollection('items', 'gone', { dropTarget: true }),
+  'replaced by another one': (db: Db) => db.renameCollection('next', 'items', { dropTarget: true }),
+};
+
+/** The streams that run meanwhile. The second half of the set is a part. */
+const STREAMS = [
+  'sort=id_asc',
+  'sort=id_desc',
+  'sort=price_asc&format=json',
+  'sort=price_desc&format=csv&fields=of',
+  'category=a&format=json',
+  'checkpoints=true',
+  'checkpoints=true&sort=price_desc',
+  'checkpoints=true&consistency=snapshot',
+  'consistency=snapshot&sort=price_asc',
+  `limit=${ROWS}`,
+];
+
+/** Fills a collection of this name, created as `sluice` creates it. Each row names its collection. */
+async function fill(db: Db, name: string, rows = ROWS): Promise<void> {
+  await db.dropCollection(name);
+  await db.createCollection(name, { clusteredIndex: { key: { _id: 1 }, unique: true } });
+  const items = db.collection(name);
+  await items.createIndexes([
+    { key: { price: 1, _id: 1 } },
+    { key: { category: 1, _id: 1 } },
+    { key: { category: 1, price: 1, _id: 1 } },
+  ]);
+  await items.insertMany(
+    Array.from({ length: rows }, (_, n) => ({ _id: n as never, category: 'a', price: n, of: `<${name}>` })),
+    { writeConcern: { w: 'majority' } },
+  );
+}
+
+interface Shop {
+  readonly server: TestServer;
+  readonly db: Db;
+  readonly barrier: Barrier;
+}
+
+async function open(t: TestContext): Promise<Shop | null> {
+  const uri = await testMongo(t);
+  if (uri === null) return null;
+  const db = testClient(t, uri).db();
+  const barrier = new Barrier();
+  await fill(db, 'items');
+  const server = await serverOn(t, { MONGODB_URI: uri }, { tapStore: (store) => barrier.tap(store) });
+  return { server, db, barrier };
+}
+
+/** The server's answer to a page after it has checked the collection again. */
+async function settled({ server }: Shop): Promise<Response> {
+  let answer = await server.get('/items?limit=1');
+  for (let tries = 0; answer.status !== 200 && tries < 3; tries++) {
+    await answer.arrayBuffer();
+    answer = await server.get('/items?limit=1');
+  }
+  return answer;
+}
+
+async function codeOf(server: TestServer, path: string): Promise<string> {
+  const response = await server.get(path);
+  const { code } = (await response.json()) as { code?: string };
+  return `${response.status} ${String(code)}`;
+}
+
+/**
+ * The result of a stream: its text, and whether it claims to be whole. A refusal before the first row has neither.
+ */
+async function outcomeOf(url: string): Promise<{ text: string; whole: boolean }> {
+  try {
+    const { bytes, whole } = await fetchUntilCut(url);
+    return { text: bytes.toString(), whole };
+  } catch (error) {
+    return { text: String(error), whole: false };
+  }
+}
+
+for (const [name, upset] of Object.entries(UPSETS))
+  test(`reads of a collection that is ${name} in mid-stream, at ${PLACES.length} places, are cut, failed or refused in every form`, async (t) => {
+    const shop = await open(t);
+    if (!shop) return;
+    const { server, db, barrier } = shop;
+    for (const place of PLACES) {
+      await fill(db, 'items');
+      await fill(db, 'next');
+      await (await settled(shop)).arrayBuffer();
+      const parts = (await (await server.get('/items/partitions?n=2')).json()) as {
+        partitions: { url: string }[];
+      };
+      const part = parts.partitions[1]?.url ?? assert.fail('no parts');
+      const proved = await (await server.get('/items/stream?checkpoints=true&limit=30')).text();
+      const { end } = JSON.parse(proved.trimEnd().split('\n').at(-1) ?? '') as { end: { cursor: string } };
+
+      const behind = place * BATCH_ROWS - 1;
+      barrier.hold((after, { direction }) =>
+        direction === 1 ? after >= behind : after <= ROWS - 1 - behind,
+      );
+      const streams = [...STREAMS.map((query) => `/items/stream?${query}`), part];
+      const running = streams.map((path) => outcomeOf(server.url + path));
+      const { id } = await order(server.url, { format: 'csv', fields: ['of'], sort: 'price_asc' });
+      await barrier.held(streams.length + 1);
+      await upset(db);
+      barrier.release();
+
+      for (const [n, { text, whole }] of (await Promise.all(running)).entries()) {
+        const what = `${streams[n]}, place ${place}`;
+        assert.equal(whole, false, `${what} ended as if it were whole`);
+        assert.ok(!text.includes('{"end":'), `${what} has a proof of its end`);
+        assert.ok(!text.includes('<next>'), `${what} has rows of both`);
+      }
+      const failed = await awaited(server.url, id, ({ state }) => state !== 'queued' && state !== 'running');
+      assert.equal(failed.state, 'failed');
+      assert.equal(failed.problem?.code, 'collection-replaced');
+
+      const isBack = name.startsWith('replaced');
+      await (await settled(shop)).arrayBuffer();
+      const gone = isBack ? '410 collection-replaced' : '503 store-unfit';
+      assert.equal(await codeOf(server, `/items/stream?cursor=${end.cursor}`), gone);
+      assert.equal(await codeOf(server, part), gone);
+      assert.equal(await codeOf(server, `/items?cursor=${end.cursor}`), isBack ? '200 undefined' : gone);
+      assert.equal(await codeOf(server, `/items/1`), isBack ? '200 undefined' : gone);
+      assert.equal(await codeOf(server, `/items?count=exact`), isBack ? '200 undefined' : gone);
+      assert.equal(await codeOf(server, `/items/partitions?n=2`), isBack ? '200 undefined' : gone);
+      assert.equal((await server.get('/readyz')).status, isBack ? 200 : 503);
+      assert.equal((await db.listCollections({ name: 'items' }).toArray()).length, isBack ? 1 : 0);
+    }
+    assert.equal(server.slots.taken, 0);
+  });
+
+test('a collection that is dropped and created again with ids of another type is served', async (t) => {
+  const shop = await open(t);
+  if (!shop) return;
+  const { server, db } = shop;
+  assert.equal((await server.get('/items/7')).status, 200);
+  await db.dropCollection('items');
+  assert.equal((await server.get('/items/7')).status, 503); // and not 404
+  await db.collection('items').insertOne({ _id: 'seven' as never, category: 'a', price: 7 });
+  await (await settled(shop)).arrayBuffer();
+  assert.equal((await server.get('/items/seven')).status, 200);
+});
+
+test('the first request after a collection was replaced reads the new one, in every form', async (t) => {
+  const shop = await open(t);
+  if (!shop) return;
+  const { server, db } = shop;
+  const forms: [path: string, isRight: (text: string) => boolean][] = [
+    ['/items?limit=1', (text) => text.includes('<next>')],
+    ['/items?sort=price_desc&limit=1', (text) => text.includes('<next>')],
+    ['/items?category=a&offset=3&limit=1', (text) => text.includes('<next>')],
+    ['/items?limit=1&count=exact', (text) => text.includes('"total":7')],
+    ['/items/stream?sort=price_asc', (text) => text.split('<next>').length === 8],
+    ['/items/stream?consistency=snapshot', (text) => text.split('<next>').length === 8],
+    ['/items/1', (text) => text.includes('<next>')],
+    ['/items/partitions?n=2', (text) => text.includes('part=')],
+  ];
+  for (const [path, isRight] of forms) {
+    await fill(db, 'next', 7);
+    await UPSETS['replaced by another one'](db);
+    const response = await server.get(path);
+    const text = await response.text();
+    assert.equal(response.status, 200, `${path}: ${text}`);
+    assert.ok(isRight(text), `${path}: ${text}`);
+  }
+  assert.equal(server.slots.taken, 0);
+});
+
+test('the first request of a resource after its collection was replaced reads the new one', async (t) => {
+  const uri = await testMongo(t);
+  if (uri === null) return;
+  const db = testClient(t, uri).db();
+  const make = async (name: string, of: string) => {
+    await db.collection(name).insertMany([1, 2, 3].map((n) => ({ _id: n as never, n, mail: `m${n}`, of })));
+    await db.collection(name).createIndexes([{ key: { n: 1, _id: 1 } }, { key: { mail: 1 }, unique: true }]);
+  };
+  await make('orders', '<first>');
+  const server = await serverOn(t, { MONGODB_URI: uri, EXPOSE: 'orders' });
+  for (const [n, path] of [
+    '/orders?sort=n_desc',
+    '/orders?mail=m2',
+    '/orders/stream?n.gte=2',
+    '/orders/stream',
+    '/orders/changes',
+    '/orders/2',
+    '/orders/values?field=n',
+    '/orders?n.eq=2&count=exact',
+    '/orders/partitions',
+  ].entries()) {
+    await make('next', `<${n}>`);
+    await db.renameCollection('next', 'orders', { dropTarget: true });
+    const response = await server.get(path);
+    const text = await response.text();
+    assert.equal(response.status, 200, `${path}: ${text}`);
+    if (!/values|partitions|changes/.test(path)) assert.ok(text.includes(`<${n}>`), `${path}: ${text}`);
+  }
+});
+
+for (const parallel of [1, 3])
+  test(`a pull over ${parallel} connections does not continue in another collection, and says to start over`, async (t) => {
+    const shop = await open(t);
+    if (!shop) return;
+    const { server, db, barrier } = shop;
+    const rows = 33_000; // so that each part has a checkpoint inside
+    await fill(db, 'items', rows);
+    await fill(db, 'next', rows);
+    await (await settled(shop)).arrayBuffer();
+    const file = join(await folder(t), 'items.ndjson');
+    const size = rows / parallel;
+    barrier.hold((after, { ids }) => after >= (ids?.from ? after - (after % size) : 0) + size * 0.95);
+    const pulling = runPullOf([`${server.url}/items/stream`, '-o', file, '--parallel', String(parallel)]);
+    await barrier.held(parallel);
+    await UPSETS['replaced by another one'](db);
+    barrier.release();
+    const { code, text } = await pulling;
+    assert.equal(code, 1, text);
+    assert.match(text, /[Ss]tart again/);
+    assert.equal(existsSync(file), false);
+    const again = await runPullOf([`${server.url}/items/stream`, '-o', file, '--parallel', String(parallel)]);
+    assert.equal(again.code, 1, again.text);
+    assert.match(again.text, /[Ss]tart again/);
+    assert.equal(existsSync(file), false);
+  });

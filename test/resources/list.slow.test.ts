@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { resourceServer } from '../support/resources.ts';
+import type { StoreName } from '../support/server.ts';
+
+interface Listed {
+  readonly name: string;
+  readonly rows?: number;
+  readonly unavailable?: string;
+  readonly queries: readonly { readonly filters: readonly string[]; readonly sort: string | null }[];
+  readonly links: Readonly<Record<string, string>>;
+}
+
+for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
+  test(`${store}: GET /resources also lists items and users, and each form of query that it names is answered`, async (t) => {
+    const rows = [{ _id: 'a', size: 1 }];
+    const server = await resourceServer(
+      t,
+      store,
+      { name: 'orders', rows, indexes: [['size']] },
+      { SAMPLE: 'on' },
+    );
+    if (!server) return;
+    const { resources } = (await (await server.get('/resources')).json()) as { resources: Listed[] };
+    assert.deepEqual(
+      resources.map(({ name, rows: count }) => [name, count]),
+      [
+        ['orders', 1],
+        ['items', 53_940],
+        ['users', undefined],
+      ],
+    );
+    for (const { queries, links } of resources) {
+      assert.ok(queries.length > 0);
+      for (const { filters, sort } of queries) {
+        const asked = new URLSearchParams(filters.map((path): [string, string] => [path, '1']));
+        if (links.stream !== undefined && sort !== null) asked.set('sort', `${sort}_desc`);
+        const response = await server.get(`${links.page}?${asked.toString()}`);
+        assert.equal(response.status, 200, `${links.page}?${asked.toString()}: ${await response.text()}`);
+      }
+      for (const link of Object.values(links))
+        assert.equal((await fetch(server.url + link, { method: 'HEAD' })).status, 200, link);
+    }
+  });
+
+test('items that the store does not have are listed with the reason', async (t) => {
+  const server = await resourceServer(t, 'mongodb', { name: 'orders', rows: [{ _id: 'a' }], indexes: [] });
+  if (!server) return;
+  const { resources } = (await (await server.get('/resources')).json()) as { resources: Listed[] };
+  const items = resources.find(({ name }) => name === 'items');
+  assert.match(items?.unavailable ?? '', /./);
+  assert.deepEqual([items?.queries, items?.rows], [[], undefined]);
+});

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { AppError } from '../../../src/errors.ts';
+import { readGiven, readSort } from '../../../src/resources/query/grammar.ts';
+import { isMisfit, readShown, readingsOf } from '../../../src/resources/query/kinds.ts';
+
+const LISTED = new Set(['limit', 'sort', 'cursor']);
+const given = (...pairs: [string, string][]) => readGiven(pairs, LISTED);
+const refusedWith = (code: string) => (error: unknown) => error instanceof AppError && error.code === code;
+
+test('a last segment that names an operator is the operator, always', () => {
+  const { parameters, equals, bounds } = given(
+    ['limit', '5'],
+    ['limit.eq', '6'],
+    ['total.gte', '1'],
+    ['total.lt', '9'],
+    ['total.gte.eq', '7'],
+    ['x.eq.eq', '8'],
+    ['gte', '4'],
+    ['customer.country', 'DE'],
+  );
+  assert.deepEqual([...parameters], [['limit', '5']]);
+  assert.deepEqual(
+    [...equals],
+    [
+      ['limit', '6'],
+      ['total.gte', '7'],
+      ['x.eq', '8'],
+      ['gte', '4'],
+      ['customer.country', 'DE'],
+    ],
+  );
+  assert.deepEqual(
+    [...bounds],
+    [['total', { low: { text: '1', isInclusive: true }, high: { text: '9', isInclusive: false } }]],
+  );
+});
+
+test('id and _id mean the key in every name', () => {
+  assert.deepEqual([...given(['id', '1']).equals], [['_id', '1']]);
+  assert.deepEqual([...given(['id.gte', '1']).bounds.keys()], ['_id']);
+  assert.deepEqual(readSort('id_desc'), { path: '_id', direction: -1 });
+});
+
+test('a field that is given twice is refused, and so is a reserved name', () => {
+  assert.throws(() => given(['a', '1'], ['a.eq', '2']), refusedWith('duplicate-parameter'));
+  assert.throws(() => given(['_id', '1'], ['id', '2']), refusedWith('duplicate-parameter'));
+  assert.throws(() => given(['a.gt', '1'], ['a.gte', '2']), refusedWith('conflicting-parameters'));
+  assert.throws(() => given(['follow', 'x']), refusedWith('unknown-parameter'));
+  assert.deepEqual([...given(['follow.eq', 'x']).equals], [['follow', 'x']]);
+});
+
+test('the last _asc or _desc of a sort is the direction', () => {
+  assert.deepEqual(readSort('created_at_desc'), { path: 'created_at', direction: -1 });
+  assert.deepEqual(readSort('price_asc_asc'), { path: 'price_asc', direction: 1 });
+  assert.equal(readSort('price'), null);
+  assert.equal(readSort('_asc'), null);
+});
+
+test('a text has every reading that it allows, and a prefix leaves one', () => {
+  const spellings = (text: string) => {
+    const read = readingsOf(text);
+    return isMisfit(read) ? `${read.prefix} expects ${read.expected}` : read.map(({ spelling }) => spelling);
+  };
+  assert.deepEqual(spellings('42'), ['int:42', 'str:42']);
+  assert.deepEqual(spellings('0.5'), ['num:0.5', 'str:0.5']);
+  assert.deepEqual(spellings('0.1'), ['num:0.1', 'dec:0.1', 'str:0.1']);
+  assert.deepEqual(spellings('655b0b800000000100000000'), [
+    'oid:655b0b800000000100000000',
+    'str:655b0b800000000100000000',
+  ]);
+  assert.deepEqual(spellings('2026-01-31'), ['date:2026-01-31', 'str:2026-01-31']);
+  for (const text of [
+    '2026-02-30',
+    '2025-02-29T10:00:00Z',
+    '2026-01-31T24:00:00Z',
+    '2026-01-31T10:00:00+25:00',
+  ])
+    assert.deepEqual(spellings(text), [`str:${text}`], 'no other day');
+  assert.equal(spellings('date:2026-02-30'), 'date expects a date and time as in 2026-01-31T12:00:00Z');
+  assert.deepEqual(spellings('true'), ['bool:true', 'str:true']);
+  assert.deepEqual(spellings('str:oid:1'), ['str:oid:1']);
+  assert.deepEqual(spellings('null:'), ['null:']);
+  assert.equal(spellings('null:x'), 'null expects nothing behind it');
+  assert.equal(spellings('bool:1'), 'bool expects true or false');
+  assert.deepEqual(spellings('http://x'), ['str:http://x'], 'other words before a colon are text');
+  assert.deepEqual(spellings(''), ['str:']);
+});
+
+test('every spelling is read as its kind alone', () => {
+  for (const text of ['42', '0.1', '655b0b800000000100000000', '2026-01-31T10:00Z', 'true', 'x'])
+    for (const { kind, spelling, value } of readingsOf(text) as Exclude<
+      ReturnType<typeof readingsOf>,
+      { prefix: string }
+    >) {
+      const again = readingsOf(spelling);
+      assert.ok(!isMisfit(again), spelling);
+      assert.deepEqual(
+        again.map((one) => [one.kind, String(one.value)]),
+        [[kind, String(value)]],
+      );
+      assert.equal(String(readShown(kind, text)), String(value));
+    }
+});

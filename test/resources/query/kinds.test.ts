@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Decimal128, Double, Int32, type Document } from '../../../src/store/bson.ts';
+import { resourceServer } from '../../support/resources.ts';
+import type { StoreName, TestServer } from '../../support/server.ts';
+
+const ROWS: readonly Document[] = Array.from({ length: 40 }, (_, n) => ({
+  _id: new Int32(n),
+  t: new Date(Date.UTC(2026, 0, n + 1)),
+  ref: n % 2 === 0 ? new Int32(n) : String(n),
+  name: String(n),
+  price: n % 2 === 0 ? new Double(0.1) : Decimal128.fromString('0.1'),
+  cost: new Double(n + 0.1),
+}));
+const INDEXES = [['t'], ['ref'], ['name'], ['price'], ['cost', 't']];
+
+async function idsOf(server: TestServer, query: string): Promise<number[]> {
+  const answer = await server.get(`/m/stream?${query}`);
+  const text = await answer.text();
+  assert.equal(answer.status, 200, `${query}: ${text}`);
+  return text
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => (JSON.parse(line) as { id: number }).id);
+}
+
+async function problemOf(server: TestServer, query: string) {
+  const answer = await server.get(`/m?${query}`);
+  assert.equal(answer.status, 400, query);
+  return (await answer.json()) as { code: string; detail: string; parameter: string };
+}
+
+for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
+  describe(`kinds of fields on ${store}`, () => {
+    test('a text is read as the kind of its field, and a prefix asks for another', async (t) => {
+      const server = await resourceServer(t, store, { name: 'm', rows: ROWS, indexes: INDEXES });
+      if (!server) return;
+      assert.deepEqual(await idsOf(server, 't=2026-01-03'), [2]);
+      assert.deepEqual(await idsOf(server, 'name=7'), [7]);
+      assert.deepEqual(await idsOf(server, 'name=int:7'), []);
+      assert.deepEqual(await idsOf(server, 'id=7'), [7]);
+      for (const text of ['2026-13-01', 'abc', '7', 'true', '']) {
+        for (const name of ['t', 't.gte', 't.lt']) {
+          const { code, detail, parameter } = await problemOf(server, `${name}=${text}`);
+          assert.deepEqual([code, parameter], ['invalid-parameter', 't'], `${name}=${text}`);
+          assert.match(detail, /date; got .*str:/);
+        }
+        assert.deepEqual(await idsOf(server, `t=str:${text}`), []);
+      }
+    });
+
+    test('a field of several kinds needs a prefix where a text can be of several', async (t) => {
+      const server = await resourceServer(t, store, { name: 'm', rows: ROWS, indexes: INDEXES });
+      if (!server) return;
+      for (const name of ['ref', 'ref.gte', 'ref.lt']) {
+        const { code, detail } = await problemOf(server, `${name}=8`);
+        assert.equal(code, 'ambiguous-value');
+        assert.match(detail, /int:8 or str:8/);
+      }
+      assert.deepEqual(await idsOf(server, 'ref=int:8'), [8]);
+      assert.deepEqual(await idsOf(server, 'ref=str:9'), [9]);
+      assert.deepEqual(await idsOf(server, 'ref.gte=int:36'), [36, 38]);
+      assert.deepEqual(await idsOf(server, 'ref.gte=x'), []);
+    });
+
+    test('a number is every number that is shown so', async (t) => {
+      const server = await resourceServer(t, store, { name: 'm', rows: ROWS, indexes: INDEXES });
+      if (!server) return;
+      for (const [query, rows] of [
+        ['price=0.1', 40],
+        ['price=0.1&sort=price_desc', 40],
+        ['price.gte=0.1', 40],
+        ['price.lte=0.1', 40],
+        ['price.gt=0.1', 0],
+        ['price.lt=0.1', 0],
+        ['price=num:0.1', 20],
+        ['price=dec:0.1', 20],
+        ['price=num:0.1&sort=id_desc', 20],
+        ['cost=3.1&t=2026-01-04', 1],
+        ['cost=3.1&sort=t_desc', 1],
+      ] as const)
+        assert.equal((await idsOf(server, query)).length, rows, query);
+      assert.match((await problemOf(server, 'price=0.1&sort=id_desc')).detail, /num:0.1 or dec:0.1/);
+    });
+
+    test('/openapi.json tells the kinds of the parameters', async (t) => {
+      const server = await resourceServer(t, store, { name: 'm', rows: ROWS, indexes: INDEXES });
+      if (!server) return;
+      const { paths } = (await (await server.get('/openapi.json')).json()) as {
+        paths: Record<string, { get: { parameters: { name: string; description: string }[] } }>;
+      };
+      const described = (name: string) =>
+        paths['/m']?.get.parameters.find((one) => one.name === name)?.description ?? '';
+      assert.match(described('t'), /this value of t\. Its kind is date\. A prefix/);
+      assert.match(described('price.gte'), /Its kind is number\./);
+      assert.match(described('ref'), /Its kind is (number or string|string or number)\./);
+    });
+
+    test('GET /resources tells the kinds, and queries do not ask for them again', async (t) => {
+      const server = await resourceServer(t, store, { name: 'm', rows: ROWS, indexes: INDEXES });
+      if (!server) return;
+      const { resources } = (await (await server.get('/resources')).json()) as {
+        resources: { name: string; kinds: { field: string; kinds: string[] }[] }[];
+      };
+      const kinds = resources.find(({ name }) => name === 'm')?.kinds ?? [];
+      assert.deepEqual(
+        new Map(kinds.map((one) => [one.field, [...one.kinds].sort().join()])),
+        new Map([
+          ['id', 'number'],
+          ['t', 'date'],
+          ['ref', 'number,string'],
+          ['name', 'string'],
+          ['price', 'number'],
+          ['cost', 'number'],
+        ]),
+      );
+      if (store === 'sqlite') return; // its lists of indexes stand for a second
+      const looks = async () =>
+        /sluice_store_\w*_count\{[^}]*holds[^}]*\} (\d+)/.exec(
+          await (await server.get('/metrics')).text(),
+        )?.[1];
+      const before = await looks();
+      assert.ok(before !== undefined);
+      for (let n = 0; n < 20; n++) await idsOf(server, `name=${n}`);
+      assert.equal(await looks(), before);
+    });
+
+    test('a field that had no values is looked at again', async (t) => {
+      const server = await resourceServer(t, store, { name: 'm', rows: [{ _id: 'a' }], indexes: [['v']] });
+      if (!server) return;
+      assert.deepEqual(await idsOf(server, 'v=5'), []);
+      assert.deepEqual(await idsOf(server, 'v=x'), []);
+    });
+  });

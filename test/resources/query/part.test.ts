@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { rightsOf, scopeOf, type Scope } from '../../../src/access/rights.ts';
+import { encodeCursor } from '../../../src/resources/token/cursor.ts';
+import { partOf } from '../../../src/resources/query/part.ts';
+import { sourceOf } from '../../../src/resources/source.ts';
+import { makeBookmark } from '../../../src/store/bookmark.ts';
+import { streamReader } from '../../../src/store/readers.ts';
+import type { Collection } from '../../../src/store/store.ts';
+import { itemsOf } from '../../support/items-resource.ts';
+import { NEVER } from '../../support/reading.ts';
+import { testSqlite } from '../../support/sqlite.ts';
+
+/** The most that the part of a key may cost once a page of it was served. Bytes. */
+const MOST_BYTES = 4096;
+const PARTS = 5_000;
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+
+function heap(): number {
+  collect();
+  return process.memoryUsage().heapUsed;
+}
+
+function scopeOfItems(category: string): Scope {
+  return scopeOf(rightsOf({ where: { items: { category } } }), 'items') ?? assert.fail();
+}
+
+test(`a part of a resource costs at most ${MOST_BYTES} bytes, and none when its key is gone`, async (t) => {
+  const { store, slots } = await testSqlite(t);
+  const streamsOf = (rows: Collection) => streamReader(rows, slots, { retryMs: 0 });
+  const { resource } = itemsOf(store, streamsOf);
+  const open = (scope: Scope) => sourceOf(partOf(resource, scope));
+  open(scopeOfItems('first'));
+  let scopes = Array.from({ length: PARTS }, (_, n) => scopeOfItems(`category ${n}`));
+  const before = heap();
+  let kept = scopes.map(open);
+  const each = (heap() - before) / kept.length;
+  assert.ok(each <= MOST_BYTES, `${each} bytes`);
+  scopes = [];
+  kept = [];
+  const left = (heap() - before) / PARTS;
+  assert.ok(left < each / 10, `${left} of ${each} bytes are left, of ${kept.length + scopes.length} parts`);
+});
+
+test('a part is one for its rights, and neither its plans nor its cursors have its values', async (t) => {
+  const { store } = await testSqlite(t);
+  const { resource } = itemsOf(store);
+  const scopes = ['a', 'b'].map(scopeOfItems);
+  const query = new Map([['sort', 'price_asc']]);
+  const cursors = await Promise.all(
+    scopes.map(async (scope) => {
+      const part = partOf(resource, scope);
+      assert.equal(partOf(resource, scope), part);
+      const plan = await sourceOf(part).plan.read(query, NEVER);
+      assert.equal(plan.equals, undefined);
+      assert.equal(plan.index?.name, 'category_1_price_1__id_1');
+      return encodeCursor('items', plan, makeBookmark({ price: 1, _id: 1 }));
+    }),
+  );
+  assert.equal(cursors[0], cursors[1]);
+});

@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { encodeCursor } from '../../../src/resources/token/cursor.ts';
+import { makeBookmark } from '../../../src/store/bookmark.ts';
+import { Binary, Code, Int32, ObjectId, Timestamp } from '../../../src/store/bson.ts';
+import { serverOn } from '../../support/server.ts';
+import { testClient } from '../../support/mongo.ts';
+import { testMongo } from '../../support/mongod.ts';
+
+/** Ids that only cursors can carry, among others, in the order of BSON. */
+const IDS: readonly unknown[] = [
+  null,
+  new Int32(5),
+  'text',
+  // A JavaScript object would sort these names or reject them.
+  new Map([
+    ['1', 2],
+    ['2', 1],
+  ]),
+  new Map([
+    ['2', 1],
+    ['1', 2],
+  ]),
+  new Map([['__proto__', 1]]),
+  new Map([['_bsontype', 1]]),
+  { a: 1 },
+  { a: 1, b: 1 },
+  { a: 'x' },
+  { a: { b: { c: 1 } } },
+  { region: 'north', number: new Int32(1) },
+  { region: 'north', number: new Int32(2) },
+  { long: 'x'.repeat(6_000) },
+  new Map([['_bsontype', 'Long']]),
+  {
+    b: new Map([
+      ['10', new Map([['9', '']])],
+      ['8', ''],
+    ] as [string, unknown][]),
+  },
+  {
+    c: [
+      new Map([
+        ['2', 1],
+        ['1', 2],
+      ]),
+      7,
+    ],
+  },
+  new Binary(Buffer.from('abc'), 0),
+  new ObjectId('7'.repeat(24)),
+  true,
+  new Date(0),
+  new Timestamp({ t: 5, i: 1 }),
+  new Timestamp({ t: 5, i: 2 }),
+  new Code('f()'),
+  new Code(
+    'f()',
+    new Map([
+      ['2', 1],
+      ['1', 2],
+    ]),
+  ),
+  new Code('f()', { a: 1 }),
+];
+
+async function serverWith(t: TestContext) {
+  const uri = await testMongo(t);
+  if (uri === null) return null;
+  const server = await serverOn(t, { HTTP_ENGINE: 'uws', MONGODB_URI: uri });
+  await server.insert([]);
+  const documents = IDS.map((_id, n) => ({ _id, category: 'a', price: new Int32(n % 3) }));
+  const database = testClient(t, uri).db();
+  const { n } = await database.command({ insert: 'items', documents });
+  assert.equal(n, IDS.length);
+  return { server, database };
+}
+
+for (const sort of ['id_asc', 'id_desc', 'price_asc', 'price_desc'])
+  test(`pages and checkpoints in order ${sort} continue after an id of any type`, async (t) => {
+    const opened = await serverWith(t);
+    if (!opened) return;
+    const { server } = opened;
+    const all = (await (await server.get(`/items/stream?sort=${sort}`)).text()).split('\n').slice(0, -1);
+    assert.equal(all.length, IDS.length);
+    for (const limit of [1, 4]) {
+      const rows: string[] = [];
+      for (let cursor = ''; ;) {
+        const answer = await server.get(`/items?limit=${limit}&sort=${sort}${cursor && `&cursor=${cursor}`}`);
+        const text = await answer.text();
+        assert.equal(answer.status, 200, text);
+        const { page } = JSON.parse(text) as { page: { hasMore: boolean; nextCursor: string } };
+        rows.push(text.slice('{"data":['.length, text.lastIndexOf('],"page":')));
+        if (!page.hasMore) break;
+        cursor = page.nextCursor;
+      }
+      assert.equal(rows.join(), all.join());
+    }
+    for (let rows = 1; rows < all.length; rows++) {
+      const stopped = await (
+        await server.get(`/items/stream?sort=${sort}&limit=${rows}&checkpoints=true`)
+      ).text();
+      const { end } = JSON.parse(stopped.trimEnd().split('\n').at(-1) ?? '') as { end: { cursor: string } };
+      const rest = await (await server.get(`/items/stream?sort=${sort}&cursor=${end.cursor}`)).text();
+      assert.deepEqual(rest.split('\n').slice(0, -1), all.slice(rows), `behind ${all[rows - 1]}`);
+    }
+  });
+
+test('parts can start at ids of any type, and together are the whole set, also from a cursor on', async (t) => {
+  const opened = await serverWith(t);
+  if (!opened) return;
+  const { server } = opened;
+  const all = (await (await server.get('/items/stream')).text()).split('\n').slice(0, -1);
+  const { partitions } = (await (await server.get(`/items/partitions?n=${IDS.length}`)).json()) as {
+    partitions: { url: string }[];
+  };
+  assert.ok(partitions.length >= IDS.length - 2, `${partitions.length} parts`);
+  const lines: string[] = [];
+  for (const { url } of partitions) {
+    const part = (await (await server.get(url)).text()).split('\n').slice(0, -1);
+    lines.push(...part);
+    const proved = await (await server.get(`${url}&limit=1&checkpoints=true`)).text();
+    const { end } = JSON.parse(proved.trimEnd().split('\n').at(-1) ?? '') as {
+      end: { cursor: string | null };
+    };
+    if (end.cursor === null) continue;
+    const rest = await (await server.get(`${url}&cursor=${end.cursor}`)).text();
+    assert.deepEqual(rest.split('\n').slice(0, -1), part.slice(1), url);
+  }
+  assert.deepEqual(lines, all);
+});
+
+test('an id that looks like an operator is a value: MongoDB refuses to store it, and a forged cursor finds no rows by it', async (t) => {
+  const opened = await serverWith(t);
+  if (!opened) return;
+  const { server, database } = opened;
+  for (const _id of [{ $gt: 1 }, { a: { $gt: 1 } }]) {
+    const refused = await database
+      .command({ insert: 'items', documents: [{ _id, category: 'a', price: 1 }] })
+      .catch(String);
+    const told = JSON.stringify(refused);
+    assert.match(told, /\$gt|\$-prefixed/, told);
+  }
+  const cursor = encodeCursor('items', { sort: '_id', direction: 1 }, makeBookmark({ _id: { $ne: 1 } }));
+  const rows = (await (await server.get(`/items/stream?cursor=${cursor}`)).text()).split('\n').slice(0, -1);
+  const documents = IDS.findIndex((id) => id instanceof Map);
+  // Documents are ordered by their first field: a number comes before strings and documents.
+  assert.deepEqual(rows, (await (await server.get('/items/stream')).text()).split('\n').slice(documents, -1));
+});

@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import {
+  Binary,
+  Code,
+  Decimal128,
+  Double,
+  Int32,
+  Long,
+  ObjectId,
+  Timestamp,
+  UUID,
+  type Document,
+} from '../../../src/store/bson.ts';
+import { resourceServer } from '../../support/resources.ts';
+import type { StoreName, TestServer } from '../../support/server.ts';
+
+const decimal = (text: string) => Decimal128.fromString(text);
+const date = (text: string) => new Date(text);
+const binary = (text: string, subtype = 0) => new Binary(Buffer.from(text), subtype);
+
+/** Ids of one kind each. */
+const KINDS: Readonly<Record<string, readonly unknown[]>> = {
+  integers: [new Int32(-3), new Int32(1), new Int32(7), Long.fromString('9007199254740993')],
+  doubles: [new Double(-0.5), new Double(0.1), new Double(19.99), new Double(1e21), new Double(2 ** 60)],
+  decimals: ['-7', '0.1', '0.10000001', '19.99', '1E+40'].map(decimal),
+  texts: ['a', 'abcd', 'b', '5', '{"a":1}', 'true', '2026-01-01T00:00:00.000Z'],
+  documents: [{ a: 1 }, { a: 2, b: 'x' }, { b: new Date(0) }, { b: new Int32(5) }],
+  binaries: [binary('a'), binary('abc'), binary('b'), binary('abc', 5)],
+  uuids: ['0', '7', 'f'].map((digit) => new UUID(digit.repeat(32))),
+  objectIds: ['0', '7', 'f'].map((digit) => new ObjectId(digit.repeat(24))),
+  booleans: [false, true],
+  dates: ['1969-12-31T23:59:59.999Z', '2026-01-01T00:00:00Z', '2026-01-01T00:00:00.001Z'].map(date),
+  timestamps: [new Timestamp({ t: 1, i: 1 }), new Timestamp({ t: 1, i: 2 }), new Timestamp({ t: 2, i: 0 })],
+  others: [new Double(NaN), new Code('f()')],
+};
+
+/** The kinds whose rows may be named after they were removed, in a collection without others. */
+const PLACES = ['integers', 'doubles', 'texts', 'uuids', 'objectIds', 'booleans', 'dates', 'timestamps'];
+
+const names = Object.keys(KINDS);
+const COLLECTIONS: readonly (readonly string[])[] = [
+  ...names.map((name) => [name]),
+  ['integers', 'texts', 'objectIds'],
+  ['texts', 'documents'],
+  ['texts', 'binaries', 'uuids'],
+  ['texts', 'dates'],
+  ['integers', 'dates'],
+  names,
+];
+
+function rowsOf(kinds: readonly string[]): Document[] {
+  return kinds.flatMap((kind) => KINDS[kind] ?? []).map((_id, n) => ({ _id, n }));
+}
+
+/** The lines of a stream, each with its id as its JSON shows it. */
+async function linesOf(server: TestServer, path: string) {
+  const answer = await server.get(path);
+  const text = await answer.text();
+  if (answer.status !== 200) return { status: answer.status, lines: [] };
+  const lines = text
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => {
+      const json = /^\{"id":(.*),"n":\d+\}$/s.exec(line)?.[1] ?? '';
+      return { line, id: json.startsWith('"') ? String(JSON.parse(json)) : json };
+    });
+  return { status: 200, lines };
+}
+
+for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
+  describe(`after on ${store}`, () => {
+    for (const kinds of COLLECTIONS)
+      test(`ids that are ${kinds.length === names.length ? 'of all kinds' : kinds.join(' and ')}: after means the rows behind the id, or 400`, async (t) => {
+        const all = rowsOf(kinds);
+        const server = await resourceServer(t, store, { name: 'm', rows: all, indexes: [] });
+        const other = await resourceServer(t, store, {
+          name: 'm',
+          rows: all.filter((_, n) => n % 2 === 0),
+          indexes: [],
+        });
+        if (!server || !other) return;
+        const { lines } = await linesOf(server, '/m/stream');
+        const rest = (await linesOf(other, '/m/stream')).lines.map(({ line }) => line);
+        assert.equal(lines.length, all.length);
+        const ids = lines.map(({ id }) => id);
+        const isPure = kinds.length === 1 && PLACES.includes(kinds[0] ?? '');
+        for (const [n, { id, line }] of lines.entries()) {
+          const isShared = ids.indexOf(id) !== ids.lastIndexOf(id);
+          const after = `/m/stream?after=${encodeURIComponent(id)}`;
+          const found = await linesOf(server, after);
+          if (found.status !== 400 && !isShared)
+            assert.deepEqual(found.lines, lines.slice(n + 1), `after ${id}`);
+          if (isPure) assert.equal(found.status, 200, `after ${id}`);
+          const row = await server.get(`/m/${encodeURIComponent(id)}`);
+          if (row.status === 200 && !isShared) assert.equal(await row.text(), line);
+          const gone = await linesOf(other, after);
+          if (isPure) assert.equal(gone.status, 200, `after ${id}, which is gone`);
+          if (gone.status === 400 || isShared) continue;
+          assert.deepEqual(
+            gone.lines.map((one) => one.line),
+            lines.slice(n + 1).flatMap((one) => rest.filter((other) => other === one.line)),
+            `after ${id}, which may be gone`,
+          );
+        }
+      });
+  });

@@ -1,0 +1,232 @@
+import assert from 'node:assert/strict';
+import { connect, type Socket } from 'node:net';
+import { test, type TestContext } from 'node:test';
+import { BSON } from '../../../src/store/bson.ts';
+import { crc32 } from '../../../src/pipeline/crc32.ts';
+import { crc32Combine } from '../../../src/pipeline/crc32-combine.ts';
+import { catalogue } from '../../support/catalogue.ts';
+import { childServer } from '../../support/child-server.ts';
+import { LAST_CHUNK, dechunked } from '../../support/chunked.ts';
+import { fetchUntilCut, startCutter } from '../../support/cutter.ts';
+import { testMongoStore } from '../../support/mongo.ts';
+import { serverOn } from '../../support/server.ts';
+
+const CUTS = process.env.LONG ? 500 : 24;
+/** A killed server takes a second or two to restart. Each kill cuts all running streams. */
+const KILLED = Number(process.env.KILLED ?? (process.env.LONG ? 500 : 4));
+/** With LONG enough rows for some pieces to have a checkpoint. The others continue after their last row. */
+const ROWS = process.env.LONG ? 40_000 : 4_000;
+const CASES = ['id_asc', 'price_asc', 'price_desc'].flatMap((sort) => [
+  `sort=${sort}`,
+  `sort=${sort}&category=music`,
+]);
+
+interface Tally {
+  readonly cursor: string | null;
+  readonly rows: number;
+  readonly bytes: number;
+  readonly crc32: string;
+}
+
+/** The kept part of an answer: the row lines up to its last control line, or all whole ones when there is none. */
+interface Piece {
+  readonly lines: Buffer;
+  readonly rows: number;
+  readonly tally: Tally | null;
+  readonly ended: boolean;
+  /** Where the next request continues: after the last control line or the last row. Null when nothing is kept. */
+  readonly next: string | null;
+}
+
+function kept(bytes: Buffer, query: string): Piece {
+  const lines: Buffer[] = [];
+  let proved: { tally: Tally; ended: boolean; rows: number } | null = null;
+  for (let at = 0, next = bytes.indexOf(10); next >= 0; at = next + 1, next = bytes.indexOf(10, at)) {
+    const line = bytes.subarray(at, next + 1);
+    if (line.toString('latin1', 0, 6) === '{"id":') {
+      lines.push(line);
+      continue;
+    }
+    const control = JSON.parse(line.toString()) as { checkpoint?: Tally; end?: Tally };
+    const tally = control.checkpoint ?? control.end;
+    if (tally) proved = { tally, ended: control.end !== undefined, rows: lines.length };
+  }
+  const { tally = null, ended = false, rows = lines.length } = proved ?? {};
+  const last = lines[rows - 1];
+  const behindRow = last ? `&after=${encodeURIComponent(placeOf(last, query))}` : null;
+  const next = tally ? `&cursor=${String(tally.cursor)}` : behindRow;
+  return { lines: Buffer.concat(lines.slice(0, rows)), rows, tally, ended, next };
+}
+
+/** A row in the form of `after`. */
+function placeOf(line: Buffer, query: string): string {
+  const { id, price } = JSON.parse(line.toString()) as { id: string | number; price: number };
+  return query.startsWith('sort=price') ? `${price},${id}` : String(id);
+}
+
+/** The number of files, their cuts, and how they continued. */
+class Joins {
+  files = 0;
+  cuts = 0;
+  checkpoints = 0;
+  rows = 0;
+}
+
+/**
+ * Pulls a stream through cuts: keeps the whole rows, continues after them, and combines the pieces' CRCs. `get`
+ * returns the received part of the next answer, cut or whole.
+ */
+async function pull(
+  query: string,
+  joins: Joins,
+  get: (from: string) => Promise<{ bytes: Buffer; whole: boolean }>,
+) {
+  const joined: Buffer[] = [];
+  let [from, crc] = ['', 0];
+  for (;;) {
+    const { bytes, whole } = await get(from);
+    const { lines, rows, tally, ended, next } = kept(bytes, query);
+    assert.equal(ended, whole, 'only a stream that ends cleanly has an end line');
+    if (tally) {
+      assert.equal(rows, tally.rows);
+      assert.equal(lines.length, tally.bytes);
+      assert.equal(crc32(lines), parseInt(tally.crc32, 16));
+    }
+    joined.push(lines);
+    crc = crc32Combine(crc, crc32(lines), lines.length);
+    if (ended) return { joined: Buffer.concat(joined), crc };
+    joins.cuts++;
+    if (next === null) continue;
+    joins[tally ? 'checkpoints' : 'rows']++;
+    from = next;
+  }
+}
+
+/** An answer, cut after this many bytes, or not at all. */
+type Get = (path: string, cutAfter: number | null) => Promise<{ bytes: Buffer; whole: boolean }>;
+
+/** Pulls a stream again and again until this many cuts were made, and checks each file. */
+async function pullAgain(
+  [query, whole]: [string, Buffer],
+  cuts: number,
+  joins: Joins,
+  get: Get,
+): Promise<void> {
+  for (let left = cuts; left > 0; joins.files++) {
+    const { joined, crc } = await pull(query, joins, (from) => {
+      const path = `/items/stream?${query}&checkpoints=true${from}`;
+      return get(path, left-- > 0 ? 1 + Math.floor(Math.random() * 0.6 * whole.length) : null);
+    });
+    assert.equal(joined.length, whole.length, query);
+    assert.equal(crc32(joined), crc32(whole), query);
+    assert.equal(crc, crc32(whole), `${query}: combined of the pieces'`);
+  }
+}
+
+/** Reports the number of cuts, and checks that there were many and that both ways to continue occurred. */
+function assertCuts(t: TestContext, joins: Joins, wanted: number): void {
+  const { files, cuts, checkpoints, rows } = joins;
+  t.diagnostic(
+    `${files} files; ${cuts} streams were cut, ${checkpoints} went on behind a checkpoint, ${rows} behind a row`,
+  );
+  assert.ok(cuts > wanted / 4);
+  assert.ok(rows > 0 && (!process.env.LONG || checkpoints > 0));
+}
+
+/** A collection and its uncut streams. */
+async function prepare(t: TestContext, cases: readonly string[], rowBytes: number) {
+  const opened = await testMongoStore(t);
+  if (!opened) return null;
+  const filler = 'x'.repeat(rowBytes);
+  const rows = catalogue(ROWS).map(({ document }) => BSON.serialize({ ...document, filler }));
+  await opened.store.items.insert(rows, 'fail');
+  const settings = { MONGODB_URI: opened.uri, RATE_LIMIT: 'off' };
+  const server = await serverOn(t, settings);
+  const uncut = new Map<string, Buffer>();
+  for (const query of cases)
+    uncut.set(query, (await fetchUntilCut(`${server.url}/items/stream?${query}`)).bytes);
+  return { url: new URL(server.url), settings, uncut };
+}
+
+/** Reads an answer until its end or cut. Calls `strike` once, after this many bytes. */
+function takeUntil(
+  url: URL,
+  path: string,
+  most: number,
+  strike: (socket: Socket) => void,
+): Promise<{ bytes: Buffer; whole: boolean }> {
+  return new Promise((resolve) => {
+    const socket = connect(Number(url.port), url.hostname);
+    const pieces: Buffer[] = [];
+    let [taken, tail, struck] = [0, '', false];
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: ${url.host}\r\n\r\n`);
+    socket.on('data', (piece: Buffer) => {
+      pieces.push(piece);
+      taken += piece.length;
+      tail = (tail + piece.subarray(-LAST_CHUNK.length).toString('latin1')).slice(-LAST_CHUNK.length);
+      if (tail === LAST_CHUNK) socket.destroy();
+      else if (taken >= most && !struck) {
+        struck = true;
+        strike(socket);
+      }
+    });
+    socket.on('error', () => undefined); // a killed server's connections are reset
+    socket.on('close', () => {
+      resolve({ bytes: dechunked(Buffer.concat(pieces)), whole: tail === LAST_CHUNK });
+    });
+  });
+}
+
+test(`${CUTS} times a client breaks off at any byte and continues, and the joined pieces have the CRC of the whole`, async (t) => {
+  const prepared = await prepare(t, CASES, 150);
+  if (!prepared) return;
+  const { url, uncut } = prepared;
+  const joins = new Joins();
+  for (const entry of uncut)
+    await pullAgain(entry, CUTS / CASES.length, joins, async (path, cutAfter) => {
+      // With a reset, like a client that dies.
+      const answer = await takeUntil(url, path, cutAfter ?? Infinity, (socket) => socket.resetAndDestroy());
+      return cutAfter === null || answer.whole
+        ? answer
+        : { ...answer, bytes: answer.bytes.subarray(0, cutAfter) };
+    });
+  assertCuts(t, joins, CUTS);
+});
+
+test(`${CUTS} times a proxy cuts at any byte and the client continues, and the joined pieces have the CRC of the whole`, async (t) => {
+  const prepared = await prepare(t, CASES, 150);
+  if (!prepared) return;
+  const { url, uncut } = prepared;
+  const cutter = await startCutter(t, url.origin);
+  const joins = new Joins();
+  for (const entry of uncut)
+    await pullAgain(entry, CUTS / CASES.length, joins, (path, cutAfter) => {
+      cutter.nextAfter = () => cutAfter ?? Infinity;
+      return fetchUntilCut(cutter.url + path);
+    });
+  assertCuts(t, joins, CUTS);
+});
+
+test(`the server is killed until ${KILLED} streams were cut at any byte, and the joined pieces of the clients have the CRC of the whole`, async (t) => {
+  const cases = KILLED < CASES.length ? CASES.filter((_, n) => n % 3 === 0) : CASES;
+  const prepared = await prepare(t, cases, process.env.LONG ? 600 : 2_000); // more than a socket's buffers hold, because those bytes still arrive
+  if (!prepared) return;
+  const { settings, uncut } = prepared;
+  const start = () => childServer(t, settings);
+  let [server, next] = [start(), start()]; // starting takes longer than everything else here
+  const kills: Promise<unknown>[] = [];
+  const joins = new Joins();
+  const get: Get = async (path, cutAfter) => {
+    const mine = server;
+    const dying = await mine;
+    return takeUntil(dying.url, path, cutAfter ?? Infinity, () => {
+      if (mine !== server) return; // the reader of another stream killed it first
+      [server, next] = [next, start()];
+      kills.push(dying.end('SIGKILL'));
+    });
+  };
+  await Promise.all(Array.from(uncut, (entry) => pullAgain(entry, KILLED / cases.length, joins, get)));
+  await Promise.all([...kills, next]);
+  t.diagnostic(`${kills.length} kills`);
+  assertCuts(t, joins, KILLED);
+});

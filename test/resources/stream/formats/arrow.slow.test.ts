@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { crc32 } from 'node:zlib';
+import { pino } from 'pino';
+import { arrowMessages, arrowRows } from '../../../support/arrow.ts';
+import { resourcesFile, resourceServer } from '../../../support/resources.ts';
+import { serverOn, testServer, type StoreName } from '../../../support/server.ts';
+
+const ROWS = 5_000;
+const END_MARKER = Buffer.from([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
+
+interface Proof {
+  readonly cursor: string;
+  readonly rows: number;
+  readonly bytes: number;
+  readonly crc32: string;
+  readonly changes?: string;
+}
+
+async function serve(t: TestContext, store: StoreName) {
+  const server = await testServer(t, store, 'uws');
+  if (!server) return null;
+  await server.insert(
+    Array.from({ length: ROWS }, (_, n) => ({
+      _id: `i${String(n).padStart(5, '0')}`,
+      category: n % 2 === 0 ? 'even' : 'odd',
+      price: n,
+      note: 'x'.repeat(n % 300),
+    })),
+  );
+  return server;
+}
+
+/** The columns of a stream, and the proofs of its record batches, the last of which is its end. */
+async function read(url: string) {
+  const response = await fetch(url);
+  assert.equal(response.status, 200, await response.clone().text());
+  assert.equal(response.headers.get('content-type'), 'application/vnd.apache.arrow.stream');
+  const [schema, ...batches] = arrowMessages(Buffer.from(await response.arrayBuffer()));
+  const columns = schema?.metadata.get('sluice.columns') ?? '';
+  const proofs = batches.map(({ metadata, body }, n) => {
+    const name = n === batches.length - 1 ? 'sluice.end' : 'sluice.checkpoint';
+    return { body, proof: JSON.parse(metadata.get(name) ?? '') as Proof };
+  });
+  return { columns, proofs, changesFrom: response.headers.get('changes-from') };
+}
+
+async function bytesOf(url: string): Promise<Buffer> {
+  const response = await fetch(url);
+  assert.equal(response.status, 200);
+  return Buffer.from(await response.arrayBuffer());
+}
+
+function withColumns(url: string, columns: string, cursor: string): string {
+  return `${url}&${new URLSearchParams({ columns, cursor }).toString()}`;
+}
+
+for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
+  test(`each record batch proves all rows up to its end (${store})`, async (t) => {
+    const server = await serve(t, store);
+    if (!server) return;
+    const { columns, proofs, changesFrom } = await read(`${server.url}/items/stream?format=arrow`);
+    assert.equal(columns, 'id:text,category:text,price:integer,note:text');
+    assert.ok(proofs.length > 3);
+    let [bytes, crc] = [0, 0];
+    for (const { body, proof } of proofs) {
+      bytes += body.length;
+      crc = crc32(body, crc);
+      assert.deepEqual([proof.bytes, proof.crc32], [bytes, crc.toString(16).padStart(8, '0')]);
+    }
+    const end = proofs.at(-1)?.proof;
+    assert.equal(end?.rows, ROWS);
+    assert.equal(end.changes ?? null, changesFrom);
+  });
+
+  test(`a table that is cut after any record batch has no end, and goes on to the same table (${store})`, async (t) => {
+    const server = await serve(t, store);
+    if (!server) return;
+    const url = `${server.url}/items/stream?format=arrow&category=odd&sort=price_desc`;
+    const stream = await bytesOf(url);
+    const [schema, ...whole] = arrowMessages(stream);
+    const columns = schema?.metadata.get('sluice.columns') ?? '';
+    const kinds = [...columns.split(',').map((column) => column.split(':')[1] ?? ''), 'json'];
+    const wanted = arrowRows(whole, kinds);
+    assert.equal(wanted.length, ROWS / 2);
+    assert.deepEqual(wanted[0], ['i04999', 'odd', 4999n, 'x'.repeat(4999 % 300), null]);
+    const batches = whole.filter(({ metadata }) => metadata.has('sluice.checkpoint'));
+    assert.equal(batches.length, whole.length - 1);
+    for (const [n, { end, metadata }] of batches.entries()) {
+      assert.throws(() => arrowMessages(stream.subarray(0, end)), /no end marker/);
+      const cut = arrowMessages(Buffer.concat([stream.subarray(0, end), END_MARKER]));
+      assert.ok(cut.every((message) => !message.metadata.has('sluice.end')));
+      const { cursor, rows } = JSON.parse(metadata.get('sluice.checkpoint') ?? '') as Proof;
+      const rest = arrowMessages(await bytesOf(withColumns(url, columns, cursor)));
+      assert.equal(rest[0]?.metadata.get('sluice.columns'), columns);
+      const found = [...arrowRows(cut.slice(1), kinds), ...arrowRows(rest.slice(1), kinds)];
+      assert.deepEqual(found, wanted, `cut after record batch ${n}, which ends with row ${rows}`);
+      const proof = JSON.parse(rest.at(-1)?.metadata.get('sluice.end') ?? '') as Proof;
+      assert.equal(rows + proof.rows, wanted.length);
+    }
+    const refused = await fetch(`${url}&cursor=${(await read(url)).proofs[0]?.proof.cursor ?? ''}`);
+    assert.equal(refused.status, 400);
+    assert.match(await refused.text(), /columns is required with cursor/);
+  });
+
+  test(`parts have the same columns, and are together the table (${store})`, async (t) => {
+    const server = await serve(t, store);
+    if (!server) return;
+    const answer = await fetch(`${server.url}/items/partitions?format=arrow&n=3&fields=price`);
+    const { partitions } = (await answer.json()) as { partitions: readonly { readonly url: string }[] };
+    const parts = await Promise.all(partitions.map(({ url }) => read(server.url + url)));
+    assert.deepEqual(new Set(parts.map(({ columns }) => columns)), new Set(['id:text,price:integer']));
+    const rows = parts.map(({ proofs }) => proofs.at(-1)?.proof.rows ?? 0);
+    assert.equal(rows.length, 3);
+    assert.equal(
+      rows.reduce((a, b) => a + b),
+      ROWS,
+    );
+  });
+}
+
+test('a strict table is cut at a value that fits no column, and the log names its row', async (t) => {
+  const log: string[] = [];
+  const server = await serverOn(
+    t,
+    { HTTP_ENGINE: 'uws', LOG_LEVEL: 'warn' },
+    { log: pino({ level: 'warn' }, { write: (line) => void log.push(line) }) },
+  );
+  await server.insert([
+    { _id: 'a', category: 'x', price: 1 },
+    { _id: 'odd', category: 'x', price: 1.5 },
+  ]);
+  const query = 'format=arrow&schema=strict&columns=id:text,category:text,price:integer';
+  await assert.rejects(fetch(`${server.url}/items/stream?${query}`).then((answer) => answer.arrayBuffer()));
+  assert.match(log.join(''), /odd.*fits no column/);
+  const open = await read(`${server.url}/items/stream?${query.replace('strict', 'open')}`);
+  assert.equal(open.proofs.at(-1)?.proof.rows, 2);
+});
+
+for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
+  test(`declared kinds are those of columns, and make \`columns\` dispensable in pieces (${store})`, async (t) => {
+    const fields = { id: 'string', total: 'number', at: 'date', note: 'string' };
+    const RESOURCES_FILE = await resourcesFile(t, { resources: { sales: { fields, collection: 'sales' } } });
+    const rows = Array.from({ length: 40 }, (_, n) => ({
+      ...{ _id: `s${String(n).padStart(2, '0')}`, total: n, at: new Date(n), other: n },
+      note: n === 7 ? 7 : `note ${n}`,
+    }));
+    // Without EXPOSE: the file names the collection.
+    const server = await resourceServer(
+      t,
+      store,
+      { name: 'sales', rows, indexes: [] },
+      { RESOURCES_FILE, EXPOSE: '' },
+    );
+    if (!server) return;
+    const url = `${server.url}/sales/stream?format=arrow`;
+    const sampled = await read(url);
+    assert.equal(sampled.columns, 'id:text,total:double,at:date,other:integer,note:text');
+    const whole = await read(`${url}&fields=total,note`);
+    assert.equal(whole.columns, 'id:text,total:double,note:text');
+    const piece = arrowMessages(await bytesOf(`${url}&fields=total,note&after=s36`));
+    assert.equal(piece[0]?.metadata.get('sluice.columns'), whole.columns);
+    assert.deepEqual(arrowRows(piece.slice(1), ['text', 'double', 'text', 'json']), [
+      ['s37', 37, 'note 37', null],
+      ['s38', 38, 'note 38', null],
+      ['s39', 39, 'note 39', null],
+    ]);
+    const misfit = arrowMessages(await bytesOf(`${url}&fields=note&after=s06&limit=1`));
+    assert.deepEqual(arrowRows(misfit.slice(1), ['text', 'text', 'json']), [['s07', null, '{"note":7}']]);
+    const refused = await fetch(`${url}&fields=total,other&after=s36`);
+    assert.equal(refused.status, 400, 'the kind of other is not declared');
+    assert.match(await refused.text(), /columns is required/);
+  });

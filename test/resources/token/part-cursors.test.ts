@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { keyedServer, type KeyGiven, type Rows } from '../../support/keyed.ts';
+import type { StoreName } from '../../support/server.ts';
+
+const ORDERS: Rows = {
+  name: 'orders',
+  rows: Array.from({ length: 40 }, (_, n) => ({ _id: n, tenant: n % 2 ? 'acme' : 'other', total: n % 5 })),
+  indexes: [['tenant'], ['tenant', 'total']],
+};
+const keyOf = (tenant: string): KeyGiven => ({
+  name: tenant,
+  where: { orders: { tenant } },
+  hide: { orders: ['tenant'] },
+});
+
+for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
+  test(`${store}: a cursor of another key moves within the rows of one's own`, async (t) => {
+    const server = await keyedServer(t, store, [keyOf('acme'), keyOf('other')], [ORDERS]);
+    if (!server) return;
+    for (const asked of ['limit=5', 'limit=5&sort=total_desc', 'limit=3&total=2', 'limit=4&total.gte=2']) {
+      const page = await (await server.as('acme', `/orders?${asked}`)).json();
+      const { nextCursor } = (page as { page: { nextCursor: string } }).page;
+      for (const path of ['/orders', '/orders/stream']) {
+        const query = path === '/orders' ? asked : asked.replace('limit=', 'limit=10');
+        const own = await server.as('other', `${path}?${query}&cursor=${nextCursor}`);
+        const text = await own.text();
+        assert.equal(own.status, 200, text);
+        const ids = [...text.matchAll(/"id":(\d+)/g)].map(([, id]) => Number(id));
+        assert.ok(ids.length > 0 && ids.every((id) => id % 2 === 0), `${path}?${query}: ${ids.join()}`);
+      }
+    }
+  });

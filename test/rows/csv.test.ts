@@ -1,0 +1,263 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parse } from 'csv-parse/sync';
+import fc from '../support/fast-check.ts';
+import { csvHeader } from '../../src/rows/csv-cell.ts';
+import { itemToJson } from '../support/item-json.ts';
+import { csvWriter, javascriptTranscoder, type TextTranscoder } from '../support/javascript-transcoder.ts';
+import { createTranscoder } from '../../src/rows/transcoder.ts';
+import { Slots } from '../../src/store/slots.ts';
+import { anyRow } from '../support/any-row.ts';
+import {
+  array,
+  binary,
+  boolean,
+  date,
+  double,
+  int32,
+  int64,
+  nullValue,
+  object,
+  objectId,
+  row,
+  string,
+  timestamp,
+} from '../support/bson-writer.ts';
+import type { Field, Value } from '../support/bson-writer.ts';
+import { arrayBody, batchOf, decode } from '../support/transcode.ts';
+
+const slots = new Slots();
+const wasm = createTranscoder(slots);
+const transcoders: readonly TextTranscoder[] = [wasm, javascriptTranscoder];
+const nameOf = (transcoder: TextTranscoder) => (transcoder === wasm ? 'wasm' : 'JavaScript');
+
+function table(
+  transcoder: TextTranscoder,
+  rows: readonly Uint8Array[],
+  columns: readonly string[],
+  safe = false,
+  chunkBytes = 16_000,
+): string {
+  const encoder = transcoder.table(columns, safe);
+  const batch = batchOf(slots, arrayBody(rows), 9);
+  try {
+    return decode(Array.from(encoder.encode(batch, chunkBytes), (chunk) => Buffer.from(chunk)));
+  } finally {
+    encoder.close();
+    batch.release();
+  }
+}
+
+function gives(value: Value, cell: string, safe = false): void {
+  for (const transcoder of transcoders)
+    assert.equal(table(transcoder, [row(1, [['v', value]])], ['id', 'v'], safe), `1,${cell}\r\n`);
+}
+
+const EXACT: [what: string, value: Value, cell: string][] = [
+  ['plain text', string('a b'), 'a b'],
+  ['empty text', string(''), '""'],
+  ['a comma', string('a,b'), '"a,b"'],
+  ['a quote', string('"a" b'), '"""a"" b"'],
+  ['a line end', string('a\r\nb'), '"a\r\nb"'],
+  ['long text with a quote at its end', string(`${'x'.repeat(40)}"`), `"${'x'.repeat(40)}"""`],
+  ['letters, controls and a NUL', string('é\u0001\0\u{1f600}\\'), 'é\u0001\0\u{1f600}\\'],
+  ['broken UTF-8', string(Buffer.from([0xe2, 0x82, 0x41, 0xff])), '\ufffdA\ufffd'],
+  ['null', nullValue, ''],
+  ['not a number', double(NaN), ''],
+  ['a double', double(-0.25), '-0.25'],
+  ['an int64', int64(-(2n ** 60n)), '-1152921504606846976'],
+  ['a boolean', boolean(true), 'true'],
+  ['a date', date(0n), '1970-01-01T00:00:00.000Z'],
+  ['a far date', date(9n * 10n ** 15n), '"{""$date"":{""$numberLong"":""9000000000000000""}}"'],
+  ['an ObjectId', objectId('0123456789abcdef01234567'), '0123456789abcdef01234567'],
+  ['a UUID', binary(4, Buffer.alloc(16, 7)), '07070707-0707-0707-0707-070707070707'],
+  ['bytes', binary(0, Buffer.from('abc')), 'YWJj'],
+  ['no bytes', binary(0, Buffer.alloc(0)), '""'],
+  ['an array', array([int32(1)]), '"[1]"'],
+  ['an object', object([['a"', string('x"')]]), '"{""a\\"""":""x\\""""}"'],
+  ['a timestamp', timestamp(5n), ''],
+];
+
+test('each type has the same cell from wasm and from the serializer', () => {
+  for (const [what, value, cell] of EXACT) {
+    if (what === 'a timestamp') {
+      const [text] = [table(wasm, [row(1, [['v', value]])], ['v'])];
+      assert.match(text, /^"\{""\$timestamp"":.*\}"\r\n$/);
+      assert.equal(text, table(javascriptTranscoder, [row(1, [['v', value]])], ['v']));
+    } else {
+      gives(value, cell);
+    }
+  }
+});
+
+test('safe disarms text that a spreadsheet would take for a formula, and leaves numbers unchanged', () => {
+  for (const first of ['=', '+', '-', '@', '\t', '＝', '＋', '－', '＠'])
+    gives(string(`${first}1`), `'${first}1`, true);
+  for (const only of ['-', '＝']) gives(string(only), `'${only}`, true);
+  gives(string('\r1'), '"\'\r1"', true);
+  gives(string('\n=1'), '"\'\n=1"', true);
+  gives(string('＞1'), '＞1', true);
+  gives(string(Buffer.from([0xef, 0xbc])), '\ufffd', true);
+  gives(string('＝1'), '＝1', false);
+  gives(string('=1,2'), '"\'=1,2"', true);
+  gives(string('a=1'), 'a=1', true);
+  gives(double(-1.5), '-1.5', true);
+  gives(binary(0, Buffer.from([0xf8, 1, 2])), "'+AEC", true);
+  gives(date(-62_198_755_200_001n), "'-000002-12-31T23:59:59.999Z", true);
+  gives(date(253_402_300_800_000n), "'+010000-01-01T00:00:00.000Z", true);
+  gives(string('=1'), '=1', false);
+  assert.equal(csvHeader(['id', '=x', 'a,b'], true), `id,'=x,"a,b"\r\n`);
+});
+
+test("columns come in the requested order whatever the order of a row's fields, and missing fields are empty", () => {
+  const rows = [
+    row(1, [
+      ['a', int32(1)],
+      ['b', int32(2)],
+      ['a', int32(3)],
+    ]),
+    row(2, [
+      ['b', int32(2)],
+      ['id', int32(9)],
+      ['a', int32(1)],
+    ]),
+    row(3, []),
+  ];
+  for (const transcoder of transcoders)
+    assert.equal(table(transcoder, rows, ['b', 'id', 'none', 'a']), '2,1,,1\r\n2,2,,1\r\n,3,,\r\n');
+});
+
+test('a column _id holds the key of every row, and a column id the field of that name', () => {
+  const rows = [row(1, [['id', string('own')]]), row(2, [['a', int32(3)]])];
+  for (const transcoder of transcoders) {
+    assert.equal(table(transcoder, rows, ['_id', 'id', 'a']), '1,own,\r\n2,,3\r\n');
+    assert.equal(table(transcoder, rows, ['a', '_id']), ',1\r\n3,2\r\n');
+    assert.equal(table(transcoder, rows, ['id', 'a']), '1,\r\n2,3\r\n');
+  }
+});
+
+test('wasm and the serializer write the same cells for rows of any types, in chunks of any size', () => {
+  const columns = fc.uniqueArray(
+    fc.constantFrom('id', '_id', 'a', 'b', 'v', '', 'é', 'name', 'price', '0', '1'),
+    {
+      minLength: 1,
+    },
+  );
+  const sizes = fc.constantFrom(256, 257, 300, 1000, 16_000);
+  const property = fc.property(
+    fc.array(anyRow, { minLength: 1, maxLength: 3 }),
+    columns,
+    sizes,
+    fc.boolean(),
+    (rows, extra, size, safe) => {
+      const names = [...new Set([...extra, ...rows.flatMap(namesOf)])];
+      const expected = rows.map((bytes) => csvWriter(names, safe)(bytes)).join('');
+      assert.equal(table(wasm, rows, names, safe, size), expected);
+      assert.equal(table(javascriptTranscoder, rows, names, safe, size), expected);
+    },
+  );
+  fc.assert(property, { numRuns: process.env.LONG ? 200_000 : 2000 });
+});
+
+/** The names of a row's top-level fields, as its JSON has them. Broken names cannot be requested. */
+function namesOf(bytes: Buffer): string[] {
+  return Object.keys(JSON.parse(itemToJson(bytes)) as object).filter((name) => !name.includes('\ufffd'));
+}
+
+test('cells longer than a chunk are complete, and two tables can be written alternately', () => {
+  const parts: Field[] = [
+    ['text', string('lorem "ipsum", '.repeat(300))],
+    ['plain', string('x'.repeat(5000))],
+    ['letters', string('语言"文字é'.repeat(300))],
+    ['bytes', binary(0, Buffer.alloc(4001, 'base64'))],
+    ['nested', array([object([['"k"', string('"\\'.repeat(900))]]), string('é"'.repeat(400))])],
+  ];
+  const rows = [row(1, parts), row(2, parts.toReversed())];
+  const names = ['id', ...parts.map(([name]) => name as string)];
+  const expected = rows.map((bytes) => csvWriter(names, true)(bytes)).join('');
+  for (const size of [256, 257, 1000, 16_000, 1 << 20])
+    assert.equal(table(wasm, rows, names, true, size), expected, `chunks of ${size}`);
+  const batch = batchOf(slots, arrayBody(rows));
+  const running = [0, 1].map(() => {
+    const encoder = wasm.table(names, true);
+    return { encoder, steps: encoder.encode(batch, 300)[Symbol.iterator](), text: [] as Buffer[] };
+  });
+  for (let left = true; left;) {
+    left = false;
+    for (const one of running) {
+      const step = one.steps.next();
+      if (step.done === true) continue;
+      one.text.push(Buffer.from(step.value));
+      left = true;
+    }
+  }
+  for (const one of running) {
+    assert.equal(Buffer.concat(one.text).toString(), expected);
+    one.encoder.close();
+  }
+  batch.release();
+  assert.equal(slots.taken, 0);
+});
+
+test('a text is quoted wherever its special character stands, in the text and in the chunk', () => {
+  const found = [',', '"', '\n', '\r', '\0', 'é', '😀', Buffer.of(0xf0), Buffer.of(0xe2, 0x82)];
+  const rows = found.flatMap((what) =>
+    Array.from({ length: 36 }, (_, at) => {
+      const text = Buffer.alloc(36, at % 2 === 0 ? '=abc' : '＝abc');
+      Buffer.from(what).copy(text, at);
+      return row(at, [['v', string(text)]]);
+    }),
+  );
+  for (const safe of [false, true]) {
+    const expected = rows.map((bytes) => csvWriter(['v', 'id'], safe)(bytes)).join('');
+    for (let size = 256; size < 300; size++)
+      assert.equal(table(wasm, rows, ['v', 'id'], safe, size), expected, `chunks of ${size}`);
+  }
+});
+
+test('a CSV reader reads back the values of the rows', () => {
+  const text = fc.string({ unit: 'binary' }).filter((value) => !value.includes('\ufffd'));
+  const property = fc.property(fc.array(fc.tuple(text, text), { minLength: 1, maxLength: 5 }), (pairs) => {
+    const rows = pairs.map(([a, b], n) =>
+      row(n, [
+        ['a', string(a)],
+        ['b', string(b)],
+      ]),
+    );
+    const csv = csvHeader(['id', 'a', 'b'], false) + table(wasm, rows, ['id', 'a', 'b']);
+    assert.deepEqual(
+      parse(csv, { columns: true, record_delimiter: '\r\n' }),
+      pairs.map(([a, b], n) => ({ id: String(n), a, b })),
+    );
+  });
+  fc.assert(property, { numRuns: 500 });
+});
+
+test('a table that is cut ends with the current row, wherever the cut is, and continues with the next one', () => {
+  const parts: Field[] = [
+    ['a', string('x,"'.repeat(200))],
+    ['b', array([string('"'.repeat(300))])],
+  ];
+  const rows = [1, 2, 3].map((n) => row(n, parts));
+  const names = ['id', 'b', 'a'];
+  const lines = rows.map((bytes) => csvWriter(names, false)(bytes));
+  const ends = rows.map((_, n) => arrayBody(rows.slice(0, n + 1)).length);
+  for (const transcoder of transcoders) {
+    for (let steps = 1; steps < 12; steps++) {
+      const encoder = transcoder.table(names, false);
+      const batch = batchOf(slots, arrayBody(rows));
+      let text = '';
+      let [taken, end] = [0, batch.length];
+      for (const chunk of encoder.encode(batch, 300)) {
+        text += Buffer.from(chunk).toString();
+        taken++;
+        if (taken === steps) end = encoder.cut();
+      }
+      const whole = end === 0 ? 0 : ends.indexOf(end) + 1;
+      assert.ok(end === 0 || whole > 0, 'it ends with a row');
+      assert.equal(text, lines.slice(0, whole).join(''), `${nameOf(transcoder)} after ${steps} steps`);
+      encoder.close();
+      batch.release();
+    }
+  }
+});

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { placesBetween } from '../../src/store/interpolate-keys.ts';
+import { Binary, Decimal128, Double, Int32, Long, ObjectId } from '../../src/store/bson.ts';
+import { makeBookmark } from '../../src/store/bookmark.ts';
+
+const uuid = (hex: string) => new Binary(Buffer.from(hex, 'hex'), Binary.SUBTYPE_UUID);
+
+/** Two keys, and the three places that divide what lies between them into four parts. */
+const DIVIDED: readonly (readonly [first: unknown, last: unknown, places: readonly unknown[]])[] = [
+  [new Int32(0), new Int32(100), [25, 50, 75].map((n) => new Int32(n))],
+  [
+    new Int32(-2_147_483_648),
+    new Int32(2_147_483_647),
+    [-1_073_741_825, -1, 1_073_741_823].map((n) => new Int32(n)),
+  ],
+  [
+    Long.fromNumber(-8),
+    Long.fromBigInt(2n ** 62n),
+    [2n ** 60n - 6n, 2n ** 61n - 4n, 3n * 2n ** 60n - 2n].map((n) => Long.fromBigInt(n)),
+  ],
+  [new Date(0), new Date(4), [new Date(1), new Date(2), new Date(3)]],
+  [new Date(-4), new Date(0), [new Date(-3), new Date(-2), new Date(-1)]],
+  [
+    new ObjectId('000000000000000000000000'),
+    new ObjectId('400000000000000000000000'),
+    ['1', '2', '3'].map((digit) => new ObjectId(digit.padEnd(24, '0'))),
+  ],
+  [
+    uuid('00000000000000000000000000000000'),
+    uuid('00000000000000000000000000000004'),
+    ['1', '2', '3'].map((digit) => uuid(digit.padStart(32, '0'))),
+  ],
+  [new Int32(7), new Int32(7), [new Int32(7), new Int32(7), new Int32(7)]],
+];
+
+test('places are calculated between keys of one type', () => {
+  for (const [first, last, expected] of DIVIDED) {
+    const places = placesBetween(makeBookmark({ _id: first }), makeBookmark({ _id: last }), 4);
+    assert.deepEqual(
+      places,
+      expected.map((_id) => makeBookmark({ _id })),
+    );
+  }
+});
+
+test('no places are calculated between texts, other types, and keys of two types', () => {
+  const pairs = [
+    ['a', 'b'],
+    [new Int32(1), Long.fromNumber(9)],
+    [new Double(1), new Double(2)],
+    [Decimal128.fromString('1'), Decimal128.fromString('2')],
+    [new ObjectId('0'.repeat(24)), 'z'],
+    [new Binary(Buffer.alloc(16)), new Binary(Buffer.alloc(16, 1))],
+    [uuid('00'.repeat(16)), new Binary(Buffer.alloc(8), Binary.SUBTYPE_UUID)],
+  ];
+  for (const [first, last] of pairs) {
+    assert.equal(placesBetween(makeBookmark({ _id: first }), makeBookmark({ _id: last }), 4), null);
+  }
+});

@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { AppError } from '../../../src/errors.ts';
+import { chain } from '../../../src/pipeline/chain.ts';
+import { makeBookmark } from '../../../src/store/bookmark.ts';
+import { readRow } from '../../../src/store/row.ts';
+import type { Plan, Store } from '../../../src/store/store.ts';
+import { expectedItems, makeItems, type Item } from '../../support/items.ts';
+import { WAYS, openStore } from '../../support/mongo.ts';
+import { ownMongod } from '../../support/mongod.ts';
+import { NEVER, PLENTY, assertChain, assertRows, readRows, takeRows } from '../../support/reading.ts';
+
+const BY_ID: Plan = { sort: '_id', direction: 1 };
+const BY_PRICE: Plan = { sort: 'price', direction: -1 };
+const SIZE = { rows: 7, bytes: PLENTY };
+/** The timeouts of production, shortened. */
+const SHORT = 'serverSelectionTimeoutMS=1000&connectTimeoutMS=500&heartbeatFrequencyMS=500';
+
+function isUnavailable(error: unknown): boolean {
+  return (
+    error instanceof AppError && error.code === 'store-unavailable' && error.headers['retry-after'] === '5'
+  );
+}
+
+/** Resolves at the first answered ping. Each ping waits for a server by itself. */
+async function untilReady(store: Store): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await store.ping();
+      return;
+    } catch (error) {
+      if (!isUnavailable(error) || attempt === 60) throw error;
+    }
+  }
+}
+
+async function insert(store: Store, items: readonly Item[]): Promise<void> {
+  const result = await store.items.insert(
+    items.map(({ bytes }) => bytes),
+    'skip',
+  );
+  assert.deepEqual(result.refused, []);
+}
+
+for (const { name, lane } of WAYS) {
+  test(`a server that is away at the start, and again later, is found when it is back, ${name}`, async (t) => {
+    const set = await ownMongod(t);
+    const member = set?.members[0];
+    if (!set || !member) return;
+    await member.kill();
+    const { store, warnings, slots } = await openStore(t, `${set.uri}&${SHORT}`, { lane });
+    assert.match(warnings.join(), /not available/);
+    const items = makeItems(20);
+    const gone = AbortSignal.abort(new Error('the client has left'));
+    await assert.rejects(readRow(store.items, makeBookmark({ _id: 1 }), gone), /has left/);
+    for (let round = 0; round < 2; round++) {
+      await assert.rejects(store.ping(), isUnavailable);
+      await assert.rejects(store.items.read(BY_ID, {}, SIZE, NEVER), isUnavailable);
+      await assert.rejects(readRow(store.items, makeBookmark({ _id: 1 }), NEVER), isUnavailable);
+      await assert.rejects(insert(store, items), isUnavailable);
+      await member.start();
+      await untilReady(store);
+      await insert(store, items);
+      await assertChain(store.items, BY_ID, {}, SIZE, expectedItems(items, BY_ID));
+      await member.kill();
+    }
+    assert.equal(slots.taken, 0);
+    await store.close();
+    await assert.rejects(store.items.read(BY_ID, {}, SIZE, NEVER), isUnavailable);
+  });
+
+  test(`a read on a server that hangs ends with its signal, or when the server counts as dead, ${name}`, async (t) => {
+    const set = await ownMongod(t);
+    const member = set?.members[0];
+    if (!set || !member) return;
+    const { store, slots } = await openStore(t, `${set.uri}&${SHORT}`, { lane });
+    const items = makeItems(20);
+    await insert(store, items);
+    member.pause();
+    try {
+      const reason = new Error('the client has left');
+      const leaving = new AbortController();
+      const reading = store.items.read(BY_ID, {}, SIZE, leaving.signal);
+      setImmediate(() => leaving.abort(reason));
+      await assert.rejects(reading, reason);
+      await assert.rejects(store.items.read(BY_ID, {}, SIZE, NEVER), isUnavailable);
+      await assert.rejects(insert(store, items), isUnavailable);
+    } finally {
+      member.resume();
+    }
+    await untilReady(store);
+    await assertChain(store.items, BY_ID, {}, SIZE, expectedItems(items, BY_ID));
+    assert.equal(slots.taken, 0);
+  });
+
+  test(`a store can be closed while its server hangs, ${name}`, async (t) => {
+    const set = await ownMongod(t);
+    const member = set?.members[0];
+    if (!set || !member) return;
+    const { store } = await openStore(t, `${set.uri}&${SHORT}`, { lane });
+    member.pause();
+    await store.close();
+  });
+
+  test(`a chain continues on another member when the primary is killed, hangs or steps down, ${name}`, async (t) => {
+    const set = await ownMongod(t, { members: 3, electionMs: 2_000 });
+    if (!set) return;
+    const { store, slots } = await openStore(t, `${set.uri}&connectTimeoutMS=500&heartbeatFrequencyMS=500`, {
+      lane,
+    });
+    const items = makeItems(400);
+    await insert(store, items);
+    const faults = ['step down', 'hang', 'kill'] as const;
+    for (const [round, fault] of faults.entries()) {
+      const plan = round % 2 === 0 ? BY_ID : BY_PRICE;
+      const primary = await set.primary();
+      const first = await store.items.read(plan, {}, SIZE, NEVER);
+      const rows: Buffer[] = [];
+      let batches = 0;
+      for await (const batch of chain(store.items, plan, first, Infinity, NEVER)) {
+        rows.push(...takeRows(batch));
+        if (++batches !== 3) continue;
+        if (fault === 'kill') await primary.kill();
+        else if (fault === 'hang') primary.pause();
+        else await primary.admin((client) => client.db('admin').command({ replSetStepDown: 5, force: true }));
+      }
+      assertRows(rows, expectedItems(items, plan));
+      if (fault === 'hang') primary.resume();
+    }
+    assert.equal(slots.taken, 0);
+  });
+
+  test(`a write is read back at once, whichever member answers, ${name}`, async (t) => {
+    const set = await ownMongod(t, { members: 3, electionMs: 2_000 });
+    if (!set) return;
+    const { store } = await openStore(t, `${set.uri}&readPreference=secondary`, { lane });
+    const items = makeItems(120);
+    for (const [n, item] of items.entries()) {
+      await insert(store, [item]);
+      const { rows } = await readRows(store.items, BY_ID, {}, { rows: 1000, bytes: PLENTY });
+      assertRows(rows, expectedItems(items.slice(0, n + 1), BY_ID));
+    }
+  });
+}

@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Document } from 'mongodb';
+import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
+import { numberRange } from '../../support/number-range.ts';
+import { BSON, Int32 } from '../../../src/store/bson.ts';
+import { bookmarkOf, makeBookmark } from '../../../src/store/bookmark.ts';
+import { MongoConnection } from '../../../src/store/mongo/connection.ts';
+import { Layouts } from '../../../src/store/mongo/layouts.ts';
+import { splitRows } from '../../../src/store/mongo/split.ts';
+import type { Bookmark } from '../../../src/store/bookmark.ts';
+import type { From, Plan } from '../../../src/store/store.ts';
+import { inCategory } from '../../support/items.ts';
+import { WAYS, testMongoStore, type OpenMongo } from '../../support/mongo.ts';
+import { NEVER, PLENTY, readRows } from '../../support/reading.ts';
+import { readRow } from '../../../src/store/row.ts';
+
+const COUNT = 3_000;
+const SIZE = { rows: 50, bytes: PLENTY };
+/** Beside the requested rows: the next row, the bookmark's row, and one where a bounded scan notices its end. */
+const EXTRA = 3;
+
+const PLANS = ([1, -1] as const).flatMap((direction) =>
+  [{}, inCategory('a')].flatMap((filter): Plan[] => [
+    { sort: '_id', direction, ...filter },
+    { sort: 'price', direction, ...filter },
+    { sort: 'price', direction, range: numberRange('20', '60'), ...filter },
+  ]),
+);
+
+/** The server's profile of the finds of one read. */
+async function costOf(opened: OpenMongo, read: () => Promise<unknown>): Promise<Document[]> {
+  const db = opened.client.db();
+  await db.command({ profile: 0 });
+  await db.collection('system.profile').drop();
+  await db.command({ profile: 2 });
+  await read();
+  await db.command({ profile: 0 });
+  return (
+    db
+      .collection('system.profile')
+      // Checks of the collection itself have a batch of one. They are not part of the cost of a read.
+      .find({ op: 'query', ns: `${db.databaseName}.items`, 'command.singleBatch': { $ne: true } })
+      .toArray()
+  );
+}
+
+function assertCheap(finds: readonly Document[], most: number): void {
+  assert.ok(finds.length >= 1 && finds.length <= most, `${finds.length} finds`);
+  const sum = (field: string) => finds.reduce((total, find) => total + Number(find[field] ?? 0), 0);
+  assert.ok(sum('docsExamined') <= SIZE.rows + EXTRA, `${sum('docsExamined')} documents examined`);
+  assert.ok(sum('keysExamined') <= SIZE.rows + EXTRA, `${sum('keysExamined')} keys examined`);
+  for (const find of finds) assert.equal(find.hasSortStage, undefined, 'sorted in memory');
+}
+
+async function bookmarks({ store }: OpenMongo, plan: Plan): Promise<Bookmark[]> {
+  const { rows } = await readRows(store.items, plan, {}, { rows: COUNT, bytes: PLENTY });
+  return rows.map((row) => bookmarkOf(row, plan));
+}
+
+for (const kind of ['clustered', 'plain'])
+  test(`a batch of a ${kind} collection examines its own rows only, wherever it starts`, async (t) => {
+    const opened = await testMongoStore(t, kind === 'plain' ? { existing: {} } : {});
+    if (!opened) return;
+    const rows = Array.from({ length: COUNT }, (_, n) =>
+      BSON.serialize({ _id: new Int32(n), category: 'abc'.charAt(n % 3), price: n % 100 }),
+    );
+    await opened.store.items.insert(rows, 'fail');
+    for (const plan of PLANS) {
+      const all = await bookmarks(opened, plan);
+      const places = new Map<string, From>([['the start', {}]]);
+      for (const [name, at] of [
+        ['row 10', 10],
+        ['the middle', all.length >> 1],
+        ['20 rows before the end', all.length - 21],
+        ['the last row', all.length - 1],
+      ] as const) {
+        const after = all[at];
+        if (after) places.set(name, { after });
+      }
+      for (const [name, from] of places)
+        await t.test(`${JSON.stringify(plan)} from ${name}`, async () => {
+          const finds = await costOf(opened, () => readRows(opened.store.items, plan, from, SIZE));
+          // A clustered collection read downwards asks once more at its end, for ids of lower types.
+          const isBracketed = kind === 'clustered' && plan.direction === -1 && from.after;
+          assertCheap(finds, isBracketed && /last row|before the end/.test(name) ? 2 : 1);
+        });
+    }
+  });
+
+for (const { name, lane } of WAYS)
+  test(`every find ${name} has a majority read concern and a time limit, in one causal session`, async (t) => {
+    const opened = await testMongoStore(t, { lane });
+    if (!opened) return;
+    const { items } = opened.store;
+    await items.insert([BSON.serialize({ _id: 'a', category: 'a', price: 1 })], 'fail');
+    const finds = await costOf(opened, async () => {
+      for (const plan of PLANS) await readRows(items, plan, {}, SIZE);
+      (await readRow(items, makeBookmark({ _id: 'a' }), NEVER))?.release();
+    });
+    const application = lane ? 'sluice data lane' : 'sluice';
+    assert.deepEqual([...new Set(finds.map(({ appName }) => appName as string))], [application]);
+    const commands = finds.map(({ command }) => command as Document);
+    assert.equal(commands.length, PLANS.length + 1);
+    for (const { readConcern, maxTimeMS } of commands as { readConcern: Document; maxTimeMS: number }[]) {
+      assert.equal(readConcern.level, 'majority');
+      assert.ok(readConcern.afterClusterTime);
+      assert.ok(maxTimeMS > 0);
+    }
+    assert.equal(new Set(commands.map(({ lsid }) => String((lsid as Document).id))).size, 1);
+  });
+
+test('rows much smaller or larger than the previous ones take few more finds', async (t) => {
+  const opened = await testMongoStore(t);
+  if (!opened) return;
+  const { items } = opened.store;
+  const row = (_id: number, category: string, bytes: number) =>
+    BSON.serialize({ _id, category, price: 1, text: 'x'.repeat(bytes) });
+  await items.insert(
+    Array.from({ length: 40 }, (_, n) => row(n, 'large', 500_000)),
+    'fail',
+  );
+  await items.insert(
+    Array.from({ length: 2_000 }, (_, n) => row(100 + n, 'small', 10)),
+    'fail',
+  );
+  for (const [category, rows, most] of [
+    ['small', 1_000, 1],
+    ['large', 1, 1],
+    ['large', 1, 1],
+    ['small', 1_000, 3],
+    ['large', 1, 1],
+  ] as const) {
+    const plan: Plan = { sort: '_id', direction: 1, ...inCategory(category) };
+    let got = 0;
+    const read = async () => {
+      got = (await readRows(opened.store.items, plan, {}, { rows: 1_000, bytes: 400_000 })).rows.length;
+    };
+    const finds = await costOf(opened, read);
+    assert.equal(got, rows);
+    assert.ok(finds.length <= most, `${finds.length} finds for ${category}`);
+  }
+});
+
+test('a batch whose bytes end with the last row reports no more rows', async (t) => {
+  const opened = await testMongoStore(t);
+  if (!opened) return;
+  const rows = [1, 2, 3, 4].map((_id) =>
+    BSON.serialize({ _id: new Int32(_id), category: 'a', price: 1, text: 'x'.repeat(2_000) }),
+  );
+  await opened.store.items.insert(rows, 'fail');
+  for (const direction of [1, -1] as const)
+    for (let bytes = 1; bytes < 10_000; bytes += 200) {
+      const plan: Plan = { sort: '_id', direction };
+      const { rows, more } = await readRows(opened.store.items, plan, {}, { rows: 9, bytes });
+      assert.equal(more, rows.length < 4, `${rows.length} of 4 rows in ${bytes} bytes`);
+    }
+});
+
+test('parts examine index entries and no rows, and for too many rows a sample determines the bounds', async (t) => {
+  const opened = await testMongoStore(t, { existing: {} });
+  if (!opened) return;
+  const rows = Array.from({ length: COUNT }, (_, n) =>
+    BSON.serialize({ _id: `row ${n}`, category: 'abc'.charAt(n % 3), price: n }),
+  );
+  await opened.store.items.insert(rows, 'fail');
+  for (const filter of [{}, inCategory('a')]) {
+    const plan: Plan = { sort: '_id', direction: 1, ...filter };
+    const finds = await costOf(opened, () => opened.store.items.split(plan, 8, NEVER));
+    assert.deepEqual(
+      finds.map(({ docsExamined }) => Number(docsExamined)),
+      Array.from({ length: 7 }, () => 0),
+    );
+  }
+  const connection = new MongoConnection(opened.uri);
+  t.after(() => connection.close());
+  const count = () => Promise.resolve({ rows: 1e9, is: 'estimated' as const });
+  const finder = { idBehind: () => assert.fail('a billion rows are not gone over') };
+  const options = { ...ITEM_COLLECTION, manage: false, onWarning: () => undefined };
+  const layouts = new Layouts(connection, options);
+  t.after(() => layouts.close());
+  const parts = { connection, layouts, finder, count };
+  const ids = await splitRows(parts, { sort: '_id', direction: 1 }, 8, await layouts.layout(), NEVER);
+  const sorted = await bookmarks(opened, { sort: '_id', direction: 1 });
+  const places = ids.map((id) => sorted.findIndex((each) => Buffer.compare(each, id) === 0));
+  assert.deepEqual(
+    places,
+    Array.from({ length: 7 }, (_, n) => ((n + 1) * COUNT) / 8), // the sample has all ids
+  );
+});

@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
+import { connectMongo } from '../../../src/store/mongo.ts';
+import { Slots } from '../../../src/store/slots.ts';
+import { pino } from 'pino';
+import { testClient } from '../../support/mongo.ts';
+import { ownMongod, testMongo } from '../../support/mongod.ts';
+import { serverOn, type TestServer } from '../../support/server.ts';
+
+/** The server on a database, and its log. */
+async function logging(t: TestContext, settings: Record<string, string>) {
+  const lines: string[] = [];
+  const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
+  return { server: await serverOn(t, settings, { log }), lines };
+}
+
+async function problemOf(server: TestServer, path: string) {
+  const response = await server.get(path);
+  const { code, detail } = (await response.json()) as { code?: string; detail?: string };
+  return { status: response.status, code, detail: detail ?? '', retry: response.headers.get('retry-after') };
+}
+
+async function open(uri: string, warnings: string[]) {
+  const store = await connectMongo({
+    items: ITEM_COLLECTION,
+    ...{ uri, slots: new Slots(), manageIndexes: true },
+    onWarning: (message) => warnings.push(message),
+  });
+  await store.close();
+}
+
+test('a user whose roles are revoked gets 503 until they are granted again, without a restart', async (t) => {
+  const set = await ownMongod(t, { replicated: false, arguments: ['--auth'] });
+  if (!set) return;
+  const { host } = new URL(set.uri);
+  const as = (name: string) => `mongodb://${name}:pw@${host}/shop?authSource=admin&directConnection=true`;
+  const user = (createUser: string, ...roles: unknown[]) => ({ createUser, pwd: 'pw', roles });
+  await set.members[0]?.admin((client) => client.db('admin').command(user('root', 'root')));
+  const admin = testClient(t, as('root')).db('admin');
+  const role = { role: 'readWrite', db: 'shop' };
+  await admin.command(user('clerk', role));
+  const { server, lines } = await logging(t, { MONGODB_URI: as('clerk') });
+  await server.insert([{ _id: 'a', category: 'a', price: 1 }]);
+  const paths = [
+    '/items',
+    '/items/a',
+    '/items/stream',
+    '/items?count=exact',
+    '/items?count=estimated&category=a',
+    '/items/partitions?n=2',
+    '/items?sort=price_asc',
+    '/api/users',
+    '/api/users/u1',
+  ];
+  for (let round = 0; round < 2; round++) {
+    assert.equal((await server.get('/items')).status, 200);
+    await admin.command({ revokeRolesFromUser: 'clerk', roles: [role] });
+    for (const path of paths) {
+      const { status, code, detail } = await problemOf(server, path);
+      assert.deepEqual({ status, code }, { status: 503, code: 'store-unfit' }, `${path}: ${detail}`);
+      assert.doesNotMatch(detail, /lsid|not authorized on/, 'the answer shows no internals');
+    }
+    const readiness = await server.get('/readyz');
+    assert.equal(readiness.status, 503);
+    assert.match(await readiness.text(), /does not permit this server to read 'items'/);
+    await admin.command({ grantRolesToUser: 'clerk', roles: [role] });
+    const isBack = async () => (await server.get('/items')).status === 200;
+    const asked = performance.now();
+    while (!(await isBack())) assert.ok(performance.now() - asked < 30_000, 'the server does not recover');
+    assert.equal((await server.get('/readyz')).status, 200);
+    assert.equal((await server.get('/api/users')).status, 200);
+  }
+  assert.match(lines.join(''), /MongoDB refuses this user/);
+});
+
+test('a foreign collection named users is reported in the log, and not as an unavailable store', async (t) => {
+  const uri = await testMongo(t);
+  if (uri === null) return;
+  const users = testClient(t, uri).db().collection('users');
+  await users.insertOne({ login: 'x', passwordHash: 'y' });
+  const { server, lines } = await logging(t, { MONGODB_URI: uri });
+  const told = lines.filter((line) => line.includes('"msg":"Users are not served'));
+  assert.equal(told.length, 1);
+  for (let n = 0; n < 3; n++) {
+    const { status, code, detail } = await problemOf(server, '/api/users');
+    assert.deepEqual({ status, code }, { status: 503, code: 'store-unfit' });
+    assert.match(detail, /^These rows cannot be served now/);
+    assert.doesNotMatch(detail, /did not answer|in 5 s/);
+  }
+  assert.equal((await server.get('/items')).status, 200);
+  assert.equal(lines.filter((line) => line.includes('"msg":"Users are not served')).length, 1);
+});
+
+test('users that are dropped while they are served are not created again by a write', async (t) => {
+  const uri = await testMongo(t);
+  if (uri === null) return;
+  const db = testClient(t, uri).db();
+  const { server } = await logging(t, { MONGODB_URI: uri });
+  assert.equal((await server.get('/api/users')).status, 200);
+  await db.dropCollection('users');
+  const body = JSON.stringify({ name: 'a', email: 'a@b' });
+  const headers = { 'content-type': 'application/json' };
+  for (let n = 0; n < 3; n++) {
+    const put = await fetch(`${server.url}/api/users/u1`, { method: 'PUT', headers, body });
+    assert.equal(put.status, 503);
+    assert.equal((await problemOf(server, '/api/users/u1')).status, 503);
+  }
+  assert.equal((await db.listCollections({ name: 'users' }).toArray()).length, 0);
+});
+
+test('a category that is an array does not prevent a start, and the log shows the commands to run', async (t) => {
+  const uri = await testMongo(t);
+  if (uri === null) return;
+  const items = testClient(t, uri).db().collection('items');
+  await items.insertOne({ _id: 1 as never, category: ['a', 'b'], price: 1 });
+  const warnings: string[] = [];
+  await open(uri, warnings);
+  await items.deleteOne({ _id: 1 as never });
+  const lines = [...warnings.join().matchAll(/(\w+)Index\(("[^"]*"|\{[^}]*\})\)/g)];
+  assert.equal(lines.length, 4);
+  for (const [, what, argument = ''] of lines)
+    if (what === 'drop') await items.dropIndex(JSON.parse(argument) as string);
+    else await items.createIndex(JSON.parse(argument) as Record<string, 1>);
+  const later: string[] = [];
+  await open(uri, later);
+  assert.deepEqual(
+    later.filter((warning) => warning.includes('Index(')),
+    [],
+  );
+});
+
+test('a replica set with another name than in the URI is reported with its name', async (t) => {
+  const set = await ownMongod(t);
+  if (!set) return;
+  const warnings: string[] = [];
+  const { host } = new URL(set.uri);
+  await open(`mongodb://${host}/shop?replicaSet=wrong&serverSelectionTimeoutMS=500`, warnings);
+  assert.match(warnings.join(), /says replicaSet=wrong, but 127\.0\.0\.1:\d+ is in the replica set 'rs0'/);
+});
+
+test('a single mongod is served with one warning of what is missing, a replica set without', async (t) => {
+  const set = await ownMongod(t, { replicated: false });
+  if (!set) return;
+  const warnings: string[] = [];
+  await open(set.uri, warnings);
+  assert.equal(warnings.filter((warning) => warning.includes('not a replica set')).length, 1);
+  const uri = await testMongo(t);
+  const others: string[] = [];
+  if (uri !== null) await open(uri, others);
+  assert.deepEqual(others, []);
+});

@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { MongoClient, type Collection } from 'mongodb';
+import { BSON, Int32 } from '../../../../src/store/bson.ts';
+import { makeBookmark } from '../../../../src/store/bookmark.ts';
+import type { ChangeFeed, FeedPlace } from '../../../../src/store/change-feed.ts';
+import { Slots } from '../../../../src/store/slots.ts';
+import { retryingFeed } from '../../../../src/store/tail.ts';
+import { feedOf, isProblem, keysSince, lookUp, openStreams, until } from '../../../support/changes.ts';
+import { ownMongod } from '../../../support/mongod.ts';
+import { openStore, testClient } from '../../../support/mongo.ts';
+import { NEVER } from '../../../support/reading.ts';
+import type { Member } from '../../../support/replica-set.ts';
+
+const idsOf = (keys: Awaited<ReturnType<typeof keysSince>>['keys']) =>
+  keys.map((key) => BSON.deserialize(key)._id as number);
+const row = (_id: number) => BSON.serialize({ _id, category: 'a', price: 1 });
+
+const ask = (feed: Pick<ChangeFeed, 'read'>, place: FeedPlace, most = 1_000, waitMs = 0) =>
+  feed.read(place, { most, waitMs }, undefined, NEVER);
+
+/** A feed on a mongod whose commands a test can make fail. */
+async function failing(t: TestContext) {
+  const set = await ownMongod(t, { arguments: ['--setParameter', 'enableTestCommands=1'] });
+  const member = set?.members[0];
+  if (!set || !member) return null;
+  const { store } = await openStore(t, `${set.uri}&heartbeatFrequencyMS=500`);
+  const fail = (failCommands: readonly string[], mode: object | 'off' | 'alwaysOn', data: object = {}) =>
+    member.admin(async (client) => {
+      const options = { failCommands, ...data };
+      await client.db('admin').command({ configureFailPoint: 'failCommand', mode, data: options });
+    });
+  return {
+    store,
+    feed: feedOf(store.items),
+    client: testClient(t, set.uri.replace('/?', '/sluice?')),
+    fail,
+  };
+}
+
+test('changes are told although commands of streams fail for a while', async (t) => {
+  const opened = await failing(t);
+  if (!opened) return;
+  const { store, feed, client, fail } = opened;
+  const reader = retryingFeed(feed, new Slots(), { retryMs: 30_000 });
+  let place = await feed.now(NEVER);
+  let id = 0;
+  for (const [what, data] of [
+    ...[43, 50, 72, 91, 136, 189, 234, 237, 11600, 11602, 13435].map(
+      (errorCode) => [`code ${errorCode}`, { errorCode }] as const,
+    ),
+    ['a connection that breaks', { closeConnection: true }] as const,
+  ])
+    await t.test(what, async () => {
+      await store.items.insert([row(++id)], 'fail');
+      for (const command of ['aggregate', 'getMore']) {
+        await fail([command], { times: 1 }, data);
+        // The history is asked for by a cursor of its own, again after such a failure.
+        const read = await ask(reader, place, 10, 0);
+        assert.deepEqual(idsOf(read.keys), [id], command);
+      }
+      ({ place } = await keysSince(feed, place));
+      const waiting = ask(reader, place, 10, 60_000);
+      await until('the stream is open', async () => (await openStreams(client)).length === 1);
+      await fail(['getMore', 'aggregate'], { times: 3 }, data);
+      await store.items.insert([row(++id)], 'fail');
+      const { keys, next } = await waiting;
+      assert.deepEqual(idsOf(keys), [id], 'the reader that waits');
+      place = next;
+      await fail(['getMore', 'aggregate'], 'off');
+    });
+  await t.test('a store that does not answer', async () => {
+    await fail(['find', 'aggregate'], 'alwaysOn', { errorCode: 11602 });
+    await assert.rejects(ask(feed, place, 10, 0), isProblem('store-unavailable'));
+    await fail(['find', 'aggregate'], 'off');
+  });
+  await t.test('history that is lost under readers', async () => {
+    const waiting = ask(feed, place, 10, 60_000);
+    const expired = assert.rejects(waiting, isProblem('changes-expired'));
+    await until('the stream is open', async () => (await openStreams(client)).length === 1);
+    // The shared stream, and then the reader's own cursor.
+    await fail(['getMore', 'aggregate'], 'alwaysOn', { errorCode: 286 });
+    await expired;
+    await fail(['getMore', 'aggregate'], 'off');
+    const later = await feed.now(NEVER);
+    await store.items.insert([row(++id)], 'fail');
+    assert.deepEqual(idsOf((await ask(feed, later, 10, 60_000)).keys), [id]);
+  });
+});
+
+test('nothing is lost when the primary steps down, hangs or is killed under readers', async (t) => {
+  const set = await ownMongod(t, { members: 3, electionMs: 2_000, cacheGB: 0.25 });
+  if (!set) return;
+  const { store } = await openStore(t, set.uri);
+  const feed = feedOf(store.items);
+  const place = await feed.now(NEVER);
+  const soon = { connectTimeoutMS: 1_000, heartbeatFrequencyMS: 500, socketTimeoutMS: 3_000 };
+  const writer = new MongoClient(set.uri, soon);
+  t.after(() => writer.close());
+  const rows = writer.db('sluice').collection('items');
+  const total = 300;
+  const readers = [0, 1, 50].map((waitMs, n) =>
+    follow(feed, place, waitMs * 20, [1, 7, 1_000][n] ?? 1, total),
+  );
+  const strikes: Readonly<Record<number, (primary: Member) => unknown>> = {
+    50: (primary) =>
+      primary.admin((client) => client.db('admin').command({ replSetStepDown: 3, force: true })),
+    150: (primary) => primary.pause(),
+    250: (primary) => primary.kill(),
+  };
+  let struck: Member | null = null;
+  for (let id = 1; id <= total; id++) {
+    const strike = strikes[id];
+    if (strike) await strike((struck = await set.primary()));
+    if (id === 200) struck?.resume();
+    await write(rows, id);
+  }
+  const expected = Array.from({ length: total }, (_, n) => n + 1);
+  for (const reader of readers)
+    assert.deepEqual(
+      [...(await reader)].sort((a, b) => a - b),
+      expected,
+    );
+  const keys = expected.map((n) => makeBookmark({ _id: new Int32(n) }));
+  assert.equal((await lookUp(feed, keys)).length, total);
+});
+
+/** Writes a row for a majority, again while the set has no primary. */
+async function write(rows: Collection, id: number): Promise<void> {
+  const row = { _id: new Int32(id) as never, category: 'a', price: 1 };
+  for (let attempt = 1; ; attempt++) {
+    try {
+      // A write whose reply was lost may be rolled back, so it is made again until it is acknowledged.
+      await rows.replaceOne({ _id: row._id }, row, { upsert: true, writeConcern: { w: 'majority' } });
+      return;
+    } catch (error) {
+      if (attempt === 20) throw error;
+    }
+  }
+}
+
+/** Reads until so many rows have been told, again from the last place after each failure that passes. */
+async function follow(
+  feed: ChangeFeed,
+  from: FeedPlace,
+  waitMs: number,
+  most: number,
+  total: number,
+): Promise<Set<number>> {
+  const told = new Set<number>();
+  for (let place = from; told.size < total;) {
+    try {
+      const { keys, next } = await feed.read(place, { most, waitMs }, undefined, NEVER);
+      for (const id of idsOf(keys)) told.add(id);
+      place = next;
+    } catch (error) {
+      isProblem('store-unavailable')(error);
+    }
+  }
+  return told;
+}
+
+test('a place whose history is gone has expired', async (t) => {
+  // An oplog of 64 MB, which loses its beginning at each checkpoint.
+  const set = await ownMongod(t, { arguments: ['--syncdelay', '1'] });
+  const member = set?.members[0];
+  if (!set || !member) return;
+  const { store } = await openStore(t, set.uri);
+  const feed = feedOf(store.items);
+  const place = await feed.now(NEVER);
+  await store.items.insert([row(1), row(2)], 'fail');
+  const { next } = await ask(feed, place, 1);
+  const expired = isProblem('changes-expired');
+  await member.admin(async (client) => {
+    const gone = async () => {
+      await client.db('admin').command({ appendOplogNote: 1, data: { filler: 'x'.repeat(8_000_000) } });
+      return ask(feed, place).then(() => false, expired);
+    };
+    await until('the history is lost', gone);
+  });
+  for (const waitMs of [0, 60_000])
+    for (const lost of [place, next]) await assert.rejects(ask(feed, lost, 10, waitMs), expired);
+  const from = await feed.now(NEVER);
+  await store.items.insert([row(3)], 'fail');
+  assert.deepEqual(idsOf((await ask(feed, from, 10, 60_000)).keys), [3], 'later places live');
+});
+
+test('a mongod outside a replica set tells no changes', async (t) => {
+  const set = await ownMongod(t, { replicated: false });
+  if (!set) return;
+  const { store } = await openStore(t, set.uri);
+  const feed = feedOf(store.items);
+  await assert.rejects(feed.now(NEVER), isProblem('changes-unsupported'));
+  await assert.rejects(ask(feed, feed.at(1n), 10, 1_000), isProblem('changes-unsupported'));
+});

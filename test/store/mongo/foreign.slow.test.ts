@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import type { Document } from 'mongodb';
+import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
+import { connectMongo, type MongoOptions } from '../../../src/store/mongo.ts';
+import { Slots } from '../../../src/store/slots.ts';
+import { Int32 } from '../../../src/store/bson.ts';
+import { testClient } from '../../support/mongo.ts';
+import { testMongo } from '../../support/mongod.ts';
+import { PLENTY, readRows } from '../../support/reading.ts';
+import { startWireProxy } from '../../support/wire-proxy.ts';
+
+/** What a server that is not MongoDB ignores of a find, and what the refusal names. */
+const IGNORED: readonly (readonly [name: string, ignore: (find: Document) => void])[] = [
+  ['min', (find) => delete find.min],
+  ['max', (find) => delete find.max],
+  ['hint', (find) => delete find.hint],
+  ['collectionUUID', (find) => delete find.collectionUUID],
+  [
+    'snapshot',
+    ({ readConcern }) => {
+      if (readConcern) delete (readConcern as Document).atClusterTime;
+    },
+  ],
+];
+const ROWS = ['a', 'b', 'c'].map((_id) => ({ _id, category: 'a', price: 1 }));
+
+/** A proxy in front of a database with items and users, which another server has created. */
+async function proxied(t: TestContext, rows: readonly Document[] = ROWS) {
+  const uri = await testMongo(t);
+  if (uri === null) return null;
+  await (await open({ uri })).close();
+  const db = testClient(t, uri).db();
+  if (rows.length > 0) await db.collection('items').insertMany([...rows]);
+  return { proxy: await startWireProxy(t, uri), db };
+}
+
+function open(options: Pick<MongoOptions, 'uri'> & Partial<MongoOptions>) {
+  return connectMongo({
+    items: ITEM_COLLECTION,
+    slots: new Slots(),
+    manageIndexes: true,
+    onWarning: () => undefined,
+    ...options,
+  });
+}
+
+const onFinds = (ignore: (find: Document) => void) => (command: Document) => {
+  if (command.find !== undefined) ignore(command);
+};
+
+for (const [name, ignore] of IGNORED) {
+  test(`a server that ignores ${name} is refused at the start, in a sentence that says so`, async (t) => {
+    const made = await proxied(t);
+    if (!made) return;
+    made.proxy.onCommand = onFinds(ignore);
+    const error = await open(made.proxy).then(
+      () => assert.fail('the server is not refused'),
+      (reason: unknown) => reason as Error,
+    );
+    assert.equal(error.name, 'MongoRefusal');
+    assert.match(error.message, new RegExp(`^The server is not MongoDB: it ignores ${name}\\b.*\\.$`));
+  });
+
+  test(`a server that ignores ${name} and takes the place of MongoDB gives no row, and the process ends`, async (t) => {
+    const made = await proxied(t);
+    if (!made) return;
+    const lost: Error[] = [];
+    const store = await open({ ...made.proxy, onLost: (error) => lost.push(error) });
+    t.after(() => store.close());
+    const plan = { sort: '_id', direction: 1 } as const;
+    const read = () => readRows(store.items, plan, {}, { rows: 9, bytes: PLENTY });
+    assert.equal((await read()).rows.length, 3);
+    made.proxy.onCommand = onFinds(ignore);
+    made.proxy.stop();
+    // The first read may fail before the driver knows that the server is gone. The others fail because it knows.
+    for (let reads = 0; reads < 3; reads++) await assert.rejects(read(), { code: 'store-unavailable' });
+    made.proxy.start();
+    for (let tries = 0; lost.length === 0; tries++) {
+      assert.ok(tries < 1000, 'the server is not refused');
+      await assert.rejects(read(), { code: /^store-(unavailable|unfit)$/ });
+    }
+    assert.match(lost[0]?.message ?? '', new RegExp(`ignores ${name}`));
+    await assert.rejects(read(), { code: 'store-unfit' });
+  });
+}
+
+test('without rows, a server that ignores min, max, hint or collectionUUID is refused', async (t) => {
+  const made = await proxied(t, []);
+  if (!made) return;
+  for (const [name, ignore] of IGNORED.filter(([each]) => each !== 'snapshot')) {
+    made.proxy.onCommand = onFinds(ignore);
+    await assert.rejects(open(made.proxy), { message: new RegExp(`ignores ${name}`) });
+  }
+  made.proxy.onCommand = () => undefined;
+  await (await open(made.proxy)).close();
+});
+
+test('probes change nothing, and rows of every kind of id pass them', async (t) => {
+  const ids = [null, NaN, '', 0, -1.5, true, new Date(0), {}, { a: undefined }];
+  for (const _id of ids) {
+    const made = await proxied(t, [{ _id, category: 'a', price: 1 }]);
+    if (!made) return;
+    const writes: string[] = [];
+    made.proxy.onCommand = (command) => {
+      const [name = ''] = Object.keys(command);
+      if (/^(insert|update|delete|create|drop|findAndModify|collMod)/.test(name)) writes.push(name);
+    };
+    await (await open(made.proxy)).close();
+    assert.deepEqual(writes, []);
+  }
+});
+
+test('MongoDB before 6.0 is refused', async (t) => {
+  const made = await proxied(t);
+  if (!made) return;
+  made.proxy.onReply = (reply) => {
+    if (reply.maxWireVersion !== undefined) reply.maxWireVersion = new Int32(13);
+  };
+  await assert.rejects(open(made.proxy), { message: /^sluice needs MongoDB 6\.0 or newer[^.]*\.$/ });
+});

@@ -1,0 +1,323 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import type { Collection, Document } from 'mongodb';
+import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
+import { numberRange } from '../../support/number-range.ts';
+import type { Batch } from '../../../src/store/batch.ts';
+import { BSON } from '../../../src/store/bson.ts';
+import { chain } from '../../../src/pipeline/chain.ts';
+import { connectMongo } from '../../../src/store/mongo.ts';
+import { stagesOf } from '../../../src/store/mongo/index-list.ts';
+import { Slots } from '../../../src/store/slots.ts';
+import type { ChainReader, Plan, Store } from '../../../src/store/store.ts';
+import { fetchUntilCut } from '../../support/cutter.ts';
+import { inCategory } from '../../support/items.ts';
+import { openStore, testClient, WAYS } from '../../support/mongo.ts';
+import { testMongo } from '../../support/mongod.ts';
+import { NEVER, PLENTY, readRows } from '../../support/reading.ts';
+import { serverOn } from '../../support/server.ts';
+import { Barrier, BATCH_ROWS } from '../../support/upset.ts';
+
+const ROWS = 200;
+const TWO = { rows: 2, bytes: PLENTY };
+const BY_ID: Plan = { sort: '_id', direction: 1 };
+const BY_PRICE: Plan = { sort: 'price', direction: 1 };
+
+/** Changes that another program may make to the price index while it is read. The index keeps its name. */
+const CHANGES: Readonly<Record<string, (items: Collection) => Promise<unknown>>> = {
+  dropped: (items) => items.dropIndex('price_1__id_1'),
+  'replaced by a partial one': replacedBy({ partialFilterExpression: { price: { $gte: ROWS * 0.9 } } }),
+  'replaced by a sparse one': replacedBy({ sparse: true }),
+  'replaced by a collated one': replacedBy({ collation: { locale: 'de' } }),
+  hidden: (items) => hide(items, true),
+  'made multikey': (items) => items.insertOne({ _id: 'array' as never, category: 'a', price: [5, 199] }),
+};
+
+function replacedBy(options: Document): (items: Collection) => Promise<unknown> {
+  return async (items) => {
+    await items.dropIndex('price_1__id_1');
+    await items.createIndex({ price: 1, _id: 1 }, { name: 'price_1__id_1', ...options }, {});
+  };
+}
+
+function hide(items: Collection, hidden: boolean): Promise<unknown> {
+  return items.db.command({ collMod: 'items', index: { name: 'price_1__id_1', hidden } });
+}
+
+/** Creates the collection again, without a validator, and fills it. */
+async function fill(items: Collection, options: Document = {}): Promise<void> {
+  await items.db.dropCollection('items');
+  await items.db.createCollection('items', options);
+  await items.createIndexes([
+    { key: { price: 1, _id: 1 } },
+    { key: { category: 1, _id: 1 } },
+    { key: { category: 1, price: 1, _id: 1 } },
+  ]);
+  await items.insertMany(
+    Array.from({ length: ROWS }, (_, n) => ({ _id: n as never, category: 'a', price: n })),
+    { writeConcern: { w: 'majority' } },
+  );
+}
+
+/** A check of the indexes is at most a second old. The rest is a margin for a busy machine. */
+const BACK_MS = 30_000;
+
+const STREAMS = ['price_asc', 'price_desc', 'price_asc&format=json', 'price_desc&format=csv&fields=price'];
+
+for (const [name, change] of Object.entries(CHANGES))
+  test(`a stream whose price index is ${name} in mid-stream has no clean end that is not whole`, async (t) => {
+    const uri = await testMongo(t);
+    if (uri === null) return;
+    const items = testClient(t, uri).db().collection('items');
+    const barrier = new Barrier();
+    await fill(items);
+    // Otherwise it would create a sound index between the drop and the change.
+    const manage = { MONGODB_MANAGE_INDEXES: name === 'dropped' ? 'true' : 'false' };
+    const settings = { MONGODB_URI: uri, ...manage };
+    const server = await serverOn(t, settings, { tapStore: (store) => barrier.tap(store) });
+    for (const place of [1, 3, 5, 7]) {
+      await fill(items);
+      const asked = performance.now();
+      while ((await server.get('/items?sort=price_asc')).status !== 200)
+        assert.ok(performance.now() - asked < BACK_MS, 'reads do not recover');
+      const behind = place * BATCH_ROWS - 1;
+      barrier.hold((after, { direction }) =>
+        direction === 1 ? after >= behind : after <= ROWS - 1 - behind,
+      );
+      const paths = [
+        ...STREAMS.map((query) => `/items/stream?sort=${query}`),
+        ...STREAMS.slice(0, 2).map((query) => `/items/stream?sort=${query}&checkpoints=true`),
+        `/items/stream?sort=price_asc&limit=${ROWS}`,
+      ];
+      const running = paths.map((path) => fetchUntilCut(server.url + path));
+      await barrier.held(paths.length);
+      await change(items);
+      barrier.release();
+      for (const [n, { bytes, whole }] of (await Promise.all(running)).entries()) {
+        const text = bytes.toString();
+        const rows = text.match(/"id":\d+|^\d+,/gm)?.length ?? 0;
+        assert.ok(!whole || rows === ROWS, `${paths[n]} ended with ${rows} rows, place ${place}`);
+        assert.equal(text.includes('{"end":'), whole && text.includes('crc32'), paths[n]);
+        if (name === 'made multikey' || name.startsWith('replaced')) assert.equal(whole, false, paths[n]);
+      }
+      const byId = await (await server.get('/items/stream?fields=price')).text();
+      assert.ok(byId.split('\n').length > ROWS, 'reads without the price index continue');
+    }
+    assert.equal(server.slots.taken, 0);
+  });
+
+/** A store whose watch has a clock that only the test moves. */
+async function watched(t: TestContext, uri: string) {
+  let time = 0;
+  const beats: (() => void)[] = [];
+  const [warnings, notices]: string[][] = [[], []];
+  const store = await connectMongo({
+    items: ITEM_COLLECTION,
+    ...{ uri, slots: new Slots(), manageIndexes: false },
+    onWarning: (message) => warnings?.push(message),
+    onNotice: (message) => notices?.push(message),
+    watch: {
+      now: () => time,
+      every: (ms, work) => {
+        assert.equal(ms, 60_000);
+        beats.push(work);
+        return () => void beats.splice(0);
+      },
+    },
+  });
+  let closed: Promise<void> | null = null;
+  const close = () => (closed ??= store.close());
+  t.after(close);
+  const pass = (ms: number) => (time += ms);
+  return { store, close, warnings: warnings ?? [], notices: notices ?? [], beats, pass };
+}
+
+test('a page by price relies on a check of its index that is at most a second old, and an unfit index is refused', async (t) => {
+  const uri = await testMongo(t);
+  if (uri === null) return;
+  const items = testClient(t, uri).db().collection('items');
+  await fill(items);
+  const { store, warnings, notices, pass } = await watched(t, uri);
+  const read = (plan: Plan) => readRows(store.items, plan, {}, TWO);
+  for (const name of ['replaced by a partial one', 'replaced by a collated one', 'hidden', 'made multikey']) {
+    assert.equal((await read(BY_PRICE)).rows.length, 2);
+    await CHANGES[name]?.(items);
+    pass(1_001);
+    await assert.rejects(read(BY_PRICE), { status: 503 }, name);
+    await assert.rejects(read(BY_PRICE), { code: 'store-unfit' }, name);
+    assert.equal((await read(BY_ID)).rows.length, 2);
+    assert.equal((await read({ ...BY_ID, ...inCategory('a') })).rows.length, 2);
+    assert.match(warnings.join('\n'), /'price_1__id_1' .*dropIndex\("price_1__id_1"\).*createIndex\(/, name);
+    assert.match((await store.ping()).join(), /'price_1__id_1'/, name);
+    const told = warnings.length;
+    await assert.rejects(read(BY_PRICE), { code: 'store-unfit' });
+    assert.equal(warnings.length, told, 'it is reported once');
+    await fill(items);
+    pass(1_001);
+    await read(BY_PRICE).catch(() => undefined); // a new collection is checked again
+    assert.equal((await read(BY_PRICE)).rows.length, 2, name);
+    assert.deepEqual(await store.ping(), []);
+    assert.match(notices.at(-1) ?? '', /can be read again/);
+  }
+});
+
+test('the indexes are checked every minute without requests, until the store is closed', async (t) => {
+  const uri = await testMongo(t);
+  if (uri === null) return;
+  const items = testClient(t, uri).db().collection('items');
+  await fill(items);
+  const { store, close, warnings, beats } = await watched(t, uri);
+  assert.equal(beats.length, 1);
+  await CHANGES.hidden?.(items);
+  beats[0]?.();
+  while (!warnings.some((warning) => warning.includes('is hidden')))
+    await store.ping().catch(() => undefined);
+  await items.db.dropCollection('items');
+  beats[0]?.();
+  while (!warnings.some((warning) => warning.includes('is missing')))
+    await store.ping().catch(() => undefined);
+  await assert.rejects(store.ping(), { code: 'store-unfit', message: "The collection 'items' is missing." });
+  await close();
+  assert.equal(beats.length, 0);
+});
+
+/**
+ * Walks by price in batches of a size. Returns the rows and whether the walk ended cleanly. Gives up on an endless
+ * walk.
+ */
+async function walk(
+  store: Store,
+  direction: 1 | -1,
+  size: number,
+  confirms: boolean,
+  onRow: (rows: number) => Promise<void>,
+) {
+  const plan: Plan = { sort: 'price', direction };
+  const capped: ChainReader = {
+    read: (asked, from, wanted, signal) =>
+      store.items.read(asked, from, { ...wanted, rows: Math.min(wanted.rows, size) }, signal),
+    confirm: (...call) => (confirms ? store.items.confirm(...call) : Promise.resolve()),
+  };
+  let rows = 0;
+  const first: Batch = await capped.read(plan, {}, { rows: size, bytes: PLENTY }, NEVER);
+  try {
+    for await (const batch of chain(capped, plan, first, Infinity, NEVER)) {
+      rows += batch.rows;
+      batch.release();
+      assert.ok(rows < 10 * ROWS, 'it does not end');
+      await onRow(rows);
+    }
+    return { rows, clean: true };
+  } catch (error) {
+    assert.equal((error as { status?: number }).status, 503, String(error));
+    return { rows, clean: false };
+  }
+}
+
+for (const { name, lane } of WAYS)
+  test(`a row with an array as price that is written in mid-stream prevents a clean end, ${name}`, async (t) => {
+    const uri = await testMongo(t);
+    if (uri === null) return;
+    const items = testClient(t, uri).db().collection('items');
+    for (const size of [1, 2, 10, 50])
+      for (const direction of [1, -1] as const)
+        for (const price of [
+          [5, 199],
+          [150, 170],
+        ])
+          for (const confirms of [true, false]) {
+            await fill(items);
+            const { store } = await openStore(t, uri, { lane });
+            let inserted = false;
+            const { rows, clean } = await walk(store, direction, size, confirms, async (seen) => {
+              if (inserted || seen < 10) return;
+              inserted = true;
+              await items.insertOne(
+                { _id: 'array' as never, category: 'a', price },
+                { writeConcern: { w: 'majority' } },
+              );
+            });
+            const what = `${size} rows, direction ${direction}, [${String(price)}], ${rows} rows`;
+            // A row with an array may occur once for each of its entries. Only the confirmation detects that.
+            if (confirms) assert.equal(clean, false, what);
+            else assert.ok(!clean || rows >= ROWS, what);
+            await store.close();
+          }
+  });
+
+test('forward reads use the same plan without a sort, in the same order, in plain and clustered collections', async (t) => {
+  const uri = await testMongo(t);
+  if (uri === null) return;
+  const db = testClient(t, uri).db();
+  const items = db.collection('items');
+  for (const clusteredIndex of [undefined, { key: { _id: 1 }, unique: true }]) {
+    await fill(items, clusteredIndex && { clusteredIndex });
+    await db.command({ profile: 2 });
+    const { store } = await openStore(t, uri, { lane: false });
+    const plans: Plan[] = [
+      BY_ID,
+      BY_PRICE,
+      { ...BY_ID, ...inCategory('a') },
+      { ...BY_PRICE, ...inCategory('a'), range: numberRange('3', undefined) },
+    ];
+    for (const plan of plans) {
+      const read = await readRows(store.items, plan, {}, { rows: 7, bytes: PLENTY });
+      const ids = read.rows.map((row) => BSON.deserialize(row)._id as number);
+      const from = plan.range ? 3 : 0;
+      assert.deepEqual(
+        ids,
+        Array.from({ length: 7 }, (_, n) => n + from),
+      );
+    }
+    await db.command({ profile: 0 });
+    const found = await db.collection('system.profile').find({ 'command.find': 'items' }).toArray();
+    const finds = found.map(({ command }) => command as Document).filter(({ limit }) => Number(limit) > 2); // smaller ones prove the server
+    assert.equal(finds.length, plans.length);
+    for (const { find, hint, min, max, limit, sort } of finds as Readonly<Record<string, unknown>>[]) {
+      assert.equal(sort, undefined);
+      const keys = String(hint)
+        .split('_1')
+        .map((field) => field.replace(/^_(?!id)/, ''))
+        .filter(Boolean);
+      const order = Object.fromEntries((hint === '_id_' ? ['_id'] : keys).map((field) => [field, 1]));
+      const bounds = { ...(min !== undefined && { min }), ...(max !== undefined && { max }) };
+      const command: Document = { find, hint, limit, ...bounds };
+      const stages = await Promise.all(
+        [command, { ...command, sort: order }].map(async (each) =>
+          namesIn((await db.command({ explain: each, verbosity: 'queryPlanner' })).queryPlanner),
+        ),
+      );
+      assert.deepEqual(stages[0], stages[1], String(hint));
+      assert.ok(!stages[0]?.includes('SORT'), String(stages[0]));
+    }
+    await db.dropCollection('system.profile');
+    await store.close();
+  }
+});
+
+function namesIn(plan: unknown): unknown[] {
+  return stagesOf(plan).flatMap(({ stage }) => (stage === undefined ? [] : [stage]));
+}
+
+function isMultikey(plan: unknown): boolean {
+  return stagesOf(plan).some(({ isMultiKey }) => isMultiKey === true);
+}
+
+test('isMultiKey is read from the stages of a plan, whatever its names and bounds contain', async (t) => {
+  const stage = { stage: 'IXSCAN', indexName: '"isMultiKey":true', isMultiKey: false };
+  const bounds = { category: ['["isMultiKey":true]'], isMultiKey: true };
+  assert.equal(isMultikey({ winningPlan: { stage: 'FETCH', inputStage: { ...stage, bounds } } }), false);
+  const multikey = { ...stage, isMultiKey: true };
+  for (const plan of [
+    { winningPlan: { stage: 'LIMIT', inputStage: { stage: 'FETCH', inputStage: multikey } } },
+    { winningPlan: { queryPlan: { stage: 'FETCH', inputStage: multikey } } },
+    { winningPlan: { stage: 'SHARD_MERGE', shards: [{ winningPlan: multikey }] } },
+  ])
+    assert.equal(isMultikey(plan), true);
+  const uri = await testMongo(t);
+  if (uri === null) return;
+  const items = testClient(t, uri).db().collection('items');
+  await items.createIndex({ price: 1, _id: 1 }, { name: '"isMultiKey":true' }, {});
+  const { store } = await openStore(t, uri);
+  assert.deepEqual(await store.ping(), []);
+});

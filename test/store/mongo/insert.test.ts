@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { BSONRegExp, Collection } from 'mongodb';
+import {
+  BSON,
+  Code,
+  Decimal128,
+  Double,
+  Int32,
+  Long,
+  MaxKey,
+  MinKey,
+  type Document,
+} from '../../../src/store/bson.ts';
+import type { OnConflict } from '../../../src/store/store.ts';
+import { testMongoStore } from '../../support/mongo.ts';
+
+/** With _id first: the server moves it there. */
+const rowOf = (document: Document): Buffer =>
+  Buffer.from(BSON.serialize({ _id: document._id as unknown, category: 'a', price: 1, ...document }));
+
+for (const [kind, options] of [
+  ['clustered', {}],
+  ['plain', { existing: {} }],
+] as const)
+  test(`an existing id is recognized in a ${kind} collection, whatever its type`, async (t) => {
+    const opened = await testMongoStore(t, options);
+    if (!opened) return;
+    const { items } = opened.store;
+    const ids = ['a\0', 'a\0b', new Double(1.5), Decimal128.fromString('0.1'), new Date(1), { a: 'x' }, true];
+    const rows = ids.map((_id) => rowOf({ _id }));
+    const count = rows.length;
+    assert.deepEqual(await items.insert(rows, 'fail'), { written: count, skipped: 0, refused: [] });
+    assert.deepEqual(await items.insert(rows, 'skip'), { written: 0, skipped: count, refused: [] });
+    assert.deepEqual(await items.insert(rows, 'replace'), { written: count, skipped: 0, refused: [] });
+    const { written, refused } = await items.insert(rows, 'fail');
+    assert.equal(written, 0);
+    for (const { reason } of refused) assert.match(reason, /with its _?id exists/);
+  });
+
+test('rows are written unchanged, with any types and names', async (t) => {
+  const opened = await testMongoStore(t);
+  if (!opened) return;
+  const rows = [
+    { _id: 1, a: Long.fromNumber(5), b: new Int32(5), c: new Double(5), d: Decimal128.fromString('5.00') },
+    { _id: 2, $set: { price: 7 }, 'a.b': 1, $inc: 1, nested: { $gt: 1, __proto__x: null } },
+    {
+      _id: 3,
+      r: new BSONRegExp('a', 'ix'),
+      nan: NaN,
+      minus: -0,
+      deep: [[[{ _id: 1 }]]],
+      empty: {},
+      none: null,
+    },
+    JSON.parse('{"_id":4,"__proto__":{"x":1},"constructor":2,"":3}') as Document,
+    Object.fromEntries([['_id', 5], ...Array.from({ length: 100 }, (_, n) => [`näme${n}`, n])]) as Document,
+    { _id: 6, list: Array.from({ length: 101 }, (_, n) => [n]), code: new Code('f()', { x: { y: 1 } }) },
+    { _id: 7, code: new Code('f()'), key: [new MinKey(), new MaxKey()], far: new Date(-8.64e15) },
+  ].map(rowOf);
+  const stored = opened.client
+    .db()
+    .collection<{ _id: number }>('items')
+    .find({}, { raw: true })
+    .sort({ _id: 1 });
+  for (const onConflict of ['fail', 'replace'] satisfies OnConflict[]) {
+    const { refused } = await opened.store.items.insert(rows, onConflict);
+    assert.deepEqual(refused, []);
+    const found = (await stored.toArray()) as unknown as Uint8Array[];
+    assert.deepEqual(
+      found.map((row) => Buffer.from(row).toString('hex')),
+      rows.map((row) => row.toString('hex')),
+    );
+    stored.rewind();
+  }
+});
+
+test('rows of a resource are sent as bytes, and those with rare values are written as well', async (t) => {
+  const opened = await testMongoStore(t);
+  if (!opened) return;
+  const orders = await opened.store.make(
+    { name: 'orders', collection: 'orders', indexes: [] },
+    () => undefined,
+  );
+  const bulkWrite = t.mock.method(Collection.prototype, 'bulkWrite');
+  const plain = [
+    { _id: 1, total: 2.5, customer: { country: 'no' } },
+    { _id: 'b', tags: ['x'] },
+  ].map((row) => BSON.serialize(row));
+  assert.deepEqual(await orders.insert(plain, 'fail'), { written: 2, skipped: 0, refused: [] });
+  assert.equal(bulkWrite.mock.callCount(), 0);
+  assert.deepEqual(await orders.insert(plain, 'skip'), { written: 0, skipped: 2, refused: [] });
+  const rare = [{ _id: 3, pattern: new BSONRegExp('a', 'i') }, { total: 1 }, { _id: [4] }].map((row) =>
+    BSON.serialize(row),
+  );
+  const { written, refused } = await orders.insert([...rare, ...plain], 'fail');
+  assert.equal(written, 1);
+  assert.deepEqual(
+    refused.map(({ index }) => index),
+    [1, 2, 3, 4],
+  );
+  assert.equal(bulkWrite.mock.callCount(), 0);
+  assert.equal(await opened.client.db().collection('orders').countDocuments(), 3);
+});
+
+test('a row that would not be written unchanged is refused', async (t) => {
+  const opened = await testMongoStore(t);
+  if (!opened) return;
+  const sound = rowOf({ _id: 'x', d: new Date(0), e: 1 });
+  const dateBeyond = Buffer.from(sound);
+  dateBeyond.writeBigInt64LE(2n ** 62n, dateBeyond.indexOf('\x09d\0') + 3);
+  const twice = Buffer.from(sound);
+  twice.write('d', twice.indexOf('\x10e\0') + 1, 'latin1');
+  const notUtf8 = rowOf({ _id: 'y', text: 'ab' });
+  notUtf8.writeUInt8(0xff, notUtf8.indexOf('ab'));
+  const many = rowOf(
+    Object.fromEntries([['_id', 'm'], ...Array.from({ length: 100 }, (_, n) => [`f${n}`, n])]) as Document,
+  );
+  many.write('f98', many.indexOf('\x10f99\0') + 1, 'latin1');
+  const list = rowOf({ _id: 'l', list: ['a', 'b', 'c'] });
+  list.write('3', list.indexOf('\x022\0') + 1, 'latin1');
+  const scope = rowOf({ _id: 's', code: new Code('f()', { x: 1 }) });
+  scope.writeInt32LE(9, scope.indexOf('f()\0') + 4);
+  const unsound = [dateBeyond, twice, notUtf8, many, list, scope, rowOf({ _id: 'u', x: 1 }).subarray(0, -1)];
+  for (const onConflict of ['fail', 'replace'] satisfies OnConflict[]) {
+    const { written, refused } = await opened.store.items.insert(unsound, onConflict);
+    assert.equal(written, 0);
+    assert.deepEqual(
+      refused.map(({ index }) => index),
+      unsound.map((_, n) => n),
+    );
+  }
+});
+
+test('a conflict in a foreign unique index is not taken for an existing id', async (t) => {
+  const opened = await testMongoStore(t);
+  if (!opened) return;
+  await opened.client.db().collection('items').createIndex({ sku: 1 }, { unique: true }, {});
+  await opened.store.items.insert([rowOf({ _id: 1, sku: 7 })], 'fail');
+  const result = await opened.store.items.insert(
+    [rowOf({ _id: 2, sku: 7 }), rowOf({ _id: 1, sku: 8 })],
+    'skip',
+  );
+  assert.deepEqual([result.written, result.skipped, result.refused.length], [0, 1, 1]);
+  assert.match(result.refused[0]?.reason ?? '', /duplicate key.*sku.*\(MongoDB error 11000\)/);
+});
+
+test('a row that a foreign validator rejects is refused by its position', async (t) => {
+  const opened = await testMongoStore(t, { existing: { validator: { stock: { $gte: 0 } } } });
+  if (!opened) return;
+  const rows = [rowOf({ _id: 1, stock: 1 }), rowOf({ _id: 2, stock: -1 }), rowOf({ _id: 3, stock: 2 })];
+  const { written, refused } = await opened.store.items.insert(rows, 'fail');
+  assert.equal(written, 2);
+  assert.deepEqual(refused, [{ index: 1, reason: 'Document failed validation (MongoDB error 121)' }]);
+});
+
+test('many rows are written in one call', async (t) => {
+  const opened = await testMongoStore(t);
+  if (!opened) return;
+  const rows = Array.from({ length: 20_000 }, (_, n) => rowOf({ _id: n % 15_000 }));
+  assert.deepEqual(await opened.store.items.insert(rows, 'skip'), {
+    written: 15_000,
+    skipped: 5_000,
+    refused: [],
+  });
+});

@@ -1,0 +1,249 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import type { Db, Document } from 'mongodb';
+import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
+import { makeBookmark } from '../../../src/store/bookmark.ts';
+import { BSON, Decimal128, Long } from '../../../src/store/bson.ts';
+import { connectMongo } from '../../../src/store/mongo.ts';
+import { Slots } from '../../../src/store/slots.ts';
+import { inCategory } from '../../support/items.ts';
+import { openStore, testClient, testMongoStore } from '../../support/mongo.ts';
+import { ownMongod, testMongo } from '../../support/mongod.ts';
+import { PLENTY, readRows } from '../../support/reading.ts';
+
+const INDEXES: readonly Document[] = [
+  { price: 1, _id: 1 },
+  { category: 1, _id: 1 },
+  { category: 1, price: 1, _id: 1 },
+];
+
+const TWO = { rows: 2, bytes: PLENTY };
+
+async function connectAgainst(t: TestContext, uri: string, manageIndexes: boolean): Promise<void> {
+  const slots = new Slots();
+  const store = await connectMongo({
+    items: ITEM_COLLECTION,
+    uri,
+    slots,
+    manageIndexes,
+    onWarning: () => undefined,
+  });
+  t.after(() => store.close());
+}
+
+async function collectionInfo(db: Db): Promise<Document | undefined> {
+  const [info] = await db.listCollections({ name: 'items' }).toArray();
+  return info;
+}
+
+test('a missing collection is created clustered, with a validator and its three indexes, once', async (t) => {
+  const opened = await testMongoStore(t);
+  if (!opened) return;
+  const db = opened.client.db();
+  const info = await collectionInfo(db);
+  const options = info?.options as Document | undefined;
+  assert.ok(options?.clusteredIndex);
+  assert.ok(options.validator);
+  const indexes = await db.collection('items').indexes();
+  assert.deepEqual(
+    indexes.map(({ key }) => key).filter((key) => Object.keys(key).length > 1),
+    INDEXES,
+  );
+  await openStore(t, opened.uri);
+  assert.deepEqual(await collectionInfo(db), info);
+  assert.deepEqual(opened.warnings, []);
+});
+
+test('the validator refuses a price that is not a finite number, and a category that is not a string', async (t) => {
+  const opened = await testMongoStore(t);
+  if (!opened) return;
+  const items = opened.client.db().collection('items');
+  for (const price of [[1, 2], 'text', null, NaN, Infinity, Decimal128.fromString('-Infinity')])
+    await assert.rejects(items.insertOne({ category: 'a', price }), { code: 121 });
+  for (const row of [
+    { price: 1 },
+    { category: 1, price: 1 },
+    { category: ['a'], price: 1 },
+    { category: 'a' },
+  ])
+    await assert.rejects(items.insertOne(row), { code: 121 });
+  for (const price of [0, -1.5, Decimal128.fromString('1E+6144'), Long.MIN_VALUE])
+    await items.insertOne({ category: '', price });
+});
+
+test('an existing plain collection gets its missing indexes, and nothing else changes', async (t) => {
+  const uri = await testMongo(t);
+  if (uri === null) return;
+  const db = testClient(t, uri).db();
+  await db.createCollection('items', { validator: { stock: { $gte: 0 } } });
+  await db.collection('items').createIndex({ category: 1, _id: 1 }, { name: 'theirs' }, {});
+  const before = await collectionInfo(db);
+  const { store, warnings } = await openStore(t, uri);
+  assert.deepEqual(await collectionInfo(db), before);
+  const names = (await db.collection('items').indexes()).map(({ name }) => name);
+  assert.deepEqual(names, ['_id_', 'theirs', 'price_1__id_1', 'category_1_price_1__id_1']);
+  assert.deepEqual(warnings, []);
+  await db.collection('items').insertOne({ category: 'a', price: 1, stock: 1 });
+  const read = await readRows(store.items, { sort: '_id', direction: 1, ...inCategory('a') }, {}, TWO);
+  assert.equal(read.rows.length, 1);
+});
+
+test('a plain collection without a validator is served with a warning', async (t) => {
+  const opened = await testMongoStore(t, { existing: {} });
+  if (!opened) return;
+  assert.match(opened.warnings.join(), /no validator/);
+});
+
+test('with manageIndexes=false nothing is created, and missing indexes are named', async (t) => {
+  const uri = await testMongo(t);
+  if (uri === null) return;
+  const db = testClient(t, uri).db();
+  await assert.rejects(connectAgainst(t, uri, false), /'items' is missing/);
+  assert.equal(await collectionInfo(db), undefined);
+  await db.collection('items').createIndex({ price: 1, _id: 1 }, {}, {});
+  const lacks = (fields: string, keys: string) =>
+    `Some reads are refused because an index on ${fields} is missing, and MONGODB_MANAGE_INDEXES=false forbids the server to create it: run db.getSiblingDB("${db.databaseName}").getCollection("items").createIndex(${keys}).`;
+  const { store, warnings } = await openStore(t, uri, { manageIndexes: false });
+  assert.deepEqual(await store.ping(), [
+    lacks('category, _id', '{"category":1,"_id":1}'),
+    lacks('category, price, _id', '{"category":1,"price":1,"_id":1}'),
+  ]);
+  assert.equal(warnings.filter((warning) => warning.includes('because an index on')).length, 2);
+  await db.collection('items').createIndex({ category: 1, _id: 1 }, {}, {});
+  await db.collection('items').createIndex({ category: 1, price: 1, _id: 1 }, {}, {});
+  const complete = await openStore(t, uri, { manageIndexes: false });
+  assert.deepEqual(await complete.store.ping(), []);
+});
+
+const UNFIT: readonly { says: RegExp; spoil: (db: Db) => Promise<unknown> }[] = [
+  {
+    says: /'price_1__id_1' cannot be used: it is partial, so it lacks rows: run .*dropIndex.*createIndex/,
+    spoil: priceIndex({ partialFilterExpression: { price: { $gt: 0 } } }),
+  },
+  { says: /'price_1__id_1' cannot be used: it is sparse/, spoil: priceIndex({ sparse: true }) },
+  { says: /'price_1__id_1' cannot be used: it is hidden/, spoil: priceIndex({ hidden: true }) },
+  {
+    says: /'price_1__id_1' cannot be used: it has a collation/,
+    spoil: priceIndex({ collation: { locale: 'de' } }),
+  },
+  {
+    says: /'price_1__id_1' cannot be used: some row has, or had, an array in price/,
+    spoil: (db) => db.collection('items').insertOne({ category: 'a', price: [1, 2] }),
+  },
+];
+
+const UNSERVED: readonly { says: RegExp; spoil: (db: Db) => Promise<unknown> }[] = [
+  {
+    says: /has a default collation \(fr\)/,
+    spoil: (db) => db.createCollection('items', { collation: { locale: 'fr' } }),
+  },
+  {
+    says: /items' is not served: it is a view/,
+    spoil: (db) => db.createCollection('items', { viewOn: 'other', pipeline: [] }),
+  },
+];
+
+function priceIndex(options: Document): (db: Db) => Promise<unknown> {
+  return (db) => db.collection('items').createIndex({ price: 1, _id: 1 }, options, {});
+}
+
+for (const { says, spoil } of UNFIT)
+  test(`reads by an index that would lose or double rows are refused: ${says.source}`, async (t) => {
+    const opened = await testMongo(t);
+    if (opened === null) return;
+    await spoil(testClient(t, opened).db());
+    const { store, warnings } = await openStore(t, opened);
+    await assert.rejects(readRows(store.items, { sort: 'price', direction: 1 }, {}, TWO), {
+      code: 'store-unfit',
+    });
+    await readRows(store.items, { sort: '_id', direction: 1 }, {}, TWO);
+    assert.match((await store.ping()).join(), says);
+    assert.match(warnings.join(), says);
+  });
+
+for (const { says, spoil } of UNSERVED)
+  test(`a collection that would lose or double rows is refused: ${says.source}`, async (t) => {
+    const uri = await testMongo(t);
+    if (uri === null) return;
+    await spoil(testClient(t, uri).db());
+    await assert.rejects(connectAgainst(t, uri, true), says);
+  });
+
+test('a sound index is used beside an unfit one on the same key', async (t) => {
+  const uri = await testMongo(t);
+  if (uri === null) return;
+  const db = testClient(t, uri).db();
+  await db.collection('items').createIndex({ price: 1, _id: 1 }, { sparse: true, name: 'a' }, {});
+  await db.collection('items').createIndex({ price: 1, _id: 1 }, { name: 'b' }, {});
+  await openStore(t, uri);
+});
+
+test('an index that is dropped while the server runs is created again, and one that became unfit is reported', async (t) => {
+  const opened = await testMongoStore(t, { existing: {} });
+  if (!opened) return;
+  const items = opened.client.db().collection('items');
+  await items.insertOne({ category: 'a', price: 1 });
+  const read = () => readRows(opened.store.items, { sort: 'price', direction: 1 }, {}, TWO);
+  assert.equal((await read()).rows.length, 1);
+  await items.dropIndex('price_1__id_1');
+  assert.equal((await read()).rows.length, 1);
+  await items.dropIndex('price_1__id_1');
+  await items.insertOne({ category: 'a', price: [1, 2] });
+  await assert.rejects(read(), { status: 503 });
+  for (let attempt = 0; attempt < 3; attempt++) await assert.rejects(read(), { code: 'store-unfit' });
+  assert.equal(
+    opened.warnings.filter((warning) =>
+      warning.includes("'price_1__id_1' cannot be used: some row has, or had, an array"),
+    ).length,
+    1,
+  );
+});
+
+test('a plain collection that is replaced by a clustered one is read on', async (t) => {
+  const opened = await testMongoStore(t, { existing: {} });
+  if (!opened) return;
+  const db = opened.client.db();
+  await db.dropCollection('items');
+  await db.createCollection('items', { clusteredIndex: { key: { _id: 1 }, unique: true } });
+  await db.collection('items').insertOne({ _id: 'a' as never, category: 'a', price: 1 });
+  const plan = { sort: '_id', direction: -1 } as const;
+  const read = () => readRows(opened.store.items, plan, { after: makeBookmark({ _id: 'b' }) }, TWO);
+  assert.equal((await read()).rows.length, 1);
+});
+
+for (const compressors of ['zlib', 'snappy,zlib'])
+  test(`wire compression with ${compressors} is refused`, async (t) => {
+    const uri = `mongodb://127.0.0.1:1/?compressors=${compressors}`;
+    await assert.rejects(connectAgainst(t, uri, true), /wire compression/);
+  });
+
+test('a user with read permission only is served, and an error names what is missing and may not be created', async (t) => {
+  const set = await ownMongod(t, { replicated: false, arguments: ['--auth'] });
+  if (!set) return;
+  const url = new URL(set.uri);
+  const as = (name: string) => `mongodb://${name}:pw@${url.host}/shop?authSource=admin&directConnection=true`;
+  const user = (createUser: string, ...roles: unknown[]) => ({ createUser, pwd: 'pw', roles });
+  await set.members[0]?.admin((client) => client.db('admin').command(user('root', 'root')));
+  const root = testClient(t, as('root'));
+  await root.db('admin').command(user('reader', { role: 'read', db: 'shop' }));
+
+  await assert.rejects(
+    connectAgainst(t, as('reader'), true),
+    /'items' is missing, and the MongoDB user has no permission to create it/,
+  );
+  await root.db().createCollection('items');
+  const without = await openStore(t, as('reader'));
+  assert.match(
+    without.warnings.join(),
+    /lacks the index \{"price":1,"_id":1\}, and MongoDB did not create it/,
+  );
+  await assert.rejects(connectAgainst(t, as('stranger'), true), /Authentication failed/);
+  const { store } = await openStore(t, as('root'));
+  const row = BSON.serialize({ _id: 'a', category: 'a', price: 1 });
+  await store.items.insert([row], 'fail');
+  const reading = await openStore(t, as('reader'));
+  const read = await readRows(reading.store.items, { sort: 'price', direction: -1 }, {}, TWO);
+  assert.deepEqual(read.rows, [Buffer.from(row)]);
+  await assert.rejects(reading.store.items.insert([row], 'skip'), { code: 13 });
+  await root.close(); // otherwise the driver would look for a stopped server
+});

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { makeBookmark } from '../../src/store/bookmark.ts';
+import { BSON, Decimal128, Double, Int32, Long, MaxKey, MinKey, ObjectId } from '../../src/store/bson.ts';
+import { comparePlaces, compareValues } from '../../src/store/order.ts';
+import { anyValue, ORDER } from '../support/any-value.ts';
+import fc from '../support/fast-check.ts';
+import { testMongoStore } from '../support/mongo.ts';
+
+/** Ascending. Values on one line are equal. */
+const ASCENDING: readonly (readonly unknown[])[] = [
+  [new MinKey()],
+  [null, undefined],
+  [NaN, new Double(NaN), Decimal128.fromString('NaN')],
+  [-Infinity, new Double(-Infinity), Decimal128.fromString('-Infinity')],
+  [Decimal128.fromString('-1E+6000')],
+  [new Double(-1e300)],
+  [Long.MIN_VALUE, new Double(-(2 ** 63)), Decimal128.fromString('-9223372036854775808')],
+  [Long.fromString('-9007199254740993')],
+  [new Double(-(2 ** 53))],
+  [new Int32(-1), new Double(-1), Long.NEG_ONE, Decimal128.fromString('-1.000')],
+  [new Double(-5e-324)],
+  [Decimal128.fromString('-1E-6000')],
+  [0, new Double(-0), new Int32(0), Long.ZERO, Decimal128.fromString('-0E+10')],
+  [new Double(5e-324)],
+  [Decimal128.fromString('0.1')],
+  [0.1, new Double(0.1)], // 0.1000000000000000055...
+  [new Int32(10), new Double(10), Decimal128.fromString('1E+1')],
+  [new Double(2 ** 53)],
+  [Long.fromString('9007199254740993')],
+  [Infinity, new Double(Infinity), Decimal128.fromString('Infinity')],
+  ['text'],
+  [new ObjectId('0'.repeat(24))],
+  [true],
+  [new Date(0)],
+  [new MaxKey()],
+];
+
+test('numbers of all types are compared exactly, and values of other types are below or above them', () => {
+  for (const [i, left] of ASCENDING.entries())
+    for (const [j, right] of ASCENDING.entries())
+      for (const a of left)
+        for (const b of right)
+          assert.equal(Math.sign(compareValues(a, b)), Math.sign(i - j), `${String(a)} and ${String(b)}`);
+});
+
+test('bookmarks are compared by the value of the sort and then by the key, dates and texts as they are', () => {
+  const place = (price: unknown, _id: unknown) => makeBookmark({ price, _id });
+  assert.ok(comparePlaces(place(1, 'b'), place(2, 'a')) < 0);
+  assert.ok(comparePlaces(place(new Double(1), 'b'), place(new Int32(1), 'a')) > 0);
+  assert.equal(comparePlaces(place(1, new Int32(7)), place(1, Long.fromNumber(7))), 0);
+  const dates = [2n ** 60n, 2n ** 60n + 1n].map((ms) => {
+    const bookmark = Buffer.from(makeBookmark({ _id: new Date(0) }));
+    bookmark.writeBigInt64LE(ms, 9); // beyond the years of JavaScript
+    return bookmark as unknown as ReturnType<typeof makeBookmark>;
+  });
+  const [early, late] = dates;
+  assert.ok(early && late && comparePlaces(early, late) < 0);
+});
+
+test("the sign of a comparison is that of mongod's, for random pairs of values of all types", async (t) => {
+  const opened = await testMongoStore(t);
+  if (!opened) return;
+  const near = fc.constantFrom(...ORDER);
+  const pairs = fc.sample(fc.tuple(fc.oneof(anyValue, near), fc.oneof(anyValue, near)), 4_000);
+  const documents = pairs.map(([a, b], _id) => ({ _id, a: [a], b: [b] }));
+  const database = opened.client.db();
+  for (let at = 0; at < documents.length; at += 500)
+    await database.command({ insert: 'pairs', documents: documents.slice(at, at + 500) });
+  const signs = await database
+    .collection('pairs')
+    .aggregate<{ sign: number }>([{ $sort: { _id: 1 } }, { $project: { sign: { $cmp: ['$a', '$b'] } } }])
+    .toArray();
+  assert.equal(signs.length, pairs.length);
+  for (const [n, { sign }] of signs.entries()) {
+    const { a, b } = documents[n] ?? {};
+    const told = () => BSON.EJSON.stringify({ a, b }, { relaxed: false });
+    assert.equal(Math.sign(compareValues(a, b)), sign, told());
+  }
+  assert.ok(signs.filter(({ sign }) => sign === 0).length > 10, 'some are equal');
+});

@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { storeUnavailable } from '../../src/errors.ts';
+import type { Batch } from '../../src/store/batch.ts';
+import { retryingReader } from '../../src/store/retrying-reader.ts';
+import { memoryBudget } from '../../src/store/memory-budget.ts';
+import { NEVER } from '../support/reading.ts';
+
+const PLAN = { sort: '_id', direction: 1 } as const;
+const SIZE = { rows: 1, bytes: 1 };
+const AWAY = storeUnavailable(new Error('away'));
+
+/** A reader with a clock that only pauses move. `answers` are the store's answers in order; the last one repeats. */
+function reader(...answers: (Batch | Error)[]) {
+  const pauses: number[] = [];
+  let [time, asked] = [0, 0];
+  const rows = retryingReader(
+    {
+      confirm: () => Promise.resolve(),
+      read: () => {
+        const answer = answers[Math.min(asked++, answers.length - 1)];
+        return answer instanceof Error
+          ? Promise.reject(answer)
+          : Promise.resolve(answer ?? assert.fail('no answer'));
+      },
+    },
+    {
+      retryMs: 30_000,
+      now: () => time,
+      pause: (ms, signal) => {
+        signal.throwIfAborted();
+        pauses.push(ms);
+        time += ms;
+        return Promise.resolve();
+      },
+    },
+  );
+  return { read: (signal = NEVER) => rows.read(PLAN, {}, SIZE, signal), pauses, asked: () => asked };
+}
+
+test('a read is retried until the store is back', async () => {
+  const batch = {} as Batch;
+  const { read, pauses } = reader(AWAY, AWAY, AWAY, batch);
+  assert.equal(await read(), batch);
+  assert.deepEqual(pauses, [50, 100, 200]);
+});
+
+test('after 30 seconds of retries the store is reported as unavailable', async () => {
+  const { read, pauses } = reader(AWAY);
+  await assert.rejects(read(), (error) => error === AWAY);
+  const total = pauses.reduce((sum, ms) => sum + ms, 0);
+  assert.ok(total > 28_000 && total < 30_000, String(total));
+  assert.equal(Math.max(...pauses), 1000);
+});
+
+test('other failures are not retried', async () => {
+  const broken = new TypeError('a bug');
+  const { read, pauses } = reader(broken);
+  await assert.rejects(read(), (error) => error === broken);
+  assert.deepEqual(pauses, []);
+});
+
+test('a read of a client that has left is not tried', async () => {
+  const gone = new Error('gone');
+  const { read, asked } = reader(AWAY);
+  await assert.rejects(read(AbortSignal.abort(gone)), (error) => error === gone);
+  assert.equal(asked(), 0);
+});
+
+test('a read that hangs is aborted when its time is up', async () => {
+  let aborted = false;
+  const rows = retryingReader(
+    {
+      confirm: () => Promise.resolve(),
+      read: (_plan, _from, _size, signal) =>
+        new Promise((_, reject) => {
+          signal.addEventListener('abort', () => {
+            aborted = true;
+            reject(signal.reason as Error);
+          });
+        }),
+    },
+    { retryMs: 20 },
+  );
+  await assert.rejects(rows.read(PLAN, {}, SIZE, NEVER), { code: 'store-unavailable' });
+  assert.ok(aborted);
+});
+
+test('concurrent readers get smaller batches, by the bytes that all hold and have requested', async () => {
+  const slots = { held: 0 };
+  const sizes: number[] = [];
+  let answer: () => void = () => undefined;
+  const rows = memoryBudget(
+    {
+      confirm: () => Promise.resolve(),
+      read: (_plan, _from, { bytes }) => {
+        sizes.push(bytes);
+        return new Promise((resolve) => (answer = () => resolve({} as Batch)));
+      },
+    },
+    slots,
+  );
+  const read = (bytes: number) => rows.read(PLAN, {}, { rows: 1, bytes }, NEVER);
+  const first = read(16 << 20);
+  const end = answer;
+  void read(1 << 20); // the first read is still running
+  slots.held = 20 << 20;
+  void read(1 << 20);
+  void read(1000);
+  end();
+  await first;
+  void read(1 << 20); // 20 MiB are held, and few bytes have been requested
+  slots.held = 0;
+  void read(1 << 20);
+  assert.deepEqual(sizes, [16 << 20, 224 << 10, 56 << 10, 1000, 224 << 10, 1 << 20]);
+});

@@ -1,0 +1,322 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { test, type TestContext } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
+import { BSON, Decimal128, Int32 } from '../../../src/store/bson.ts';
+import type { AppError } from '../../../src/errors.ts';
+import type { ChangeFeed, FeedPlace } from '../../../src/store/change-feed.ts';
+import { makeBookmark } from '../../../src/store/bookmark.ts';
+import { openSqlite, type SqliteOptions } from '../../../src/store/sqlite.ts';
+import { LogWatch } from '../../../src/store/sqlite/watch.ts';
+import { Slots } from '../../../src/store/slots.ts';
+import type { Plan, RowStore, Store } from '../../../src/store/store.ts';
+import { childProgram } from '../../support/child-program.ts';
+import { Follower, idIn, lookedUp, nameOf } from '../../support/following.ts';
+import { makeItems } from '../../support/items.ts';
+import { openRaw, testDirectory } from '../../support/sqlite.ts';
+import { randomFrom } from '../../support/random-collection.ts';
+import { NEVER, PLENTY, readRows } from '../../support/reading.ts';
+
+const BY_ID: Plan = { sort: '_id', direction: 1 };
+const ORDERS = { name: 'orders', collection: 'orders', indexes: [['status']] };
+const DAY = 24 * 60 * 60_000;
+const EXPIRED = { code: 'changes-expired', status: 410 };
+const NOW = { most: 1_000, waitMs: 0 };
+
+type Options = Partial<SqliteOptions>;
+
+async function openIn(t: TestContext, directory: string, options: Options = {}): Promise<Store> {
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots(), ...options });
+  t.after(() => store.close());
+  return store;
+}
+
+function feedOf(rows: RowStore): ChangeFeed {
+  return rows.changes ?? assert.fail('the set tells changes');
+}
+
+function write(rows: RowStore, ids: readonly unknown[], status = 'a') {
+  return rows.insert(
+    ids.map((_id) => BSON.serialize({ _id, status, category: 'a', price: 1 })),
+    'replace',
+  );
+}
+
+async function since(rows: RowStore, place: FeedPlace): Promise<unknown[]> {
+  const identity = await rows.identity(NEVER);
+  const { keys, isUpToDate } = await feedOf(rows).read(place, NOW, identity, NEVER);
+  assert.equal(isUpToDate, true);
+  return keys.map((key) => (BSON.deserialize(key) as { _id: unknown })._id);
+}
+
+/** The number of changes in the logs of the items and of the resource. */
+function changesIn(directory: string): number {
+  const { changes, sets, close } = openRaw(directory);
+  const names = ['items', 'resource orders'].filter((name) => sets.find(name));
+  const sum = names.reduce((total, name) => total + changes(name), 0);
+  close();
+  return sum;
+}
+
+/** The items and a resource of a new store: what holds for one holds for the other. */
+const SETS: Readonly<Record<string, (store: Store) => Promise<RowStore>>> = {
+  'the items': (store) => Promise.resolve(store.items),
+  'a resource': (store) => store.open(ORDERS),
+};
+
+for (const [name, setOf] of Object.entries(SETS)) {
+  test(`changes of ${name} are kept for their time, and then removed with later writes`, async (t) => {
+    const directory = await testDirectory(t);
+    let now = Date.UTC(2026, 0, 1);
+    const options = { wallClock: () => now, changesTtlMs: 7 * DAY };
+    const rows = await setOf(await openIn(t, directory, options));
+    const feed = feedOf(rows);
+    const places = [await feed.now(NEVER)];
+    for (const id of [1, 2, 3]) {
+      await write(rows, [id]);
+      places.push(await feed.now(NEVER));
+      now += DAY;
+    }
+    now += 4 * DAY; // the first write is seven days old
+    await write(rows, [4]);
+    assert.deepEqual(await since(rows, places[0] ?? assert.fail()), [1, 2, 3, 4]);
+    now += (7 * DAY) / 1_024 + 1; // removed when some more time has passed, so that most writes need no look at the log
+    await write(rows, [5]);
+    await assert.rejects(since(rows, places[0] ?? assert.fail()), EXPIRED);
+    assert.deepEqual(await since(rows, places[1] ?? assert.fail()), [2, 3, 4, 5]);
+    now += 30 * DAY;
+    for (const id of [6, 7]) await write(rows, [id]);
+    for (const place of places) await assert.rejects(since(rows, place), EXPIRED);
+    assert.equal(changesIn(directory), 2);
+  });
+
+  test(`old changes of ${name} are removed when the store is opened`, async (t) => {
+    const directory = await testDirectory(t);
+    const first = await openSqlite({
+      items: ITEM_COLLECTION,
+      directory,
+      slots: new Slots(),
+      transactionRows: 1,
+    });
+    const written = await setOf(first);
+    await write(
+      written,
+      Array.from({ length: 99 }, (_, n) => n),
+    );
+    const place = await feedOf(written).now(NEVER);
+    await write(written, ['the last']);
+    await first.close();
+    assert.equal(changesIn(directory), 100);
+    const later = { wallClock: () => Date.now() + 8 * DAY };
+    const second = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots(), ...later });
+    const pruned = await setOf(second);
+    const isKept = () =>
+      since(pruned, place).then(
+        () => true,
+        (error: unknown) => {
+          assert.equal((error as AppError).code, 'changes-expired');
+          return false;
+        },
+      );
+    while (await isKept()) await nextTurn();
+    await second.close();
+    assert.equal(changesIn(directory), 0);
+    const rows = await setOf(await openIn(t, directory, later));
+    const present = await feedOf(rows).now(NEVER);
+    await write(rows, ['new']);
+    assert.deepEqual(await since(rows, present), ['new']);
+  });
+
+  test(`the log of ${name} keeps no more changes than it may, and those that it keeps are the last`, async (t) => {
+    const directory = await testDirectory(t);
+    const rows = await setOf(await openIn(t, directory, { mostChanges: 20, transactionRows: 5 }));
+    const feed = feedOf(rows);
+    const places: FeedPlace[] = [];
+    for (let n = 0; n < 30; n++) {
+      places.push(await feed.now(NEVER));
+      await write(rows, [1, 2, 3]);
+    }
+    const outcomes = await Promise.allSettled(places.map((place) => since(rows, place)));
+    const isKept = outcomes.map(({ status }) => status === 'fulfilled');
+    assert.deepEqual(isKept, [...Array<boolean>(24).fill(false), ...Array<boolean>(6).fill(true)]);
+    assert.equal(changesIn(directory), 20);
+  });
+
+  test(`a load of ${name} rejects readers while it runs, and lets all places before it expire`, async (t) => {
+    const directory = await testDirectory(t);
+    const [store, other] = [await openIn(t, directory), await openIn(t, directory)];
+    const rows = await setOf(store);
+    const feed = feedOf(rows);
+    const loader = await setOf(other);
+    const place = await feed.now(NEVER);
+    const waiting = assert.rejects(
+      feed.read(place, { most: 1, waitMs: 60_000 }, await rows.identity(NEVER), NEVER),
+      { code: 'not-ready', status: 503 },
+    );
+    const load = (await loader.load?.('fail', () => assert.fail())) ?? assert.fail();
+    await waiting;
+    for (const call of [
+      () => feed.now(NEVER),
+      () => since(rows, place),
+      () => lookedUp(feed, [makeBookmark({ _id: 1 })], BY_ID),
+    ])
+      await assert.rejects(call, { code: 'not-ready' });
+    for (const [at, { bytes }] of makeItems(20).entries()) await load.add(bytes, at);
+    await load.finish();
+    await assert.rejects(since(rows, place), EXPIRED);
+    const present = await feed.now(NEVER);
+    assert.equal(changesIn(directory), 0);
+    await write(rows, ['new']);
+    assert.deepEqual(await since(rows, present), ['new']);
+  });
+
+  test(`a place of ${name} in another file, or ahead of the log, has expired`, async (t) => {
+    const [rows, other] = [
+      await setOf(await openIn(t, await testDirectory(t))),
+      await setOf(await openIn(t, await testDirectory(t))),
+    ];
+    await write(rows, [1]);
+    await write(other, [1]);
+    const { token } = await feedOf(rows).now(NEVER);
+    await assert.rejects(feedOf(other).read({ token }, NOW, undefined, NEVER), EXPIRED);
+    const ahead = Uint8Array.from(token);
+    ahead[ahead.length - 1] = 2;
+    await assert.rejects(feedOf(rows).read({ token: ahead }, NOW, undefined, NEVER), EXPIRED);
+  });
+
+  test(`a reader that waits for changes of ${name} learns that the store is closed`, async (t) => {
+    const store = await openSqlite({
+      items: ITEM_COLLECTION,
+      directory: await testDirectory(t),
+      slots: new Slots(),
+    });
+    const rows = await setOf(store);
+    const place = await feedOf(rows).now(NEVER);
+    const identity = await rows.identity(NEVER);
+    const waiting = feedOf(rows).read(place, { most: 1, waitMs: 60_000 }, identity, NEVER);
+    await since(rows, place); // by now the other one waits
+    await Promise.all([store.close(), assert.rejects(waiting, { code: 'store-unavailable' })]);
+  });
+
+  test(`changes of ${name} by another process reach a reader that waits`, async (t) => {
+    const directory = await testDirectory(t);
+    const [rows, other] = [await setOf(await openIn(t, directory)), await setOf(await openIn(t, directory))];
+    const place = await feedOf(rows).now(NEVER);
+    const identity = await rows.identity(NEVER);
+    const waiting = feedOf(rows).read(place, { most: 10, waitMs: 60_000 }, identity, NEVER);
+    await since(rows, place); // by now the other one waits
+    await write(other, ['from elsewhere']);
+    const { keys } = await waiting;
+    assert.deepEqual(keys.map(idIn), ['from elsewhere']);
+  });
+}
+
+test('a row that is replaced by one with another type of number is told by both ids', async (t) => {
+  const orders = await (await openIn(t, await testDirectory(t))).open(ORDERS);
+  await write(orders, [new Int32(7)]);
+  const place = await feedOf(orders).now(NEVER);
+  await write(orders, [Decimal128.fromString('7.0')]);
+  const { keys } = await feedOf(orders).read(place, NOW, undefined, NEVER);
+  assert.deepEqual(
+    keys.map((key) => BSON.EJSON.stringify(idIn(key), { relaxed: false })),
+    ['{"$numberInt":"7"}', '{"$numberDecimal":"7.0"}'],
+  );
+});
+
+test('clearing the items lets all places before it expire', async (t) => {
+  const { items } = await openIn(t, await testDirectory(t));
+  await items.insert(
+    makeItems(50).map(({ bytes }) => bytes),
+    'fail',
+  );
+  const place = await feedOf(items).now(NEVER);
+  const waiting = feedOf(items).read(place, { most: 1, waitMs: 60_000 }, undefined, NEVER);
+  await Promise.all([assert.rejects(waiting, EXPIRED), items.clear(NEVER)]);
+  const present = await feedOf(items).now(NEVER);
+  assert.deepEqual(await since(items, present), []);
+  await items.clear(NEVER);
+  await write(items, [1]);
+  await assert.rejects(since(items, present), EXPIRED);
+  const after = await feedOf(items).now(NEVER);
+  await items.clear(NEVER);
+  await items.clear(NEVER); // removes nothing
+  await assert.rejects(since(items, after), EXPIRED);
+});
+
+test('a resource that is dropped is another collection to its readers, and leaves nothing in the log', async (t) => {
+  const directory = await testDirectory(t);
+  const store = await openIn(t, directory);
+  const orders = await store.open(ORDERS);
+  await write(orders, [1, 2]);
+  const place = await feedOf(orders).now(NEVER);
+  const identity = await orders.identity(NEVER);
+  const waiting = feedOf(orders).read(place, { most: 1, waitMs: 60_000 }, identity, NEVER);
+  const rejected = assert.rejects(waiting, { code: 'collection-replaced', status: 410 });
+  await (await store.make(ORDERS, () => undefined)).clear(NEVER);
+  await rejected;
+  await assert.rejects(feedOf(orders).read(place, NOW, undefined, NEVER), EXPIRED);
+  assert.equal(changesIn(directory), 0);
+  const present = await feedOf(orders).now(NEVER);
+  await write(orders, [3]);
+  assert.deepEqual(await since(orders, present), [3]);
+});
+
+test('a reader that waits costs one look at the log for all of them, and none while nobody waits', async () => {
+  const log = { looks: 0, version: 'first' };
+  const looks = (): number => log.looks;
+  const versionOf = (): string => {
+    log.looks++;
+    return log.version;
+  };
+  const watch = new LogWatch(() => true);
+  const waiting = Array.from({ length: 1_000 }, () => watch.wait(versionOf, 'first', 60_000, ownSignal()));
+  assert.equal(looks(), 1_000);
+  while (looks() < 1_003) await nextTurn();
+  log.version = 'second';
+  await Promise.all(waiting);
+  const after = looks();
+  watch.committed();
+  await watch.wait(() => 'other', 'seen', 60_000, ownSignal());
+  for (let turn = 0; turn < 20; turn++) await nextTurn();
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  assert.equal(looks(), after);
+  await watch.wait(versionOf, 'second', 1, ownSignal());
+});
+
+/** A signal that nobody else listens to. */
+function ownSignal(): AbortSignal {
+  return new AbortController().signal;
+}
+
+test('a follower has every item that a process wrote which was killed, and what a next one writes', async (t) => {
+  const directory = await testDirectory(t);
+  const { items } = await openIn(t, directory);
+  const follower = await Follower.begin(items, BY_ID, randomFrom(1));
+  for (const [seed, batches, isKilled] of [
+    [1, 1_000, true],
+    [2, 3, false],
+  ] as const) {
+    const child = spawn(
+      process.execPath,
+      [...childProgram('sqlite-writer.ts'), directory, String(seed), String(batches)],
+      { stdio: ['ignore', 'pipe', 'inherit'] },
+    );
+    let told = '';
+    let steps = 0;
+    const ended = once(child, 'exit');
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (told += text));
+    while (child.exitCode === null && child.signalCode === null) {
+      await follower.step();
+      if (told !== '' && ++steps === 40 && isKilled) child.kill('SIGKILL');
+    }
+    await ended;
+    assert.equal(child.signalCode, isKilled ? 'SIGKILL' : null);
+    await follower.finish();
+    const { rows } = await readRows(items, BY_ID, {}, { rows: 1_000_000, bytes: PLENTY });
+    assert.ok(rows.length > 0);
+    assert.deepEqual([...follower.copy.keys()].sort(), rows.map(nameOf).sort());
+    for (const row of rows) assert.ok(follower.copy.get(nameOf(row))?.equals(row));
+  }
+});

@@ -1,0 +1,226 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { AppError } from '../../../src/errors.ts';
+import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
+import { makeBookmark } from '../../../src/store/bookmark.ts';
+import { Int32 } from '../../../src/store/bson.ts';
+import { DatabaseSync } from '../../../src/sqlite.ts';
+import { FILE } from '../../../src/store/sqlite/file.ts';
+import { setMeta } from '../../../src/store/sqlite/layout.ts';
+import { openSqlite } from '../../../src/store/sqlite.ts';
+import { Slots } from '../../../src/store/slots.ts';
+import { childProgram } from '../../support/child-program.ts';
+import { makeItem, makeItems } from '../../support/items.ts';
+import { openRaw, testDirectory } from '../../support/sqlite.ts';
+import { NEVER, PLENTY, readRows } from '../../support/reading.ts';
+import { readRow } from '../../../src/store/row.ts';
+
+const BY_ID = { sort: '_id', direction: 1 } as const;
+const SIZE = { rows: 1000, bytes: PLENTY };
+const bytesOf = (items: readonly { bytes: Buffer }[]) => items.map(({ bytes }) => bytes);
+
+test('written rows are there and counted when the store is opened again', async (t) => {
+  const directory = join(await testDirectory(t), 'made', 'when missing');
+  const items = makeItems(50);
+  for (const end of [20, 50]) {
+    const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+    await store.items.insert(bytesOf(items.slice(0, end)), end === 20 ? 'fail' : 'replace');
+    await store.ping();
+    assert.equal((await readRows(store.items, BY_ID, {}, SIZE)).rows.length, end);
+    await store.close();
+    const file = openRaw(directory);
+    assert.deepEqual([file.count(), file.faults()], [end, []]);
+    file.close();
+  }
+});
+
+test('one call is written completely, however many transactions it takes', async (t) => {
+  const directory = await testDirectory(t);
+  const store = await openSqlite({
+    items: ITEM_COLLECTION,
+    directory,
+    slots: new Slots(),
+    transactionRows: 7,
+  });
+  t.after(() => store.close());
+  const items = makeItems(100);
+  const calls = [items.slice(0, 40), items.slice(20, 70), items.slice(60)];
+  const results = await Promise.all(calls.map((rows) => store.items.insert(bytesOf(rows), 'skip')));
+  assert.deepEqual(
+    results.map(({ written, skipped }) => written + skipped),
+    [40, 50, 40],
+  );
+  assert.equal(
+    results.reduce((sum, { written }) => sum + written, 0),
+    100,
+  );
+  const file = openRaw(directory);
+  t.after(() => file.close());
+  assert.deepEqual([file.count(), file.faults()], [100, []]);
+});
+
+test('a closed store has written what it accepted, and rejects every later call as unavailable', async (t) => {
+  const store = await openSqlite({
+    items: ITEM_COLLECTION,
+    directory: await testDirectory(t),
+    slots: new Slots(),
+  });
+  const { bytes, id } = makeItem('a', 'b', new Int32(1));
+  const inserting = store.items.insert([bytes], 'fail');
+  await store.close();
+  assert.equal((await inserting).written, 1);
+  const unavailable = (error: unknown) => error instanceof AppError && error.code === 'store-unavailable';
+  await assert.rejects(store.ping(), unavailable);
+  await assert.rejects(store.items.read(BY_ID, {}, SIZE, NEVER), unavailable);
+  await assert.rejects(readRow(store.items, makeBookmark({ _id: id }), NEVER), unavailable);
+  await assert.rejects(store.items.insert([bytes], 'fail'), unavailable);
+});
+
+test('a write by another process is seen by the next read', async (t) => {
+  const directory = await testDirectory(t);
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+  t.after(() => store.close());
+  const first = makeBookmark({ _id: new Int32(999_995) });
+  assert.equal(await readRow(store.items, first, NEVER), null);
+  const said = execFileSync(process.execPath, [...childProgram('sqlite-writer.ts'), directory, '1', '1'], {
+    encoding: 'utf8',
+  });
+  assert.match(said, /^999995$/m);
+  const found = await readRow(store.items, first, NEVER);
+  assert.equal(found?.rows, 1);
+  found.release();
+  const { rows } = await readRows(store.items, BY_ID, {}, SIZE);
+  assert.equal(rows.length, new Set(said.trim().split(/\s/)).size);
+});
+
+test('a directory that cannot be written to is reported', async (t) => {
+  const directory = await testDirectory(t);
+  await writeFile(join(directory, 'a file'), '');
+  await assert.rejects(
+    openSqlite({ items: ITEM_COLLECTION, directory: join(directory, 'a file', 'data'), slots: new Slots() }),
+    /DATA_DIR must be a directory that this process can write to: .*a file/,
+  );
+});
+
+test('a directory that cannot be created is refused at once, and two opens can create the same directory', async (t) => {
+  if (process.platform === 'linux')
+    await assert.rejects(
+      openSqlite({ items: ITEM_COLLECTION, directory: '/proc/sluice/data', slots: new Slots() }),
+      /DATA_DIR must be a directory that this process can write to: ENOENT.*\/proc\/sluice/,
+    );
+  const directory = await testDirectory(t);
+  await writeFile(join(directory, 'file'), '');
+  await assert.rejects(
+    openSqlite({ items: ITEM_COLLECTION, directory: join(directory, 'file'), slots: new Slots() }),
+    /DATA_DIR must be a directory that this process can write to: .*file is not a directory/,
+  );
+  const deep = join(directory, 'a', 'b', 'c');
+  const stores = await Promise.all(
+    [deep, deep].map((place) => openSqlite({ items: ITEM_COLLECTION, directory: place, slots: new Slots() })),
+  );
+  await Promise.all(stores.map((store) => store.close()));
+});
+
+test('a truncated file is refused and left unchanged', async (t) => {
+  const directory = await testDirectory(t);
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+  await store.items.insert(bytesOf(makeItems(10_000)), 'fail');
+  await store.close();
+  const whole = await readFile(join(directory, FILE));
+  await writeFile(join(directory, FILE), whole.subarray(0, whole.length - 300 * 4096));
+  await assert.rejects(
+    openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() }),
+    /it is truncated to \d+ bytes/,
+  );
+  await writeFile(join(directory, FILE), whole);
+  const again = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+  assert.equal((await readRows(again.items, BY_ID, {}, SIZE)).rows.length, 1000);
+  await again.close();
+});
+
+test('a foreign file is refused and left unchanged', async (t) => {
+  const foreign = await testDirectory(t);
+  const other = new DatabaseSync(join(foreign, FILE));
+  other.exec('create table theirs(a)');
+  other.close();
+  await assert.rejects(
+    openSqlite({ items: ITEM_COLLECTION, directory: foreign, slots: new Slots() }),
+    /it is a file of another program/,
+  );
+
+  const newer = await testDirectory(t);
+  await (await openSqlite({ items: ITEM_COLLECTION, directory: newer, slots: new Slots() })).close();
+  const { connection, close } = openRaw(newer);
+  setMeta(connection, 'format', 'sluice 99');
+  close();
+  await assert.rejects(
+    openSqlite({ items: ITEM_COLLECTION, directory: newer, slots: new Slots() }),
+    /it has the format "sluice 99"/,
+  );
+
+  for (const text of ['no SQLite'.repeat(3_000), 'short']) {
+    const directory = await testDirectory(t);
+    await writeFile(join(directory, FILE), text);
+    await assert.rejects(
+      openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() }),
+      /it is not an SQLite file/,
+    );
+    assert.equal(await readFile(join(directory, FILE), 'utf8'), text);
+  }
+});
+
+test('a directory of version 0.2 is refused with the way to bring its rows over, and left unchanged', async (t) => {
+  const directory = await testDirectory(t);
+  const old = join(directory, 'items.mdb');
+  await writeFile(old, 'rows');
+  const message =
+    `${old} is a store of sluice 0.2, which this version cannot read.\n` +
+    'Export its rows with sluice 0.2 (sluice pull http://HOST:PORT/items -o items.ndjson), and import them with this version into another DATA_DIR.';
+  await assert.rejects(openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() }), { message });
+  assert.deepEqual(await readdir(directory), ['items.mdb']);
+  assert.equal(await readFile(old, 'utf8'), 'rows');
+});
+
+test('a store that is gone, is another one or is older than its last clean stop is not begun anew', async (t) => {
+  const directory = await testDirectory(t);
+  const [path, mark] = [join(directory, FILE), join(directory, 'sluice.mark')];
+  const open = () => openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+  const written = async (ids: readonly number[]) => {
+    const store = await open();
+    await store.items.insert(
+      bytesOf(ids.map((id) => makeItem(new Int32(id), 'a', new Int32(id)))),
+      'replace',
+    );
+    await store.close();
+    return readFile(path);
+  };
+  const isRefused = (why: string) =>
+    assert.rejects(open(), (error: Error) => {
+      assert.ok(error.message.includes(why), error.message);
+      assert.match(error.message, /restore a backup, or remove sluice\.mark to begin anew/);
+      return true;
+    });
+  const first = await written([1]);
+  const second = await written([1, 2]);
+
+  await rm(path);
+  await isRefused('is missing or empty');
+  await writeFile(path, '');
+  await isRefused('is missing or empty');
+  await writeFile(path, first);
+  await isRefused('is older than its last clean stop');
+  const elsewhere = await testDirectory(t);
+  await (await openSqlite({ items: ITEM_COLLECTION, directory: elsewhere, slots: new Slots() })).close();
+  await writeFile(path, await readFile(join(elsewhere, FILE)));
+  await isRefused('is another store');
+  await writeFile(path, second);
+  await written([1, 2, 3]);
+
+  await Promise.all([rm(path), rm(mark)]);
+  const anew = await open();
+  t.after(() => anew.close());
+  assert.equal((await readRows(anew.items, BY_ID, {}, SIZE)).rows.length, 0);
+});

@@ -1,0 +1,244 @@
+import assert from 'node:assert/strict';
+import { hostname } from 'node:os';
+import { test, type TestContext } from 'node:test';
+import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
+import { BSON, Decimal128, Double, Int32, Long, ObjectId, UUID } from '../../../src/store/bson.ts';
+import { openSqlite } from '../../../src/store/sqlite.ts';
+import { Slots } from '../../../src/store/slots.ts';
+import type { Collection, Load, OnConflict, Store } from '../../../src/store/store.ts';
+import { openRaw, testDirectory } from '../../support/sqlite.ts';
+import { NEVER, PLENTY, readRows } from '../../support/reading.ts';
+
+const BY_ID = { sort: '_id', direction: 1 } as const;
+const SIZE = { rows: 10_000, bytes: PLENTY };
+const ORDERS = {
+  name: 'orders',
+  collection: 'orders',
+  indexes: [['status', 'at'], ['customer.country'], ['total']],
+};
+const OTHERS = { name: 'others', collection: 'others', indexes: [['total']] };
+
+async function openIn(t: TestContext, directory: string): Promise<Store> {
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+  t.after(() => store.close());
+  return store;
+}
+
+/** Values of every kind that the keys of a load are written for, and of kinds that it leaves to others. */
+const VALUES: readonly unknown[] = [
+  ...[
+    undefined,
+    null,
+    true,
+    false,
+    '',
+    'a',
+    'a\0b',
+    'ä'.repeat(300),
+    new Date(0),
+    new Date(-5),
+    new UUID(Buffer.alloc(16, 7)),
+  ],
+  ...[
+    new Int32(-3),
+    new Double(-3.5),
+    new Double(NaN),
+    new Double(-0),
+    new Double(Infinity),
+    Long.fromString('9007199254740993'),
+  ],
+  ...[Decimal128.fromString('0.1'), new ObjectId('0'.repeat(24)), { a: 1 }, new BSON.BSONRegExp('x', 'i')],
+];
+
+/** Rows with ids of every type, and every value in every indexed field. */
+function makeRows(): Uint8Array[] {
+  const ids = (n: number): unknown[] => [
+    new Int32(n),
+    new Double(n + 0.5),
+    `id ${n}`,
+    new ObjectId(String(n).padStart(24, '0')),
+    new Date(n),
+    { n },
+  ];
+  return VALUES.flatMap((value, n) =>
+    ids(n).map((_id, m) =>
+      BSON.serialize({
+        ...{ filler: 'x'.repeat(m), _id, status: value, total: VALUES[(n + m) % VALUES.length] },
+        ...(m > 0 && { at: VALUES[(n * m) % VALUES.length] }),
+        customer: m % 2 === 0 ? { name: 'b', country: VALUES[(n + 3) % VALUES.length] } : VALUES[n],
+      }),
+    ),
+  );
+}
+
+/** What the file has of the resource, and its faults. */
+function contentOf(directory: string) {
+  const { rows, sets, faults, close } = openRaw(directory);
+  // Others in each file, and the rows of a load lie in order however they came.
+  const record = { ...sets.get('resource orders'), identity: '', number: 0, isInOrder: undefined };
+  const content = { rows: rows('resource orders'), record, faults: faults('resource orders') };
+  close();
+  return content;
+}
+
+async function loadInto(
+  rows: Collection,
+  onConflict: OnConflict,
+  refused: number[],
+  replaces = false,
+): Promise<Load> {
+  const load = await rows.load?.(onConflict, (at) => refused.push(at), replaces);
+  return load ?? assert.fail('the store begins a load');
+}
+
+async function addAll(load: Load, rows: readonly Uint8Array[]): Promise<void> {
+  for (const [at, row] of rows.entries()) await load.add(row, at);
+}
+
+const ORDERS_OF_ROWS: Readonly<Record<string, (rows: Uint8Array[]) => Uint8Array[]>> = {
+  'as they come': (rows) => rows,
+  'in the opposite order': (rows) => rows.toReversed(),
+};
+
+for (const [order, orderOf] of Object.entries(ORDERS_OF_ROWS))
+  for (const onConflict of ['skip', 'replace', 'fail'] as const)
+    test(`a load of a resource leaves what inserts of the rows leave: ${order}, with "${onConflict}"`, async (t) => {
+      const rows = orderOf(makeRows());
+      const again = rows.slice(10, 40).map((row) => {
+        const { _id } = BSON.deserialize(row, { promoteValues: false });
+        return BSON.serialize({ _id: _id as unknown, total: 'again' });
+      });
+      const refusedRow = BSON.serialize({ _id: [1] });
+      const all = [...rows, refusedRow, ...again];
+      const [inserted, loaded] = [await testDirectory(t), await testDirectory(t)];
+      const results: unknown[] = [];
+      for (const directory of [inserted, loaded]) {
+        const store = await openIn(t, directory);
+        const [orders, others] = [await store.open(ORDERS), await store.open(OTHERS)];
+        await others.insert(rows, 'fail');
+        if (directory === inserted) {
+          const { written, skipped, refused } = await orders.insert(all, onConflict);
+          results.push({ written, skipped, refused: refused.map(({ index }) => index) });
+        } else {
+          const refused: number[] = [];
+          const load = await loadInto(orders, onConflict, refused);
+          await addAll(load, all);
+          const { written, skipped } = await load.finish();
+          results.push({ written, skipped, refused: refused.sort((a, b) => a - b) });
+        }
+        assert.equal((await orders.count(BY_ID, 'exact', NEVER)).rows, rows.length);
+      }
+      assert.deepEqual(results[1], results[0]);
+      assert.deepEqual(contentOf(loaded), contentOf(inserted));
+      assert.deepEqual(contentOf(loaded).faults, []);
+    });
+
+test('a row with an array makes an index unusable in a load, and the other indexes stay', async (t) => {
+  const directory = await testDirectory(t);
+  const orders = await (await openIn(t, directory)).open(ORDERS);
+  const rows = [{ total: 1 }, { total: [2, 3] }, { total: 4 }].map((row, _id) =>
+    BSON.serialize({ _id, ...row }),
+  );
+  const load = await loadInto(orders, 'fail', []);
+  await addAll(load, rows);
+  await load.finish();
+  const indexes = await orders.indexes(NEVER);
+  assert.deepEqual(
+    indexes.map(({ refused = '' }) => refused.includes('an array at total')),
+    [false, false, false, true],
+  );
+  const index = indexes[2] ?? assert.fail();
+  assert.equal(
+    (await readRows(orders, { sort: 'customer.country', direction: 1, index }, {}, SIZE)).rows.length,
+    3,
+  );
+  const replacing = await loadInto(orders, 'fail', [], true);
+  assert.deepEqual(replacing.removed, { rows: 3, is: 'exact' });
+  await addAll(replacing, rows.slice(2));
+  await replacing.finish();
+  assert.deepEqual(
+    (await orders.indexes(NEVER)).map(({ refused }) => refused),
+    [undefined, undefined, undefined, undefined],
+  );
+  assert.equal(contentOf(directory).rows.length, 1);
+});
+
+test('reads of a resource reject during its load, and writes and new indexes wait for its end', async (t) => {
+  const directory = await testDirectory(t);
+  const [store, beside] = [await openIn(t, directory), await openIn(t, directory)];
+  const [orders, there] = [await store.open(ORDERS), await beside.open(ORDERS)];
+  const others = await beside.open(OTHERS);
+  const rows = makeRows();
+  const load = await loadInto(orders, 'fail', []);
+  await addAll(load, rows.slice(1));
+  const index = (await there.indexes(NEVER)).at(-1) ?? assert.fail();
+  for (const read of [
+    () => there.read(BY_ID, {}, SIZE, NEVER),
+    () => there.read({ sort: 'total', direction: 1, index }, {}, SIZE, NEVER),
+    () => there.count(BY_ID, 'exact', NEVER),
+    () => there.holds(index, [], undefined, NEVER),
+    () => there.nextValue(index, [], null, NEVER),
+  ])
+    await assert.rejects(read, { code: 'not-ready', status: 503 });
+  assert.equal(await there.load?.('fail', () => assert.fail()), null);
+  const events: string[] = [];
+  const insert = there.insert(rows.slice(0, 1), 'fail').finally(() => events.push('inserted'));
+  const opened = beside.open({ ...ORDERS, indexes: [['filler']] }).finally(() => events.push('opened'));
+  assert.equal((await readRows(others, BY_ID, {}, SIZE)).rows.length, 0, 'other resources are read as ever');
+  assert.deepEqual(events, []);
+  await load.finish();
+  await insert;
+  const withIndex = await opened;
+  assert.equal((await readRows(withIndex, BY_ID, {}, SIZE)).rows.length, rows.length);
+});
+
+for (const replaced of [false, true])
+  test(`a killed load ${replaced ? 'that replaces rows ' : ''}leaves an empty resource, which can be loaded again`, async (t) => {
+    const directory = await testDirectory(t);
+    const first = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+    const [before, others] = [await first.open(ORDERS), await first.open(OTHERS)];
+    const rows = makeRows();
+    await others.insert(rows, 'fail');
+    await before.insert(rows, 'fail'); // what a killed load left, or what it was to replace
+    await first.close();
+    const file = openRaw(directory);
+    const loading = { host: hostname(), pid: 2 ** 22 + 1, process: 'another', token: 'another' };
+    file.sets.put({ ...file.sets.get('resource orders'), loading });
+    file.close();
+    const store = await openIn(t, directory);
+    const orders = await store.open(ORDERS);
+    assert.equal((await readRows(orders, BY_ID, {}, SIZE)).rows.length, 0);
+    assert.equal((await orders.count(BY_ID, 'exact', NEVER)).rows, 0);
+    assert.equal((await readRows(await store.open(OTHERS), BY_ID, {}, SIZE)).rows.length, rows.length);
+    const load = await loadInto(orders, 'fail', [], replaced);
+    await addAll(load, rows);
+    assert.equal((await load.finish()).written, rows.length);
+  });
+
+/** Sets of indexes whose paths begin with the same field. */
+const BELOW_ONE_FIELD: readonly (readonly string[][])[] = [
+  [['customer.country'], ['customer.city']],
+  [['customer.city', 'customer.country']],
+  [['d.e'], ['d']],
+  [['d'], ['d.e']],
+  [['_id.a'], ['_id.b']],
+];
+
+for (const indexes of BELOW_ONE_FIELD)
+  test(`a load fills each index of paths below one field: ${JSON.stringify(indexes)}`, async (t) => {
+    const rows = [3, 1, 2].map((n) =>
+      BSON.serialize({ _id: { a: n, b: -n }, d: { e: n }, customer: { city: `c${n}`, country: `l${n}` } }),
+    );
+    const contents: unknown[] = [];
+    for (const isLoaded of [true, false]) {
+      const directory = await testDirectory(t);
+      const orders = await (await openIn(t, directory)).open({ ...ORDERS, indexes });
+      if (isLoaded) {
+        const load = await loadInto(orders, 'fail', []);
+        await addAll(load, rows);
+        await load.finish();
+      } else await orders.insert(rows, 'fail');
+      contents.push(contentOf(directory));
+    }
+    assert.deepEqual(contents[0], contents[1]);
+  });

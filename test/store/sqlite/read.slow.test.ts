@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
+import type { Batch } from '../../../src/store/batch.ts';
+import { makeBookmark } from '../../../src/store/bookmark.ts';
+import { Double, Int32 } from '../../../src/store/bson.ts';
+import { HEAD_BYTES } from '../../../src/store/sqlite/checked-rows.ts';
+import { FILE } from '../../../src/store/sqlite/file.ts';
+import { openSqlite } from '../../../src/store/sqlite.ts';
+import { Slots } from '../../../src/store/slots.ts';
+import type { Plan } from '../../../src/store/store.ts';
+import { expectedItems, inCategory, makeItem, makeItems } from '../../support/items.ts';
+import type { Item } from '../../support/items.ts';
+import { testDirectory, testSqlite } from '../../support/sqlite.ts';
+import { NEVER, PLENTY, assertChain, assertRows, takeRows } from '../../support/reading.ts';
+
+const BY_ID: Plan = { sort: '_id', direction: 1 };
+const BY_PRICE: Plan = { sort: 'price', direction: 1 };
+const bytesOf = (items: readonly Item[]) => items.map(({ bytes }) => bytes);
+
+test('a batch ends with the row that reaches its byte limit', async (t) => {
+  const { store } = await testSqlite(t);
+  const items = makeItems(100);
+  await store.items.insert(bytesOf(items), 'fail');
+  for (const plan of [BY_ID, BY_PRICE])
+    for (const bytes of [1, 150, 1000, 5000]) {
+      const batch = await store.items.read(plan, {}, { rows: 100, bytes }, NEVER);
+      const sizes = takeRows(batch).map((row) => row.length + HEAD_BYTES);
+      assert.equal(batch.length, sum(sizes));
+      assert.ok(batch.length >= bytes && sum(sizes.slice(0, -1)) < bytes, `${batch.length} for ${bytes}`);
+      assert.equal(batch.more, true);
+    }
+});
+
+test('a walk by id is in order, whether the rows came in order or not', async (t) => {
+  const { store } = await testSqlite(t);
+  const items = makeItems(60);
+  const inOrder = expectedItems(items, BY_ID);
+  const middle = inOrder.splice(30, 1);
+  const assertWalks = async () => {
+    for (const direction of [1, -1] as const) {
+      const plan: Plan = { sort: '_id', direction };
+      const expected = expectedItems(items, plan).filter((item) => inOrder.includes(item));
+      await assertChain(store.items, plan, {}, { rows: 7, bytes: PLENTY }, expected);
+    }
+  };
+  await store.items.insert(bytesOf(inOrder), 'fail');
+  await assertWalks();
+  const last = inOrder.pop();
+  await store.items.remove?.([makeBookmark({ _id: last?.id ?? assert.fail() })]);
+  await assertWalks();
+  await store.items.insert(bytesOf(middle), 'fail');
+  inOrder.push(...middle);
+  await assertWalks();
+});
+
+test('rows are read correctly while the memory of the slots grows', async (t) => {
+  // A wasm memory without a free page. Every new slot detaches all existing views.
+  const memory = new WebAssembly.Memory({ initial: 4, maximum: 4096 });
+  const slots = new Slots(memory);
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory: await testDirectory(t), slots });
+  t.after(() => store.close());
+  const items = Array.from({ length: 40 }, (_, n) =>
+    makeItem(new Int32(n), 'b', new Double(n % 4), 'é'.repeat(n % 9 === 0 ? 50_000 : 10)),
+  );
+  await store.items.insert(bytesOf(items), 'fail');
+  const kept: [Batch, Item[]][] = [];
+  for (const plan of [BY_ID, BY_PRICE, BY_ID, BY_PRICE]) {
+    const reads = [1, 20, 40].map((rows) => store.items.read(plan, {}, { rows, bytes: PLENTY }, NEVER));
+    for (const batch of await Promise.all(reads)) kept.push([batch, expectedItems(items, plan)]);
+  }
+  for (const [batch, expected] of kept) assertRows(takeRows(batch), expected.slice(0, batch.rows));
+  assert.equal(slots.taken, 0);
+});
+
+test('a read without enough memory fails, keeps nothing, and the next one is served', async (t) => {
+  const slots = new Slots(new WebAssembly.Memory({ initial: 4, maximum: 12 }));
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory: await testDirectory(t), slots });
+  t.after(() => store.close());
+  const items = [0, 1, 2, 3].map((n) =>
+    makeItem(new Int32(n), 'b', new Double(n), 'x'.repeat(n === 3 ? 1e6 : 5)),
+  );
+  await store.items.insert(bytesOf(items), 'fail');
+  for (const plan of [BY_ID, BY_PRICE]) {
+    await assert.rejects(store.items.read(plan, {}, { rows: 4, bytes: PLENTY }, NEVER));
+    assert.equal(slots.taken, 0);
+    const batch = await store.items.read(plan, {}, { rows: 3, bytes: 1000 }, NEVER);
+    assertRows(takeRows(batch), items.slice(0, 3));
+  }
+});
+
+test('a skip of more rows than one read passes is exact', async (t) => {
+  const directory = await testDirectory(t);
+  const store = await openSqlite({
+    items: ITEM_COLLECTION,
+    directory,
+    slots: new Slots(),
+    transactionRows: 20_000,
+  });
+  t.after(() => store.close());
+  const items = Array.from({ length: 201_000 }, (_, n) => makeItem(new Int32(n), 'b', new Double(-n)));
+  await store.items.insert(bytesOf(items), 'fail');
+  const read = async (plan: Plan, skip: number) =>
+    takeRows(await store.items.read(plan, { skip }, { rows: 2, bytes: PLENTY }, NEVER));
+  for (const skip of [99_999, 100_000, 100_001, 200_000, 200_999, 201_000, 900_000]) {
+    assertRows(await read(BY_ID, skip), items.slice(skip, skip + 2));
+    assertRows(
+      await read({ ...BY_PRICE, direction: -1, ...inCategory('b') }, skip),
+      items.slice(skip, skip + 2),
+    );
+  }
+});
+
+test('readers that stall do not make the file grow, because they hold nothing between two reads', async (t) => {
+  const sizeWith = async (readers: number): Promise<number> => {
+    const directory = await testDirectory(t);
+    const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+    const items = makeItems(1000);
+    await store.items.insert(bytesOf(items), 'fail');
+    const stalled: Batch[] = [];
+    for (let round = 0; round < 20; round++) {
+      for (let reader = 0; reader < readers; reader++)
+        stalled.push(
+          await store.items.read(BY_PRICE, { skip: reader * 10 }, { rows: 5, bytes: PLENTY }, NEVER),
+        );
+      const fifth = items.filter((_, n) => n % 5 === round % 5);
+      await store.items.insert(
+        bytesOf(fifth.map(({ id, category, price }) => makeItem(id, category, price, `round ${round}`))),
+        'replace',
+      );
+    }
+    for (const batch of stalled) batch.release();
+    await store.close();
+    return (await stat(join(directory, FILE))).size;
+  };
+  const [without, withReaders] = [await sizeWith(0), await sizeWith(25)];
+  t.diagnostic(`${without} bytes without readers, ${withReaders} with 500 stalled ones`);
+  assert.ok(withReaders <= 1.5 * without);
+});
+
+test('many concurrent chains each get their rows', async (t) => {
+  const { store, slots } = await testSqlite(t);
+  const items = makeItems(300);
+  await store.items.insert(bytesOf(items), 'fail');
+  const plans: Plan[] = [BY_ID, BY_PRICE, { ...BY_ID, ...inCategory('b') }, { ...BY_PRICE, direction: -1 }];
+  const chains = Array.from({ length: 40 }, (_, n) => {
+    const plan = plans[n % 4] ?? BY_ID;
+    return assertChain(store.items, plan, {}, { rows: 1 + n, bytes: PLENTY }, expectedItems(items, plan));
+  });
+  await Promise.all(chains);
+  assert.equal(slots.taken, 0);
+});
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, n) => total + n, 0);
+}

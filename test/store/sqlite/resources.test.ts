@@ -1,0 +1,253 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
+import { BSON } from '../../../src/store/bson.ts';
+import { openSqlite } from '../../../src/store/sqlite.ts';
+import { Slots } from '../../../src/store/slots.ts';
+import type { Collection, Store } from '../../../src/store/store.ts';
+import { openRaw, testDirectory } from '../../support/sqlite.ts';
+import { NEVER, PLENTY, readRows } from '../../support/reading.ts';
+
+const SIZE = { rows: 10_000, bytes: PLENTY };
+const BY_ID = { sort: '_id', direction: 1 } as const;
+const INDEXES = [['status', 'at'], ['total']];
+const ORDERS = { name: 'orders', collection: 'orders', indexes: INDEXES };
+
+type Row = Readonly<Record<string, unknown>> & { readonly _id: unknown };
+const bytesOf = (rows: readonly Row[]) => rows.map((row) => BSON.serialize(row));
+
+async function openIn(t: TestContext, directory: string): Promise<Store> {
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+  t.after(() => store.close());
+  return store;
+}
+
+async function indexNamed(rows: Collection, path: string) {
+  const index = (await rows.indexes(NEVER)).find(({ keys }) => keys[0]?.path === path);
+  return index ?? assert.fail(`no index of ${path}`);
+}
+
+/** The ids of all rows in the order of a path. */
+async function idsBy(rows: Collection, sort: string): Promise<unknown[]> {
+  const index = sort === '_id' ? undefined : await indexNamed(rows, sort);
+  const read = await readRows(rows, { sort, direction: 1, ...(index && { index }) }, {}, SIZE);
+  assert.equal(read.more, false);
+  return read.rows.map((row) => BSON.deserialize(row)._id as unknown);
+}
+
+/** What is wrong with the entries and the number of the rows in the file. */
+function faultsIn(directory: string): string[] {
+  const { faults, close } = openRaw(directory);
+  const found = faults('resource orders');
+  close();
+  return found;
+}
+
+test('a resource, its indexes and its rows are there when the store is opened again', async (t) => {
+  const directory = await testDirectory(t);
+  const first = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+  assert.deepEqual([await first.list(), await first.declared()], [[], []]);
+  const orders = await first.open(ORDERS);
+  await orders.insert(bytesOf([{ _id: 2, total: 1 }, { _id: 'a', total: 0.5 }, { _id: 1 }]), 'fail');
+  await first.close();
+  const store = await openIn(t, directory);
+  assert.deepEqual(await store.declared(), [ORDERS]);
+  assert.deepEqual(await store.list(), [{ database: '', collection: 'orders' }]);
+  const again = await store.open({ ...ORDERS, indexes: [] });
+  assert.deepEqual(await idsBy(again, 'total'), [1, 'a', 2]);
+  assert.deepEqual(
+    (await again.indexes(NEVER)).map(({ name }) => name),
+    ['_id_', 'status_1_at_1__id_1', 'total_1__id_1'],
+  );
+});
+
+test('rows of two resources and the items are apart, also when they have the same ids', async (t) => {
+  const store = await openIn(t, await testDirectory(t));
+  const [first, second] = [await store.open(ORDERS), await store.open({ ...ORDERS, collection: 'others' })];
+  await first.insert(bytesOf([1, 2, 3].map((_id) => ({ _id, total: -_id }))), 'fail');
+  await second.insert(bytesOf([2, 4].map((_id) => ({ _id, total: _id }))), 'fail');
+  await store.items.insert(bytesOf([{ _id: 2, category: 'a', price: 1 }]), 'fail');
+  assert.deepEqual(
+    [await idsBy(first, '_id'), await idsBy(first, 'total')],
+    [
+      [1, 2, 3],
+      [3, 2, 1],
+    ],
+  );
+  assert.deepEqual(
+    [await idsBy(second, '_id'), await idsBy(second, 'total')],
+    [
+      [2, 4],
+      [2, 4],
+    ],
+  );
+  assert.equal((await store.items.count(BY_ID, 'exact', NEVER)).rows, 1);
+  assert.deepEqual(await first.count(BY_ID, 'exact', NEVER), { rows: 3, is: 'exact' });
+});
+
+for (const [onConflict, expected] of [
+  ['skip', { written: 2, skipped: 3, refused: 0, totals: [9, 1, 2, 3, 8] }],
+  ['fail', { written: 2, skipped: 0, refused: 3, totals: [9, 1, 2, 3, 8] }],
+  ['replace', { written: 5, skipped: 0, refused: 0, totals: [9, 8, 1, 3, 2] }],
+] as const)
+  test(`a write that meets its id ("${onConflict}") leaves exactly the entries of the rows`, async (t) => {
+    const directory = await testDirectory(t);
+    const orders = await (await openIn(t, directory)).open(ORDERS);
+    await orders.insert(bytesOf([1, 2, 3].map((_id) => ({ _id, total: _id, status: 'a' }))), 'fail');
+    const rows = [
+      { _id: 1, total: 3, status: 'b', at: 1 },
+      { _id: 8, total: 4 },
+      { _id: 9 },
+      { _id: 2, total: 7, at: null },
+      { _id: 8, total: 2 },
+    ];
+    const { written, skipped, refused } = await orders.insert(bytesOf(rows), onConflict);
+    const { totals, ...counts } = expected;
+    assert.deepEqual({ written, skipped, refused: refused.length }, counts);
+    assert.deepEqual(faultsIn(directory), []);
+    assert.equal((await idsBy(orders, 'total')).length, totals.length);
+  });
+
+test('an array in an indexed field keeps its row and makes the index unusable, for good and with the reason', async (t) => {
+  const directory = await testDirectory(t);
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+  const orders = await store.open(ORDERS);
+  await orders.insert(bytesOf([{ _id: 1, total: 5, status: 'a' }]), 'fail');
+  const index = await indexNamed(orders, 'total');
+  const plan = { sort: 'total', direction: 1, index } as const;
+  await orders.confirm({}, plan, NEVER);
+  const { written, refused } = await orders.insert(
+    bytesOf([
+      { _id: 2, total: [1] },
+      { _id: 3, total: 2 },
+    ]),
+    'fail',
+  );
+  assert.deepEqual([written, refused], [2, []]);
+  assert.deepEqual(await idsBy(orders, '_id'), [1, 2, 3]);
+  const ofStatus = { equals: [{ path: 'status', value: 'a' }], index: await indexNamed(orders, 'status') };
+  const { rows } = await readRows(orders, { sort: 'at', direction: 1, ...ofStatus }, {}, SIZE);
+  assert.equal(rows.length, 1);
+  const read = () => orders.read(plan, {}, SIZE, NEVER);
+  await assert.rejects(read, { code: 'store-unfit', message: /total_1__id_1 .*a row has an array at total/ });
+  await assert.rejects(orders.confirm({}, plan, NEVER), { code: 'store-unfit' });
+  await orders.insert(bytesOf([{ _id: 2, total: 1 }]), 'replace');
+  await store.close();
+  const again = await (await openIn(t, directory)).open(ORDERS);
+  assert.match((await indexNamed(again, 'total')).refused ?? '', /an array at total/);
+  assert.equal((await indexNamed(again, 'status')).refused, undefined);
+  assert.deepEqual(faultsIn(directory), []);
+});
+
+test('an array on the way to an indexed field makes the index unusable, too', async (t) => {
+  const orders = await (await openIn(t, await testDirectory(t))).open({ ...ORDERS, indexes: [['a.b']] });
+  await orders.insert(
+    bytesOf([
+      { _id: 1, a: { b: 1 } },
+      { _id: 2, a: [{ b: 1 }] },
+    ]),
+    'fail',
+  );
+  assert.match((await indexNamed(orders, 'a.b')).refused ?? '', /an array at a\.b/);
+});
+
+test('a row that can have no key is refused by name, and rows with the longest keys are written', async (t) => {
+  const directory = await testDirectory(t);
+  const orders = await (await openIn(t, directory)).open(ORDERS);
+  const rows = [
+    { _id: 1, total: 'x'.repeat(1_000_000) },
+    { _id: 'y'.repeat(1_000_000) },
+    { _id: [1] },
+    { _id: 4, status: 'x'.repeat(1_000), at: 'x'.repeat(1_000) },
+  ];
+  const { written, refused } = await orders.insert(bytesOf(rows), 'fail');
+  assert.equal(written, 3);
+  assert.deepEqual(
+    refused.map(({ index }) => index),
+    [2],
+  );
+  assert.match(refused[0]?.reason ?? '', /^_id is of BSON type 4/);
+  assert.deepEqual(await idsBy(orders, 'total'), [4, 'y'.repeat(1_000_000), 1]);
+  assert.deepEqual(faultsIn(directory), []);
+});
+
+test('an index added to a full resource is built meanwhile, goes on after an end, and is used once it is whole', async (t) => {
+  const directory = await testDirectory(t);
+  const first = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+  const rows = Array.from({ length: 3_000 }, (_, n) => ({ _id: n, total: (n * 7_919) % 3_001, status: 'a' }));
+  await (await first.open({ ...ORDERS, indexes: [] })).insert(bytesOf(rows), 'fail');
+  const building = await first.open(ORDERS);
+  assert.match((await indexNamed(building, 'total')).refused ?? '', /still being built/);
+  const index = await indexNamed(building, 'total');
+  const plan = { sort: 'total', direction: 1, index } as const;
+  await assert.rejects(() => building.read(plan, {}, SIZE, NEVER), { code: 'store-unfit' });
+  await building.insert(
+    bytesOf([
+      { _id: 0, total: -1 },
+      { _id: 2_999, total: -2 },
+      { _id: -1, total: -3 },
+    ]),
+    'replace',
+  );
+  await first.close(); // long before the index is whole
+
+  const store = await openIn(t, directory);
+  const orders = await store.open({ ...ORDERS, indexes: [] });
+  assert.match((await indexNamed(orders, 'status')).refused ?? 'used', /still being built/);
+  for (const path of ['status', 'total']) while ((await indexNamed(orders, path)).refused) await nextTurn();
+  assert.deepEqual(faultsIn(directory), []); // all rows are of one resource
+  assert.deepEqual((await idsBy(orders, 'total')).slice(0, 3), [-1, 2_999, 0]);
+  assert.equal((await idsBy(orders, 'total')).length, 3_001);
+});
+
+test('an index that cannot be built is told of, stays unused, and is tried again a minute later', async (t) => {
+  const directory = await testDirectory(t);
+  const first = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+  const row = BSON.serialize({ _id: 1, customer: { country: 'NL' } });
+  await (await first.open({ ...ORDERS, indexes: [] })).insert([row], 'fail');
+  await first.close();
+  const damaged = Buffer.from(row);
+  damaged.writeUInt8(0x63, damaged.indexOf('country') - 1); // no type of BSON
+  const raw = openRaw(directory);
+  raw.damage(row, damaged, 'resource orders');
+  raw.close();
+
+  const warnings: string[] = [];
+  let hear: () => void = () => assert.fail('too early');
+  const heard = () => new Promise<void>((resolve) => (hear = resolve));
+  const onWarning = (message: string) => {
+    warnings.push(message);
+    hear();
+  };
+  let now = 0;
+  const failed = heard();
+  const store = await openSqlite({
+    items: ITEM_COLLECTION,
+    directory,
+    slots: new Slots(),
+    onWarning,
+    now: () => now,
+  });
+  t.after(() => store.close());
+  const orders = await store.open({ ...ORDERS, indexes: [['customer.country']] });
+  await failed;
+  assert.match(
+    warnings[0] ?? '',
+    /^the indexes of orders are not whole yet: a document in a row cannot be read/,
+  );
+  const look = async () =>
+    assert.match((await indexNamed(orders, 'customer.country')).refused ?? '', /still being built/);
+  now += 59_999;
+  for (let n = 0; n < 20; n++) {
+    await look();
+    await nextTurn();
+  }
+  await store.items.insert(bytesOf([{ _id: 1, category: 'a', price: 1 }]), 'fail'); // behind any try
+  assert.equal(warnings.length, 1, 'requests of the next minute do not try again');
+  now += 1;
+  const again = heard();
+  await look();
+  await again;
+  assert.equal(warnings.length, 2);
+});

@@ -1,0 +1,182 @@
+/** Fair turns: one heavy reader keeps others waiting for one of its steps, and not for all of them. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { FairScheduler } from '../../src/store/sqlite/fair-scheduler.ts';
+import { LoopTurns } from '../../src/store/loop-turns.ts';
+import type { Plan } from '../../src/store/store.ts';
+import { Turns, TurnsByKey } from '../../src/turns.ts';
+import { makeItems } from '../support/items.ts';
+import { testSqlite } from '../support/sqlite.ts';
+import { NEVER, PLENTY, takeRows } from '../support/reading.ts';
+
+const STREAMS = 50;
+
+test('on the embedded store, a page waits for one read of the streams, however many there are', async (t) => {
+  const { store } = await testSqlite(t);
+  await store.items.insert(
+    makeItems(20).map(({ bytes }) => bytes),
+    'fail',
+  );
+  const plan: Plan = { sort: '_id', direction: 1 };
+  const done: string[] = [];
+  const read = async (name: string, patient: boolean) => {
+    const batch = await store.items.read(plan, {}, { rows: 10, bytes: PLENTY, patient }, NEVER);
+    done.push(name);
+    assert.equal(takeRows(batch).length, 10);
+  };
+  await Promise.all([
+    ...Array.from({ length: STREAMS }, () => read('stream', true)),
+    ...[1, 2].map(() => read('page', false)),
+  ]);
+  const pages = done.flatMap((name, at) => (name === 'page' ? [at] : []));
+  assert.ok((pages[0] ?? 9) <= 1 && (pages[1] ?? 9) <= 3, `the pages came as numbers ${pages.join(' and ')}`);
+  assert.equal(done.length, STREAMS + 2);
+});
+
+test('a reader that asks for its next row at once goes behind those that wait', async () => {
+  const scheduler = new FairScheduler();
+  const looked: string[] = [];
+  const heavy = async () => {
+    for (let look = 0; look < 5; look++) await scheduler.take(() => void looked.push('heavy'), NEVER);
+  };
+  await Promise.all([
+    heavy(),
+    ...['a', 'b', 'c'].map((name) => scheduler.take(() => void looked.push(name), NEVER)),
+  ]);
+  assert.deepEqual(looked, ['heavy', 'a', 'b', 'c', 'heavy', 'heavy', 'heavy', 'heavy']);
+});
+
+/** What a look or a step takes, on a clock that only they move. */
+const STEP_MS = 3;
+
+test('reads take turns in order of arrival, and yield to the event loop after some milliseconds', async () => {
+  let now = 0;
+  const scheduler = new FairScheduler(() => now);
+  const events: string[] = [];
+  const looks = [1, 2, 3, 4].map((n) =>
+    scheduler.take(() => {
+      now += STEP_MS; // a turn has 4 ms
+      events.push(`look ${n}`);
+      return n;
+    }, NEVER),
+  );
+  setImmediate(() => {
+    events.push('others');
+    setImmediate(() => events.push('others again'));
+  });
+  assert.deepEqual(await Promise.all(looks), [1, 2, 3, 4]);
+  assert.deepEqual(events.slice(0, 4), ['look 1', 'look 2', 'others', 'look 3']);
+});
+
+test('a page waits for one read of a stream, however many streams wait, and pages do not starve streams', async () => {
+  const scheduler = new FairScheduler();
+  const looked: string[] = [];
+  const take = (name: string, patient: boolean) =>
+    scheduler.take(() => void looked.push(name), NEVER, patient);
+  await Promise.all([
+    ...['s1', 's2', 's3', 's4'].map((name) => take(name, true)),
+    ...['p1', 'p2', 'p3'].map((name) => take(name, false)),
+  ]);
+  assert.deepEqual(looked, ['p1', 's1', 'p2', 's2', 'p3', 's3', 's4']);
+});
+
+test('a read that fails, or whose client left, passes the turn to the next', async () => {
+  const scheduler = new FairScheduler();
+  const leaving = new AbortController();
+  const failing = scheduler.take(() => {
+    throw new RangeError('no memory');
+  }, NEVER);
+  const left = scheduler.take(() => assert.fail('nobody wants it'), leaving.signal);
+  const last = scheduler.take(() => scheduler.take(() => 'nested', NEVER), NEVER);
+  leaving.abort('gone');
+  await assert.rejects(failing, RangeError);
+  await assert.rejects(left, (reason) => reason === 'gone');
+  assert.equal(await last, 'nested');
+});
+
+test('readers that go on one after another yield to sockets and timers after 2 ms', async () => {
+  let now = 0;
+  const turns = new LoopTurns(() => now);
+  const events: string[] = [];
+  const act = async (name: string) => {
+    await turns.next();
+    now += STEP_MS;
+    events.push(name);
+  };
+  const acting = ['a', 'b', 'c'].map(act);
+  setImmediate(() => events.push('others'));
+  await Promise.all(acting);
+  assert.deepEqual(events, ['a', 'others', 'b', 'c']);
+});
+
+test('a reader that asks again at once goes behind the others that wait', async () => {
+  const turns = new LoopTurns(() => 0);
+  const told: string[] = [];
+  const act = async (name: string, times: number) => {
+    for (let n = 0; n < times; n++) {
+      await turns.next();
+      told.push(name);
+    }
+  };
+  await Promise.all([act('heavy', 4), act('a', 2), act('b', 1)]);
+  assert.deepEqual(told, ['heavy', 'a', 'b', 'heavy', 'a', 'heavy', 'heavy']);
+});
+
+test('work runs one at a time in the order of the calls, and a failure reaches its own caller only', async () => {
+  const turns = new Turns();
+  const told: string[] = [];
+  const work = (name: string) => async () => {
+    told.push(`${name} begins`);
+    await Promise.resolve();
+    told.push(`${name} ends`);
+    return name;
+  };
+  const first = turns.take(work('a'));
+  const failing = assert.rejects(
+    turns.take(() => Promise.reject(new RangeError('b'))),
+    RangeError,
+  );
+  const idle = turns.idle().then(() => {
+    assert.ok(told.includes('a ends') && !told.includes('c ends'));
+  });
+  const last = turns.take(work('c'));
+  assert.deepEqual(await Promise.all([first, last]), ['a', 'c']);
+  await Promise.all([failing, idle]);
+  assert.deepEqual(told, ['a begins', 'a ends', 'c begins', 'c ends']);
+});
+
+test('work that is stopped before its turn never runs', async () => {
+  const turns = new Turns();
+  let release = (): void => undefined;
+  let isDone = false;
+  const running = turns.take(async () => {
+    await new Promise<void>((resolve) => (release = resolve));
+    isDone = true;
+  });
+  void turns.take(() => assert.fail('it was dropped'));
+  const stopped = turns.stop().then(() => assert.ok(isDone, 'it waits for what runs'));
+  release();
+  await Promise.all([running, stopped]);
+});
+
+test('work of one key waits for work of the same key, and not for that of others', async () => {
+  const turns = new TurnsByKey();
+  const told: string[] = [];
+  let release = (): void => undefined;
+  const held = turns.take('a', async () => {
+    await new Promise<void>((resolve) => (release = resolve));
+    told.push('a1');
+  });
+  const next = turns.take('a', () => Promise.resolve(void told.push('a2')));
+  await turns.take('b', () => Promise.resolve(void told.push('b')));
+  assert.deepEqual(told, ['b']);
+  release();
+  await Promise.all([held, next]);
+  assert.deepEqual(told, ['b', 'a1', 'a2']);
+});
+
+test('a reader that waits alone goes on', async () => {
+  const turns = new LoopTurns();
+  await turns.next();
+  await turns.next();
+});

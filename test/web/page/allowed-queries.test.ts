@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { askableOf } from '../../../src/resources/query/not-indexed.ts';
+import type { Index } from '../../../src/store/indexes.ts';
+import { filterPaths, filtersBefore, missingWith, sortsWith } from '../../../src/web/page/allowed-queries.ts';
+import type { Resource } from '../../../src/web/page/resource.ts';
+import { withFilter, withoutFilter, withRange, withSort } from '../../../src/web/page/choose.ts';
+import { snippetsFor } from '../../../src/web/page/snippets.ts';
+import { readView, viewQuery, WHOLE, wordsOf, type View } from '../../../src/web/page/view.ts';
+
+const indexOn = (...paths: readonly string[]): Index => ({
+  name: paths.join('_'),
+  keys: paths.map((path) => ({ path, sign: 1 })),
+  isUnique: paths.length === 1 && paths[0] === '_id',
+});
+/** The forms of query as GET /resources lists them. */
+const FORMS = askableOf([
+  indexOn('_id'),
+  indexOn('status', 'createdAt', '_id'),
+  indexOn('a', 'b', 'c', '_id'),
+  indexOn('total', '_id'),
+]).map(({ filters, ...form }) => ({ ...form, filters: [...filters] }));
+const ORDERS: Resource = {
+  name: 'orders',
+  queries: FORMS,
+  kinds: [],
+  missing: [],
+  refused: [],
+  formats: [],
+  links: { page: '/orders', stream: '/orders/stream' },
+};
+const ITEMS: Resource = { ...ORDERS, name: 'items', links: { page: '/items', stream: '/items/stream' } };
+const filtered = (...pairs: readonly [string, string][]): View => ({ ...WHOLE, equals: new Map(pairs) });
+
+test('the page offers the orders that an index has under the filters', () => {
+  assert.deepEqual(sortsWith(FORMS, []), ['id', 'total']);
+  assert.deepEqual(sortsWith(FORMS, ['status']), ['createdAt']);
+  assert.deepEqual(sortsWith(FORMS, ['createdAt', 'status']), ['id']);
+  assert.deepEqual(sortsWith(FORMS, ['b', 'a']), ['c']);
+  assert.deepEqual(sortsWith(FORMS, ['a', 'status']), []);
+});
+
+test('the page offers filters, and says which others an index wants with them', () => {
+  assert.deepEqual(filterPaths(FORMS), ['status', 'createdAt', 'a', 'b', 'c', 'total']);
+  assert.deepEqual(missingWith(FORMS, ['createdAt']), ['status']);
+  assert.deepEqual(missingWith(FORMS, ['b']), ['a']);
+  assert.deepEqual(missingWith(FORMS, ['total']), []);
+  assert.equal(missingWith(FORMS, ['total', 'a']), null);
+  assert.deepEqual(filtersBefore(FORMS, [], 'status'), []);
+  assert.equal(filtersBefore(FORMS, [], 'createdAt'), null);
+  assert.deepEqual(filtersBefore(FORMS, ['status'], 'createdAt'), ['status']);
+  assert.deepEqual(filtersBefore(FORMS, ['status'], 'total'), []);
+});
+
+test('a filter that no index has with the others replaces them, and the order becomes one that an index has', () => {
+  const paid = withFilter(ORDERS, { ...WHOLE, sort: 'total', low: '5' }, 'status', 'paid');
+  assert.deepEqual([[...paid.equals], paid.sort, paid.low], [[['status', 'paid']], 'createdAt', '']);
+  const both = withFilter(ORDERS, paid, 'createdAt', '2026-01-10');
+  assert.deepEqual([[...both.equals.keys()], both.sort], [['status', 'createdAt'], 'id']);
+  assert.deepEqual([...withFilter(ORDERS, both, 'total', '7').equals.keys()], ['total']);
+  assert.deepEqual([...withoutFilter(ORDERS, both, 'createdAt').equals.keys()], ['status']);
+  assert.equal(withSort(withRange(paid, 'createdAt', '1', '2'), 'createdAt').direction, -1);
+  assert.deepEqual(withSort(withRange(WHOLE, 'total', '1', '2'), 'id'), WHOLE);
+});
+
+test('the address of a view is its query, and reads back as the same view', () => {
+  const views: readonly (readonly [Resource, View, string])[] = [
+    [ORDERS, WHOLE, ''],
+    [ORDERS, { ...WHOLE, direction: -1 }, 'sort=id_desc'],
+    [
+      ORDERS,
+      { ...filtered(['status', 'größe & +1']), sort: 'createdAt', low: '2026-01-01', high: '2026-02-01' },
+      'status=gr%C3%B6%C3%9Fe+%26+%2B1&createdAt.gte=2026-01-01&createdAt.lte=2026-02-01&sort=createdAt_asc',
+    ],
+    [ORDERS, filtered(['limit', '5'], ['a.eq', 'x'], ['page', '']), 'limit.eq=5&a.eq.eq=x&page.eq='],
+    [
+      ITEMS,
+      { ...filtered(['category', 'Fair']), sort: 'price', direction: -1, low: '0.10' },
+      'category=Fair&min_price=0.10&sort=price_desc',
+    ],
+  ];
+  for (const [resource, view, text] of views) {
+    assert.equal(viewQuery(resource, view).toString(), text);
+    assert.deepEqual(readView(new URLSearchParams(text)), view, text);
+  }
+  assert.equal(
+    wordsOf({ ...filtered(['status', 'str:42'], ['note', 'null:']), sort: 'total', low: '5' }),
+    'status is 42, note is empty, total from 5',
+  );
+});
+
+test('no program that the page offers has a key in it', () => {
+  const url = 'http://127.0.0.1:3000/orders/stream?status=paid';
+  for (const withKey of [false, true])
+    for (const { title, code } of snippetsFor({ url, name: 'or"ders', withKey })) {
+      assert.ok(code.includes(url), title);
+      assert.equal(/SLUICE_KEY|FILE_WITH_KEY/.test(code), withKey, title);
+      assert.ok(!code.includes('or"ders'), 'a name that a shell would read otherwise is changed');
+    }
+});

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { chromium } from 'playwright-core';
+import { addAxe, faultsOf } from '../support/axe.ts';
+import { openChromium, openTab } from '../support/chromium.ts';
+import { keyedServer } from '../support/keyed.ts';
+import { ordersOf } from '../support/orders.ts';
+import { withOrders } from '../support/orders-store.ts';
+import { program } from '../support/programs.ts';
+import { serverOn } from '../support/server.ts';
+
+const CHROMIUM = [process.env.CHROMIUM ?? 'chromium', 'chromium-browser', 'google-chrome'];
+
+interface Operation {
+  readonly summary: string;
+}
+
+test('/docs shows every operation in a browser, contacts no other host, sends requests, and has no serious fault of accessibility', async (t) => {
+  const executablePath = program(t, CHROMIUM, ['--version']);
+  if (executablePath === null) return;
+  const orders = await withOrders(t, 'sqlite', ordersOf(30));
+  const server = await serverOn(t, { ...orders, MONGODB_URI: '', SAMPLE: 'auto' });
+  const { paths } = (await (await server.get('/openapi.json')).json()) as {
+    paths: Record<string, Record<string, Operation>>;
+  };
+  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+  t.after(() => browser.close());
+  const page = await browser.newPage({ viewport: { width: 1400, height: 1000 } });
+  const strangers: string[] = [];
+  const complaints: string[] = [];
+  page.on('request', (request) => {
+    if (!request.url().startsWith(server.url) && !request.url().startsWith('data:'))
+      strangers.push(request.url());
+  });
+  page.on('console', (message) => {
+    if (message.type() === 'error') complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(error.message));
+
+  await page.goto(`${server.url}/docs`);
+  await page.getByRole('heading', { name: 'sluice' }).first().waitFor();
+  const known = Object.values(paths).flatMap((methods) => Object.values(methods));
+  for (const { summary } of known)
+    await page.getByText(summary, { exact: true }).first().waitFor({ state: 'attached' });
+
+  /** Sends the request that the page fills in by default. */
+  const send = async (tag: string, method: string, path: string, pathname = path) => {
+    await page.goto('about:blank');
+    await page.goto(`${server.url}/docs#tag/${tag}/${method}${path}`);
+    const answered = page.waitForResponse(
+      (response) => response.request().method() === method && new URL(response.url()).pathname === pathname,
+    );
+    const name = new RegExp(`test request.*${method} ${path.replace(/[{}]/g, '\\$&')}\\)`, 'i');
+    await page.getByRole('button', { name }).first().click();
+    await page.getByRole('button', { name: /^send/i }).first().click();
+    const response = await answered;
+    return response.status();
+  };
+  assert.equal(await send('server', 'GET', '/livez'), 200);
+  assert.equal(await send('items', 'GET', '/items'), 200);
+  assert.equal(await send('items', 'GET', '/items/stream'), 200);
+  assert.equal(await send('exports', 'POST', '/exports'), 202);
+  const user = '/api/users/{id}';
+  assert.equal(await send('users', 'PUT', user, '/api/users/ada'), 201, 'no condition is filled in');
+  assert.equal(await send('users', 'GET', user, '/api/users/ada'), 200);
+  assert.equal(await send('users', 'DELETE', user, '/api/users/ada'), 200);
+  assert.equal(await send('resources', 'GET', '/orders/values'), 200, 'a field is filled in');
+  assert.equal(await send('items', 'GET', '/items/changes'), 200);
+  await page.goto('about:blank'); // the dialog of the last request covers the link
+  await page.goto(`${server.url}/docs`);
+  await page.getByRole('link', { name: 'Explorer: look through the rows' }).click();
+  await page.getByRole('heading', { name: 'Resources' }).first().waitFor();
+  for (const [width, colorScheme] of [
+    [1280, 'light'],
+    [390, 'dark'],
+  ] as const) {
+    const { page: read } = await openTab(browser, {
+      ...{ viewport: { width, height: 800 }, colorScheme, bypassCSP: true },
+    });
+    await read.goto(`${server.url}/docs`);
+    await read.getByRole('heading', { name: 'sluice' }).first().waitFor();
+    await read.locator('ul.endpoints[tabindex]').first().waitFor({ state: 'attached' });
+    await addAxe(read);
+    assert.deepEqual(await faultsOf(read), [], `axe at ${width} pixels, ${colorScheme}`);
+    await read.close();
+  }
+  assert.deepEqual(strangers, [], 'no other host is contacted');
+  assert.deepEqual(complaints, [], 'the policy refuses nothing, and nothing fails');
+});
+
+test('/docs uses the key of the explorer page, and shows a real row of the resources that it opens', async (t) => {
+  const browser = await openChromium(t);
+  if (!browser) return;
+  const rows = ['acme', 'other'].map((tenant, n) => ({ _id: `row-${n}`, tenant, note: `note of ${tenant}` }));
+  const keys = [{ name: 'acme', where: { orders: { tenant: 'acme' } }, actions: ['read'] }];
+  const server = await keyedServer(t, 'sqlite', keys, [{ name: 'orders', rows, indexes: [['tenant']] }]);
+  if (!server) return;
+  const { page, errors } = await openTab(browser);
+  await page.goto(server.url);
+  const dialog = page.getByRole('dialog', { name: 'API key' });
+  await dialog.getByLabel('Key').fill('secret-of-acme');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('[data-key=row-0]');
+  const seen = errors.length; // the 401 that asked for the key
+  await page.goto(`${server.url}/docs#tag/resources/GET/orders/{id}`);
+  await page.getByText('note of acme').first().waitFor({ state: 'attached' });
+  assert.equal(await page.getByText('note of other').count(), 0);
+  assert.equal(await page.getByText('Get items').count(), 0, 'the key does not open items');
+  const answered = page.waitForResponse((response) => new URL(response.url()).pathname === '/orders/row-0');
+  await page
+    .getByRole('button', { name: /test request.*GET \/orders\/\{id\}\)/i })
+    .first()
+    .click();
+  await page.getByRole('button', { name: /^send/i }).first().click();
+  assert.equal((await answered).status(), 200, 'the id and the key are filled in');
+  assert.deepEqual(errors.slice(seen), []);
+});

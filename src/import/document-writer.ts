@@ -198,18 +198,20 @@ export class DocumentWriter {
 
   /** Moves an element to the front of the document, under a name. */
   moveToFront(from: number, to: number, name: Uint8Array): void {
-    const value = this.bytesAt(from, to).slice();
-    const type = this.byteAt(from);
-    const more = 1 + name.length + value.length - (to - from);
-    this.room(more);
+    let valueAt = from + 1;
+    while (this.byteAt(valueAt) !== 0) valueAt++;
+    const moved = 1 + name.length + to - valueAt - 1;
+    this.room(moved);
+    const { bytes } = this;
     const first = this.#start + 4;
-    const behind = first + 1 + name.length + value.length;
-    if (more !== 0) this.bytes.copyWithin(this.#start + to + more, this.#start + to, this.at);
-    this.bytes.copyWithin(behind, first, this.#start + from);
-    this.bytes[first] = type;
-    this.bytes.set(name, first + 1);
-    this.bytes.set(value, first + 1 + name.length);
-    this.at += more;
+    const type = this.byteAt(from);
+    bytes.copyWithin(first + moved, first, this.at);
+    bytes[first] = type;
+    for (let n = 0; n < name.length; n++) bytes[first + 1 + n] = name[n] ?? 0;
+    const begin = this.#start + moved;
+    bytes.copyWithin(first + 1 + name.length, begin + valueAt + 1, begin + to);
+    bytes.copyWithin(begin + from, begin + to, this.at + moved);
+    this.at += moved - (to - from);
   }
 }
 

@@ -26,9 +26,8 @@ type Members = Readonly<Record<string, unknown>>;
 
 /** A time must have a zone. Without one, it would be another time on another machine. */
 const ISO_TIME = /^(?:\d{4}|[+-]\d{6})-\d\d-\d\dT\d\d:\d\d.*(?:Z|[+-]\d\d:?\d\d)$/;
-/** A time as mongoexport writes it, in UTC, on a day that every month has. */
-const COMMON_TIME =
-  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{3})?Z$/;
+/** A time as mongoexport writes it, in UTC: each digit is a 0 here. The milliseconds may be missing. */
+const [TIME, SECONDS_LENGTH] = [Buffer.from('0000-00-00T00:00:00.000Z'), '0000-00-00T00:00:00'.length];
 const UINT32 = 2 ** 32;
 const UUID_BYTES = 16;
 /** The beginnings of the most frequent values. */
@@ -36,7 +35,7 @@ const [OID, DATE] = [Buffer.from('{"$oid":"'), Buffer.from('{"$date":"')];
 const OID_DIGITS = 24;
 /** The types and names of the elements of code with a scope. */
 const [CODE_NAME, SCOPE_NAME] = [Buffer.from('\x02$code\0'), Buffer.from('\x03$scope\0')];
-const [QUOTE, END_BRACE] = [0x22, 0x7d];
+const [QUOTE, END_BRACE, ZERO, NINE, LETTER_Z] = [0x22, 0x7d, 0x30, 0x39, 0x5a];
 /** The names of a reference to another document (DBRef), which MongoDB allows to begin with $. */
 const REFERENCE: readonly string[] = ['$ref', '$id', '$db'];
 
@@ -120,12 +119,13 @@ export function writeCommonType(writer: DocumentWriter, name: Uint8Array, row: B
   const isDate = isAt(DATE, row, at);
   if (!isDate && !isAt(OID, row, at)) return at;
   const from = at + (isDate ? DATE : OID).length;
-  const end = isDate ? row.indexOf(QUOTE, from) : from + OID_DIGITS;
+  const isShort = isDate && row[from + SECONDS_LENGTH] === LETTER_Z;
+  const end = from + (isShort ? SECONDS_LENGTH + 1 : isDate ? TIME.length : OID_DIGITS);
   if (row[end] !== QUOTE || row[end + 1] !== END_BRACE) return at;
   if (isDate) {
-    const text = row.toString('latin1', from, end);
-    if (!COMMON_TIME.test(text)) return at;
-    writer.date(name, Date.parse(text));
+    const time = timeOf(row, from, isShort ? SECONDS_LENGTH : TIME.length);
+    if (Number.isNaN(time)) return at;
+    writer.date(name, time);
   } else {
     writer.element(BSON_TYPE.objectId, name);
     for (let digit = from; digit < end; digit += 2) {
@@ -135,6 +135,22 @@ export function writeCommonType(writer: DocumentWriter, name: Uint8Array, row: B
     }
   }
   return end + 2;
+}
+
+/** The milliseconds since 1970 of a time (see TIME) of the years from 100 on. NaN for any other text. */
+function timeOf(row: Uint8Array, from: number, length: number): number {
+  for (let n = 0; n < length; n++) {
+    const byte = row[from + n] ?? 0;
+    if (TIME[n] === ZERO ? byte < ZERO || byte > NINE : byte !== TIME[n]) return NaN;
+  }
+  const pair = (at: number) => 10 * (row[from + at] ?? 0) + (row[from + at + 1] ?? 0) - 11 * ZERO;
+  const [year, month, day] = [100 * pair(0) + pair(2), pair(5), pair(8)];
+  const [hours, minutes, seconds] = [pair(11), pair(14), pair(17)];
+  const milliseconds = length > SECONDS_LENGTH ? 10 * pair(20) + (row[from + 22] ?? 0) - ZERO : 0;
+  if (year < 100 || month > 12 || hours > 23 || minutes > 59 || seconds > 59) return NaN; // Date.UTC takes years below 100 for others
+  const time = Date.UTC(year, month - 1, day, hours, minutes, seconds, milliseconds);
+  const isDay = day >= 1 && month >= 1 && (day <= 28 || new Date(time).getUTCDate() === day);
+  return isDay ? time : NaN;
 }
 
 function isAt(text: Uint8Array, row: Uint8Array, at: number): boolean {

@@ -115,11 +115,10 @@ export class JsonReader {
     const object = ++this.#object;
     let last: FieldName | null = null;
     let isTyped = false;
-    this.#skipBlanks();
     if (this.#takes(END_BRACE)) return isTyped;
     do {
-      this.#skipBlanks();
-      const name: FieldName = this.#name(last ? last.next : owner.inner);
+      const guess: FieldName | null = last ? last.next : owner.inner;
+      const name: FieldName = this.#name(guess);
       if (name.seenIn[depth] === object)
         throw new BadRow(`the name ${quoted(name.text)} appears twice in one object`);
       name.seenIn[depth] = object;
@@ -128,12 +127,13 @@ export class JsonReader {
         if (!isTyped || !name.text.startsWith('$'))
           throw new BadRow(`the field name ${quoted(name.text)} ${name.fault}`);
       }
-      if (name.isPlain && last) last.next = name;
-      else if (name.isPlain) owner.inner = name;
+      if (name !== guess && name.isPlain) {
+        if (last) last.next = name;
+        else owner.inner = name;
+      }
       last = name;
       if (write) write(name);
       else this.value(name.bytes, name, depth + 1, declared && (declared.inner.get(name.text) ?? null));
-      this.#skipBlanks();
     } while (this.#takes(COMMA));
     if (!this.#takes(END_BRACE)) this.#fault('a comma or }');
     return isTyped;
@@ -160,7 +160,7 @@ export class JsonReader {
     const first = this.#bytes[this.#at];
     for (const { word, type, value } of WORDS) {
       if (word[0] !== first) continue;
-      for (const byte of word) if (!this.#takes(byte)) this.#fault('a value');
+      for (const byte of word) if (this.#bytes[this.#at++] !== byte) this.#fault('a value', this.#at - 1);
       this.#writer.element(type, name);
       this.#writer.put(value);
       return;
@@ -205,14 +205,12 @@ export class JsonReader {
     this.#writer.element(BSON_TYPE.array, name);
     const start = this.#writer.open();
     this.#at++;
-    this.#skipBlanks();
     if (!this.#takes(END_BRACKET)) {
       let index = 0;
       do {
         this.#skipBlanks();
         this.value(INDEXES[index] ?? nameBytes(String(index)), owner, depth + 1, declared);
         index++;
-        this.#skipBlanks();
       } while (this.#takes(COMMA));
       if (!this.#takes(END_BRACKET)) this.#fault('a comma or ]');
     }
@@ -223,14 +221,14 @@ export class JsonReader {
     if (depth > MAX_DEPTH) throw new BadRow(`the value is nested deeper than ${MAX_DEPTH} levels`);
   }
 
-  /** The name at the cursor, which goes to its value. */
+  /** The next name. The cursor goes to its value. */
   #name(guess: FieldName | null): FieldName {
+    this.#skipBlanks();
     if (this.#bytes[this.#at] !== QUOTE) this.#fault('a name in quotes');
     let name = guess;
     if (name && this.#isAt(name.bytes))
       this.#at += name.bytes.length + 1; // its NUL counts for a quote
     else name = this.#otherName();
-    this.#skipBlanks();
     if (!this.#takes(COLON)) this.#fault('a colon');
     this.#skipBlanks();
     return name;
@@ -313,11 +311,14 @@ export class JsonReader {
     for (let byte = bytes[this.#at]; isBlank(byte);) byte = bytes[++this.#at];
   }
 
-  /** Whether the next byte is this one, which is then passed. */
+  /** Whether the next byte that is no blank is this one, which is then passed. */
   #takes(byte: number): boolean {
-    const is = this.#bytes[this.#at] === byte;
-    if (is) this.#at++;
-    return is;
+    if (this.#bytes[this.#at] !== byte) {
+      this.#skipBlanks();
+      if (this.#bytes[this.#at] !== byte) return false;
+    }
+    this.#at++;
+    return true;
   }
 
   #fault(expected: string, at = this.#at): never {

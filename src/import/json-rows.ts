@@ -20,24 +20,30 @@ export function jsonRows(columns: Columns, types: FieldTypes): (text: Buffer) =>
   /** The name that is expected first in a row. */
   const root = { inner: null };
   /** Where the field `id` is, which is the id when there is no `_id`. -1: the row has none. */
-  const spare = { from: -1, to: -1 };
+  const spare: { name: FieldName | null; from: number; to: number } = { name: null, from: -1, to: -1 };
   const state: { /** The field whose value is being read. */ inside: string | null } = { inside: null };
 
-  const targetsNamed = (name: string) =>
-    targetsOf(name, [name], columns.id ?? '_id', columns).map(({ role, path: [field = ''] }) => ({
+  const targetsNamed = (name: FieldName) => {
+    const { text } = name;
+    if (text === 'id' && columns.id === null) spare.name = name;
+    return targetsOf(text, [text], columns.id ?? '_id', columns).map(({ role, path: [field = ''] }) => ({
       ...{ role, bytes: nameBytes(field) },
     }));
+  };
 
   /** Writes a top-level field as each of the fields that it becomes. */
   const writeField = (name: FieldName): void => {
-    const targets = (name.targets ??= targetsNamed(name.text));
+    const targets = (name.targets ??= targetsNamed(name));
     const { offset } = writer;
     state.inside = name.text;
     reader.value(targets[0]?.bytes ?? name.bytes, name, ROOT_DEPTH + 1, types.of(name.text));
     state.inside = null;
-    if (targets[0]) writer.add(targets[0].role, offset);
-    else writer.rewind(offset);
-    if (name.text === 'id' && columns.id === null) [spare.from, spare.to] = [offset, writer.offset];
+    if (!targets[0]) writer.rewind(offset);
+    else if (targets[0].role !== 'field') writer.add(targets[0].role, offset);
+    if (name === spare.name) {
+      spare.from = offset;
+      spare.to = writer.offset;
+    }
     if (targets.length < 2) return;
     let last = offset;
     for (const { role, bytes } of targets.slice(1)) {

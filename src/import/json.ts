@@ -25,7 +25,7 @@ export async function* readJsonLines(
       from += line.length + 1;
       at++;
       if (isTooLong || line.length > LONGEST_ROW) yield { at, problem: 'the line is longer than 16 MB' };
-      else if (!line.every(isBlank)) yield rowOf(at, line, itemOf);
+      else if (!isBlank(line[0] ?? LF) || !line.every(isBlank)) yield rowOf(at, line, itemOf);
       isTooLong = false;
     }
     // Its beginning is not kept, so that the lines after it can still be read.

@@ -4,12 +4,13 @@
  * Reads the same 1,000 rows of about 205 bytes of BSON from NDJSON and from CSV.
  */
 import assert from 'node:assert/strict';
-import { itemsOfTable } from '../../src/import/cells.ts';
+import { itemsOfTable } from '../../src/import/row-from-cells.ts';
 import { COMMAS, CsvScanner, type CsvRecord } from '../../src/import/csv.ts';
 import { FieldTypes } from '../../src/import/kinds.ts';
 import { jsonRows as jsonRowsOf } from '../../src/import/json-rows.ts';
 import { SyntheticItems } from '../../src/import/synthetic.ts';
-import { tableOf } from '../../src/import/table.ts';
+import { columnsUnder } from '../../src/import/column.ts';
+import { guessing } from '../../src/import/guess.ts';
 import { BSON } from '../../src/store/bson.ts';
 import { printMachine, takeTurns, type Work } from './turns.ts';
 
@@ -39,9 +40,14 @@ const lines = documents.map((document, n) =>
 const records = texts.map((cells) => Buffer.from(`${cells.join()}\n`));
 
 const jsonItem = jsonRowsOf(COLUMNS, new FieldTypes(new Map()));
-const table = tableOf(HEADER, COLUMNS, new Map());
-const areNumbers = HEADER.map((name) => name === 'stock');
-const itemOfRecord = itemsOfTable(table, areNumbers, false);
+const reading = {
+  format: 'csv',
+  columns: COLUMNS,
+  types: new Map(),
+  delimiter: ',',
+  hasDecimalComma: false,
+} as const;
+const table = columnsUnder(HEADER, reading);
 const scanner = new CsvScanner(COMMAS);
 
 const at = <T>(values: readonly T[], turn: number): T => values[turn % ROWS] ?? assert.fail();
@@ -50,6 +56,9 @@ const scanned = (turn: number): CsvRecord => {
   for (const record of scanner.records(piece, true)) return record;
   return assert.fail();
 };
+const guess = guessing(table, false);
+for (let turn = 0; turn < ROWS; turn++) guess(scanned(turn));
+const itemOfRecord = itemsOfTable(table, false);
 const ways: Readonly<Record<string, (turn: number) => Uint8Array>> = {
   NDJSON: (turn) => jsonItem(at(lines, turn)),
   CSV: (turn) => itemOfRecord(scanned(turn)),

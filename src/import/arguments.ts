@@ -1,12 +1,31 @@
 import type { OnConflict } from '../store/store.ts';
 import { TEXT_FORMATS, formatOfName, type TextFormat } from '../rows/text-files.ts';
-import { intoOf } from './target.ts';
+import type { Columns } from './fields.ts';
+import { intoOf, type Into } from './target.ts';
 import { KINDS, type Kind, type Types } from './kinds.ts';
-import type { Reading } from './reading.ts';
 import { STDIN } from './source.ts';
 import { MAX_COUNT, MAX_SEED } from './synthetic.ts';
 import { integer, oneOf, readArguments, UsageError } from '../terminal/arguments.ts';
 import { quoted } from '../terminal/text.ts';
+
+/** How the content of a file is read. */
+export interface Reading {
+  readonly format: TextFormat;
+  readonly columns: Columns;
+  readonly types: Types;
+  /** What separates the cells of a CSV file. null: its header row tells. */
+  readonly delimiter: string | null;
+  /** Whether a CSV file has its numbers as 1.234,56. */
+  readonly hasDecimalComma: boolean;
+  /** Texts that stand for no value in cells of a CSV file. */
+  readonly missing?: readonly string[];
+  /** Names of columns of a CSV file, by their number from 1, in place of those in its header row. */
+  readonly names?: ReadonlyMap<number, string>;
+  /** Whether a column `a.b` becomes a field of that name, rather than the field `b` of `a`. */
+  readonly isFlat?: boolean;
+  /** The resource that the rows become. Absent: they become items. The fields of its indexes must be columns of a CSV file. */
+  readonly into?: Into;
+}
 
 /** The parsed command line of `sluice import`. */
 export type ImportCommand = FileImport | GenerateImport | SampleImport;

@@ -70,7 +70,7 @@ export interface Piece {
   readonly bytes: Buffer;
   /** Whether the source ends with them. */
   readonly isLast: boolean;
-  /** Where the first row begins that does not end in them, which is in the next piece again. Whoever finds the rows sets it. */
+  /** Where the first row begins that does not end in them, which is in the next piece again. The reader of the rows sets it. */
   rest: number;
 }
 

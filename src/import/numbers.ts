@@ -72,6 +72,20 @@ export function cellValue(text: string): number | Long | Decimal128 | string {
   return INTEGER.test(text) || !Number.isFinite(double) || double === 0 ? text : exact;
 }
 
+/** The number of a cell in a column without a declared kind: see cellValue. null for any other cell. */
+export function numberOfCell(cell: string, hasDecimalComma: boolean): number | Long | Decimal128 | null {
+  // Blanks around a number are not part of it as JSON writes it.
+  const text = !hasDecimalComma ? cell : cell.trim() === cell ? withDecimalPoint(cell) : null;
+  const value = text === null ? null : cellValue(text);
+  return typeof value === 'string' ? null : value;
+}
+
+/** The integer of a cell in a column of ids. null for any other cell. */
+export function integerOfCell(cell: string): number | Long | null {
+  const value = cellValue(cell);
+  return value instanceof Long || (typeof value === 'number' && Number.isSafeInteger(value)) ? value : null;
+}
+
 /**
  * The finite number in a price cell, in any notation (`+5`, `007`, `1E3`, with blanks around it), with all
  * its digits. null when the cell holds no such number. Throws BadRow when no BSON number has all the digits.

@@ -1,11 +1,11 @@
 import { UsageError } from '../terminal/arguments.ts';
-import { itemsOfTable } from './cells.ts';
+import { itemsOfTable } from './row-from-cells.ts';
 import { peek, readAhead } from './chunks.ts';
 import { readCsv, scanCsv } from './csv.ts';
-import { Guesses } from './guess.ts';
-import type { Reading } from './reading.ts';
+import type { Reading } from './arguments.ts';
+import { described, guessing } from './guess.ts';
 import { BrokenSource, type Rows } from './row.ts';
-import { tableOf, type Column } from './table.ts';
+import { columnsUnder, type Column } from './column.ts';
 
 /** The bytes of a pipe that decide what its columns are. */
 export const SAMPLE_BYTES = 16 * 1024 * 1024;
@@ -41,22 +41,20 @@ export async function readTable(
   const scanned = again ? await again() : from(sample?.chunks ?? []);
   let names = '';
   let table: readonly Column[] = [];
-  let guesses = new Guesses(table, hasDecimalComma);
   await scanCsv(scanned, dialect, sample?.isCut ?? false, (header) => {
     names = header.join('\0');
     table = tableUnder(header, delimiter, reading);
-    guesses = new Guesses(table, hasDecimalComma);
-    return (record) => guesses.add(record);
+    return guessing(table, hasDecimalComma);
   });
   const underHeader = (header: readonly string[]) => {
     if (header.join('\0') !== names)
       throw new BrokenSource('the file changed between the two times that it was read');
-    return itemsOfTable(table, guesses.areNumbers, hasDecimalComma);
+    return itemsOfTable(table, hasDecimalComma);
   };
   return {
     unit: 'line',
     rows: readCsv(sample?.bytes ?? bytes, underHeader, dialect),
-    describe: () => ['columns:', ...guesses.describe()],
+    describe: () => ['columns:', ...described(table, hasDecimalComma)],
   };
 }
 
@@ -90,17 +88,9 @@ function delimiterOf(head: Buffer): string {
 }
 
 /** The table under a header. A wrong delimiter shows as a column that is missing. */
-function tableUnder(
-  header: readonly string[],
-  delimiter: string,
-  { columns, types, into, names = new Map(), isFlat = false }: Reading,
-): readonly Column[] {
+function tableUnder(header: readonly string[], delimiter: string, reading: Reading): readonly Column[] {
   try {
-    const named = header.map((name, index) => names.get(index + 1) ?? name);
-    for (const number of names.keys())
-      if (number > header.length)
-        throw new UsageError(`--name ${number}=...: the header row has ${header.length} columns`);
-    return tableOf(named, { ...columns, isFlat }, types, into?.indexes.flat());
+    return columnsUnder(header, reading);
   } catch (error) {
     if (!(error instanceof UsageError) || header.length > 1) throw error;
     const shown = delimiter === '\t' ? 'a tab' : delimiter;

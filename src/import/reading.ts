@@ -1,9 +1,8 @@
 import type { TextFormat } from '../rows/text-files.ts';
 import { quoted } from '../terminal/text.ts';
-import { FieldTypes, type Types } from './kinds.ts';
-import type { Into } from './target.ts';
+import type { Reading } from './arguments.ts';
+import { FieldTypes } from './kinds.ts';
 import { peek } from './chunks.ts';
-import type { Columns } from './fields.ts';
 import { readJsonArray, readJsonLines } from './json.ts';
 import { jsonRows } from './json-rows.ts';
 import { readTable, type Again } from './read-table.ts';
@@ -16,25 +15,6 @@ const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 const LONGEST_LOOK = 64 * 1024;
 const LF = 0x0a;
 
-/** How the content of a file is read. */
-export interface Reading {
-  readonly format: TextFormat;
-  readonly columns: Columns;
-  readonly types: Types;
-  /** What separates the cells of a CSV file. null: its header row tells. */
-  readonly delimiter: string | null;
-  /** Whether a CSV file has its numbers as 1.234,56. */
-  readonly hasDecimalComma: boolean;
-  /** Texts that stand for no value in cells of a CSV file. */
-  readonly missing?: readonly string[];
-  /** Names of columns of a CSV file, by their number from 1, in place of those in its header row. */
-  readonly names?: ReadonlyMap<number, string>;
-  /** Whether a column `a.b` becomes a field of that name, rather than the field `b` of `a`. */
-  readonly isFlat?: boolean;
-  /** The resource that the rows become. Absent: they become items. The fields of its indexes must be columns of a CSV file. */
-  readonly into?: Into;
-}
-
 /**
  * The rows of a file's decompressed content. `json` stands for an array, or for one object per line:
  * mongoexport writes the latter to files ending in .json, so the first byte that is not blank decides. `again` opens the
@@ -45,7 +25,7 @@ export async function readRows(
   reading: Reading,
   again: Again | null = null,
 ): Promise<Rows> {
-  const { head, bytes } = await peek(content, (seen) => seen.length >= MARK_BYTES && isTelling(seen));
+  const { head, bytes } = await peek(content, (seen) => seen.length >= MARK_BYTES && isEnough(seen));
   refuseUtf16(head);
   const mark = head.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0;
   const text = without(mark, bytes);
@@ -84,8 +64,8 @@ async function* without(count: number, source: AsyncIterable<Buffer>): AsyncGene
   }
 }
 
-/** Whether the bytes tell what the file is. The whole first line does. */
-function isTelling(head: Buffer): boolean {
+/** Whether the bytes show what the file is. The whole first line does. */
+function isEnough(head: Buffer): boolean {
   const first = firstCharacter(head);
   const isJson = first === '{' || first === '[';
   return first !== '' && (!isJson || head.includes(LF) || head.length > LONGEST_LOOK);

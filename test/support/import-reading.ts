@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { readRows, type Reading } from '../../src/import/reading.ts';
+import type { Reading } from '../../src/import/arguments.ts';
+import { readRows } from '../../src/import/reading.ts';
 import type { TextFormat } from '../../src/rows/text-files.ts';
 import type { Columns } from '../../src/import/fields.ts';
 import { BSON, type Document } from '../../src/store/bson.ts';

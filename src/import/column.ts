@@ -1,7 +1,8 @@
 import { UsageError } from '../terminal/arguments.ts';
 import { quoted } from '../terminal/text.ts';
-import type { Kind, Types } from './kinds.ts';
-import { MAX_DEPTH, nameFault, pathOf, targetsOf, type Columns, type Target } from './fields.ts';
+import type { Reading } from './arguments.ts';
+import type { Kind } from './kinds.ts';
+import { MAX_DEPTH, nameFault, pathOf, targetsOf, type Role, type Target } from './fields.ts';
 import { BrokenSource } from './row.ts';
 
 /** A column of a CSV file. */
@@ -11,6 +12,38 @@ export interface Column {
   readonly targets: readonly Target[];
   /** The kind that the user declared. null: its cells decide. */
   readonly declared: Kind | null;
+  /** What the cells were so far. null: it is declared, or is no field with a kind of its own. */
+  readonly guess: Guess | null;
+}
+
+/** What the cells of a column without a declared kind are. */
+export interface Guess {
+  readonly isId: boolean;
+  /** Numbers when every cell is one, otherwise text. `empty`: no cell has a value. */
+  kind: 'number' | 'string' | 'empty';
+  /** The first cell that is not a number. No further cell can change the kind. */
+  because?: { readonly cell: string; readonly line: number };
+}
+
+/** How the cells of a column are read that becomes a field: as the kind that was declared, or as one of these. */
+export type CellKind =
+  | Kind
+  /** A finite number in any notation. */
+  | 'price'
+  /** A number as JSON writes it, see cellValue. */
+  | 'guessed number'
+  /**
+   * All ids of one file are of one kind, integers or texts. A URL would find only some ids of a mix (`8`, `007`), since
+   * the text in a URL is read as the one type that a collection's ids have.
+   */
+  | 'integer';
+
+/** How the cells of a column become a field. */
+export function kindOf({ declared, guess }: Column, role: Role): CellKind {
+  if (declared !== null) return declared;
+  if (role === 'price') return 'price';
+  if (role === 'category' || guess?.kind !== 'number') return 'string';
+  return role === 'id' ? 'integer' : 'guessed number';
 }
 
 /** The kinds that a field with rules may be declared as. */
@@ -21,30 +54,33 @@ const ALLOWED: Readonly<Record<Exclude<Target['role'], 'field'>, readonly Kind[]
 };
 
 /**
- * The columns under a header. `indexed` are fields that they must give. Throws UsageError when a column that the command names is not there or cannot be what the
+ * The columns under a header row. Throws UsageError when a column that the command names is not there or cannot be what the
  * command says, and BrokenSource when the header's names cannot be field names.
  */
-export function tableOf(
-  header: readonly string[],
-  columns: Columns & { readonly isFlat?: boolean },
-  types: Types,
-  indexed: readonly string[] = [],
+export function columnsUnder(
+  row: readonly string[],
+  { columns, types, into, names = new Map(), isFlat = false }: Reading,
 ): readonly Column[] {
+  const header = row.map((name, index) => names.get(index + 1) ?? name);
+  for (const number of names.keys())
+    if (number > header.length)
+      throw new UsageError(`--name ${number}=...: the header row has ${header.length} columns`);
   checkHeader(header);
   const idColumn = columns.id ?? ['_id', 'id'].find((name) => header.includes(name)) ?? null;
   if (columns.category !== null) requireColumn(header, columns.category, '--category');
   if (columns.price !== null) requireColumn(header, columns.price, '--price');
   if (idColumn !== null) requireColumn(header, idColumn, '--id');
   for (const name of types.keys()) requireColumn(header, name, '--type');
-  const isFlat = columns.isFlat ?? false;
-  const table = header.map((name): Column => ({
-    name,
-    targets: targetsOf(name, isFlat ? [name] : pathOf(name), idColumn, columns),
-    declared: types.get(name) ?? null,
-  }));
+  const table = header.map((name): Column => {
+    const targets = targetsOf(name, isFlat ? [name] : pathOf(name), idColumn, columns);
+    const declared = types.get(name) ?? null;
+    const isId = targets.some(({ role }) => role === 'id');
+    const isGuessed = declared === null && (isId || targets.some(({ role }) => role === 'field'));
+    return { name, targets, declared, guess: isGuessed ? { isId, kind: 'empty' } : null };
+  });
   checkPaths(table);
   for (const column of table) checkDeclared(column);
-  for (const path of indexed) requireField(table, path);
+  for (const path of into?.indexes.flat() ?? []) requireField(table, path);
   return table;
 }
 

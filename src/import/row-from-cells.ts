@@ -1,51 +1,15 @@
 import { BSON_TYPE } from '../store/bson-types.ts';
-import { Long, type Decimal128 } from '../store/bson.ts';
 import { quoted } from '../terminal/text.ts';
 import type { CsvRecord, ItemOfRecord } from './csv.ts';
 import { nameBytes, type DocumentWriter } from './document-writer.ts';
 import type { Role } from './fields.ts';
-import { writeText, type Kind } from './kinds.ts';
-import { cellValue, priceOfCell, simpleNumber, withDecimalPoint } from './numbers.ts';
+import { writeText } from './kinds.ts';
+import { integerOfCell, numberOfCell, priceOfCell, simpleNumber, withDecimalPoint } from './numbers.ts';
 import { BadRow } from './row.ts';
 import { RowWriter } from './row-writer.ts';
-import type { Column } from './table.ts';
+import { kindOf, type CellKind, type Column } from './column.ts';
 
 const QUOTE = 0x22;
-
-/** How the cells of a column are read that becomes a field: as the kind that was declared, or as one of these. */
-export type CellKind =
-  | Kind
-  /** A finite number in any notation. */
-  | 'price'
-  /** A number as JSON writes it, see cellValue. */
-  | 'guessed number'
-  /**
-   * All ids of one file are of one kind, integers or texts. A URL would find only some ids of a mix (`8`, `007`), since
-   * the text in a URL is read as the one type that a collection's ids have.
-   */
-  | 'integer';
-
-/** How a column without a declared kind is read as a field. `isNumber`: whether its cells are numbers. */
-export function kindOf({ declared }: Column, role: Role, isNumber: boolean): CellKind {
-  if (declared !== null) return declared;
-  if (role === 'price') return 'price';
-  if (role === 'category' || !isNumber) return 'string';
-  return role === 'id' ? 'integer' : 'guessed number';
-}
-
-/** The number of a cell in a column that nobody declared: see cellValue. null for any other cell. */
-export function numberOfCell(cell: string, hasDecimalComma: boolean): number | Long | Decimal128 | null {
-  // Blanks around a number are not part of it as JSON writes it.
-  const text = !hasDecimalComma ? cell : cell.trim() === cell ? withDecimalPoint(cell) : null;
-  const value = text === null ? null : cellValue(text);
-  return typeof value === 'string' ? null : value;
-}
-
-/** The integer of a cell in a column of ids. null for any other cell. */
-export function integerOfCell(cell: string): number | Long | null {
-  const value = cellValue(cell);
-  return value instanceof Long || (typeof value === 'number' && Number.isSafeInteger(value)) ? value : null;
-}
 
 /** A field of an item: the one of a column, or a document. */
 interface Field {
@@ -71,19 +35,14 @@ interface Reader {
 }
 
 /**
- * Returns the function that turns the rows of a table into items. `areNumbers` says of each column whether its cells are
- * numbers. A row with a cell of another kind is refused, so that a column never has values of two kinds. The fields of a
+ * Returns the function that turns the rows of a table into items, once the kinds of its columns are known. A row with a cell of another kind is refused, so that a column never has values of two kinds. The fields of a
  * nested document are together, where the first of its columns is.
  */
-export function itemsOfTable(
-  table: readonly Column[],
-  areNumbers: readonly boolean[],
-  hasDecimalComma: boolean,
-): ItemOfRecord {
+export function itemsOfTable(table: readonly Column[], hasDecimalComma: boolean): ItemOfRecord {
   const fields: Field[] = [];
   for (const [index, column] of table.entries())
     for (const { role, path } of column.targets) {
-      const kind = kindOf(column, role, areNumbers[index] ?? false);
+      const kind = kindOf(column, role);
       const reader = { column: column.name, index, role, kind, form: formOf(kind, hasDecimalComma) };
       let inner = fields;
       for (const name of path.slice(0, -1)) inner = documentIn(inner, name).inner;

@@ -5,11 +5,11 @@ import type { JsonBody } from '../input/body-json.ts';
 import { pointer } from '../input/json-scan.ts';
 import { quote, type Query } from '../input/query.ts';
 import { bodyCheck, invalidBody } from '../input/validate.ts';
-import { shownPath } from '../resources/query/grammar.ts';
 import { Type, type TSchema } from '../schema.ts';
 import type { Compression } from '../pipeline/pieces.ts';
 import type { AskedForm } from '../resources/stream/formats/format.ts';
 import { formatOf, FORMATS, readForm } from '../resources/stream/formats/list.ts';
+import { sortText } from '../resources/page/page.ts';
 import { readStreamQuery } from '../resources/stream/query.ts';
 import { EXPORT_BODY, RESOURCE_EXPORT_BODY, type Member } from './export.ts';
 import { ITEMS, type ExportRequest } from './job.ts';
@@ -80,8 +80,8 @@ async function ordered(
   const query = new Map(given);
   query.delete('format');
   readFileForm(query, form.format, source);
-  const { sort, direction } = await source.plan.read(query, signal);
-  if (!query.has('sort')) query.set('sort', `${shownPath(sort)}_${direction === 1 ? 'asc' : 'desc'}`);
+  const plan = await source.plan.read(query, signal);
+  if (!query.has('sort')) query.set('sort', sortText(plan));
   const { name: resource, scope } = source;
   return { resource, query: new URLSearchParams([...query]).toString(), ...form, ...(scope && { scope }) };
 }

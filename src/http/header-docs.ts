@@ -47,6 +47,7 @@ export const RESPONSE_HEADERS = {
   'Accept-Ranges': text('always `bytes`: range requests are supported'),
   'Repr-Digest': text('the SHA-256 digest of the whole file (RFC 9530)'),
   'Estimated-Rows': text('about how many rows the stream has', { pattern: '^[0-9]+$' }),
+  'Sorted-By': text('the order of the rows, if the request named none and it is not that of ids'),
   'Changes-From': text(
     'the cursor from which the changes since this response began follow: `since` of /{resource}/changes',
   ),

@@ -66,7 +66,7 @@ async function begin(
   const { plan: parameters, streams } = source;
   const { feed, changes } = feedOf(source);
   const wanted = asked.query;
-  const plan = await parameters.read(query, request.signal, wanted.cursor);
+  const plan = await parameters.read(query, request.signal, wanted.cursor, true);
   assertUnordered(plan);
   const from = await startOf(asked, plan, feed, source, request.signal);
   const bound = { ...plan, ...(from.identity !== undefined && { identity: from.identity }) };

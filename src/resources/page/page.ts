@@ -1,6 +1,7 @@
 import { named, Type, type Static } from '../../schema.ts';
 import { serializerOf } from '../../rows/serializers.ts';
-import type { Count } from '../../store/store.ts';
+import { KEY } from '../../store/bookmark.ts';
+import type { Count, Plan } from '../../store/store.ts';
 import { cursorBehind, type PageEnd } from './page-fit.ts';
 import type { PageQuery } from './query.ts';
 
@@ -15,6 +16,9 @@ export const PAGE = named(
         description:
           'the cursor that continues after the last row; null: the page is empty and no cursor was given, or the key of the last row is too long for a cursor',
       }),
+      sort: Type.Optional(
+        Type.String({ description: 'the order, if the request named none and it is not that of ids' }),
+      ),
       offset: Type.Optional(Type.Integer({ minimum: 0, description: 'the offset of the request' })),
       page: Type.Optional(Type.Integer({ minimum: 1, description: 'the page of the request' })),
       total: Type.Optional(
@@ -34,17 +38,23 @@ export const PAGE = named(
 export type PageDocument = Readonly<Static<typeof PAGE>>;
 const serialize = serializerOf(PAGE);
 
+/** An order as the parameter `sort` writes it. */
+export function sortText({ sort, direction }: Pick<Plan, 'sort' | 'direction'>): string {
+  return `${sort === KEY ? 'id' : sort}_${direction === 1 ? 'asc' : 'desc'}`;
+}
+
 /**
  * What a client needs to continue after a page with this end. An empty page returns the cursor of its request, for
  * pollers.
  */
 export function pageInfo(query: PageQuery, end: PageEnd, count: Count | null): PageDocument {
-  const { limit, start } = query;
+  const { limit, start, plan } = query;
   const kept = start.style === 'cursor' ? start.cursor.text : null;
   return {
     limit,
     hasMore: end.more,
     nextCursor: end.last ? (cursorBehind(query, end, end.last) ?? null) : kept,
+    ...(query.isUnordered && plan.sort !== KEY && { sort: sortText(plan) }),
     ...(start.style === 'offset' && { offset: start.offset }),
     ...(start.style === 'page' && { page: start.page }),
     ...(count && { total: count.rows, totalIs: count.is }),

@@ -40,9 +40,15 @@ export interface PlanParameters {
   readonly collection: string;
   /**
    * A plan that needs a look at the rows comes later; it ends with the signal's reason when that aborts. `token`: the
-   * cursor or part of the request, which says how its texts are read. Absent: its walk begins now.
+   * cursor or part of the request, which says how its texts are read. Absent: its walk begins now. `isById`: a query
+   * without an order takes that of ids, and no other that an index has.
    */
-  readonly read: (query: Query, signal: AbortSignal, token?: Pick<Token, 'types'>) => Plan | Promise<Plan>;
+  readonly read: (
+    query: Query,
+    signal: AbortSignal,
+    token?: Pick<Token, 'types' | 'kind' | 'body'>,
+    isById?: boolean,
+  ) => Plan | Promise<Plan>;
   /** The paths of the fields asked for. undefined: all. */
   readonly fields: (query: Query) => readonly string[] | undefined;
   /** What of the rows may leave the server. Absent: everything. */
@@ -68,6 +74,8 @@ export interface PageRequest {
   readonly start: PageStart;
   /** The number of rows before the page. 0 for cursors, which do not count rows. */
   readonly skip: number;
+  /** Whether the client named no order. */
+  readonly isUnordered: boolean;
 }
 
 export interface PageQuery extends PageRequest {
@@ -118,6 +126,7 @@ export function pageQuery(limits: PageLimits): (query: Query, plan: PlanParamete
       count: readCount(query),
       start,
       skip,
+      isUnordered: !query.has('sort'),
     };
   };
 }

@@ -58,14 +58,32 @@ export function notIndexed(
   { reason, remedy }: Refusal,
   indexes: readonly Index[],
   resource: Pick<Resource, 'indexLine' | 'scope' | 'form'>,
+  asked?: Asked,
 ): AppError {
   const { indexLine, scope } = resource;
-  const listed = textsOf(askableOfResource(resource, indexes)).slice(0, MOST_LISTED).join('; ');
-  if (scope) return new AppError('not-indexed', `No index answers this query. Indexes answer: ${listed}.`);
+  const forms = askableOfResource(resource, indexes);
+  const listed = `Indexes answer: ${textsOf(forms).slice(0, MOST_LISTED).join('; ')}.`;
+  if (scope) return new AppError('not-indexed', `No index answers this query. ${listed}`);
   const would = remedy
     ? ` This index would allow it, if no row has an array there: ${indexLine(remedy)}`
     : '';
-  return new AppError('not-indexed', `${reason} Indexes answer: ${listed}.${would}`);
+  const near = asked ? nearest(asked, forms) : '';
+  return new AppError('not-indexed', `${reason} ${near}${listed}${would}`);
+}
+
+/** The nearest query that is answered: the same filters in another order, or more filters in the same order. */
+function nearest({ equals, sort, ranges }: Asked, forms: readonly Askable[]): string {
+  const filters = equals.map(shownPath);
+  const wanted = shownPath(sort?.path ?? ranges[0] ?? KEY);
+  const behind = forms.filter((form) => filters.every((path) => form.filters.includes(path)));
+  const orders = behind.filter((form) => form.sort !== null && form.filters.length === filters.length);
+  const same = orders.flatMap((form) => (form.sort === null ? [] : [`sort=${form.sort}_asc`]));
+  const more = behind.find((form) => form.sort === wanted && form.filters.length > filters.length);
+  if (more)
+    return `Filter by ${more.filters.filter((path) => !filters.includes(path)).join(' and ')} first. `;
+  return same.length > 0 && ranges.length === 0
+    ? `${sort ? 'Use' : 'Add'} ${[...new Set(same)].join(' or ')}. `
+    : '';
 }
 
 /**
@@ -75,14 +93,20 @@ export function notIndexed(
 export function chosen(asked: Asked, indexes: readonly Index[], resource: Resource): Choice {
   const known = choices.get(indexes) ?? new Map<string, Choice>();
   choices.set(indexes, known);
-  const name = JSON.stringify([asked.sort?.path, asked.sort?.direction, asked.ranges, asked.equals]);
+  const name = JSON.stringify([
+    asked.sort?.path,
+    asked.sort?.direction,
+    asked.free,
+    asked.ranges,
+    asked.equals,
+  ]);
   const choice = known.get(name) ?? chooseIndex(asked, indexes);
   if (!isRefusal(choice)) {
     known.set(name, choice);
     return choice;
   }
   const declared = chooseIndex(asked, resource.declared);
-  if (isRefusal(declared)) throw notIndexed(choice, indexes, resource);
+  if (isRefusal(declared)) throw notIndexed(choice, indexes, resource, asked);
   return declared;
 }
 

@@ -9,6 +9,11 @@ export interface Asked {
   readonly sort?: { readonly path: string; readonly direction: 1 | -1 };
   /** The paths that have a lower or an upper bound, each once. */
   readonly ranges: readonly string[];
+  /**
+   * Without an order of the client, that of ids is the first choice, and the order of an index the second. A path: the
+   * walk goes on in the order of this path.
+   */
+  readonly free?: true | string;
 }
 
 /** How a query runs on an index: the entries under a prefix of equal values, ordered by one path and then by key. */
@@ -57,6 +62,8 @@ export function chooseIndex(asked: Asked, among: readonly Index[]): Choice | Ref
     return { reason: `A range needs the order of its own field: sort=${range}_asc or sort=${range}_desc.` };
 
   const usable = among.filter(({ refused }) => refused === undefined);
+  const ofIndex = asked.free === undefined ? undefined : orderedByIndex(equals, usable, asked.free);
+  if (ofIndex && ofIndex.sort === asked.free) return ofIndex;
   const single = usable.find((index) => namesOneRow(index, equals));
   if (single) return { index: single, equals: pathsOf(single), sort, direction, kind: 'single' };
   for (const kind of ['suffixed', 'unique'] as const) {
@@ -65,7 +72,29 @@ export function chooseIndex(asked: Asked, among: readonly Index[]): Choice | Ref
     );
     if (index) return { index, equals: pathsOf(index).slice(0, equals.length), sort, direction, kind };
   }
-  return refusalOf({ equals, sort }, among);
+  return ofIndex ?? refusalOf({ equals, sort }, among);
+}
+
+/** The first index that has these equalities and then orders the rows by itself, in its own direction. */
+function orderedByIndex(
+  equals: readonly string[],
+  among: readonly Index[],
+  by: true | string,
+): Choice | undefined {
+  for (const index of among) {
+    const next = index.keys[equals.length];
+    if (!next || next.path === KEY || (by !== true && by !== next.path)) continue;
+    const isIn = isSuffixed(index, equals, next.path);
+    if (!isIn && !isUniqueFor(index, equals, next.path)) continue;
+    const order = { sort: next.path, direction: next.sign };
+    return {
+      index,
+      equals: pathsOf(index).slice(0, equals.length),
+      ...order,
+      kind: isIn ? 'suffixed' : 'unique',
+    };
+  }
+  return undefined;
 }
 
 export function isRefusal(choice: Choice | Refusal): choice is Refusal {

@@ -5,6 +5,8 @@ import { pageParameters, type PlanParameters } from '../page/query.ts';
 import { BSON_TYPE } from '../../store/bson-types.ts';
 import type { Plan } from '../../store/store.ts';
 import { streamParameters } from '../stream/query.ts';
+import { KEY } from '../../store/bookmark.ts';
+import type { Token } from '../token/token.ts';
 import { fieldsParameter, sortParameter, type Form, type Order } from './form.ts';
 import { readGiven, shownPath, type Given } from './grammar.ts';
 import { columnKinds } from './kinds.ts';
@@ -59,7 +61,7 @@ export function resourcePlan(resource: Resource): PlanParameters {
   const { form, name, shown } = resource;
   return {
     collection: name,
-    read: (query, signal, token) => readTypedPlan(query, token?.types ?? null, resource, signal),
+    read: (query, signal, token, isById) => readTypedPlan(query, token, resource, signal, isById),
     fields: (query) => form.fields.read(query),
     shown,
     ...(!form.closed && { kinds: columnKinds(resource.kinds, resource.shown) }),
@@ -67,23 +69,26 @@ export function resourcePlan(resource: Resource): PlanParameters {
 }
 
 /**
- * Reads the plan of a query. The equalities and bounds come from the query alone. `types` says only how their texts were
- * read when the walk began; null: it begins now. AppErrors `not-indexed`, `ambiguous-value`, `invalid-parameter`, `unknown-parameter`,
+ * Reads the plan of a query. The equalities and bounds come from the query alone. `token` says only how their texts were
+ * read when the walk began, and the order of a walk whose query names none. `isById`: see PlanParameters. AppErrors `not-indexed`, `ambiguous-value`, `invalid-parameter`, `unknown-parameter`,
  * `duplicate-parameter`, `conflicting-parameters`.
  */
 export async function readTypedPlan(
   query: Query,
-  types: Uint8Array | null,
+  token: Pick<Token, 'types' | 'kind' | 'body'> | undefined,
   resource: Resource,
   signal: AbortSignal,
+  isById = false,
 ): Promise<Plan> {
   const { form } = resource;
+  const types = token?.types ?? null;
   const order = form.sort.read(query);
   const given = givenOf(query, form);
   assertOrdered(given, order, form);
   const scoped = withinScope(given, order?.path, resource);
   const asked = scoped.isRefused ? scoped : await withRange(scoped, order, types, resource, signal);
-  const choice = await choose(asked, order, resource, signal);
+  const isFree = order === undefined && !isById && asked.given.bounds.size === 0;
+  const choice = await choose(asked, order, isFree ? sortOf(token) : undefined, resource, signal);
   const { index, direction } = choice;
   const options = { resource, types, signal };
   const { equals: texts, bounds } = asked.given;
@@ -139,12 +144,20 @@ async function withRange(
 async function choose(
   asked: GivenInScope,
   order: Order | undefined,
+  free: Asked['free'],
   resource: Resource,
   signal: AbortSignal,
 ): Promise<Choice> {
   const indexes = await indexesOf(resource, signal);
   if (asked.isRefused) throw notIndexed(UNKNOWN, indexes, resource);
-  return chosen(pathsOf(asked, order), indexes, resource);
+  return chosen({ ...pathsOf(asked, order), ...(free !== undefined && { free }) }, indexes, resource);
+}
+
+/** The path that orders the walk of a cursor. True: the walk begins now. Undefined: it is ordered by ids. */
+function sortOf(token: Pick<Token, 'kind' | 'body'> | undefined): Asked['free'] {
+  if (token === undefined) return true;
+  const path = token.kind === 'row' ? token.body.toString('utf8', 5, token.body.indexOf(0, 5)) : KEY;
+  return path === KEY ? undefined : path;
 }
 
 /** AppError `conflicting-parameters` for a range of a closed form in the order of another path. */

@@ -87,7 +87,7 @@ export function partitionsRoute(
     handler: async ({ request, query: given, client }) => {
       const { rows, plan: parameters, columns, changesFrom } = sourceFor(client);
       const { time, fields } = readStreamQuery(given, parameters);
-      const plan = await parameters.read(given, request.signal);
+      const plan = await parameters.read(given, request.signal, undefined, true);
       assertDivisible(plan, 'sort');
       const at = await timeOf(time, rows, request.signal);
       const most = parts.read(given) ?? DEFAULT_PARTS;

@@ -6,7 +6,7 @@ import { assertSound } from '../../rows/damaged-row.ts';
 import { EVERYTHING } from '../../rows/selection.ts';
 import type { Transcoder } from '../../rows/rows.ts';
 import { noneOf, orRelease, type Batch } from '../../store/batch.ts';
-import type { Bookmark } from '../../store/bookmark.ts';
+import { KEY, type Bookmark } from '../../store/bookmark.ts';
 import { chain, chainAfter, firstSize, planBehind } from '../../pipeline/chain.ts';
 import { CHECKPOINT_MS } from '../../pipeline/checkpoints.ts';
 import { writeBeforeCut } from '../../pipeline/sink.ts';
@@ -17,6 +17,7 @@ import { ROWS_HEADER } from './estimate.ts';
 import { AT_HEADER } from './point-in-time.ts';
 import { formatOf, FORMATS, readForm, STREAM_TYPES, typeAsked } from './formats/list.ts';
 import { readStreamPlan, readStreamQuery, streamParameters } from './query.ts';
+import { sortText } from '../page/page.ts';
 import { routeOf, type RowRoute } from '../row/route.ts';
 import { headersOf, type SourceFor } from '../row/source.ts';
 
@@ -59,7 +60,7 @@ export function streamRoute(docs: RowRoute, options: StreamOptions): Route {
       200: {
         description: `The matching ${noun.many} in the order of \`sort\``,
         headers: ['Cache-Control', 'Incremental', 'X-Accel-Buffering'],
-        sometimes: ['Estimated-Rows', 'Changes-From'],
+        sometimes: ['Estimated-Rows', 'Sorted-By', 'Changes-From'],
         content: Object.fromEntries(FORMATS.flatMap(({ content }) => Object.entries(content(docs)))),
       },
     },
@@ -133,6 +134,7 @@ function streamHandler({
         'cache-control': 'private, no-cache',
         ...INCREMENTAL,
         ...headersOf(changes),
+        ...(!parameters.has('sort') && plan.sort !== KEY && { 'sorted-by': sortText(plan) }),
         ...(plan.at !== undefined && { [AT_HEADER]: String(plan.at) }),
         ...(about !== null && { [ROWS_HEADER]: String(Math.min(about, limit)) }),
       },

@@ -101,21 +101,20 @@ export class Admissions {
    */
   admit(request: Request, demand: Demand | null): Admission | Promise<Admission> {
     const asked = demand ?? UNROUTED;
-    const known = this.#identify(request, asked);
-    if (!(known instanceof Promise)) return this.#count(request, asked, known);
-    return known.then((late) => this.#count(request, asked, late));
+    return after(this.#identify(request, asked), (known) => this.#count(request, asked, known));
   }
 
-  #count(request: Request, asked: Demand, known: Identity): Admission | Promise<Admission> {
-    const { rate } = this.#options;
-    const identity = this.#refuseOverload(asked, known);
-    request.notes.client = identity.name;
-    request.notes.rights = identity.key?.rights.hash ?? '';
-    const policy = identity.key?.rate ?? rate?.policy ?? null;
+  #count(request: Request, asked: Demand, { name, key, refused }: Identity): Admission | Promise<Admission> {
+    const { rate, overload } = this.#options;
+    const overloaded = asked.cost === 'watch' ? null : (overload?.() ?? null);
+    const identity = { name, key, refused: overloaded ?? refused };
+    request.notes.client = name;
+    request.notes.rights = key?.rights.hash ?? '';
+    const policy = key?.rate ?? rate?.policy ?? null;
     if (rate === null || policy === null) return this.#admission(request, asked, {}, identity);
-    const taken = rate.limiter.take(identity.name, policy);
-    if (!(taken instanceof Promise)) return this.#decide(request, asked, identity, policy, taken);
-    return taken.then((late) => this.#decide(request, asked, identity, policy, late));
+    return after(rate.limiter.take(name, policy), (taken) =>
+      this.#decide(request, asked, identity, policy, taken),
+    );
   }
 
   /** See StreamSlots.acquire. */
@@ -166,11 +165,6 @@ export class Admissions {
     return { ...idle, done: this.#done };
   }
 
-  #refuseOverload({ cost }: Demand, { name, key, refused }: Identity): Identity {
-    const overload = cost === 'watch' ? null : (this.#options.overload?.() ?? null);
-    return { name, key, refused: overload ?? refused };
-  }
-
   /** An open route is answered without a key, but a valid key may decide on the answer: see openapi/routes.ts. */
   #identify(request: Request, { access }: Demand): Identity | Promise<Identity> {
     const { authenticate, readClient } = this.#options;
@@ -192,6 +186,11 @@ export class Admissions {
     const name = this.#options.readClient(request);
     return { name, key: null, refused: access === 'open' ? null : error };
   }
+}
+
+/** Calls `next` at once where a value is no promise: a promise for each request would cost more than its admission. */
+function after<T, U>(value: T | Promise<T>, next: (value: T) => U | Promise<U>): U | Promise<U> {
+  return value instanceof Promise ? value.then(next) : next(value);
 }
 
 function identified(key: Key): Identity {

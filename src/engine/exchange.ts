@@ -1,9 +1,10 @@
 import type { Sink } from '../pipeline/sink.ts';
 import type { BodyCollector } from './request-body.ts';
 import { newNotes, type Body, type EngineOptions, type Notes, type Reply, type Request } from './edge.ts';
-import type { FairStart } from './fair-start.ts';
+import { FairStart } from './fair-start.ts';
+import { untilIdle } from './idle.ts';
 import { PROBLEMS } from '../problems.ts';
-import type { StallTimer } from './stall-timer.ts';
+import { StallTimer, StoppedError } from './stall-timer.ts';
 
 /** State that all exchanges of one engine share. */
 export interface Exchanges {
@@ -14,6 +15,23 @@ export interface Exchanges {
   readonly starts: FairStart;
   /** True once the engine stops. Replies then ask the client to close the connection. */
   stopping: boolean;
+}
+
+/** The state of an engine that has had no request yet. */
+export function openExchanges(options: EngineOptions): Exchanges {
+  return {
+    options,
+    stallTimer: new StallTimer(options.stallTimeoutMs),
+    open: new Set(),
+    starts: new FairStart(),
+    stopping: false,
+  };
+}
+
+/** Resolves when no exchange is in progress any more. Those that take longer than `graceMs` are cut. */
+export async function endExchanges({ open, options }: Exchanges, graceMs: number): Promise<void> {
+  await untilIdle(() => open.size === 0, options.quietMs, graceMs);
+  for (const exchange of open) exchange.cut(new StoppedError());
 }
 
 /** The part of a request that arrives before its body. */

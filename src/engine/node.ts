@@ -1,12 +1,9 @@
-import { createServer, type Server } from 'node:http';
+import { createServer } from 'node:http';
 import { Server as NetServer, type AddressInfo } from 'node:net';
 import type { Engine, EngineOptions } from './edge.ts';
-import type { Exchanges } from './exchange.ts';
+import { endExchanges, openExchanges } from './exchange.ts';
 import { NodeExchange, refuse } from './node/exchange.ts';
-import { FairStart } from './fair-start.ts';
-import { untilIdle } from './idle.ts';
 import { cannotListen } from './cannot-listen.ts';
-import { StoppedError, StallTimer } from './stall-timer.ts';
 
 /** The largest request head in bytes; a larger one is answered with 431. */
 const HEAD_LIMIT = 16_384;
@@ -24,75 +21,49 @@ export interface NodeOptions extends EngineOptions {
 
 /** Creates the engine on node:http. It is slower than uWebSockets.js and runs wherever Node runs. */
 export function createNodeEngine(options: NodeOptions): Engine {
-  return new NodeEngine(options);
-}
-
-class NodeEngine implements Engine {
-  readonly name = 'node:http';
-  readonly #exchanges: Exchanges;
-  readonly #server: Server;
-  readonly #sharedPort: boolean;
-  #stopped: Promise<void> | null = null;
-
-  constructor(options: NodeOptions) {
-    this.#sharedPort = options.sharedPort ?? false;
-    const exchanges: Exchanges = {
-      options,
-      stallTimer: new StallTimer(options.stallTimeoutMs),
-      open: new Set(),
-      starts: new FairStart(),
-      stopping: false,
-    };
-    this.#exchanges = exchanges;
-    this.#server = createServer(
-      {
-        maxHeaderSize: HEAD_LIMIT,
-        insecureHTTPParser: false,
-        requireHostHeader: false, // NodeExchange checks Host, because node's own answer lets a pipelined request run
-        headersTimeout: PATIENCE_MS,
-        keepAliveTimeout: PATIENCE_MS,
-        requestTimeout: BODY_PATIENCE_MS,
-        connectionsCheckingInterval: PATIENCE_MS / 4,
-      },
-      (request, response) => {
-        try {
-          NodeExchange.accept(exchanges, request, response);
-        } catch (error) {
-          options.onError(error, null);
-          response.destroy();
-        }
-      },
-    );
-    this.#server.on('clientError', (error, socket) => refuse(socket, statusOf(error)));
-  }
-
-  listen(host: string, port: number): Promise<number> {
-    return new Promise((resolve, reject) => {
-      const fail = (error: Error) => reject(cannotListen(host, port, error));
-      this.#server.once('error', fail);
-      this.#server.listen({ host, port, exclusive: !this.#sharedPort }, () => {
-        this.#server.off('error', fail);
-        resolve((this.#server.address() as AddressInfo).port);
-      });
-    });
-  }
-
-  stop(graceMs: number): Promise<void> {
-    this.#stopped ??= this.#close(graceMs);
-    return this.#stopped;
-  }
-
-  async #close(graceMs: number): Promise<void> {
-    const exchanges = this.#exchanges;
-    const server = this.#server;
+  const exchanges = openExchanges(options);
+  const server = createServer(
+    {
+      maxHeaderSize: HEAD_LIMIT,
+      insecureHTTPParser: false,
+      requireHostHeader: false, // NodeExchange checks Host, because node's own answer lets a pipelined request run
+      headersTimeout: PATIENCE_MS,
+      keepAliveTimeout: PATIENCE_MS,
+      requestTimeout: BODY_PATIENCE_MS,
+      connectionsCheckingInterval: PATIENCE_MS / 4,
+    },
+    (request, response) => {
+      try {
+        NodeExchange.accept(exchanges, request, response);
+      } catch (error) {
+        options.onError(error, null);
+        response.destroy();
+      }
+    },
+  );
+  server.on('clientError', (error, socket) => refuse(socket, statusOf(error)));
+  const close = async (graceMs: number) => {
     exchanges.stopping = true;
     // http's own close also closes idle connections at once, although a request may be on its way on some of them.
     const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
-    await untilIdle(() => exchanges.open.size === 0, exchanges.options.quietMs, graceMs);
-    for (const exchange of exchanges.open) exchange.cut(new StoppedError());
+    await endExchanges(exchanges, graceMs);
     server.closeAllConnections();
     await closed;
-  }
+  };
+  let stopped: Promise<void> | null = null;
+  return {
+    name: 'node:http',
+    listen: (host, port) =>
+      new Promise((resolve, reject) => {
+        const fail = (error: Error) => reject(cannotListen(host, port, error));
+        server.once('error', fail);
+        server.listen({ host, port, exclusive: !options.sharedPort }, () => {
+          server.off('error', fail);
+          resolve((server.address() as AddressInfo).port);
+        });
+      }),
+    stop: (graceMs) => (stopped ??= close(graceMs)),
+  };
 }
 
 /** The status for input that node:http could not read as a request. */

@@ -1,11 +1,8 @@
 import type { Engine, EngineOptions } from './edge.ts';
-import { FairStart } from './fair-start.ts';
-import { untilIdle } from './idle.ts';
-import type { Exchanges } from './exchange.ts';
+import { endExchanges, openExchanges } from './exchange.ts';
 import { UwsExchange } from './uws/exchange.ts';
-import { loadLibrary, type App, type Library, type ListenSocket } from './uws/library.ts';
+import { loadLibrary, type App, type ListenSocket } from './uws/library.ts';
 import { whyNotListening } from './cannot-listen.ts';
-import { StoppedError, StallTimer } from './stall-timer.ts';
 
 export interface UwsOptions extends EngineOptions {
   /** The directory for a copy of the addon that is fitted to an older C library. */
@@ -25,68 +22,43 @@ export interface UwsOptions extends EngineOptions {
  * - Targets in absolute form are refused.
  */
 export function createUwsEngine(options: UwsOptions): Engine {
-  return new UwsEngine(loadLibrary(options.cacheDirectory), options);
-}
-
-class UwsEngine implements Engine {
-  readonly name = 'uWebSockets.js';
-  readonly #addon: Library;
-  readonly #sharedPort: boolean;
-  readonly #exchanges: Exchanges;
-  readonly #app: App;
-  #listening: ListenSocket | null = null;
-  #stopped: Promise<void> | null = null;
-
-  constructor(addon: Library, options: UwsOptions) {
-    this.#addon = addon;
-    this.#sharedPort = options.sharedPort ?? false;
-    this.#exchanges = {
-      options,
-      stallTimer: new StallTimer(options.stallTimeoutMs),
-      open: new Set(),
-      starts: new FairStart(),
-      stopping: false,
-    };
-    this.#app = addon.App();
-    this.#app.any('/*', (response, request) => {
-      try {
-        UwsExchange.accept(this.#exchanges, response, request);
-      } catch (error) {
-        // An exception thrown into uWebSockets.js ends the process, and so does a request that is never answered.
-        options.onError(error, null);
-        response.close();
-      }
-    });
-  }
-
-  listen(host: string, port: number): Promise<number> {
-    const mode = this.#sharedPort ? 0 : this.#addon.LIBUS_LISTEN_EXCLUSIVE_PORT;
-    return new Promise((resolve, reject) => {
-      listenOn(this.#app, host, port, mode, (socket) => {
-        if (socket === false) {
-          void whyNotListening(host, port).then(reject);
-          return;
-        }
-        this.#listening = socket;
-        resolve(this.#addon.us_socket_local_port(socket));
-      });
-    });
-  }
-
-  stop(graceMs: number): Promise<void> {
-    this.#stopped ??= this.#close(graceMs);
-    return this.#stopped;
-  }
-
-  async #close(graceMs: number): Promise<void> {
-    const exchanges = this.#exchanges;
+  const addon = loadLibrary(options.cacheDirectory);
+  const exchanges = openExchanges(options);
+  const app = addon.App();
+  app.any('/*', (response, request) => {
+    try {
+      UwsExchange.accept(exchanges, response, request);
+    } catch (error) {
+      // An exception thrown into uWebSockets.js ends the process, and so does a request that is never answered.
+      options.onError(error, null);
+      response.close();
+    }
+  });
+  let listening: ListenSocket | null = null;
+  const close = async (graceMs: number) => {
     exchanges.stopping = true;
-    if (this.#listening !== null) this.#addon.us_listen_socket_close(this.#listening);
-    this.#listening = null;
-    await untilIdle(() => exchanges.open.size === 0, exchanges.options.quietMs, graceMs);
-    for (const exchange of exchanges.open) exchange.cut(new StoppedError());
-    this.#app.close();
-  }
+    if (listening !== null) addon.us_listen_socket_close(listening);
+    listening = null;
+    await endExchanges(exchanges, graceMs);
+    app.close();
+  };
+  let stopped: Promise<void> | null = null;
+  return {
+    name: 'uWebSockets.js',
+    listen: (host, port) =>
+      new Promise((resolve, reject) => {
+        const mode = options.sharedPort ? 0 : addon.LIBUS_LISTEN_EXCLUSIVE_PORT;
+        listenOn(app, host, port, mode, (socket) => {
+          if (socket === false) {
+            void whyNotListening(host, port).then(reject);
+            return;
+          }
+          listening = socket;
+          resolve(addon.us_socket_local_port(socket));
+        });
+      }),
+    stop: (graceMs) => (stopped ??= close(graceMs)),
+  };
 }
 
 /** The package's types do not declare `listen` with a host and options. */

@@ -36,32 +36,21 @@ export async function applyCoding(
 ): Promise<Reply> {
   const { body } = reply;
   const { coding, headers } = codedAs(reply, negotiated, request);
-  if (coding === 'identity' || (body.kind !== 'bytes' && body.kind !== 'stream'))
-    return { ...reply, headers };
-  if (body.kind === 'bytes') {
-    return {
-      ...reply,
-      headers,
-      body: { kind: 'bytes', bytes: await compressBytes(coding, body.bytes) },
-    };
-  }
-  return {
-    ...reply,
-    headers,
-    body: {
-      kind: 'stream',
-      run: async (sink) => {
-        const compressor = compress(coding, sink);
-        try {
-          await body.run(compressor);
-          await compressor.end();
-        } catch (error) {
-          compressor.fail(error);
-          throw error;
-        }
-      },
-    },
+  if (coding === 'identity') return { ...reply, headers };
+  if (body.kind === 'bytes')
+    return { ...reply, headers, body: { kind: 'bytes', bytes: await compressBytes(coding, body.bytes) } };
+  if (body.kind !== 'stream') return { ...reply, headers };
+  const run: typeof body.run = async (sink) => {
+    const compressor = compress(coding, sink);
+    try {
+      await body.run(compressor);
+      await compressor.end();
+    } catch (error) {
+      compressor.fail(error);
+      throw error;
+    }
   };
+  return { ...reply, headers, body: { kind: 'stream', run } };
 }
 
 function refusesIdentity(request: Request): boolean {

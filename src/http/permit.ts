@@ -42,14 +42,7 @@ export function mayUse(client: Pick<Client, 'key'>, route: Permitted): boolean {
  */
 export function revocable(reply: Reply, mayGoOn: () => boolean): Reply {
   return aroundWrites(reply, (write) => {
-    if (!mayGoOn()) throw new RevokedError();
-    return write();
+    if (mayGoOn()) return write();
+    throw new AppError('forbidden', 'The key has expired, was removed, or lost the right to this answer.');
   });
-}
-
-/** The key that an answer was begun with lost its right. The answer is cut. */
-export class RevokedError extends AppError {
-  constructor() {
-    super('forbidden', 'The key has expired, was removed, or lost the right to this answer.');
-  }
 }

@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts';
 import { PROBLEMS, type ProblemCode } from '../problems.ts';
-import { named, Type } from '../schema.ts';
+import { named, Type, type Static } from '../schema.ts';
 import { serializerOf } from '../rows/serializers.ts';
 import { quote } from '../input/query.ts';
 import { bytes, json } from './reply.ts';
@@ -70,17 +70,7 @@ function isCode(code: string): code is ProblemCode {
 }
 
 /** The texts are from the source code, so nothing needs escaping. The page has no script and no external style. */
-function html({
-  code,
-  status,
-  title,
-  explanation,
-}: {
-  code: string;
-  status: number;
-  title: string;
-  explanation: string;
-}): string {
+function html({ code, status, title, explanation }: Static<typeof PROBLEM_PAGE>): string {
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">

@@ -35,7 +35,7 @@ export async function dispatch(
   if (isSecretPreflight(request, any, client)) return empty(204, { allow: ROWS_ALLOW });
   const found = any && mayKnow(client, any.resource) ? any : null;
   if (any && !found) request.notes.refusal = 'not-found';
-  if (!found) throw new AppError('not-found', `No resource has the path ${request.path}.`);
+  if (!found) throw notFound(request.path);
   const compiled = routeOf(found, request);
   if (!compiled) return otherMethod(request, found);
   const { route } = compiled;
@@ -55,6 +55,13 @@ export async function dispatch(
   if (route.cost === 'stream' || route.cost === 'download')
     return withSlot(acquire, async () => finish(await route.handler(input)));
   return finish(await route.handler(input));
+}
+
+/** It is the same for a path that does not exist and for one that the key may not know. */
+function notFound(path: string): AppError {
+  const slash = path.endsWith('/') ? ' Leave out the slash at its end.' : '';
+  const ways = 'GET /resources lists the resources, and /docs shows every path.';
+  return new AppError('not-found', `No resource has the path ${path}.${slash} ${ways}`);
 }
 
 function assertMay(client: Client, route: Route): void {

@@ -24,6 +24,18 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
       }
     });
 
+    test('a path that does not exist is answered with the way to those that do', async (t) => {
+      const server = await testServer(t, 'sqlite', engine);
+      if (!server) return;
+      const detailOf = async (path: string) => {
+        const answer = await server.get(path);
+        assert.equal(answer.status, 404, path);
+        return ((await answer.json()) as { detail: string }).detail;
+      };
+      assert.match(await detailOf('/nosuch'), /the path \/nosuch\. GET \/resources lists the resources/);
+      assert.match(await detailOf('/docs/'), /the path \/docs\/\. Leave out the slash at its end\./);
+    });
+
     test('CORS is off unless it is configured', async (t) => {
       const server = await testServer(t, 'sqlite', engine);
       if (!server) return;

@@ -17,14 +17,11 @@ import { readDeclarations, type Declared } from './resources/declarations.ts';
 import type { Static } from './schema.ts';
 import { DURATION, PREFIX_FORM, SETTINGS, UNITS } from './settings.ts';
 
-type Durations =
-  | 'MAX_LOOP_DELAY'
-  | 'MAX_WAIT'
-  | 'STALL_TIMEOUT'
-  | 'DRAIN_DELAY'
-  | 'STREAM_GRACE'
-  | 'EXPORT_TTL'
-  | 'CHANGES_TTL';
+const DURATIONS = [
+  ...(['MAX_LOOP_DELAY', 'MAX_WAIT', 'STALL_TIMEOUT', 'DRAIN_DELAY'] as const),
+  ...(['STREAM_GRACE', 'EXPORT_TTL', 'CHANGES_TTL'] as const),
+];
+type Durations = (typeof DURATIONS)[number];
 
 /** Values derived from the texts of the settings. */
 interface Derived {
@@ -80,21 +77,16 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     ...(needsKeys && settings ? cacheFaults(settings, keys ? 'API_KEYS_FILE' : 'JWT_JWKS_URL') : []),
   );
   if (settings === null || faults.length > 0) throw new ConfigError(faults);
+  const durations = DURATIONS.map((name) => [name, milliseconds(settings[name])] as const);
   return {
     ...settings,
+    ...(Object.fromEntries(durations) as Record<Durations, number>),
     apiKeys: keys?.keys ?? null,
     tokens: tokens.settings,
     needsKeys,
     trustsProxy: proxies.trusts,
     rateLimit: parseRateLimit(settings.RATE_LIMIT),
     streamLimit: parseStreamLimit(settings.STREAM_LIMIT),
-    MAX_LOOP_DELAY: milliseconds(settings.MAX_LOOP_DELAY),
-    MAX_WAIT: milliseconds(settings.MAX_WAIT),
-    STALL_TIMEOUT: milliseconds(settings.STALL_TIMEOUT),
-    DRAIN_DELAY: milliseconds(settings.DRAIN_DELAY),
-    STREAM_GRACE: milliseconds(settings.STREAM_GRACE),
-    EXPORT_TTL: milliseconds(settings.EXPORT_TTL),
-    CHANGES_TTL: milliseconds(settings.CHANGES_TTL),
     maxMemoryBytes: maxMemoryBytes(settings),
     cacheDirectory: cacheDirectory(environment),
     resources: declared.resources,

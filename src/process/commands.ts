@@ -68,8 +68,8 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
   ['backup', { help: BACKUP_HELP, run: (argv) => backUpStore(argv, readConfig(process.env), terminal()) }],
   ['check', { help: CHECK_HELP, run: (argv) => checkStore(argv, readConfig(process.env), process) }],
   ['key', { help: KEY_HELP, run: (argv) => print(newKey(parseKeyArguments(argv))) }],
-  ['pull', { help: PULL_HELP, run: pullItems }],
-  ['load', { help: LOAD_HELP, run: loadServer }],
+  ['pull', { help: PULL_HELP, run: pull }],
+  ['load', { help: LOAD_HELP, run: (argv) => runLoad(parseLoadArguments(argv), terminal()) }],
 ]);
 
 async function main(argv: readonly string[], signals: Signals): Promise<number> {
@@ -187,12 +187,8 @@ async function withStore(
   }
 }
 
-function pullItems(argv: readonly string[]): Promise<number> {
+function pull(argv: readonly string[]): Promise<number> {
   return runPull(parsePullArguments(argv), { ...terminal(), clock: REAL_CLOCK });
-}
-
-function loadServer(argv: readonly string[]): Promise<number> {
-  return runLoad(parseLoadArguments(argv), terminal());
 }
 
 /** What a command reads, writes and is stopped by. */

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { test, type TestContext } from 'node:test';
 import { BSON, Decimal128, Double, Int32, Long } from '../../src/store/bson.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import type { ChangeFeed, FeedPlace } from '../../src/store/change-feed.ts';
@@ -9,6 +8,7 @@ import { lookUps } from '../../src/store/tail.ts';
 import { idIn, lookedUp, nameOf } from '../support/following.ts';
 import { NEVER } from '../support/reading.ts';
 import { readRow } from '../../src/store/row.ts';
+import type { ContractTest } from './adapters.ts';
 
 /** An empty set of rows that tells changes. */
 export interface OpenFeed {
@@ -20,9 +20,6 @@ export interface OpenFeed {
   /** Ids of every type that the set takes. Some are numbers of the same value and of other types. */
   readonly ids: readonly unknown[];
 }
-
-/** Opens a set and cleans up by `t.after`. Null when the test was skipped with its reason. */
-export type OpenFeedForTest = (t: TestContext) => Promise<OpenFeed | null>;
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
 /** Longer than any test takes. */
@@ -74,11 +71,9 @@ class Opened {
 }
 
 /** Every promise of src/store/change-feed.ts, tested on one implementation. */
-export function changeFeedContract(name: string, open: OpenFeedForTest): void {
+export function changeFeedContract(test: ContractTest<OpenFeed>): void {
   const testOpened = (told: string, body: (set: Opened, opened: OpenFeed) => Promise<void>) =>
-    void test(`${name}: ${told}`, async (t) => {
-      const opened = await open(t);
-      if (!opened) return;
+    test(told, async (opened) => {
       await body(new Opened(opened), opened);
       assert.equal(opened.slots.taken, 0, 'every slot was released');
     });

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { test, type TestContext } from 'node:test';
 import { AppError } from '../../src/errors.ts';
 import { around } from '../../src/store/around.ts';
 import { Int32 } from '../../src/store/bson.ts';
@@ -11,6 +10,7 @@ import type { Collection, Plan, RowStore } from '../../src/store/store.ts';
 import { Follower, nameOf } from '../support/following.ts';
 import { assertSame, isEqual, isSame, copyWithout, without, type ModelRow } from '../support/model-rows.ts';
 import { below, oneOf, randomFrom, type Random } from '../support/random-collection.ts';
+import type { Adapter, ContractTest } from './adapters.ts';
 
 /** A set with writers: one of several in a store, whose histories run beside each other. */
 export interface ModelSet {
@@ -37,8 +37,10 @@ export interface ModelSets {
   readonly sets: readonly ModelSet[];
 }
 
-/** Opens a store and cleans up by `t.after`. Null when the test was skipped with its reason. */
-export type OpenModelSets = (t: TestContext) => Promise<ModelSets | null>;
+/** `part`: how much of the histories this adapter gets. */
+export interface ModelAdapter extends Adapter<ModelSets> {
+  readonly part: number;
+}
 
 const HISTORIES = Number(process.env.HISTORIES ?? (process.env.LONG ? 10_000 : 300));
 const FIRST = Number(process.env.SEED ?? 1);
@@ -49,13 +51,12 @@ const GROUP = 1_000;
  * Random writers beside followers that are cut and resumed: each copy equals the set in the end, or what a random key
  * opens of it. No follower gets the key of a row that was never in its part.
  */
-export function changeFeedModelContract(name: string, part: number, open: OpenModelSets): void {
+export function changeFeedModelContract(test: ContractTest<ModelSets>, { part }: ModelAdapter): void {
   const histories = Math.ceil(HISTORIES * part);
   for (let begun = 0; begun < histories; begun += GROUP) {
     const seeds = Array.from({ length: Math.min(GROUP, histories - begun) }, (_, n) => FIRST + begun + n);
-    test(`${name}: the copies of followers equal the set after ${seeds.length} random histories (from seed ${seeds[0]})`, async (t) => {
-      const opened = await open(t);
-      if (!opened) return;
+    const title = `the copies of followers equal the set after ${seeds.length} random histories (from seed ${seeds[0]})`;
+    test(title, async (opened, t) => {
       const begin = performance.now();
       const tally = { writes: 0, replaced: 0, steps: 0, anew: 0, unready: 0, scoped: 0 };
       await Promise.all(

@@ -4,24 +4,14 @@ import { MongoServerError, type Db, type Document } from 'mongodb';
 import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
 import { connectMongo } from '../../src/store/mongo.ts';
 import { Slots } from '../../src/store/slots.ts';
-import type { Store } from '../../src/store/store.ts';
-import { resourcesContract } from './collection.contract.ts';
 import { testMongo } from '../support/mongod.ts';
 import { WAYS, testClient } from '../support/mongo.ts';
+import { NO_MONGOD, onEach } from './adapters.ts';
+import { collectionContract, type PutRandom, type SeededAdapter } from './collection.contract.ts';
 import type { RandomCollection } from '../support/random-collection.ts';
 
 /** Errors of an index that this collection cannot have: duplicate keys, keys that are taken, an odd one of _id. */
 const IMPOSSIBLE = [2, 11000, 85, 86, 67, 197];
-
-/** What one database has for all random collections of a test. */
-interface Served {
-  readonly db: Db;
-  readonly store: Store;
-  readonly slots: Slots;
-}
-
-const served = new WeakMap<TestContext, Promise<Served | null>>();
-let made = 0;
 
 /** Both ways read by the same plans, so the normal run gives each of them other collections. */
 const SEEDS = process.env.LONG
@@ -34,33 +24,16 @@ const SEEDS = process.env.LONG
       { first: 80, count: 30 },
     ];
 
-for (const [n, { name, lane }] of WAYS.entries()) {
-  resourcesContract(`mongodb ${name}`, SEEDS[n] ?? { first: 0, count: 0 }, async (t, random) => {
-    const opening = served.get(t) ?? serve(t, lane);
-    served.set(t, opening);
-    const open = await opening;
-    if (!open) return null;
-    const { db, store, slots } = open;
-    const collection = `rows.${made++}`;
-    await make(db, collection, random);
-    const before = await hashOf(db, collection);
-    const rows = await store.open({ name: 'rows', collection, indexes: [] });
-    return {
-      collection: rows,
-      slots,
-      check: async () => {
-        await checkCommands(db, collection, random.kind === 'clustered');
-        assert.equal(await hashOf(db, collection), before, 'reads change nothing');
-        await db.dropCollection(collection);
-      },
-    };
-  });
-}
+const ADAPTERS: readonly SeededAdapter[] = WAYS.map(({ name, lane }, n) => ({
+  ...{ name: `mongodb ${name}`, skip: NO_MONGOD, ...(SEEDS[n] ?? { first: 0, count: 0 }) },
+  open: (t) => openDatabase(t, lane),
+}));
+
+onEach(ADAPTERS, collectionContract);
 
 /** A database whose profiler keeps every command, and a store that creates nothing in it. */
-async function serve(t: TestContext, lane: boolean): Promise<Served | null> {
-  const uri = await testMongo(t);
-  if (uri === null) return null;
+async function openDatabase(t: TestContext, lane: boolean): Promise<PutRandom> {
+  const uri = (await testMongo(t)) ?? assert.fail('the adapter is not skipped without a mongod');
   const db = testClient(t, uri).db();
   await db.createCollection('system.profile', { capped: true, size: 256 * 1024 * 1024 });
   await db.command({ profile: 2 });
@@ -76,7 +49,22 @@ async function serve(t: TestContext, lane: boolean): Promise<Served | null> {
     onWarning: fail,
   });
   t.after(() => store.close());
-  return { db, store, slots };
+  let made = 0;
+  return async (random) => {
+    const collection = `rows.${made++}`;
+    await make(db, collection, random);
+    const before = await hashOf(db, collection);
+    const rows = await store.open({ name: 'rows', collection, indexes: [] });
+    return {
+      collection: rows,
+      slots,
+      check: async () => {
+        await checkCommands(db, collection, random.kind === 'clustered');
+        assert.equal(await hashOf(db, collection), before, 'reads change nothing');
+        await db.dropCollection(collection);
+      },
+    };
+  };
 }
 
 async function make(db: Db, name: string, { documents, indexes, kind }: RandomCollection): Promise<void> {

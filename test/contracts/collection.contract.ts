@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { test, type TestContext } from 'node:test';
 import { BSON, BSONRegExp, EJSON, MaxKey, MinKey, type Document } from 'bson';
 import { chooseIndex, isRefusal, type Asked, type Choice } from '../../src/resources/query/planner.ts';
 import { makeBookmark, type Bookmark } from '../../src/store/bookmark.ts';
@@ -10,6 +9,7 @@ import { compareBson, isNaNValue, rankOf } from '../support/bson-order.ts';
 import { NEVER, PLENTY, readRows } from '../support/reading.ts';
 import { PATHS, below, oneOf, randomCollection, randomFrom, valueAt } from '../support/random-collection.ts';
 import type { Random, RandomCollection } from '../support/random-collection.ts';
+import type { Adapter, ContractTest } from './adapters.ts';
 
 /** A random collection in a store. `check` looks at what the store did with the database, after all reads. */
 export interface OpenedCollection {
@@ -18,10 +18,11 @@ export interface OpenedCollection {
   readonly check: () => Promise<void>;
 }
 
-export type OpenRandom = (t: TestContext, random: RandomCollection) => Promise<OpenedCollection | null>;
+/** Puts a random collection into the store of a test. */
+export type PutRandom = (random: RandomCollection) => Promise<OpenedCollection>;
 
-/** The seeds of the random collections: the first, and how many. */
-export interface Seeds {
+/** With the seeds of its random collections: the first, and how many. */
+export interface SeededAdapter extends Adapter<PutRandom> {
   readonly first: number;
   readonly count: number;
 }
@@ -34,15 +35,16 @@ const MOST_QUERIES = 50;
 const GROUP = 10;
 
 /** Random collections with random queries: each allowed query is a full sort of the rows, however it is walked. */
-export function resourcesContract(name: string, { first: begin, count }: Seeds, open: OpenRandom): void {
+export function collectionContract(
+  test: ContractTest<PutRandom>,
+  { first: begin, count }: SeededAdapter,
+): void {
   for (let first = begin; first < begin + count; first += GROUP)
-    test(`${name}: each allowed query on a random collection returns what a full sort returns (seeds from ${first})`, async (t) => {
+    test(`each allowed query on a random collection returns what a full sort returns (seeds from ${first})`, async (put) => {
       for (let seed = first; seed < first + GROUP; seed++) {
         const random = randomFrom(seed);
         const made = randomCollection(random);
-        const opened = await open(t, made);
-        if (!opened) return;
-        await checkCollection(opened, made, random, `seed ${seed}`);
+        await checkCollection(await put(made), made, random, `seed ${seed}`);
       }
     });
 }

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
 import { EXPORTS } from '../../src/exports/jobs.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import { BSON, Int32, ObjectId } from '../../src/store/bson.ts';
@@ -8,7 +7,7 @@ import type { From, Plan } from '../../src/store/store.ts';
 import { fromRow, toRow, USERS } from '../../src/users/row.ts';
 import type { User } from '../../src/users/user.ts';
 import { NEVER, PLENTY, takeRows } from '../support/reading.ts';
-import type { OpenForTest } from './store.contract.ts';
+import type { ContractTest, OpenStore } from './adapters.ts';
 import { readRow } from '../../src/store/row.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
@@ -35,10 +34,8 @@ const countUp: Change = (current) => {
 };
 
 /** Every promise of Records in src/store/records.ts, tested on one implementation. */
-export function userStoreContract(name: string, open: OpenForTest): void {
-  test(`${name}: a change creates, replaces, keeps and removes, and returns the documents before and after`, async (t) => {
-    const opened = await open(t);
-    if (!opened) return;
+export function userStoreContract(test: ContractTest<OpenStore>): void {
+  test('a change creates, replaces, keeps and removes, and returns the documents before and after', async (opened) => {
     const users = await opened.store.records(USERS);
     const [first, second] = [toRow(user('a', 'Ada')), toRow(user('a', 'Ada', { odd: 'yes' }))];
     const seen: (Uint8Array | null)[] = [];
@@ -63,9 +60,7 @@ export function userStoreContract(name: string, open: OpenForTest): void {
     assert.equal(opened.slots.taken, 0);
   });
 
-  test(`${name}: an error that a change throws is passed on, and nothing is changed`, async (t) => {
-    const opened = await open(t);
-    if (!opened) return;
+  test('an error that a change throws is passed on, and nothing is changed', async (opened) => {
     const users = await opened.store.records(USERS);
     await put(users, user('a', 'Ada'));
     const refusals = Array.from({ length: 20 }, (_, n) => new Error(`refusal ${n}`));
@@ -85,9 +80,7 @@ export function userStoreContract(name: string, open: OpenForTest): void {
     assert.deepEqual(await getUser(users, 'b19'), user('b19', 'Bob'));
   });
 
-  test(`${name}: of concurrent changes to one user none is lost, and each starts from the previous one`, async (t) => {
-    const opened = await open(t);
-    if (!opened) return;
+  test('of concurrent changes to one user none is lost, and each starts from the previous one', async (opened) => {
     const users = await opened.store.records(USERS);
     const changes = await Promise.all(Array.from({ length: 100 }, () => users.change('counter', countUp)));
     const steps = changes.map(({ before, after }) => [nameOf(before), nameOf(after)]);
@@ -99,9 +92,7 @@ export function userStoreContract(name: string, open: OpenForTest): void {
     assert.equal((await getUser(users, 'counter'))?.name, '100');
   });
 
-  test(`${name}: of concurrent creators of one user exactly one finds none`, async (t) => {
-    const opened = await open(t);
-    if (!opened) return;
+  test('of concurrent creators of one user exactly one finds none', async (opened) => {
     const users = await opened.store.records(USERS);
     const created = await Promise.allSettled(
       Array.from({ length: 30 }, (_, n) =>
@@ -116,9 +107,7 @@ export function userStoreContract(name: string, open: OpenForTest): void {
     assert.equal((await getUser(users, 'a'))?.name, nameOf(winner?.value.after ?? null));
   });
 
-  test(`${name}: users are read in order of id from any bookmark, also when users were removed meanwhile`, async (t) => {
-    const opened = await open(t);
-    if (!opened) return;
+  test('users are read in order of id from any bookmark, also when users were removed meanwhile', async (opened) => {
     const users = await opened.store.records(USERS);
     const ids = Array.from({ length: 90 }, (_, n) => `${'~-._aZ09'[n % 8] ?? ''}${(n * 7919) % 1009}`);
     await Promise.all(ids.map((id) => put(users, user(id, id))));
@@ -139,9 +128,7 @@ export function userStoreContract(name: string, open: OpenForTest): void {
     assert.equal(opened.slots.taken, 0);
   });
 
-  test(`${name}: users are read by an index, counted and confirmed as any rows are`, async (t) => {
-    const opened = await open(t);
-    if (!opened) return;
+  test('users are read by an index, counted and confirmed as any rows are', async (opened) => {
     const users = await opened.store.records(USERS);
     const { index, isNew } = await users.addIndex(['metadata.team', 'name'], () => undefined, NEVER);
     assert.deepEqual([index.refused, isNew], [undefined, true]);
@@ -177,9 +164,7 @@ export function userStoreContract(name: string, open: OpenForTest): void {
     assert.equal(opened.slots.taken, 0);
   });
 
-  test(`${name}: before their first change there are no exports, whatever is asked`, async (t) => {
-    const opened = await open(t);
-    if (!opened) return;
+  test('before their first change there are no exports, whatever is asked', async (opened) => {
     const exports = await opened.store.records(EXPORTS);
     const batch = await exports.read(BY_ID, {}, { rows: 5, bytes: PLENTY }, NEVER);
     assert.deepEqual([batch.rows, batch.more, batch.last], [0, false, null]);
@@ -206,9 +191,7 @@ export function userStoreContract(name: string, open: OpenForTest): void {
     assert.equal(opened.slots.taken, 0);
   });
 
-  test(`${name}: names of metadata mean nothing, however they look`, async (t) => {
-    const opened = await open(t);
-    if (!opened) return;
+  test('names of metadata mean nothing, however they look', async (opened) => {
     const users = await opened.store.records(USERS);
     const names = [
       '',
@@ -236,9 +219,7 @@ export function userStoreContract(name: string, open: OpenForTest): void {
     assert.equal(await getUser(users, 'odd'), null);
   });
 
-  test(`${name}: users and items are kept apart`, async (t) => {
-    const opened = await open(t);
-    if (!opened) return;
+  test('users and items are kept apart', async (opened) => {
     const { items } = opened.store;
     const users = await opened.store.records(USERS);
     await put(users, user('a', 'Ada'));

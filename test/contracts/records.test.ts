@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { AppError } from '../../src/errors.ts';
 import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
@@ -10,16 +10,25 @@ import { testDirectory, testSqlite } from '../support/sqlite.ts';
 import { openStore, testClient, testMongoStore } from '../support/mongo.ts';
 import { ownMongod, testMongo } from '../support/mongod.ts';
 import { NEVER, PLENTY, takeRows } from '../support/reading.ts';
+import { NO_MONGOD, onEach, openMongo } from './adapters.ts';
 import { userStoreContract } from './records.contract.ts';
 
-userStoreContract('sqlite', testSqlite);
-userStoreContract('mongodb', (t) => testMongoStore(t));
-userStoreContract('mongodb, plain collection', async (t) => {
-  const uri = await testMongo(t);
-  if (uri === null) return null;
-  await testClient(t, uri).db().createCollection('users');
-  return openStore(t, uri);
-});
+onEach(
+  [
+    { name: 'sqlite', skip: false, open: testSqlite },
+    { name: 'mongodb', skip: NO_MONGOD, open: (t: TestContext) => openMongo(t) },
+    {
+      name: 'mongodb, plain collection',
+      skip: NO_MONGOD,
+      open: async (t: TestContext) => {
+        const opened = await openMongo(t);
+        await opened.client.db().createCollection('users');
+        return opened;
+      },
+    },
+  ],
+  userStoreContract,
+);
 
 const TIME = '2026-01-02T03:04:05.678Z';
 const ADA: User = { id: 'ada', name: '0', email: 'a@b', createdAt: TIME, updatedAt: TIME };

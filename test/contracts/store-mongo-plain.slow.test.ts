@@ -1,6 +1,4 @@
+import { onEach, PLAIN_MONGO } from './adapters.ts';
 import { storeContract } from './store.contract.ts';
-import { WAYS, testMongoStore } from '../support/mongo.ts';
 
-// A collection that another program made, without the clustered index that an own collection has.
-for (const { name, lane } of WAYS)
-  storeContract(`mongodb ${name}, plain collection`, (t) => testMongoStore(t, { lane, existing: {} }));
+onEach(PLAIN_MONGO, storeContract);

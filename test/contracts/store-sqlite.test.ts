@@ -1,4 +1,4 @@
+import { onEach, SQLITE } from './adapters.ts';
 import { storeContract } from './store.contract.ts';
-import { testSqlite } from '../support/sqlite.ts';
 
-storeContract('sqlite', testSqlite);
+onEach(SQLITE, storeContract);

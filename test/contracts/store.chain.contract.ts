@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
 import { numberRange } from '../support/number-range.ts';
 import type { Plan } from '../../src/store/store.ts';
 import { CATEGORIES, expectedItems, inCategory, makeItems } from '../support/items.ts';
 import { PLENTY, assertChain, assertRows, readRows } from '../support/reading.ts';
-import type { OpenForTest } from './store.contract.ts';
+import type { ContractTest, OpenStore } from './adapters.ts';
 
 const BATCH_ROWS = [1, 3, 7, 100, 1000];
 /** For plans of further categories, which differ from those of the first one in nothing but their rows. */
@@ -31,11 +30,11 @@ export function* allPlans(): Generator<Plan, void, undefined> {
 }
 
 /** Reads plans from one end to the other. */
-export function chainContract(name: string, open: OpenForTest): void {
-  test(`${name}: every plan yields every row once, in order, with batches of any size`, async (t) => {
-    const opened = await open(t);
-    if (!opened) return;
-    const { store, slots } = opened;
+export function chainContract(test: ContractTest<OpenStore>): void {
+  test('every plan yields every row once, in order, with batches of any size', async ({
+    store,
+    slots,
+  }, t) => {
     const items = makeItems(100);
     await store.items.insert(
       items.map(({ bytes }) => bytes),
@@ -51,9 +50,7 @@ export function chainContract(name: string, open: OpenForTest): void {
     assert.equal(slots.taken, 0);
   });
 
-  test(`${name}: an empty store has no rows and reports no more`, async (t) => {
-    const opened = await open(t);
-    if (!opened) return;
+  test('an empty store has no rows and reports no more', async (opened) => {
     for (const plan of allPlans()) {
       const read = await readRows(opened.store.items, plan, {}, { rows: 10, bytes: PLENTY });
       assert.deepEqual(read, { rows: [], last: null, more: false });
@@ -61,9 +58,7 @@ export function chainContract(name: string, open: OpenForTest): void {
     assert.equal(opened.slots.taken, 0);
   });
 
-  test(`${name}: skip passes the given number of rows, also beyond the end`, async (t) => {
-    const opened = await open(t);
-    if (!opened) return;
+  test('skip passes the given number of rows, also beyond the end', async (opened) => {
     const items = makeItems(120);
     await opened.store.items.insert(
       items.map(({ bytes }) => bytes),

@@ -1,19 +1,16 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
 import { numberRange } from '../support/number-range.ts';
 import type { CountMode, Plan } from '../../src/store/store.ts';
 import { allPlans } from './store.chain.contract.ts';
-import type { OpenForTest } from './store.contract.ts';
+import type { ContractTest, OpenStore } from './adapters.ts';
 import { expectedItems, inCategory, makeItems } from '../support/items.ts';
 import { NEVER } from '../support/reading.ts';
 
 const MODES: readonly CountMode[] = ['estimated', 'exact'];
 
 /** Counts equal the rows of a plan, or are marked as inexact. */
-export function countContract(name: string, open: OpenForTest): void {
-  test(`${name}: every plan is counted as it is read`, async (t) => {
-    const opened = await open(t);
-    if (!opened) return;
+export function countContract(test: ContractTest<OpenStore>): void {
+  test('every plan is counted as it is read', async (opened) => {
     const { items } = opened.store;
     const all = makeItems(500);
     await items.insert(
@@ -34,9 +31,7 @@ export function countContract(name: string, open: OpenForTest): void {
     assert.equal(opened.slots.taken, 0);
   });
 
-  test(`${name}: nothing is counted for a client that has left, nor in an empty store`, async (t) => {
-    const opened = await open(t);
-    if (!opened) return;
+  test('nothing is counted for a client that has left, nor in an empty store', async (opened) => {
     const plan: Plan = { sort: 'price', direction: 1, range: numberRange('0', undefined) };
     for (const mode of MODES) {
       assert.deepEqual(await opened.store.items.count(plan, mode, NEVER), { rows: 0, is: 'exact' });

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
 import { numberRange } from '../support/number-range.ts';
 import fc from '../support/fast-check.ts';
 import { bookmarkOf } from '../../src/store/bookmark.ts';
@@ -9,7 +8,7 @@ import { compareItems, exactDigits, expectedItems, inCategory, makeItem, shown }
 import type { Id, Item, Price } from '../support/items.ts';
 import { isBoundDigits, nearPrice } from '../support/prices.ts';
 import { PLENTY, assertChain } from '../support/reading.ts';
-import type { OpenForTest } from './store.contract.ts';
+import type { ContractTest, OpenStore } from './adapters.ts';
 
 const id: fc.Arbitrary<Id> = fc.oneof(
   fc.integer({ min: -20, max: 20 }).map((n) => new Int32(n)),
@@ -55,11 +54,12 @@ const plan: fc.Arbitrary<Plan> = fc
 type Step = readonly [way: Plan, bookmarked: Item, batchRows: number];
 
 /** Random rows, plans and bookmarks against a sorted array. */
-export function modelContract(name: string, open: OpenForTest): void {
-  test(`${name}: random rows read by random plans from random bookmarks equal a sorted array`, async (t) => {
-    const opened = await open(t);
-    if (!opened) return;
-    const { store, slots, remove } = opened;
+export function modelContract(test: ContractTest<OpenStore>): void {
+  test('random rows read by random plans from random bookmarks equal a sorted array', async ({
+    store,
+    slots,
+    remove,
+  }) => {
     const step = fc.tuple(plan, item, fc.integer({ min: 1, max: 9 }));
     let underWay = Promise.resolve();
     const property = fc.asyncProperty(

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
 import { numberRange } from '../support/number-range.ts';
 import { bookmarkOf } from '../../src/store/bookmark.ts';
 import { Double, Int32, Long } from '../../src/store/bson.ts';
@@ -7,7 +6,7 @@ import type { OwnedCollection, Plan } from '../../src/store/store.ts';
 import { compareItems, expectedItems, inCategory, makeItem, makeItems } from '../support/items.ts';
 import type { Item, Price } from '../support/items.ts';
 import { PLENTY, assertChain, readRows } from '../support/reading.ts';
-import type { OpenForTest } from './store.contract.ts';
+import type { ContractTest, OpenStore } from './adapters.ts';
 
 const SIZE = { rows: 7, bytes: PLENTY };
 const PLANS: readonly Plan[] = [
@@ -20,10 +19,8 @@ const PLANS: readonly Plan[] = [
 ];
 
 /** Reading on after a row that may have changed since. */
-export function resumeContract(name: string, open: OpenForTest): void {
-  test(`${name}: any row is a bookmark, also after it was deleted or its price changed`, async (t) => {
-    const opened = await open(t);
-    if (!opened) return;
+export function resumeContract(test: ContractTest<OpenStore>): void {
+  test('any row is a bookmark, also after it was deleted or its price changed', async (opened) => {
     const { store, slots } = opened;
     const items = makeItems(64);
     await insert(store.items, items);
@@ -42,9 +39,7 @@ export function resumeContract(name: string, open: OpenForTest): void {
     assert.equal(slots.taken, 0);
   });
 
-  test(`${name}: rows inserted after the bookmark while a chain is read are in it, those before it are not`, async (t) => {
-    const opened = await open(t);
-    if (!opened) return;
+  test('rows inserted after the bookmark while a chain is read are in it, those before it are not', async (opened) => {
     const { items } = opened.store;
     for (const direction of [1, -1] as const) {
       const category = `way ${direction}`;
@@ -63,9 +58,7 @@ export function resumeContract(name: string, open: OpenForTest): void {
     }
   });
 
-  test(`${name}: a bookmark matches by value, whatever its number type`, async (t) => {
-    const opened = await open(t);
-    if (!opened) return;
+  test('a bookmark matches by value, whatever its number type', async (opened) => {
     const same: Price[] = [new Int32(5), new Double(5), Long.fromNumber(5)];
     const items = same.map((price, n) => makeItem(new Int32(n), 'b', price));
     await insert(opened.store.items, items);
@@ -76,9 +69,7 @@ export function resumeContract(name: string, open: OpenForTest): void {
     }
   });
 
-  test(`${name}: a bookmark outside the plan's range reads from the nearer bound, or nothing`, async (t) => {
-    const opened = await open(t);
-    if (!opened) return;
+  test("a bookmark outside the plan's range reads from the nearer bound, or nothing", async (opened) => {
     const items = makeItems(40);
     await insert(opened.store.items, items);
     for (const direction of [1, -1] as const) {
@@ -91,9 +82,7 @@ export function resumeContract(name: string, open: OpenForTest): void {
     }
   });
 
-  test(`${name}: a read starts after a row or after a number of rows, not both`, async (t) => {
-    const opened = await open(t);
-    if (!opened) return;
+  test('a read starts after a row or after a number of rows, not both', async (opened) => {
     const from = { after: bookmarkOf(makeItem('a', 'b', new Int32(1)).bytes, { sort: '_id' }), skip: 1 };
     await assert.rejects(readRows(opened.store.items, { sort: '_id', direction: 1 }, from, SIZE), TypeError);
   });

@@ -1,21 +1,18 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import { BSON, Double, Int32, Long, ObjectId, UUID } from '../../src/store/bson.ts';
 import type { Plan } from '../../src/store/store.ts';
 import { expectedItems, makeItem, makeItems } from '../support/items.ts';
 import { NEVER, PLENTY, assertChain, assertRows, readRows, takeRows } from '../support/reading.ts';
-import type { OpenForTest } from './store.contract.ts';
+import type { ContractTest, OpenStore } from './adapters.ts';
 import { readRow } from '../../src/store/row.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
 const MEGABYTE = 1024 * 1024;
 
 /** Batch sizes, single rows and aborted reads. */
-export function sizeContract(name: string, open: OpenForTest): void {
-  test(`${name}: a batch ends at its byte limit, has at least one row, and reports that there are more`, async (t) => {
-    const opened = await open(t);
-    if (!opened) return;
+export function sizeContract(test: ContractTest<OpenStore>): void {
+  test('a batch ends at its byte limit, has at least one row, and reports that there are more', async (opened) => {
     const items = Array.from({ length: 60 }, (_, n) =>
       makeItem(new Int32(n), 'b', new Double(n % 5), 'x'.repeat(n % 7 === 0 ? 40_000 : 300)),
     );
@@ -32,9 +29,7 @@ export function sizeContract(name: string, open: OpenForTest): void {
     assert.equal(opened.slots.taken, 0);
   });
 
-  test(`${name}: 12 rows of 2 MB are read whole`, async (t) => {
-    const opened = await open(t);
-    if (!opened) return;
+  test('12 rows of 2 MB are read whole', async (opened) => {
     const items = Array.from({ length: 12 }, (_, n) =>
       makeItem(
         new Int32(n),
@@ -51,9 +46,7 @@ export function sizeContract(name: string, open: OpenForTest): void {
     assert.equal(opened.slots.taken, 0);
   });
 
-  test(`${name}: get returns the item with an id, or null`, async (t) => {
-    const opened = await open(t);
-    if (!opened) return;
+  test('get returns the item with an id, or null', async (opened) => {
     const items = makeItems(40);
     await opened.store.items.insert(
       items.map(({ bytes }) => bytes),
@@ -84,9 +77,7 @@ export function sizeContract(name: string, open: OpenForTest): void {
     assert.equal(opened.slots.taken, 0);
   });
 
-  test(`${name}: a read with an aborted signal rejects with the signal's reason and keeps nothing`, async (t) => {
-    const opened = await open(t);
-    if (!opened) return;
+  test("a read with an aborted signal rejects with the signal's reason and keeps nothing", async (opened) => {
     const items = makeItems(20);
     await opened.store.items.insert(
       items.map(({ bytes }) => bytes),

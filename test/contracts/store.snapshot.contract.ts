@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
 import { numberRange } from '../support/number-range.ts';
 import { bookmarkOf } from '../../src/store/bookmark.ts';
 import { Double } from '../../src/store/bson.ts';
@@ -7,7 +6,7 @@ import type { OwnedCollection, Plan } from '../../src/store/store.ts';
 import { expectedItems, inCategory, makeItem, makeItems } from '../support/items.ts';
 import type { Item } from '../support/items.ts';
 import { NEVER, PLENTY, assertChain, readRows } from '../support/reading.ts';
-import type { OpenForTest } from './store.contract.ts';
+import type { ContractTest, OpenStore } from './adapters.ts';
 
 const SIZE = { rows: 7, bytes: PLENTY };
 const PLANS: readonly Plan[] = [
@@ -19,10 +18,8 @@ const PLANS: readonly Plan[] = [
 ];
 
 /** Reading the rows of a point in time. */
-export function snapshotContract(name: string, open: OpenForTest): void {
-  test(`${name}: rows at a point in time are as they were, whatever was written later, or the store has no points in time`, async (t) => {
-    const opened = await open(t);
-    if (!opened) return;
+export function snapshotContract(test: ContractTest<OpenStore>): void {
+  test('rows at a point in time are as they were, whatever was written later, or the store has no points in time', async (opened) => {
     const { items } = opened.store;
     const before = makeItems(64);
     await insert(items, before, 'fail');
@@ -52,9 +49,7 @@ export function snapshotContract(name: string, open: OpenForTest): void {
     assert.equal(opened.slots.taken, 0);
   });
 
-  test(`${name}: a time that is in the future or gone has its own error`, async (t) => {
-    const opened = await open(t);
-    if (!opened) return;
+  test('a time that is in the future or gone has its own error', async (opened) => {
     const { items } = opened.store;
     const at = await items.pointInTime(NEVER);
     if (at === null) return assertUnsupported(items);

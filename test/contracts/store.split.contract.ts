@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
 import { bookmarkOf, type Bookmark } from '../../src/store/bookmark.ts';
 import { BSON, ObjectId, UUID } from '../../src/store/bson.ts';
 import type { Batch } from '../../src/store/batch.ts';
 import type { IdRange, OwnedCollection, Plan } from '../../src/store/store.ts';
-import type { OpenForTest } from './store.contract.ts';
+import type { ContractTest, OpenStore } from './adapters.ts';
 import { expectedItems, inCategory, makeItems } from '../support/items.ts';
 import { assertChain, NEVER, readRows } from '../support/reading.ts';
 
@@ -49,11 +48,9 @@ async function countByReading(items: OwnedCollection, plan: Plan): Promise<numbe
 }
 
 /** Parts are disjoint, together the whole set, and of about equal size. Each is a plan like others. */
-export function splitContract(name: string, open: OpenForTest): void {
+export function splitContract(test: ContractTest<OpenStore>): void {
   for (const [what, idOf] of Object.entries(IDS)) {
-    test(`${name}: parts of ${what} are exactly the set, and balanced within 20 %`, async (t) => {
-      const opened = await open(t);
-      if (!opened) return;
+    test(`parts of ${what} are exactly the set, and balanced within 20 %`, async (opened, t) => {
       const { items } = opened.store;
       const count = process.env.LONG ? LARGE : ROWS;
       for (let at = 0; at < count; at += INSERTED) {
@@ -84,9 +81,7 @@ export function splitContract(name: string, open: OpenForTest): void {
     });
   }
 
-  test(`${name}: a part is read as its own plan, from any bookmark inside, before or after it`, async (t) => {
-    const opened = await open(t);
-    if (!opened) return;
+  test('a part is read as its own plan, from any bookmark inside, before or after it', async (opened) => {
     const { items } = opened.store;
     const all = makeItems(300);
     await items.insert(
@@ -118,9 +113,7 @@ export function splitContract(name: string, open: OpenForTest): void {
     }
   });
 
-  test(`${name}: an empty store is one part, and fewer rows than parts give fewer parts`, async (t) => {
-    const opened = await open(t);
-    if (!opened) return;
+  test('an empty store is one part, and fewer rows than parts give fewer parts', async (opened) => {
     const { items } = opened.store;
     assert.deepEqual(await items.split(BY_ID, 8, NEVER), []);
     await items.insert(

@@ -1,20 +1,17 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
 import { BSON, Double, Int32 } from '../../src/store/bson.ts';
 import type { Plan } from '../../src/store/store.ts';
 import { compareItems, expectedItems, inCategory, makeItem, makeItems } from '../support/items.ts';
 import type { Item } from '../support/items.ts';
 import { PLENTY, assertChain, readRows } from '../support/reading.ts';
 import { allPlans } from './store.chain.contract.ts';
-import type { OpenForTest } from './store.contract.ts';
+import type { ContractTest, OpenStore } from './adapters.ts';
 
 const SIZE = { rows: 50, bytes: PLENTY };
 
 /** The results of writes, and what readers see of them. */
-export function writeContract(name: string, open: OpenForTest): void {
-  test(`${name}: an existing id is skipped, replaced or refused, as requested`, async (t) => {
-    const opened = await open(t);
-    if (!opened) return;
+export function writeContract(test: ContractTest<OpenStore>): void {
+  test('an existing id is skipped, replaced or refused, as requested', async (opened) => {
     const { items } = opened.store;
     const old: readonly [Item, Item] = [
       makeItem('a', 'b', new Int32(1)),
@@ -46,9 +43,7 @@ export function writeContract(name: string, open: OpenForTest): void {
     for (const plan of allPlans()) await assertChain(items, plan, {}, SIZE, expectedItems(now, plan));
   });
 
-  test(`${name}: a replaced row is found under its new price and category only`, async (t) => {
-    const opened = await open(t);
-    if (!opened) return;
+  test('a replaced row is found under its new price and category only', async (opened) => {
     const { items } = opened.store;
     const before = makeItems(60);
     await items.insert(bytesOf(before), 'fail');
@@ -64,9 +59,7 @@ export function writeContract(name: string, open: OpenForTest): void {
     for (const plan of allPlans()) await assertChain(items, plan, {}, SIZE, expectedItems(after, plan));
   });
 
-  test(`${name}: of an id that occurs twice in one call the first row stays, or the last one replaces it`, async (t) => {
-    const opened = await open(t);
-    if (!opened) return;
+  test('of an id that occurs twice in one call the first row stays, or the last one replaces it', async (opened) => {
     const { items } = opened.store;
     const twice = [makeItem('a', 'b', new Int32(1), 'first'), makeItem('a', 'b', new Int32(2), 'last')];
     assert.deepEqual(await items.insert(bytesOf(twice), 'skip'), { written: 1, skipped: 1, refused: [] });
@@ -76,9 +69,7 @@ export function writeContract(name: string, open: OpenForTest): void {
     assert.deepEqual(await items.insert([], 'fail'), { written: 0, skipped: 0, refused: [] });
   });
 
-  test(`${name}: rows that are not items are refused by their position, the others are written`, async (t) => {
-    const opened = await open(t);
-    if (!opened) return;
+  test('rows that are not items are refused by their position, the others are written', async (opened) => {
     const { items } = opened.store;
     const good = makeItem('good', 'b', new Int32(1));
     const bad = [
@@ -103,10 +94,7 @@ export function writeContract(name: string, open: OpenForTest): void {
     for (const plan of allPlans()) await assertChain(items, plan, {}, SIZE, expectedItems([good], plan));
   });
 
-  test(`${name}: while others write, unchanged rows are read exactly once and in order`, async (t) => {
-    const opened = await open(t);
-    if (!opened) return;
-    const { store, slots } = opened;
+  test('while others write, unchanged rows are read exactly once and in order', async ({ store, slots }) => {
     const still = makeItems(300);
     await store.items.insert(bytesOf(still), 'fail');
     const reading = [BY_ID, BY_PRICE, { ...BY_PRICE, direction: -1, ...inCategory('b') } as const].map(

@@ -3,7 +3,7 @@ import { MongoClient, type Document } from 'mongodb';
 import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
 import { connectMongo } from '../../src/store/mongo.ts';
 import { Slots } from '../../src/store/slots.ts';
-import type { OpenStore } from '../contracts/store.contract.ts';
+import type { OpenStore } from '../contracts/adapters.ts';
 import { testMongo } from './mongod.ts';
 
 /** A store in MongoDB, and the same database through the driver alone. */

@@ -69,6 +69,15 @@ function sharedMongod(): Promise<ReplicaSet | null> {
   return (own ??= startSharedMongod(Boolean(process.env.LONG)));
 }
 
+/** The reason why no test of MongoDB can run here. false when they can. With REQUIRE_ALL=1 a reason is an error. */
+export async function whyNoMongod(): Promise<string | false> {
+  if (process.env.MONGODB_URI ?? process.env.TEST_MONGODB_URI) return false;
+  const found = await findMongod();
+  if ('program' in found) return false;
+  if (process.env.REQUIRE_ALL) throw new Error(`REQUIRE_ALL is set, but ${found.reason}`);
+  return found.reason;
+}
+
 async function whyNone(): Promise<string> {
   const found = await findMongod();
   return 'reason' in found ? found.reason : 'no mongod';

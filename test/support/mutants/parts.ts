@@ -13,7 +13,7 @@ export const PARTS: Readonly<Record<string, readonly string[]>> = {
 export const TESTS: readonly string[] = `
   access/admission access/client access/keys access/keys-file access/leaks-changes
   access/leaks-changes-forms access/limiter access/token-keys access/tokens access/tokens-forged
-  contracts/changes-sqlite contracts/collection-sqlite contracts/files contracts/records
+  contracts/changes contracts/collection-sqlite contracts/files contracts/records
   contracts/store-sqlite engine/stall-timer http/answers pipeline/chain pipeline/checkpoints
   pipeline/compress pipeline/heartbeats pipeline/pieces pipeline/pump resources/bad-input
   resources/changes/changes resources/changes/feed-end resources/changes/run resources/changes/shared
@@ -22,7 +22,7 @@ export const TESTS: readonly string[] = `
   resources/stream/stream resources/token/cursor resources/values/values rows/transcoder store/bookmark
   store/interpolate-keys store/keys store/retrying-reader store/sqlite/changes store/sqlite/file
   store/sqlite/flush store/sqlite/load store/sqlite/resources store/sqlite/retention store/sqlite/rows
-  store/tail store/turns store/value-keys store/visible-change users/users web/page/allowed-queries
+  store/tail store/turns store/visible-change users/users web/page/allowed-queries
 `
   .trim()
   .split(/\s+/);

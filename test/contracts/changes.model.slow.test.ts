@@ -10,10 +10,18 @@ import { makeBookmark } from '../../src/store/bookmark.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import { Slots } from '../../src/store/slots.ts';
 import type { RowStore } from '../../src/store/store.ts';
-import { changeFeedModelContract, type ModelSet, type ModelSets } from './changes.model.contract.ts';
+import {
+  changeFeedModelContract,
+  type ModelAdapter,
+  type ModelSet,
+  type ModelSets,
+} from './changes.model.contract.ts';
 import { removeDirectory } from '../support/directory.ts';
+import { mongoSets } from '../support/model-mongo.ts';
+import { WAYS } from '../support/mongo.ts';
 import { ANY_IDS, ITEM_IDS, VALUES } from '../support/feed-ids.ts';
 import { NEVER } from '../support/reading.ts';
+import { NO_MONGOD, onEach, openMongo } from './adapters.ts';
 
 const RESOURCES = 7;
 /** A file system in memory, where there is one: nothing here depends on what is on disk. */
@@ -32,7 +40,7 @@ function writes(rows: RowStore): ModelSet['write'] {
   };
 }
 
-changeFeedModelContract('embedded store', 1, async (t: TestContext): Promise<ModelSets> => {
+async function openSets(t: TestContext): Promise<ModelSets> {
   const directory = await mkdtemp(join(MEMORY, 'sluice-sqlite-'));
   t.after(() => removeDirectory(directory));
   const slots = new Slots();
@@ -72,4 +80,17 @@ changeFeedModelContract('embedded store', 1, async (t: TestContext): Promise<Mod
     });
   }
   return { slots, sets };
-});
+}
+
+const ADAPTERS: readonly ModelAdapter[] = [
+  { name: 'embedded store', part: 1, skip: false, open: openSets },
+  ...WAYS.map(({ name, lane }) => ({
+    ...{ name: `mongodb ${name}`, part: 1 / 2, skip: NO_MONGOD },
+    open: async (t: TestContext) => {
+      const { store, slots, client } = await openMongo(t, { lane });
+      return { slots, sets: await mongoSets(store, client, 12) };
+    },
+  })),
+];
+
+onEach(ADAPTERS, changeFeedModelContract);

@@ -39,16 +39,19 @@ async function first(store: ReturnType<typeof fakeStore>, rows: number): Promise
   return store.read(PLAN, {}, { rows, bytes: 1e6 }, new AbortController().signal);
 }
 
+/** The batches of a chain on a fake store, after a first one of 250 rows. */
+async function* batchesOf(
+  store: ReturnType<typeof fakeStore>,
+  limit = Infinity,
+  signal = new AbortController().signal,
+): AsyncGenerator<Batch, void, undefined> {
+  yield* chain(store, PLAN, await first(store, 250), limit, signal);
+}
+
 test('a chain yields every row once, from bookmark to bookmark, and releases all slots', async () => {
   const store = fakeStore(30_000);
   let rows = 0;
-  for await (const batch of chain(
-    store,
-    PLAN,
-    await first(store, 250),
-    Infinity,
-    new AbortController().signal,
-  )) {
+  for await (const batch of batchesOf(store)) {
     rows += batch.rows;
     batch.release();
   }
@@ -64,20 +67,13 @@ test('a chain yields every row once, from bookmark to bookmark, and releases all
 
 test('batches grow to the size that the bytes of a row allow', async () => {
   const store = fakeStore(30_000);
-  for await (const batch of chain(
-    store,
-    PLAN,
-    await first(store, 250),
-    Infinity,
-    new AbortController().signal,
-  ))
-    batch.release();
+  for await (const batch of batchesOf(store)) batch.release();
   assert.equal(store.asked[1]?.size.rows, Math.floor((768 * 1024) / 100));
 });
 
 test('the next batch is requested before the caller is done with the current one', async () => {
   const store = fakeStore(1000);
-  const batches = chain(store, PLAN, await first(store, 250), Infinity, new AbortController().signal);
+  const batches = batchesOf(store);
   const { value } = await batches.next();
   assert.equal(store.asked.length, 2);
   (value as Batch).release();
@@ -87,7 +83,7 @@ test('the next batch is requested before the caller is done with the current one
 test('a limit holds to the exact row', async () => {
   const store = fakeStore(30_000);
   let rows = 0;
-  for await (const batch of chain(store, PLAN, await first(store, 250), 1234, new AbortController().signal)) {
+  for await (const batch of batchesOf(store, 1234)) {
     rows += batch.rows;
     batch.release();
   }
@@ -97,13 +93,7 @@ test('a limit holds to the exact row', async () => {
 
 test('a caller that stops early releases the batch that was being read', async () => {
   const store = fakeStore(30_000);
-  for await (const batch of chain(
-    store,
-    PLAN,
-    await first(store, 250),
-    Infinity,
-    new AbortController().signal,
-  )) {
+  for await (const batch of batchesOf(store)) {
     batch.release();
     break;
   }
@@ -116,13 +106,7 @@ test('a failed read rejects after the rows before it were delivered', async () =
   store.state.failAt = 2;
   let rows = 0;
   await assert.rejects(async () => {
-    for await (const batch of chain(
-      store,
-      PLAN,
-      await first(store, 250),
-      Infinity,
-      new AbortController().signal,
-    )) {
+    for await (const batch of batchesOf(store)) {
       rows += batch.rows;
       batch.release();
     }
@@ -135,7 +119,7 @@ test('an aborted signal ends the chain with its reason', async () => {
   const store = fakeStore(30_000);
   const abort = new AbortController();
   await assert.rejects(async () => {
-    for await (const batch of chain(store, PLAN, await first(store, 250), Infinity, abort.signal)) {
+    for await (const batch of batchesOf(store, Infinity, abort.signal)) {
       batch.release();
       abort.abort(new Error('client gone'));
     }

@@ -56,6 +56,22 @@ const ORDER = {
 };
 const ID = { id: ORDER._id };
 
+test('only the named top-level fields are written, in stored order, and always the key, under its name in the whole row', () => {
+  const row = { _id: 7, name: 'n', category: 'c', price: 1, nested: { name: 'inner', _id: 1 }, ü: 'x' };
+  const other = { ...row, id: 'own' };
+  gives(row, { fields: ['price', 'name'] }, { id: 7, name: 'n', price: 1 });
+  gives(row, { fields: ['nested'] }, { id: 7, nested: { name: 'inner', _id: 1 } });
+  gives(row, { fields: ['ü', 'id'] }, { id: 7, ü: 'x' });
+  gives(other, { fields: ['price'] }, { _id: 7, price: 1 });
+  gives(other, { fields: ['ü', 'id'] }, { _id: 7, ü: 'x', id: 'own' });
+  for (const fields of [[], ['_id']]) {
+    gives(other, { fields }, { _id: 7 });
+    gives(row, { fields }, { id: 7 });
+  }
+  gives(row, { fields: ['nam', 'names', 'missing', '_id'] }, { id: 7 });
+  assert.equal(slots.taken, 0);
+});
+
 test('a hidden path hides all below it, goes through arrays, and also hides fields with dots in their names', () => {
   const { _id, card, lines, internal, total } = ORDER;
   const dotted = { 'internal.note': 'literal' };

@@ -14,6 +14,7 @@ import {
 } from '../../src/store/keys.ts';
 import type { Key } from '../../src/store/keys.ts';
 import { keyOfAny } from '../../src/store/value-keys.ts';
+import { anyValue, ORDER as ANY_ORDER } from '../support/any-value.ts';
 import { compareIds } from '../support/items.ts';
 import type { Id } from '../support/items.ts';
 import { nearPrice } from '../support/prices.ts';
@@ -115,18 +116,27 @@ test('keys have the order in which MongoDB sorts the values', () => {
   });
 });
 
-test('joined keys have the order of the first, then of the second', () => {
-  const ids = [Uint8Array.of(1), ABOVE_RANKS];
-  const keys = ORDER.map(([value]) => keyOf(value ?? ''));
-  for (const a of keys)
-    for (const b of keys)
-      for (const [behindA = LOWEST, behindB = LOWEST] of [ids, [...ids].reverse()]) {
-        const joined = compareKeys(joinKeys(a, behindA), joinKeys(b, behindB));
-        assert.equal(
-          Math.sign(joined),
-          Math.sign(a === b ? compareKeys(behindA, behindB) : compareKeys(a, b)),
-        );
-      }
+test('keys of every type are ordered as MongoDB orders the values', () => {
+  const keys = ANY_ORDER.map(keyOf);
+  keys.forEach((key, n) => {
+    for (const [m, other] of keys.entries())
+      assert.equal(
+        Math.sign(compareKeys(key, other)),
+        Math.sign(n - m),
+        `${BSON.EJSON.stringify(ANY_ORDER[n])} and ${BSON.EJSON.stringify(ANY_ORDER[m])}`,
+      );
+  });
+});
+
+test('joined keys are ordered by the first, then the second', () => {
+  fc.assert(
+    fc.property(anyValue, anyValue, anyValue, anyValue, (a, b, c, d) => {
+      const [first, second, third, fourth] = [keyOf(a), keyOf(b), keyOf(c), keyOf(d)];
+      const joined = compareKeys(joinKeys(first, second), joinKeys(third, fourth));
+      assert.equal(Math.sign(joined), Math.sign(compareKeys(first, third) || compareKeys(second, fourth)));
+    }),
+    { numRuns: 5_000 },
+  );
 });
 
 test('an upper bound for a number is above all keys that are joined to that number, and below any higher number', () => {
@@ -178,8 +188,8 @@ test('bounds given as JavaScript numbers and strings have the keys of the stored
   for (const text of ['', 'a\0b', 'größe']) assert.deepEqual(stringKey(Buffer.from(text)), keyOf(text));
 });
 
-function keyOf(value: Id | Decimal128): Key {
-  const document = BSON.serialize({ value });
+function keyOf(value: unknown): Key {
+  const document = BSON.serialize({ value }, { ignoreUndefined: false });
   for (const [type, , , at, length] of onDemand.parseToElements(document))
     return keyOfAny({ type, bytes: document.subarray(at, at + length) });
   assert.fail(`${String(value)} has no key`);

@@ -3,6 +3,7 @@ import { test, type TestContext } from 'node:test';
 import { BSON, Double, Int32, ObjectId, type Document } from '../../../src/store/bson.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { Copy, rowsAt } from '../../support/copy.ts';
+import { bearer, keyedServer, type KeyedServer, type KeyGiven } from '../../support/keyed.ts';
 import { testClient } from '../../support/mongo.ts';
 import { testMongo } from '../../support/mongod.ts';
 import { below, oneOf, randomFrom, type Random } from '../../support/random-collection.ts';
@@ -12,13 +13,23 @@ const HISTORIES = Number(process.env.HISTORIES ?? (process.env.LONG ? 500 : 3));
 const FIRST = Number(process.env.SEED ?? 1);
 const STEPS = 12;
 
-/** A server whose feeds soon tell that they are up to date. Null when the test was skipped. */
-async function feedServer(t: TestContext, store: StoreName): Promise<TestServer | null> {
-  const uri = store === 'mongodb' ? await testMongo(t) : '';
-  if (uri === null) return null;
-  const server = await serverOn(t, { MONGODB_URI: uri, RATE_LIMIT: 'off' }, { heartbeatMs: 20 });
+type Headers = Readonly<Record<string, string>>;
+
+/** Clients with all rights, and some that see a part of the items. */
+const KEYS: readonly KeyGiven[] = [
+  { name: 'all' },
+  { name: 'x', where: { items: { category: 'x' } } },
+  { name: 'x-hides', where: { items: { category: 'x' } }, hide: { items: ['filler'] } },
+];
+
+/** A server whose feeds soon say that they are up to date. Null when the test was skipped. */
+async function feedServer(t: TestContext, store: StoreName): Promise<KeyedServer | null> {
+  const server = await keyedServer(t, store, KEYS, [], { RATE_LIMIT: 'off' }, { heartbeatMs: 20 });
+  if (!server) return null;
   if (server.store.items.changes) {
     t.after(() => assert.equal(server.slots.taken, 0, 'every slot was released'));
+    const images = { collMod: 'items', changeStreamPreAndPostImages: { enabled: true } };
+    if (store === 'mongodb') await testClient(t, server.mongo).db().command(images);
     return server;
   }
   t.skip('this store does not tell changes');
@@ -41,16 +52,17 @@ for (const store of ['sqlite', 'mongodb'] as const)
 async function runHistory(server: TestServer, store: StoreName, random: Random): Promise<void> {
   const writer = new Writer(server, store, random);
   const query = oneOf(random, ['', 'fields=n', 'category=x', 'category=y&fields=n']);
+  const headers = bearer(oneOf(random, KEYS).name);
   await writer.write();
-  const follower = new Following(server, query, random);
-  const poller = await Polling.begin(server, query, random);
+  const follower = new Following(server, query, headers, random);
+  const poller = await Polling.begin(server, query, headers, random);
   for (let step = 0; step < STEPS; step++) {
     const acts = [() => writer.write(), () => follower.step(), () => poller.step()];
     if (random() < 0.5) await Promise.all(acts.map((act) => act()));
     else for (const act of acts) await act();
   }
   await Promise.all([follower.finish(), poller.finish()]);
-  const set = sorted(await rowsAt(`${server.url}/items/stream?${query}`));
+  const set = sorted(await rowsAt(`${server.url}/items/stream?${query}`, headers));
   assert.deepEqual(sorted(follower.copy.rows), set, 'the copy of the stream that follows');
   assert.deepEqual(sorted(poller.copy.rows), set, 'the copy of the changes since a cursor');
   await writer.clear();
@@ -122,8 +134,8 @@ class Following {
   readonly #path: string;
   readonly #random: Random;
 
-  constructor(server: TestServer, query: string, random: Random) {
-    this.copy = new Copy(random() < 0.5);
+  constructor(server: TestServer, query: string, headers: Headers, random: Random) {
+    this.copy = new Copy(random() < 0.5, headers);
     this.#server = server;
     this.#path = `/items/stream?${query}`;
     this.#random = random;
@@ -147,22 +159,23 @@ class Following {
 
 /** A client that reads the set once, and then asks for its changes in pieces. */
 class Polling {
-  readonly copy = new Copy();
+  readonly copy: Copy;
   readonly #server: TestServer;
   readonly #query: string;
   readonly #random: Random;
 
-  private constructor(server: TestServer, query: string, random: Random) {
+  private constructor(server: TestServer, query: string, headers: Headers, random: Random) {
+    this.copy = new Copy(false, headers);
     this.#server = server;
     this.#query = query;
     this.#random = random;
   }
 
-  static async begin(server: TestServer, query: string, random: Random): Promise<Polling> {
-    const polling = new Polling(server, query, random);
-    const head = await fetch(`${server.url}/items/stream?${query}`, { method: 'HEAD' });
+  static async begin(server: TestServer, query: string, headers: Headers, random: Random): Promise<Polling> {
+    const polling = new Polling(server, query, headers, random);
+    const head = await fetch(`${server.url}/items/stream?${query}`, { method: 'HEAD', headers });
     polling.copy.cursor = head.headers.get('changes-from');
-    polling.copy.rows = await rowsAt(`${server.url}/items/stream?${query}`);
+    polling.copy.rows = await rowsAt(`${server.url}/items/stream?${query}`, headers);
     return polling;
   }
 

@@ -180,7 +180,7 @@ class RandomWriter {
     const made = distinct.map((_id): ModelRow => ({
       _id,
       [field]: oneOf(this.#random, values),
-      price: new Int32(1),
+      price: new Int32(below(this.#random, 3)),
       n: new Int32(this.#written++),
     }));
     await this.#write(others, made);

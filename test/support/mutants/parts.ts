@@ -16,13 +16,13 @@ export const TESTS: readonly string[] = `
   contracts/changes contracts/collection-sqlite contracts/files contracts/records
   contracts/store-sqlite engine/stall-timer http/answers pipeline/chain pipeline/checkpoints
   pipeline/compress pipeline/heartbeats pipeline/pieces pipeline/pump resources/bad-input
-  resources/changes/changes resources/changes/feed-end resources/changes/run resources/changes/shared
+  resources/changes/changes resources/changes/answer resources/changes/end-signals resources/changes/shared
   resources/changes/since resources/changes/start-cursor resources/clear resources/page/pages
   resources/query/planner resources/stream/formats/arrow resources/stream/partitions resources/stream/resume
   resources/stream/stream resources/token/cursor resources/values/values rows/transcoder store/bookmark
   store/interpolate-keys store/keys store/retrying-reader store/sqlite/changes store/sqlite/file
   store/sqlite/flush store/sqlite/load store/sqlite/resources store/sqlite/retention store/sqlite/rows
-  store/tail store/turns store/visible-change users/users web/page/allowed-queries
+  store/tail store/turns store/scope-predicate users/users web/page/allowed-queries
 `
   .trim()
   .split(/\s+/);

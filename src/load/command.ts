@@ -92,12 +92,12 @@ async function load(command: LoadCommand, { stderr, isTTY, signal }: LoadIo): Pr
   }
 }
 
-/** Whoever measures the rate limit should know that. */
-function warn({ pages }: LoadCommand, { rateLimit }: Target, tell: (text: string) => void): void {
+/** A measurement of the rate limit should say so. */
+function warn({ pages }: LoadCommand, { rateLimit }: Target, print: (text: string) => void): void {
   if (rateLimit === null || pages === null) return;
   const allowed = rateLimit.requests / rateLimit.windowSeconds;
   if (pages === 'max' || pages > allowed)
-    tell(
+    print(
       `the rate limit of the server is ${rateLimit.requests} requests in ${rateLimit.windowSeconds} s for this client; above it, answers are 429 (RATE_LIMIT=off lifts it)`,
     );
 }

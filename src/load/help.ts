@@ -28,7 +28,7 @@ Streams:
 
 Changes:
   --followers N        follows the changes of a resource on N connections
-  --follow PATH        the resource (default: the first that tells changes)
+  --follow PATH        the resource (default: the first that has changes)
   --write URL          writes a user there about once a second, such as http://127.0.0.1:3001/api/users, and measures
                        the delay to the line of each follower. Users have no changes on the server that writes them, so
                        this is another server on the same database: see docs/load-testing.md

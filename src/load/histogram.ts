@@ -3,9 +3,9 @@ import type { Latencies, Quantiles } from './figures.ts';
 
 /** Ticks of 0.1 ms. */
 const TICKS_PER_MS = 10;
-/** The longest latency that is told apart: an hour. */
+/** The longest latency that is counted by itself: an hour. */
 const MOST_MS = 3_600_000;
-/** Latencies are told apart to a thousandth of their length. */
+/** Latencies are distinguished to a thousandth of their length. */
 const DIGITS = 3;
 
 const NOTHING: Quantiles = { p50: null, p90: null, p99: null, p999: null, max: null };

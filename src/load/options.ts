@@ -30,7 +30,7 @@ export interface LoadCommand {
   readonly format: string;
   readonly compression: Compression;
   readonly followers: number;
-  /** The path of what is followed. null: the first resource that tells changes. */
+  /** The path of what is followed. null: the first resource that has changes. */
   readonly follow: string | null;
   /** The path of users, or the URL of those of another server on the same database. */
   readonly write: string | null;

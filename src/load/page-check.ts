@@ -52,8 +52,8 @@ function faultOf(answer: unknown, query: URLSearchParams): string | null {
     return `a page of limit ${page.limit} has only ${data.length} rows, although more follow`;
   const keys = data.map(keyOf);
   if (keys.includes(undefined)) return 'a page has a row without a key';
-  const told = keys.filter((key) => typeof key === 'string' || Number.isSafeInteger(key)); // JSON.parse rounds others
-  if (new Set(told).size < told.length) return 'a page has the same row twice';
+  const exact = keys.filter((key) => typeof key === 'string' || Number.isSafeInteger(key)); // JSON.parse rounds others
+  if (new Set(exact).size < exact.length) return 'a page has the same row twice';
   return isOrdered(data, query.get('sort'))
     ? null
     : 'the rows of a page are not in the order that was asked for';

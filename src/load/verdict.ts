@@ -40,17 +40,17 @@ function reasonsOf({ counts, faults, options, target, followers, isInterrupted }
   const allowed = limit
     ? `; the rate limit is ${counted(limit.requests)} requests in ${limit.windowSeconds} s`
     : '';
-  const told = (name: 'wrong' | 'cut' | 'faults4xx' | 'faults5xx') => {
+  const lineOf = (name: 'wrong' | 'cut' | 'faults4xx' | 'faults5xx') => {
     const texts = faults.of(name);
     return texts.length > 0 ? `: ${texts.join('; ')}` : '';
   };
   const all: readonly [number, string, string][] = [
-    [counts.wrong, 'wrong', told('wrong')],
+    [counts.wrong, 'wrong', lineOf('wrong')],
     [options.expectRefusals ? 0 : counts.refused429, 'refused with 429', allowed],
     [options.expectRefusals ? 0 : counts.refused503, 'refused with 503', ''],
-    [counts.faults4xx, 'answered with another 4xx', told('faults4xx')],
-    [counts.faults5xx, 'answered with another 5xx', told('faults5xx')],
-    [counts.cut, 'cut or not reached', told('cut')],
+    [counts.faults4xx, 'answered with another 4xx', lineOf('faults4xx')],
+    [counts.faults5xx, 'answered with another 5xx', lineOf('faults5xx')],
+    [counts.cut, 'cut or not reached', lineOf('cut')],
     [isInterrupted ? 0 : counts.unanswered, 'not answered before the end', ''],
   ];
   const requests = all

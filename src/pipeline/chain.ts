@@ -49,7 +49,7 @@ export async function* chain(
         batch.more && batch.last && left > 0
           ? items.read(rest, { after: batch.last }, sizeAfter(batch, left), signal)
           : null;
-      // The await below handles a failure. Until then nobody awaits the promise, which Node would report as unhandled.
+      // The await below handles a failure. Until then nothing awaits the promise, which Node would report as unhandled.
       ahead?.catch(() => undefined);
       // A read sends its request in a later turn of the microtask queue. Without this turn the caller's work would come
       // first, and the two would never overlap.
@@ -64,7 +64,7 @@ export async function* chain(
   } finally {
     ahead?.then(
       (unused) => unused.release(),
-      () => undefined, // the caller has left: nobody needs this batch or its failure
+      () => undefined, // the caller has left: no one needs this batch or its failure
     );
   }
 }

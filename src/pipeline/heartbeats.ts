@@ -3,7 +3,7 @@ import { settlesWithin } from '../store/deadline.ts';
 
 /**
  * Yields the batches, and `empty`, a batch without rows, whenever the next one does not come within `ms` milliseconds.
- * The consumer can then write what is due although no rows come. Nobody has to release `empty`.
+ * The consumer can then write what is due although no rows come. No one has to release `empty`.
  */
 export async function* withHeartbeats(
   batches: AsyncIterable<Batch>,
@@ -25,7 +25,7 @@ export async function* withHeartbeats(
   } finally {
     awaited?.then(
       (unused) => unused.done !== true && unused.value.release(),
-      () => undefined, // the caller has left: nobody needs this batch or its failure
+      () => undefined, // the caller has left: no one needs this batch or its failure
     );
     await source.return?.();
   }

@@ -5,7 +5,7 @@
  *   returns nothing when the sink takes more right away. Otherwise it returns a promise that resolves when the sink
  *   takes the next chunk (backpressure). Once `signal` is aborted, the promise rejects, or `write` throws, with
  *   `signal.reason`.
- * - `end` finishes cleanly. Only a clean end tells a reader that the content is complete.
+ * - `end` finishes cleanly. Only a clean end means that the content is complete.
  * - `fail` cuts the content: whatever reads from the sink must be able to see that the content is not complete. The
  *   sink then never ends cleanly. Idempotent.
  * - `signal` is aborted when the bytes are no longer wanted (client gone, stall, shutdown) or `fail` was called.
@@ -31,6 +31,6 @@ export async function writeBeforeCut(sink: Sink, text: string): Promise<void> {
     await sink.flush();
     await sink.flush(); // the first flush may only start the sink's work, this one waits for it
   } catch {
-    // The caller reports what broke the stream. That the reader cannot be told is not worth a report.
+    // The caller reports what broke the stream. That the reader does not get the line is not worth a report.
   }
 }

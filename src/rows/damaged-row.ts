@@ -15,9 +15,9 @@ export function orDamaged<T>(batch: Batch, work: () => T): T {
   try {
     return work();
   } catch (error) {
-    let told = error;
-    faultOf(() => (told = damagedRow(batch, error))); // a batch whose rows cannot even be told apart keeps its error
-    throw told;
+    let fault = error;
+    faultOf(() => (fault = damagedRow(batch, error))); // a batch whose rows cannot even be separated keeps its error
+    throw fault;
   }
 }
 

@@ -87,7 +87,7 @@ export class Selection {
 
   /**
    * Whether hide or show leave a path whole: the value at its end, and all that is below. Filters, sorts and indexes
-   * may use only such paths, since their order and matches tell of everything in the value.
+   * may use only such paths, since their order and matches depend on everything in the value.
    */
   leavesWhole(path: string): boolean {
     if (!this.policy || path === 'id' || path === '_id') return true;

@@ -67,7 +67,7 @@ export interface Found {
   readonly refused?: string;
 }
 
-/** How a collection is made, where stores tell the difference. */
+/** How a collection is made, where stores differ. */
 export interface Creation {
   /** Whether its rows are stored in the order of their keys. */
   readonly clustered: boolean;

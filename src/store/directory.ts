@@ -34,8 +34,8 @@ export class Directory implements FileStore {
 
   async create(name: string): Promise<FileWriter> {
     const path = this.#pathOf(name);
-    await told(mkdir(this.#path, { recursive: true }));
-    const file = await told(open(path + UNFINISHED, MAKE, 0o600));
+    await withStoreErrors(mkdir(this.#path, { recursive: true }));
+    const file = await withStoreErrors(open(path + UNFINISHED, MAKE, 0o600));
     return new Writer(file, path, this.#path);
   }
 
@@ -44,7 +44,9 @@ export class Directory implements FileStore {
     try {
       const buffer = Buffer.allocUnsafeSlow(Math.min(READ_BYTES, Math.max(1, end - start)));
       for (let at = start; at < end;) {
-        const { bytesRead } = await told(file.read(buffer, 0, Math.min(buffer.length, end - at), at));
+        const { bytesRead } = await withStoreErrors(
+          file.read(buffer, 0, Math.min(buffer.length, end - at), at),
+        );
         if (bytesRead === 0) throw new FileGoneError(name);
         yield buffer.subarray(0, bytesRead);
         at += bytesRead;
@@ -68,7 +70,7 @@ export class Directory implements FileStore {
 
   async remove(name: string): Promise<void> {
     const path = this.#pathOf(name);
-    await Promise.all([path, path + UNFINISHED].map((file) => told(rm(file, { force: true }))));
+    await Promise.all([path, path + UNFINISHED].map((file) => withStoreErrors(rm(file, { force: true }))));
   }
 
   async names(stem?: string): Promise<readonly string[]> {
@@ -106,22 +108,22 @@ class Writer implements FileWriter {
 
   async write(bytes: Uint8Array): Promise<void> {
     for (let at = 0; at < bytes.length;) {
-      const { bytesWritten } = await told(this.#file.write(bytes, at, bytes.length - at));
+      const { bytesWritten } = await withStoreErrors(this.#file.write(bytes, at, bytes.length - at));
       at += bytesWritten;
     }
   }
 
   async finish(): Promise<void> {
-    await told(this.#file.sync());
+    await withStoreErrors(this.#file.sync());
     await this.close();
-    await told(rename(this.#path + UNFINISHED, this.#path));
-    await told(syncDirectory(this.#directory));
+    await withStoreErrors(rename(this.#path + UNFINISHED, this.#path));
+    await withStoreErrors(syncDirectory(this.#directory));
   }
 
   async close(): Promise<void> {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    await told(this.#file.close());
+    await withStoreErrors(this.#file.close());
   }
 }
 
@@ -145,7 +147,7 @@ async function openExisting(path: string): Promise<FileHandle | null> {
   }
 }
 
-async function told<T>(work: Promise<T>): Promise<T> {
+async function withStoreErrors<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {

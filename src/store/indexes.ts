@@ -16,7 +16,7 @@ export interface Index {
   readonly isUnique: boolean;
   /** Why no plan may use it, as the end of a sentence: "it is partial". Absent: plans may use it. */
   readonly refused?: string;
-  /** The paths at which it has met arrays, as far as the store tells them. No index over these is used. */
+  /** The paths at which it has met arrays, as far as the store shows them. No index over these is used. */
   readonly arrays?: readonly string[];
 }
 

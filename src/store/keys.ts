@@ -41,7 +41,7 @@ export const HIGHEST: Key = Uint8Array.of(255);
 
 /**
  * Length of every number's key, so that what follows it in a joined key is found without reading it. DECIMAL_MARK
- * tells the exception.
+ * has the exception.
  */
 export const NUMBER_KEY_BYTES = 11;
 /**
@@ -162,7 +162,7 @@ function digitKey({ mantissa, exponent }: Decimal): Key {
 export function keyOfNumber(value: Value): Key {
   const nearest = numberOf(value);
   if (value.type !== BSON_TYPE.int64 || Number.isSafeInteger(nearest)) return sortable(nearest, 0);
-  // Beyond 2^53 several int64 values share one nearest double. The remainder (at most 512 either way) tells them
+  // Beyond 2^53 several int64 values share one nearest double. The remainder (at most 512 either way) separates them
   // apart.
   return int64Key(new DataView(value.bytes.buffer, value.bytes.byteOffset, 8).getBigInt64(0, true));
 }

@@ -150,7 +150,7 @@ class MongoStore implements Store {
     const opened = openRecords(
       { ...declaration, isMadeAtOnce },
       { connection: this.#connection, way: this.#way, slots, timing },
-      { ...this.#told, collection: prefix + declaration.collection },
+      { ...this.#ofLayout, collection: prefix + declaration.collection },
     );
     this.#records.push(opened);
     // Nothing else needs records. Each access looks again, and warns then why the collection is unfit.
@@ -189,7 +189,7 @@ class MongoStore implements Store {
     const route = this.#routeTo(database);
     return openCollection(
       { ...route, slots, timing },
-      { ...this.#told, collection, indexes, create, ...own },
+      { ...this.#ofLayout, collection, indexes, create, ...own },
       declaration,
       {
         stream: this.#streamOf(route.connection),
@@ -199,16 +199,16 @@ class MongoStore implements Store {
   }
 
   /** What every look does with what is missing and what it finds. */
-  get #told(): Pick<LayoutOptions, 'manage' | 'onWarning' | 'onNotice' | 'onForeign'> {
+  get #ofLayout(): Pick<LayoutOptions, 'manage' | 'onWarning' | 'onNotice' | 'onForeign'> {
     const { manageIndexes: manage, onWarning, onNotice, onLost: onForeign } = this.#options;
     return { manage, onWarning, onNotice, onForeign };
   }
 
-  async make(declaration: Declaration, tell: (line: string) => void): Promise<OwnedCollection> {
+  async make(declaration: Declaration, report: (line: string) => void): Promise<OwnedCollection> {
     const { database = this.#connection.database, collection } = declaration;
     const { connection } = this.#routeTo(database);
     const open = () => this.#openCollection({ ...declaration, indexes: [] });
-    return makeCollection(connection, collection, open, tell);
+    return makeCollection(connection, collection, open, report);
   }
 
   list(database = this.#connection.database): Promise<readonly Found[]> {

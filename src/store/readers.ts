@@ -13,7 +13,7 @@ export interface StreamReader extends ChainReader {
    * unavailable.
    */
   readonly begin: RowReader['read'];
-  /** Reads the changes of the collection. Missing: the store does not tell them. */
+  /** Reads the changes of the collection. Missing: the store has none. */
   readonly changes?: FeedReader;
 }
 

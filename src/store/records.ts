@@ -19,7 +19,7 @@ export interface Changed {
  */
 export interface Records extends Collection, Pick<OwnedCollection, 'addIndex'> {
   /**
-   * Changes the record of this id atomically: nobody else writes it between the document that the last call of
+   * Changes the record of this id atomically: no one else writes it between the document that the last call of
    * `change` saw and the document that it returned. Resolves with both documents when the change is durable
    * (w:majority; flushed). Rejects with the error that `change` threw, or as reads do. After `store-unavailable` the
    * change may or may not have been made.

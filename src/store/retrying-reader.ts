@@ -4,7 +4,7 @@ import { withDeadline } from './deadline.ts';
 import type { ChainReader } from './store.ts';
 
 /**
- * An election takes 10 s by default, and the restart of a container less. Nobody keeps a client waiting longer than
+ * An election takes 10 s by default, and the restart of a container less. No client waits longer than
  * this.
  */
 export const RETRY_MS = 30_000;
@@ -37,7 +37,7 @@ export function retryingReader(rows: ChainReader, options: RetryOptions): ChainR
 
 /**
  * Returns a function that asks a store again while it is unavailable or hangs. `waitMs`: how long the store may take
- * beside, because it was told to wait.
+ * beside, because it was asked to wait.
  */
 export function retrying({
   retryMs,

@@ -27,7 +27,7 @@ export interface SqliteOptions {
    * only.
    */
   readonly transactionRows?: number;
-  /** Told in a sentence what went wrong while nobody waited for it. By default nobody is told. */
+  /** Called with a sentence when something failed that no caller waited for. By default such failures are dropped. */
   readonly onWarning?: (message: string) => void;
   /** A clock in milliseconds. */
   readonly now?: () => number;
@@ -112,11 +112,11 @@ class SqliteStore implements Store {
     };
   }
 
-  async make(declaration: Declaration, tell: (line: string) => void): Promise<OwnedCollection> {
+  async make(declaration: Declaration, report: (line: string) => void): Promise<OwnedCollection> {
     const { name, collection } = declaration;
     const isNew = await this.#core.looks.soon(() => !this.#core.sets.find(RESOURCE + collection));
     const set = await this.#resource(name, collection, []);
-    if (isNew) tell(`created the resource ${name}`);
+    if (isNew) report(`created the resource ${name}`);
     return owned(set);
   }
 

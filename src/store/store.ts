@@ -63,7 +63,7 @@ export interface RowStore extends RowReader {
    */
   identity(signal: AbortSignal): Promise<Identity | undefined>;
   /**
-   * The number of rows of a plan without `ids`. `is` tells how good the count is: better than `mode` when that costs
+   * The number of rows of a plan without `ids`. `is` says how good the count is: better than `mode` when that costs
    * nothing, less exact when the time is up.
    */
   count(plan: Plan, mode: CountMode, signal: AbortSignal): Promise<Count>;
@@ -79,7 +79,7 @@ export interface RowStore extends RowReader {
    * store keeps no past states (the embedded store, a mongod that is not in a replica set).
    */
   pointInTime(signal: AbortSignal): Promise<PointInTime | null>;
-  /** Tells which rows changed. */
+  /** Returns which rows changed. */
   readonly changes?: ChangeFeed | undefined;
   /**
    * Removes the rows with these keys (bookmarks `{_id}`). Resolves with the number of rows removed when that is durable.
@@ -95,7 +95,7 @@ export interface RowStore extends RowReader {
   load?(onConflict: OnConflict, refuse: Refuse, replaces?: boolean): Promise<Load | null>;
   /**
    * Drops the indexes of an empty collection, so that inserts cost less. Resolves with a function that makes them, to be
-   * called when the rows are there. Null when the collection has rows, or when nobody would make the indexes after a
+   * called when the rows are there. Null when the collection has rows, or when no one would make the indexes after a
    * crash. Reads that need an index reject meanwhile. This process is to read nothing. Missing: the store has no need.
    */
   postponeIndexes?(): Promise<(() => Promise<void>) | null>;
@@ -154,10 +154,10 @@ export interface Store {
    */
   records(declaration: RecordDeclaration): Promise<Records>;
   /**
-   * Opens a collection for a command that writes it. Makes it when it is missing. Calls `tell` with a line for each
+   * Opens a collection for a command that writes it. Makes it when it is missing. Calls `report` with a line for each
    * thing that was made. Rejects with CommandRefusal when it cannot be a resource.
    */
-  make(declaration: Declaration, tell: (line: string) => void): Promise<OwnedCollection>;
+  make(declaration: Declaration, report: (line: string) => void): Promise<OwnedCollection>;
   /**
    * The collections of a database that the store has, also those that cannot be served. Absent: of its own database.
    */

@@ -129,7 +129,7 @@ async function send(
 
 /** The feed of a store. AppError `changes-unsupported` when it has none. */
 function feedOf({ rows, streams }: FeedSource): { readonly feed: ChangeFeed; readonly changes: FeedReader } {
-  if (!rows.changes || !streams.changes) throw changesUnsupported('This store does not tell changes.');
+  if (!rows.changes || !streams.changes) throw changesUnsupported('This store has no changes.');
   return { feed: rows.changes, changes: streams.changes };
 }
 

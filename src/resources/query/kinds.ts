@@ -24,7 +24,7 @@ const COLUMNS: Readonly<Record<Kind, ColumnKind>> = {
 
 /**
  * The kinds of the columns of Arrow that declared kinds of fields have. `id` and `_id` mean the key. A field that is
- * hidden has none, so that it cannot be told from an unknown one.
+ * hidden has none, so that it looks like an unknown one.
  */
 export function columnKinds(kinds: ReadonlyMap<string, Kind>, shown: Selection): DeclaredKinds {
   const open = [...kinds].filter(([path]) => shown.leavesWhole(path));

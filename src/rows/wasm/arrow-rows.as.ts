@@ -25,7 +25,7 @@ const LARGEST_EXACT: i64 = 9007199254740992;
   notes: usize;
   most: usize;
   rows: usize;
-  /** Counts the rows, to tell the cells of this row from those of others. */
+  /** Counts the rows, to distinguish the cells of this row from those of others. */
   turn: i32;
   /** The cell of the field with which the row before began. */
   first: usize;

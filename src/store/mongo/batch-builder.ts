@@ -50,7 +50,7 @@ export class BatchBuilder {
 
   /**
    * Takes over a reply, and takes rows from it until the batch is full. Leaves out the first row when it is the row of
-   * the bookmark that the range began at. (`min` is inclusive, and only the reply tells whether that row still
+   * the bookmark that the range began at. (`min` is inclusive, and only the reply shows whether that row still
    * exists.) `loose`, the direction of the plan: also when it is another row that is not beyond the bookmark. Returns
    * how many rows it has passed, and whether some are left.
    */

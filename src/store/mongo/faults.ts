@@ -24,7 +24,7 @@ export function faultOf(error: unknown, layouts: Layouts, { at, since, identity 
   if (at === undefined && since !== undefined && code === CODES.invalidOptions)
     return storeUnavailable(error);
   const isOther = isOtherCollection(cause);
-  const told = at === undefined ? error : snapshotFault(error);
-  if (isOther || code === CODES.namespaceNotFound || told !== error) layouts.forget();
-  return isOther && told === error ? storeUnavailable(error) : told;
+  const fault = at === undefined ? error : snapshotFault(error);
+  if (isOther || code === CODES.namespaceNotFound || fault !== error) layouts.forget();
+  return isOther && fault === error ? storeUnavailable(error) : fault;
 }

@@ -15,7 +15,7 @@ const NAMES = 10_000;
 /** The next character after a dot in the order of bytes. */
 const BEHIND_DOT = '/';
 
-/** Where the files are, and who is told of what the first file creates. */
+/** Where the files are, and what is called for each thing that the first file creates. */
 export interface GridFsOptions {
   /** The beginning of the names of both collections. Default: none. */
   readonly prefix?: string;

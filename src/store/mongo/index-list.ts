@@ -39,7 +39,7 @@ export async function listIndexes(
   }));
 }
 
-/** What plans may use of a listed index. Asks for a query plan, which alone tells whether rows have arrays there. */
+/** What plans may use of a listed index. Asks for a query plan, which alone shows whether rows have arrays there. */
 export async function indexFrom(
   connection: MongoConnection,
   collection: string,

@@ -61,7 +61,7 @@ export async function insertRows(
 }
 
 /**
- * Whether an insert failed because its id already exists. The message tells: a plain collection names the index of
+ * Whether an insert failed because its id already exists. The message says so: a plain collection names the index of
  * _id, and a clustered one has no index for _id. A conflict on any other index is no conflict of ids. For some ids
  * (fractions, strings with NUL) MongoDB 6.0 fails to build the message for a clustered collection and reports that
  * failure (codes 15, 508xx). In that case the server is asked for the id.

@@ -49,7 +49,7 @@ export class Layouts {
   readonly #looks: Coalesced<IndexPaths>;
   readonly #stop: () => void;
   /** Warnings already given that still hold, so that each is given once. */
-  readonly #told = new Set<string>();
+  readonly #logged = new Set<string>();
   /** The warnings among these that say what cannot be read. */
   #refused: readonly string[] = [];
   /** Not known (null), being looked at, or known. After a look that failed, the next caller looks again. */
@@ -86,10 +86,7 @@ export class Layouts {
       if (!(error instanceof MongoRefusal)) throw error;
       this.#refused = [...new Set([...this.#refused, error.message])];
       this.warn(error.message);
-      throw storeUnfit(
-        'These rows cannot be served now. The log of the server tells the operator what to do.',
-        error,
-      );
+      throw storeUnfit('These rows cannot be served now. The log of the server says what to do.', error);
     }
   }
 
@@ -217,8 +214,8 @@ export class Layouts {
 
   /** Logs a warning, once while it holds. */
   warn(message: string): void {
-    if (this.#told.has(message)) return;
-    this.#told.add(message);
+    if (this.#logged.has(message)) return;
+    this.#logged.add(message);
     this.#options.onWarning(message);
   }
 
@@ -233,7 +230,7 @@ export class Layouts {
       const task = { ...options, onWarning: (message: string) => this.warn(message) };
       const admitted = (await options.admit?.(connection, existing, task)) ?? task;
       const layout = await layoutOf(connection, admitted, existing, server.isSharded);
-      this.#tell(layout);
+      this.#logFaults(layout);
       return (this.#state = layout);
     } catch (error) {
       this.#state = null;
@@ -253,13 +250,13 @@ export class Layouts {
   }
 
   /** Logs once what cannot be read, and again when it can be read. */
-  #tell({ faults }: Layout): void {
+  #logFaults({ faults }: Layout): void {
     const present = [...faults.values()].map(
       (fault) => `Reads of '${this.collection}' that require an index are refused because ${fault}.`,
     );
     const gone = this.#refused.filter((message) => !present.includes(message));
     if (gone.length > 0) this.#options.onNotice?.(`The collection '${this.collection}' can be read again.`);
-    for (const message of gone) this.#told.delete(message);
+    for (const message of gone) this.#logged.delete(message);
     this.#refused = present;
     for (const message of present) this.warn(message);
     this.#wasServed = true;
@@ -301,7 +298,7 @@ export class Layouts {
 
   #unfit(fault: string): AppError {
     return storeUnfit(
-      'This request requires an index that cannot be used now. The log of the server tells the operator what to do.',
+      'This request requires an index that cannot be used now. The log of the server says what to do.',
       new Error(`The index of '${this.collection}' cannot be used: ${fault}`),
     );
   }

@@ -11,11 +11,11 @@ export async function makeCollection(
   connection: MongoConnection,
   collection: string,
   open: () => Promise<OpenCollection>,
-  tell: (line: string) => void,
+  report: (line: string) => void,
 ): Promise<OwnedCollection> {
   await connection.connect();
   if (await create(connection, collection))
-    tell(`created the collection ${connection.database}.${collection}`);
+    report(`created the collection ${connection.database}.${collection}`);
   const { rows, layouts } = await open().catch((error: unknown) => {
     throw error instanceof MongoRefusal ? new CommandRefusal(error.message, { cause: error }) : error;
   });

@@ -160,7 +160,7 @@ export class Reads {
     return false;
   }
 
-  /** One row more than requested tells whether more follow. Another one when the bookmark's own row comes first. */
+  /** One row more than requested shows whether more follow. Another one when the bookmark's own row comes first. */
   #limit({ rows, bytes, missing }: BatchBuilder, { bookmark }: Range): number {
     const rowBytes = rows > 0 ? bytes / rows : this.#rowBytes;
     const enough = Math.max(0, Math.ceil((missing.bytes / rowBytes) * MARGIN));

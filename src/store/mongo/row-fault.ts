@@ -13,7 +13,7 @@ const NO_DOCUMENT = 'the bytes are no BSON document';
 const CHANGED =
   'it has a value that cannot be stored unchanged (a deprecated type, a duplicate field name, a date out of range)';
 
-/** What the names of a row's own fields tell. */
+/** What the names of a row's own fields say. */
 export interface RowNames {
   hasId: boolean;
   /** Whether one begins with $, as the operators of updates do. */
@@ -61,7 +61,7 @@ function documentFault(
   return !isArray && names.length > 2 * MOST_NAMES && areTwice(row, names) ? CHANGED : null;
 }
 
-/** Where a value ends. -1 when that cannot be told. */
+/** Where a value ends. -1 when that is not known. */
 function endOfValue(row: Uint8Array, type: number, at: number, end: number): number {
   if (type === BSON_TYPE.regularExpression) return endOfText(row, endOfText(row, at, end) + 1, end) + 1;
   const size = type === BSON_TYPE.dbPointer ? sizeAt(row, at) + 16 : sizeOfValue(row, type, at);

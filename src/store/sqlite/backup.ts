@@ -12,7 +12,7 @@ export interface BackupOptions {
   readonly to: string;
   /** Whether a file that is there is replaced. */
   readonly replaces: boolean;
-  /** Told how many pages of how many were copied. */
+  /** Called with how many pages of how many were copied. */
   readonly onPages: (copied: number, pages: number) => void;
   readonly signal: AbortSignal;
 }

@@ -8,24 +8,24 @@ import { columnOf, indexName, rowsTable } from './layout.ts';
 import { isInBuilding, nameOf, Sets, type IndexRecord, type SetRecord } from './sets.ts';
 
 const ROWS_AT_ONCE = 500;
-/** The most faults that are told one by one. */
-const MOST_TOLD = 100;
+/** The most faults that are listed one by one. */
+const MOST_LISTED = 100;
 const NOTHING = new Uint8Array(0);
 
-type Tell = (line: string) => void;
+type Report = (line: string) => void;
 
 /**
  * Checks one state of a store's file: its pages, the checksum of each row, its key and its entries in the indexes, the
- * counters of rows. Tells a line for each set and each fault. Resolves with the number of faults. Rejects when the file is
+ * counters of rows. Reports a line for each set and each fault. Resolves with the number of faults. Rejects when the file is
  * no store.
  */
-export async function check(path: string, tell: Tell): Promise<number> {
+export async function check(path: string, report: Report): Promise<number> {
   const connection = await openToRead(path);
   let faults = 0;
   const fault = (line: string): void => {
-    if (++faults <= MOST_TOLD) tell(line);
+    if (++faults <= MOST_LISTED) report(line);
   };
-  const told = (work: () => void): void => {
+  const noting = (work: () => void): void => {
     try {
       work();
     } catch (error) {
@@ -34,19 +34,19 @@ export async function check(path: string, tell: Tell): Promise<number> {
   };
   try {
     connection.run('begin');
-    told(() => {
+    noting(() => {
       const lines = connection.all('pragma integrity_check').map((row) => String(Object.values(row)[0]));
       for (const line of lines) if (line !== 'ok') fault(line);
     });
     const sets = new Sets(connection);
-    told(() => {
+    noting(() => {
       for (const name of sets.names())
-        told(() => checkSet(connection, sets, sets.get(name), { tell, fault }));
+        noting(() => checkSet(connection, sets, sets.get(name), { report, fault }));
     });
   } finally {
     connection.close();
   }
-  if (faults > MOST_TOLD) tell(`${faults - MOST_TOLD} more faults`);
+  if (faults > MOST_LISTED) report(`${faults - MOST_LISTED} more faults`);
   return faults;
 }
 
@@ -54,11 +54,11 @@ function checkSet(
   connection: Connection,
   sets: Sets,
   set: SetRecord,
-  { tell, fault }: { readonly tell: Tell; readonly fault: Tell },
+  { report, fault }: { readonly report: Report; readonly fault: Report },
 ): void {
   const { label, name, number, indexes } = set;
   if (set.loading) {
-    tell(`${label}: rows are being loaded, nothing to check yet`);
+    report(`${label}: rows are being loaded, nothing to check yet`);
     return;
   }
   for (const column of ['k', ...indexes.filter(isUsed).map((index) => columnOf(index.number))])
@@ -71,7 +71,7 @@ function checkSet(
   }
   const counted = sets.rows(name);
   if (rows !== counted) fault(`${label}: there are ${rows} rows, and the counter says ${counted}`);
-  tell(`${label}: ${rows} rows, ${indexes.length} indexes`);
+  report(`${label}: ${rows} rows, ${indexes.length} indexes`);
 }
 
 function* rowsOf(connection: Connection, set: SetRecord): Generator<SqlRow> {

@@ -161,7 +161,7 @@ export class Core {
       this.#dataVersion = this.file.connection.get('pragma data_version')?.data_version;
       return this.#dataVersion !== before;
     } catch {
-      return true; // the look that follows tells why
+      return true; // the look that follows says why
     }
   }
 }

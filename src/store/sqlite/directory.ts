@@ -34,7 +34,7 @@ export async function prepareDirectory(directory: string, file: string, isOpen: 
 }
 
 /**
- * What is wrong with a file, as far as its header tells. Null: nothing. The caller must not have it open: to open and close
+ * What is wrong with a file, as far as its header shows. Null: nothing. The caller must not have it open: to open and close
  * it here would drop the locks that SQLite has on it.
  */
 async function faultOf(path: string): Promise<string | null> {

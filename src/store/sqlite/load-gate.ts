@@ -10,7 +10,7 @@ import { NEW, newIdentity, type SetRecord } from './sets.ts';
 /** How often to look whether another process has finished its load, or ended. Milliseconds. */
 const LOOK_MS = 200;
 
-/** The loads of a set, by this process and by others. Nobody else sees or writes its rows meanwhile. */
+/** The loads of a set, by this process and by others. No one else sees or writes its rows meanwhile. */
 export class LoadGate {
   readonly #options: SetParts;
   #recovering: Promise<boolean> | null = null;
@@ -32,7 +32,7 @@ export class LoadGate {
     throw notReady();
   }
 
-  /** Runs an action in a transaction while nobody loads the set. */
+  /** Runs an action in a transaction while no one loads the set. */
   async write<T>(action: (set: SetRecord) => T): Promise<T> {
     const { sets, writes, name } = this.#options;
     for (;;) {
@@ -67,7 +67,7 @@ export class LoadGate {
     return looks.soon(() => sets.get(name).loading === undefined);
   }
 
-  /** Resolves when nobody is loading the set. */
+  /** Resolves when no one is loading the set. */
   async untilFree(): Promise<void> {
     while (!(await this.recover())) await delay(LOOK_MS);
   }

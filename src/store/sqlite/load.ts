@@ -29,7 +29,7 @@ interface Waiting {
 
 /**
  * Fills the new tables of a set. Rows are added as they come. When they did not come in order of their keys, they are
- * sorted into further tables in the end. The indexes are made last. All this happens under the mark of the set, so nobody
+ * sorted into further tables in the end. The indexes are made last. All this happens under the mark of the set, so no one
  * sees any of it before the last transaction.
  */
 export class SetLoad implements Load {
@@ -164,7 +164,7 @@ export class SetLoad implements Load {
     sets.addRows(set.name, rows);
   }
 
-  /** Runs a statement that takes long, and renews the mark in its transaction: nobody else can write meanwhile. */
+  /** Runs a statement that takes long, and renews the mark in its transaction: no one else can write meanwhile. */
   async #longStatement(sql: string): Promise<void> {
     await this.#writing;
     this.#throwFailure();

@@ -3,7 +3,7 @@ import { open, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { unlessMissing } from './directory.ts';
 
-/** The mark of a directory that has a store. It tells a store that is gone from one that never was. */
+/** The mark of a directory that has a store. It distinguishes a store that is gone from one that never was. */
 const MARK_FILE = 'sluice.mark';
 
 export interface Mark {

@@ -42,7 +42,7 @@ type Shared = Pick<Core, 'sets' | 'looks' | 'writes' | 'maintenance' | 'reader' 
 /** A set, and what the parts of an open set share. */
 export interface SetParts extends SetShape, OpenSetOptions, Shared {
   readonly connection: Connection;
-  /** Null: nobody reads the changes of the set. */
+  /** Null: no one reads the changes of the set. */
   readonly log: ChangeLog | null;
   /** Frees the space of discarded tables. */
   readonly sweep: () => Promise<void>;

@@ -10,7 +10,7 @@ export interface LogPlace {
   readonly sequence: number;
 }
 
-/** The first byte of a token tells its form. MongoDB's tokens begin with other bytes. */
+/** The first byte of a token is its form. MongoDB's tokens begin with other bytes. */
 const VERSION = 0x51;
 const SEALED_VERSION = 0x53;
 const EPOCH_BYTES = 8;

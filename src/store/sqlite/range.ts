@@ -32,7 +32,7 @@ export function sqlOf({ set, column, reverse }: Pick<Range, 'set' | 'column' | '
 
 /**
  * The query of the documents of a range, `d`, and of whether the row has another key than its index says, `bad`: each in its
- * own table, so that a damaged index is told. In the order of the key this would
+ * own table, so that a damaged index is noticed. In the order of the key this would
  * cost a stream 8 % of its time: rows are compared with each other there, and at the ends of a batch with the index.
  */
 export function documentsSql(range: Range, skip: number): string {

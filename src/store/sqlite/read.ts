@@ -86,7 +86,7 @@ export class Reader {
   /** The first rows of a range, checked, in a slot. Null when there are none. `more`: whether others follow, if that is known. */
   #piece(range: Range, skip: number, size: Size, more?: boolean): Piece | null {
     const sql = `select cast(group_concat(cast(d as text), '') as blob) d, max(bad) bad from (${documentsSql(range, skip)} limit ? offset ?)`;
-    // One row more tells whether there are more.
+    // One row more shows whether there are more.
     const asked = more === undefined ? size.rows + 1 : size.rows;
     const batch = this.#connection.get(sql, range.low, range.high, asked, skip);
     if (batch?.bad === 1) throw new DamagedRowError(`a row has another key than ${range.column} says`);

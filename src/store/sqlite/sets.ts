@@ -32,7 +32,7 @@ export interface SetRecord {
   readonly isInOrder?: boolean | undefined;
   /** Whether a row was large: a batch then looks at their sizes first. */
   readonly hasLargeRows?: boolean | undefined;
-  /** Who is filling the set. Nobody else sees or writes its rows meanwhile. */
+  /** Who is filling the set. No one else sees or writes its rows meanwhile. */
   readonly loading?: LoadMark | undefined;
   /** The log has rows as they were from behind this number on. `usedAt`: when a reader last asked for that. */
   readonly before?: { readonly since: number; readonly usedAt: number } | undefined;

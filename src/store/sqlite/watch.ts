@@ -1,7 +1,7 @@
 /** How often to look for changes by other processes. Milliseconds. */
 const POLL_MS = 50;
 
-/** Tells the state of a log by a text that differs after each change. Throws when the file cannot be read. */
+/** Returns the state of a log as a text that differs after each change. Throws when the file cannot be read. */
 export type LogVersion = () => string;
 
 interface Waiter {
@@ -13,7 +13,7 @@ interface Waiter {
 
 /**
  * Wakes readers that wait for changes: after each transaction of this process, and by a poll for those of other
- * processes. However many readers wait, a log is looked at once. Nothing runs while nobody waits.
+ * processes. However many readers wait, a log is looked at once. Nothing runs while no one waits.
  */
 export class LogWatch {
   readonly #waiting = new Set<Waiter>();
@@ -27,7 +27,7 @@ export class LogWatch {
   }
 
   /**
-   * Resolves when the version of a log is no longer the one that was seen, or cannot be told, or after so many
+   * Resolves when the version of a log is no longer the one that was seen, or is not known, or after this many
    * milliseconds. Rejects with the signal's reason.
    */
   async wait(version: LogVersion, seen: string, ms: number, signal: AbortSignal): Promise<void> {
@@ -61,7 +61,7 @@ export class LogWatch {
     });
   }
 
-  /** Wakes everybody. What they look at next tells them that the store is closed. */
+  /** Wakes all. What they look at next shows them that the store is closed. */
   close(): void {
     for (const { wake } of this.#waiting) wake();
   }
@@ -75,7 +75,7 @@ export class LogWatch {
   }
 }
 
-/** Null: it cannot be told, and who looks next learns why. */
+/** Null: it is not known, and the next look shows why. */
 function versionNow(version: LogVersion): string | null {
   try {
     return version();

@@ -90,7 +90,7 @@ export class MongoFeed implements ScopeLog {
     this.#parts.layouts.warn(`Changes of parts are refused. ${refusal}`); // its names and commands are not for clients
     throw new AppError(
       'forbidden',
-      'The key opens a part, whose changes cannot be told. The log of the server tells the operator why.',
+      'The key opens a part, whose changes are not known. The log of the server says why.',
     );
   }
 

@@ -39,7 +39,7 @@ export async function openConnection(
   const run: Run = async (command) => readDocument(await connection.request([elementsOf(command)]));
   try {
     const client = {
-      // At most 128 bytes. It tells the lane from the driver in the server's log and profile.
+      // At most 128 bytes. It distinguishes the lane from the driver in the server's log and profile.
       application: { name: `${applicationName.slice(0, 100)} data lane` },
       driver: { name: 'sluice', version: '1' },
       os: { type: platform(), architecture: arch() },

@@ -17,7 +17,6 @@ import type { Server, ServerOptions } from './server-options.ts';
 import { streamReader } from './store/readers.ts';
 import { RETRY_MS } from './store/retrying-reader.ts';
 import { Slots } from './store/slots.ts';
-import type { RowStore } from './store/store.ts';
 import type { Logger } from './telemetry/log.ts';
 import { Metrics } from './telemetry/metrics.ts';
 import { auditLog, requestLog } from './telemetry/request-log.ts';
@@ -49,8 +48,8 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
 
     const users = await store.records(USERS);
     const transcoder = createTranscoder(slots);
-    const openStreams = (rows: RowStore) => streamReader(rows, slots, { retryMs, onRetry: metrics.retried });
-    const resources = await openDeclared(store, openStreams, config, log);
+    const retry = { retryMs, onRetry: metrics.retried };
+    const resources = await openDeclared(store, (rows) => streamReader(rows, slots, retry), config, log);
     const checks: ReadonlyMap<string, CheckPart> = new Map([
       ...resources.map(
         ({ resource }) => [resource.name, (scope: Scope) => checkPart(resource, scope)] as const,

@@ -16,7 +16,6 @@ import { Slots } from '../../src/store/slots.ts';
 import { Core } from '../../src/store/sqlite/core.ts';
 import { openFile } from '../../src/store/sqlite/file.ts';
 import { OpenSet } from '../../src/store/sqlite/open-set.ts';
-import type { Collection } from '../../src/store/store.ts';
 import { median } from '../results.ts';
 import { printMachine } from './turns.ts';
 
@@ -34,7 +33,7 @@ const core = new Core({
 let made = 0;
 
 /** A new set. With a part, its log also keeps what rows were. */
-async function open(logs: 'nothing' | 'changes' | 'a part'): Promise<Collection> {
+async function open(logs: 'nothing' | 'changes' | 'a part'): Promise<OpenSet['writes']> {
   const set = new OpenSet(
     core,
     {
@@ -51,11 +50,15 @@ async function open(logs: 'nothing' | 'changes' | 'a part'): Promise<Collection>
   await set.begin();
   const rows = set.rows();
   if (logs === 'a part') await rows.changes?.within?.(predicateOf(SCOPE)).now(new AbortController().signal);
-  return rows;
+  return set.writes;
 }
 
 /** Writes rows in transactions of `size`, and returns the CPU time in microseconds for a row. */
-async function writeRound(set: Collection, rows: readonly Uint8Array[], size: number): Promise<number> {
+async function writeRound(
+  set: OpenSet['writes'],
+  rows: readonly Uint8Array[],
+  size: number,
+): Promise<number> {
   const started = process.cpuUsage();
   for (let at = 0; at < rows.length; at += size) {
     const { written } = await set.insert(rows.slice(at, at + size), 'replace');

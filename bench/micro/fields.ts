@@ -18,7 +18,7 @@ import { openLane } from '../../src/store/mongo/lane/lane.ts';
 import type { FindWay } from '../../src/store/mongo/reply.ts';
 import { Layouts } from '../../src/store/mongo/layouts.ts';
 import { Slots } from '../../src/store/slots.ts';
-import type { ChainReader, Plan } from '../../src/store/store.ts';
+import type { RowReader, Plan } from '../../src/store/store.ts';
 import { crc32 } from '../../src/pipeline/crc32.ts';
 import { openDatabaseServer, openGround } from '../ground.ts';
 import { median } from '../results.ts';
@@ -99,7 +99,7 @@ async function measure(name: string, plan: Plan): Promise<void> {
 }
 
 /** Reads and writes the set as a stream does. Resolves with the CRC-32 of the text. */
-async function write(items: ChainReader, plan: Plan): Promise<number> {
+async function write(items: RowReader, plan: Plan): Promise<number> {
   const { signal } = new AbortController();
   const encoder = transcoder.encoder('lines', FIELDS);
   let crc = 0;

@@ -101,7 +101,7 @@ export class Jobs {
 
   /** An id of this store, the same for all processes that share it. It has none before its first export. */
   async storeId(): Promise<string> {
-    return String(await this.#options.records.identity(new AbortController().signal));
+    return String((await this.#options.records.describe(new AbortController().signal)).identity);
   }
 
   /**

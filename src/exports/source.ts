@@ -7,20 +7,20 @@ import { isField } from '../resources/query/query.ts';
 import type { Resource } from '../resources/query/resource.ts';
 import { sourceOf } from '../resources/source.ts';
 import { partOf, resourceFor } from '../resources/query/part.ts';
-import type { ChainReader, RowStore } from '../store/store.ts';
+import type { RowReader, Collection } from '../store/store.ts';
 import { ITEMS, type ExportRequest } from './job.ts';
 
 /** A set as exports read it: the same that its stream reads, with the reader of the stream's query. */
 export interface ExportSource {
   readonly name: string;
-  readonly rows: RowStore;
+  readonly rows: Collection;
   readonly plan: PlanParameters;
   /** The columns that every table begins with, the first of them `id`. */
   readonly columns: readonly string[];
   /** Whether its query may have a name that the plan does not list. Absent: no. */
   readonly isField?: (name: string) => boolean;
   /** The reader for a chain that has begun. It waits while the store is unavailable. */
-  readonly streams: ChainReader;
+  readonly streams: RowReader;
   /** The part of the set that this is. */
   readonly scope?: Scope;
 }

@@ -4,7 +4,7 @@ import type { Transcoder } from '../rows/rows.ts';
 import { EVERYTHING } from '../rows/selection.ts';
 import { orRelease } from '../store/batch.ts';
 import type { FileStore } from '../store/files.ts';
-import type { ChainReader, Plan } from '../store/store.ts';
+import type { RowReader, Plan } from '../store/store.ts';
 import { chain, FIRST_BATCH, planBehind } from '../pipeline/chain.ts';
 import { pump } from '../pipeline/pump.ts';
 import { ExportFile } from './file.ts';
@@ -79,9 +79,10 @@ async function begin(
 ): Promise<Plan> {
   const { rows, name } = source;
   // The collection is determined before the time. The collection at that time is then never another one.
-  const identity = progress.identity ?? (await rows.identity(signal)) ?? null;
+  const present = await rows.describe(signal);
+  const identity = progress.identity ?? present.identity ?? null;
   const asked = await source.plan.read(queryOf(request), signal);
-  const at = await rows.pointInTime(signal);
+  const { now: at = null } = await rows.describe(signal, { now: true });
   const plan = { ...asked, ...(identity !== null && { identity }), ...(at !== null && { at }) };
   const changes = await changesFrom(rows, name)(plan, signal);
   report({ identity, time: at === null ? 'live' : 'snapshot', changes: changes?.cursor ?? null });
@@ -110,11 +111,10 @@ async function estimate(
  * Reads the rest of the rows live when the store no longer has the point in time of the plan. Such reads see every change
  * that is behind that point.
  */
-function orLive(streams: ChainReader, onLive: () => void): ChainReader {
+function orLive(streams: RowReader, onLive: () => void): RowReader {
   let isLive = false;
   const now = ({ at, ...plan }: Plan): Plan => ({ ...plan, ...(at !== undefined && { since: at }) });
   return {
-    confirm: (batch, plan, signal) => streams.confirm(batch, isLive ? now(plan) : plan, signal),
     read: async (plan, ...rest) => {
       try {
         if (!isLive) return await streams.read(plan, ...rest);

@@ -64,7 +64,7 @@ export async function runIndex(
   if (!exists && !isUsers) throw new UsageError(await unknown(name, store));
   try {
     const rows = isUsers ? await store.records(USERS) : await store.make(declaration, tell);
-    const before = formsOf(await rows.indexes(signal));
+    const before = formsOf((await rows.describe(signal)).indexes);
     const { rows: total } = await rows.count({ sort: KEY, direction: 1 }, 'estimated', signal);
     const progress = indexProgress(io, total);
     const { index, isNew } = await rows.addIndex(paths, progress.add, signal).finally(progress.stop);
@@ -72,7 +72,7 @@ export async function runIndex(
       tell(`${name} has the index ${index.name} already`);
       return 2;
     }
-    const now = await rows.indexes(signal);
+    const now = (await rows.describe(signal)).indexes;
     const refused = indexFor(now, paths)?.refused ?? index.refused;
     if (refused !== undefined) {
       tell(`the index ${index.name} cannot be used: ${refused}`);

@@ -113,7 +113,7 @@ async function indexesOf(
   }
   try {
     const rows = await store.open({ name: collection, collection, indexes: [] });
-    return await rows.indexes(signal);
+    return (await rows.describe(signal)).indexes;
   } catch (error) {
     if (error instanceof AppError && !(error.cause instanceof CommandRefusal)) throw error;
     note(`${collection} is left out: ${reasonOf(error)}`);

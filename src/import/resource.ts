@@ -86,7 +86,7 @@ async function report(
   tell: (line: string) => void,
   signal: AbortSignal,
 ): Promise<number> {
-  const indexes = await rows.indexes(signal);
+  const { indexes } = await rows.describe(signal);
   const states = wanted.map((paths) => indexFor(indexes, paths));
   for (const index of states)
     if (index?.refused !== undefined) tell(`the index ${index.name} cannot be used: ${index.refused}`);

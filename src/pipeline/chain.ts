@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { orRelease, type Batch } from '../store/batch.ts';
+import { orRelease, type Batch, type ReadBatch } from '../store/batch.ts';
 import type { Bookmark } from '../store/bookmark.ts';
-import type { ChainReader, Plan, Size } from '../store/store.ts';
+import type { RowReader, Plan, Size } from '../store/store.ts';
 
 /**
  * The target size of a batch while the reader is fast: large enough that a batch costs little, small enough that a
@@ -30,19 +30,19 @@ export function firstSize(rows: number): Size {
  * with rows missing.
  *
  * `rows` limits the number of rows, including those of `first`. The caller owns each batch that was yielded, also
- * `first`, and releases it. Rejects with what `read` or `confirm` rejects with, or with the signal's reason.
+ * `first`, and releases it. Rejects with what `read` or a batch's `confirm` rejects with, or with the signal's reason.
  */
 export async function* chain(
-  items: ChainReader,
+  items: RowReader,
   plan: Plan,
-  first: Batch,
+  first: ReadBatch,
   rows: number,
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void, undefined> {
   const rest = planBehind(plan, first);
   let left = rows - first.rows;
   let batch = first;
-  let ahead: Promise<Batch> | null = null;
+  let ahead: Promise<ReadBatch> | null = null;
   try {
     for (;;) {
       ahead =
@@ -54,7 +54,7 @@ export async function* chain(
       // A read sends its request in a later turn of the microtask queue. Without this turn the caller's work would come
       // first, and the two would never overlap.
       if (ahead) await turn();
-      await orRelease(batch, () => items.confirm(batch, rest, signal));
+      await orRelease(batch, () => batch.confirm(signal));
       yield batch;
       if (!ahead) return;
       batch = await ahead;
@@ -78,7 +78,7 @@ export function planBehind(plan: Plan, { asOf, identity }: Pick<Batch, 'asOf' | 
 
 /** The chain that begins after a bookmark. `rows` limits the number of rows. */
 export async function* chainAfter(
-  items: ChainReader,
+  items: RowReader,
   plan: Plan,
   after: Bookmark,
   rows: number,

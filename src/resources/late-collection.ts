@@ -13,7 +13,7 @@ const OPEN_WAIT_MS = 5_000;
 export function lateCollection(open: () => Promise<Collection>): Collection {
   let opening: Promise<Collection> | null = null;
   let rows: Collection | null = null;
-  const opened = (signal?: AbortSignal): Promise<Collection> => {
+  const opened = (signal: AbortSignal): Promise<Collection> => {
     opening ??= open().then(
       (found) => (rows = found),
       (error: unknown) => {
@@ -25,17 +25,11 @@ export function lateCollection(open: () => Promise<Collection>): Collection {
   };
   return {
     read: async (plan, from, size, signal) => (await opened(signal)).read(plan, from, size, signal),
-    confirm: async (batch, plan, signal) => (await opened(signal)).confirm(batch, plan, signal),
-    identity: async (signal) => (await opened(signal)).identity(signal),
+    describe: async (signal, wants) => (await opened(signal)).describe(signal, wants),
     count: async (plan, mode, signal) => (await opened(signal)).count(plan, mode, signal),
     split: async (plan, parts, signal) => (await opened(signal)).split(plan, parts, signal),
-    pointInTime: async (signal) => (await opened(signal)).pointInTime(signal),
-    insert: async (rows, onConflict) => (await opened()).insert(rows, onConflict),
-    indexes: async (signal) => (await opened(signal)).indexes(signal),
-    holds: async (index, equals, bracket, signal) =>
-      (await opened(signal)).holds(index, equals, bracket, signal),
-    nextValue: async (index, equals, after, signal) =>
-      (await opened(signal)).nextValue(index, equals, after, signal),
+    nextValue: async (index, equals, from, signal) =>
+      (await opened(signal)).nextValue(index, equals, from, signal),
     changes: lateFeed(opened, () => rows),
   };
 }

@@ -26,13 +26,18 @@ export interface Batch {
    * identity.
    */
   readonly identity?: Identity;
-  /** For `confirm`: what the batch was read by (such as an index), in a form that only the store understands. */
-  readonly readBy?: string;
   release(): void;
 }
 
-/** What a proof of a batch needs: what it was read by, and whether rows follow. Absent: it may be an end. */
-export type ReadBatch = Pick<Batch, 'readBy'> & Partial<Pick<Batch, 'more'>>;
+/** A batch as a plan was read. */
+export interface ReadBatch extends Batch {
+  /**
+   * Resolves when what the batch was read by (such as an index) is proved to hold every row exactly once, also now, after
+   * the batch was read. Only then is the batch proved complete. Rejects as `read` does. (MongoDB: the index was not
+   * replaced by a partial index of the same name, no row has an array in an indexed field, and none lies where bounds end.)
+   */
+  confirm(signal: AbortSignal): Promise<void>;
+}
 
 /**
  * Returns the result of `work`, which takes over the batch. When `work` fails before it owns the batch, the batch is

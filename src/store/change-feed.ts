@@ -1,7 +1,7 @@
 import type { Batch } from './batch.ts';
 import type { Bookmark, Identity, PointInTime } from './bookmark.ts';
+import type { Plan, Size } from './plan.ts';
 import type { ScopePredicate } from './scope-predicate.ts';
-import type { Plan, Size } from './store.ts';
 
 /**
  * A place in the history of a collection, for the cursors of clients. It says nothing about which collection: whoever

@@ -1,40 +1,105 @@
-import type { Bookmark } from './bookmark.ts';
+import type { ReadBatch } from './batch.ts';
+import type { Bookmark, Identity, PointInTime } from './bookmark.ts';
+import type { ChangeFeed } from './change-feed.ts';
 import type { Index } from './indexes.ts';
-import type { Count, Equality, RowStore } from './store.ts';
+import type { Count, CountMode, Equality, From, Plan, Size } from './plan.ts';
 
-/** The rows of a resource. */
-export interface Collection extends RowStore {
+/**
+ * Reads the rows of a collection. Rows are ordered as BSON orders values: by type (number < string < object < binary <
+ * ObjectId < boolean < date), numbers by value whatever their type, strings by UTF-8 bytes.
+ *
+ * - `read` is one short operation. Nothing stays open in the store afterwards, so a reader may take any time between
+ *   reads. Rows that do not change between the reads of a chain come exactly once and in order, even when the
+ *   bookmark's row was changed or deleted. Rows that were delivered are never rolled back.
+ * - Reads of plans with the same `at` see one state of all rows, from any process and at any distance in time. They
+ *   reject with AppError `snapshot-expired` when the store no longer keeps that time, `invalid-parameter` when the
+ *   time is ahead of the store's, and `snapshot-unsupported` where a description's `now` is null.
+ * - Reads of a plan with an `identity` reject with AppError `collection-replaced` when that collection was dropped or
+ *   renamed. Without an `identity`, a read never takes a missing collection for an empty one: it rejects with a
+ *   problem of status 503.
+ * - Every method rejects with AppError `store-unavailable` when the store does not answer. It rejects with
+ *   `store-unfit` when the store answers but cannot be read reliably: the collection or an index is missing or unfit,
+ *   or this server lacks the permission to read it. An immediate retry does not help then. An aborted signal rejects
+ *   with its reason.
+ */
+export interface RowReader {
+  read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<ReadBatch>;
+}
+
+/** What one look at a collection finds. */
+export interface Description {
+  /** Of the collection that has the name now. Undefined where collections have no identity. */
+  readonly identity: Identity | undefined;
   /**
-   * Every index of the collection, also those that no plan may use, with the reason. At most a minute old. Read again
-   * when the store refused a hint. The same array until they are read again, so that what is known with them is, too.
+   * Every index, also those that no plan may use, with the reason. At most a minute old. Read again when the store refused
+   * a hint. The same array until they are read again, so that what is known with them is, too.
    */
-  indexes(signal: AbortSignal): Promise<readonly Index[]>;
+  readonly indexes: readonly Index[];
   /**
-   * Whether some row has these values in the first fields of an index. With `bracket` (see ValueRange): and, in the
-   * next field of the index, a value of that type bracket. Reads one index entry.
+   * The current time of the store, for `Plan.at`. It includes every write acknowledged before the call. The store
+   * keeps such a time for some minutes (MongoDB: minSnapshotHistoryWindowInSeconds, 5 minutes by default). Null: the
+   * store keeps no past states (the embedded store, a mongod that is not in a replica set). Absent: it was not asked for.
    */
-  holds(
-    index: Index,
-    equals: readonly Equality[],
-    bracket: number | undefined,
-    signal: AbortSignal,
-  ): Promise<boolean>;
+  readonly now?: PointInTime | null;
+}
+
+/** The rows of a resource: read in any order that their indexes have, counted and split. */
+export interface Collection extends RowReader {
+  /** `wants.now`: also the current time, which costs a read of one row on MongoDB. Rejects as reads do. */
+  describe(signal: AbortSignal, wants?: { readonly now: boolean }): Promise<Description>;
   /**
-   * The next distinct value of the index's field behind `equals`, greater than `after` in ascending BSON order. Given
-   * and returned as a bookmark `{PATH: value}` with the exact bytes. Null: none follows.
+   * The number of rows of a plan without `ids`. `is` tells how good the count is: better than `mode` when that costs
+   * nothing, less exact when the time is up.
+   */
+  count(plan: Plan, mode: CountMode, signal: AbortSignal): Promise<Count>;
+  /**
+   * Splits a plan in ascending order of id into `parts` parts with about the same number of rows. Returns the ids with
+   * which the second and all further parts begin, ascending and distinct. Returns fewer when there are not enough
+   * rows.
+   */
+  split(plan: Plan, parts: number, signal: AbortSignal): Promise<readonly Bookmark[]>;
+  /**
+   * The next distinct value of the index's field behind `equals`, in ascending BSON order. Given and returned as a
+   * bookmark `{PATH: value}` with the exact bytes. Null: none follows.
    */
   nextValue(
     index: Index,
     equals: readonly Equality[],
-    after: Bookmark | null,
+    from: ValuesFrom,
     signal: AbortSignal,
   ): Promise<Bookmark | null>;
+  /** Tells which rows changed. */
+  readonly changes?: ChangeFeed | undefined;
+}
+
+/** Where the next value is looked for: greater than `after`, or in a type bracket (see ValueRange). Neither: anywhere. */
+export interface ValuesFrom {
+  readonly after?: Bookmark | null;
+  readonly bracket?: number;
 }
 
 /** A resource whose rows and indexes the commands of its operator write. */
 export interface OwnedCollection extends Collection {
   /** Whether indexes are to be added before the rows. Otherwise that is faster after them. */
   readonly indexesFirst: boolean;
+  /**
+   * Removes the rows with these keys (bookmarks `{_id}`). Resolves with the number of rows removed when that is durable.
+   */
+  remove(keys: readonly Bookmark[]): Promise<number>;
+  /** Writes BSON documents. Resolves when they are durable (w:majority; flushed). */
+  insert(rows: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult>;
+  /**
+   * Begins to fill an empty collection faster than `insert` does. Resolves with null when it has rows, or when another
+   * process is filling it. With `replaces`, the rows that it has are removed first, after a load by another process has
+   * ended: never null. Missing: the store has no faster way.
+   */
+  load?(onConflict: OnConflict, refuse: Refuse, replaces?: boolean): Promise<Load | null>;
+  /**
+   * Drops the indexes of an empty collection, so that inserts cost less. Resolves with a function that makes them, to be
+   * called when the rows are there. Null when the collection has rows, or when nobody would make the indexes after a
+   * crash. Reads that need an index reject meanwhile. This process is to read nothing. Missing: the store has no need.
+   */
+  postponeIndexes?(): Promise<(() => Promise<void>) | null>;
   /**
    * Removes every row. Resolves with the number of rows removed when that is durable. The collection is replaced at once
    * by an empty one with the same options and indexes, so readers never find a part of the rows: chains that read the
@@ -57,6 +122,50 @@ export interface AddedIndex {
   readonly index: Index;
   /** False: it was there before, and whole. */
   readonly isNew: boolean;
+}
+
+/** What a write does with a row whose id already exists. */
+export type OnConflict = 'skip' | 'replace' | 'fail';
+
+export interface InsertResult {
+  /** Number of rows inserted or replaced. They are durable when the promise resolves. */
+  readonly written: number;
+  /** Number of rows left unchanged because their id already exists (`skip`). */
+  readonly skipped: number;
+  /**
+   * The rows that the store refused, by index in the call, with the reason. With `fail`: also rows whose id already
+   * exists.
+   */
+  readonly refused: readonly { readonly index: number; readonly reason: string }[];
+}
+
+/** Called for each row that a store refuses, with the number that the caller gave it, and the reason. */
+export type Refuse = (at: number, reason: string) => void;
+
+export interface LoadResult {
+  /** Number of rows inserted or replaced. They are durable. */
+  readonly written: number;
+  /** Number of rows left out because an earlier one has their id (`skip`). */
+  readonly skipped: number;
+}
+
+/**
+ * Fills an empty collection. In the embedded store its rows appear all at once, with all their index entries, when
+ * `finish` resolves; until then every read rejects with `not-ready`. When the process ends before, the collection is
+ * empty.
+ */
+export interface Load {
+  /** The rows that were there, of a load that replaces them. */
+  readonly removed: Count;
+  /**
+   * Adds a BSON document, which must not change until the load has ended. `at` is its place in the source: higher than
+   * those before it. When it returns a promise, the next row must wait for that. Rejects as `insert` does.
+   */
+  add(row: Uint8Array, at: number): void | Promise<void>;
+  /** Resolves when all rows are durable and visible. Rejects as `insert` does; only `abandon` may follow then. */
+  finish(): Promise<LoadResult>;
+  /** Takes out all rows. */
+  abandon(): Promise<void>;
 }
 
 /** A collection that the store found. */

@@ -1,5 +1,5 @@
 import type { Slots } from './slots.ts';
-import type { ChainReader } from './store.ts';
+import type { RowReader } from './store.ts';
 
 /**
  * The largest batch, in bytes, by the memory that all open batches hold or have requested together. The last entry
@@ -17,11 +17,10 @@ const SHARES = [
  * read in the batches that cost least. Hundreds of streams that all stall within a second hold two small batches each
  * until they release them, instead of two large ones whose memory the process would keep.
  */
-export function memoryBudget(rows: ChainReader, slots: Pick<Slots, 'held'>): ChainReader {
+export function memoryBudget(rows: RowReader, slots: Pick<Slots, 'held'>): RowReader {
   /** Bytes requested that have no slot yet. */
   let asked = 0;
   return {
-    confirm: (...call) => rows.confirm(...call),
     async read(plan, from, size, signal) {
       const bytes = Math.min(size.bytes, shareOf(slots.held + asked));
       asked += bytes;

@@ -15,7 +15,7 @@ import { openRecords } from './mongo/records.ts';
 import type { LookTiming } from './mongo/layouts.ts';
 import type { RecordDeclaration, Records } from './records.ts';
 import type { Slots } from './slots.ts';
-import type { Collection, Declaration, Found, OwnedCollection, Store } from './store.ts';
+import type { Declaration, Found, OwnedCollection, Store } from './store.ts';
 
 export interface MongoOptions {
   /** The connection string. Its database is used, or `sluice` when it names none. */
@@ -140,7 +140,7 @@ class MongoStore implements Store {
     return faults;
   }
 
-  async open(declaration: Declaration): Promise<Collection> {
+  async open(declaration: Declaration): Promise<OwnedCollection> {
     return (await this.#openCollection(declaration)).rows;
   }
 

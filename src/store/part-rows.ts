@@ -1,10 +1,10 @@
 import type { Bookmark } from './bookmark.ts';
-import type { Batch, ReadBatch } from './batch.ts';
+import type { ReadBatch } from './batch.ts';
 import type { ChangeFeed, ScopeLog } from './change-feed.ts';
 import type { Index } from './indexes.ts';
 import { predicateOf, type Scope } from './scope-predicate.ts';
 import { ScopedFeed } from './scoped-feed.ts';
-import type { Collection, Count, CountMode, Equality, From, Plan, Size } from './store.ts';
+import type { Collection, Count, CountMode, Equality, From, Plan, Size, ValuesFrom } from './store.ts';
 
 const ONE: Size = { rows: 1, bytes: 1 };
 
@@ -37,15 +37,11 @@ export class PartRows implements Collection {
     return this.#changes ?? undefined;
   }
 
-  async read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<Batch> {
+  async read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<ReadBatch> {
     const mine = await this.#narrowed(plan, signal);
     if (!plan.isEmpty) return this.#edge.read(mine, from, size, signal);
     const batch = await this.#edge.read(mine, {}, ONE, signal);
-    return { ...batch, rows: 0, length: 0, last: null, more: false, release: () => batch.release() };
-  }
-
-  async confirm(batch: ReadBatch, plan: Plan, signal: AbortSignal): Promise<void> {
-    return this.#edge.confirm(batch, await this.#narrowed(plan, signal), signal);
+    return { ...batch, rows: 0, length: 0, last: null, more: false };
   }
 
   async count(plan: Plan, mode: CountMode, signal: AbortSignal): Promise<Count> {
@@ -57,28 +53,12 @@ export class PartRows implements Collection {
     return plan.isEmpty ? [] : this.#edge.split(await this.#narrowed(plan, signal), parts, signal);
   }
 
-  async holds(index: Index, equals: readonly Equality[], ...rest: [number | undefined, AbortSignal]) {
-    return this.#edge.holds(index, inOrderOf(index, this.#within({ equals }).equals), ...rest);
-  }
-
-  async nextValue(index: Index, equals: readonly Equality[], ...rest: [Bookmark | null, AbortSignal]) {
+  async nextValue(index: Index, equals: readonly Equality[], ...rest: [ValuesFrom, AbortSignal]) {
     return this.#edge.nextValue(index, inOrderOf(index, this.#within({ equals }).equals), ...rest);
   }
 
-  indexes(signal: AbortSignal) {
-    return this.#rows.indexes(signal);
-  }
-
-  identity(signal: AbortSignal) {
-    return this.#rows.identity(signal);
-  }
-
-  pointInTime(signal: AbortSignal) {
-    return this.#rows.pointInTime(signal);
-  }
-
-  insert(): Promise<never> {
-    return Promise.reject(new TypeError('a part of a collection is only read'));
+  describe(...call: Parameters<Collection['describe']>) {
+    return this.#rows.describe(...call);
   }
 
   async #narrowed(plan: Plan, signal: AbortSignal): Promise<Plan> {
@@ -101,7 +81,7 @@ export class PartRows implements Collection {
 }
 
 /** What the store is asked about a part, and its changes. */
-type Edge = Pick<Collection, 'read' | 'confirm' | 'count' | 'split' | 'holds' | 'nextValue'> & {
+type Edge = Pick<Collection, 'read' | 'count' | 'split' | 'nextValue'> & {
   readonly feed: (log: ScopeLog) => ScopeLog;
 };
 
@@ -117,10 +97,8 @@ function edgeOf(rows: Collection, where: readonly Equality[]): Edge {
   };
   return {
     read: async (plan, ...rest) => rows.read(checked(plan), ...rest),
-    confirm: async (batch, plan, signal) => rows.confirm(batch, checked(plan), signal),
     count: async (plan, ...rest) => rows.count(checked(plan), ...rest),
     split: async (plan, ...rest) => rows.split(checked(plan), ...rest),
-    holds: async (index, equals, ...rest) => rows.holds(index, checked({ equals }).equals, ...rest),
     nextValue: async (index, equals, ...rest) => rows.nextValue(index, checked({ equals }).equals, ...rest),
     feed: (log) => ({
       now: (signal) => log.now(signal),

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from '../errors.ts';
+import type { ReadBatch } from './batch.ts';
+import type { RowReader } from './collection.ts';
 import { withDeadline } from './deadline.ts';
-import type { ChainReader } from './store.ts';
 
 /**
  * An election takes 10 s by default, and the restart of a container less. No client waits longer than
@@ -22,16 +23,30 @@ export interface RetryOptions {
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<unknown>;
 }
 
+/** A reader for chains that have begun and would rather wait than break off. */
+export interface RetryingReader extends RowReader {
+  /**
+   * Reads a chain's first batch. Does not retry: the client has no answer yet and learns at once that the store is
+   * unavailable.
+   */
+  readonly begin: RowReader['read'];
+}
+
 /**
- * A reader for chains that have begun and would rather wait than break off. A read that fails with
- * `store-unavailable`, or hangs, is retried from the same bookmark, so no row is lost or repeated. Pauses between
- * retries grow from 50 ms to 1 s. After `retryMs` in total it rejects as the wrapped reader does.
+ * A read that fails with `store-unavailable`, or hangs, is retried from the same bookmark, so no row is lost or repeated,
+ * and so is the proof of a batch. Pauses between retries grow from 50 ms to 1 s. After `retryMs` in total it rejects as the
+ * wrapped reader does.
  */
-export function retryingReader(rows: ChainReader, options: RetryOptions): ChainReader {
+export function retryingReader(rows: RowReader, options: RetryOptions): RetryingReader {
   const last = retrying(options);
+  const lasting = (batch: ReadBatch): ReadBatch => ({
+    ...batch,
+    confirm: (signal) => last(signal, (limited) => batch.confirm(limited)),
+  });
   return {
-    read: (plan, from, size, signal) => last(signal, (limited) => rows.read(plan, from, size, limited)),
-    confirm: (batch, plan, signal) => last(signal, (limited) => rows.confirm(batch, plan, limited)),
+    begin: async (...call) => lasting(await rows.read(...call)),
+    read: async (plan, from, size, signal) =>
+      lasting(await last(signal, (limited) => rows.read(plan, from, size, limited))),
   };
 }
 

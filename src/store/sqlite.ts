@@ -6,7 +6,7 @@ import type { Slots } from './slots.ts';
 import { Core } from './sqlite/core.ts';
 import { openFile } from './sqlite/file.ts';
 import { OpenSet, type SetShape } from './sqlite/open-set.ts';
-import type { Collection, Declaration, Found, OwnedCollection, Store } from './store.ts';
+import type { Declaration, Found, OwnedCollection, Store } from './store.ts';
 import type { RecordDeclaration, Records } from './records.ts';
 
 const CHANGES_TTL_MS = 7 * 24 * 60 * 60_000;
@@ -99,8 +99,8 @@ class SqliteStore implements Store {
     );
   }
 
-  async open({ name, collection, indexes }: Declaration): Promise<Collection> {
-    return (await this.#resource(name, collection, indexes)).rows();
+  async open({ name, collection, indexes }: Declaration): Promise<OwnedCollection> {
+    return owned(await this.#resource(name, collection, indexes));
   }
 
   async records({ collection, indexes }: RecordDeclaration): Promise<Records> {
@@ -189,6 +189,9 @@ function owned(set: OpenSet): OwnedCollection {
   return {
     ...set.rows(),
     indexesFirst: true,
+    insert: (...call) => set.writes.insert(...call),
+    remove: (...call) => set.writes.remove(...call),
+    load: (...call) => set.load(...call),
     clear: (signal) => set.writes.clear(signal),
     addIndex: (...call) => set.indexes.add(...call),
   };

@@ -8,7 +8,7 @@ type Operation = (...call: unknown[]) => Promise<unknown>;
 
 /** The methods of collections that are timed, and what the metrics call them. */
 const OPERATIONS: ReadonlyMap<string, string> = new Map([
-  ...['read', 'count', 'split', 'insert', 'remove', 'change', 'holds'].map((one) => [one, one] as const),
+  ...['read', 'count', 'split', 'insert', 'remove', 'change'].map((one) => [one, one] as const),
   ['nextValue', 'values'],
 ]);
 

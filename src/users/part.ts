@@ -43,7 +43,7 @@ function makePart(users: Records, scope: Scope): UserSource {
   const part = new UserPart(scope);
   const { where } = part;
   const rows = new PartRows(users, { where, hide: scope.hide }, async (_paths, _plan, signal) => {
-    const choice = choose(where, await users.indexes(signal));
+    const choice = choose(where, (await users.describe(signal)).indexes);
     if (!isRefusal(choice)) return choice.index;
     throw storeUnfit('The index by which the key reads users is gone.', new Error(choice.reason));
   });
@@ -53,8 +53,8 @@ function makePart(users: Records, scope: Scope): UserSource {
 /** Rejects with ScopeFaults when no index answers the values of a part. While the store is away that is not known. */
 export async function checkUsers(users: Records, scope: Scope): Promise<null> {
   const { where } = usersInPart(users, scope).part;
-  const indexes = where.length === 0 ? null : await whileAway((signal) => users.indexes(signal));
-  const choice = indexes && choose(where, indexes);
+  const found = where.length === 0 ? null : await whileAway((signal) => users.describe(signal));
+  const choice = found && choose(where, found.indexes);
   if (!choice || !isRefusal(choice)) return null;
   const { reason, remedy } = choice;
   const fields = remedy?.filter((path) => path !== KEY).join(',');

@@ -3,7 +3,7 @@ import { BSON, Decimal128, Double, Int32, Long } from '../../src/store/bson.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import type { ChangeFeed, FeedPlace } from '../../src/store/change-feed.ts';
 import type { Slots } from '../../src/store/slots.ts';
-import type { Plan, RowStore } from '../../src/store/store.ts';
+import type { Plan, OwnedCollection } from '../../src/store/store.ts';
 import { lookUps } from '../../src/store/tail.ts';
 import { idIn, lookedUp, nameOf } from '../support/following.ts';
 import { NEVER } from '../support/reading.ts';
@@ -12,7 +12,7 @@ import type { ContractTest } from './adapters.ts';
 
 /** An empty set of rows that tells changes. */
 export interface OpenFeed {
-  readonly rows: RowStore;
+  readonly rows: OwnedCollection;
   readonly slots: Slots;
   /** A field of strings with an index, so that plans can name its value. */
   readonly field: string;
@@ -31,7 +31,7 @@ function shown(ids: readonly unknown[]): string[] {
 }
 
 class Opened {
-  readonly rows: RowStore;
+  readonly rows: OwnedCollection;
   readonly feed: ChangeFeed;
   readonly #field: string;
 
@@ -47,12 +47,12 @@ class Opened {
   }
 
   remove(ids: readonly unknown[]): Promise<number> {
-    return this.rows.remove?.(ids.map((_id) => makeBookmark({ _id }))) ?? assert.fail('the set removes rows');
+    return this.rows.remove(ids.map((_id) => makeBookmark({ _id })));
   }
 
   /** The keys after a place, without waiting. */
   async since(place: FeedPlace, most = 1_000) {
-    const identity = await this.rows.identity(NEVER);
+    const { identity } = await this.rows.describe(NEVER);
     const { keys, next, isUpToDate } = await this.feed.read(place, { most, waitMs: 0 }, identity, NEVER);
     return { ids: shown(keys.map(idIn)), next, isUpToDate };
   }
@@ -133,7 +133,7 @@ export function changeFeedContract(test: ContractTest<OpenFeed>): void {
     'a read that waits gets the first change, and without one an up-to-date answer in the end',
     async (set) => {
       const place = await set.feed.now(NEVER);
-      const identity = await set.rows.identity(NEVER);
+      const { identity } = await set.rows.describe(NEVER);
       const waiting = set.feed.read(place, { most: 10, waitMs: LONG_MS }, identity, NEVER);
       await set.write(['first']);
       const { keys, next } = await waiting;
@@ -147,7 +147,7 @@ export function changeFeedContract(test: ContractTest<OpenFeed>): void {
 
   testOpened('all readers that wait get a change', async (set) => {
     const place = await set.feed.now(NEVER);
-    const identity = await set.rows.identity(NEVER);
+    const { identity } = await set.rows.describe(NEVER);
     const waiting = Array.from({ length: 50 }, () =>
       set.feed.read(place, { most: 10, waitMs: LONG_MS }, identity, new AbortController().signal),
     );
@@ -177,7 +177,7 @@ export function changeFeedContract(test: ContractTest<OpenFeed>): void {
   });
 
   testOpened('reads and look-ups of another collection reject', async (set) => {
-    if ((await set.rows.identity(NEVER)) === undefined) return;
+    if ((await set.rows.describe(NEVER)).identity === undefined) return;
     const place = await set.feed.now(NEVER);
     const identity = '0123456789abcdef0123456789abcdef';
     const replaced = { code: 'collection-replaced' };

@@ -6,7 +6,7 @@ import { PartRows } from '../../src/store/part-rows.ts';
 import type { Scope } from '../../src/store/scope-predicate.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import type { Slots } from '../../src/store/slots.ts';
-import type { Collection, Plan, RowStore } from '../../src/store/store.ts';
+import type { Collection, Plan } from '../../src/store/store.ts';
 import { Follower, nameOf } from '../support/following.ts';
 import { assertSame, isEqual, isSame, copyWithout, without, type ModelRow } from '../support/model-rows.ts';
 import { below, oneOf, randomFrom, type Random } from '../support/random-collection.ts';
@@ -210,7 +210,7 @@ class RestartedFollower {
   readonly #tally: Tally;
   readonly #value: string | undefined;
   readonly #scope: Scope | null;
-  readonly #rows: RowStore;
+  readonly #rows: Collection;
   readonly #writer: RandomWriter;
   #follower: Follower | null = null;
 
@@ -233,10 +233,10 @@ class RestartedFollower {
   }
 
   /** The rows of a part, whose changes are checked. */
-  #rowsOf(scope: Scope): RowStore {
+  #rowsOf(scope: Scope): Collection {
     const { rows, field } = this.#set;
     const part = new PartRows(rows, scope, async (_equals, _plan, signal) => {
-      const indexes = await rows.indexes(signal);
+      const indexes = (await rows.describe(signal)).indexes;
       return indexes.find(({ keys }) => keys[0]?.path === field) ?? assert.fail('there is an index');
     });
     const changes = part.changes ?? assert.fail('the set has changes');
@@ -246,7 +246,7 @@ class RestartedFollower {
         assert.ok(this.#writer.hasHad(key, this.#value), `${nameOf(key)} was never in the part`);
       return changed;
     };
-    return around<RowStore>(part, { changes: around(changes, { read }) });
+    return around<Collection>(part, { changes: around(changes, { read }) });
   }
 
   includes(row: ModelRow): boolean {

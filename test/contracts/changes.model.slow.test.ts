@@ -9,13 +9,8 @@ import { BSON } from '../../src/store/bson.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import { Slots } from '../../src/store/slots.ts';
-import type { RowStore } from '../../src/store/store.ts';
-import {
-  changeFeedModelContract,
-  type ModelAdapter,
-  type ModelSet,
-  type ModelSets,
-} from './changes.model.contract.ts';
+import type { OwnedCollection } from '../../src/store/store.ts';
+import { changeFeedModelContract, type ModelSet, type ModelSets } from './changes.model.contract.ts';
 import { removeDirectory } from '../support/directory.ts';
 import { mongoSets } from '../support/model-mongo.ts';
 import { WAYS } from '../support/mongo.ts';
@@ -28,9 +23,9 @@ const RESOURCES = 7;
 const MEMORY = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 
 /** Writes as an import does. */
-function writes(rows: RowStore): ModelSet['write'] {
+function writes(rows: OwnedCollection): ModelSet['write'] {
   return async (removed, put) => {
-    if (removed.length > 0) await rows.remove?.(removed.map((_id) => makeBookmark({ _id })));
+    if (removed.length > 0) await rows.remove(removed.map((_id) => makeBookmark({ _id })));
     if (put.length === 0) return;
     const { refused } = await rows.insert(
       put.map((row) => BSON.serialize(row)),

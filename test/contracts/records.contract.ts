@@ -137,7 +137,7 @@ export function userStoreContract(test: ContractTest<OpenStore>): void {
     );
     await Promise.all(made.map((one) => put(users, one)));
     await put(users, user('none', '1'));
-    const found = (await users.indexes(NEVER)).find((one) => one.name === index.name);
+    const found = (await users.describe(NEVER)).indexes.find((one) => one.name === index.name);
     assert.ok(found);
     const plan: Plan = {
       ...{ index: found, equals: [{ path: 'metadata.team', value: 'blue' }] },
@@ -148,7 +148,7 @@ export function userStoreContract(test: ContractTest<OpenStore>): void {
     const ids: string[] = [];
     for (let from: From = {}, more = true; more;) {
       const batch = await users.read(plan, from, { rows: 5, bytes: PLENTY }, NEVER);
-      await users.confirm(batch, plan, NEVER);
+      await batch.confirm(NEVER);
       const { last } = batch;
       more = batch.more;
       ids.push(...takeRows(batch).map((row) => fromRow(row).id));
@@ -160,7 +160,7 @@ export function userStoreContract(test: ContractTest<OpenStore>): void {
     );
     assert.deepEqual(await users.count(plan, 'exact', NEVER), { rows: wanted.length, is: 'exact' });
     assert.equal((await users.count(BY_ID, 'exact', NEVER)).rows, 41);
-    assert.match((await users.identity(NEVER)) ?? '', /^[0-9a-f]{32}$/);
+    assert.match((await users.describe(NEVER)).identity ?? '', /^[0-9a-f]{32}$/);
     assert.equal(opened.slots.taken, 0);
   });
 
@@ -177,11 +177,8 @@ export function userStoreContract(test: ContractTest<OpenStore>): void {
     assert.deepEqual(await exports.count(own, 'exact', NEVER), { rows: 0, is: 'exact' });
     assert.deepEqual(await exports.split(BY_ID, 3, NEVER), []);
     await exports.change('a', () => row);
-    for (const [one, plan] of [
-      [batch, BY_ID],
-      [none, own],
-    ] as const) {
-      await exports.confirm(one, plan, NEVER); // it was whole when it was read
+    for (const one of [batch, none]) {
+      await one.confirm(NEVER); // it was whole when it was read
       one.release();
     }
     assert.deepEqual(

@@ -23,7 +23,7 @@ export function snapshotContract(test: ContractTest<OpenStore>): void {
     const { items } = opened.store;
     const before = makeItems(64);
     await insert(items, before, 'fail');
-    const at = await items.pointInTime(NEVER);
+    const { now: at = null } = await items.describe(NEVER, { now: true });
     if (at === null) return assertUnsupported(items);
 
     const changed = before.filter((_, n) => n % 2 === 0);
@@ -42,7 +42,7 @@ export function snapshotContract(test: ContractTest<OpenStore>): void {
       const after = bookmarkOf(middle.bytes, plan);
       await assertChain(items, { ...plan, at }, { after }, SIZE, expected.slice(6));
     }
-    const now = await items.pointInTime(NEVER);
+    const { now = null } = await items.describe(NEVER, { now: true });
     assert.ok(now !== null && now > at, 'time advances');
     const { rows } = await readRows(items, { sort: '_id', direction: 1, at: now }, {}, { ...SIZE, rows: 99 });
     assert.equal(rows.length, 64 - 16 + 1, 'the present has all acknowledged writes');
@@ -51,7 +51,7 @@ export function snapshotContract(test: ContractTest<OpenStore>): void {
 
   test('a time that is in the future or gone has its own error', async (opened) => {
     const { items } = opened.store;
-    const at = await items.pointInTime(NEVER);
+    const { now: at = null } = await items.describe(NEVER, { now: true });
     if (at === null) return assertUnsupported(items);
     const readAt = (time: bigint) => items.read({ sort: 'price', direction: 1, at: time }, {}, SIZE, NEVER);
     const hour = 3600n << 32n;

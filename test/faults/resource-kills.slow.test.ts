@@ -69,7 +69,7 @@ test('a chain of reads that began before the rows were removed is cut, and never
   const plan = { ...BY_ID, identity: begun.identity };
   const isReplaced = (error: unknown) => error instanceof AppError && error.code === 'collection-replaced';
   await assert.rejects(rows.read(plan, { after: begun.last }, size, NEVER), isReplaced);
-  await assert.rejects(rows.confirm(begun, plan, NEVER), isReplaced);
+  await assert.rejects(begun.confirm(NEVER), isReplaced);
   assert.deepEqual((await readRows(rows, BY_ID, {}, size)).rows, []);
   assert.deepEqual(await rows.count(BY_ID, 'exact', NEVER), { rows: 0, is: 'exact' });
   assert.deepEqual(rowsIn(directory), []);
@@ -136,7 +136,7 @@ test('a removal that is killed has removed all rows or none, and the next proces
 test('an index whose command was killed is built to its end by a process beside it', async (t) => {
   const { directory, store, rows } = await filled(t);
   const stateOf = async () =>
-    (await rows.indexes(NEVER)).find(({ name }) => name === 'other_1_total_1__id_1');
+    (await rows.describe(NEVER)).indexes.find(({ name }) => name === 'other_1_total_1__id_1');
   let isOver = false;
   await sluice(['index', 'orders', 'other,total'], { DATA_DIR: directory }, (child) => {
     child.once('exit', () => (isOver = true));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Batch } from '../../src/store/batch.ts';
+import type { ReadBatch } from '../../src/store/batch.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import { chain } from '../../src/pipeline/chain.ts';
 import type { From, OwnedCollection, Plan, Size } from '../../src/store/store.ts';
@@ -20,7 +20,7 @@ function fakeStore(total: number) {
     const rows = Math.min(size.rows, total - state.position);
     state.position += rows;
     const slot = slots.take(Math.max(1, rows * 100));
-    const batch: Batch = {
+    const batch: ReadBatch = {
       slot,
       start: 0,
       length: rows * 100,
@@ -29,13 +29,14 @@ function fakeStore(total: number) {
       more: state.position < total,
       asOf: BigInt(asked.length),
       release: () => slot.release(),
+      confirm: () => Promise.resolve(),
     };
     return Promise.resolve(batch);
   };
-  return { read, confirm: () => Promise.resolve(), slots, asked, state };
+  return { read, slots, asked, state };
 }
 
-async function first(store: ReturnType<typeof fakeStore>, rows: number): Promise<Batch> {
+async function first(store: ReturnType<typeof fakeStore>, rows: number): Promise<ReadBatch> {
   return store.read(PLAN, {}, { rows, bytes: 1e6 }, new AbortController().signal);
 }
 
@@ -76,7 +77,7 @@ test('the next batch is requested before the caller is done with the current one
   const batches = batchesOf(store);
   const { value } = await batches.next();
   assert.equal(store.asked.length, 2);
-  (value as Batch).release();
+  (value as ReadBatch).release();
   await batches.return();
 });
 

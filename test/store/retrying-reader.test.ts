@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { storeUnavailable } from '../../src/errors.ts';
-import type { Batch } from '../../src/store/batch.ts';
+import type { ReadBatch } from '../../src/store/batch.ts';
 import { retryingReader } from '../../src/store/retrying-reader.ts';
 import { memoryBudget } from '../../src/store/memory-budget.ts';
 import { NEVER } from '../support/reading.ts';
@@ -11,12 +11,11 @@ const SIZE = { rows: 1, bytes: 1 };
 const AWAY = storeUnavailable(new Error('away'));
 
 /** A reader with a clock that only pauses move. `answers` are the store's answers in order; the last one repeats. */
-function reader(...answers: (Batch | Error)[]) {
+function reader(...answers: (ReadBatch | Error)[]) {
   const pauses: number[] = [];
   let [time, asked] = [0, 0];
   const rows = retryingReader(
     {
-      confirm: () => Promise.resolve(),
       read: () => {
         const answer = answers[Math.min(asked++, answers.length - 1)];
         return answer instanceof Error
@@ -38,11 +37,16 @@ function reader(...answers: (Batch | Error)[]) {
   return { read: (signal = NEVER) => rows.read(PLAN, {}, SIZE, signal), pauses, asked: () => asked };
 }
 
-test('a read is retried until the store is back', async () => {
-  const batch = {} as Batch;
+test('a read, and the proof of its batch, is retried until the store is back', async () => {
+  let proofs = 0;
+  const confirm = () => (proofs++ < 2 ? Promise.reject(AWAY) : Promise.resolve());
+  const batch = { rows: 1, confirm } as unknown as ReadBatch;
   const { read, pauses } = reader(AWAY, AWAY, AWAY, batch);
-  assert.equal(await read(), batch);
+  const found = await read();
+  assert.equal(found.rows, 1);
   assert.deepEqual(pauses, [50, 100, 200]);
+  await found.confirm(NEVER);
+  assert.deepEqual(pauses, [50, 100, 200, 50, 100]);
 });
 
 test('after 30 seconds of retries the store is reported as unavailable', async () => {
@@ -71,7 +75,6 @@ test('a read that hangs is aborted when its time is up', async () => {
   let aborted = false;
   const rows = retryingReader(
     {
-      confirm: () => Promise.resolve(),
       read: (_plan, _from, _size, signal) =>
         new Promise((_, reject) => {
           signal.addEventListener('abort', () => {
@@ -92,10 +95,9 @@ test('concurrent readers get smaller batches, by the bytes that all hold and hav
   let answer: () => void = () => undefined;
   const rows = memoryBudget(
     {
-      confirm: () => Promise.resolve(),
       read: (_plan, _from, { bytes }) => {
         sizes.push(bytes);
-        return new Promise((resolve) => (answer = () => resolve({} as Batch)));
+        return new Promise((resolve) => (answer = () => resolve({} as ReadBatch)));
       },
     },
     slots,

@@ -4,7 +4,7 @@ import type { Document, MongoClient } from 'mongodb';
 import { AppError } from '../../src/errors.ts';
 import type { Bookmark } from '../../src/store/bookmark.ts';
 import type { ChangeFeed, FeedPlace } from '../../src/store/change-feed.ts';
-import type { Plan, RowStore } from '../../src/store/store.ts';
+import type { Plan, Collection } from '../../src/store/store.ts';
 import { lookUps } from '../../src/store/tail.ts';
 import { NEVER, PLENTY, takeRows } from './reading.ts';
 
@@ -12,7 +12,7 @@ import { NEVER, PLENTY, takeRows } from './reading.ts';
 export const BY_ID: Plan = { sort: '_id', direction: 1 };
 
 /** The feed of rows that have one. */
-export function feedOf({ changes }: RowStore): ChangeFeed {
+export function feedOf({ changes }: Collection): ChangeFeed {
   assert.ok(changes, 'these rows tell their changes');
   return changes;
 }

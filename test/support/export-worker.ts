@@ -12,7 +12,7 @@ import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Records } from '../../src/store/records.ts';
 import { Slots } from '../../src/store/slots.ts';
 import { itemsOf, readerOf } from './items-resource.ts';
-import type { ChainReader, From, Plan, Store } from '../../src/store/store.ts';
+import type { RowReader, From, Plan, Store } from '../../src/store/store.ts';
 import { testDirectory } from './sqlite.ts';
 import { openStore } from './mongo.ts';
 import { testMongo } from './mongod.ts';
@@ -85,8 +85,7 @@ export class Worker {
     this.jobs = new Jobs({ records: exports, perClient: 100, now });
     const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
     let work: Work = () => Promise.resolve(null);
-    const streams: ChainReader = {
-      confirm: (...call) => items.confirm(...call),
+    const streams: RowReader = {
       read: async (plan, from, ...more) => {
         await hooks.reads?.(from, plan);
         return items.read(plan, from, ...more);

@@ -3,7 +3,7 @@ import type { Bookmark } from '../../src/store/bookmark.ts';
 import { bookmarkOf } from '../../src/store/bookmark.ts';
 import { BSON } from '../../src/store/bson.ts';
 import type { ChangedKeys, ChangeFeed, FeedPlace } from '../../src/store/change-feed.ts';
-import type { Plan, RowStore } from '../../src/store/store.ts';
+import type { Plan, Collection } from '../../src/store/store.ts';
 import { lookUps } from '../../src/store/tail.ts';
 import { compareBson } from './bson-order.ts';
 import { below, type Random } from './random-collection.ts';
@@ -49,7 +49,7 @@ interface Checkpoint {
  */
 export class Follower {
   copy = new Map<string, Buffer>();
-  readonly #store: RowStore;
+  readonly #store: Collection;
   readonly #feed: ChangeFeed;
   readonly #plan: Plan;
   readonly #random: Random;
@@ -57,7 +57,7 @@ export class Follower {
   #at: Checkpoint;
   #saved: Checkpoint;
 
-  private constructor(store: RowStore, plan: Plan, random: Random, feed: ChangeFeed, place: FeedPlace) {
+  private constructor(store: Collection, plan: Plan, random: Random, feed: ChangeFeed, place: FeedPlace) {
     this.#store = store;
     this.#feed = feed;
     this.#plan = plan;
@@ -66,11 +66,11 @@ export class Follower {
   }
 
   /** Begins with an empty copy. */
-  static async begin(store: RowStore, plan: Plan, random: Random): Promise<Follower> {
+  static async begin(store: Collection, plan: Plan, random: Random): Promise<Follower> {
     const feed = store.changes;
     if (!feed) throw new Error('the store tells no changes');
     const place = await feed.now(NEVER);
-    const identity = await store.identity(NEVER);
+    const { identity } = await store.describe(NEVER);
     const of = identity === undefined ? plan : { ...plan, identity };
     return new Follower(store, of, random, feed, place);
   }

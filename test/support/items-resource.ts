@@ -1,6 +1,6 @@
 import { openItems, type OpenResource } from '../../src/resources/open.ts';
 import type { StreamReader } from '../../src/store/readers.ts';
-import type { ChainReader, Collection, Store } from '../../src/store/store.ts';
+import type { RowReader, Collection, Store } from '../../src/store/store.ts';
 
 /** The items of a store as a resource. By default chains read the rows themselves. */
 export function itemsOf(
@@ -11,10 +11,9 @@ export function itemsOf(
 }
 
 /** A reader of streams that does not retry. */
-export function readerOf(chains: ChainReader, rows: Pick<Collection, 'read'>): StreamReader {
+export function readerOf(chains: RowReader, rows: Pick<Collection, 'read'>): StreamReader {
   return {
     read: (...call) => chains.read(...call),
-    confirm: (...call) => chains.confirm(...call),
     begin: (...call) => rows.read(...call),
   };
 }

@@ -1,7 +1,7 @@
 import type { TestContext } from 'node:test';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import { BSON } from '../../src/store/bson.ts';
-import type { RowStore } from '../../src/store/store.ts';
+import type { OwnedCollection } from '../../src/store/store.ts';
 import { keyedServer, type KeyedServer, type KeyGiven, type Rows } from './keyed.ts';
 import { testClient } from './mongo.ts';
 import type { StoreName } from './server.ts';
@@ -71,7 +71,10 @@ export async function openParts(
 let others = 0;
 
 /** The rows of the embedded store, as another writer of the file would change them. */
-export function tableOf(rows: Pick<RowStore, 'insert' | 'remove'>, before: readonly PartRow[] = []): Table {
+export function tableOf(
+  rows: Pick<OwnedCollection, 'insert' | 'remove'>,
+  before: readonly PartRow[] = [],
+): Table {
   const present = new Map(before.map((row) => [row._id, row]));
   const put = async (row: PartRow) => {
     present.set(row._id, row);
@@ -85,7 +88,7 @@ export function tableOf(rows: Pick<RowStore, 'insert' | 'remove'>, before: reado
     },
     remove: async (_id) => {
       present.delete(_id);
-      await rows.remove?.([makeBookmark({ _id })]);
+      await rows.remove([makeBookmark({ _id })]);
     },
   };
 }

@@ -3,7 +3,7 @@ import { setMaxListeners } from 'node:events';
 import type { Batch } from '../../src/store/batch.ts';
 import { bookmarkOf } from '../../src/store/bookmark.ts';
 import type { Bookmark } from '../../src/store/bookmark.ts';
-import type { From, RowStore, Plan, Size } from '../../src/store/store.ts';
+import type { From, Collection, Plan, Size } from '../../src/store/store.ts';
 import type { Item } from './items.ts';
 
 export const NEVER = new AbortController().signal;
@@ -21,7 +21,7 @@ export interface Read {
  * Reads one batch and checks what holds for every batch: its rows are whole, their number is correct, and the
  * bookmark belongs to the last row.
  */
-export async function readRows(items: RowStore, plan: Plan, from: From, size: Size): Promise<Read> {
+export async function readRows(items: Collection, plan: Plan, from: From, size: Size): Promise<Read> {
   const batch = await items.read(plan, from, size, NEVER);
   const { last, more } = batch;
   const rows = takeRows(batch);
@@ -56,7 +56,7 @@ export function takeRows(batch: Batch): Buffer[] {
  * exact at every step.
  */
 export async function assertChain(
-  items: RowStore,
+  items: Collection,
   plan: Plan,
   from: From,
   size: Size,

@@ -2,7 +2,7 @@ import { CheckpointEncoder, rowsOfSlice } from '../../pipeline/checkpoints.ts';
 import type { RowEncoder } from '../../rows/rows.ts';
 import type { Batch } from '../../store/batch.ts';
 import { KEY, type Bookmark } from '../../store/bookmark.ts';
-import type { ChainReader, Plan } from '../../store/store.ts';
+import type { RowReader, Plan } from '../../store/store.ts';
 import type { FeedReader } from '../../store/tail.ts';
 import { encodeFeedCursor } from './cursor.ts';
 import { endSignals } from './end-signals.ts';
@@ -39,7 +39,7 @@ export interface AnswerOptions {
   readonly collection: string;
   /** See Want. */
   readonly plan: Plan;
-  readonly rows: ChainReader;
+  readonly rows: RowReader;
   readonly changes: FeedReader;
   readonly end: FeedEnd;
   /** A clock in milliseconds. */

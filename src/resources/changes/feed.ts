@@ -6,7 +6,7 @@ import type { Query } from '../../input/query.ts';
 import { cursorMismatch } from '../token/token.ts';
 import { EVERYTHING } from '../../rows/selection.ts';
 import type { Transcoder } from '../../rows/rows.ts';
-import type { Batch } from '../../store/batch.ts';
+import type { ReadBatch } from '../../store/batch.ts';
 import type { ChangedKeys, ChangeFeed } from '../../store/change-feed.ts';
 import type { FeedReader } from '../../store/tail.ts';
 import type { Plan } from '../../store/store.ts';
@@ -151,7 +151,7 @@ async function startOf(
   // The place comes first. It looks again when the collection was replaced. When that happens between the two, the
   // cursor is void and not wrong: the end of the old collection follows its place.
   const place = await feed.now(signal);
-  return { identity: await rows.identity(signal), place, walk: walks ? null : 'over' };
+  return { identity: (await rows.describe(signal)).identity, place, walk: walks ? null : 'over' };
 }
 
 /**
@@ -165,7 +165,7 @@ async function firstOf(
   { streams }: FeedSource,
   changes: FeedReader,
   signal: AbortSignal,
-): Promise<Batch | ChangedKeys> {
+): Promise<ReadBatch | ChangedKeys> {
   if (walk === 'over' && cursor === undefined) return { keys: [], next: place, isUpToDate: true };
   if (walk === 'over')
     return changes.read(place, { most: Math.min(limit, FIRST_BATCH.rows), waitMs: 0 }, plan.identity, signal);

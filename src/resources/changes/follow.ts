@@ -1,9 +1,9 @@
 import { chain, FIRST_BATCH, NEXT_BATCH } from '../../pipeline/chain.ts';
-import type { Batch } from '../../store/batch.ts';
+import type { Batch, ReadBatch } from '../../store/batch.ts';
 import type { Bookmark } from '../../store/bookmark.ts';
 import type { ChangedKeys, FeedPlace } from '../../store/change-feed.ts';
 import { comparePlaces } from '../../store/order.ts';
-import type { ChainReader, Plan, Size } from '../../store/store.ts';
+import type { RowReader, Plan, Size } from '../../store/store.ts';
 import type { FeedReader } from '../../store/tail.ts';
 import type { WalkPlace } from './cursor.ts';
 import { piecesOf } from './pieces.ts';
@@ -27,7 +27,7 @@ export interface Position {
 
 /** Where a reader begins or goes on, with what was read from there already: rows of the walk, or keys of the log. */
 export interface Start extends Position {
-  readonly first?: Batch | ChangedKeys;
+  readonly first?: ReadBatch | ChangedKeys;
 }
 
 /** What a reader gets next. Without rows and removals, everything before its position was given. */
@@ -63,7 +63,7 @@ export interface Want {
  */
 export async function* follow(
   log: FeedReader,
-  rows: ChainReader,
+  rows: RowReader,
   { first, ...start }: Start,
   want: Want,
 ): AsyncGenerator<Step, void, undefined> {

@@ -1,6 +1,6 @@
 import { AppError } from '../../errors.ts';
 import type { ChangesFrom } from '../row/source.ts';
-import type { RowStore } from '../../store/store.ts';
+import type { Collection } from '../../store/store.ts';
 import { encodeFeedCursor } from './cursor.ts';
 
 /** Why a set has no changes: the store, or what a key opens of it. */
@@ -10,7 +10,7 @@ const WITHOUT: readonly string[] = ['changes-unsupported', 'forbidden'];
  * The place from which the changes of a set follow that is about to be read. Null where no one could ask for them: the
  * store has no changes, or the set has a range.
  */
-export function changesFrom(rows: Pick<RowStore, 'changes' | 'identity'>, collection: string): ChangesFrom {
+export function changesFrom(rows: Pick<Collection, 'changes' | 'describe'>, collection: string): ChangesFrom {
   return async (plan, signal) => {
     const feed = rows.changes;
     if (!feed || plan.range || plan.ids) return null;
@@ -18,7 +18,7 @@ export function changesFrom(rows: Pick<RowStore, 'changes' | 'identity'>, collec
       const place = plan.at === undefined ? await feed.now(signal) : feed.at(plan.at);
       // The place comes first. It looks again when the collection was replaced. When that happens between the two, the
       // cursor is void and not wrong: the end of the old collection follows its place.
-      const identity = plan.identity ?? (await rows.identity(signal));
+      const identity = plan.identity ?? (await rows.describe(signal)).identity;
       const cursor = encodeFeedCursor(collection, plan, { place, walk: 'over', identity });
       if (cursor === undefined) return null;
       return {

@@ -4,9 +4,9 @@ import { bytes } from '../../http/reply.ts';
 import type { Route } from '../../http/route.ts';
 import { fingerprint } from '../../rows/fingerprint.ts';
 import type { Transcoder } from '../../rows/rows.ts';
-import { orRelease, type Batch } from '../../store/batch.ts';
+import { orRelease, type ReadBatch } from '../../store/batch.ts';
 import { chain } from '../../pipeline/chain.ts';
-import type { Count, From, RowStore, RowReader } from '../../store/store.ts';
+import type { Count, From, Collection, RowReader } from '../../store/store.ts';
 import { pump } from '../../pipeline/pump.ts';
 import { collect } from './body.ts';
 import { rowBehind } from '../token/cursor.ts';
@@ -21,7 +21,7 @@ const PAGE_BYTES = 4 * 1024 * 1024;
 export interface PageOptions {
   /** What a client's pages read. `rows.count` is needed where the route takes `count`. */
   readonly sourceFor: (client: Client) => {
-    readonly rows: RowReader & Partial<Pick<RowStore, 'count'>>;
+    readonly rows: RowReader & Partial<Pick<Collection, 'count'>>;
     readonly plan: PlanParameters;
   };
   readonly transcoder: Transcoder;
@@ -71,7 +71,7 @@ function pageFrom({ collection, plan, start, skip }: PageQuery): From {
 
 /** A page whose rows exceed one batch is streamed, so its size costs no memory. It has no ETag. */
 function largePage(
-  first: Batch,
+  first: ReadBatch,
   total: Count | null,
   query: PageQuery,
   headers: Reply['headers'],

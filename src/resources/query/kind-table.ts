@@ -75,7 +75,7 @@ export class KindTable {
 
   /** What the values of a path are. Rejects as reads do. */
   async of(path: string, signal: AbortSignal): Promise<FieldKinds> {
-    const indexes = await this.#rows.indexes(signal);
+    const { indexes } = await this.#rows.describe(signal);
     if (this.#known?.with !== indexes) this.#known = { with: indexes, of: new Map() };
     const known = this.#known.of;
     const found = known.get(path);
@@ -97,7 +97,7 @@ export class KindTable {
     if (!index) return { kinds: kindsOf(sampled), sampled };
     const kinds = new Set<TextKind>();
     for (const [kind, bracket] of BRACKETS)
-      if (await this.#rows.holds(index, [], bracket, signal)) kinds.add(kind);
+      if (await this.#rows.nextValue(index, [], { bracket }, signal)) kinds.add(kind);
     return { kinds, sampled };
   }
 

@@ -53,7 +53,7 @@ export async function indexesOf(
   resource: Pick<Resource, 'rows' | 'shown' | 'scope'>,
   signal: AbortSignal,
 ): Promise<readonly Index[]> {
-  const all = await resource.rows.indexes(signal);
+  const { indexes: all } = await resource.rows.describe(signal);
   const ofAll = known.get(all) ?? new WeakMap<Collection, readonly Index[]>();
   known.set(all, ofAll);
   const indexes = ofAll.get(resource.rows) ?? visible(all, resource);

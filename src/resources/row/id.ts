@@ -3,7 +3,7 @@ import { exactDate } from '../../input/dates.ts';
 import { Binary, Double, EJSON, Timestamp } from '../../store/bson.ts';
 import { BSON_RANK, rankOf } from '../../store/bson-types.ts';
 import { makeBookmark, type Bookmark } from '../../store/bookmark.ts';
-import type { Identity, RowStore, Plan } from '../../store/store.ts';
+import type { Identity, Collection, Plan } from '../../store/store.ts';
 import { decimalOf, integerOf, objectIdOf, uuidOf } from '../../store/value-texts.ts';
 
 /** A longer text is the id of no row. Bytes of UTF-8. */
@@ -19,7 +19,7 @@ export type ReadId = (text: string, signal: AbortSignal) => Promise<readonly IdR
  * How ids in URLs are read. A configured type (`only`) is the only one. Otherwise the ids of the first row's rank are
  * likelier than others. That row is read once for each collection that has the name.
  */
-export function idReader(rows: RowStore, only: IdType | undefined): ReadId {
+export function idReader(rows: Collection, only: IdType | undefined): ReadId {
   if (only !== undefined)
     return (text) =>
       Promise.resolve(
@@ -30,7 +30,7 @@ export function idReader(rows: RowStore, only: IdType | undefined): ReadId {
       );
   let known: { readonly rank: number; readonly identity: Identity | undefined } | null = null;
   const look = async (signal: AbortSignal): Promise<number | null> => {
-    const identity = await rows.identity(signal);
+    const { identity } = await rows.describe(signal);
     if (known?.identity === identity && known) return known.rank;
     const rank = await endRank(rows, 1, signal, identity);
     known = rank === null ? null : { rank, identity };
@@ -49,7 +49,7 @@ export function idReader(rows: RowStore, only: IdType | undefined): ReadId {
 
 /** The rank of the first id in a direction. Null when there is no row. */
 export async function endRank(
-  rows: Pick<RowStore, 'read'>,
+  rows: Pick<Collection, 'read'>,
   direction: 1 | -1,
   signal: AbortSignal,
   identity?: Identity,

@@ -1,12 +1,12 @@
 import type { Client } from '../../access/admission.ts';
 import type { PlanParameters } from '../page/query.ts';
 import type { StreamReader } from '../../store/readers.ts';
-import type { Plan, RowStore } from '../../store/store.ts';
+import type { Plan, Collection } from '../../store/store.ts';
 import type { ReadId } from './id.ts';
 
 /** What the routes of a collection read: all of it, or the part that a client's key opens. */
 export interface RowSource {
-  readonly rows: RowStore;
+  readonly rows: Collection;
   readonly streams: StreamReader;
   readonly plan: PlanParameters;
   /** The columns that every table begins with, the first of them `id`. */

@@ -5,7 +5,7 @@ import { MAX_CURSOR_BYTES } from '../token/cursor.ts';
 import { keyToJson, rowToJson } from '../../rows/row-json.ts';
 import { documentOf } from '../../store/batch.ts';
 import { bookmarkOf, KEY, keyOf, makeBookmark, type Bookmark } from '../../store/bookmark.ts';
-import type { RowStore, Plan } from '../../store/store.ts';
+import type { Collection, Plan } from '../../store/store.ts';
 import { endRank, type IdReading, type ReadId } from '../row/id.ts';
 import { rowShownAs } from '../row/row.ts';
 import type { AfterForm } from '../row/source.ts';
@@ -17,7 +17,7 @@ export const afterParameter = documented(
 );
 
 interface Options {
-  readonly rows: RowStore;
+  readonly rows: Collection;
   readonly after: AfterForm;
   readonly readId: ReadId;
   readonly signal: AbortSignal;
@@ -56,7 +56,7 @@ export async function readAfter(given: string, plan: Plan, options: Options): Pr
 /** The lowest id of these readings, if the collection may have ids of one of their types only. Null: it is not known. */
 async function placeOf(
   readings: readonly IdReading[],
-  rows: RowStore,
+  rows: Collection,
   signal: AbortSignal,
 ): Promise<Bookmark | null> {
   const [first, last] = [await endRank(rows, 1, signal), await endRank(rows, -1, signal)];

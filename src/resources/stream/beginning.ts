@@ -1,7 +1,7 @@
 import { rowBehind } from '../token/cursor.ts';
 import type { PlanParameters } from '../page/query.ts';
 import { checkMark, cursorMismatch } from '../token/token.ts';
-import type { From, Plan, RowStore } from '../../store/store.ts';
+import type { From, Plan, Collection } from '../../store/store.ts';
 import { readAfter } from './after.ts';
 import type { ReadId } from '../row/id.ts';
 import type { AfterForm } from '../row/source.ts';
@@ -9,7 +9,7 @@ import { timeOf } from './point-in-time.ts';
 import type { StreamQuery } from './query.ts';
 
 interface BeginningOptions {
-  readonly rows: RowStore;
+  readonly rows: Collection;
   readonly plan: PlanParameters;
   readonly after: AfterForm;
   readonly readId: ReadId;
@@ -61,7 +61,7 @@ async function marked(
   signal: AbortSignal,
 ): Promise<Plan> {
   if (marks.every((mark) => mark === undefined)) return plan;
-  const identity = await rows.identity(signal);
+  const { identity } = await rows.describe(signal);
   for (const mark of marks) checkMark(mark, identity);
   return identity === undefined ? plan : { ...plan, identity };
 }

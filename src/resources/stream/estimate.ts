@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KEY } from '../../store/bookmark.ts';
-import type { Plan, RowStore } from '../../store/store.ts';
+import type { Plan, Collection } from '../../store/store.ts';
 import type { Estimated } from '../row/source.ts';
 
 /** The header that says about how many rows a stream has. */
@@ -29,7 +29,7 @@ export interface EstimatorTiming {
  * one count.
  */
 export function estimator(
-  rows: Pick<RowStore, 'count'>,
+  rows: Pick<Collection, 'count'>,
   {
     now,
     patience = () => AbortSignal.timeout(PATIENCE_MS),

@@ -6,7 +6,7 @@ import { markOf } from '../token/token.ts';
 import { JSON_TYPE, jsonAnswer, type Content, type Route } from '../../http/route.ts';
 import { named, Type } from '../../schema.ts';
 import { serializerOf } from '../../rows/serializers.ts';
-import type { Identity, Plan, RowStore } from '../../store/store.ts';
+import type { Identity, Plan, Collection } from '../../store/store.ts';
 import { EVERYTHING } from '../../rows/selection.ts';
 import { formatOf, formatParameter, FORMATS } from './formats/list.ts';
 import { encodePart, isBoundOfPart } from './part.ts';
@@ -131,14 +131,14 @@ export function partitionsRoute(
  * was replaced meanwhile.
  */
 async function cutIn(
-  rows: RowStore,
+  rows: Collection,
   plan: Plan,
   most: number,
   place: (identity: Identity | undefined) => ReturnType<ChangesFrom>,
   signal: AbortSignal,
 ) {
-  const identity = await rows.identity(signal);
+  const { identity } = await rows.describe(signal);
   const changes = await place(identity);
   const found = await rows.split(plan, most, signal);
-  return (await rows.identity(signal)) === identity ? { identity, changes, found } : null;
+  return (await rows.describe(signal)).identity === identity ? { identity, changes, found } : null;
 }

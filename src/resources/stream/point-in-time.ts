@@ -1,7 +1,7 @@
 import { snapshotUnsupported } from '../../errors.ts';
 import { conflict, documented, oneOf, unsigned64 } from '../../input/parameter.ts';
 import type { Query } from '../../input/query.ts';
-import type { RowStore, PointInTime } from '../../store/store.ts';
+import type { Collection, PointInTime } from '../../store/store.ts';
 
 /**
  * The parameters that choose the time of the rows: `consistency=snapshot` is the present, `at` is a time that an
@@ -41,11 +41,11 @@ export function readTime(query: Query): AskedTime {
  */
 export async function timeOf(
   asked: AskedTime,
-  rows: Pick<RowStore, 'pointInTime'>,
+  rows: Pick<Collection, 'describe'>,
   signal: AbortSignal,
 ): Promise<PointInTime | undefined> {
   if (asked === undefined || asked === 'live') return undefined;
-  const present = await rows.pointInTime(signal);
+  const { now: present = null } = await rows.describe(signal, { now: true });
   if (present === null) throw snapshotUnsupported();
   return asked === 'present' ? present : asked;
 }

@@ -73,7 +73,7 @@ export async function listValues(
     const isFirst = values.length === 0;
     if (!isFirst && time.isUp()) return fitting(values, cursorOf);
     const last = values.at(-1) ?? after;
-    const reading = rows.nextValue(index, equals, last, isFirst ? signal : limited);
+    const reading = rows.nextValue(index, equals, { after: last }, isFirst ? signal : limited);
     const next = await (isFirst ? reading : inTime(reading, time, signal));
     if (next === LATE) return fitting(values, cursorOf);
     if (!next) return { values, hasMore: false };

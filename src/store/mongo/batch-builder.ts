@@ -1,5 +1,5 @@
 import type { Batch } from '../batch.ts';
-import { bookmarkOf, type Bookmark, type Ordered } from '../bookmark.ts';
+import { bookmarkOf, type Bookmark, type Identity, type Ordered } from '../bookmark.ts';
 import { documentAt, endOfDocument, endOfRow } from '../bson-array.ts';
 import { comparePlaces } from '../order.ts';
 import { translate } from './errors.ts';
@@ -20,9 +20,6 @@ interface Part {
   readonly start: number;
   readonly length: number;
 }
-
-/** Which collection and which index rows were read from, as a batch says it. */
-export type ReadFrom = { readonly [Name in 'identity' | 'readBy']?: Batch[Name] | undefined };
 
 /** A batch in the making: the rows of one reply, or of several when one did not bring enough. It owns their slots. */
 export class BatchBuilder {
@@ -76,9 +73,9 @@ export class BatchBuilder {
 
   /**
    * The gathered rows as a batch in one slot. That is nearly always the slot of their reply, without a copy. Ends
-   * the builder.
+   * the builder. `identity`: of the collection that was read.
    */
-  toBatch(slots: Slots, more: boolean, { identity, readBy }: ReadFrom = {}): Batch {
+  toBatch(slots: Slots, more: boolean, identity?: Identity): Batch {
     const { slot, start, length } = this.#join(slots);
     const release = () => slot.release();
     const { rows, last } = this;
@@ -93,7 +90,6 @@ export class BatchBuilder {
       release,
       ...(asOf !== undefined && { asOf }),
       ...(identity !== undefined && { identity }),
-      ...(readBy !== undefined && { readBy }),
     };
   }
 

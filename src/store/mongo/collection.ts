@@ -1,5 +1,5 @@
-import type { Batch, ReadBatch } from '../batch.ts';
-import { KEY, type Bookmark, type Identity, type PointInTime } from '../bookmark.ts';
+import type { ReadBatch } from '../batch.ts';
+import { KEY, type Bookmark, type Identity } from '../bookmark.ts';
 import { collectionReplaced, storeUnfit } from '../../errors.ts';
 import type { ChangeFeed } from '../change-feed.ts';
 import type { Index } from '../indexes.ts';
@@ -8,6 +8,7 @@ import type {
   Count,
   CountMode,
   Declaration,
+  Description,
   Equality,
   From,
   InsertResult,
@@ -15,17 +16,19 @@ import type {
   OwnedCollection,
   Plan,
   Size,
+  ValuesFrom,
 } from '../store.ts';
 import { replaceByEmpty } from './clear.ts';
 import type { Layout } from './create-collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { countRows } from './count.ts';
+import { faultOf } from './faults.ts';
 import { isSingle } from './index-ranges.ts';
 import { insertRows } from './insert.ts';
 import { commandKey } from './bookmark-in-command.ts';
 import { addIndex, postponeIndexes, withKey, type MakeIndexes } from './make-indexes.ts';
 import { inPresentCollection } from './retry-when-replaced.ts';
-import { BY_KEY, indexOf, namedIndex } from './plan.ts';
+import { indexOf, namedIndex } from './plan.ts';
 import { bracketCondition, conditionOf, conditionsOf, type Condition } from './predicates.ts';
 import { deleteRaw } from './raw-write.ts';
 import { Reads, type ReadParts } from './read.ts';
@@ -55,29 +58,22 @@ export class MongoCollection implements OwnedCollection {
     this.#reads = new Reads(parts);
   }
 
-  read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<Batch> {
+  read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<ReadBatch> {
     return this.#reads.read(plan, from, size, signal);
   }
 
-  async confirm({ readBy, more }: ReadBatch, plan: Plan, signal: AbortSignal): Promise<void> {
-    const index = indexOf(plan);
-    // Each read names its collection, and the index of _id is as old as that. Only an end needs a look: see endOf.
-    if (index === BY_KEY && more) return;
-    return this.#parts.layouts.confirm(index, readBy, plan.identity, signal);
-  }
-
-  async identity(signal: AbortSignal): Promise<Identity | undefined> {
-    return (await this.#parts.layouts.layout(signal)).identity;
-  }
-
-  async indexes(signal: AbortSignal): Promise<readonly Index[]> {
-    return (await this.#parts.layouts.layout(signal)).found;
-  }
-
-  async pointInTime(signal: AbortSignal): Promise<PointInTime | null> {
+  async describe(signal: AbortSignal, { now = false } = {}): Promise<Description> {
     const { connection, layouts } = this.#parts;
+    if (!now) return layouts.layout(signal);
     signal.throwIfAborted();
-    return inPresentCollection(undefined, signal, () => presentTime(connection, layouts, signal));
+    return inPresentCollection(undefined, signal, async () => {
+      const layout = await layouts.layout(signal); // a collection that does not exist yet has no time
+      try {
+        return { ...layout, now: await presentTime(connection, layouts.collection, layout.identity, signal) };
+      } catch (error) {
+        throw faultOf(error, layouts, {});
+      }
+    });
   }
 
   async count(plan: Plan, mode: CountMode, signal: AbortSignal): Promise<Count> {
@@ -98,27 +94,15 @@ export class MongoCollection implements OwnedCollection {
     );
   }
 
-  async holds(
-    index: Index,
-    equals: readonly Equality[],
-    bracket: number | undefined,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    const next = index.keys[equals.length];
-    if (bracket !== undefined && !next) throw new TypeError(`${index.name} has no field behind these values`);
-    const asked = next && bracket !== undefined ? { [next.path]: bracketCondition(bracket) } : {};
-    const found = await this.#reads.first(index, { ...conditionsOf(equals), ...asked }, KEY, 1, signal);
-    return found !== null;
-  }
-
   /**
-   * Reads on within the type bracket of `after`, then in the brackets above it: a comparison never leaves its bracket.
+   * Reads on within the type bracket of `after`, then in the brackets above it: a comparison never leaves its bracket. An
+   * answer about one bracket alone is for the kinds of a field, which are known for no longer than the layout.
    * Values that no query can name are left out: MinKey, MaxKey, undefined, regular expressions and DBPointers.
    */
   async nextValue(
     index: Index,
     equals: readonly Equality[],
-    after: Bookmark | null,
+    { after = null, bracket }: ValuesFrom,
     signal: AbortSignal,
   ): Promise<Bookmark | null> {
     const { layouts } = this.#parts;
@@ -126,6 +110,8 @@ export class MongoCollection implements OwnedCollection {
     if (!next) throw new TypeError(`${index.name} has no field behind these values`);
     const { path, sign } = next;
     const prefix = conditionsOf(equals);
+    if (bracket !== undefined)
+      return this.#reads.first(index, { ...prefix, [path]: bracketCondition(bracket) }, path, sign, signal);
     const last = after && (commandKey(after) as Readonly<Record<string, unknown>>)[path];
     const [own, ...higher] = bracketsFrom(after ? (after[4] ?? 0) : null, last);
     const conditions: Condition[] = [

@@ -14,7 +14,7 @@ const EXACT_LIMIT_MS = 2_000;
 /** Where it does not count all, it counts up to this many index entries (2 to 5 ms). */
 const COUNTED = 10_000;
 
-/** See RowStore.count. When the time for exact counting is up, the count is as if it was not asked to be exact. */
+/** See Collection.count. When the time for exact counting is up, the count is as if it was not asked to be exact. */
 export async function countRows(
   connection: MongoConnection,
   layouts: Layouts,
@@ -28,13 +28,13 @@ export async function countRows(
     connection.run(command, { signal, ...options });
   const counted = async (options: Document, limits?: CommandOptions): Promise<number> => {
     // The query's bounds are one stretch of the plan's index, so the server counts entries and reads no row (COUNT_SCAN).
-    const hint = layout.indexes.get(indexOf(plan));
+    const hint = layout.names.get(indexOf(plan));
     return Number((await run({ count: collection, query: matchOf(plan), hint, ...options }, limits)).n);
   };
   /** `count` without a query takes the number from the collection's metadata, which is inexact after a crash. */
   const walked = async (): Promise<number> => {
     // By an index that the plan names the server counts entries, and without one it walks the rows.
-    const hint = plan.index && { hint: layout.indexes.get(indexOf(plan)) };
+    const hint = plan.index && { hint: layout.names.get(indexOf(plan)) };
     const command = { aggregate: collection, pipeline: [{ $count: 'rows' }], cursor: {}, ...hint };
     const { cursor } = await run(command, { limitMs: EXACT_LIMIT_MS });
     return (cursor as { firstBatch: { rows: number }[] }).firstBatch[0]?.rows ?? 0;
@@ -52,7 +52,7 @@ export async function countRows(
     const identity = plan.identity ?? layout.identity;
     if (identity === undefined) return count;
     // The server counts 0 rows in a missing collection, and `count` accepts no `collectionUUID`. A read after it does.
-    const one = { find: collection, hint: layout.indexes.get(BY_KEY), projection: { _id: 1 }, limit: 1 };
+    const one = { find: collection, hint: layout.names.get(BY_KEY), projection: { _id: 1 }, limit: 1 };
     await run({ ...one, singleBatch: true, collectionUUID: new UUID(identity) });
     return count;
   } catch (error) {

@@ -1,30 +1,24 @@
 import type { Document } from 'mongodb';
 import { storeUnavailable } from '../../errors.ts';
 import type { MongoConnection } from './connection.ts';
-import type { Identity } from '../bookmark.ts';
-import type { Index } from '../indexes.ts';
 import { CODES, MongoRefusal, serverCodeOf, type ForeignServer } from './errors.ts';
-import type { Creation } from '../collection.ts';
+import type { Creation, Description } from '../collection.ts';
 import type { IndexPaths } from './plan.ts';
 
 /**
- * What reads need to know about a collection: how it is stored, and the names of its indexes. Reads hint an index by
- * its name only.
+ * What reads need to know about a collection: how it is stored, its UUID, which reads name (`identity`), and the names of its
+ * indexes. Reads hint an index by its name only.
  */
-export interface Layout {
+export interface Layout extends Description {
   readonly clustered: boolean;
   readonly sharded: boolean;
-  /** The collection's UUID, which reads name. */
-  readonly identity: Identity | undefined;
-  readonly indexes: ReadonlyMap<IndexPaths, string>;
+  readonly names: ReadonlyMap<IndexPaths, string>;
   /** What `listIndexes` says of each, as text. It changes when another index takes the place. */
   readonly specs: ReadonlyMap<IndexPaths, string>;
   /** Why indexes that the declaration wants cannot be used, although others can: a sentence each. */
   readonly faults: ReadonlyMap<IndexPaths, string>;
   /** The indexes that the declaration wants. */
   readonly wanted: readonly IndexPaths[];
-  /** Every index of the collection, also those that no plan may use. */
-  readonly found: readonly Index[];
 }
 
 /** How a collection is looked at. */

@@ -35,8 +35,8 @@ export async function layoutOf(
   const hasCreated = await createMissing(connection, options, wanted, before);
   const listed = hasCreated ? await listIndexes(connection, collection) : before;
   const all = await indexesFrom(connection, collection, listed);
-  const faults = faultsOf(connection, options, wanted, all.found);
-  for (const index of all.found.filter(hasArrays))
+  const faults = faultsOf(connection, options, wanted, all.indexes);
+  for (const index of all.indexes.filter(hasArrays))
     if (!faults.has(pathsOf(index)))
       onWarning(`The index '${index.name}' of '${name}' is not used: ${index.refused ?? ''}.`);
   if (create && !(existing.options as Document | undefined)?.validator)
@@ -105,7 +105,7 @@ export async function changeOf(
   layout: Layout,
   index: IndexPaths,
 ): Promise<string | null> {
-  const name = layout.indexes.get(index);
+  const name = layout.names.get(index);
   const [end, listed] = await Promise.allSettled([
     endOf(connection, collection, layout),
     listIndexes(connection, collection),
@@ -151,18 +151,18 @@ async function indexesFrom(
   connection: MongoConnection,
   collection: string,
   listed: readonly Listed[],
-): Promise<Pick<Layout, 'indexes' | 'specs' | 'found'>> {
-  const found = await Promise.all(listed.map((one) => indexFrom(connection, collection, one)));
-  const indexes = new Map<IndexPaths, string>();
+): Promise<Pick<Layout, 'indexes' | 'names' | 'specs'>> {
+  const indexes = await Promise.all(listed.map((one) => indexFrom(connection, collection, one)));
+  const names = new Map<IndexPaths, string>();
   const specs = new Map<IndexPaths, string>();
-  for (const [n, index] of found.entries()) {
+  for (const [n, index] of indexes.entries()) {
     if (index.refused !== undefined) continue;
     const isAscending = index.keys.every(({ sign }) => sign === 1);
     const paths = pathsOf(index);
-    for (const key of [namedIndex(index), ...(isAscending && !indexes.has(paths) ? [paths] : [])]) {
-      indexes.set(key, index.name);
+    for (const key of [namedIndex(index), ...(isAscending && !names.has(paths) ? [paths] : [])]) {
+      names.set(key, index.name);
       specs.set(key, JSON.stringify(listed[n]?.spec));
     }
   }
-  return { indexes, specs, found };
+  return { indexes, names, specs };
 }

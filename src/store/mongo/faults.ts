@@ -1,14 +1,13 @@
 import { AppError, collectionReplaced, noSuchPlace, storeUnavailable, storeUnfit } from '../../errors.ts';
 import { CODES, serverCodeOf, isOtherCollection, snapshotFault } from './errors.ts';
 import type { When } from './reply.ts';
-import type { Layouts } from './layouts.ts';
 
 /**
  * Translates the error of a failed read for the store's callers. When the read failed because the collection differs
  * from its layout, the layout is forgotten. The third argument is taken from the plan: without an `identity`, the
  * read accepts any collection of that name.
  */
-export function faultOf(error: unknown, layouts: Layouts, { at, since, identity }: When): unknown {
+export function faultOf(error: unknown, layouts: { forget(): void }, { at, since, identity }: When): unknown {
   const cause = error instanceof AppError ? error.cause : error;
   const code = serverCodeOf(cause);
   if (code === CODES.otherIdentity) {

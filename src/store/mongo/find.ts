@@ -106,7 +106,7 @@ export class Finder {
   ): Promise<Reply> {
     const filter = { $and: [{ _id: { $in: ids } }, ...conditions] };
     const all = { limit: ids.length, batchSize: ids.length };
-    return this.#ask({ hint: layout.indexes.get(BY_KEY), filter, ...all }, layout, signal, when);
+    return this.#ask({ hint: layout.names.get(BY_KEY), filter, ...all }, layout, signal, when);
   }
 
   /**
@@ -143,7 +143,7 @@ export class Finder {
 
   /** Whether any row lies below the floor of a range, in full BSON order. The range must have a floor. */
   async isAnyBelow(range: Range, layout: Layout, signal: AbortSignal): Promise<boolean> {
-    const bounds = { hint: layout.indexes.get(BY_KEY), sort: { _id: 1 }, max: { _id: range.floor?.value } };
+    const bounds = { hint: layout.names.get(BY_KEY), sort: { _id: 1 }, max: { _id: range.floor?.value } };
     const reply = await this.#ask(
       { ...bounds, projection: { _id: 1 }, limit: 1, batchSize: 1 },
       layout,
@@ -194,7 +194,7 @@ function stretchOf(range: Range, layout: Layout): Readonly<Record<string, unknow
   const { index, sort, min, max, isForward = !Object.values(sort).includes(-1) } = range;
   const isSorted = layout.sharded || !isForward;
   return {
-    hint: layout.indexes.get(index),
+    hint: layout.names.get(index),
     ...(isSorted && { sort }),
     ...(min && { min }),
     ...(max && { max }),

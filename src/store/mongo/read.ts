@@ -1,5 +1,5 @@
-import type { Batch } from '../batch.ts';
-import { keyOf, valueBookmarkOf, type Bookmark } from '../bookmark.ts';
+import type { Batch, ReadBatch } from '../batch.ts';
+import { keyOf, valueBookmarkOf, type Bookmark, type Identity } from '../bookmark.ts';
 import { documentAt, endOfRow } from '../bson-array.ts';
 import { BSON_TYPE } from '../bson-types.ts';
 import { storeUnfit } from '../../errors.ts';
@@ -7,13 +7,13 @@ import type { Index } from '../indexes.ts';
 import { comparePlaces } from '../order.ts';
 import type { Slots } from '../slots.ts';
 import type { From, Plan, Size } from '../store.ts';
-import { BatchBuilder, type ReadFrom } from './batch-builder.ts';
+import { BatchBuilder } from './batch-builder.ts';
 import type { Layout } from './create-collection.ts';
 import type { Finder } from './find.ts';
 import type { Layouts } from './layouts.ts';
 import { isSingle, sortOf } from './index-ranges.ts';
 import { inPresentCollection } from './retry-when-replaced.ts';
-import { indexOf, namedIndex, rangesOf, type Range } from './plan.ts';
+import { BY_KEY, indexOf, namedIndex, rangesOf, type Range } from './plan.ts';
 import type { Condition } from './predicates.ts';
 import { readSingle } from './unique-read.ts';
 
@@ -38,7 +38,7 @@ export class Reads {
   }
 
   /** Nearly always one find. More when a reply hit its limit of 16 MB, or rows were smaller than the recent average. */
-  async read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<Batch> {
+  async read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<ReadBatch> {
     if (from.after && from.skip)
       throw new TypeError('a read begins after a row or after so many rows, not both');
     signal.throwIfAborted();
@@ -49,21 +49,26 @@ export class Reads {
     }
   }
 
-  async #read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<Batch> {
+  async #read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<ReadBatch> {
     const { layouts } = this.#parts;
     const index = indexOf(plan);
     const layout = await layouts.layoutFor(index, signal);
     const looking = layouts.recent(index);
     const readBy = layout.specs.get(index);
-    const readFrom = { readBy, identity: plan.identity ?? layout.identity };
+    const identity = plan.identity ?? layout.identity;
     const isOne = isSingle(plan);
     const batch = isOne
-      ? await readSingle(plan, from, size, this.#parts, layout, readFrom, signal)
-      : await this.#readRanges(plan, from, size, layout, readFrom, signal);
+      ? await readSingle(plan, from, size, this.#parts, layout, identity, signal)
+      : await this.#readRanges(plan, from, size, layout, identity, signal);
     try {
       await (looking ?? layouts.recent(index, !batch.more && !isOne));
       await layouts.check(index, readBy, signal);
-      return batch;
+      return {
+        ...batch,
+        // Each read names its collection, and the index of _id is as old as that. Only an end needs a look: see endOf.
+        confirm: async (end) =>
+          index === BY_KEY && batch.more ? undefined : layouts.confirm(index, readBy, identity, end),
+      };
     } catch (error) {
       batch.release();
       throw error;
@@ -97,7 +102,7 @@ export class Reads {
     from: From,
     size: Size,
     layout: Layout,
-    readFrom: ReadFrom,
+    identity: Identity | undefined,
     signal: AbortSignal,
   ): Promise<Batch> {
     const builder = new BatchBuilder(plan, size);
@@ -105,7 +110,7 @@ export class Reads {
       const more = await this.#gather(builder, plan, from, layout, signal);
       if (builder.rows > 0) this.#rowBytes += (builder.bytes / builder.rows - this.#rowBytes) / 4;
       this.#checkOrder(plan, from.after, builder.last);
-      return builder.toBatch(this.#parts.slots, more, readFrom);
+      return builder.toBatch(this.#parts.slots, more, identity);
     } catch (error) {
       builder.release();
       throw error;

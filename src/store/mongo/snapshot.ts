@@ -1,11 +1,9 @@
 import type { Timestamp } from 'mongodb';
 import { AppError } from '../../errors.ts';
 import { UUID } from '../bson.ts';
-import type { PointInTime } from '../store.ts';
+import type { Identity, PointInTime } from '../bookmark.ts';
 import type { MongoConnection } from './connection.ts';
 import { snapshotFault } from './errors.ts';
-import { faultOf } from './faults.ts';
-import type { Layouts } from './layouts.ts';
 
 /** A BSON timestamp as 64 bits: seconds (`t`) in the upper half, the increment (`i`) in the lower half. */
 export function pointInTimeOf({ t, i }: Timestamp): PointInTime {
@@ -13,17 +11,17 @@ export function pointInTimeOf({ t, i }: Timestamp): PointInTime {
 }
 
 /**
- * See RowStore.pointInTime. Reads one row at a snapshot that the server picks. A majority has reached that time, and
- * it is not before anything that the causal session has seen. (The operationTime of a reply may be a time that a
- * majority lacks.) It names the collection of the layout, so that what is read at this time is not of one before.
+ * See Description.now. Reads one row at a snapshot that the server picks. A majority has reached that time, and it is not
+ * before anything that the causal session has seen. (The operationTime of a reply may be a time that a majority lacks.)
+ * `identity`: of the collection of the layout, so that what is read at this time is not of one before.
  */
 export async function presentTime(
   connection: MongoConnection,
-  layouts: Layouts,
+  collection: string,
+  identity: Identity | undefined,
   signal: AbortSignal,
 ): Promise<PointInTime | null> {
-  const { identity } = await layouts.layout(signal); // a collection that does not exist yet has no time
-  const find = { find: layouts.collection, projection: { _id: 1 }, limit: 1, singleBatch: true };
+  const find = { find: collection, projection: { _id: 1 }, limit: 1, singleBatch: true };
   const named = identity === undefined ? find : { ...find, collectionUUID: new UUID(identity) };
   try {
     const { cursor } = await connection.run(named, { signal, snapshot: 'latest' });
@@ -31,8 +29,8 @@ export async function presentTime(
     if (!atClusterTime) throw new TypeError('a snapshot came without its time');
     return pointInTimeOf(atClusterTime);
   } catch (error) {
-    const fault = snapshotFault(error);
-    if (fault instanceof AppError && fault.code === 'snapshot-unsupported') return null;
-    throw faultOf(fault, layouts, {});
+    const told = snapshotFault(error);
+    if (told instanceof AppError && told.code === 'snapshot-unsupported') return null;
+    throw told;
   }
 }

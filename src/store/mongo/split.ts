@@ -34,7 +34,7 @@ export interface SplitParts {
   readonly count: (plan: Plan, mode: CountMode, layout: Layout, signal: AbortSignal) => Promise<Count>;
 }
 
-/** See RowStore.split. */
+/** See Collection.split. */
 export async function splitRows(
   of: SplitParts,
   plan: Plan,

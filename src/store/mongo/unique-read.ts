@@ -1,12 +1,12 @@
 import type { Batch } from '../batch.ts';
-import { keyOf, valueBookmarkOf, bookmarkOf } from '../bookmark.ts';
+import { keyOf, valueBookmarkOf, bookmarkOf, type Identity } from '../bookmark.ts';
 import { documentAt, endOfDocument } from '../bson-array.ts';
 import type { Slots } from '../slots.ts';
 import { hasValues, wantedOf } from '../has-values.ts';
 import type { From, Size } from '../store.ts';
 import { comparePlaces, compareValues } from '../order.ts';
 import type { ValueRange } from '../plan.ts';
-import { BatchBuilder, type ReadFrom } from './batch-builder.ts';
+import { BatchBuilder } from './batch-builder.ts';
 import type { Layout } from './create-collection.ts';
 import type { Finder } from './find.ts';
 import type { IndexedPlan } from './index-ranges.ts';
@@ -30,7 +30,7 @@ export async function readSingle(
   size: Size,
   { finder, slots }: { readonly finder: Finder; readonly slots: Slots },
   layout: Layout,
-  readFrom: ReadFrom,
+  identity: Identity | undefined,
   signal: AbortSignal,
 ): Promise<Batch> {
   const { equals = [], index, range } = plan;
@@ -56,7 +56,7 @@ export async function readSingle(
   }
   const builder = new BatchBuilder(plan, size);
   builder.take({ ...reply, start, length });
-  return builder.toBatch(slots, false, readFrom);
+  return builder.toBatch(slots, false, identity);
 }
 
 function valueAt(row: Uint8Array, path: string): unknown {

@@ -45,7 +45,7 @@ export class LoadGate {
     }
   }
 
-  /** See RowStore.load. */
+  /** See Collection.load. */
   async load(onConflict: OnConflict, refuse: Refuse, replaces = false): Promise<Load | null> {
     await this.recover();
     for (;;) {

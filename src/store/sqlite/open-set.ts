@@ -95,22 +95,20 @@ export class OpenSet {
     await looks.soon(() => this.indexes.buildLater(sets.get(name)));
   }
 
+  /** See OwnedCollection. */
+  load(...call: Parameters<LoadGate['load']>) {
+    return this.#gate.load(...call);
+  }
+
   /** See Collection. */
   rows(): Collection {
-    const [reads, counts, writes, gate] = [this.#reads, this.#counts, this.writes, this.#gate];
+    const [reads, counts] = [this.#reads, this.#counts];
     return {
       read: async (...call) => reads.read(...call),
-      confirm: (_, plan) => reads.confirm(plan),
+      describe: () => reads.describe(),
       count: async (...call) => counts.count(...call),
       split: (...call) => counts.split(...call),
-      identity: () => reads.identity(),
-      pointInTime: () => Promise.resolve(null),
-      indexes: () => reads.indexes(),
-      holds: (...call) => counts.holds(...call),
       nextValue: (...call) => counts.nextValue(...call),
-      insert: (...call) => writes.insert(...call),
-      remove: (...call) => writes.remove(...call),
-      load: (...call) => gate.load(...call),
       ...(this.#feed && { changes: this.#feed }),
     };
   }

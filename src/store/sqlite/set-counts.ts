@@ -1,7 +1,7 @@
 import { documentOf } from '../batch.ts';
 import { KEY, valueBookmarkOf, type Bookmark } from '../bookmark.ts';
 import type { Index } from '../indexes.ts';
-import type { Count, CountMode, Equality, Plan, Size } from '../store.ts';
+import type { Count, CountMode, Equality, Plan, Size, ValuesFrom } from '../store.ts';
 import { ABOVE_IDS, HIGHEST, joinKeys, LOWEST, type Key } from '../keys.ts';
 import { columnFor, highestId, highestValue, isByKey, keysOfBookmark, lowestId } from './range.ts';
 import { lowestValue, prefixOf, rangeOf, type Range } from './range.ts';
@@ -27,7 +27,7 @@ export class SetCounts {
     [this.#options, this.#setLooks, this.#reads] = [options, setLooks, reads];
   }
 
-  /** See RowStore.count. The number of all rows is kept by writes; others are counted in the index. */
+  /** See Collection.count. The number of all rows is kept by writes; others are counted in the index. */
   count(plan: Plan, mode: CountMode, signal: AbortSignal): Promise<Count> {
     signal.throwIfAborted();
     return this.#setLooks.within(plan, async (set, look) => {
@@ -51,7 +51,7 @@ export class SetCounts {
     });
   }
 
-  /** See RowStore.split. Counts rows: parts are equal except for later changes. */
+  /** See Collection.split. Counts rows: parts are equal except for later changes. */
   async split(plan: Plan, parts: number, signal: AbortSignal): Promise<readonly Bookmark[]> {
     if (parts === 1 || isSingle(plan)) return [];
     const { rows } = await this.count(plan, 'exact', signal);
@@ -79,35 +79,20 @@ export class SetCounts {
     });
   }
 
-  /** See Collection.holds. */
-  async holds(
-    index: Index,
-    equals: readonly Equality[],
-    bracket: number | undefined,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    const plan: Plan = { index, equals, sort: KEY, direction: 1 };
-    if (isSingle(plan)) return (await this.count(plan, 'exact', signal)).rows > 0;
-    const path = index.keys[equals.length]?.path ?? KEY;
-    const prefix = prefixOf(equals);
-    const [low, high] = path === KEY ? [lowestId, highestId] : [lowestValue, highestValue];
-    const bounds =
-      bracket === undefined
-        ? wholeOf(prefix)
-        : { low: low(prefix, { bracket }), high: high(prefix, { bracket }) };
-    return (await this.#first(index, equals, bounds, KEY, signal)) !== null;
-  }
-
   /** See Collection.nextValue. */
   async nextValue(
     index: Index,
     equals: readonly Equality[],
-    after: Bookmark | null,
+    { after = null, bracket }: ValuesFrom,
     signal: AbortSignal,
   ): Promise<Bookmark | null> {
     const path = index.keys[equals.length]?.path ?? KEY;
     const prefix = prefixOf(equals);
-    const bounds = wholeOf(prefix);
+    const [lowest, highest] = path === KEY ? [lowestId, highestId] : [lowestValue, highestValue];
+    const bounds =
+      bracket === undefined
+        ? { low: joinKeys(prefix, LOWEST), high: joinKeys(prefix, ABOVE_IDS) }
+        : { low: lowest(prefix, { bracket }), high: highest(prefix, { bracket }) };
     const behind = (value: Key): Key => joinKeys(prefix, value, path === KEY ? LOWEST : ABOVE_IDS);
     let low = after ? behind(joinKeys(...keysOfBookmark(after, [path]))) : bounds.low;
     for (;;) {
@@ -141,8 +126,4 @@ export class SetCounts {
         }, signal),
     );
   }
-}
-
-function wholeOf(prefix: Key) {
-  return { low: joinKeys(prefix, LOWEST), high: joinKeys(prefix, ABOVE_IDS) };
 }

@@ -1,15 +1,15 @@
 import { collectionReplaced, noSuchPlace, snapshotUnsupported } from '../../errors.ts';
-import { documentOf, type Batch } from '../batch.ts';
-import { bookmarkOf, KEY, keyPaths, type Bookmark, type Identity } from '../bookmark.ts';
+import { documentOf, type Batch, type ReadBatch } from '../batch.ts';
+import { bookmarkOf, KEY, keyPaths, type Bookmark } from '../bookmark.ts';
 import type { LookedUp } from '../change-feed.ts';
 import type { Index } from '../indexes.ts';
-import type { From, Plan, Size } from '../store.ts';
+import type { Description, From, Plan, Size } from '../store.ts';
 import { compareKeys, joinKeys } from '../keys.ts';
 import { hasValues, keyAt, keyOfNamed, wantedOf } from '../has-values.ts';
 import { DamagedRowError, documentIn } from './checked-rows.ts';
 import { keyOfRow } from './keyed.ts';
 import type { SetParts } from './open-set.ts';
-import { boundsBehind, isByKey, keysOfBookmark, prefixOf, rangeOf, readByOf, type Range } from './range.ts';
+import { boundsBehind, keysOfBookmark, prefixOf, rangeOf, type Range } from './range.ts';
 import { isSingle, type SetLooks } from './set-looks.ts';
 import { BY_KEY, indexOf, type SetRecord } from './sets.ts';
 
@@ -33,25 +33,31 @@ export class SetReads {
   readonly #setLooks: SetLooks;
   /** By the bookmark that the walk goes on from. */
   readonly #walked = new WeakMap<Bookmark, Walked>();
-  #listed: { text: string; at: number; indexes: readonly Index[] } | null = null;
+  #listed: {
+    readonly records: SetRecord['indexes'];
+    readonly text: string;
+    readonly at: number;
+    readonly indexes: readonly Index[];
+  } | null = null;
 
   constructor(options: SetParts, setLooks: SetLooks) {
     [this.#options, this.#setLooks] = [options, setLooks];
   }
 
-  identity(): Promise<Identity> {
-    return this.#options.looks.soon(() => this.#setLooks.current().identity);
-  }
-
   /** See RowReader.read. */
-  read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<Batch> {
+  read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<ReadBatch> {
     if (plan.at !== undefined) throw snapshotUnsupported();
     if (plan.since !== undefined) throw noSuchPlace(); // only MongoDB has such times
     if (from.after && from.skip)
       throw new TypeError('a read begins after a row or after so many rows, not both');
     signal.throwIfAborted();
     return this.#setLooks.within(plan, async (set, look) => {
-      if (isSingle(plan)) return look(() => this.single(set, plan, from), signal, size.patient);
+      const { identity } = set;
+      const proved = (batch: Batch): ReadBatch => ({
+        ...{ ...batch, identity },
+        confirm: () => this.#setLooks.within({ ...plan, identity }, () => Promise.resolve()),
+      });
+      if (isSingle(plan)) return proved(await look(() => this.single(set, plan, from), signal, size.patient));
       let [range, skip] = [rangeOf(set, plan, from.after), from.skip ?? 0];
       while (range && skip > PASSED_AT_ONCE) {
         const rest: Range = range;
@@ -62,9 +68,7 @@ export class SetReads {
         const found = this.#options.reader.batch(range, skip, size, plan, set.hasLargeRows === true);
         return this.#counted(set, plan, from, found);
       };
-      const batch = await look(readBatch, signal, size.patient);
-      const { identity } = set;
-      return isByKey(plan) ? { ...batch, identity } : { ...batch, identity, readBy: readByOf(plan) };
+      return proved(await look(readBatch, signal, size.patient));
     });
   }
 
@@ -95,21 +99,26 @@ export class SetReads {
     return looks.take(look, signal, size.patient);
   }
 
-  /** See RowReader.confirm. */
-  confirm(plan: Plan): Promise<void> {
-    return this.#setLooks.within(plan, () => Promise.resolve());
+  /** See Collection.describe. */
+  describe(): Promise<Description> {
+    return this.#options.looks.soon(() => {
+      const { identity, indexes } = this.#setLooks.current();
+      return { identity, indexes: this.#listOf(indexes), now: null };
+    });
   }
 
-  /** See Collection.indexes. */
-  indexes(): Promise<readonly Index[]> {
-    return this.#options.looks.soon(() => {
-      const indexes = [BY_KEY, ...this.#setLooks.current().indexes.map(indexOf)];
-      const text = JSON.stringify(indexes);
-      const now = this.#options.now();
-      if (this.#listed?.text !== text || now - this.#listed.at > LISTED_MS)
-        this.#listed = { text, at: now, indexes };
-      return this.#listed.indexes;
-    });
+  /** The same array as long as it is not too old and the indexes are the same. */
+  #listOf(records: SetRecord['indexes']): readonly Index[] {
+    const now = this.#options.now();
+    const isRecent = this.#listed !== null && now - this.#listed.at <= LISTED_MS;
+    if (this.#listed?.records === records && isRecent) return this.#listed.indexes;
+    const indexes = [BY_KEY, ...records.map(indexOf)];
+    const text = JSON.stringify(indexes);
+    this.#listed =
+      this.#listed?.text === text && isRecent
+        ? { ...this.#listed, records }
+        : { records, text, at: now, indexes };
+    return this.#listed.indexes;
   }
 
   /**
@@ -133,14 +142,13 @@ export class SetReads {
   /** In a look: the row of an id, if it also has the other values of the plan and comes after the bookmark. */
   single(set: SetRecord, plan: Plan, from: From): Batch {
     const { reader } = this.#options;
-    const { identity, number } = set;
     const key = keyOfNamed(plan.equals?.find(({ path }) => path === KEY)?.value);
-    const batch = reader.one(number, key);
+    const batch = reader.one(set.number, key);
     const row = batch && documentOf(batch).slice();
     if (row && !from.skip && isWanted(row, plan, from.after))
-      return { ...batch, identity, last: bookmarkOf(row, plan) };
+      return { ...batch, last: bookmarkOf(row, plan) };
     batch?.release();
-    return { ...reader.batch(null, 0, ONE, plan, set.hasLargeRows === true), identity };
+    return reader.batch(null, 0, ONE, plan, set.hasLargeRows === true);
   }
 }
 

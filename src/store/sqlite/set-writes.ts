@@ -22,7 +22,7 @@ export class SetWrites {
     [this.#options, this.#gate] = [options, gate];
   }
 
-  /** See RowStore.insert. */
+  /** See Collection.insert. */
   async insert(documents: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult> {
     const result = { written: 0, skipped: 0, refused: [] as { index: number; reason: string }[] };
     const note = (outcome: Outcome, index: number): void => {
@@ -39,7 +39,7 @@ export class SetWrites {
     return result;
   }
 
-  /** See RowStore.remove. */
+  /** See Collection.remove. */
   async remove(keys: readonly Bookmark[]): Promise<number> {
     const { transactionRows = TRANSACTION_ROWS } = this.#options;
     let rows = 0;

@@ -33,7 +33,7 @@ function hangingAnswer(t: TestContext, follows: boolean, hangs: 'wait' | 'walk')
   const answer = feedAnswer(createTranscoder(slots).encoder('lines'), start, {
     collection: 'items',
     plan: { sort: '_id', direction: 1 },
-    rows: { read: (_plan, _from, _size, signal) => aborted(signal), confirm: () => assert.fail() },
+    rows: { read: (_plan, _from, _size, signal) => aborted(signal) },
     changes,
     end: { opens: false, follows, waitMs: follows ? 0 : 60_000, limit: Infinity },
     now: () => 0,

@@ -4,7 +4,7 @@ import { changesFrom } from '../../../src/resources/changes/start-cursor.ts';
 import { AppError, changesUnsupported, storeUnavailable } from '../../../src/errors.ts';
 import { MAX_CURSOR_BYTES } from '../../../src/resources/token/cursor.ts';
 import type { ChangeFeed, FeedPlace } from '../../../src/store/change-feed.ts';
-import type { Plan, RowStore } from '../../../src/store/store.ts';
+import type { Plan, Collection } from '../../../src/store/store.ts';
 import { NEVER } from '../../support/reading.ts';
 import { decodeFeedCursor } from '../../support/tokens.ts';
 
@@ -15,11 +15,14 @@ const IDENTITY = 'c'.repeat(32);
 /** Rows of a store with this feed. */
 function rowsOf(
   feed: Partial<ChangeFeed> | undefined,
-  identity: string | undefined = IDENTITY,
-): Pick<RowStore, 'changes' | 'identity'> {
+  identity: string | null = IDENTITY,
+): Pick<Collection, 'changes' | 'describe'> {
   const unexpected = () => assert.fail('not asked for');
   const changes = feed && { now: unexpected, at: unexpected, read: unexpected, lookUp: unexpected, ...feed };
-  return { ...(changes && { changes }), identity: () => Promise.resolve(identity) };
+  return {
+    ...(changes && { changes }),
+    describe: () => Promise.resolve({ identity: identity ?? undefined, indexes: [] }),
+  };
 }
 
 const present = { now: () => Promise.resolve(NOW) };
@@ -47,10 +50,7 @@ test('the changes of a set as it was at a time follow from that time, and its re
 
 test('a store whose collections are never replaced and whose rows have one state bounds no reads', async () => {
   const now = () => Promise.resolve({ token: Uint8Array.of(1) });
-  const start = await changesFrom(
-    { ...rowsOf({ now }), identity: () => Promise.resolve(undefined) },
-    'items',
-  )(ALL, NEVER);
+  const start = await changesFrom(rowsOf({ now }, null), 'items')(ALL, NEVER);
   assert.ok(start);
   assert.deepEqual(start.bounds, {});
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { storeUnavailable } from '../../../src/errors.ts';
 import { around } from '../../../src/store/around.ts';
-import type { Plan, RowStore, Store } from '../../../src/store/store.ts';
+import type { Plan, Collection, Store } from '../../../src/store/store.ts';
 import { estimator } from '../../../src/resources/stream/estimate.ts';
 import { testMongo } from '../../support/mongod.ts';
 import { NEVER } from '../../support/reading.ts';
@@ -70,11 +70,11 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
   });
 
 test('an estimate is asked for once in five seconds, and a stream does without one that fails or takes long', async () => {
-  const hanging: RowStore['count'] = () => new Promise(() => undefined);
+  const hanging: Collection['count'] = () => new Promise(() => undefined);
   let now = 0;
   let calls = 0;
-  let answer: RowStore['count'] = () => Promise.resolve({ rows: calls, is: 'estimated' });
-  const count: RowStore['count'] = (...call) => (calls++, answer(...call));
+  let answer: Collection['count'] = () => Promise.resolve({ rows: calls, is: 'estimated' });
+  const count: Collection['count'] = (...call) => (calls++, answer(...call));
   let hasWaited: () => void = () => assert.fail('nobody waits');
   const begin = estimator(
     { count },
@@ -112,7 +112,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
     const uri = store === 'mongodb' ? await testMongo(t) : '';
     if (uri === null) return;
     let counts = 0;
-    const count: RowStore['count'] = () => {
+    const count: Collection['count'] = () => {
       counts++;
       return new Promise(() => undefined); // not even when it is given up
     };
@@ -126,6 +126,6 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
   });
 
 /** The same store, with another count of items. */
-function tapped(store: Store, count: RowStore['count']): Store {
+function tapped(store: Store, count: Collection['count']): Store {
   return around(store, { items: around(store.items, { count }) });
 }

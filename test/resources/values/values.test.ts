@@ -46,7 +46,7 @@ function testTime() {
 
 /** The values 0, 1, 2, ... of which each takes some time. */
 function slow(pass: () => void, count = Infinity): Collection['nextValue'] {
-  return (_index, _equals, after) => {
+  return (_index, _equals, { after }) => {
     pass();
     const next = after ? numberOf(after) + 1 : 0;
     return Promise.resolve(next < count ? makeValue(next) : null);
@@ -91,7 +91,7 @@ test('a list that ends in its second says so, also when the last look took longe
 
 test('a read that hangs ends with the second: the values before it come, and a count is unknown', async () => {
   const { time, end } = testTime();
-  const nextValue: Collection['nextValue'] = (_index, _equals, after, signal) => {
+  const nextValue: Collection['nextValue'] = (_index, _equals, { after }, signal) => {
     if (!after) return Promise.resolve(makeValue(0));
     setImmediate(end);
     return hangs(signal);
@@ -113,7 +113,7 @@ test('a read that hangs ends with the second: the values before it come, and a c
 test('the first value is waited for, and a store that fails or a client that leaves ends the list with the reason', async () => {
   const first = testTime();
   const begun: AbortSignal[] = [];
-  const nextValue: Collection['nextValue'] = (_index, _equals, after, signal) => {
+  const nextValue: Collection['nextValue'] = (_index, _equals, { after }, signal) => {
     begun.push(signal);
     first.end();
     return Promise.resolve(after ? null : makeValue(5));
@@ -122,13 +122,13 @@ test('the first value is waited for, and a store that fails or a client that lea
   assert.deepEqual([values.map(numberOf), hasMore, begun.length], [[5], true, 1]);
   assert.equal(begun[0]?.aborted, false);
 
-  const failing: Collection['nextValue'] = (_index, _equals, after) =>
+  const failing: Collection['nextValue'] = (_index, _equals, { after }) =>
     after ? Promise.reject(new AppError('store-unavailable', 'gone')) : Promise.resolve(makeValue(1));
   await assert.rejects(listValues({ nextValue: failing }, PLAN, MOST, testTime().time, NEVER), {
     code: 'store-unavailable',
   });
   const client = new AbortController();
-  const leaving: Collection['nextValue'] = (_index, _equals, after, signal) => {
+  const leaving: Collection['nextValue'] = (_index, _equals, { after }, signal) => {
     if (!after) return Promise.resolve(makeValue(1));
     setImmediate(() => client.abort());
     return hangs(signal);

@@ -11,6 +11,7 @@ import { Layouts } from '../../../src/store/mongo/layouts.ts';
 import { connectMongo, type MongoOptions } from '../../../src/store/mongo.ts';
 import { Slots } from '../../../src/store/slots.ts';
 import type { Index } from '../../../src/store/indexes.ts';
+import type { ReadBatch } from '../../../src/store/batch.ts';
 import type { Collection, Plan, Store } from '../../../src/store/store.ts';
 import { testMongo } from '../../support/mongod.ts';
 import { WAYS, testClient } from '../../support/mongo.ts';
@@ -49,13 +50,13 @@ const ROWS = { name: 'rows', collection: 'rows', indexes: [] };
 
 /** The plan that orders by an index's last field before `_id`, under these values. */
 async function planBy(rows: Collection, name: string, plan: Partial<Plan> & { sort: string }): Promise<Plan> {
-  const index = (await rows.indexes(NEVER)).find((one) => one.name === name);
+  const index = (await rows.describe(NEVER)).indexes.find((one) => one.name === name);
   assert.ok(index && index.refused === undefined, `${name} can be used: ${index?.refused}`);
   return { index, direction: 1, ...plan };
 }
 
 async function refusedOf(rows: Collection): Promise<Record<string, string | undefined>> {
-  return Object.fromEntries((await rows.indexes(NEVER)).map(({ name, refused }) => [name, refused]));
+  return Object.fromEntries((await rows.describe(NEVER)).indexes.map(({ name, refused }) => [name, refused]));
 }
 
 test('every index is listed, and one that plans cannot use has the reason', async (t) => {
@@ -99,7 +100,7 @@ test('every index is listed, and one that plans cannot use has the reason', asyn
     price: `some row has, or had, an array in items: ${array}`,
     deep: undefined,
   });
-  const indexes = await collection.indexes(NEVER);
+  const { indexes } = await collection.describe(NEVER);
   const named = (name: string) => indexes.find((index) => index.name === name);
   assert.deepEqual(named('further'), {
     name: 'further',
@@ -218,15 +219,16 @@ for (const { name, lane } of WAYS)
       const all = await readRows(rows, plan, {}, { rows: 100, bytes: PLENTY });
       assert.equal(all.rows.length, 12, 'a reply that stops at 16 MB is not the end');
       assert.equal(all.more, false);
-      await rows.confirm({ readBy: await readBy(rows, plan) }, plan, NEVER);
+      await (await released(rows, plan, 1)).confirm(NEVER);
     }
     await other.dropDatabase();
   });
 
-async function readBy(rows: Collection, plan: Plan): Promise<string> {
-  const batch = await rows.read(plan, {}, { rows: 1, bytes: 1 }, NEVER);
+/** The first rows of a plan, already released: only their proof is of interest. */
+async function released(rows: Collection, plan: Plan, size: number): Promise<ReadBatch> {
+  const batch = await rows.read(plan, {}, { rows: size, bytes: PLENTY }, NEVER);
   batch.release();
-  return batch.readBy ?? '';
+  return batch;
 }
 
 /** Pages through a plan, inserting a row in the middle. Resolves with the ids, or with the error that ended the walk. */
@@ -242,7 +244,7 @@ async function walkWith(
     for (let reads = 0, more = true; more; reads++) {
       assert.ok(reads < 1_000, 'the walk never ends');
       const batch = await rows.read(plan, after ? { after } : {}, { rows: size, bytes: PLENTY }, NEVER);
-      const { last, readBy = '' } = batch;
+      const { last } = batch;
       const bytes = Buffer.from(batch.slot.bytes(batch.start + batch.length).subarray(batch.start));
       batch.release();
       for (let row = 0; row < bytes.length;) {
@@ -253,7 +255,7 @@ async function walkWith(
       after = last ?? after;
       more = batch.more;
       if (reads === 0) await half();
-      if (!more) await rows.confirm({ readBy }, plan, NEVER);
+      if (!more) await batch.confirm(NEVER);
     }
     return ids;
   } catch (error) {
@@ -427,10 +429,10 @@ test('a row whose _id is MinKey or MaxKey ends a walk, as bounds cannot include 
     await table.createIndex({ a: 1, _id: 1 });
     const rows = await open.store.open(ROWS);
     const plan = await planBy(rows, 'a_1__id_1', { sort: 'a' });
-    const by = await readBy(rows, plan);
-    await rows.confirm({ readBy: by }, plan, NEVER);
+    const batch = await released(rows, plan, 1);
+    await batch.confirm(NEVER);
     await table.insertOne({ _id: end as never, a: end });
-    await assert.rejects(rows.confirm({ readBy: by }, plan, NEVER), { code: 'store-unfit' });
+    await assert.rejects(batch.confirm(NEVER), { code: 'store-unfit' });
   }
 });
 
@@ -441,11 +443,12 @@ test('a walk by the key has no clean end when a row came that no bounds can incl
   await rows.insertMany(Array.from({ length: 20 }, (_, _id) => ({ _id: _id as never })));
   const opened = await open.store.open(ROWS);
   const plan = await planBy(opened, '_id_', { sort: '_id' });
-  const first = await readRows(opened, plan, {}, { rows: 10, bytes: PLENTY });
-  await opened.confirm({ more: true }, plan, NEVER);
+  const [first, all] = [await released(opened, plan, 10), await released(opened, plan, 100)];
+  await first.confirm(NEVER);
   await rows.insertOne({ _id: new MaxKey() as never });
   const unfit = (error: unknown) => error instanceof AppError && error.code === 'store-unfit';
   const after = first.last ?? assert.fail();
-  await assert.rejects(opened.confirm({ more: false }, plan, NEVER), unfit);
+  await first.confirm(NEVER);
+  await assert.rejects(all.confirm(NEVER), unfit);
   await assert.rejects(opened.read(plan, { after }, { rows: 100, bytes: PLENTY }, NEVER), unfit);
 });

@@ -3,13 +3,12 @@ import { test, type TestContext } from 'node:test';
 import type { Collection, Document } from 'mongodb';
 import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
 import { numberRange } from '../../support/number-range.ts';
-import type { Batch } from '../../../src/store/batch.ts';
 import { BSON } from '../../../src/store/bson.ts';
 import { chain } from '../../../src/pipeline/chain.ts';
 import { connectMongo } from '../../../src/store/mongo.ts';
 import { stagesOf } from '../../../src/store/mongo/index-list.ts';
 import { Slots } from '../../../src/store/slots.ts';
-import type { ChainReader, Plan, Store } from '../../../src/store/store.ts';
+import type { RowReader, Plan, Store } from '../../../src/store/store.ts';
 import { fetchUntilCut } from '../../support/cutter.ts';
 import { inCategory } from '../../support/items.ts';
 import { openStore, testClient, WAYS } from '../../support/mongo.ts';
@@ -193,13 +192,15 @@ async function walk(
   onRow: (rows: number) => Promise<void>,
 ) {
   const plan: Plan = { sort: 'price', direction };
-  const capped: ChainReader = {
-    read: (asked, from, wanted, signal) =>
-      store.items.read(asked, from, { ...wanted, rows: Math.min(wanted.rows, size) }, signal),
-    confirm: (...call) => (confirms ? store.items.confirm(...call) : Promise.resolve()),
+  const capped: RowReader = {
+    read: async (asked, from, wanted, signal) => {
+      const most = { ...wanted, rows: Math.min(wanted.rows, size) };
+      const batch = await store.items.read(asked, from, most, signal);
+      return confirms ? batch : { ...batch, confirm: () => Promise.resolve() };
+    },
   };
   let rows = 0;
-  const first: Batch = await capped.read(plan, {}, { rows: size, bytes: PLENTY }, NEVER);
+  const first = await capped.read(plan, {}, { rows: size, bytes: PLENTY }, NEVER);
   try {
     for await (const batch of chain(capped, plan, first, Infinity, NEVER)) {
       rows += batch.rows;

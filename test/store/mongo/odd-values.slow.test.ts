@@ -80,7 +80,7 @@ for (const { name: way, lane } of WAYS)
       rows.push(rowOf(0, { type: 0x0a, hex: '' }), rowOf(4, { type: 0x08, hex: '01' }));
       assert.deepEqual((await writeRaw(connection, collection, 'insert', rows)).errors, [], name);
       const opened = await store.open({ name: collection, collection, indexes: [] });
-      const index = (await opened.indexes(NEVER)).find(({ keys }) => keys[0]?.path === 's');
+      const index = (await opened.describe(NEVER)).indexes.find(({ keys }) => keys[0]?.path === 's');
       assert.ok(index);
       for (const direction of [1, -1] as const) {
         const plan: Plan = { index, sort: 's', direction };

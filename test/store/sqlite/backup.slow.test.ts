@@ -12,7 +12,7 @@ import { storedRow } from '../../../src/store/sqlite/checked-rows.ts';
 import { FILE } from '../../../src/store/sqlite/file.ts';
 import { rowsTable } from '../../../src/store/sqlite/layout.ts';
 import { Slots } from '../../../src/store/slots.ts';
-import type { RowStore, Store } from '../../../src/store/store.ts';
+import type { OwnedCollection, Store } from '../../../src/store/store.ts';
 import { sluice } from '../../support/commands.ts';
 import { childServer } from '../../support/child-server.ts';
 import { makeItem, makeItems } from '../../support/items.ts';
@@ -180,7 +180,7 @@ async function cursorsOf(server: TestServer, set: string): Promise<Cursors> {
 test('cursors of what a restored backup undid are 410, and never skip what is written afterwards', async (t) => {
   const directory = await testDirectory(t);
   const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
-  const sets: Record<string, RowStore> = { items: store.items, orders: await store.open(ORDERS) };
+  const sets: Record<string, OwnedCollection> = { items: store.items, orders: await store.open(ORDERS) };
   for (const rows of Object.values(sets)) await rows.insert(rowsOf(0, 10), 'fail');
   const environment = { MONGODB_URI: '', DATA_DIR: directory };
   const server = await serverOn(t, environment);
@@ -198,7 +198,7 @@ test('cursors of what a restored backup undid are 410, and never skip what is wr
   await copyFile(join(directory, 'sluice.mark'), join(place, 'sluice.mark'));
   await copyFile(to, join(place, FILE));
   const again = await openIn(t, place);
-  const written: Record<string, RowStore> = { items: again.items, orders: await again.open(ORDERS) };
+  const written: Record<string, OwnedCollection> = { items: again.items, orders: await again.open(ORDERS) };
   // More changes than were undone: the numbers of the places are below those of the log again.
   for (const rows of Object.values(written)) await rows.insert(rowsOf(100, 150), 'fail');
   const restored = await serverOn(t, { ...environment, DATA_DIR: place });

@@ -11,7 +11,7 @@ import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { openSqlite, type SqliteOptions } from '../../../src/store/sqlite.ts';
 import { LogWatch } from '../../../src/store/sqlite/watch.ts';
 import { Slots } from '../../../src/store/slots.ts';
-import type { Plan, RowStore, Store } from '../../../src/store/store.ts';
+import type { Plan, OwnedCollection, Store } from '../../../src/store/store.ts';
 import { childProgram } from '../../support/child-program.ts';
 import { Follower, idIn, lookedUp, nameOf } from '../../support/following.ts';
 import { makeItems } from '../../support/items.ts';
@@ -33,19 +33,19 @@ async function openIn(t: TestContext, directory: string, options: Options = {}):
   return store;
 }
 
-function feedOf(rows: RowStore): ChangeFeed {
+function feedOf(rows: OwnedCollection): ChangeFeed {
   return rows.changes ?? assert.fail('the set tells changes');
 }
 
-function write(rows: RowStore, ids: readonly unknown[], status = 'a') {
+function write(rows: OwnedCollection, ids: readonly unknown[], status = 'a') {
   return rows.insert(
     ids.map((_id) => BSON.serialize({ _id, status, category: 'a', price: 1 })),
     'replace',
   );
 }
 
-async function since(rows: RowStore, place: FeedPlace): Promise<unknown[]> {
-  const identity = await rows.identity(NEVER);
+async function since(rows: OwnedCollection, place: FeedPlace): Promise<unknown[]> {
+  const { identity } = await rows.describe(NEVER);
   const { keys, isUpToDate } = await feedOf(rows).read(place, NOW, identity, NEVER);
   assert.equal(isUpToDate, true);
   return keys.map((key) => (BSON.deserialize(key) as { _id: unknown })._id);
@@ -61,7 +61,7 @@ function changesIn(directory: string): number {
 }
 
 /** The items and a resource of a new store: what holds for one holds for the other. */
-const SETS: Readonly<Record<string, (store: Store) => Promise<RowStore>>> = {
+const SETS: Readonly<Record<string, (store: Store) => Promise<OwnedCollection>>> = {
   'the items': (store) => Promise.resolve(store.items),
   'a resource': (store) => store.open(ORDERS),
 };
@@ -152,7 +152,7 @@ for (const [name, setOf] of Object.entries(SETS)) {
     const loader = await setOf(other);
     const place = await feed.now(NEVER);
     const waiting = assert.rejects(
-      feed.read(place, { most: 1, waitMs: 60_000 }, await rows.identity(NEVER), NEVER),
+      feed.read(place, { most: 1, waitMs: 60_000 }, (await rows.describe(NEVER)).identity, NEVER),
       { code: 'not-ready', status: 503 },
     );
     const load = (await loader.load?.('fail', () => assert.fail())) ?? assert.fail();
@@ -194,7 +194,7 @@ for (const [name, setOf] of Object.entries(SETS)) {
     });
     const rows = await setOf(store);
     const place = await feedOf(rows).now(NEVER);
-    const identity = await rows.identity(NEVER);
+    const { identity } = await rows.describe(NEVER);
     const waiting = feedOf(rows).read(place, { most: 1, waitMs: 60_000 }, identity, NEVER);
     await since(rows, place); // by now the other one waits
     await Promise.all([store.close(), assert.rejects(waiting, { code: 'store-unavailable' })]);
@@ -204,7 +204,7 @@ for (const [name, setOf] of Object.entries(SETS)) {
     const directory = await testDirectory(t);
     const [rows, other] = [await setOf(await openIn(t, directory)), await setOf(await openIn(t, directory))];
     const place = await feedOf(rows).now(NEVER);
-    const identity = await rows.identity(NEVER);
+    const { identity } = await rows.describe(NEVER);
     const waiting = feedOf(rows).read(place, { most: 10, waitMs: 60_000 }, identity, NEVER);
     await since(rows, place); // by now the other one waits
     await write(other, ['from elsewhere']);
@@ -251,7 +251,7 @@ test('a resource that is dropped is another collection to its readers, and leave
   const orders = await store.open(ORDERS);
   await write(orders, [1, 2]);
   const place = await feedOf(orders).now(NEVER);
-  const identity = await orders.identity(NEVER);
+  const { identity } = await orders.describe(NEVER);
   const waiting = feedOf(orders).read(place, { most: 1, waitMs: 60_000 }, identity, NEVER);
   const rejected = assert.rejects(waiting, { code: 'collection-replaced', status: 410 });
   await (await store.make(ORDERS, () => undefined)).clear(NEVER);

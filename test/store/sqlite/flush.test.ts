@@ -41,7 +41,7 @@ test('a write is acknowledged only after its sync', async (t) => {
   const row = BSON.serialize({ _id: 'ada', category: 'b', price: 1 });
   const writes: (readonly [string, () => Promise<unknown>])[] = [
     ['a transaction', () => core.writes.run(() => undefined)],
-    ['an insert', () => set.rows().insert([row], 'fail')],
+    ['an insert', () => set.writes.insert([row], 'fail')],
     ['a change of a user', () => set.writes.change('ada', () => row)],
     ['a removal of a user', () => set.writes.change('ada', () => null)],
   ];

@@ -5,7 +5,7 @@ import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
 import { BSON, Decimal128, Double, Int32, Long, ObjectId, UUID } from '../../../src/store/bson.ts';
 import { openSqlite } from '../../../src/store/sqlite.ts';
 import { Slots } from '../../../src/store/slots.ts';
-import type { Collection, Load, OnConflict, Store } from '../../../src/store/store.ts';
+import type { OwnedCollection, Load, OnConflict, Store } from '../../../src/store/store.ts';
 import { openRaw, testDirectory } from '../../support/sqlite.ts';
 import { NEVER, PLENTY, readRows } from '../../support/reading.ts';
 
@@ -82,7 +82,7 @@ function contentOf(directory: string) {
 }
 
 async function loadInto(
-  rows: Collection,
+  rows: OwnedCollection,
   onConflict: OnConflict,
   refused: number[],
   replaces = false,
@@ -142,7 +142,7 @@ test('a row with an array makes an index unusable in a load, and the other index
   const load = await loadInto(orders, 'fail', []);
   await addAll(load, rows);
   await load.finish();
-  const indexes = await orders.indexes(NEVER);
+  const { indexes } = await orders.describe(NEVER);
   assert.deepEqual(
     indexes.map(({ refused = '' }) => refused.includes('an array at total')),
     [false, false, false, true],
@@ -157,7 +157,7 @@ test('a row with an array makes an index unusable in a load, and the other index
   await addAll(replacing, rows.slice(2));
   await replacing.finish();
   assert.deepEqual(
-    (await orders.indexes(NEVER)).map(({ refused }) => refused),
+    (await orders.describe(NEVER)).indexes.map(({ refused }) => refused),
     [undefined, undefined, undefined, undefined],
   );
   assert.equal(contentOf(directory).rows.length, 1);
@@ -171,13 +171,12 @@ test('reads of a resource reject during its load, and writes and new indexes wai
   const rows = makeRows();
   const load = await loadInto(orders, 'fail', []);
   await addAll(load, rows.slice(1));
-  const index = (await there.indexes(NEVER)).at(-1) ?? assert.fail();
+  const index = (await there.describe(NEVER)).indexes.at(-1) ?? assert.fail();
   for (const read of [
     () => there.read(BY_ID, {}, SIZE, NEVER),
     () => there.read({ sort: 'total', direction: 1, index }, {}, SIZE, NEVER),
     () => there.count(BY_ID, 'exact', NEVER),
-    () => there.holds(index, [], undefined, NEVER),
-    () => there.nextValue(index, [], null, NEVER),
+    () => there.nextValue(index, [], {}, NEVER),
   ])
     await assert.rejects(read, { code: 'not-ready', status: 503 });
   assert.equal(await there.load?.('fail', () => assert.fail()), null);

@@ -7,7 +7,7 @@ import type { RowEncoder, Transcoder } from '../../../rows/rows.ts';
 import type { Selection } from '../../../rows/selection.ts';
 import type { Schema } from '../../../schema.ts';
 import type { Batch } from '../../../store/batch.ts';
-import type { Plan, RowStore } from '../../../store/store.ts';
+import type { Plan, Collection } from '../../../store/store.ts';
 import type { ArrowEncoderOptions } from '../../../pipeline/arrow-encoder.ts';
 import type { CheckpointOptions } from '../../../pipeline/checkpoints.ts';
 import type { Compression } from '../../../pipeline/pieces.ts';
@@ -70,7 +70,7 @@ export interface Asked {
 
 /** The rows among which a format may look for its columns. */
 export interface FormSet {
-  readonly rows: Pick<RowStore, 'read' | 'split'>;
+  readonly rows: Pick<Collection, 'read' | 'split'>;
   readonly plan: Plan;
   /** The columns that every table begins with, the first of them `id`. */
   readonly columns: readonly string[];

@@ -54,7 +54,7 @@ export class LookUp {
     builder.take(reply);
     if (builder.rows === 0) return null;
     this.#rowBytes += (builder.bytes / builder.rows - this.#rowBytes) / 4;
-    return builder.toBatch(this.#slots, false, { identity });
+    return builder.toBatch(this.#slots, false, identity);
   }
 
   /**

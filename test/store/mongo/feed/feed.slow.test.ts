@@ -17,7 +17,7 @@ import type { AppError } from '../../../../src/errors.ts';
 import type { ChangeFeed, FeedPlace } from '../../../../src/store/change-feed.ts';
 import { placeOfTime } from '../../../../src/store/mongo/feed/place.ts';
 import { Window } from '../../../../src/store/mongo/feed/window.ts';
-import type { Collection } from '../../../../src/store/store.ts';
+import type { OwnedCollection } from '../../../../src/store/store.ts';
 import { feedOf, isProblem, keysSince, lookUp, openStreams, until } from '../../../support/changes.ts';
 import { openStore, testMongoStore, type OpenMongo } from '../../../support/mongo.ts';
 import { NEVER } from '../../../support/reading.ts';
@@ -27,7 +27,7 @@ type Row = Document & { _id: string | number };
 
 /** A feed, and its collection through the driver alone. */
 interface Opened extends OpenMongo {
-  readonly rows: Collection;
+  readonly rows: OwnedCollection;
   readonly feed: ChangeFeed;
   readonly driver: DriverCollection<Row>;
 }
@@ -346,7 +346,7 @@ test('a value of a field without index is looked up as reads find it: not within
     { _id: 4, sku: 'd', tags: { name: 'red' } },
   ] as Row[]);
   const again = await resource({ ...open, store: (await openStore(t, open.uri)).store }, 'rows');
-  const index = (await again.rows.indexes(NEVER)).find(({ name }) => name === 'sku_1');
+  const index = (await again.rows.describe(NEVER)).indexes.find(({ name }) => name === 'sku_1');
   assert.ok(index);
   const keys = [1, 2, 3, 4].map((n) => makeBookmark({ _id: new Int32(n) }));
   const found = async (sku: string, path: string) => {
@@ -477,7 +477,7 @@ for (const [what, end] of ENDS)
     if (!open) return;
     const { feed, driver, rows } = open;
     await driver.insertOne({ _id: 1 });
-    const identity = await rows.identity(NEVER);
+    const { identity } = await rows.describe(NEVER);
     assert.ok(identity);
     const place = await feed.now(NEVER);
     const replaced = isProblem('collection-replaced');
@@ -505,7 +505,7 @@ test('the changes of a collection that took the place of another one follow from
   await items.insert([BSON.serialize({ _id: 1, category: 'a', price: 1 })], 'fail');
   for (const waitMs of [0, 2_000]) {
     await items.clear(NEVER);
-    const identity = await items.identity(NEVER);
+    const { identity } = await items.describe(NEVER);
     const place = await feed.now(NEVER);
     await items.insert([BSON.serialize({ _id: 2, category: 'a', price: 1 })], 'fail');
     const read = await feed.read(place, { most: 10, waitMs }, identity, NEVER);
@@ -518,7 +518,7 @@ test('the changes after a snapshot begin behind it', async (t) => {
   if (!open) return;
   const { feed, driver, rows } = open;
   await driver.insertMany([{ _id: 1 }, { _id: 2 }]);
-  const time = await rows.pointInTime(NEVER);
+  const { now: time = null } = await rows.describe(NEVER, { now: true });
   assert.ok(time !== null);
   assert.deepEqual((await keysSince(feed, feed.at(time))).keys, []);
   await driver.insertOne({ _id: 3 });
@@ -540,7 +540,7 @@ test('rows are removed by their keys', async (t) => {
   ];
   await open.client.db().command({ insert: 'rows', documents: [...ids, 'stays'].map((_id) => ({ _id })) });
   const keys = [...ids, 'never was'].map((_id) => makeBookmark({ _id }));
-  assert.equal(await rows.remove?.(keys), 4);
-  assert.equal(await rows.remove?.(keys), 0);
+  assert.equal(await rows.remove(keys), 4);
+  assert.equal(await rows.remove(keys), 0);
   assert.deepEqual(await driver.find().toArray(), [{ _id: 'stays' }]);
 });

@@ -34,7 +34,7 @@ test('a copy that takes longer than the oplog lasts goes on when the place of it
   };
   await write(Array.from({ length: ROWS }, (_, id) => id));
   const start = await feedOf(items).now(NEVER);
-  const identity = await items.identity(NEVER);
+  const { identity } = await items.describe(NEVER);
   const isStartLost = () =>
     feedOf(items)
       .read(start, { most: 1, waitMs: 0 }, identity, NEVER)

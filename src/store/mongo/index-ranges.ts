@@ -5,9 +5,9 @@ import type { Plan } from '../store.ts';
 import { compareValues } from '../order.ts';
 import type { ValueRange } from '../plan.ts';
 import { commandKey } from './bookmark-in-command.ts';
-import type { Range } from './plan.ts';
+import { indexOf, pathsOf, whenOf, type Range } from './plan.ts';
 import { conditionOf, conditionsOf, rangeCondition } from './predicates.ts';
-import { endOf, lowestOf } from './type-brackets.ts';
+import { bracketsBelow, endOf, lowestOf } from './type-brackets.ts';
 
 type Values = Readonly<Record<string, unknown>>;
 type Base = Pick<Range, 'index' | 'at' | 'since' | 'identity'>;
@@ -15,7 +15,7 @@ type Base = Pick<Range, 'index' | 'at' | 'since' | 'identity'>;
 /** A plan that names its index. */
 export type IndexedPlan = Plan & { readonly index: Index };
 
-export function isIndexed(plan: Plan): plan is IndexedPlan {
+function isIndexed(plan: Plan): plan is IndexedPlan {
   return plan.index !== undefined;
 }
 
@@ -24,7 +24,7 @@ export function isIndexed(plan: Plan): plan is IndexedPlan {
  * no two rows have equal `sort`. `single`: the equalities name at most one row. Throws TypeError when it does not order
  * them: the planner chooses no such index.
  */
-export function shapeOf({ index, equals = [], sort }: IndexedPlan): 'suffixed' | 'unique' | 'single' {
+function shapeOf({ index, equals = [], sort }: IndexedPlan): 'suffixed' | 'unique' | 'single' {
   const { keys, isUnique } = index;
   if (isUnique && keys.every(({ path }) => equals.some((one) => one.path === path))) return 'single';
   const [first, second] = keys.slice(equals.length);
@@ -41,8 +41,35 @@ export function isSingle(plan: Plan): plan is IndexedPlan {
 }
 
 /** Whether the plan walks its index from the first entry to the last. */
-export function isForward({ index, sort, direction }: IndexedPlan): boolean {
+function isForward({ index, sort, direction }: IndexedPlan): boolean {
   return index.keys.find(({ path }) => path === sort)?.sign === direction;
+}
+
+/**
+ * The ranges that hold the remaining rows of a plan after a bookmark, in the order to read them. Empty when nothing is
+ * left. There is one range, with two exceptions: see indexRanges, and a clustered collection in descending order. A
+ * clustered `_id` takes no bounds in that order (error 6137402), so it is walked type by type: see bracketsBelow.
+ */
+export function rangesOf(plan: Plan, after: Bookmark | null, clustered: boolean): readonly Range[] {
+  const base = { index: indexOf(plan), ...whenOf(plan) };
+  if (clustered && after && plan.direction === -1 && isByKey(plan)) {
+    const type = after[4] ?? 0; // a bookmark in id order is one element: 4 bytes of length, type, name
+    const brackets = bracketsBelow(commandKey(after)._id, type);
+    return brackets.map((bracket) => ({ ...base, sort: { [KEY]: -1 }, ...bracket }));
+  }
+  return indexRanges(isIndexed(plan) ? plan : { ...plan, index: ascendingIndex(plan) }, after, base);
+}
+
+/** The index that a plan runs on when it names none. */
+function ascendingIndex(plan: Plan): Index {
+  const keys = pathsOf(plan).map((path) => ({ path, sign: 1 as const }));
+  return { name: '', keys, isUnique: false };
+}
+
+/** Whether a plan walks the index of the key alone. That index differs where the collection is clustered. */
+function isByKey({ index, sort, range, equals = [] }: Plan): boolean {
+  const [first, second] = index?.keys ?? [{ path: sort, sign: 1 }];
+  return !range && equals.length === 0 && first?.path === KEY && first.sign === 1 && !second;
 }
 
 /**
@@ -51,7 +78,7 @@ export function isForward({ index, sort, direction }: IndexedPlan): boolean {
  * bound that needs the other kind of end is completed by the fields behind it. Where there are none, the row at that
  * end is a range of its own, found by its value.
  */
-export function indexRanges(plan: IndexedPlan, after: Bookmark | null, base: Base): readonly Range[] {
+function indexRanges(plan: IndexedPlan, after: Bookmark | null, base: Base): readonly Range[] {
   const { index, sort, range } = plan;
   const forward = isForward(plan);
   const way = { sort: sortOf(index, forward), isForward: forward, ...base };

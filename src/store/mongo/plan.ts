@@ -1,8 +1,5 @@
 import { KEY, keyPaths, type Bookmark } from '../bookmark.ts';
 import type { Index } from '../indexes.ts';
-import { bracketsBelow } from './descending-ids.ts';
-import { indexRanges, isIndexed } from './index-ranges.ts';
-import { commandKey } from './bookmark-in-command.ts';
 import type { When } from './reply.ts';
 import type { Plan } from '../store.ts';
 
@@ -65,36 +62,9 @@ export function indexOf(plan: Plan): IndexPaths {
 }
 
 /** The paths of the index that a plan without a named index runs on. */
-function pathsOf(plan: Plan): readonly string[] {
+export function pathsOf(plan: Plan): readonly string[] {
   const paths = keyPaths(plan);
   return plan.equals ? [...plan.equals.map(({ path }) => path), ...paths] : paths;
-}
-
-/**
- * The ranges that hold the remaining rows of a plan after a bookmark, in the order to read them. Empty when nothing is
- * left. There is one range, with two exceptions: see index-ranges.ts, and a clustered collection in descending order. A
- * clustered `_id` takes no bounds in that order (error 6137402), so it is walked type by type: see descending-ids.ts.
- */
-export function rangesOf(plan: Plan, after: Bookmark | null, clustered: boolean): readonly Range[] {
-  const base = { index: indexOf(plan), ...whenOf(plan) };
-  if (clustered && after && plan.direction === -1 && isByKey(plan)) {
-    const type = after[4] ?? 0; // a bookmark in id order is one element: 4 bytes of length, type, name
-    const brackets = bracketsBelow(commandKey(after)._id, type);
-    return brackets.map((bracket) => ({ ...base, sort: { [KEY]: -1 }, ...bracket }));
-  }
-  return indexRanges(isIndexed(plan) ? plan : { ...plan, index: ascendingIndex(plan) }, after, base);
-}
-
-/** The index that a plan runs on when it names none. */
-function ascendingIndex(plan: Plan): Index {
-  const keys = pathsOf(plan).map((path) => ({ path, sign: 1 as const }));
-  return { name: '', keys, isUnique: false };
-}
-
-/** Whether a plan walks the index of the key alone. That index differs where the collection is clustered. */
-function isByKey({ index, sort, range, equals = [] }: Plan): boolean {
-  const [first, second] = index?.keys ?? [{ path: sort, sign: 1 }];
-  return !range && equals.length === 0 && first?.path === KEY && first.sign === 1 && !second;
 }
 
 /** The time and the collection that a plan's reads state. */

@@ -11,9 +11,9 @@ import { BatchBuilder } from './batch-builder.ts';
 import type { Layout } from './create-collection.ts';
 import type { Finder } from './find.ts';
 import type { Layouts } from './layouts.ts';
-import { isSingle, sortOf } from './index-ranges.ts';
+import { isSingle, rangesOf, sortOf } from './index-ranges.ts';
 import { inPresentCollection } from './retry-when-replaced.ts';
-import { BY_KEY, indexOf, namedIndex, rangesOf, type Range } from './plan.ts';
+import { BY_KEY, indexOf, namedIndex, type Range } from './plan.ts';
 import type { Condition } from './predicates.ts';
 import { readSingle } from './unique-read.ts';
 

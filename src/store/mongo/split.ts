@@ -6,7 +6,7 @@ import type { Layout } from './create-collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { faultOf } from './faults.ts';
 import type { Finder } from './find.ts';
-import { rangesOf } from './plan.ts';
+import { rangesOf } from './index-ranges.ts';
 import { conditionsOf } from './predicates.ts';
 import { rowsOf } from './reply.ts';
 import type { Layouts } from './layouts.ts';

@@ -5,9 +5,9 @@ import { BSON, Double, MaxKey, MinKey, ObjectId } from '../../../src/store/bson.
 import { BSON_TYPE } from '../../../src/store/bson-types.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import type { Bookmark } from '../../../src/store/bookmark.ts';
-import { bracketsBelow } from '../../../src/store/mongo/descending-ids.ts';
+import { bracketsBelow } from '../../../src/store/mongo/type-brackets.ts';
 import { commandKey } from '../../../src/store/mongo/bookmark-in-command.ts';
-import { rangesOf } from '../../../src/store/mongo/plan.ts';
+import { rangesOf } from '../../../src/store/mongo/index-ranges.ts';
 import { compareValues } from '../../../src/store/order.ts';
 
 test('below an id are the rest of its type and then each lower type', () => {

@@ -236,7 +236,7 @@ class RestartedFollower {
   #rowsOf(scope: Scope): Collection {
     const { rows, field } = this.#set;
     const part = new PartRows(rows, scope, async (_equals, _plan, signal) => {
-      const indexes = (await rows.describe(signal)).indexes;
+      const { indexes } = await rows.describe(signal);
       return indexes.find(({ keys }) => keys[0]?.path === field) ?? assert.fail('there is an index');
     });
     const changes = part.changes ?? assert.fail('the set has changes');

@@ -8,7 +8,7 @@ import type { Collection } from './store.ts';
  * Reads long chains within the memory budget that all chains share. Retries when the store is unavailable for a while.
  */
 export interface StreamReader extends RetryingReader {
-  /** Reads the changes of the collection. Missing: the store does not tell them. */
+  /** Reads the changes of the collection. Missing: the store has none. */
   readonly changes?: FeedReader;
 }
 

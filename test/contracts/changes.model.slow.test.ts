@@ -10,7 +10,12 @@ import { makeBookmark } from '../../src/store/bookmark.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import { Slots } from '../../src/store/slots.ts';
 import type { OwnedCollection } from '../../src/store/store.ts';
-import { changeFeedModelContract, type ModelSet, type ModelSets } from './changes.model.contract.ts';
+import {
+  changeFeedModelContract,
+  type ModelAdapter,
+  type ModelSet,
+  type ModelSets,
+} from './changes.model.contract.ts';
 import { removeDirectory } from '../support/directory.ts';
 import { mongoSets } from '../support/model-mongo.ts';
 import { WAYS } from '../support/mongo.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ReadBatch } from '../../src/store/batch.ts';
+import type { Batch, ReadBatch } from '../../src/store/batch.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import { chain } from '../../src/pipeline/chain.ts';
 import type { From, OwnedCollection, Plan, Size } from '../../src/store/store.ts';
@@ -77,7 +77,7 @@ test('the next batch is requested before the caller is done with the current one
   const batches = batchesOf(store);
   const { value } = await batches.next();
   assert.equal(store.asked.length, 2);
-  (value as ReadBatch).release();
+  (value as Batch).release();
   await batches.return();
 });
 

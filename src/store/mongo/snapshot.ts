@@ -29,8 +29,8 @@ export async function presentTime(
     if (!atClusterTime) throw new TypeError('a snapshot came without its time');
     return pointInTimeOf(atClusterTime);
   } catch (error) {
-    const told = snapshotFault(error);
-    if (told instanceof AppError && told.code === 'snapshot-unsupported') return null;
-    throw told;
+    const fault = snapshotFault(error);
+    if (fault instanceof AppError && fault.code === 'snapshot-unsupported') return null;
+    throw fault;
   }
 }

@@ -5,7 +5,8 @@ import { reasonOf } from '../error-reason.ts';
 import type { Slots } from './slots.ts';
 import { Core } from './sqlite/core.ts';
 import { openFile } from './sqlite/file.ts';
-import { OpenSet, type SetShape } from './sqlite/open-set.ts';
+import { OpenSet } from './sqlite/open-set.ts';
+import type { SetShape } from './sqlite/set-parts.ts';
 import type { Declaration, Found, OwnedCollection, Store } from './store.ts';
 import type { RecordDeclaration, Records } from './records.ts';
 

@@ -167,6 +167,10 @@ function circlesOf(graph: ReadonlyMap<string, readonly string[]>): string[] {
   return circles;
 }
 
+test('no files import each other in a circle', () => {
+  assert.deepEqual(circlesOf(imports), []);
+});
+
 test('no folders beside each other import each other in a circle', () => {
   const folders = new Map<string, string[]>();
   for (const [path, imported] of imports) {

@@ -6,7 +6,7 @@ import { bytesIn, type Connection, type SqlValue } from './connection.ts';
 import { keyOfRow, keyRow, type KeyedRow } from './keyed.ts';
 import { columnOf, rowsTable } from './layout.ts';
 import type { ChangeNotes } from './log.ts';
-import type { SetParts } from './open-set.ts';
+import type { SetParts } from './set-parts.ts';
 import type { IndexRecord, SetRecord } from './sets.ts';
 
 /** A row above this size makes its set one with large rows. Bytes. */

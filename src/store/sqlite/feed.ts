@@ -5,7 +5,7 @@ import { lastPage } from '../last-page.ts';
 import type { ScopePredicate } from '../scope-predicate.ts';
 import type { Plan, Size } from '../store.ts';
 import type { ChangeLog, LoggedIds } from './log.ts';
-import type { SetParts } from './open-set.ts';
+import type { SetParts } from './set-parts.ts';
 import { placeOf, placeOfSealed, sealedTokenOf, tokenOf, type LogPlace } from './place.ts';
 import type { SetLooks } from './set-looks.ts';
 import type { SetReads } from './set-reads.ts';

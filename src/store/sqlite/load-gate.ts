@@ -4,7 +4,7 @@ import type { Load, OnConflict, Refuse } from '../store.ts';
 import { isLive, newMark } from './load-mark.ts';
 import { emptySet, SetLoad } from './load.ts';
 import { tablesSql } from './layout.ts';
-import type { SetParts } from './open-set.ts';
+import type { SetParts } from './set-parts.ts';
 import { NEW, newIdentity, type SetRecord } from './sets.ts';
 
 /** How often to look whether another process has finished its load, or ended. Milliseconds. */

@@ -5,7 +5,7 @@ import { spoiltBy } from './change-set.ts';
 import { keyRow } from './keyed.ts';
 import { columnOf, indexSql, rowsTable, tablesSql } from './layout.ts';
 import { RENEW_MS } from './load-mark.ts';
-import type { SetParts } from './open-set.ts';
+import type { SetParts } from './set-parts.ts';
 import { NEW, type SetRecord } from './sets.ts';
 
 /** The most rows and bytes in one transaction: about 0.1 s. */

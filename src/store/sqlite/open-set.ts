@@ -1,60 +1,18 @@
 import type { Collection } from '../store.ts';
-import type { Slots } from '../slots.ts';
 import type { Core } from './core.ts';
-import type { Connection } from './connection.ts';
 import { SetFeed } from './feed.ts';
 import { LoadGate } from './load-gate.ts';
-import type { ChangeLog } from './log.ts';
 import { SetIndexes } from './set-indexes.ts';
 import { SetCounts } from './set-counts.ts';
 import { SetLooks } from './set-looks.ts';
+import type { OpenSetOptions, SetParts, SetShape } from './set-parts.ts';
 import { SetReads } from './set-reads.ts';
 import { SetWrites } from './set-writes.ts';
 import { NEW } from './sets.ts';
 
-/** What a set is, beyond its rows. */
-export interface SetShape {
-  /** The name in the file. */
-  readonly name: string;
-  /** The name for messages. */
-  readonly label: string;
-  /** The paths of indexes that the set must have. */
-  readonly indexes: readonly (readonly string[])[];
-  /** Whether its changes are noted for readers. */
-  readonly hasChanges: boolean;
-  /** Why the set refuses a row, beyond what every set does. Null: it does not. */
-  readonly refusalOf: (document: Uint8Array) => string | null;
-  /** Why a row is refused whose id exists. */
-  readonly conflict: string;
-}
-
-export interface OpenSetOptions {
-  readonly slots: Slots;
-  /** Rows per transaction, 512 by default. */
-  readonly transactionRows?: number | undefined;
-  /** A clock in milliseconds. */
-  readonly now: () => number;
-  readonly onWarning: (message: string) => void;
-}
-
-type Shared = Pick<Core, 'sets' | 'looks' | 'writes' | 'maintenance' | 'reader' | 'watch'>;
-
-/** A set, and what the parts of an open set share. */
-export interface SetParts extends SetShape, OpenSetOptions, Shared {
-  readonly connection: Connection;
-  /** Null: no one reads the changes of the set. */
-  readonly log: ChangeLog | null;
-  /** Frees the space of discarded tables. */
-  readonly sweep: () => Promise<void>;
-  /** What places are made with: the epoch of the file's history and the secret of sealed places. */
-  readonly epoch: () => string;
-  readonly secret: Uint8Array;
-}
-
 /** An open set of rows, as the port wants it. */
 export class OpenSet {
-  readonly #core: Core;
-  readonly #shape: SetShape;
+  readonly #parts: SetParts;
   readonly #gate: LoadGate;
   readonly indexes: SetIndexes;
   readonly #reads: SetReads;
@@ -65,14 +23,13 @@ export class OpenSet {
   constructor(core: Core, shape: SetShape, options: OpenSetOptions) {
     const { sets, looks, writes, maintenance, reader, watch } = core;
     const { connection, secret } = core.file;
-    this.#core = core;
-    this.#shape = shape;
     const log = shape.hasChanges ? core.log : null;
     const parts: SetParts = {
       ...{ ...shape, ...options, connection, sets, log, looks, writes, maintenance, reader, watch, secret },
       sweep: () => core.sweep(),
       epoch: () => core.epoch,
     };
+    this.#parts = parts;
     this.#gate = new LoadGate(parts);
     this.indexes = new SetIndexes(parts, this.#gate);
     const setLooks = new SetLooks(parts, this.#gate, this.indexes);
@@ -84,8 +41,7 @@ export class OpenSet {
 
   /** Makes the set and the indexes that are missing, and undoes a load whose process has ended. */
   async begin(): Promise<void> {
-    const { looks, writes, sets } = this.#core;
-    const { name, label, indexes } = this.#shape;
+    const { looks, writes, sets, name, label, indexes } = this.#parts;
     const records = indexes.map((paths, n) => ({ number: n + 1, paths, builtTo: null }));
     const isMissing = await looks.soon(() => sets.find(name) === null);
     if (isMissing)

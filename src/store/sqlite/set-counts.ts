@@ -5,7 +5,7 @@ import type { Count, CountMode, Equality, Plan, Size, ValuesFrom } from '../stor
 import { ABOVE_IDS, HIGHEST, joinKeys, LOWEST, type Key } from '../keys.ts';
 import { columnFor, highestId, highestValue, isByKey, keysOfBookmark, lowestId } from './range.ts';
 import { lowestValue, prefixOf, rangeOf, type Range } from './range.ts';
-import type { SetParts } from './open-set.ts';
+import type { SetParts } from './set-parts.ts';
 import { isSingle, type SetLooks } from './set-looks.ts';
 import { PASSED_AT_ONCE, type SetReads } from './set-reads.ts';
 import { BY_KEY } from './sets.ts';

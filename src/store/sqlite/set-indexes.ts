@@ -5,7 +5,7 @@ import { bytesIn } from './connection.ts';
 import { keyRow } from './keyed.ts';
 import { columnOf, indexSql, rowsTable } from './layout.ts';
 import type { LoadGate } from './load-gate.ts';
-import type { SetParts } from './open-set.ts';
+import type { SetParts } from './set-parts.ts';
 import { indexOf, isInBuilding, nameOf, type IndexRecord, type SetRecord } from './sets.ts';
 import { spoiltBy } from './change-set.ts';
 

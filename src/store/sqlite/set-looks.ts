@@ -4,7 +4,7 @@ import type { LoadGate } from './load-gate.ts';
 import type { Looks } from './looks.ts';
 import { isByKey, readByOf } from './range.ts';
 import type { SetIndexes } from './set-indexes.ts';
-import type { SetParts } from './open-set.ts';
+import type { SetParts } from './set-parts.ts';
 import { BY_KEY, indexOf, nameOf, type SetRecord } from './sets.ts';
 
 /** The tables of a set, or the order of its rows, are others than when its read began. */

@@ -8,7 +8,7 @@ import { compareKeys, joinKeys } from '../keys.ts';
 import { hasValues, keyAt, keyOfNamed, wantedOf } from '../has-values.ts';
 import { DamagedRowError, documentIn } from './checked-rows.ts';
 import { keyOfRow } from './keyed.ts';
-import type { SetParts } from './open-set.ts';
+import type { SetParts } from './set-parts.ts';
 import { boundsBehind, keysOfBookmark, prefixOf, rangeOf, type Range } from './range.ts';
 import { isSingle, type SetLooks } from './set-looks.ts';
 import { BY_KEY, indexOf, type SetRecord } from './sets.ts';

@@ -6,7 +6,7 @@ import { emptySet } from './load.ts';
 import { makeBookmark, type Bookmark } from '../bookmark.ts';
 import { keyOfRow } from './keyed.ts';
 import type { LoadGate } from './load-gate.ts';
-import type { SetParts } from './open-set.ts';
+import type { SetParts } from './set-parts.ts';
 import { newIdentity } from './sets.ts';
 
 /** The most rows and bytes of one call in one transaction. */

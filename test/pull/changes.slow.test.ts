@@ -23,7 +23,7 @@ async function changeSome({ store: { items } }: TestServer, round: number): Prom
     [...changed, moved].map((one) => BSON.serialize(one)),
     'replace',
   );
-  await items.remove?.(Array.from({ length: 20 }, (_, n) => makeBookmark({ _id: `i${n * 31 + round}` })));
+  await items.remove(Array.from({ length: 20 }, (_, n) => makeBookmark({ _id: `i${n * 31 + round}` })));
 }
 
 /** The rows of the server, by id. */

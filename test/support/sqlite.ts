@@ -33,7 +33,7 @@ export async function testSqlite(
   const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots, ...options });
   t.after(() => store.close());
   const remove = async (_id: unknown): Promise<void> => {
-    await store.items.remove?.([makeBookmark({ _id })]);
+    await store.items.remove([makeBookmark({ _id })]);
   };
   return { store, slots, remove, directory };
 }

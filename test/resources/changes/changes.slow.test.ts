@@ -33,7 +33,7 @@ async function put({ store }: TestServer, ...documents: Document[]): Promise<voi
 }
 
 async function remove({ store }: TestServer, ...ids: unknown[]): Promise<void> {
-  await store.items.remove?.(ids.map((_id) => makeBookmark({ _id })));
+  await store.items.remove(ids.map((_id) => makeBookmark({ _id })));
 }
 
 function item(_id: unknown, category: string, more: Document = {}): Document {

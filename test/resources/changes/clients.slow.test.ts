@@ -28,7 +28,7 @@ async function put({ store }: TestServer, id: string, price: number): Promise<vo
 }
 
 async function remove({ store }: TestServer, id: string): Promise<void> {
-  await store.items.remove?.([makeBookmark({ _id: id })]);
+  await store.items.remove([makeBookmark({ _id: id })]);
 }
 
 /** Runs the program of the document with an argument. Returns the lines that it prints. It is killed after the test. */

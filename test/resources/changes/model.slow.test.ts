@@ -113,7 +113,7 @@ class Writer {
   }
 
   async #remove(ids: readonly unknown[]): Promise<void> {
-    await this.#server.store.items.remove?.(ids.map((_id) => makeBookmark({ _id })));
+    await this.#server.store.items.remove(ids.map((_id) => makeBookmark({ _id })));
   }
 }
 

@@ -49,7 +49,7 @@ test('a walk by id is in order, whether the rows came in order or not', async (t
   await store.items.insert(bytesOf(inOrder), 'fail');
   await assertWalks();
   const last = inOrder.pop();
-  await store.items.remove?.([makeBookmark({ _id: last?.id ?? assert.fail() })]);
+  await store.items.remove([makeBookmark({ _id: last?.id ?? assert.fail() })]);
   await assertWalks();
   await store.items.insert(bytesOf(middle), 'fail');
   inOrder.push(...middle);

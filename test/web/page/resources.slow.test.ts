@@ -233,7 +233,7 @@ describe('a resource on the explorer page', () => {
     assert.equal(await motion(), 'none', 'for somebody who asked for less motion');
     await server.insert([{ _id: 'bb', category: 'x', price: 5 }]);
     await page.waitForSelector('[data-key=bb][data-mark=new]');
-    await server.store.items.remove?.([makeBookmark({ _id: 'c' })]);
+    await server.store.items.remove([makeBookmark({ _id: 'c' })]);
     await page.waitForSelector('[data-key=c][data-mark=gone]');
     await page.waitForSelector('[data-key=c]', { state: 'detached' });
     await said(page, '#data-count', /^3 rows$/);

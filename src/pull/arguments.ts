@@ -37,8 +37,6 @@ const OPTIONS = {
 } as const;
 /** Parameters that belong to a single part, or that parts cannot have because they are in id order. */
 const NOT_IN_PARTS = ['part', 'cursor', 'after', 'limit'];
-/** Parameters of items that need another order than that of ids. For other resources these are fields. */
-const NOT_IN_PARTS_OF_ITEMS = ['min_price', 'max_price'];
 
 /** Parameters of streams that do not select rows of a copy. */
 const NOT_IN_COPIES = [...NOT_IN_PARTS, 'sort', 'consistency', 'at', 'follow', 'since'];
@@ -133,15 +131,10 @@ function notWritten(given: string): UsageError {
 }
 
 /** Whether a stream is that of items. */
-function isOfItems({ pathname }: URL): boolean {
-  return pathname.endsWith('/items/stream');
-}
-
 function checkParts(url: URL, output: string): void {
   if (output === STDOUT)
     throw new UsageError('--parallel requires -o FILE, because parts do not arrive in order');
-  const names = [...NOT_IN_PARTS, ...(isOfItems(url) ? NOT_IN_PARTS_OF_ITEMS : [])];
-  const excluded = names.find((name) => url.searchParams.has(name));
+  const excluded = NOT_IN_PARTS.find((name) => url.searchParams.has(name));
   const sort = url.searchParams.get('sort') ?? 'id_asc';
   if (excluded === undefined && sort === 'id_asc') return;
   const what = excluded ?? `sort=${sort}`;

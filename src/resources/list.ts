@@ -7,6 +7,7 @@ import { serializerOf } from '../rows/serializers.ts';
 import type { Index } from '../store/indexes.ts';
 import type { Count } from '../store/store.ts';
 import { STREAM_FORMATS } from './stream/formats/list.ts';
+import type { Alias } from './query/form.ts';
 import { keyOr } from './query/grammar.ts';
 import { askableOfResource, withoutSuffix, type Askable } from './query/not-indexed.ts';
 import { resourceFor } from './query/part.ts';
@@ -80,6 +81,21 @@ const RESOURCES = named(
               { description: 'indexes that answer no query' },
             ),
             formats: Type.Array(text('a format'), { description: 'the formats of streams' }),
+            aliases: Type.Optional(
+              Type.Array(
+                Type.Object(
+                  {
+                    name: text('the name of the parameter'),
+                    for: text('the path that it asks for, with the operator of a bound'),
+                    type: text('its type in a JSON body'),
+                  },
+                  { additionalProperties: false, description: 'a parameter' },
+                ),
+                {
+                  description: 'the only parameters that ask for fields; missing where every path is one',
+                },
+              ),
+            ),
             links: Type.Object(
               {
                 page: text('a URL'),
@@ -132,6 +148,7 @@ async function describe(resource: Resource, signal: AbortSignal): Promise<Listed
   const known = {
     name: resource.name,
     formats: [...STREAM_FORMATS],
+    ...(resource.form.closed && { aliases: resource.form.closed.map(aliasOf) }),
     links: {
       page: path,
       stream: `${path}/stream`,
@@ -158,6 +175,10 @@ async function describe(resource: Resource, signal: AbortSignal): Promise<Listed
     if (!(error instanceof AppError)) throw error;
     return { ...known, unavailable: error.message, queries: [], kinds: [], missing: [], refused: [] };
   }
+}
+
+function aliasOf({ parameter, to }: Alias) {
+  return { name: parameter.name, for: to, type: String(parameter.schema.type) };
 }
 
 /** The kinds of each field that can be asked. */

@@ -9,6 +9,7 @@ interface Listed {
   readonly unavailable?: string;
   readonly queries: readonly { readonly filters: readonly string[]; readonly sort: string | null }[];
   readonly links: Readonly<Record<string, string>>;
+  readonly aliases?: readonly { readonly name: string; readonly for: string; readonly type: string }[];
 }
 
 for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
@@ -28,6 +29,18 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
         ['orders', 1],
         ['items', 53_940],
         ['users', undefined],
+      ],
+    );
+    assert.deepEqual(
+      resources.map(({ aliases }) => aliases?.map(({ name, for: asked, type }) => [name, asked, type])),
+      [
+        undefined,
+        [
+          ['category', 'category', 'string'],
+          ['min_price', 'price.gte', 'number'],
+          ['max_price', 'price.lte', 'number'],
+        ],
+        undefined,
       ],
     );
     for (const { queries, links } of resources) {

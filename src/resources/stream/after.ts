@@ -13,7 +13,7 @@ import type { AfterForm } from '../row/source.ts';
 /** A value of a sort may be as long as a cursor can carry it. An id has a limit of its own: see id.ts. */
 export const afterParameter = documented(
   text('after', MAX_CURSOR_BYTES),
-  'Continue after the row with this id, or with this `price,id` in price order, as its JSON shows them. The row may have been deleted or changed since.',
+  'Continue after the row with this id, as its JSON shows it, or in another order with its value and id: `value,id` of items, `[value,id]` of other resources. The row may have been deleted or changed since.',
 );
 
 interface Options {

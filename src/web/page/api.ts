@@ -16,7 +16,7 @@ export class Refused extends Error {
   }
 }
 
-export interface Problem {
+interface Problem {
   readonly detail?: string;
   readonly code?: string;
 }
@@ -33,7 +33,7 @@ export interface Answer<T> {
  * Sends a request with the key of this tab. When the server wants another key, it asks for one and sends the request
  * again. Resolves with any answer.
  */
-export async function send(url: string, options: RequestInit = {}): Promise<Response> {
+async function send(url: string, options: RequestInit): Promise<Response> {
   const key = currentKey();
   const headers = new Headers(options.headers);
   if (key !== null) headers.set('authorization', `Bearer ${key}`);
@@ -51,13 +51,24 @@ export function mayPass(error: unknown): boolean {
   return !(error instanceof Refused) || error.status >= 500 || error.status === 429;
 }
 
+/** An answer whose content the caller reads. Throws Refused. */
+export async function open(url: string, options: RequestInit = {}): Promise<Response> {
+  const response = await send(url, options);
+  if (response.ok) return response;
+  throw new Refused(response.status, problemIn(await response.text()));
+}
+
+/** Waits before a request is sent again. Milliseconds. */
+export function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
 /** The JSON of an answer. Throws Refused. `T` is what the API reference says of it. */
 export async function ask<T>(url: string, options: RequestInit = {}): Promise<Answer<T>> {
   const began = performance.now();
-  const response = await send(url, options);
+  const response = await open(url, options);
   const text = await response.text();
   const ms = performance.now() - began;
-  if (!response.ok) throw new Refused(response.status, problemIn(text));
   return { status: response.status, body: parseJson(text || 'null') as T, ms, headers: response.headers };
 }
 
@@ -68,7 +79,7 @@ export async function listResources(): Promise<readonly Resource[]> {
 }
 
 /** The problem in the text of an answer. Proxies answer with other text. */
-export function problemIn(text: string): Problem {
+function problemIn(text: string): Problem {
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === 'object' && value !== null ? value : {};

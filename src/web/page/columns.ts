@@ -1,11 +1,13 @@
 /** The columns of a table: which there are, what they hold, and how wide they are. */
 import { aligned, fractionOf, kindOf, shown, type Kind } from './cells.ts';
-import { isItems, type Resource } from './resource.ts';
+import type { Resource } from './resource.ts';
 import { keyName, own, type Json, type Row } from './json.ts';
 
 const MOST_COLUMNS = 60;
 /** Fraction digits up to which the points of a column are aligned. */
 const MOST_FRACTION = 6;
+/** The operator behind a path. */
+const BOUND = /\.[gl]te?$/;
 /** Pixels of a letter, of what surrounds a text, and the limits of a column. */
 const [LETTER, AROUND, NARROWEST, WIDEST] = [7.9, 26, 64, 340];
 
@@ -29,7 +31,7 @@ export function columnsOf(
   // A row that has a field `id` of its own shows its key as `_id`.
   const hasOwnId = rows.some((row) => '_id' in row) || before.some(({ name }) => name === '_id');
   const names = new Set(hasOwnId ? ['_id', 'id'] : ['id']);
-  if (isItems(resource)) names.add('category').add('price');
+  for (const alias of resource.aliases ?? []) names.add(alias.for.replace(BOUND, ''));
   for (const { name } of before) names.add(name);
   for (const row of rows) for (const name of Object.keys(row)) if (names.size < MOST_COLUMNS) names.add(name);
   const known = new Map(before.map((column) => [column.name, column]));

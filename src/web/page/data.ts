@@ -2,10 +2,10 @@
 import { ask, mayPass, Refused, urlOf } from './api.ts';
 import { filterPaths, filtersToOrderBy, missingWith } from './allowed-queries.ts';
 import { Blocks } from './row-cache.ts';
-import { isCounted, isItems, type Resource } from './resource.ts';
+import { isCounted, type Resource } from './resource.ts';
 import { sortsOf, withFilter, withSort } from './choose.ts';
 import { hideDetail, showDetail } from './detail.ts';
-import { element, make, on, run, say, tryAgain, warn } from './dom.ts';
+import { button, element, make, on, run, say, tryAgain, warn } from './dom.ts';
 import { spelled } from './facets.ts';
 import { showFilters } from './filters.ts';
 import { findPlace } from './jump.ts';
@@ -13,7 +13,7 @@ import type { Row } from './json.ts';
 import { markAppeared, showLive } from './live-highlights.ts';
 import { Reader, type Page } from './reader.ts';
 import { Table } from './table.ts';
-import { closeTake } from './get-all.ts';
+import { toggleTake } from './get-all.ts';
 import { listed, reasonOf, rowsOf } from './text.ts';
 import { filterQuery, sortText, viewQuery, wordsOf, type View } from './view.ts';
 
@@ -142,7 +142,7 @@ function tableOf(
 }
 
 function openRow(resource: Resource, view: View, row: Row, index: number, go: (view: View) => void): void {
-  closeTake();
+  toggleTake(false);
   const closed = () => {
     hideDetail();
     element('grid').focus();
@@ -177,13 +177,13 @@ async function explain(
     return;
   }
   const sorts = listed(sortsOf(resource, view), 'or');
-  if (isItems(resource) || !isCounted(resource)) {
+  if (resource.aliases || !isCounted(resource)) {
     warn(
       `No index orders ${resource.name} by ${path}: ${sorts} ${sorts.includes(' or ') ? 'do' : 'does'}. Import the rows as a resource of your own to index other fields.`,
     );
     return;
   }
-  const query = filterQuery(view);
+  const query = filterQuery(resource, view);
   query.set('sort', sortText({ sort: path, direction: 1 }));
   query.set('limit', '1');
   try {
@@ -254,9 +254,8 @@ async function jump(now: Current, wanted: string): Promise<void> {
     current.table.show();
     tellCount(current);
     showLive({ reader, blocks: current.blocks, table: current.table, signal });
-    const back = make('button', { type: 'button', class: 'chip' }, `from ${wanted} on`);
-    back.setAttribute('aria-label', `Show the rows from the beginning, not from ${wanted} on`);
-    on(back, 'click', () => go(reader.view));
-    element('chips').append(back);
+    const label = `Show the rows from the beginning, not from ${wanted} on`;
+    const back = () => go(reader.view);
+    element('chips').append(button({ class: 'chip', 'aria-label': label }, back, `from ${wanted} on`));
   }
 }

@@ -1,7 +1,7 @@
 /** One row beside the table, with all its fields: nested values open, texts are whole, dates in both forms. */
 import { dateText, kindOf, shown } from './cells.ts';
 import { rowUrl, type Resource } from './resource.ts';
-import { copyButton, element, make, on } from './dom.ts';
+import { button, copyButton, element, make } from './dom.ts';
 import { isList, isMembers, jsonText, keyName, keyOf, textOf, type Json, type Row } from './json.ts';
 
 /** Levels of nested values that are open at first, and entries of a list that are shown. */
@@ -21,17 +21,10 @@ export interface DetailOptions {
 export function showDetail(row: Row, { resource, closed, moved, filters, filtered }: DetailOptions): void {
   const place = element('detail');
   const key = keyOf(row);
-  const close = make('button', { type: 'button', class: 'small', 'aria-label': 'Close the row' }, '\u00d7');
-  const before = make('button', { type: 'button', class: 'small', 'aria-label': 'Row before' }, '\u2191');
-  const next = make('button', { type: 'button', class: 'small', 'aria-label': 'Next row' }, '\u2193');
-  on(close, 'click', closed);
-  on(before, 'click', () => moved(-1));
-  on(next, 'click', () => moved(1));
   const fields = Object.entries(row).map(([name, value]) => {
     const canFilter = filters.includes(name) && name !== keyName(row) && kindOf(value) !== 'nested';
-    const only = make('button', { type: 'button', class: 'link' }, 'only these');
-    only.title = `Only rows whose ${name} is ${shown(value)}`;
-    on(only, 'click', () => filtered(name, value));
+    const title = `Only rows whose ${name} is ${shown(value)}`;
+    const only = button({ class: 'link', title }, () => filtered(name, value), 'only these');
     return make('div', { class: 'field' }, make('dt', {}, name, ' ', canFilter && only), entry(value, 0));
   });
   place.replaceChildren(
@@ -39,7 +32,13 @@ export function showDetail(row: Row, { resource, closed, moved, filters, filtere
       'div',
       { class: 'detail-head' },
       make('h2', { id: 'detail-title' }, key),
-      make('span', { class: 'buttons' }, before, next, close),
+      make(
+        'span',
+        { class: 'buttons' },
+        button({ class: 'small', 'aria-label': 'Row before' }, () => moved(-1), '\u2191'),
+        button({ class: 'small', 'aria-label': 'Next row' }, () => moved(1), '\u2193'),
+        button({ class: 'small', 'aria-label': 'Close the row' }, closed, '\u00d7'),
+      ),
     ),
     make('dl', { class: 'fields-list' }, ...fields),
     make(

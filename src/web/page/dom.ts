@@ -17,6 +17,17 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
+/** Makes a button that acts when it is clicked. */
+export function button(
+  attributes: Attributes,
+  act: () => unknown,
+  ...children: readonly Child[]
+): HTMLButtonElement {
+  const made = make('button', { type: 'button', ...attributes }, ...children);
+  on(made, 'click', act);
+  return made;
+}
+
 /** The element with this id. TypeError when the page lacks it, or when it is of another kind. */
 export function element(id: string): HTMLElement;
 export function element<T extends HTMLElement>(id: string, kind: new () => T): T;
@@ -65,20 +76,18 @@ export function warn(text: string, again?: () => unknown): void {
 }
 
 export function tryAgain(again: () => unknown): HTMLButtonElement {
-  const button = make('button', { type: 'button', class: 'small' }, 'Try again');
-  on(button, 'click', again);
-  return button;
+  return button({ class: 'small' }, again, 'Try again');
 }
 
 /** A button that copies text, and says that it did. */
 export function copyButton(textToCopy: () => string, label = 'Copy'): HTMLButtonElement {
-  const button = make('button', { type: 'button', class: 'small' }, label);
-  on(button, 'click', async () => {
+  const copies = async () => {
     await copy(textToCopy());
-    button.textContent = 'Copied';
-    setTimeout(() => (button.textContent = label), 1500);
-  });
-  return button;
+    made.textContent = 'Copied';
+    setTimeout(() => (made.textContent = label), 1500);
+  };
+  const made = button({ class: 'small' }, copies, label);
+  return made;
 }
 
 /** Copies text. Pages of another host without TLS have no clipboard, only the old command. */

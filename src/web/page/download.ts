@@ -1,5 +1,5 @@
 /** Downloads. The browser saves a link itself; with an API key, which a link cannot send, the page fetches the file. */
-import { problemIn, Refused, send } from './api.ts';
+import { open } from './api.ts';
 import { element, make, on } from './dom.ts';
 import { currentKey } from './key.ts';
 import { sizeOf } from './text.ts';
@@ -18,8 +18,7 @@ export function downloadLink(label: string, url: string, name: string): HTMLElem
 /** Fetches a file, shows how much of it has come, and saves it when it is whole. */
 async function fetchFile(url: string, name: string): Promise<void> {
   const state = element('download-state');
-  const response = await send(url);
-  if (!response.ok) throw new Refused(response.status, problemIn(await response.text()));
+  const response = await open(url);
   const reader = (response.body ?? new Blob().stream()).getReader();
   const parts: Blob[] = [];
   let bytes = 0;

@@ -1,12 +1,11 @@
 /** Exports of what is shown: ordered, followed to their end, and offered as files. */
 import { ask, Refused } from './api.ts';
-import { isItems, type Resource } from './resource.ts';
+import type { Resource } from './resource.ts';
 import { downloadLink } from './download.ts';
 import { element, make, on, run, say } from './dom.ts';
 import { reasonOf, rowsOf, sizeOf } from './text.ts';
 
 const EVERY_MS = 500;
-const PRICES = new Set(['min_price', 'max_price']);
 const NUMBER = /^(-?)(\d*)\.?(\d*)((?:[eE][+-]?\d+)?)$/;
 const OVER = new Set(['complete', 'failed', 'cancelled']);
 
@@ -29,12 +28,8 @@ export async function order(
   query: URLSearchParams,
   form: { readonly format: string; readonly compression: string },
 ): Promise<void> {
-  const wanted: Record<string, string> = {
-    ...(!isItems(resource) && { resource: resource.name }),
-    ...Object.fromEntries(query),
-    ...form,
-  };
-  const body = orderText(wanted);
+  const wanted = { resource: resource.name, ...Object.fromEntries(query), ...form };
+  const body = orderText(resource, wanted);
   const headers = { 'content-type': 'application/json' };
   try {
     const answer = await ask<Export>('/exports', { method: 'POST', headers, body });
@@ -47,10 +42,11 @@ export async function order(
   }
 }
 
-/** The order as JSON. Prices keep all their digits, which a JavaScript number would round. */
-function orderText(wanted: Readonly<Record<string, string>>): string {
+/** The order as JSON. Numbers keep all their digits, which a JavaScript number would round. */
+function orderText({ aliases = [] }: Resource, wanted: Readonly<Record<string, string>>): string {
   const members = Object.entries(wanted).map(([name, text]) => {
-    const value = PRICES.has(name) ? jsonNumber(text) : JSON.stringify(text);
+    const isNumber = aliases.some((alias) => alias.name === name && alias.type === 'number');
+    const value = isNumber ? jsonNumber(text) : JSON.stringify(text);
     return `${JSON.stringify(name)}:${value}`;
   });
   return `{${members.join(',')}}`;

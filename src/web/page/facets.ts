@@ -33,7 +33,7 @@ export async function listFacet(
   const within = filtersBefore(resource.queries, [...view.equals.keys()], path);
   if (within === null) return null;
   const equals = new Map([...view.equals].filter(([name]) => within.includes(name)));
-  const query = filterQuery({ equals });
+  const query = filterQuery(resource, { equals });
   query.set('field', path);
   query.set('limit', String(LISTED));
   query.set('count', 'exact');

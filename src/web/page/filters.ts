@@ -3,7 +3,7 @@ import { canCombine, filterPaths } from './allowed-queries.ts';
 import { kindOf, shown } from './cells.ts';
 import type { Resource } from './resource.ts';
 import { sortsOf, withFilter, withoutFilter, withRange } from './choose.ts';
-import { element, make, on, run } from './dom.ts';
+import { button, element, make, on, run } from './dom.ts';
 import { listFacet, type Facet, type FacetValue } from './facets.ts';
 import { counted, isAbort, listed, reasonOf } from './text.ts';
 import { shownText, wordsOf, type View } from './view.ts';
@@ -117,16 +117,13 @@ function isPlain({ value }: FacetValue): boolean {
 function valueItem({ resource, view, go }: FilterOptions, path: string, one: FacetValue): HTMLElement {
   const isChosen = view.equals.get(path) === one.text;
   const text = one.value === null ? 'empty' : one.value === '' ? 'empty text' : shown(one.value);
-  const button = make(
-    'button',
-    { type: 'button', class: 'value', id: `value-${path}-${one.text}`, 'aria-pressed': String(isChosen) },
+  const choice = button(
+    { class: 'value', id: `value-${path}-${one.text}`, 'aria-pressed': String(isChosen) },
+    () => go(isChosen ? withoutFilter(resource, view, path) : withFilter(resource, view, path, one.text)),
     make('span', { class: 'value-text', title: text }, text),
     make('span', { class: 'value-count' }, one.count === null ? '' : counted(one.count)),
   );
-  on(button, 'click', () =>
-    go(isChosen ? withoutFilter(resource, view, path) : withFilter(resource, view, path, one.text)),
-  );
-  return make('li', {}, button);
+  return make('li', {}, choice);
 }
 
 /** What follows the values: more of them, and a place to type one. */
@@ -149,9 +146,7 @@ function afterValues(
     if (input.value !== '') go(withFilter(resource, view, path, input.value));
   });
   if (next === null) return [form];
-  const button = make('button', { type: 'button', class: 'link' }, 'More values');
-  on(button, 'click', () => more(next));
-  return [button, form];
+  return [button({ class: 'link' }, () => more(next), 'More values'), form];
 }
 
 function rangeForm({ view, go }: FilterOptions, path: string): HTMLElement {
@@ -175,15 +170,8 @@ function rangeForm({ view, go }: FilterOptions, path: string): HTMLElement {
 
 /** The filters that apply, above the table. Each can be taken away. */
 function showChips({ resource, view, go }: FilterOptions): void {
-  const chip = (words: string, without: View) => {
-    const button = make(
-      'button',
-      { type: 'button', class: 'chip', 'aria-label': `Remove the filter: ${words}` },
-      words,
-    );
-    on(button, 'click', () => go(without));
-    return button;
-  };
+  const chip = (words: string, without: View) =>
+    button({ class: 'chip', 'aria-label': `Remove the filter: ${words}` }, () => go(without), words);
   const chips = [...view.equals].map(([path, text]) =>
     chip(`${path} is ${shownText(text)}`, withoutFilter(resource, view, path)),
   );

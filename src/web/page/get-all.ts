@@ -19,7 +19,7 @@ export function showTake(resource: Resource, view: View, proof: string): void {
   const { stream } = resource.links;
   element('take-button').hidden = stream === undefined;
   if (stream === undefined) {
-    toggle(false);
+    toggleTake(false);
     return;
   }
   const query = viewQuery(resource, view);
@@ -88,15 +88,14 @@ function showSnippet({ title, code, note }: Snippet): void {
 
 /** Sets up what stays: the button that opens the panel, and the form of exports. */
 export function setUpTake(): void {
-  on(element('take-button'), 'click', () => toggle(element('take').hidden !== false));
-  on(element('take-close'), 'click', () => {
-    toggle(false);
+  on(element('take-button'), 'click', () => toggleTake(element('take').hidden !== false));
+  const leave = () => {
+    toggleTake(false);
     element('take-button').focus();
-  });
+  };
+  on(element('take-close'), 'click', leave);
   element('take').onkeydown = ({ key }) => {
-    if (key !== 'Escape') return;
-    toggle(false);
-    element('take-button').focus();
+    if (key === 'Escape') leave();
   };
   on(element('export'), 'submit', async () => {
     if (!shown) return;
@@ -106,12 +105,8 @@ export function setUpTake(): void {
   });
 }
 
-/** Closes the panel: it shares its place with the row beside the table. */
-export function closeTake(): void {
-  toggle(false);
-}
-
-function toggle(isOpen: boolean): void {
+/** Opens or closes the panel, which shares its place with the row beside the table. */
+export function toggleTake(isOpen: boolean): void {
   if (isOpen) hideDetail();
   element('take').hidden = !isOpen;
   element('take-button').setAttribute('aria-expanded', String(isOpen));

@@ -1,7 +1,7 @@
 /** Finds the row with a key, or the first one from a value on, and its number in the order of the view. */
 import { ask, Refused, urlOf } from './api.ts';
 import { BLOCK } from './row-cache.ts';
-import { isItems, rowUrl } from './resource.ts';
+import { rowUrl } from './resource.ts';
 import { Digits, keyOf, textOf, valueAt, type Json, type Row } from './json.ts';
 import type { Page, Reader } from './reader.ts';
 import { isAbort } from './text.ts';
@@ -30,7 +30,7 @@ export async function findPlace(
 /** The first row of the view whose key, or whose value of the order, is `wanted` or beyond it. */
 async function firstFrom(reader: Reader, wanted: string, signal: AbortSignal): Promise<Row | undefined> {
   const { resource, view } = reader;
-  if (view.sort === 'id' && isItems(resource)) return itemFrom(reader, wanted, signal);
+  if (view.sort === 'id' && resource.aliases) return rowFrom(reader, wanted, signal);
   const from: View = view.direction === 1 ? { ...view, low: wanted } : { ...view, high: wanted };
   const query = viewQuery(resource, from);
   query.set('limit', '1');
@@ -38,8 +38,8 @@ async function firstFrom(reader: Reader, wanted: string, signal: AbortSignal): P
   return body.data[0];
 }
 
-/** Items have no range of ids. The item itself is read, or what follows where it would be. */
-async function itemFrom(reader: Reader, wanted: string, signal: AbortSignal): Promise<Row | undefined> {
+/** Where no parameter asks for a range of ids, the row itself is read, or what follows where it would be. */
+async function rowFrom(reader: Reader, wanted: string, signal: AbortSignal): Promise<Row | undefined> {
   const { resource, view } = reader;
   try {
     const { body } = await ask<Row>(rowUrl(resource, wanted), { signal });
@@ -59,7 +59,7 @@ function afterText({ resource, view }: Reader, row: Row): string {
   const key = keyOf(row);
   if (view.sort === 'id') return key;
   const value = textOf(valueAt(row, view.sort) ?? null);
-  return isItems(resource) ? `${value},${key}` : JSON.stringify([value, key]);
+  return resource.aliases ? `${value},${key}` : JSON.stringify([value, key]);
 }
 
 /**

@@ -1,5 +1,5 @@
 /** The API key of this tab, which the page asks for when the server wants one. */
-import { element, make } from './dom.ts';
+import { button, element } from './dom.ts';
 
 const KEPT_AS = 'sluice-key';
 
@@ -56,10 +56,9 @@ export function showForget(): void {
   const place = element('key-place');
   place.replaceChildren();
   if (currentKey() === null) return;
-  const button = make('button', { type: 'button', class: 'small' }, 'Forget the key');
-  button.addEventListener('click', () => {
+  const forget = () => {
     sessionStorage.removeItem(KEPT_AS);
     location.reload();
-  });
-  place.append(button);
+  };
+  place.append(button({ class: 'small' }, forget, 'Forget the key'));
 }

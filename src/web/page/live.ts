@@ -1,5 +1,5 @@
 /** Follows the changes of a resource while its table is shown. */
-import { problemIn, Refused, send, urlOf } from './api.ts';
+import { mayPass, open, Refused, sleep, urlOf } from './api.ts';
 import type { Resource } from './resource.ts';
 import { parseJson, type Row } from './json.ts';
 import { isAbort, reasonOf } from './text.ts';
@@ -36,10 +36,10 @@ export async function follow(options: LiveOptions): Promise<void> {
       if (error instanceof Refused && error.status === 410) {
         since = null;
         lost();
-      } else if (error instanceof Refused && error.status < 500 && error.status !== 429) throw error;
+      } else if (!mayPass(error)) throw error;
       state(`Connecting again: ${reasonOf(error)}`);
     }
-    await pause(AGAIN_MS, signal);
+    await sleep(AGAIN_MS);
   }
 }
 
@@ -49,11 +49,10 @@ async function followOnce(
   since: string | null,
 ): Promise<string | null> {
   let cursor = since ?? (await nowOf(resource, view, signal));
-  const query = filterQuery(view);
+  const query = filterQuery(resource, view);
   query.set('follow', 'true');
   query.set('since', cursor);
-  const response = await send(urlOf(resource.links.changes ?? '', query), { signal, cache: 'no-store' });
-  if (!response.ok) throw new Refused(response.status, problemIn(await response.text()));
+  const response = await open(urlOf(resource.links.changes ?? '', query), { signal, cache: 'no-store' });
   state('');
   try {
     for await (const lines of linesOf(response)) {
@@ -83,31 +82,13 @@ interface Line {
 
 /** The place from which changes follow now. */
 async function nowOf(resource: Resource, view: View, signal: AbortSignal): Promise<string> {
-  const response = await send(urlOf(resource.links.changes ?? '', filterQuery(view)), {
-    signal,
-    cache: 'no-store',
-  });
-  const text = await response.text();
-  if (!response.ok) throw new Refused(response.status, problemIn(text));
-  const [first = ''] = text.split('\n');
+  const url = urlOf(resource.links.changes ?? '', filterQuery(resource, view));
+  const response = await open(url, { signal, cache: 'no-store' });
+  const [first = ''] = (await response.text()).split('\n');
   const { checkpoint, end } = parseJson(first) as Line;
   const cursor = (checkpoint ?? end)?.cursor;
   if (cursor === undefined) throw new Error('The server tells no place to follow from.');
   return cursor;
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener(
-      'abort',
-      () => {
-        clearTimeout(timer);
-        resolve();
-      },
-      { once: true },
-    );
-  });
 }
 
 /** The lines of an NDJSON answer, as they come. */

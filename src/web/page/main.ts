@@ -20,21 +20,20 @@ let isListed = false;
 
 /** Shows what the address names. */
 function show(): void {
-  const place = readPlace(location.hash);
-  const resource = resources.find(({ name }) => name === place.name);
-  if (place.part === 'data' && !resource) {
+  const { part, name, resource, view: asked } = readPlace(location.hash, resources);
+  if (part === 'data' && !resource) {
     openPart('home', null);
     home();
     warn(
-      `There is no resource ${place.name} here. ${resources.length === 0 ? 'There is none at all.' : 'These exist:'}`,
+      `There is no resource ${name} here. ${resources.length === 0 ? 'There is none at all.' : 'These exist:'}`,
     );
     return;
   }
-  openPart(place.part, resource ?? null);
-  const view = resource ? inSomeOrder(resource, place.view) : place.view;
-  if (place.part === 'home') home();
-  if (place.part === 'proof') proof(view, resource);
-  if (place.part !== 'data' || !resource) return;
+  openPart(part, resource ?? null);
+  const view = resource ? inSomeOrder(resource, asked) : asked;
+  if (part === 'home') home();
+  if (part === 'proof') proof(view, resource);
+  if (part !== 'data' || !resource) return;
   const go = (next: View) => goTo(placeOf('data', resource, next));
   showData(resource, view, { go, reload });
   showTake(resource, view, placeOf('proof', resource, view));

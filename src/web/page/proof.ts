@@ -1,5 +1,5 @@
 /** A live stream to be stopped and broken: it pauses by not reading, is cut, and goes on after the last proof. */
-import { problemIn, Refused, send, urlOf } from './api.ts';
+import { mayPass, open, sleep, urlOf } from './api.ts';
 import type { Resource } from './resource.ts';
 import { crcText } from './crc32.ts';
 import { element, make, on, say } from './dom.ts';
@@ -64,8 +64,7 @@ export function setUpProof(): void {
     leave = new AbortController();
     counter.begin();
     become('running', counter.pieces.length > 1 ? 'running again, after the last proved row' : 'running');
-    const response = await send(url, { signal: leave.signal, cache: 'no-store' });
-    if (!response.ok) throw new Refused(response.status, problemIn(await response.text()));
+    const response = await open(url, { signal: leave.signal, cache: 'no-store' });
     const reader = (response.body ?? new Blob().stream()).getReader();
     for (;;) {
       // A paused stream is not read. Buffers fill up, and the server then waits and reads no more from its store.
@@ -92,11 +91,11 @@ export function setUpProof(): void {
         return;
       } catch (error) {
         if (counter !== mine) return; // another stream was started
-        if (error instanceof Refused && error.status < 500 && error.status !== 429) throw error;
+        if (!mayPass(error)) throw error;
         const why = leave.signal.aborted ? 'cut' : `cut: ${reasonOf(error)}`;
         become('cut', `${why}. It goes on by itself after row ${counted(counter.proved)}`);
         failures = counter.proved > proved || leave.signal.aborted ? 0 : failures + 1;
-        await new Promise((resolve) => setTimeout(resolve, CUT_MS));
+        await sleep(CUT_MS);
         if (counter !== mine) return;
       }
     }
@@ -202,6 +201,6 @@ class Pace {
     if (this.#rowsPerSecond === Infinity) return;
     this.#due = Math.max(performance.now() - 50, this.#due) + (rows * 1000) / this.#rowsPerSecond;
     const wait = this.#due - performance.now();
-    if (wait > 5) await new Promise((resolve) => setTimeout(resolve, wait));
+    if (wait > 5) await sleep(wait);
   }
 }

@@ -1,5 +1,5 @@
 /** Reads pages of a view: by cursor where one is known, else by the number of the first row. */
-import { ask, Refused, send, problemIn, urlOf, type Answer } from './api.ts';
+import { ask, open, urlOf } from './api.ts';
 import type { Resource } from './resource.ts';
 import { parseJson, type Row } from './json.ts';
 import { reversed, viewQuery, type View } from './view.ts';
@@ -12,7 +12,7 @@ export interface Page {
 }
 
 /** A request as the page shows it. */
-export interface Told {
+export interface TimedRequest {
   readonly url: string;
   readonly ms: number;
 }
@@ -37,12 +37,12 @@ type Start = { readonly cursor: string } | { readonly offset: number };
 export class Reader {
   readonly resource: Resource;
   readonly view: View;
-  readonly #tell: (told: Told) => void;
+  readonly #onRead: (request: TimedRequest) => void;
 
-  constructor(resource: Resource, view: View, tell: (told: Told) => void = () => undefined) {
+  constructor(resource: Resource, view: View, onRead: (request: TimedRequest) => void) {
     this.resource = resource;
     this.view = view;
-    this.#tell = tell;
+    this.#onRead = onRead;
   }
 
   /** Reads `limit` rows, fewer only at the end of the set. */
@@ -78,10 +78,9 @@ export class Reader {
     query.set('checkpoints', 'true');
     const url = urlOf(this.resource.links.stream ?? '', query);
     const began = performance.now();
-    const response = await send(url, { signal });
+    const response = await open(url, { signal });
     const text = await response.text();
-    if (!response.ok) throw new Refused(response.status, problemIn(text));
-    this.#tell({ url, ms: performance.now() - began });
+    this.#onRead({ url, ms: performance.now() - began });
     const lines = text.split('\n').filter((line) => line !== '');
     const rows = lines.filter((line) => /^\{"_?id":/.test(line)).map((line) => parseJson(line) as Row);
     const last = parseJson(lines.at(-1) ?? 'null') as { end?: { readonly cursor?: string } } | null;
@@ -103,9 +102,9 @@ export class Reader {
 
   async #page(view: View, start: Start, limit: number, signal: AbortSignal): Promise<Page> {
     const url = urlOf(this.resource.links.page, this.#query(view, start, limit));
-    const answer: Answer<PageBody> = await ask<PageBody>(url, { signal });
-    this.#tell({ url, ms: answer.ms });
-    const { data, page } = answer.body;
+    const { body, ms } = await ask<PageBody>(url, { signal });
+    this.#onRead({ url, ms });
+    const { data, page } = body;
     return { rows: data, next: page.nextCursor, hasMore: page.hasMore };
   }
 

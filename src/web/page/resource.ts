@@ -20,6 +20,8 @@ export interface Resource {
   readonly missing: readonly { readonly index: string; readonly line: string }[];
   readonly refused: readonly { readonly index: string; readonly reason: string }[];
   readonly formats: readonly string[];
+  /** The only parameters that ask for fields. Missing: every field can be asked by its path. */
+  readonly aliases?: readonly Alias[];
   readonly links: {
     readonly page: string;
     readonly stream?: string;
@@ -29,9 +31,17 @@ export interface Resource {
   };
 }
 
-/** Items have fixed parameters of their own: `category`, `min_price` and `max_price`. */
-export function isItems({ links }: Resource): boolean {
-  return links.page === '/items';
+/** A parameter that stands for a path, with or without an operator, such as `createdAt.gte`. */
+export interface Alias {
+  readonly name: string;
+  readonly for: string;
+  /** Its type in JSON bodies. */
+  readonly type: string;
+}
+
+/** The parameter by which a resource is asked for a path, or for a bound of it. */
+export function parameterFor({ aliases }: Resource, asked: string): string {
+  return aliases?.find((alias) => alias.for === asked)?.name ?? asked;
 }
 
 /** Users are records without streams, counts and filters. */

@@ -1,5 +1,5 @@
 /** The address behind `#`: which part of the page is shown, of which resource, in which view. */
-import { readView, viewQuery, type View } from './view.ts';
+import { readView, viewQuery, WHOLE, type View } from './view.ts';
 import type { Resource } from './resource.ts';
 import { urlOf } from './api.ts';
 
@@ -9,16 +9,20 @@ export interface Place {
   readonly part: Part;
   /** The name of the resource. Empty: none is named. */
   readonly name: string;
+  /** The resource of this name. */
+  readonly resource: Resource | undefined;
+  /** All rows where there is no such resource. */
   readonly view: View;
 }
 
 /** Reads `#/`, `#/orders?status=paid`, `#proof/orders?status=paid` or `#proof`. */
-export function readPlace(hash: string): Place {
+export function readPlace(hash: string, resources: readonly Resource[]): Place {
   const [path, query] = splitOnce(hash.replace(/^#/, ''), '?');
-  const [first, name] = splitOnce(path, '/');
-  const view = readView(new URLSearchParams(query));
-  if (first === 'proof') return { part: first, name: decoded(name), view };
-  return { part: name === '' ? 'home' : 'data', name: decoded(name), view };
+  const [first, encoded] = splitOnce(path, '/');
+  const name = decoded(encoded);
+  const resource = resources.find((one) => one.name === name);
+  const view = resource ? readView(resource, new URLSearchParams(query)) : WHOLE;
+  return { part: first === 'proof' ? first : name === '' ? 'home' : 'data', name, resource, view };
 }
 
 /** The address of a view. */

@@ -1,6 +1,6 @@
 /** The head of a table: a click on a column orders by it, or says why it cannot. */
 import type { Column } from './columns.ts';
-import { make, on } from './dom.ts';
+import { button, make } from './dom.ts';
 
 export interface Order {
   readonly sort: string;
@@ -38,12 +38,6 @@ export class Head {
     const title = canSort
       ? `Order by ${name}${isSort ? `, ${direction === 1 ? 'descending' : 'ascending'}` : ''}`
       : `${name}: no index orders these rows by it. Click for the reason.`;
-    const button = make(
-      'button',
-      { type: 'button', class: canSort ? 'sorts' : 'sorts-not', title, 'data-order': canSort && state },
-      name,
-    );
-    on(button, 'click', () => asked(path));
     return make(
       'div',
       {
@@ -51,7 +45,11 @@ export class Head {
         class: `cell ${kind}${isKey ? ' key' : ''}`,
         'aria-sort': canSort ? state : undefined,
       },
-      button,
+      button(
+        { class: canSort ? 'sorts' : 'sorts-not', title, 'data-order': canSort && state },
+        () => asked(path),
+        name,
+      ),
     );
   }
 }

@@ -1,5 +1,5 @@
 /** What the page shows of a resource: its filters, range and order. It is the address of the page behind `#`. */
-import { isItems, type Resource } from './resource.ts';
+import { parameterFor, type Resource } from './resource.ts';
 
 export interface View {
   /** The texts that paths must equal, as a query gives them. */
@@ -18,29 +18,28 @@ export const WHOLE: View = { equals: new Map(), sort: 'id', direction: 1, low: '
 const PARAMETERS = new Set(
   (
     'limit offset page cursor count sort fields after part consistency at format checkpoints safe header ' +
-    'columns schema since wait follow field n heartbeat types where q min_price max_price'
+    'columns schema since wait follow field n heartbeat types where q'
   ).split(' '),
 );
 const OPERATOR = /.\.(eq|gte|gt|lte|lt)$/;
 
 /** The parameter of an equality. */
-export function equalName(path: string): string {
+function equalName(path: string): string {
   return PARAMETERS.has(path) || OPERATOR.test(path) ? `${path}.eq` : path;
 }
 
 /** The parameters of the filters alone. */
-export function filterQuery({ equals }: Pick<View, 'equals'>): URLSearchParams {
-  return new URLSearchParams([...equals].map(([path, text]): [string, string] => [equalName(path), text]));
+export function filterQuery(resource: Resource, { equals }: Pick<View, 'equals'>): URLSearchParams {
+  const query = new URLSearchParams();
+  for (const [path, text] of equals) query.set(parameterFor(resource, equalName(path)), text);
+  return query;
 }
 
 /** The parameters of a view: filters, range and order. */
 export function viewQuery(resource: Resource, view: View): URLSearchParams {
-  const query = filterQuery(view);
-  const [low, high] = isItems(resource)
-    ? ['min_price', 'max_price']
-    : [`${view.sort}.gte`, `${view.sort}.lte`];
-  if (view.low !== '') query.set(low, view.low);
-  if (view.high !== '') query.set(high, view.high);
+  const query = filterQuery(resource, view);
+  if (view.low !== '') query.set(parameterFor(resource, `${view.sort}.gte`), view.low);
+  if (view.high !== '') query.set(parameterFor(resource, `${view.sort}.lte`), view.high);
   if (view.sort !== 'id' || view.direction === -1) query.set('sort', sortText(view));
   return query;
 }
@@ -55,14 +54,13 @@ export function reversed(view: View): View {
 }
 
 /** Reads a view from the parameters that `viewQuery` writes. Others are left out. */
-export function readView(query: URLSearchParams): View {
+export function readView({ aliases }: Resource, query: URLSearchParams): View {
   const equals = new Map<string, string>();
   const bounds = new Map<string, { readonly path: string; readonly text: string }>();
   for (const [name, text] of query) {
-    const [, path = name, operator] = /^(.+)\.(eq|gte|lte)$/.exec(name) ?? [];
-    if (name === 'min_price') bounds.set('gte', { path: 'price', text });
-    else if (name === 'max_price') bounds.set('lte', { path: 'price', text });
-    else if (operator === 'gte' || operator === 'lte') bounds.set(operator, { path, text });
+    const asked = aliases?.find((alias) => alias.name === name)?.for ?? name;
+    const [, path = asked, operator] = /^(.+)\.(eq|gte|lte)$/.exec(asked) ?? [];
+    if (operator === 'gte' || operator === 'lte') bounds.set(operator, { path, text });
     else if (name !== 'sort') equals.set(path, text);
   }
   const range = bounds.get('gte') ?? bounds.get('lte');

@@ -29,7 +29,15 @@ const ORDERS: Resource = {
   formats: [],
   links: { page: '/orders', stream: '/orders/stream' },
 };
-const ITEMS: Resource = { ...ORDERS, name: 'items', links: { page: '/items', stream: '/items/stream' } };
+const ITEMS: Resource = {
+  ...ORDERS,
+  name: 'items',
+  aliases: [
+    { name: 'category', for: 'category', type: 'string' },
+    { name: 'min_price', for: 'price.gte', type: 'number' },
+    { name: 'max_price', for: 'price.lte', type: 'number' },
+  ],
+};
 const filtered = (...pairs: readonly [string, string][]): View => ({ ...WHOLE, equals: new Map(pairs) });
 
 test('the page offers the orders that an index has under the filters', () => {
@@ -81,7 +89,7 @@ test('the address of a view is its query, and reads back as the same view', () =
   ];
   for (const [resource, view, text] of views) {
     assert.equal(viewQuery(resource, view).toString(), text);
-    assert.deepEqual(readView(new URLSearchParams(text)), view, text);
+    assert.deepEqual(readView(resource, new URLSearchParams(text)), view, text);
   }
   assert.equal(
     wordsOf({ ...filtered(['status', 'str:42'], ['note', 'null:']), sort: 'total', low: '5' }),

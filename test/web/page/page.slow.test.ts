@@ -288,7 +288,7 @@ describe('the explorer page', () => {
     await waitText(
       page,
       '#export-request',
-      /^POST \/exports \{"category":"garden".*"min_price":98\.99999999999999999999,.*"format":"csv".*\} → 202$/,
+      /^POST \/exports \{"resource":"items","category":"garden".*"min_price":98\.99999999999999999999,.*"format":"csv".*\} → 202$/,
     );
     const stream = await server.get('/items/stream?category=garden&sort=price_asc&min_price=99&format=csv');
     const expected = Buffer.from(await stream.arrayBuffer());

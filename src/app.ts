@@ -8,7 +8,7 @@ import { getProblem } from './http/problem-pages.ts';
 import { createServe, type Observer } from './http/respond.ts';
 import type { Route } from './http/route.ts';
 import { createRouter } from './http/router.ts';
-import { followingRoutes } from './resources/following.ts';
+import { documentedRoutes } from './resources/documented-routes.ts';
 import { listResources } from './resources/list.ts';
 import type { OpenResource } from './resources/open.ts';
 import { resourceRoutes, type ResourceOptions } from './resources/routes.ts';
@@ -73,7 +73,7 @@ export function createApp(options: AppOptions): App {
   const ofRows = (one: OpenResource) => rowsTable(one, options);
   const document = getOpenApi(
     (client) => [...usersTable(options.users, usersFor(options.users.users, client).part), ...routes],
-    followingRoutes(open, ofRows),
+    documentedRoutes(open, ofRows),
     options.document,
   );
   const all = [

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { numberRange } from '../../test/support/number-range.ts';
 import { parseQuery } from '../../src/input/query.ts';
 import { openItems } from '../../src/resources/open.ts';
-import { resourcePlan } from '../../src/resources/query/query.ts';
+import { resourcePlan } from '../../src/resources/query/read-plan.ts';
 import type { Collection } from '../../src/store/store.ts';
-import { readStreamQuery, streamParameters } from '../../src/resources/stream/query.ts';
-import { pageParameters, pageQuery } from '../../src/resources/page/query.ts';
+import { readStreamQuery, streamParameters } from '../../src/resources/stream/parameters.ts';
+import { pageParameters, pageQuery } from '../../src/resources/page/parameters.ts';
 import { printMachine, takeTurns } from './turns.ts';
 
 const turns = Number(process.argv[2]) || 20_000; // --micro is not a number

@@ -10,7 +10,7 @@ import type { Compression } from '../pipeline/pieces.ts';
 import type { AskedForm } from '../resources/stream/formats/format.ts';
 import { formatOf, FORMATS, readForm } from '../resources/stream/formats/list.ts';
 import { sortText } from '../resources/page/page.ts';
-import { readStreamQuery } from '../resources/stream/query.ts';
+import { readStreamQuery } from '../resources/stream/parameters.ts';
 import { EXPORT_BODY, RESOURCE_EXPORT_BODY, type Member } from './export.ts';
 import { ITEMS, type ExportRequest } from './job.ts';
 import { exportSource, type ExportSource, type ExportSources } from './source.ts';

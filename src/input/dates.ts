@@ -1,6 +1,6 @@
 /**
  * A date, and perhaps a time with its zone: ISO 8601, or with a blank for the T and before the zone, as databases print
- * it.
+ * it. Queries, ids in URLs, keys and imports share it: a form for files alone belongs to import/kinds.ts.
  */
 const DATE =
   /^(\d{4}|[+-]\d{6})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?(?: ?(Z|UTC|[+-]\d\d(?::?\d\d)?))?)?$/i;

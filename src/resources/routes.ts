@@ -1,6 +1,6 @@
 import { changesRoute, orFollow } from './changes/routes.ts';
 import type { Route } from '../http/route.ts';
-import type { PageLimits } from './page/query.ts';
+import type { PageLimits } from './page/parameters.ts';
 import { pageRoute } from './page/route.ts';
 import type { ProblemCode } from '../problems.ts';
 import type { Transcoder } from '../rows/rows.ts';
@@ -15,7 +15,7 @@ import { splitName } from './query/grammar.ts';
 import { askableOfResource, type Askable } from './query/not-indexed.ts';
 import type { OpenResource } from './open.ts';
 import { resourceFor } from './query/part.ts';
-import { isField } from './query/query.ts';
+import { isField } from './query/read-plan.ts';
 import { sourceOf } from './source.ts';
 import { valuesRoute } from './values/values.ts';
 

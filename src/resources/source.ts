@@ -2,7 +2,7 @@ import { changesFrom } from './changes/start-cursor.ts';
 import { estimator } from './stream/estimate.ts';
 import { idReader } from './row/id.ts';
 import type { RowSource } from './row/source.ts';
-import { resourcePlan } from './query/query.ts';
+import { resourcePlan } from './query/read-plan.ts';
 import type { Resource } from './query/resource.ts';
 
 const sources = new WeakMap<Resource, RowSource>();

@@ -1,6 +1,6 @@
 import type { Client } from '../access/admission.ts';
 import { JSON_TYPE, type Route } from '../http/route.ts';
-import type { PageLimits, PlanParameters } from '../resources/page/query.ts';
+import type { PageLimits, PlanParameters } from '../resources/page/parameters.ts';
 import { pageRoute } from '../resources/page/route.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import { makeBookmark } from '../store/bookmark.ts';

@@ -5,8 +5,8 @@ import { test } from 'node:test';
 import { SETTINGS } from '../../src/settings.ts';
 import { PROBLEMS } from '../../src/problems.ts';
 import { ITEM_FORM } from '../../src/resources/items.ts';
-import { streamParameters } from '../../src/resources/stream/query.ts';
-import { pageParameters } from '../../src/resources/page/query.ts';
+import { streamParameters } from '../../src/resources/stream/parameters.ts';
+import { pageParameters } from '../../src/resources/page/parameters.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
 import {
   DOCUMENTS,

@@ -18,7 +18,7 @@ import type { RowSource, SourceFor } from '../row/source.ts';
 import { BY_ID, feedAnswer, type FeedAnswer } from './answer.ts';
 import { feedPlaceOf, type FeedCursor } from './cursor.ts';
 import { EVENT_STREAM, EventEncoder } from './events.ts';
-import { assertUnordered, type FeedQuery } from './query.ts';
+import { assertUnordered, type FeedQuery } from './parameters.ts';
 
 export interface FeedOptions {
   readonly sourceFor: SourceFor<FeedSource>;

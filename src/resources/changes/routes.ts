@@ -6,7 +6,7 @@ import { routeOf, type RowRoute } from '../row/route.ts';
 import { EVENT_STREAM } from './events.ts';
 import { feedReply, type FeedOptions } from './feed.ts';
 import { FEED_CHECKPOINT, FEED_END, REMOVED } from './lines.ts';
-import { changesParameters, followParameter, readChangesQuery, readFollowQuery } from './query.ts';
+import { changesParameters, followParameter, readChangesQuery, readFollowQuery } from './parameters.ts';
 
 const [TYPE, ALIAS] = ndjson.types;
 

@@ -12,7 +12,7 @@ import { collect } from './body.ts';
 import { rowBehind } from '../token/cursor.ts';
 import { fittingRows, sortValueTooLong, type PageEnd } from './page-fit.ts';
 import { PAGE_HEAD, pageInfo, pageLinks, pageTail } from './page.ts';
-import { pageQuery, type PageLimits, type PageQuery, type PlanParameters } from './query.ts';
+import { pageQuery, type PageLimits, type PageQuery, type PlanParameters } from './parameters.ts';
 import { cursorMismatch } from '../token/token.ts';
 
 /** Rows of a page up to this size are one answer with an ETag. Larger pages are streamed. Bytes of BSON. */

@@ -3,7 +3,7 @@ import { keyToJson } from '../../rows/row-json.ts';
 import { headEndingWith, lastBookmark, rowsOf, type Batch } from '../../store/batch.ts';
 import { bookmarkOf, type Bookmark } from '../../store/bookmark.ts';
 import { ALWAYS_FITS_BYTES, cursorThatFits, isPlace } from '../token/cursor.ts';
-import type { PageQuery } from './query.ts';
+import type { PageQuery } from './parameters.ts';
 
 /** Where a page ends. */
 export type PageEnd = Pick<Batch, 'last' | 'more' | 'identity'>;

@@ -3,7 +3,7 @@ import { serializerOf } from '../../rows/serializers.ts';
 import { KEY } from '../../store/bookmark.ts';
 import type { Count, Plan } from '../../store/store.ts';
 import { cursorBehind, type PageEnd } from './page-fit.ts';
-import type { PageQuery } from './query.ts';
+import type { PageQuery } from './parameters.ts';
 
 export const PAGE = named(
   'Page',

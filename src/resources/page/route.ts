@@ -4,7 +4,7 @@ import { JSON_TYPE, jsonAnswer, STORE_PROBLEMS, type Content, type Route } from 
 import { named, Type, type TSchema } from '../../schema.ts';
 import { pageHandler, type PageOptions } from './handler.ts';
 import { PAGE } from './page.ts';
-import { pageParameters } from './query.ts';
+import { pageParameters } from './parameters.ts';
 
 /** The problems that any page can answer with. */
 const PAGE_PROBLEMS: readonly ProblemCode[] = [

@@ -1,6 +1,6 @@
 import { documented, parameter, type Parameter } from '../../input/parameter.ts';
 import type { Askable } from './not-indexed.ts';
-import { isField } from './query.ts';
+import { isField } from './read-plan.ts';
 
 const RANGE = { gte: 'at least', gt: 'above', lte: 'at most', lt: 'below' } as const;
 

@@ -1,5 +1,5 @@
 import type { Client } from '../../access/admission.ts';
-import type { PlanParameters } from '../page/query.ts';
+import type { PlanParameters } from '../page/parameters.ts';
 import type { StreamReader } from '../../store/readers.ts';
 import type { Plan, Collection } from '../../store/store.ts';
 import type { ReadId } from './id.ts';

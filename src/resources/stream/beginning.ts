@@ -1,12 +1,12 @@
 import { rowBehind } from '../token/cursor.ts';
-import type { PlanParameters } from '../page/query.ts';
+import type { PlanParameters } from '../page/parameters.ts';
 import { checkMark, cursorMismatch } from '../token/token.ts';
 import type { From, Plan, Collection } from '../../store/store.ts';
 import { readAfter } from './after.ts';
 import type { ReadId } from '../row/id.ts';
 import type { AfterForm } from '../row/source.ts';
 import { timeOf } from './point-in-time.ts';
-import type { StreamQuery } from './query.ts';
+import type { StreamQuery } from './parameters.ts';
 
 interface BeginningOptions {
   readonly rows: Collection;

@@ -11,7 +11,7 @@ import { EVERYTHING } from '../../rows/selection.ts';
 import { formatOf, formatParameter, FORMATS } from './formats/list.ts';
 import { encodePart, isBoundOfPart } from './part.ts';
 import { atParameter, consistencyParameter, timeOf } from './point-in-time.ts';
-import { assertDivisible, readStreamQuery, streamParameters } from './query.ts';
+import { assertDivisible, readStreamQuery, streamParameters } from './parameters.ts';
 import { routeOf, type RowRoute } from '../row/route.ts';
 import { headersOf, type ChangesFrom, type SourceFor } from '../row/source.ts';
 

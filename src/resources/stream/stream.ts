@@ -16,7 +16,7 @@ import { beginningOf } from './beginning.ts';
 import { ROWS_HEADER } from './estimate.ts';
 import { AT_HEADER } from './point-in-time.ts';
 import { formatOf, FORMATS, readForm, STREAM_TYPES, typeAsked } from './formats/list.ts';
-import { readStreamPlan, readStreamQuery, streamParameters } from './query.ts';
+import { readStreamPlan, readStreamQuery, streamParameters } from './parameters.ts';
 import { sortText } from '../page/page.ts';
 import { routeOf, type RowRoute } from '../row/route.ts';
 import { headersOf, type SourceFor } from '../row/source.ts';

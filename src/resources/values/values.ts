@@ -1,7 +1,7 @@
 import { json } from '../../http/reply.ts';
 import { JSON_TYPE, jsonAnswer, type Route } from '../../http/route.ts';
 import { cursorThatFits, rowBehind } from '../token/cursor.ts';
-import { cursorParameter, DEFAULT_LIMIT, limitParameter, type PageLimits } from '../page/query.ts';
+import { cursorParameter, DEFAULT_LIMIT, limitParameter, type PageLimits } from '../page/parameters.ts';
 import { refusal, type Token } from '../token/token.ts';
 import { rowToJson } from '../../rows/row-json.ts';
 import { conflict, invalid, type Parameter } from '../../input/parameter.ts';
@@ -17,7 +17,7 @@ import type { AskedValues, CursorOf, ValuesTiming } from './list-values.ts';
 import { notIndexed } from '../query/not-indexed.ts';
 import { resourceFor, withinScope } from '../query/part.ts';
 import { chooseIndex, isRefusal } from '../query/planner.ts';
-import { givenOf, VALUES_QUERY } from '../query/query.ts';
+import { givenOf, VALUES_QUERY } from '../query/read-plan.ts';
 import { readEqualities } from '../query/readings.ts';
 import { indexesOf, type Resource } from '../query/resource.ts';
 import { asKey, valueOf, withKey } from './bookmark.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pageLinks } from '../../../src/resources/page/page.ts';
-import type { PageQuery } from '../../../src/resources/page/query.ts';
+import type { PageQuery } from '../../../src/resources/page/parameters.ts';
 
 const MAX_OFFSET = 100;
 const LIMIT = 10;

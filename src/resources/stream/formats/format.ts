@@ -14,7 +14,7 @@ import type { Compression } from '../../../pipeline/pieces.ts';
 import type { Sink } from '../../../pipeline/sink.ts';
 import type { RowRoute } from '../../row/route.ts';
 
-/** A format of rows: all that is known about it. The formats are listed in list.ts, and nothing else names one. */
+/** A format of rows: all that is known about it. Routes, negotiation and exports know the formats by list.ts alone. */
 export interface Format {
   /** The value of `format`. */
   readonly name: string;

@@ -1,6 +1,6 @@
 import { conflict, documented, integer, type Parameter } from '../../input/parameter.ts';
 import type { Query } from '../../input/query.ts';
-import { cursorParameter, type PlanParameters } from '../page/query.ts';
+import { cursorParameter, type PlanParameters } from '../page/parameters.ts';
 import type { Token } from '../token/token.ts';
 import { KEY } from '../../store/bookmark.ts';
 import type { Plan } from '../../store/store.ts';

@@ -19,7 +19,7 @@ export type RoutesFor = (client: Pick<Client, 'key'>, signal: AbortSignal) => Pr
  * again every minute, and after each change that a read meets. It resolves with the same array while nothing has
  * changed. A resource that cannot be read now is described by what was known last. `make` describes one resource.
  */
-export function followingRoutes(
+export function documentedRoutes(
   open: readonly OpenResource[],
   make: (one: OpenResource) => readonly Route[],
 ): RoutesFor {

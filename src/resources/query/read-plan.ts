@@ -1,10 +1,10 @@
-import { changesParameters, followParameter } from '../changes/query.ts';
+import { changesParameters, followParameter } from '../changes/parameters.ts';
 import { conflict, documented, oneOf, text } from '../../input/parameter.ts';
 import type { Query } from '../../input/query.ts';
-import { pageParameters, type PlanParameters } from '../page/query.ts';
+import { pageParameters, type PlanParameters } from '../page/parameters.ts';
 import { BSON_TYPE } from '../../store/bson-types.ts';
 import type { Plan } from '../../store/store.ts';
-import { streamParameters } from '../stream/query.ts';
+import { streamParameters } from '../stream/parameters.ts';
 import { KEY } from '../../store/bookmark.ts';
 import type { Token } from '../token/token.ts';
 import { fieldsParameter, sortParameter, type Form, type Order } from './form.ts';

@@ -26,7 +26,7 @@ const writes: Readonly<Record<string, () => Promise<unknown>>> = {
   'a user': () => users.change('ada', () => rowOf('ada')),
   'a removed user': () => users.change('ada', () => null),
   'an export': () => exports.change('e', () => rowOf('e')),
-  'a removed row': async () => store.items.remove?.([makeBookmark({ _id: 'a' })]),
+  'a removed row': async () => store.items.remove([makeBookmark({ _id: 'a' })]),
   'rows of a resource': () => orders.insert([rowOf('a')], 'fail'),
   'all rows': () => store.items.clear(new AbortController().signal),
 };

@@ -13,18 +13,16 @@ export type IndexFor = (equals: readonly string[], plan: Plan, signal: AbortSign
 
 /**
  * The rows of a collection that have these values: the part that a key opens. The plans of its readers lack the values.
- * They get them here and nowhere else, and `edgeOf` lets no other plan through to the store.
+ * They get them here and nowhere else, and `atEdge` lets no other plan through to the store.
  */
 export class PartRows implements Collection {
   readonly #rows: Collection;
-  readonly #edge: Edge;
   readonly #scope: Scope;
   readonly #indexFor: IndexFor;
   #changes: ScopedFeed | null | undefined;
 
   constructor(rows: Collection, scope: Scope, indexFor: IndexFor) {
     this.#rows = rows;
-    this.#edge = edgeOf(rows, scope.where);
     this.#indexFor = indexFor;
     this.#scope = scope;
   }
@@ -33,28 +31,32 @@ export class PartRows implements Collection {
   get changes(): ChangeFeed | undefined {
     if (this.#changes !== undefined) return this.#changes ?? undefined;
     const changes = this.#rows.changes?.within?.(predicateOf(this.#scope));
-    this.#changes = changes ? new ScopedFeed(this.#edge.feed(changes), (plan) => this.#within(plan)) : null;
+    this.#changes = changes
+      ? new ScopedFeed(logAtEdge(changes, this.#scope.where), (plan) => this.#within(plan))
+      : null;
     return this.#changes ?? undefined;
   }
 
   async read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<ReadBatch> {
     const mine = await this.#narrowed(plan, signal);
-    if (!plan.isEmpty) return this.#edge.read(mine, from, size, signal);
-    const batch = await this.#edge.read(mine, {}, ONE, signal);
+    if (!plan.isEmpty) return this.#rows.read(this.#checked(mine), from, size, signal);
+    const batch = await this.#rows.read(this.#checked(mine), {}, ONE, signal);
     return { ...batch, rows: 0, length: 0, last: null, more: false };
   }
 
   async count(plan: Plan, mode: CountMode, signal: AbortSignal): Promise<Count> {
     if (plan.isEmpty) return { rows: 0, is: 'exact' };
-    return this.#edge.count(await this.#narrowed(plan, signal), mode, signal);
+    return this.#rows.count(this.#checked(await this.#narrowed(plan, signal)), mode, signal);
   }
 
   async split(plan: Plan, parts: number, signal: AbortSignal): Promise<readonly Bookmark[]> {
-    return plan.isEmpty ? [] : this.#edge.split(await this.#narrowed(plan, signal), parts, signal);
+    if (plan.isEmpty) return [];
+    return this.#rows.split(this.#checked(await this.#narrowed(plan, signal)), parts, signal);
   }
 
   async nextValue(index: Index, equals: readonly Equality[], ...rest: [ValuesFrom, AbortSignal]) {
-    return this.#edge.nextValue(index, inOrderOf(index, this.#within({ equals }).equals), ...rest);
+    const within = this.#checked(this.#within({ equals })).equals;
+    return this.#rows.nextValue(index, inOrderOf(index, within), ...rest);
   }
 
   describe(...call: Parameters<Collection['describe']>) {
@@ -74,39 +76,36 @@ export class PartRows implements Collection {
     return { ...rest, index, equals: inOrderOf(index, equals) };
   }
 
+  #checked<P extends Pick<Plan, 'equals'>>(plan: P): P {
+    return atEdge(plan, this.#scope.where);
+  }
+
   /** The one place where the values of a part are added to what is asked. */
   #within<P extends Pick<Plan, 'equals'>>(plan: P): P & { readonly equals: readonly Equality[] } {
     return { ...plan, equals: [...this.#scope.where, ...(plan.equals ?? [])] };
   }
 }
 
-/** What the store is asked about a part, and its changes. */
-type Edge = Pick<Collection, 'read' | 'count' | 'split' | 'nextValue'> & {
-  readonly feed: (log: ScopeLog) => ScopeLog;
-};
+/**
+ * Passes a plan on that has the very values of the part, and no other one of their paths. A plan without them is a
+ * mistake of this server, and fails.
+ */
+function atEdge<P extends { readonly equals?: readonly Equality[] }>(plan: P, where: readonly Equality[]): P {
+  const { equals = [] } = plan;
+  const has = (own: Equality) =>
+    equals.includes(own) && equals.every((one) => one === own || one.path !== own.path);
+  if (where.every(has)) return plan;
+  throw new TypeError('a read outside the part that a key opens');
+}
 
-/** Passes on what has the very values of the part. A plan without them is a mistake of this server, and fails. */
-function edgeOf(rows: Collection, where: readonly Equality[]): Edge {
-  /** Each value of the part stands there, and no other one of its path. */
-  const checked = <P extends { readonly equals?: readonly Equality[] }>(plan: P): P => {
-    const { equals = [] } = plan;
-    const has = (own: Equality) =>
-      equals.includes(own) && equals.every((one) => one === own || one.path !== own.path);
-    if (where.every(has)) return plan;
-    throw new TypeError('a read outside the part that a key opens');
-  };
+/** The changes of a part, whose look-ups pass the edge. */
+function logAtEdge(log: ScopeLog, where: readonly Equality[]): ScopeLog {
   return {
-    read: async (plan, ...rest) => rows.read(checked(plan), ...rest),
-    count: async (plan, ...rest) => rows.count(checked(plan), ...rest),
-    split: async (plan, ...rest) => rows.split(checked(plan), ...rest),
-    nextValue: async (index, equals, ...rest) => rows.nextValue(index, checked({ equals }).equals, ...rest),
-    feed: (log) => ({
-      now: (signal) => log.now(signal),
-      at: (time) => log.at(time),
-      read: (...call) => log.read(...call),
-      refusal: (signal) => log.refusal(signal),
-      lookUp: async (keys, plan, ...rest) => log.lookUp(keys, checked(plan), ...rest),
-    }),
+    now: (signal) => log.now(signal),
+    at: (time) => log.at(time),
+    read: (...call) => log.read(...call),
+    refusal: (signal) => log.refusal(signal),
+    lookUp: async (keys, plan, ...rest) => log.lookUp(keys, atEdge(plan, where), ...rest),
   };
 }
 

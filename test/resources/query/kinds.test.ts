@@ -116,7 +116,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
       );
       if (store === 'sqlite') return; // its lists of indexes stand for a second
       const looks = async () =>
-        /sluice_store_\w*_count\{[^}]*holds[^}]*\} (\d+)/.exec(
+        /sluice_store_\w*_count\{[^}]*values[^}]*\} (\d+)/.exec(
           await (await server.get('/metrics')).text(),
         )?.[1];
       const before = await looks();

@@ -32,28 +32,23 @@ function instantiate(memory: object): Functions {
   return new WebAssembly.Instance(compiled, { env: { memory } }).exports as unknown as Functions;
 }
 
-/** Checks rows where they lie in the memory of slots. */
-export class RowChecks {
-  readonly #functions: Functions;
+/**
+ * Passes the rows from an address in the memory of slots on, until there are so many rows or bytes. Throws DamagedRowError
+ * for a row that does not have its checksum, or does not lie behind the one before. `direction`: of the ids; 0: the rows
+ * have another order.
+ */
+export type RowWalk = (address: number, length: number, size: Size, direction: 1 | -1 | 0) => Walked;
 
-  constructor({ memory }: Slots) {
-    this.#functions = instantiate(memory);
-  }
-
-  /**
-   * Passes the rows from this address on, until there are so many rows or bytes. Throws DamagedRowError for a row that
-   * does not have its checksum, or does not lie behind the one before. `direction`: of the ids; 0: the rows have
-   * another order.
-   */
-  walk(address: number, length: number, { rows: most, bytes }: Size, direction: 1 | -1 | 0): Walked {
-    const { walk, rows, last } = this.#functions;
+export function rowWalkIn({ memory }: Slots): RowWalk {
+  const { walk, rows, last } = instantiate(memory);
+  return (address, length, { rows: most, bytes }, direction) => {
     const end = walk(address, address + length, most, Math.min(bytes, length), direction) >>> 0;
     if (end === 0)
       throw new DamagedRowError(
         `row ${rows.value} of a batch does not have the bytes that were written, or not its place`,
       );
     return { rows: rows.value, length: end - address, lastAt: last.value - address + HEAD_BYTES };
-  }
+  };
 }
 
 /** The wasm module's static data would lie below. */

@@ -15,6 +15,15 @@ export interface ConnectionOptions {
 
 /** Statements of dropped tables stay prepared. Above this number all are prepared anew. */
 const MOST_STATEMENTS = 2_000;
+/** Result codes by their texts (sqlite3_errstr): errors of `all` have no other sign of the code in this binding. */
+const CODES: ReadonlyMap<string, number> = new Map([
+  ['database is locked', 5],
+  ['database table is locked', 6],
+  ['disk I/O error', 10],
+  ['database disk image is malformed', 11],
+  ['locking protocol', 15],
+  ['file is not a database', 26],
+]);
 /** Pages that a copy takes in one step. */
 const COPIED_AT_ONCE = 1_000;
 const CACHE_KIBIBYTES = 32 * 1024;
@@ -38,10 +47,6 @@ export class Connection {
     );
   }
 
-  get isOpen(): boolean {
-    return this.#db.isOpen;
-  }
-
   /** Whether a transaction is open. SQLite itself ends one when it cannot undo a part of it. */
   get isInTransaction(): boolean {
     return this.#db.isTransaction;
@@ -58,7 +63,11 @@ export class Connection {
   }
 
   all(sql: string, ...values: SqlValue[]): readonly SqlRow[] {
-    return this.#statement(sql).all(...values) as readonly SqlRow[];
+    try {
+      return this.#statement(sql).all(...values) as readonly SqlRow[];
+    } catch (error) {
+      throw withCode(error);
+    }
   }
 
   /** Returns the number of rows that it changed. */
@@ -118,4 +127,11 @@ export class Connection {
 export function bytesIn(row: SqlRow | undefined, column: string): Uint8Array | null {
   const value = row?.[column];
   return value instanceof Uint8Array ? value : null;
+}
+
+/** An error of SQLite with its result code. */
+function withCode(error: unknown): unknown {
+  if (!(error instanceof Error) || 'errcode' in error) return error;
+  const errcode = CODES.get(error.message);
+  return errcode === undefined ? error : Object.assign(error, { errcode });
 }

@@ -2,7 +2,6 @@ import { statSync } from 'node:fs';
 import { reasonOf } from '../../error-reason.ts';
 import { storeUnavailable } from '../../errors.ts';
 import type { Slots } from '../slots.ts';
-import { RowChecks } from './checked-rows.ts';
 import { diskFull, freeBytes, isDamage, storeFault } from './errors.ts';
 import type { StoreFile } from './file.ts';
 import { dropSql, meta } from './layout.ts';
@@ -57,7 +56,7 @@ export class Core {
     this.log = new ChangeLog(connection, this.sets, options);
     const faultOf = (error: unknown) => this.#faultOf(error);
     this.looks = new Looks(connection, () => this.#check(), faultOf);
-    this.reader = new Reader(connection, slots, new RowChecks(slots));
+    this.reader = new Reader(connection, slots);
     this.maintenance = new Maintenance(file.path);
     this.watch = new LogWatch(() => this.#othersWrote());
     this.writes = new Writes({

@@ -74,7 +74,7 @@ export class ChangeLog {
   begin(set: SetRecord): ChangeNotes {
     const keepsRows =
       set.before !== undefined && this.#options.now() - set.before.usedAt <= this.#options.ttlMs;
-    return new ChangeNotes(this.#connection, set, this.state(set).last, this.#options.now(), keepsRows);
+    return changeNotes(this.#connection, set, this.state(set).last, this.#options.now(), keepsRows);
   }
 
   /** Whether the log has to be asked to keep rows before their changes. */
@@ -159,46 +159,30 @@ function storedIn(change: SqlRow, column: string): Uint8Array | null {
   return stored && documentIn(stored);
 }
 
-/** The changes of one transaction. */
-export class ChangeNotes {
-  readonly #connection: Connection;
-  readonly #sql: string;
-  readonly #at: number;
-  readonly #keepsRows: boolean;
-  #last: number;
-
-  constructor(connection: Connection, { number }: SetRecord, last: number, at: number, keepsRows: boolean) {
-    this.#connection = connection;
-    this.#sql = `insert into ${logTable(number)} values (?, ?, ?, ?, ?)`;
-    this.#last = last;
-    this.#at = at;
-    this.#keepsRows = keepsRows;
-  }
-
-  /** Notes a row that was not there before. */
-  addNew(row: Uint8Array): void {
-    this.#add(idOf(row), null, null);
-  }
-
-  addRemoved(row: Uint8Array): void {
-    this.#add(idOf(row), row, null);
-  }
-
-  /** Notes a row that took the place of another one, whose `_id` may be of another type: 7 and 7.0 are one row. */
-  addReplaced(before: Uint8Array, after: Uint8Array): void {
-    const [idBefore, id] = [idOf(before), idOf(after)];
-    if (Buffer.compare(idBefore, id) === 0) this.#add(id, before, after);
-    else {
-      this.#add(idBefore, before, null);
-      this.#add(id, null, null);
-    }
-  }
-
-  #add(id: Bookmark, before: Uint8Array | null, after: Uint8Array | null): void {
-    const rows = this.#keepsRows ? [before && storedRow(before), after && storedRow(after)] : [null, null];
-    this.#connection.run(this.#sql, ++this.#last, storedRow(id), this.#at, ...rows);
-  }
+/** Notes the changes of one transaction, which follow the last change until now. */
+function changeNotes(connection: Connection, set: SetRecord, last: number, at: number, keepsRows: boolean) {
+  const sql = `insert into ${logTable(set.number)} values (?, ?, ?, ?, ?)`;
+  const add = (id: Bookmark, before: Uint8Array | null, after: Uint8Array | null): void => {
+    const rows = keepsRows ? [before && storedRow(before), after && storedRow(after)] : [null, null];
+    connection.run(sql, ++last, storedRow(id), at, ...rows);
+  };
+  return {
+    /** Notes a row that was not there before. */
+    addNew: (row: Uint8Array) => add(idOf(row), null, null),
+    addRemoved: (row: Uint8Array) => add(idOf(row), row, null),
+    /** Notes a row that took the place of another one, whose `_id` may be of another type: 7 and 7.0 are one row. */
+    addReplaced: (before: Uint8Array, after: Uint8Array): void => {
+      const [idBefore, id] = [idOf(before), idOf(after)];
+      if (Buffer.compare(idBefore, id) === 0) add(id, before, after);
+      else {
+        add(idBefore, before, null);
+        add(id, null, null);
+      }
+    },
+  };
 }
+
+export type ChangeNotes = ReturnType<typeof changeNotes>;
 
 function idOf(row: Uint8Array): Bookmark {
   return bookmarkOf(row, { sort: KEY });

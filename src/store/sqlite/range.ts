@@ -1,4 +1,5 @@
 import { AppError } from '../../errors.ts';
+import { KEY_INDEX } from '../indexes.ts';
 import { BSON_RANK, rankOf } from '../bson-types.ts';
 import { KEY, keyPaths, type Bookmark } from '../bookmark.ts';
 import { fieldsOf } from '../fields.ts';
@@ -8,7 +9,7 @@ import type { Equality, From, Plan } from '../store.ts';
 import type { ValueRange } from '../plan.ts';
 import { keyOfNamed } from '../has-values.ts';
 import { columnOf, indexName, rowsTable } from './layout.ts';
-import { BY_KEY, nameOf, type SetRecord } from './sets.ts';
+import { nameOf, type SetRecord } from './sets.ts';
 
 /** A stretch of an index of a set: the rows whose key in a column lies between two others. */
 export interface Range {
@@ -83,7 +84,7 @@ export function boundsBehind(plan: Plan, after: From['after']): Pick<Range, 'low
 /** The name of the index that a plan reads. */
 export function readByOf({ index, equals = [], sort }: Pick<Plan, 'index' | 'equals' | 'sort'>): string {
   const paths = [...equals.map(({ path }) => path), ...(sort === KEY ? [] : [sort])];
-  return index?.name ?? (paths.length === 0 ? BY_KEY.name : nameOf(paths));
+  return index?.name ?? (paths.length === 0 ? KEY_INDEX.name : nameOf(paths));
 }
 
 /** Whether a plan reads rows in the order of their keys. */

@@ -3,7 +3,7 @@ import { bookmarkOf, KEY, type Bookmark, type Ordered } from '../bookmark.ts';
 import { endOfDocument } from '../bson-array.ts';
 import type { Slot, Slots } from '../slots.ts';
 import type { Size } from '../store.ts';
-import { DamagedRowError, documentIn, HEAD_BYTES, type RowChecks } from './checked-rows.ts';
+import { DamagedRowError, documentIn, HEAD_BYTES, rowWalkIn, type RowWalk } from './checked-rows.ts';
 import { bytesIn, type Connection } from './connection.ts';
 import { compareKeys, joinKeys, type Key } from '../keys.ts';
 import { rowsTable } from './layout.ts';
@@ -20,14 +20,14 @@ const MOST_BYTES = 256 * 1024 * 1024;
 export class Reader {
   readonly #connection: Connection;
   readonly #slots: Slots;
-  readonly #checks: RowChecks;
+  readonly #walk: RowWalk;
   /** The mean size of rows. Recent batches count most. */
   #mean = FIRST_GUESS;
 
-  constructor(connection: Connection, slots: Slots, checks: RowChecks) {
+  constructor(connection: Connection, slots: Slots) {
     this.#connection = connection;
     this.#slots = slots;
-    this.#checks = checks;
+    this.#walk = rowWalkIn(slots);
   }
 
   /** The first rows of a range behind `skip` rows. */
@@ -97,7 +97,7 @@ export class Reader {
       slot.bytes().set(found);
       const byKey = range.column === 'k';
       const direction = range.reverse ? -1 : 1;
-      const walked = this.#checks.walk(slot.address, found.length, size, byKey ? direction : 0);
+      const walked = this.#walk(slot.address, found.length, size, byKey ? direction : 0);
       if (byKey && skip === 0) this.#checkStart(range, slot.bytes(walked.length));
       this.#mean += (walked.length / walked.rows - this.#mean) / 4;
       return { ...walked, slot, more: more === true || walked.length < found.length };

@@ -1,6 +1,6 @@
 import { documentOf } from '../batch.ts';
 import { KEY, valueBookmarkOf, type Bookmark } from '../bookmark.ts';
-import type { Index } from '../indexes.ts';
+import { KEY_INDEX, type Index } from '../indexes.ts';
 import type { Count, CountMode, Equality, Plan, Size, ValuesFrom } from '../store.ts';
 import { ABOVE_IDS, HIGHEST, joinKeys, LOWEST, type Key } from '../keys.ts';
 import { columnFor, highestId, highestValue, isByKey, keysOfBookmark, lowestId } from './range.ts';
@@ -8,7 +8,6 @@ import { lowestValue, prefixOf, rangeOf, type Range } from './range.ts';
 import type { SetParts } from './set-parts.ts';
 import { isSingle, type SetLooks } from './set-looks.ts';
 import { PASSED_AT_ONCE, type SetReads } from './set-reads.ts';
-import { BY_KEY } from './sets.ts';
 
 /** How long counting may take, in milliseconds. */
 const COUNT_LIMIT_MS: Readonly<Record<CountMode, number>> = { estimated: 20, exact: 2_000 };
@@ -115,7 +114,7 @@ export class SetCounts {
     const sort = index.keys[equals.length]?.path ?? KEY;
     const plan: Plan = { index, equals, sort, direction: 1 };
     return this.#setLooks.within(
-      { ...plan, ...(sort === KEY && equals.length === 0 && { index: BY_KEY }) },
+      { ...plan, ...(sort === KEY && equals.length === 0 && { index: KEY_INDEX }) },
       (set, look) =>
         look(() => {
           const range = { set: set.number, column: columnFor(set, plan), reverse: false, ...bounds };

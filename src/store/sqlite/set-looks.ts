@@ -1,11 +1,12 @@
 import { collectionReplaced, storeUnfit } from '../../errors.ts';
+import { KEY_INDEX } from '../indexes.ts';
 import type { Plan } from '../store.ts';
 import type { LoadGate } from './load-gate.ts';
 import type { Looks } from './looks.ts';
 import { isByKey, readByOf } from './range.ts';
 import type { SetIndexes } from './set-indexes.ts';
 import type { SetParts } from './set-parts.ts';
-import { BY_KEY, indexOf, nameOf, type SetRecord } from './sets.ts';
+import { indexOf, nameOf, type SetRecord } from './sets.ts';
 
 /** The tables of a set, or the order of its rows, are others than when its read began. */
 class SetReplaced extends Error {}
@@ -67,5 +68,5 @@ export class SetLooks {
 
 /** Whether a plan names one row by its key. */
 export function isSingle({ index, equals = [] }: Pick<Plan, 'index' | 'equals'>): boolean {
-  return index?.name === BY_KEY.name && equals.length > 0;
+  return index?.name === KEY_INDEX.name && equals.length > 0;
 }

@@ -2,7 +2,7 @@ import { collectionReplaced, noSuchPlace, snapshotUnsupported } from '../../erro
 import { documentOf, type Batch, type ReadBatch } from '../batch.ts';
 import { bookmarkOf, KEY, keyPaths, type Bookmark } from '../bookmark.ts';
 import type { LookedUp } from '../change-feed.ts';
-import type { Index } from '../indexes.ts';
+import { KEY_INDEX, type Index } from '../indexes.ts';
 import type { Description, From, Plan, Size } from '../store.ts';
 import { compareKeys, joinKeys } from '../keys.ts';
 import { hasValues, keyAt, keyOfNamed, wantedOf } from '../has-values.ts';
@@ -11,7 +11,7 @@ import { keyOfRow } from './keyed.ts';
 import type { SetParts } from './set-parts.ts';
 import { boundsBehind, keysOfBookmark, prefixOf, rangeOf, type Range } from './range.ts';
 import { isSingle, type SetLooks } from './set-looks.ts';
-import { BY_KEY, indexOf, type SetRecord } from './sets.ts';
+import { indexOf, type SetRecord } from './sets.ts';
 
 /** How long a list of indexes, and what is known with it, stands for the collection. Milliseconds. */
 const LISTED_MS = 1_000;
@@ -80,7 +80,7 @@ export class SetReads {
     const look = (): LookedUp => {
       const { identity } = sets.get(name);
       if (plan.identity !== undefined && plan.identity !== identity) throw collectionReplaced();
-      const { number } = this.#setLooks.present({ ...plan, index: BY_KEY });
+      const { number } = this.#setLooks.present({ ...plan, index: KEY_INDEX });
       const rows: Uint8Array[] = [];
       let [taken, length] = [0, 0];
       for (const id of keys.slice(0, LOOKED_UP_AT_ONCE)) {
@@ -112,7 +112,7 @@ export class SetReads {
     const now = this.#options.now();
     const isRecent = this.#listed !== null && now - this.#listed.at <= LISTED_MS;
     if (this.#listed?.records === records && isRecent) return this.#listed.indexes;
-    const indexes = [BY_KEY, ...records.map(indexOf)];
+    const indexes = [KEY_INDEX, ...records.map(indexOf)];
     const text = JSON.stringify(indexes);
     this.#listed =
       this.#listed?.text === text && isRecent

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { KEY, type Identity } from '../bookmark.ts';
-import { KEY_INDEX, type Index } from '../indexes.ts';
+import type { Index } from '../indexes.ts';
 import type { Connection } from './connection.ts';
 import { newVersion } from './file.ts';
 import { columnOf, indexSql, meta, setMeta, tablesSql } from './layout.ts';
@@ -40,9 +40,6 @@ export interface SetRecord {
 
 /** What a set without rows has not got. */
 export const NEW = { isInOrder: true, hasLargeRows: undefined, loading: undefined, before: undefined };
-
-/** Only the index of the key can name a row alone. */
-export const BY_KEY = KEY_INDEX;
 
 /** An index as plans see it. The key of a row is the last part of every entry. */
 export function indexOf({ paths, builtTo, spoilt }: IndexRecord): Index {

@@ -8,6 +8,7 @@ import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
 import { Int32 } from '../../../src/store/bson.ts';
 import { BSON_RANK } from '../../../src/store/bson-types.ts';
 import { Slots } from '../../../src/store/slots.ts';
+import { DatabaseSync } from '../../../src/sqlite.ts';
 import { FILE } from '../../../src/store/sqlite/file.ts';
 import { openSqlite } from '../../../src/store/sqlite.ts';
 import type { FeedPlace } from '../../../src/store/change-feed.ts';
@@ -26,7 +27,9 @@ const PLANS: readonly Plan[] = [
 const SIZE = { rows: 40, bytes: PLENTY };
 /** How many bytes are flipped, each in a store of its own: in the long form all of them. */
 const DAMAGES = Number(process.env.DAMAGES ?? (process.env.LONG ? Infinity : 60));
-const ROWS = 120;
+/** Few rows in small pages: each b-tree has a root and leaves in a file of about 23,000 bytes. */
+const ROWS = 36;
+const PAGE_BYTES = 512;
 
 /** A closed store with these items. */
 async function filled(t: TestContext, items: readonly Item[]): Promise<string> {
@@ -114,11 +117,46 @@ async function logged({ items }: Store, { token }: FeedPlace): Promise<string[]>
   return (await keysSince(feed, { token }, 50)).keys.map((key) => Buffer.from(key).toString('hex')).sort();
 }
 
-test(`a store with a byte that is another one gives the rows that were written or an error, ${DAMAGES} times`, async (t) => {
+/** A file with other bytes than were written, and where they are. */
+interface Damage {
+  readonly where: string;
+  readonly file: Buffer;
+}
+
+/** One bit of each of so many bytes, which are all bytes when there are no more. */
+function* flips(whole: Buffer, most: number): Generator<Damage> {
   const random = randomFrom(1);
+  const bytes = Math.min(most, whole.length);
+  for (let n = 0; n < bytes; n++) {
+    const at = bytes === whole.length ? n : below(random, whole.length);
+    const bit = 1 << below(random, 8);
+    const file = Buffer.from(whole);
+    file[at] = (file[at] ?? 0) ^ bit;
+    yield { where: `bit ${bit} of byte ${at % PAGE_BYTES} of page ${Math.floor(at / PAGE_BYTES) + 1}`, file };
+  }
+}
+
+/** Each page, which is a sector of a disk, full of zeros; and the file cut there. */
+function* lostPages(whole: Buffer): Generator<Damage> {
+  for (let at = 0; at < whole.length; at += PAGE_BYTES) {
+    const page = at / PAGE_BYTES + 1;
+    yield { where: `page ${page} is zeros`, file: Buffer.from(whole).fill(0, at, at + PAGE_BYTES) };
+    yield { where: `cut before page ${page}`, file: Buffer.from(whole.subarray(0, at)) };
+  }
+}
+
+function* damagesOf(whole: Buffer): Generator<Damage> {
+  yield* lostPages(whole);
+  yield* flips(whole, DAMAGES);
+}
+
+test('a store with a flipped bit, a page of zeros or a cut gives the rows that were written or an error', async (t) => {
   const items = makeItems(ROWS);
   const expected = PLANS.map((plan) => expectedItems(items, plan).map(({ bytes }) => bytes));
   const directory = await testDirectory(t);
+  const made = new DatabaseSync(join(directory, FILE));
+  made.exec(`pragma page_size=${PAGE_BYTES}; pragma journal_mode=wal; create table a(b); drop table a`);
+  made.close();
   const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
   const from = await feedOf(store.items).now(NEVER);
   await store.items.insert(
@@ -128,26 +166,19 @@ test(`a store with a byte that is another one gives the rows that were written o
   const changes = await logged(store, from);
   await store.close();
   const whole = await readFile(join(directory, FILE));
+  assert.equal(whole.readUInt16BE(16), PAGE_BYTES);
   const seen = { right: 0, told: 0 };
-  const bytes = Math.min(DAMAGES, whole.length);
   const damaged = await testDirectory(t);
-  for (let n = 0; n < bytes; n++) {
-    const at = bytes === whole.length ? n : below(random, whole.length);
-    const bit = 1 << below(random, 8);
-    const file = Buffer.from(whole);
-    file[at] = (file[at] ?? 0) ^ bit;
-    const place = join(damaged, String(n));
+  for (const { where, file } of damagesOf(whole)) {
+    const place = join(damaged, 'store');
     await mkdir(place);
     await copyFile(join(directory, 'sluice.mark'), join(place, 'sluice.mark'));
     await writeFile(join(place, FILE), file);
-    const where = `bit ${bit} of byte ${at % 4_096} of page ${Math.floor(at / 4_096) + 1}`;
     const told = await useDamaged(place, where);
     await rm(place, { recursive: true });
     seen[told ? 'told' : 'right']++;
   }
-  t.diagnostic(
-    `${seen.right} stores with another byte were right, ${seen.told} told it, of ${whole.length} bytes`,
-  );
+  t.diagnostic(`${seen.right} damaged stores were right, ${seen.told} told it, of ${whole.length} bytes`);
 
   /** Whether reads tell the damage. Rejects when something else is read than what was written. */
   async function useDamaged(place: string, where: string): Promise<boolean> {

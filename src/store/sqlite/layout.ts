@@ -19,7 +19,7 @@ const SCHEMA = `
   create table meta(key text primary key, value) without rowid;
   create table sets(name text primary key, number integer not null, record text not null,
     rows integer not null, floor integer not null, alive integer not null) without rowid;
-  insert into meta values ('format', '${FORMAT}'), ('sets', 0), ('number', 0), ('stops', 0)`;
+  insert into meta values ('format', '${FORMAT}'), ('sets', 0), ('made', 0), ('number', 0), ('stops', 0)`;
 
 /** Makes the tables of a new file. In a transaction. */
 export function createLayout(connection: Connection): void {

@@ -3,6 +3,7 @@ import { KEY, type Identity } from '../bookmark.ts';
 import type { Index } from '../indexes.ts';
 import type { Connection } from './connection.ts';
 import { newVersion } from './file.ts';
+import { DamagedRowError } from './checked-rows.ts';
 import { columnOf, indexSql, meta, setMeta, tablesSql } from './layout.ts';
 import type { LoadMark } from './load-mark.ts';
 
@@ -85,7 +86,10 @@ export class Sets {
     const known = this.#known.get(name);
     if (known) return known;
     const found = this.#connection.get('select record from sets where name = ?', name)?.record;
-    if (found === undefined) return null;
+    if (found === undefined) {
+      this.names(); // throws when a record is lost
+      return null;
+    }
     const record = { ...(JSON.parse(String(found)) as SetRecord), name };
     this.#known.set(name, record);
     return record;
@@ -97,15 +101,21 @@ export class Sets {
     return record;
   }
 
+  /** Throws DamagedRowError when these are not as many as were made: the tables of a lost one must not be removed. */
   names(): readonly string[] {
-    return this.#connection.all('select name from sets order by name').map(({ name }) => String(name));
+    const names = this.#connection.all('select name from sets order by name').map(({ name }) => String(name));
+    const made = meta(this.#connection, 'made');
+    if (made === null || made === names.length) return names;
+    throw new DamagedRowError(`the file has the records of ${names.length} sets, and ${made} were made`);
   }
 
   /** Makes a set. Its tables have their indexes. */
   create(record: Omit<SetRecord, 'number' | 'identity'>): SetRecord {
     const identity = record.name === 'items' ? '0'.repeat(32) : newIdentity(); // the catalogue's cursors fit
     const made = { ...record, number: this.takeNumber(), identity };
+    const before = this.names().length;
     this.#connection.run('insert into sets values (?, 0, ?, 0, 0, 0)', record.name, '{}');
+    setMeta(this.#connection, 'made', before + 1);
     this.put(made);
     this.makeTables(made);
     return made;

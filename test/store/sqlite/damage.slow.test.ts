@@ -206,3 +206,23 @@ test('a store with a flipped bit, a page of zeros or a cut gives the rows that w
     return told > 0;
   }
 });
+
+test('a set whose record is lost is damage, and its rows are kept', async (t) => {
+  const directory = await filled(t, makeItems(ROWS));
+  const file = () => new DatabaseSync(join(directory, FILE));
+  const tables = () => {
+    const opened = file();
+    const found = opened.prepare("select name from sqlite_schema where type = 'table' order by name").all();
+    opened.close();
+    return found.map(({ name }) => String(name));
+  };
+  const before = tables();
+  const spoilt = file();
+  spoilt.exec("delete from sets where name = 'items'");
+  spoilt.close();
+  await assert.rejects(openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() }), {
+    code: 'store-unfit',
+    message: /damaged/,
+  });
+  assert.deepEqual(tables(), before);
+});

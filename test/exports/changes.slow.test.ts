@@ -45,7 +45,7 @@ for (const name of STORES)
   test(`${name}: an export that a second worker makes tells a place before its own first read`, async (t) => {
     const handles = await twoHandles(t, name);
     if (!handles?.[0].store.items.changes) {
-      t.skip('this store does not tell changes');
+      t.skip('this store has no changes');
       return;
     }
     const [first, second] = handles;
@@ -86,7 +86,7 @@ for (const name of STORES)
   test(`${name}: when the point in time expires, the reads that follow see every change before the place`, async (t) => {
     const handles = await twoHandles(t, name);
     if (!handles?.[0].store.items.changes) {
-      t.skip('this store does not tell changes');
+      t.skip('this store has no changes');
       return;
     }
     const [handle] = handles;
@@ -142,7 +142,7 @@ for (const name of STORES)
     if (!server) return;
     const { items } = server.store;
     if (!items.changes) {
-      t.skip('this store does not tell changes');
+      t.skip('this store has no changes');
       return;
     }
     const put = (...ids: string[]) => items.insert(ids.map(itemOf), 'replace');
@@ -167,7 +167,7 @@ for (const name of STORES)
     };
     const { links } = resources.find((one) => one.name === 'orders') ?? {};
     if (links?.changes === undefined) {
-      t.skip('this store does not tell changes');
+      t.skip('this store has no changes');
       return;
     }
     const path = await placeOf(server, { resource: 'orders' }, '/orders/changes?');

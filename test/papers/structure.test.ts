@@ -102,7 +102,16 @@ test('the client and the load test import nothing of the server and use only its
  * included, so no two import each other.
  */
 const LAYERS: readonly (readonly string[])[] = [
-  ['schema.ts', 'version.ts', 'log.ts', 'error-reason.ts', 'get-or-make.ts', 'turns.ts', 'sqlite.ts'],
+  [
+    'schema.ts',
+    'version.ts',
+    'log.ts',
+    'error-reason.ts',
+    'get-or-make.ts',
+    'recent-map.ts',
+    'turns.ts',
+    'sqlite.ts',
+  ],
   ['problems.ts'],
   ['errors.ts'],
   ['terminal', 'redis'],

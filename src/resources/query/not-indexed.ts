@@ -1,4 +1,5 @@
 import { AppError } from '../../errors.ts';
+import { RecentMap } from '../../recent-map.ts';
 import { KEY } from '../../store/bookmark.ts';
 import type { Index } from '../../store/indexes.ts';
 import type { Equality } from '../../store/store.ts';
@@ -91,7 +92,7 @@ function nearest({ equals, sort, ranges }: Asked, forms: readonly Askable[]): st
  * index is missing or unfit. Throws AppError `not-indexed` for other queries.
  */
 export function chosen(asked: Asked, indexes: readonly Index[], resource: Resource): Choice {
-  const known = choices.get(indexes) ?? new Map<string, Choice>();
+  const known = choices.get(indexes) ?? new RecentMap<Choice>(MOST_CHOICES);
   choices.set(indexes, known);
   const name = JSON.stringify([
     asked.sort?.path,
@@ -110,8 +111,12 @@ export function chosen(asked: Asked, indexes: readonly Index[], resource: Resour
   return declared;
 }
 
-/** The choices among indexes, by the paths of the queries that these answer. */
-const choices = new WeakMap<readonly Index[], Map<string, Choice>>();
+/**
+ * The choices among indexes, by the paths of the queries that these answer. Clients name the paths: a query of one row may
+ * have any others, and a forged cursor any order. So the newest are kept alone.
+ */
+const choices = new WeakMap<readonly Index[], RecentMap<Choice>>();
+const MOST_CHOICES = 1_000;
 
 /** What can be asked of these indexes, each form once. `_desc` can be asked alike: `status with sort=createdAt_asc`. */
 export function formsOf(indexes: readonly Index[]): readonly string[] {

@@ -1,6 +1,7 @@
 import { changesParameters, followParameter } from '../changes/parameters.ts';
 import { conflict, documented, oneOf, text } from '../../input/parameter.ts';
 import type { Query } from '../../input/query.ts';
+import { sortText } from '../page/page.ts';
 import { pageParameters, type PlanParameters } from '../page/parameters.ts';
 import { BSON_TYPE } from '../../store/bson-types.ts';
 import type { Plan } from '../../store/store.ts';
@@ -8,7 +9,7 @@ import { streamParameters } from '../stream/parameters.ts';
 import { KEY } from '../../store/bookmark.ts';
 import type { Token } from '../token/token.ts';
 import { fieldsParameter, sortParameter, type Form, type Order } from './form.ts';
-import { readGiven, shownPath, type Given } from './grammar.ts';
+import { readGiven, type Given } from './grammar.ts';
 import { columnKinds } from './kinds.ts';
 import { chosen, notIndexed } from './not-indexed.ts';
 import { withinScope, type GivenInScope } from './part.ts';
@@ -165,7 +166,7 @@ function assertOrdered({ bounds }: Given, order: Order | undefined, { closed }: 
   const [path] = bounds.keys();
   if (!closed || !order || path === undefined || order.path === path) return;
   const names = closed.filter(({ to }) => to.startsWith(`${path}.`)).map(({ parameter }) => parameter.name);
-  const got = `${shownPath(order.path)}_${order.direction === 1 ? 'asc' : 'desc'}`;
+  const got = sortText({ sort: order.path, direction: order.direction });
   throw conflict('sort', `${names.join(' and ')} require a ${path} sort; got sort=${got}.`);
 }
 

@@ -1,4 +1,5 @@
 /** What the page shows of a resource: its filters, range and order. It is the address of the page behind `#`. */
+import { sortKept } from './allowed-queries.ts';
 import { parameterFor, type Resource } from './resource.ts';
 
 export interface View {
@@ -54,7 +55,7 @@ export function reversed(view: View): View {
 }
 
 /** Reads a view from the parameters that `viewQuery` writes. Others are left out. */
-export function readView({ aliases }: Resource, query: URLSearchParams): View {
+export function readView({ aliases, queries }: Resource, query: URLSearchParams): View {
   const equals = new Map<string, string>();
   const bounds = new Map<string, { readonly path: string; readonly text: string }>();
   for (const [name, text] of query) {
@@ -67,7 +68,7 @@ export function readView({ aliases }: Resource, query: URLSearchParams): View {
   const [, path, direction] = /^(.+)_(asc|desc)$/.exec(query.get('sort') ?? '') ?? [];
   return {
     equals,
-    sort: path ?? range?.path ?? 'id',
+    sort: path ?? range?.path ?? sortKept(queries, [...equals.keys()], 'id'), // as the server orders them
     direction: direction === 'desc' ? -1 : 1,
     low: bounds.get('gte')?.text ?? '',
     high: bounds.get('lte')?.text ?? '',

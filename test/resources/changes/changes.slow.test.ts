@@ -22,7 +22,7 @@ async function changingServer(t: TestContext, store: StoreName, engine: EngineNa
     t.after(() => assert.equal(server.slots.taken, 0, 'every slot was released'));
     return server;
   }
-  if (server) t.skip('this store does not tell changes');
+  if (server) t.skip('this store has no changes');
   return null;
 }
 
@@ -447,7 +447,7 @@ for (const store of ['sqlite', 'mongodb'] as const)
     };
     const link = resources.find(({ name }) => name === 'orders')?.links.changes;
     if (link === undefined) {
-      t.skip('this store does not tell changes');
+      t.skip('this store has no changes');
       return;
     }
     assert.equal(link, '/orders/changes');

@@ -32,7 +32,7 @@ async function feedServer(t: TestContext, store: StoreName): Promise<KeyedServer
     if (store === 'mongodb') await testClient(t, server.mongo).db().command(images);
     return server;
   }
-  t.skip('this store does not tell changes');
+  t.skip('this store has no changes');
   return null;
 }
 
@@ -206,7 +206,7 @@ test('the changes of a snapshot begin exactly one tick after it: none comes twic
   if (uri === null) return;
   const server = await serverOn(t, { MONGODB_URI: uri, RATE_LIMIT: 'off' });
   if (!server.store.items.changes) {
-    t.skip('this store does not tell changes');
+    t.skip('this store has no changes');
     return;
   }
   const client = testClient(t, uri);

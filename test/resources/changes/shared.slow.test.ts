@@ -17,7 +17,7 @@ for (const store of ['sqlite', 'mongodb'] as const)
       if (!server) return;
       const { changes } = server.store.items;
       if (!changes) {
-        t.skip('this store does not tell changes');
+        t.skip('this store has no changes');
         return;
       }
       const lookUp = changes.lookUp.bind(changes);

@@ -75,7 +75,7 @@ test('a stream continued by cursor and the parts of a set read nothing older tha
   const server = await testServer(t, 'mongodb', 'uws', { RATE_LIMIT: 'off' });
   if (!server) return;
   if (!server.store.items.changes) {
-    t.skip('this store does not tell changes');
+    t.skip('this store has no changes');
     return;
   }
   await filled(server);

@@ -91,6 +91,8 @@ test('the address of a view is its query, and reads back as the same view', () =
     assert.equal(viewQuery(resource, view).toString(), text);
     assert.deepEqual(readView(resource, new URLSearchParams(text)), view, text);
   }
+  const { sort } = readView(ORDERS, new URLSearchParams('status=paid'));
+  assert.equal(sort, 'createdAt', 'without an order, that which the server takes');
   assert.equal(
     wordsOf({ ...filtered(['status', 'str:42'], ['note', 'null:']), sort: 'total', low: '5' }),
     'status is 42, note is empty, total from 5',

@@ -1,7 +1,7 @@
 import type { Bookmark } from '../bookmark.ts';
 import type { Key } from '../keys.ts';
 import type { OnConflict } from '../store.ts';
-import { documentIn, storedRow } from './checked-rows.ts';
+import { DamagedRowError, documentIn, storedRow } from './checked-rows.ts';
 import { bytesIn, type Connection, type SqlValue } from './connection.ts';
 import { keyOfRow, keyRow, type KeyedRow } from './keyed.ts';
 import { columnOf, rowsTable } from './layout.ts';
@@ -77,7 +77,7 @@ export class SetChanges {
 
   #replace(row: KeyedRow, stored: Uint8Array): void {
     const before = this.#row(row.key);
-    if (!before) throw new Error('a row that exists cannot be read');
+    if (!before) throw new DamagedRowError('a row that exists cannot be read');
     this.#connection.run(this.#update, row.key, stored, ...row.entries, before.n);
     this.#notes?.addReplaced(before.document, row.document);
   }

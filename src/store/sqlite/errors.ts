@@ -34,8 +34,12 @@ export function isBusy(error: unknown): boolean {
 
 export function isDamage(error: unknown): boolean {
   const result = resultOf(error);
-  return error instanceof DamagedRowError || result === CODE.corrupt || result === CODE.notDatabase;
+  if (error instanceof DamagedRowError || result === CODE.corrupt || result === CODE.notDatabase) return true;
+  return error instanceof Error && LOST.test(error.message);
 }
+
+/** A statement of ours names what the file has no more: the text of its schema is another one. */
+const LOST = /^no such (table|column): /;
 
 /** Translates an error of SQLite to an AppError. Returns any other error (a programming error) as it is. */
 export function storeFault(error: unknown, directory: string): unknown {

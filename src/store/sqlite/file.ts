@@ -7,6 +7,7 @@ import { mmapBytesIn } from './file-system.ts';
 import { assertOurs, createLayout, meta, newEpoch, setMeta } from './layout.ts';
 import { readMark, storeGone, syncDirectory, writeMark } from './mark.ts';
 import { retryBusy } from './retry-busy.ts';
+import { newIdentity, Sets } from './sets.ts';
 
 /** The store's file. SQLite keeps `-wal` and `-shm` beside it while a process has it open. */
 export const FILE = 'sluice.db';
@@ -109,14 +110,9 @@ function beginEpoch(connection: Connection): void {
   transaction(connection, () => {
     setMeta(connection, 'epoch', newEpoch());
     connection.run("delete from meta where key = 'backup'");
-    connection.run("update sets set record = json_set(record, '$.identity', lower(hex(randomblob(16))))");
-    setMeta(connection, 'sets', newVersion());
+    const sets = new Sets(connection);
+    for (const name of sets.names()) sets.put({ ...sets.get(name), identity: newIdentity() });
   });
-}
-
-/** A number that no version of the sets had. */
-export function newVersion(): number {
-  return Math.floor(Math.random() * Number.MAX_SAFE_INTEGER);
 }
 
 function countStop(connection: Connection): number {

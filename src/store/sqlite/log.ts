@@ -64,7 +64,7 @@ export class ChangeLog {
   }
 
   state({ name, number }: SetRecord): LogState {
-    const sql = `select floor, rows, (select max(seq) from ${logTable(number)}) last from sets where name = ?`;
+    const sql = `select floor, rows, (select max(rowid) from ${logTable(number)}) last from sets where name = ?`;
     const found = this.#connection.get(sql, name);
     const floor = Number(found?.floor ?? 0);
     return { last: Math.max(floor, Number(found?.last ?? 0)), floor, rows: Number(found?.rows ?? 0) };
@@ -94,7 +94,7 @@ export class ChangeLog {
   prune(set: SetRecord): boolean {
     const to = this.#prunableTo(set);
     if (to === null) return false;
-    this.#connection.run(`delete from ${logTable(set.number)} where seq <= ?`, to);
+    this.#connection.run(`delete from ${logTable(set.number)} where rowid <= ?`, to);
     this.#connection.run('update sets set floor = ? where name = ?', to, set.name);
     return true;
   }
@@ -105,8 +105,8 @@ export class ChangeLog {
    */
   read(set: SetRecord, after: number, most: number, scope: ScopePredicate | null): LoggedIds {
     const table = logTable(set.number);
-    const columns = scope ? 'seq, id, b, a' : 'seq, id';
-    const sql = `select ${columns} from ${table} where seq > ? order by seq limit ${READ_AT_ONCE}`;
+    const columns = scope ? 'rowid seq, id, b, a' : 'rowid seq, id';
+    const sql = `select ${columns} from ${table} where rowid > ? order by rowid limit ${READ_AT_ONCE}`;
     const changes = this.#connection.all(sql, after);
     const found = new Map<string, Bookmark>();
     const matchedBefore = new Set<string>();
@@ -116,8 +116,9 @@ export class ChangeLog {
       ...{ count: found.size, matchedBefore, next, isWhole },
     });
     for (const change of changes) {
-      if (Number(change.seq) !== next + 1) throw new DamagedRowError('a change is missing in the log');
-      const id = storedIn(change, 'id') as Bookmark;
+      const id = storedIn(change, 'id') as Bookmark | null;
+      if (id === null || Number(change.seq) !== next + 1)
+        throw new DamagedRowError('a change is missing in the log');
       const name = textOf(id);
       const [before, after] = [storedIn(change, 'b'), storedIn(change, 'a')];
       if (!scope || !before || !after || !isUnseen(before, after, scope.fields)) {
@@ -138,13 +139,13 @@ export class ChangeLog {
     const { now, ttlMs, mostChanges = MOST_CHANGES } = this.#options;
     const { last, floor, rows } = this.state(set);
     const table = logTable(set.number);
-    const first = this.#connection.get(`select at from ${table} order by seq limit 1`);
+    const first = this.#connection.get(`select at from ${table} order by rowid limit 1`);
     if (!first) return null;
     const most = Math.max(mostChanges, last - floor > mostChanges ? 2 * rows : 0);
     let to = last - floor > most * (1 + SPARE) ? last - most : floor;
     if (now() - Number(first.at) > ttlMs * (1 + SPARE)) {
       const old = this.#connection.get(
-        `select max(seq) seq from (select seq, at from ${table} order by seq limit ${PRUNED_AT_ONCE}) where at < ?`,
+        `select max(seq) seq from (select rowid seq, at from ${table} order by rowid limit ${PRUNED_AT_ONCE}) where at < ?`,
         now() - ttlMs,
       );
       to = Math.max(to, Number(old?.seq ?? 0));

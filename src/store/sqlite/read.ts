@@ -154,7 +154,7 @@ export class Reader {
       this.#connection.get(`select ${column} k from ${rowsTable(set)} where k = ?`, id),
       'k',
     );
-    if (!key) throw new Error('the last row of a batch is gone');
+    if (!key) throw new DamagedRowError('the last row of a batch is gone');
     return key;
   }
 

@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { KEY, type Identity } from '../bookmark.ts';
 import type { Index } from '../indexes.ts';
-import type { Connection } from './connection.ts';
-import { newVersion } from './file.ts';
-import { DamagedRowError } from './checked-rows.ts';
+import { bytesIn, type Connection } from './connection.ts';
+import { DamagedRowError, documentIn, storedRow } from './checked-rows.ts';
 import { columnOf, indexSql, meta, setMeta, tablesSql } from './layout.ts';
 import type { LoadMark } from './load-mark.ts';
 
@@ -63,6 +62,14 @@ export function nameOf(paths: readonly string[]): string {
   return [...paths, KEY].map((path) => `${path}_1`).join('_');
 }
 
+/** A number that no version of the sets had. */
+function newVersion(): number {
+  return Math.floor(Math.random() * Number.MAX_SAFE_INTEGER);
+}
+
+/** A record that is written in the same transaction. */
+const NOTHING = new Uint8Array(0);
+
 export function newIdentity(): Identity {
   return randomBytes(16).toString('hex');
 }
@@ -85,12 +92,12 @@ export class Sets {
     this.#version = version;
     const known = this.#known.get(name);
     if (known) return known;
-    const found = this.#connection.get('select record from sets where name = ?', name)?.record;
-    if (found === undefined) {
+    const found = bytesIn(this.#connection.get('select record from sets where name = ?', name), 'record');
+    if (!found) {
       this.names(); // throws when a record is lost
       return null;
     }
-    const record = { ...(JSON.parse(String(found)) as SetRecord), name };
+    const record = { ...(JSON.parse(Buffer.from(documentIn(found)).toString()) as SetRecord), name };
     this.#known.set(name, record);
     return record;
   }
@@ -114,7 +121,7 @@ export class Sets {
     const identity = record.name === 'items' ? '0'.repeat(32) : newIdentity(); // the catalogue's cursors fit
     const made = { ...record, number: this.takeNumber(), identity };
     const before = this.names().length;
-    this.#connection.run('insert into sets values (?, 0, ?, 0, 0, 0)', record.name, '{}');
+    this.#connection.run('insert into sets values (?, 0, ?, 0, 0, 0)', record.name, NOTHING);
     setMeta(this.#connection, 'made', before + 1);
     this.put(made);
     this.makeTables(made);
@@ -122,7 +129,7 @@ export class Sets {
   }
 
   put(record: SetRecord): void {
-    const text = JSON.stringify({ ...record, name: undefined });
+    const text = storedRow(Buffer.from(JSON.stringify({ ...record, name: undefined })));
     this.#connection.run(
       'update sets set record = ?, number = ? where name = ?',
       text,

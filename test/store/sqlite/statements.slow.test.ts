@@ -18,7 +18,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   "select name from sqlite_schema where type = 'table'": SCHEMA,
   'select name from sets order by name':
     'there is a row for each set, and all are asked for, in the order of the key',
-  'select at from lN order by seq limit 1': 'the first row in the order of the key',
+  'select at from lN order by rowid limit 1': 'the first row in the order of the key',
   'insert into sN(k,d,iN...) select k,d,iN... from (select k,d,iN..., max(n) from sN group by k)': SORT,
   'insert into sN(k,d,iN...) select k,d,iN... from (select k,d,iN..., min(n) from sN group by k)': SORT,
   'select count(*) rows from sN': SORT,

@@ -21,7 +21,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-import sluice
+import sluice_client as sluice
 
 from .conftest import REPOSITORY, Cutter, start_server
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import sluice
+import sluice_client as sluice
 
 from .conftest import Cutter
 

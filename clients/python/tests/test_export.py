@@ -7,7 +7,7 @@ import urllib.request
 
 import pytest
 
-import sluice
+import sluice_client as sluice
 
 
 def test_a_file_has_the_rows_of_the_url(server: str) -> None:

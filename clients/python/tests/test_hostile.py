@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-import sluice
+import sluice_client as sluice
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nConnection: close\r\n\r\n"
 ROW = b'{"id":1,"a":2}\n'

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-import sluice
-from sluice._crc32 import crc32_combine
+import sluice_client as sluice
+from sluice_client._crc32 import crc32_combine
 
 from .conftest import Cutter
 

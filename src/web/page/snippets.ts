@@ -23,7 +23,7 @@ export function snippetsFor({ url, name, withKey }: Wanted): readonly Snippet[] 
   const os = withKey ? 'import os\n' : '';
   const key = withKey ? ", key=os.environ['SLUICE_KEY']" : '';
   const client = (rest: string, imports = '') =>
-    `${os}${imports}import sluice\n\n${rest.replace('ROWS', `sluice.rows('${url}'${key})`)}\n`;
+    `${os}${imports}import sluice_client as sluice\n\n${rest.replace('ROWS', `sluice.rows('${url}'${key})`)}\n`;
   const header = withKey ? ` \\\n  -H "Authorization: Bearer $SLUICE_KEY"` : '';
   return [
     {

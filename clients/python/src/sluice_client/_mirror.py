@@ -28,7 +28,7 @@ _DECODER = json.JSONDecoder()
 
 
 def mirror(url: str, path: str | PathLike[str], options: Options, follow: bool, restart: bool) -> Place:
-    """See sluice.mirror."""
+    """See mirror."""
     stream = url_of(url, "stream")
     copy = _Copy(path, stream, restart)
     try:

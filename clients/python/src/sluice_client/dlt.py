@@ -1,7 +1,7 @@
 """A source for dlt (https://dlthub.com): loads whole resources as Arrow tables, and later only what has changed.
 
     import dlt
-    from sluice.dlt import sluice_source
+    from sluice_client.dlt import sluice_source
 
     pipeline = dlt.pipeline("shop", destination="duckdb", dataset_name="sales")
     pipeline.run(sluice_source("http://127.0.0.1:3000", ["items"]))

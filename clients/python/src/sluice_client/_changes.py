@@ -42,7 +42,7 @@ class Changes:
 
 
 def changes_since(url: str, since: str | None, options: Options, follow: bool) -> Iterator[Changes]:
-    """See sluice.changes."""
+    """See changes."""
     feed = with_query(url_of(url, "changes"), {"follow": "true", "limit": None, "wait": None, "since": None})
     start = Place(cursor=since)
     for piece in feed_of(feed, options, start, "since"):

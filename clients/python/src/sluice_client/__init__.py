@@ -1,6 +1,6 @@
 """Reads whole sets of rows from a sluice server over HTTP, and proves that they are whole.
 
-    import sluice
+    import sluice_client as sluice
 
     for row in sluice.rows("http://127.0.0.1:3000/items?category=Ideal"):
         print(row["id"], row["price"])

@@ -5,6 +5,8 @@ import { rightsCheck, type CheckPart } from './access/rights-check.ts';
 import type { Scope } from './access/rights.ts';
 import { createApp } from './app.ts';
 import type { Config } from './config.ts';
+import { urlOf } from './engine/address.ts';
+import { freePort } from './engine/cannot-listen.ts';
 import { createEngine } from './engine/engine.ts';
 import { StoppedError } from './engine/stall-timer.ts';
 import { openExports } from './exports/open.ts';
@@ -39,6 +41,7 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
   const closeAll = async (): Promise<void> => {
     for (const close of closes.toReversed()) await close();
   };
+  if (!sharedPort) await freePort(config.HOST, config.PORT);
   try {
     const slots = new Slots();
     const metrics = new Metrics();
@@ -124,7 +127,7 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
     closes.push(() => engine.stop(config.STREAM_GRACE)); // running requests finish or are cut while all else works
     closes.push(() => stopping.abort(new StoppedError()));
     access.guard.start();
-    const url = `http://${config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST}:${port}`;
+    const url = urlOf(config.HOST, port);
     log.info({ url, engine: engine.name, store: store.name }, 'listening');
 
     const close = async (): Promise<void> => {

@@ -29,3 +29,13 @@ export function addressFromText(text: string | undefined): string {
   const mapped = text.toLowerCase().startsWith('::ffff:') ? text.slice(7) : '';
   return isIPv4(mapped) ? mapped : text.replace(/%.*$/, '');
 }
+
+/** The URL of a server that listens there: `http://[::1]:3000`. */
+export function urlOf(host: string, port: number): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** The URL under which this machine reaches a server that listens on all of its addresses; any other as it is. */
+export function reachable(url: string): string {
+  return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
+}

@@ -16,6 +16,8 @@ import { placeOf } from './store-name.ts';
 import { Slots } from '../store/slots.ts';
 import type { Store } from '../store/store.ts';
 import { createLog, type Logger } from '../telemetry/log.ts';
+import { freePort } from '../engine/cannot-listen.ts';
+import { reachable, urlOf } from '../engine/address.ts';
 import { UsageError } from '../terminal/arguments.ts';
 import { VERSION } from '../version.ts';
 import { gatherMetrics } from './worker-metrics.ts';
@@ -103,7 +105,8 @@ async function serve(argv: readonly string[], { first, onHangUp }: Signals): Pro
   if (warning !== null) log.warn(warning);
   const stopAsked = Promise.race([first, untilPrimaryStops()]);
   const start = config.WORKERS > 1 && !isWorker ? startWorkers : startAlone;
-  const { stop, reload } = await start(config, log);
+  const { url, stop, reload } = await start(config, log);
+  if (!isWorker) log.info(`open ${reachable(url)}/`);
   if (config.API_KEYS_FILE !== undefined) onHangUp(reload);
   const reason = await stopAsked;
   log.info({ reason }, 'stopping');
@@ -114,6 +117,8 @@ async function serve(argv: readonly string[], { first, onHangUp }: Signals): Pro
 
 /** What a started server can be asked for. */
 interface Started {
+  /** The URL it listens on. */
+  readonly url: string;
   readonly stop: () => Promise<void>;
   /** Reads API_KEYS_FILE again. */
   readonly reload: () => void;
@@ -130,12 +135,13 @@ async function startAlone(config: Config, log: Logger): Promise<Started> {
     ...(isWorker && { gatherMetrics }),
   });
   reportListening();
-  return { stop: () => server.close(), reload: () => void server.reloadKeys() };
+  return { url: server.url, stop: () => server.close(), reload: () => void server.reloadKeys() };
 }
 
 async function startWorkers({ WORKERS, HOST, PORT }: Config, log: Logger): Promise<Started> {
-  const workers = await Workers.start({ count: WORKERS, host: HOST, port: PORT, log });
-  return { stop: () => workers.stop(), reload: () => workers.hangUp() };
+  const port = await freePort(HOST, PORT);
+  const workers = await Workers.start({ count: WORKERS, port, log });
+  return { url: urlOf(HOST, port), stop: () => workers.stop(), reload: () => workers.hangUp() };
 }
 
 async function importItems(argv: readonly string[]): Promise<number> {

@@ -1,7 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
-import { cannotListen } from '../engine/cannot-listen.ts';
 import { passMetrics } from './worker-metrics.ts';
 
 /** The messages between workers and primary: a worker sends LISTENING, the primary sends STOP. */
@@ -10,8 +8,7 @@ const STOP = 'stop';
 
 export interface WorkersOptions {
   readonly count: number;
-  readonly host: string;
-  /** 0 chooses a free port. */
+  /** A port that is free. */
   readonly port: number;
   readonly log: { error(details: object, message: string): void };
 }
@@ -61,16 +58,15 @@ export class Workers {
   }
 
   /**
-   * Starts the workers. Resolves when all of them listen. Rejects when the address is taken, or when a worker
-   * ends before it listens.
+   * Starts the workers. Resolves when all of them listen. Rejects when a worker ends before it listens.
    */
   static async start(options: WorkersOptions): Promise<Workers> {
+    const { count, port } = options;
     const workers = new Workers(options);
     passMetrics();
     try {
-      const port = await freePort(options.host, options.port);
       await workers.#start(port); // alone: it creates what is missing in the store
-      await Promise.all(Array.from({ length: options.count - 1 }, () => workers.#start(port)));
+      await Promise.all(Array.from({ length: count - 1 }, () => workers.#start(port)));
       return workers;
     } catch (error) {
       await workers.stop();
@@ -175,24 +171,4 @@ async function listeningOf(worker: Worker): Promise<typeof LISTENING> {
     const [message] = (await once(worker, 'message')) as [unknown];
     if (message === LISTENING) return LISTENING;
   }
-}
-
-/**
- * Resolves with the port, or with a free port for 0. Rejects when the port is taken. The check is needed
- * because workers listen with SO_REUSEPORT, which lets any process on this port take connections, so a
- * foreign server would receive some of the requests. (uWebSockets.js does not share a socket whose free port
- * it chose itself.)
- */
-async function freePort(host: string, port: number): Promise<number> {
-  const probe = createServer();
-  probe.listen({ host, port, exclusive: true });
-  try {
-    await once(probe, 'listening');
-  } catch (error) {
-    throw cannotListen(host, port, error);
-  }
-  const free = (probe.address() as AddressInfo).port;
-  probe.close();
-  await once(probe, 'close');
-  return free;
 }

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { cannotListen, whyNotListening } from '../../src/engine/cannot-listen.ts';
@@ -45,10 +47,12 @@ for (const engine of ['uws', 'node']) {
       ['192.0.2.1', '3000', '2', /: this machine does not have this address\./],
     ] as const;
     for (const [HOST, PORT, WORKERS, message] of cases) {
-      const env = await testEnvironment(t, { HOST, PORT, WORKERS, HTTP_ENGINE: engine });
-      const { code, stderr } = await sluice(['serve'], env);
+      const env = await testEnvironment(t, { HOST, PORT, WORKERS, HTTP_ENGINE: engine, SAMPLE: 'auto' });
+      const DATA_DIR = join(env.DATA_DIR ?? '', 'store');
+      const { code, stderr } = await sluice(['serve'], { ...env, DATA_DIR });
       assert.equal(code, 1);
       assert.match(stderr, message);
+      assert.ok(!existsSync(DATA_DIR), 'nothing was made');
     }
   });
 }
@@ -59,6 +63,6 @@ test('a port that the user has no permission for is not reported as in use', asy
   assert.match(error.message, /^Cannot listen on 127\.0\.0\.1:80: permission denied/);
   assert.equal(error.cause, denied);
   assert.equal(cannotListen('127.0.0.1', 80, denied).message, error.message);
-  const unknown = await whyNotListening('::1', 1, () => Promise.resolve());
+  const unknown = await whyNotListening('::1', 1, () => Promise.resolve(1));
   assert.match(unknown.message, /uWebSockets\.js failed, although the address is free/);
 });

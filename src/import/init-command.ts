@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { AppError, CommandRefusal } from '../errors.ts';
 import { nameFault } from '../resources/declarations.ts';
-import { withoutSuffix } from '../resources/query/not-indexed.ts';
+import { indexLine, withoutSuffix } from '../resources/query/not-indexed.ts';
 import { KEY } from '../store/bookmark.ts';
 import type { Index } from '../store/indexes.ts';
 import type { Declaration, Found, Store } from '../store/store.ts';
@@ -14,8 +14,9 @@ export const INIT_HELP = `Usage: sluice init > resources.json
 Prints a file for RESOURCES_FILE: the collections of the database of MONGODB_URI that can be served, each with the indexes
 that queries can use. Without MONGODB_URI: the resources of the embedded store. It changes nothing in the store.
 
-Notes on stderr name the collections that cannot be served, and the indexes that only lack _id at their end. Delete from
-the file what is not to be served, and add what is to be hidden: "hide": ["card"].
+Notes on stderr name the collections that cannot be served, and the indexes that only lack _id at their end, with the command
+of mongosh that makes the fitting one. Delete from the file what is not to be served, and add what is to be hidden:
+"hide": ["card"].
 
 Exit codes: 0 the file is printed, 1 the store does not answer, 2 the command is wrong.
 `;
@@ -80,14 +81,13 @@ async function ofCollections(
 ): Promise<readonly Entry[]> {
   const entries: Entry[] = [];
   for (const found of await store.list()) {
-    const { collection } = found;
+    const { collection, database } = found;
     const indexes = await indexesOf(found, store, note, signal);
     if (!indexes) continue;
     const name = nameFor(collection, entries);
+    const line = indexLine(false, name, database, collection);
     for (const { index, fields } of withoutSuffix(indexes))
-      note(
-        `${collection}: the index ${index} cannot order rows. To have one made that can, add ${JSON.stringify(fields.slice(0, -1))} to its "indexes"`,
-      );
+      note(`${collection}: the index ${index} lacks _id, so it orders no rows; make ${line(fields)}`);
     for (const { name: index, refused } of indexes)
       if (refused !== undefined) note(`${collection}: the index ${index} is not used: ${refused}`);
     const usable = usableOf(indexes);

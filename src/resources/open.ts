@@ -15,7 +15,7 @@ import { KindTable } from './query/kind-table.ts';
 import { lateCollection } from './late-collection.ts';
 import type { Listed } from './list.ts';
 import { locate, type Located } from './locate.ts';
-import { askableOf, withoutSuffix } from './query/not-indexed.ts';
+import { askableOf, indexLine, withoutSuffix } from './query/not-indexed.ts';
 import { indexesOf, type Resource } from './query/resource.ts';
 
 /** All faults of the resources, one sentence each. They need the operator, so the server does not start. */
@@ -210,17 +210,3 @@ async function logIndexes(resource: Resource, log: Log): Promise<readonly Index[
 
 /** How long the start waits for the indexes of a collection. Milliseconds. */
 const LOOK_MS = 10_000;
-
-function indexLine(
-  isKept: boolean,
-  name: string,
-  database: string | undefined,
-  collection: string,
-): Resource['indexLine'] {
-  if (isKept) return (fields) => `sluice index ${name} ${fields.filter((path) => path !== '_id').join(',')}`;
-  const place = database === undefined ? 'db' : `db.getSiblingDB(${JSON.stringify(database)})`;
-  return (fields) => {
-    const keys = fields.map((path) => `${JSON.stringify(path)}:1`).join(',');
-    return `${place}.getCollection(${JSON.stringify(collection)}).createIndex({${keys}})`;
-  };
-}

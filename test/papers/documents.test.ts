@@ -157,6 +157,30 @@ function anchorOf(heading: string): string {
     .replaceAll(' ', '-');
 }
 
+test('each command of npm that a document or a source file names is a script', () => {
+  const { scripts } = JSON.parse(documentText('package.json')) as { scripts: Record<string, string> };
+  const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' });
+  const files = [
+    ...DOCUMENTS,
+    ...sources.filter((path) => path.endsWith('.ts')).map((path) => `src/${path}`),
+  ];
+  const missing = files.flatMap((path) =>
+    [...documentText(path).matchAll(/\bnpm run (?:--?[\w-]+ )*([a-z:]+)/g)]
+      .filter(([, name = '']) => scripts[name] === undefined)
+      .map(([command]) => `${path}: ${command}`),
+  );
+  assert.deepEqual(missing, []);
+});
+
+test('each line of a terminal in the documents runs in a checkout: none begins with sluice', () => {
+  const lines = DOCUMENTS.flatMap((path) =>
+    [...documentText(path).matchAll(/```(?:console|shell-session|sh)\n([^]*?)```/g)]
+      .flatMap(([, block = '']) => block.split('\n'))
+      .filter((line) => /^(?:\$ )?sluice\b/.test(line)),
+  );
+  assert.deepEqual(lines, []);
+});
+
 test('each link of the documents leads to an existing file and heading', () => {
   const broken: string[] = [];
   for (const path of DOCUMENTS) {

@@ -13,10 +13,11 @@ import { keyedServer, type Rows } from '../support/keyed.ts';
 const PATH = 'docs/operations.md';
 const KEYS = section(PATH, 'API keys');
 
-/** Runs a script in a folder. `sluice` is the program of this checkout. */
+/** Runs a script in a folder, with npm in this checkout. */
 async function bash(script: string, cwd: string): Promise<string> {
-  const program = `sluice() { ${process.execPath} ${await cli()} "$@"; }\n`;
-  const { stdout } = await promisify(execFile)('bash', ['-ec', program + script], { cwd });
+  await cli();
+  const npm = `npm() { command npm --prefix ${ROOT} "$@"; }\n`;
+  const { stdout } = await promisify(execFile)('bash', ['-ec', npm + script], { cwd });
   return stdout;
 }
 
@@ -58,7 +59,7 @@ test('the key and the JSON file of operations.md do what the text shows', async 
   }
   if (process.env.UPDATE_DOCUMENTS) writeFileSync(join(ROOT, PATH), fresh);
   else assert.equal(documentText(PATH), fresh);
-  const made = await bash('sluice key new --name acme', folder);
+  const made = await bash('npm run --silent key -- new --name acme', folder);
   const [, key = '', entry = ''] = /: +(\S+)\n.*\n.*: +(\{.*\})\n$/.exec(made) ?? [];
   writeFileSync(server.keysFile, `{"keys":[${entry}]}`);
   assert.equal(await server.reloadKeys(), true);

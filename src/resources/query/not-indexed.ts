@@ -51,6 +51,21 @@ export function withoutSuffix(
     .filter(({ fields }) => !usable.some((one) => begins(one, fields)));
 }
 
+/** The command that makes an index of the resource: for `sluice` where the store keeps resources, else for mongosh. */
+export function indexLine(
+  isKept: boolean,
+  name: string,
+  database: string | undefined,
+  collection: string,
+): Resource['indexLine'] {
+  if (isKept) return (fields) => `sluice index ${name} ${fields.filter((path) => path !== '_id').join(',')}`;
+  const place = database === undefined ? 'db' : `db.getSiblingDB(${JSON.stringify(database)})`;
+  return (fields) => {
+    const keys = fields.map((path) => `${JSON.stringify(path)}:1`).join(',');
+    return `${place}.getCollection(${JSON.stringify(collection)}).createIndex({${keys}})`;
+  };
+}
+
 /**
  * The error of a query that no index answers. To a key that opens a part, it says only what can be asked of that: the
  * reason and the index could give away other rows and hidden fields.

@@ -5,6 +5,7 @@ COPY package.json package-lock.json ./
 # Packages are a layer of their own: a change in src installs nothing again.
 RUN npm ci --ignore-scripts
 COPY tsconfig.json tsconfig.build.json ./
+COPY clients ./clients
 COPY src ./src
 RUN npm run build && npm prune --omit=dev --ignore-scripts
 # uWebSockets.js brings 16 programs of 5 to 7 MB, for every platform and Node: this image runs one of them.

@@ -18,6 +18,7 @@ import { getMetrics, type MetricValues } from './telemetry/metrics.ts';
 import { FILE_FORMATS } from './resources/stream/formats/list.ts';
 import { usersFor, type UserPart } from './users/part.ts';
 import { userRoutes, type UserOptions } from './users/routes.ts';
+import { clientRoutes } from './web/clients.ts';
 import { webRoutes } from './web/routes.ts';
 
 export interface AppOptions {
@@ -50,6 +51,8 @@ export function createApp(options: AppOptions): App {
   const exports = exportRoutes(options.exports);
   const reference = referenceRoutes();
   const web = webRoutes(FILE_FORMATS);
+  const clients = clientRoutes();
+  const hasClients = open.some(({ resource }) => resource.name === 'clients');
   const routes = table({
     'GET /resources': listResources(open.map(({ resource }) => resource)),
 
@@ -69,6 +72,8 @@ export function createApp(options: AppOptions): App {
     'GET /docs': reference.page,
     'GET /docs/start.js': reference.start,
     'GET /docs/scalar.js': reference.script,
+    ...(!hasClients && { 'GET /clients': clients.list }), // a resource of that name comes first
+    ...Object.fromEntries(clients.files.map((file) => [`GET ${file.path}`, file])),
   });
   const ofRows = (one: OpenResource) => rowsTable(one, options);
   const document = getOpenApi(

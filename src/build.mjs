@@ -5,9 +5,9 @@
  *   node src/build.mjs               build
  *   node src/build.mjs --if-stale    build only when a file below src is newer than dist
  *
- * transcode.wasm, Scalar's script and the explorer page are built beside their sources, where tests find them, and
- * copied into dist. Without development dependencies there is no compiler. The script then builds nothing and says so in
- * one line.
+ * transcode.wasm, Scalar's script, the explorer page and the clients are built below src, where tests find them, and
+ * copied into dist. Without development dependencies there is no compiler. The script then builds nothing and says so
+ * in one line.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,6 +16,7 @@ import { cp, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promise
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import process from 'node:process';
+import { makeClients } from './build-clients.mjs';
 
 const SRC = import.meta.dirname;
 const ROOT = dirname(SRC);
@@ -29,11 +30,16 @@ const ROWS_WASM = 'store/sqlite/rows.wasm';
 const SCALAR = 'web/scalar.js';
 /** The script and the styles of the explorer page, each made of many files and a library. */
 const PAGE = ['web/explorer.js', 'web/style.css'];
+/** The clients that the server hands out. */
+const CLIENTS = 'web/clients';
+/** What they are made of beside files of src. */
+const SOURCES_OF_CLIENTS = /^(javascript|python\/(src|pyproject|README))((?!__pycache__).)*$/;
 const ASSETS = [
   WASM,
   ROWS_WASM,
   SCALAR,
   ...PAGE,
+  CLIENTS,
   'import/sample',
   'web/page/index.html',
   'web/page/icon.svg',
@@ -73,13 +79,15 @@ async function build() {
   if (await isOlder(join(SRC, SCALAR), [])) await buildScalar();
   const pages = await filesOf('web/page', () => true);
   if (await isOlder(join(SRC, PAGE[0]), pages)) await buildPage();
+  await buildClients();
   await compile();
   for (const asset of ASSETS) await cp(join(SRC, asset), join(DIST, asset), { recursive: true });
   await writeFile(STAMP, '');
 }
 
 async function isStale() {
-  return isOlder(STAMP, await filesOf('.', (name) => !BUILT.includes(name)));
+  const own = await filesOf('.', (name) => !BUILT.includes(name) && !`${name}/`.startsWith(`${CLIENTS}/`));
+  return isOlder(STAMP, [...own, ...(await filesOf('../clients', (name) => SOURCES_OF_CLIENTS.test(name)))]);
 }
 
 async function compile() {
@@ -127,6 +135,14 @@ async function buildPage() {
     tsconfigRaw: '{}',
   });
   for (const { path, contents } of outputFiles.toReversed()) await writeWhole(path, contents);
+}
+
+/** Makes the clients anew, and removes those of another version. */
+async function buildClients() {
+  const clients = await makeClients();
+  for (const [name, contents] of clients) await writeWhole(join(SRC, CLIENTS, name), contents);
+  const others = await filesOf(CLIENTS, (name) => !clients.has(name));
+  await Promise.all(others.map((path) => rm(path)));
 }
 
 /**

@@ -19,6 +19,7 @@ import { createLog, type Logger } from '../telemetry/log.ts';
 import { freePort } from '../engine/cannot-listen.ts';
 import { reachable, urlOf } from '../engine/address.ts';
 import { UsageError } from '../terminal/arguments.ts';
+import { interruption } from '../terminal/interruption.ts';
 import { VERSION } from '../version.ts';
 import { gatherMetrics } from './worker-metrics.ts';
 import { isWorker, leavePrimary, reportListening, untilPrimaryStops, Workers } from './workers.ts';
@@ -201,21 +202,6 @@ function pull(argv: readonly string[]): Promise<number> {
 function terminal() {
   const { stdin, stdout, stderr } = process;
   return { stdin, stdout, stderr, isTTY: stderr.isTTY, signal: interruption() };
-}
-
-/**
- * A signal that the first SIGTERM or SIGINT aborts, so that the command ends gracefully. A second one ends
- * the process at once.
- */
-function interruption(): AbortSignal {
-  const abort = new AbortController();
-  const names = ['SIGTERM', 'SIGINT'] as const;
-  const hear = () => {
-    for (const name of names) process.off(name, hear);
-    abort.abort(new Error('interrupted'));
-  };
-  for (const name of names) process.on(name, hear);
-  return abort.signal;
 }
 
 function print(text: string): number {

@@ -1,0 +1,14 @@
+/**
+ * A signal that the first SIGTERM or SIGINT aborts, so that the command ends gracefully. A second one ends
+ * the process at once.
+ */
+export function interruption(): AbortSignal {
+  const abort = new AbortController();
+  const names = ['SIGTERM', 'SIGINT'] as const;
+  const hear = () => {
+    for (const name of names) process.off(name, hear);
+    abort.abort(new Error('interrupted'));
+  };
+  for (const name of names) process.on(name, hear);
+  return abort.signal;
+}

@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { bytes, json } from '../http/reply.ts';
+import { JSON_TYPE, jsonAnswer, type Route } from '../http/route.ts';
+import { serializerOf } from '../rows/serializers.ts';
+import { named, Type } from '../schema.ts';
+import { VERSION } from '../version.ts';
+import { fileRoute } from './file-route.ts';
+
+/** What a client is for. The build makes the files. */
+const CLIENTS = [
+  {
+    name: 'sluice-pull.mjs',
+    type: 'text/javascript; charset=utf-8',
+    id: 'getPullClient',
+    summary: 'Get the program that pulls a set into a file',
+    use: 'Node.js 20.19 or newer: `node sluice-pull.mjs URL -o FILE`. Resumes after lost connections, and proves that the file is whole. `--into FILE.sqlite` needs Node.js 22.16.',
+  },
+  {
+    name: `sluice_client-${VERSION}-py3-none-any.whl`,
+    type: 'application/zip',
+    id: 'getPythonClient',
+    summary: 'Get the Python client as a wheel',
+    use: 'Python 3.10 or newer: `pip install URL`, then `import sluice_client as sluice`.',
+  },
+] as const;
+
+/** How long a cache may keep a client. Another version of the server may have another one under the same name. */
+const CACHE_CONTROL = 'public, max-age=3600';
+
+const text = (description: string) => Type.String({ description });
+
+const LIST = named(
+  'Clients',
+  Type.Object(
+    {
+      version: text('the version of the server, and of its clients'),
+      clients: Type.Array(
+        Type.Object(
+          {
+            name: text('the name of the file'),
+            url: text('its path on this server'),
+            bytes: Type.Integer({ minimum: 0, description: 'its length' }),
+            sha256: text('its SHA-256 digest in hexadecimal digits'),
+            use: text('what it needs, and how it is used'),
+          },
+          { additionalProperties: false, description: 'a client' },
+        ),
+        { description: 'the clients' },
+      ),
+    },
+    { additionalProperties: false, description: 'the clients that this server hands out' },
+  ),
+);
+const serialize = serializerOf(LIST);
+
+/** GET /clients/{name} of each client, and GET /clients, which lists them. Everybody may load them without a key. */
+export function clientRoutes(): { readonly list: Route; readonly files: readonly Route[] } {
+  const clients = CLIENTS.map((client) => {
+    const content = readFileSync(new URL(`./clients/${client.name}`, import.meta.url));
+    return { ...client, content, sha256: createHash('sha256').update(content).digest('hex') };
+  });
+  const listed = clients.map(({ name, content, sha256, use }) => {
+    return { name, url: `/clients/${name}`, bytes: content.length, sha256, use };
+  });
+  const list = serialize({ version: VERSION, clients: listed });
+  return {
+    list: {
+      method: 'GET',
+      path: '/clients',
+      access: 'open',
+      cost: 'page',
+      right: 'any',
+      id: 'listClients',
+      tag: 'Server',
+      summary: 'List the clients that this server hands out',
+      produces: [JSON_TYPE],
+      answers: { 200: jsonAnswer('The clients', LIST, ['Cache-Control']) },
+      handler: () => json(200, list, { 'cache-control': CACHE_CONTROL }),
+    },
+    files: clients.map(({ name, type, id, summary, use, content, sha256 }) =>
+      fileRoute('The content of the file', [type.replace(/;.*/, '')], {
+        path: `/clients/${name}`,
+        right: 'any',
+        ...{ id, summary, description: use },
+        handler: () =>
+          bytes(200, content, {
+            'content-type': type,
+            'cache-control': CACHE_CONTROL,
+            etag: `"${VERSION}-${sha256.slice(0, 16)}"`,
+          }),
+      }),
+    ),
+  };
+}

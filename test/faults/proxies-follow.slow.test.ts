@@ -37,7 +37,7 @@ describe('feeds through proxies', { concurrency: true }, () => {
       if (found === null) return;
       const server = await serverOn(t, { MONGODB_URI: '' }, { heartbeatMs: HEARTBEAT_MS });
       const own = Number(new URL(server.url).port);
-      const proxy = await startProxy(t, name, found, String(own), impatient);
+      const { port: proxy } = await startProxy(t, name, found, [own], impatient);
       const follow = async (port: number, [path, accept]: (typeof FEEDS)[number]) =>
         (await RawClient.connect(t, port)).send(
           `GET ${path} HTTP/1.1\r\nHost: x\r\nAccept: ${accept}\r\n\r\n`,

@@ -38,7 +38,7 @@ for (const name of ['nginx', 'haproxy'] as const)
     );
     const rows = catalogue(6000, 'string').map(({ document }) => ({ ...document, text: 'x'.repeat(8000) }));
     await server.insert(rows);
-    const port = await startProxy(t, name, found, new URL(server.url).port);
+    const { port } = await startProxy(t, name, found, [new URL(server.url).port]);
     const proxied = `http://127.0.0.1:${port}`;
 
     const [direct, through] = await Promise.all(
@@ -99,12 +99,13 @@ for (const engine of ['uws', 'node'] as const)
         }),
       ),
     );
-    const proxied = await startProxy(
+    const { port: proxied } = await startProxy(
       t,
       'nginx',
       found,
-      String(port),
-      () => 'server { listen 8080; location / { proxy_pass http://127.0.0.1:3000; } }\n',
+      [port],
+      () =>
+        'server { listen 443 ssl; ssl_certificate /etc/sluice/tls/certificate.pem; ssl_certificate_key /etc/sluice/tls/key.pem; location / { proxy_pass http://127.0.0.1:3000; } }\n',
     );
     const answer = await fetch(`http://127.0.0.1:${proxied}/items/stream`);
     assert.equal(answer.status, 505); // nginx speaks HTTP/1.0 to a server unless told otherwise

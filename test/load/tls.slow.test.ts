@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { connect, type AddressInfo } from 'node:net';
@@ -8,21 +8,17 @@ import { pipeline } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
 import { createServer } from 'node:tls';
-import { promisify } from 'node:util';
 import type { LoadResult } from '../../src/load/result.ts';
+import { selfSigned } from '../support/certificate.ts';
 import { folder } from '../support/pulling.ts';
 import { serverOn } from '../support/server.ts';
 
-const run = promisify(execFile);
 const CLI = join(import.meta.dirname, '../../src/process/cli.ts');
 
 /** A proxy that speaks TLS with a certificate that it signed itself. Resolves with its port and the certificate's file. */
 async function tlsProxy(t: TestContext, target: URL): Promise<{ port: number; certificate: string }> {
   const directory = await folder(t);
-  const [key, certificate] = [join(directory, 'key.pem'), join(directory, 'certificate.pem')];
-  const names = 'subjectAltName=DNS:localhost,IP:127.0.0.1';
-  const made = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=localhost'];
-  await run('openssl', [...made, '-addext', names, '-keyout', key, '-out', certificate]);
+  const { key, certificate } = await selfSigned(directory);
   const gone = () => undefined; // either side may leave
   const server = createServer({ key: await readFile(key), cert: await readFile(certificate) }, (client) => {
     const upstream = connect(Number(target.port), target.hostname);

@@ -1,15 +1,19 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { selfSigned } from './certificate.ts';
 import { documentText } from './documents.ts';
-import { freePort } from './free-port.ts';
+import { freePorts } from './free-port.ts';
 
-/** A proxy with its sample in docs/ops: its program, the text around the sample, and its start in the foreground. */
+/**
+ * A proxy with its sample in docs/ops: its program, the text around the sample, its start in the foreground, and the
+ * sample with one more listener, without TLS, at this port.
+ */
 export const PROXIES = {
   nginx: {
     sample: 'docs/ops/nginx.conf',
@@ -22,6 +26,7 @@ export const PROXIES = {
         .join(' ') +
       `\n${sample}}\n`,
     run: (file: string, folder: string) => ['-p', folder, '-c', file, '-g', 'daemon off;'],
+    alsoAt: (sample: string, port: number) => sample.replace(/ listen \d+ ssl/, ` listen ${port};$&`),
   },
   haproxy: {
     sample: 'docs/ops/haproxy.cfg',
@@ -29,29 +34,46 @@ export const PROXIES = {
     version: ['-v'],
     wrap: (sample: string) => sample,
     run: (file: string) => ['-db', '-f', file],
+    alsoAt: (sample: string, port: number) => sample.replace('frontend web\n', `$&  bind :${port}\n`),
   },
 } as const;
 
+export interface StartedProxy {
+  /** The port without TLS, which the sample does not have. */
+  readonly port: number;
+  readonly tlsPort: number;
+  /** The port that redirects to TLS. */
+  readonly redirectPort: number;
+  /** The certificate to trust. */
+  readonly ca: string;
+}
+
 /**
- * Starts the proxy before the server at this port. Resolves with the proxy's port once it accepts connections. `change`
- * changes the sample configuration.
+ * Starts the proxy with its sample before the servers at these ports, of which the second is by default the first. Resolves
+ * once it accepts connections. `change` changes the sample configuration.
  */
 export async function startProxy(
   t: TestContext,
   name: keyof typeof PROXIES,
   found: string,
-  upstream: string,
+  [one, two = one]: readonly (string | number)[],
   change: (sample: string) => string = (sample) => sample,
-): Promise<number> {
+): Promise<StartedProxy> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-proxy-'));
-  const port = await freePort();
-  const { sample, wrap, run } = PROXIES[name];
-  const text = wrap(
-    change(documentText(sample)).replaceAll(':3000', `:${upstream}`).replaceAll('8080', String(port)),
-    folder,
-  );
+  await chmod(folder, 0o755); // nginx writes large bodies there, as another user
+  const [port = 0, tlsPort = 0, redirectPort = 0] = await freePorts(3);
+  const { key, certificate } = await selfSigned(folder);
+  const ca = await readFile(certificate, 'utf8');
+  await writeFile(join(folder, 'both.pem'), ca + (await readFile(key, 'utf8')));
+  const { sample, wrap, run, alsoAt } = PROXIES[name];
+  const filled = change(documentText(sample))
+    .replaceAll(':3000', `:${one}`)
+    .replaceAll(':3001', `:${two}`)
+    .replace(/\b(listen |bind :)443\b/, `$1${tlsPort}`)
+    .replace(/\b(listen |bind :)80\b/, `$1${redirectPort}`)
+    .replaceAll('/etc/sluice/tls/', `${folder}/`);
   const file = join(folder, 'conf');
-  await writeFile(file, text);
+  await writeFile(file, wrap(alsoAt(filled, port), folder));
   const child = spawn(found, run(file, folder), { stdio: ['ignore', 'inherit', 'inherit'] });
   t.after(async () => {
     if (child.exitCode === null) {
@@ -65,7 +87,7 @@ export async function startProxy(
     assert.equal(child.exitCode, null, `${name} runs`);
     await new Promise(setImmediate);
   }
-  return port;
+  return { port, tlsPort, redirectPort, ca };
 }
 
 function takesConnections(port: number): Promise<boolean> {

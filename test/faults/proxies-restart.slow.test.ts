@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { describe, test, type TestContext } from 'node:test';
+import { samples } from '../support/metrics.ts';
+import { catalogue } from '../support/catalogue.ts';
+import { childServer, type ChildServer } from '../support/child-server.ts';
+import { freePorts } from '../support/free-port.ts';
+import { ask, http2Session } from '../support/http2.ts';
+import { settingsOf } from '../support/ops.ts';
+import { program } from '../support/programs.ts';
+import { PROXIES, startProxy } from '../support/proxies.ts';
+import { folder } from '../support/pulling.ts';
+import { serverOn } from '../support/server.ts';
+
+/** The fewest requests of a restart of both servers, and how many are on their way at any time. */
+const REQUESTS = 600;
+const AT_ONCE = 2;
+/** Spellings of a path that a proxy or the server may take for /metrics. */
+const METRICS = [
+  ...['/metrics', '/metrics/', '/metrics?x=1', '/%6detrics', '//metrics', '/./metrics'],
+  ...['/items/../metrics', '/metrics;x', '/metrics%2f', '/%2fmetrics', '/METRICS'],
+];
+
+/** Two servers on one store, with the settings of docs/ops/sluice.env. Without keys, since no request here has one. */
+async function twoServers(t: TestContext) {
+  const settings = { ...settingsOf('docs/ops/sluice.env'), API_KEYS_FILE: '', DATA_DIR: await folder(t) };
+  const ports = await freePorts(2);
+  const start = (port: number) => childServer(t, { ...settings, MONGODB_URI: '', PORT: String(port) });
+  const servers: [port: number, server: ChildServer][] = [];
+  for (const port of ports) servers.push([port, await start(port)]);
+  const restartAll = async (): Promise<void> => {
+    for (const [port, server] of servers) {
+      assert.equal(await server.end('SIGTERM'), 0);
+      await start(port);
+    }
+  };
+  return { ports, restartAll };
+}
+
+describe('proxies as docs/production.md sets them up', { concurrency: true }, () => {
+  for (const name of ['nginx', 'haproxy'] as const) {
+    test(`${name}: no request fails while two servers are restarted one after the other`, async (t) => {
+      const found = program(t, PROXIES[name].programs, PROXIES[name].version);
+      if (found === null) return;
+      const { ports, restartAll } = await twoServers(t);
+      const { tlsPort, ca } = await startProxy(t, name, found, ports);
+      let restarted = false;
+      let sent = 0;
+      const failed: string[] = [];
+      const client = async (): Promise<void> => {
+        const session = http2Session(t, tlsPort, ca);
+        while (!restarted || sent < REQUESTS) {
+          const n = sent++;
+          const isWrite = n % 5 === 0;
+          const body = isWrite ? JSON.stringify({ name: 'Ann', email: `ann${n}@example.com` }) : undefined;
+          const path = isWrite ? '/api/users' : '/items?limit=1';
+          try {
+            const { status } = await ask(session, path, { 'content-type': 'application/json' }, body);
+            if (status !== (isWrite ? 201 : 200)) failed.push(`${path} ${status}`);
+          } catch (error) {
+            failed.push(`${path} ${String(error)}`);
+          }
+        }
+        session.close();
+      };
+      const restarting = restartAll().finally(() => (restarted = true));
+      await Promise.all([restarting, ...Array.from({ length: AT_ONCE }, client)]);
+      t.diagnostic(`${sent} requests, ${failed.length} failed`);
+      assert.deepEqual(failed, []);
+    });
+
+    test(`${name}: TLS, HTTP/2, streams unbuffered, codings, long URLs and bodies are the server's, no metrics`, async (t) => {
+      const found = program(t, PROXIES[name].programs, PROXIES[name].version);
+      if (found === null) return;
+      const server = await serverOn(t, {
+        MONGODB_URI: '',
+        TRUSTED_PROXIES: 'loopback',
+        STREAM_GRACE: '10 ms',
+      });
+      await server.insert(
+        catalogue(2500, 'string').map(({ document }) => ({ ...document, text: 'x'.repeat(8000) })),
+      );
+      const proxy = await startProxy(t, name, found, [new URL(server.url).port]);
+      const direct = await (await server.get('/items/stream')).text();
+      const session = http2Session(t, proxy.tlsPort, proxy.ca);
+
+      const whole = await ask(session, '/items/stream');
+      assert.equal(session.alpnProtocol, 'h2');
+      assert.equal(whole.headers['content-encoding'], undefined);
+      assert.equal(whole.text, direct);
+      const coded = await ask(session, '/items?limit=20', { 'accept-encoding': 'br' });
+      assert.equal(coded.headers['content-encoding'], 'br');
+
+      // One stream waits while another goes through whole. A proxy that reads ahead would by then have taken both.
+      const waiting = session.request({ ':path': '/items/stream' });
+      await once(waiting, 'response');
+      assert.equal((await ask(session, '/items/stream')).text, direct);
+      assert.equal((await samples(server.url)).get('sluice_streams_open'), 1);
+      waiting.close();
+
+      const long = await ask(session, `/items?cursor=${'a'.repeat(12_000)}`);
+      assert.match(long.text, /"code":"invalid-cursor"/);
+      const json = { 'content-type': 'application/json' };
+      const largest = JSON.stringify({ name: 'x'.repeat(1024 * 1024 - 11) });
+      assert.equal(largest.length, 1024 * 1024);
+      assert.match((await ask(session, '/api/users', json, largest)).text, /"code":"invalid-body"/);
+      const larger = await ask(session, '/api/users', json, `${largest} `);
+      assert.match(larger.text, /"code":"body-too-large"/);
+
+      for (const path of METRICS) {
+        const { status, text } = await ask(session, path);
+        assert.equal(status, 404, path);
+        assert.doesNotMatch(text, /sluice_/, path);
+      }
+      const plain = await fetch(`http://127.0.0.1:${proxy.redirectPort}/items?limit=1`, {
+        redirect: 'manual',
+      });
+      assert.equal(plain.status, 301);
+      assert.match(plain.headers.get('location') ?? '', /^https:\/\/127\.0\.0\.1.*\/items\?limit=1$/);
+    });
+  }
+});

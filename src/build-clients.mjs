@@ -26,9 +26,15 @@ export async function makeClients() {
     banner: REQUIRE,
     instead: { 'src/sqlite.ts': join(JAVASCRIPT, 'node-sqlite.ts') },
   });
+  const client = await bundle('sluice', version, {
+    target: ['node20.19', 'chrome120', 'firefox124', 'safari17.4'],
+    banner: '',
+    instead: { 'src/pipeline/crc32.ts': join(ROOT, 'src/web/page/crc32.ts') },
+  });
   const wheel = await makeWheel(version);
   return new Map([
     ['sluice-pull.mjs', pull],
+    ['sluice.mjs', client],
     [wheel.name, wheel.bytes],
   ]);
 }

@@ -82,7 +82,7 @@ export class Follower {
     for await (const step of readAnswer(content, from, lines)) {
       if (step.kind === 'rows') {
         recorder.add('lines', step.rows);
-        this.#seek(step.bytes);
+        this.#seek(Buffer.from(step.bytes.buffer, step.bytes.byteOffset, step.bytes.length));
         continue;
       }
       arrived();

@@ -9,12 +9,13 @@ export class Blocks {
   #block = Buffer.alloc(0);
   #filled = 0;
 
-  add(bytes: Buffer): void {
+  add(bytes: Uint8Array): void {
     for (let at = 0; at < bytes.length;) {
       if (this.#filled === this.#block.length) this.#begin();
-      const copied = bytes.copy(this.#block, this.#filled, at);
-      this.#filled += copied;
-      at += copied;
+      const piece = bytes.subarray(at, at + this.#block.length - this.#filled);
+      this.#block.set(piece, this.#filled);
+      this.#filled += piece.length;
+      at += piece.length;
     }
   }
 

@@ -7,7 +7,7 @@ export interface Copy {
   /** How far the copy has come. */
   readonly place: ProvedPlace;
   /** Adds lines of rows and removals that are not proved yet. The bytes are only valid during the call. */
-  add(bytes: Buffer): void;
+  add(bytes: Uint8Array): void;
   /** Takes over what was added, and the place behind it, both or neither. */
   prove(place: ProvedPlace): Promise<void>;
   /** Discards what was added since the last proof. */

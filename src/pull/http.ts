@@ -3,7 +3,7 @@ import { request as requestTls } from 'node:https';
 import { PassThrough, type Transform } from 'node:stream';
 import { constants, createBrotliDecompress, createGunzip } from 'node:zlib';
 import { clipped } from '../terminal/text.ts';
-import { failureOf, Interrupted, Mismatched, Refused } from './retry.ts';
+import { failureOfAnswer, Interrupted, Mismatched, Refused } from './retry.ts';
 
 /** The content codings of the transfer. `none` requests the bytes without a coding. */
 export const COMPRESSIONS = ['br', 'gzip', 'none'] as const;
@@ -51,9 +51,6 @@ export async function getContent(
   request.destroy();
   throw new Refused(`the server answered with ${clipped(type)}, not with ${accept}`);
 }
-
-/** Gets the content of an answer, as `getContent` does. */
-export type GetContent = typeof getContent;
 
 /**
  * The JSON answer of a URL. Rejects with Refused when it is too long, with Interrupted when it is not valid
@@ -144,27 +141,10 @@ async function* decoded(
 /** The failure that an answer with another status than 200 stands for. */
 async function problemOf(response: IncomingMessage, content: AsyncIterable<Buffer>): Promise<Error> {
   const { statusCode: status = 0, headers } = response;
-  const text = (await beginningOf(content, LONGEST_PROBLEM)).toString().trim();
+  const text = (await beginningOf(content, LONGEST_PROBLEM)).toString();
   if (REDIRECTS.has(status))
     return new Refused(`the server answered ${status}; pull follows no redirects, so give it the final URL`);
-  const isProblem = headers['content-type']?.startsWith('application/problem+json') ?? false;
-  const detail = isProblem ? detailOf(text) : '';
-  const seconds = Number(headers['retry-after'] ?? 0);
-  return failureOf(
-    status,
-    `the server answered ${status}${detail && `: ${clipped(detail)}`}`,
-    Number.isFinite(seconds) ? seconds * 1000 : 0,
-  );
-}
-
-function detailOf(problem: string): string {
-  try {
-    const { detail } = JSON.parse(problem) as { detail?: unknown };
-    return typeof detail === 'string' ? detail : '';
-  } catch (error) {
-    if (error instanceof SyntaxError) return '';
-    throw error;
-  }
+  return failureOfAnswer(status, (name) => headers[name]?.toString(), text);
 }
 
 /** The first `most` bytes of a content. Reads no further. */

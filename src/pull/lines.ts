@@ -8,9 +8,9 @@ export const REMOVAL_BEGINNING = '{"removed":';
  * The beginnings of a row's line. No control line begins like this. The key comes first, as `_id` when the
  * row has a field `id` of its own.
  */
-export const ROW_BEGINNINGS = ['{"id":', '{"_id":'].map((begin) => Buffer.from(begin));
+export const ROW_BEGINNINGS = ['{"id":', '{"_id":'].map(bytesOf);
 /** The same for a feed of changes, where the removal of a row is proved like a row. */
-export const CHANGE_BEGINNINGS = [...ROW_BEGINNINGS, Buffer.from(REMOVAL_BEGINNING)];
+export const CHANGE_BEGINNINGS = [...ROW_BEGINNINGS, bytesOf(REMOVAL_BEGINNING)];
 const MIB = 1024 * 1024;
 
 /**
@@ -27,7 +27,7 @@ const LONGEST_CONTROL = 64 * 1024;
 const LONGEST_CURSOR = 12 * 1024;
 /** The length of a wrong line in a message. Characters. */
 const LONGEST_LINE_SHOWN = 60;
-const NOTHING = Buffer.alloc(0);
+const NOTHING = new Uint8Array();
 
 /** What a control line states about all rows of its answer so far. */
 export interface Tally {
@@ -51,7 +51,7 @@ type ControlLine =
 /** Bytes of rows, the last of which may continue in the next part. */
 export interface RowBytes {
   readonly kind: 'rows';
-  readonly bytes: Buffer;
+  readonly bytes: Uint8Array;
   /** The number of rows that end here. */
   readonly rows: number;
 }
@@ -65,17 +65,17 @@ export class LineReader {
   /**
    * The beginning of a line that may be a control line, or of a row that is still too short to be recognized.
    */
-  #begun = NOTHING;
+  #begun: Uint8Array = NOTHING;
   /** The bytes of the current row so far. 0 at the beginning of a line. */
   #rowBytes = 0;
-  readonly #beginnings: readonly Buffer[];
+  readonly #beginnings: readonly Uint8Array[];
 
   /** `beginnings`: those of lines that are rows. */
-  constructor(beginnings: readonly Buffer[] = ROW_BEGINNINGS) {
+  constructor(beginnings: readonly Uint8Array[] = ROW_BEGINNINGS) {
     this.#beginnings = beginnings;
   }
 
-  *read(chunk: Buffer): Generator<RowBytes | ControlLine, void, undefined> {
+  *read(chunk: Uint8Array): Generator<RowBytes | ControlLine, void, undefined> {
     let [run, rows] = [0, 0]; // the start of row bytes in this chunk, and the number of rows that end in it
     for (let at = 0; at < chunk.length;) {
       const lf = chunk.indexOf(LF, at);
@@ -99,8 +99,8 @@ export class LineReader {
    * Adds bytes to a line of unknown kind. Returns null while the kind is unknown, or while a control line is
    * incomplete.
    */
-  #begin(bytes: Buffer, isWhole: boolean): RowBytes | ControlLine | null {
-    const line = Buffer.concat([this.#begun, bytes]);
+  #begin(bytes: Uint8Array, isWhole: boolean): RowBytes | ControlLine | null {
+    const line = joined(this.#begun, bytes);
     this.#begun = NOTHING;
     if (this.#isRow(line, 0)) {
       this.#growRow(line.length);
@@ -111,12 +111,12 @@ export class LineReader {
       throw new Refused(
         `the server sent a line of more than ${LONGEST_CONTROL / 1024} KiB that is not a row`,
       );
-    if (isWhole) return controlOf(line.toString('utf8', 0, line.length - 1));
+    if (isWhole) return controlOf(new TextDecoder().decode(line.subarray(0, -1)));
     this.#begun = line;
     return null;
   }
 
-  #isRow(bytes: Buffer, at: number): boolean {
+  #isRow(bytes: Uint8Array, at: number): boolean {
     return this.#beginnings.some((begin) => startsWith(bytes, at, begin));
   }
 
@@ -127,7 +127,18 @@ export class LineReader {
   }
 }
 
-function startsWith(bytes: Buffer, at: number, begin: Buffer): boolean {
+function bytesOf(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}
+
+function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
+  const both = new Uint8Array(first.length + second.length);
+  both.set(first);
+  both.set(second, first.length);
+  return both;
+}
+
+function startsWith(bytes: Uint8Array, at: number, begin: Uint8Array): boolean {
   for (let i = 0; i < begin.length; i++) if (bytes[at + i] !== begin[i]) return false;
   return true;
 }

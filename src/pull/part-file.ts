@@ -49,7 +49,7 @@ export class PartFile implements Copy {
   }
 
   /** Waits for the kernel's cache only, so that no row stays in memory. */
-  add(bytes: Buffer): void {
+  add(bytes: Uint8Array): void {
     writeFileSync(this.#handle.fd, bytes);
   }
 

@@ -61,7 +61,7 @@ const LF = 0x0a;
  * gave up for good, or sends what no sluice server sends.
  */
 export async function* readAnswer(
-  content: AsyncIterable<Buffer>,
+  content: AsyncIterable<Uint8Array>,
   from: ProvedPlace,
   lines = new LineReader(),
 ): AsyncGenerator<RowBytes | Proof, void, undefined> {
@@ -108,11 +108,12 @@ class FirstRow {
   text = '';
   #isWhole = false;
 
-  add(bytes: Buffer): void {
+  add(bytes: Uint8Array): void {
     if (this.#isWhole) return;
     const end = bytes.indexOf(LF);
     const most = LONGEST_BEGINNING - this.text.length;
-    this.text += bytes.toString('latin1', 0, Math.min(end === -1 ? bytes.length : end, most));
+    const added = bytes.subarray(0, Math.min(end === -1 ? bytes.length : end, most));
+    this.text += String.fromCharCode(...added); // latin1: a character for each byte
     this.#isWhole = end !== -1 || this.text.length === LONGEST_BEGINNING;
   }
 }

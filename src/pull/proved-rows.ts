@@ -1,4 +1,4 @@
-import type { GetContent, RequestOptions } from './http.ts';
+import type { RequestOptions } from './http.ts';
 import { CHANGE_BEGINNINGS, LineReader, ROW_BEGINNINGS, type RowBytes } from './lines.ts';
 import { BEGINNING, readAnswer, type Proof, type ProvedPlace } from './proof.ts';
 import { createBackoff, Interrupted, Refused, type Backoff, type BackoffOptions } from './retry.ts';
@@ -10,9 +10,15 @@ export interface ProvingOptions extends BackoffOptions, RequestOptions {
   readonly firstRow: string | null;
   /** Whether the changes of the set come after its rows. */
   readonly follow: boolean;
-  /** How requests are sent. */
   readonly getContent: GetContent;
 }
+
+/** How requests are sent: see `getContent` of http.ts. */
+export type GetContent = (
+  url: URL,
+  accept: string,
+  options: RequestOptions,
+) => Promise<AsyncIterable<Uint8Array>>;
 
 /** The rows since the last proof are void: the answer was cut before the next proof. */
 export interface Void {
@@ -130,11 +136,14 @@ function rowsFrom(url: URL, { cursor, rows }: ProvedPlace): URL {
   return next;
 }
 
-/** The URL that requests the rows and then their changes after a place. Such a stream is NDJSON with checkpoints. */
+/**
+ * The URL that requests the rows and then their changes after a place, or the changes alone. Such a stream is NDJSON with
+ * checkpoints.
+ */
 function feedFrom(url: URL, { cursor }: ProvedPlace): URL {
   const next = new URL(url);
   next.searchParams.set('follow', 'true');
-  if (cursor !== null) next.searchParams.set('cursor', cursor);
+  if (cursor !== null) next.searchParams.set(next.pathname.endsWith('/changes') ? 'since' : 'cursor', cursor);
   return next;
 }
 

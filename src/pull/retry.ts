@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { clipped } from '../terminal/text.ts';
 
 interface FailureOptions extends ErrorOptions {
   readonly retryAfterMs?: number;
@@ -45,6 +45,32 @@ export function failureOf(status: number, message: string, retryAfterMs = 0): In
   return new (RETRYABLE.has(status) ? Interrupted : Refused)(message, { retryAfterMs, status });
 }
 
+/** The failure for an answer with another status than 200. `header`: its headers by name. `text`: its content. */
+export function failureOfAnswer(
+  status: number,
+  header: (name: string) => string | null | undefined,
+  text: string,
+): Interrupted | Refused {
+  const isProblem = header('content-type')?.startsWith('application/problem+json') ?? false;
+  const detail = isProblem ? detailOf(text.trim()) : '';
+  const seconds = Number(header('retry-after') ?? 0);
+  return failureOf(
+    status,
+    `the server answered ${status}${detail && `: ${clipped(detail)}`}`,
+    Number.isFinite(seconds) ? seconds * 1000 : 0,
+  );
+}
+
+function detailOf(problem: string): string {
+  try {
+    const { detail } = JSON.parse(problem) as { detail?: unknown };
+    return typeof detail === 'string' ? detail : '';
+  } catch (error) {
+    if (error instanceof SyntaxError) return '';
+    throw error;
+  }
+}
+
 /** Time and randomness, passed in so that tests never wait. */
 export interface Clock {
   /** Milliseconds. */
@@ -57,9 +83,25 @@ export interface Clock {
 
 export const REAL_CLOCK: Clock = {
   now: () => performance.now(),
-  sleep: (ms, signal) => sleep(ms, undefined, { signal }),
+  sleep,
   random: () => Math.random(),
 };
+
+/** Browsers have no timers that are promises. */
+function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const giveUp = () => {
+      clearTimeout(timer);
+      reject(signal.reason as Error);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', giveUp);
+      resolve();
+    }, ms);
+    signal.addEventListener('abort', giveUp, { once: true });
+  });
+}
 
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 30_000;

@@ -72,7 +72,7 @@ export class SqliteCopy implements Copy {
     return this.#place;
   }
 
-  add(bytes: Buffer): void {
+  add(bytes: Uint8Array): void {
     this.#held.push(Buffer.from(bytes));
   }
 

@@ -17,6 +17,13 @@ const CLIENTS = [
     use: 'Node.js 20.19 or newer: `node sluice-pull.mjs URL -o FILE`. Resumes after lost connections, and proves that the file is whole. `--into FILE.sqlite` needs Node.js 22.16.',
   },
   {
+    name: 'sluice.mjs',
+    type: 'text/javascript; charset=utf-8',
+    id: 'getJavaScriptClient',
+    summary: 'Get the JavaScript client as a module',
+    use: "Browsers and Node.js 20.19 or newer: `import { rows, follow } from './sluice.mjs'`. Reads whole sets and follows their changes, resumes after lost connections, and proves what it gives.",
+  },
+  {
     name: `sluice_client-${VERSION}-py3-none-any.whl`,
     type: 'application/zip',
     id: 'getPythonClient',

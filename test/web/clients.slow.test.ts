@@ -44,7 +44,7 @@ test('the server hands out its clients without a key, to be cached, each in at m
   assert.equal(list.version, VERSION);
   assert.deepEqual(
     list.clients.map(({ name }) => name),
-    ['sluice-pull.mjs', WHEEL],
+    ['sluice-pull.mjs', 'sluice.mjs', WHEEL],
   );
   for (const { url, sha256 } of list.clients) {
     const response = await server.get(url);

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,9 @@ def test_a_recipe_prints_what_the_document_says(
 ) -> None:
     program = code.replace("http://127.0.0.1:3000", server)
     if language == "js":
-        # The package under its own name, as where it is installed.
+        # The package under its own name, as where it is installed, and the client that the server hands out.
+        with urllib.request.urlopen(f"{server}/clients/sluice.mjs") as client:
+            (tmp_path / "sluice.mjs").write_bytes(client.read())
         program = program.replace("'sluice/pull'", f"'{(REPOSITORY / 'dist' / 'pull' / 'pull.js').as_uri()}'")
     arguments = {
         "python": [sys.executable, "-c", program],

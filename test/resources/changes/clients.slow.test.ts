@@ -5,11 +5,13 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test, type TestContext } from 'node:test';
+import type { Page } from 'playwright-core';
 import { BSON } from '../../../src/store/bson.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { openChromium, openTab } from '../../support/chromium.ts';
 import { startCutter } from '../../support/cutter.ts';
 import { documentText } from '../../support/documents.ts';
+import { keyedServer } from '../../support/keyed.ts';
 import { testDirectory } from '../../support/sqlite.ts';
 import { program } from '../../support/programs.ts';
 import { serverOn, type TestServer } from '../../support/server.ts';
@@ -94,12 +96,8 @@ test('the page of the documents shows the changes of a set', async (t) => {
   const server = await serverOn(t, { MONGODB_URI: '' });
   await put(server, 'a', 1);
   const { page, errors } = await openTab(browser);
-  await page.route('**/changes.html', (route) =>
-    route.fulfill({ contentType: 'text/html', body: programIn('html') }),
-  );
-  const connected = page.waitForResponse((response) => response.url().includes('/items/changes'));
-  await page.goto(`${server.url}/changes.html`);
-  await connected;
+  await showDocument(page, server.url);
+  await page.waitForFunction(`document.querySelector('p').textContent === 'connected'`);
   await put(server, 'a', 2);
   await page.waitForFunction(`document.querySelectorAll('li').length === 1`);
   await remove(server, 'a');
@@ -107,5 +105,34 @@ test('the page of the documents shows the changes of a set', async (t) => {
   const shown: unknown = await page.evaluate(
     `[...document.querySelectorAll('li')].map((li) => li.textContent)`,
   );
-  assert.deepEqual([shown, errors], [['{"id":"a","price":2}', '{"removed":{"id":"a"}}'], []]);
+  assert.deepEqual([shown, errors], [['{"id":"a","price":2}', 'a is gone'], []]);
 });
+
+test('the page of the documents sends a key, and says once why it is refused', async (t) => {
+  const browser = await openChromium(t);
+  if (!browser) return;
+  const server = await keyedServer(t, 'sqlite', [{ name: 'ada' }, { name: 'bob', resources: ['users'] }], []);
+  assert.ok(server);
+  for (const [key, wanted] of [
+    [null, /^Unauthorized: .*401.*option `key`/],
+    ['secret-of-nobody', /^Unauthorized: /],
+    ['secret-of-bob', /^NotFound: .*404/],
+    ['secret-of-ada', /^connected$/],
+  ] as const) {
+    const { page, requests } = await openTab(browser);
+    if (key !== null) await page.addInitScript(`sessionStorage.setItem('sluice-key', '${key}')`);
+    await showDocument(page, server.url);
+    await page.waitForFunction(`document.querySelector('p').textContent !== ''`);
+    assert.match((await page.textContent('p')) ?? '', wanted);
+    const asked = requests.filter((url) => url.includes('/items/'));
+    assert.equal(asked.length, 1, asked.join(' '));
+  }
+});
+
+/** Opens the page of the document as one of the server. */
+async function showDocument(page: Page, url: string): Promise<void> {
+  await page.route('**/changes.html', (route) =>
+    route.fulfill({ contentType: 'text/html', body: programIn('html') }),
+  );
+  await page.goto(`${url}/changes.html`);
+}

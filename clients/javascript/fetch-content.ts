@@ -1,0 +1,113 @@
+import type { GetContent } from '../../src/pull/proved-rows.ts';
+import { failureOfAnswer, Interrupted, Refused } from '../../src/pull/retry.ts';
+
+/** The address of the page. undefined in Node. */
+export const PAGE = (globalThis as { location?: { readonly href: string; readonly origin: string } })
+  .location;
+
+/** No cache keeps a set. */
+const UNCACHED = { cache: 'no-store' } as RequestInit;
+
+/** The server answers, but the browser lets no page of this origin read its answers. */
+export class CorsRefused extends Refused {}
+
+/** Gets the contents of answers by `fetch`, in browsers and in Node. */
+export function contentByFetch(): GetContent {
+  let wasAnswered = false;
+  let wasBlocked = false;
+
+  /** What a request means that no answer came to: browsers do not say whether CORS is why. */
+  const unanswered = async (url: URL, error: unknown, signal: AbortSignal): Promise<Error> => {
+    const isBlocked = !wasAnswered && isForeign(url) && (await answersOthers(url, signal));
+    // A server that has just come up answers the second request. One whose CORS setting is missing never does.
+    if (isBlocked && wasBlocked)
+      return new CorsRefused(
+        `${url.origin} answers, but not to pages of ${PAGE?.origin}: its setting CORS_ORIGIN does not allow them`,
+      );
+    wasBlocked = isBlocked;
+    return new Interrupted(`the server does not answer: ${reasonOf(error)}`, { cause: error });
+  };
+
+  return async (url, accept, { key, idleMs, signal }) => {
+    const silence = new AbortController();
+    const either = AbortSignal.any([signal, silence.signal]);
+    /** Waits for the server. Rejects with Interrupted when nothing comes for too long. */
+    const unlessSilent = async <T>(work: Promise<T>): Promise<T> => {
+      const timer = setTimeout(() => silence.abort(), idleMs);
+      try {
+        return await work;
+      } catch (error) {
+        signal.throwIfAborted();
+        if (silence.signal.aborted) throw new Interrupted(`the server sent nothing for ${idleMs / 1000} s`);
+        throw error;
+      } finally {
+        clearTimeout(timer);
+      }
+    };
+
+    // Browsers choose the codings themselves. Node takes several times as long for a coded answer of many rows.
+    const headers = {
+      accept,
+      'accept-encoding': 'identity',
+      ...(key !== null && { authorization: `Bearer ${key}` }),
+    };
+    let response: Response;
+    try {
+      response = await unlessSilent(fetch(url, { ...UNCACHED, headers, signal: either }));
+    } catch (error) {
+      if (error instanceof Interrupted || signal.aborted) throw error;
+      throw await unanswered(url, error, either);
+    }
+    wasAnswered = true;
+    const header = (name: string) => response.headers.get(name);
+    if (response.status !== 200)
+      throw failureOfAnswer(response.status, header, await unlessSilent(response.text()).catch(() => ''));
+    const type = header('content-type') ?? 'no content type';
+    if (type.split(';')[0] === accept) return chunksOf(response, unlessSilent);
+    await response.body?.cancel();
+    throw new Refused(`the server answered with ${type}, not with ${accept}: is this the URL of a resource?`);
+  };
+}
+
+/** The content as it comes. Rejects with Interrupted where it is cut. Nothing more is sent once the caller stops reading. */
+async function* chunksOf(
+  { body }: Response,
+  unlessSilent: <T>(work: Promise<T>) => Promise<T>,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const reader = body?.getReader() as ReadableStreamDefaultReader<Uint8Array> | undefined;
+  if (!reader) return;
+  let isOver = false;
+  try {
+    for (;;) {
+      const { done, value } = await unlessSilent(reader.read());
+      if (done) break;
+      yield value;
+    }
+    isOver = true;
+  } catch (error) {
+    isOver = true;
+    if (error instanceof Error && error.name === 'TypeError')
+      throw new Interrupted(`the connection was cut: ${reasonOf(error)}`, { cause: error });
+    throw error;
+  } finally {
+    if (!isOver) await reader.cancel();
+  }
+}
+
+/** Whether the browser asks the server if this page may read its answers. */
+function isForeign(url: URL): boolean {
+  return PAGE !== undefined && PAGE.origin !== url.origin;
+}
+
+/** Whether the server answers a request whose answer no page reads. */
+async function answersOthers(url: URL, signal: AbortSignal): Promise<boolean> {
+  return fetch(new URL('/livez', url), { ...UNCACHED, mode: 'no-cors', signal }).then(
+    () => true,
+    () => false,
+  );
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? error.cause.message : error.message;
+}

@@ -1,0 +1,180 @@
+/**
+ * Reads whole sets of rows from a sluice server, and follows their changes, in browsers and in Node. What it gives is
+ * proved by the checkpoints of the server.
+ *
+ *     import { rows, follow } from 'https://HOST/clients/sluice.mjs';
+ *     for await (const row of rows('https://HOST/items?category=Ideal', { key })) console.log(row);
+ */
+import { REMOVAL_BEGINNING } from '../../src/pull/lines.ts';
+import { BEGINNING } from '../../src/pull/proof.ts';
+import { provedRows, type ProvingOptions } from '../../src/pull/proved-rows.ts';
+import { Interrupted, REAL_CLOCK, Refused } from '../../src/pull/retry.ts';
+import { contentByFetch, CorsRefused, PAGE } from './fetch-content.ts';
+
+interface Options {
+  /** An API key, sent as `Authorization: Bearer`. */
+  readonly key?: string | null;
+  /** Ends the iteration, which then rejects with the reason. */
+  readonly signal?: AbortSignal;
+  /** Gives up after waiting this long without another proved row. Seconds. */
+  readonly retryFor?: number;
+  /** A connection without data for this long is closed. Seconds. */
+  readonly timeout?: number;
+  /** Called with each failure after which the next attempt follows, and the milliseconds until then. */
+  readonly onRetry?: (failure: Error, waitMs: number) => void;
+  /** Reads a row's JSON. JSON.parse rounds integers of more than 53 bits. */
+  readonly parse?: (json: string) => unknown;
+}
+
+interface FollowOptions extends Options {
+  /** The cursor of an earlier batch, or `now`. Without it, all rows come first. */
+  readonly since?: string;
+}
+
+/** A row as it is now, or the removal of one. */
+interface Change {
+  readonly id: unknown;
+  /** null: the row is gone, or no longer matches the filter. */
+  readonly row: unknown;
+}
+
+/** Changes that belong together. A copy that applies them by id, in their order, is at the place of `cursor`. */
+interface Changes {
+  readonly changes: readonly Change[];
+  readonly cursor: string;
+  /** Whether such a copy equals the set now. */
+  readonly upToDate: boolean;
+}
+
+/** Names of errors by the status of the answer, and what to do. */
+const NAMES: Readonly<Record<number, readonly [name: string, remedy: string]>> = {
+  400: ['BadRequest', ''],
+  401: ['Unauthorized', 'Give an API key as the option `key`.'],
+  403: ['Forbidden', ''],
+  404: ['NotFound', 'The URL is that of a resource, such as /items.'],
+  410: [
+    'Gone',
+    'Drop what you have of this set and begin again from its first row: call rows or follow without `since`.',
+  ],
+};
+
+/**
+ * Why an iteration ended early. `name`: `BadRequest`, `Unauthorized`, `Forbidden`, `NotFound`, `Gone` (of a set or of
+ * changes that the server no longer has), `CorsRefused`, `Refused` (anything else that another attempt cannot mend), or
+ * `Interrupted` (given up after `retryFor`).
+ */
+export class SluiceError extends Error {
+  override readonly name: string;
+  /** The status of the answer, if it was that. */
+  readonly status: number | undefined;
+
+  constructor(cause: Interrupted | Refused) {
+    const { status, message } = cause;
+    const known = cause instanceof Refused ? NAMES[status ?? 0] : undefined;
+    const [name, remedy] = known ?? [cause.name, ''];
+    super(remedy === '' ? message : `${message.replace(/\.?$/, '.')} ${remedy}`, { cause });
+    this.name = cause instanceof CorsRefused ? 'CorsRefused' : name;
+    this.status = status;
+  }
+}
+
+/**
+ * The rows of a resource, each once, in the order of the URL's `sort`. `url`: that of a resource or of its stream, with
+ * filters. A row comes when a count and a CRC-32 of the server have proved it. A connection that is cut goes on behind
+ * the last proved row. An iteration that ends without an error has given the whole set. The server waits for a loop
+ * that is slower than it.
+ */
+export async function* rows(url: string | URL, options: Options = {}): AsyncGenerator {
+  const { parse = JSON.parse } = options;
+  for await (const { lines } of batches(addressOf(url, 'stream'), options, { follow: false }))
+    for (const line of lines) yield parse(line);
+}
+
+/**
+ * All rows of a resource, and then their changes, for ever: batches of changes, each with the cursor behind it. With
+ * `since` it goes on behind a batch, or with what changes from now on. A batch may be empty.
+ */
+export async function* follow(
+  url: string | URL,
+  options: FollowOptions = {},
+): AsyncGenerator<Changes, void, undefined> {
+  const { since, parse = JSON.parse } = options;
+  const isNew = since === 'now';
+  const from = since === undefined || isNew ? BEGINNING : { ...BEGINNING, cursor: since };
+  const address = addressOf(url, isNew ? 'changes' : 'stream');
+  for await (const { lines, cursor, upToDate } of batches(address, options, { follow: true, from }))
+    yield { changes: lines.map((line) => changeIn(line, parse)), cursor: cursor ?? '', upToDate };
+}
+
+interface Batch {
+  readonly lines: readonly string[];
+  readonly cursor: string | null;
+  readonly upToDate: boolean;
+}
+
+/** The lines of rows and removals, in proved pieces. Rejects with SluiceError. */
+async function* batches(
+  url: URL,
+  { key = null, signal, retryFor = 300, timeout = 60, onRetry = () => undefined }: Options,
+  what: Partial<ProvingOptions>,
+): AsyncGenerator<Batch, void, undefined> {
+  const text = new HeldText();
+  const steps = provedRows(url, {
+    ...{ from: BEGINNING, firstRow: null, follow: false, compression: 'none', clock: REAL_CLOCK, key },
+    signal: signal ?? new AbortController().signal,
+    retryForMs: retryFor * 1000,
+    idleMs: timeout * 1000,
+    onInterrupted: (failure, waitMs) => onRetry(new SluiceError(failure), waitMs),
+    getContent: contentByFetch(),
+    ...what,
+  });
+  try {
+    for await (const step of steps) {
+      if (step.kind === 'rows') text.add(step.bytes);
+      else if (step.kind === 'void') text.take();
+      else if (step.kind === 'restart') throw new Refused(step.reason, { status: 410 });
+      else yield { lines: text.take(), cursor: step.place.cursor, upToDate: step.upToDate };
+    }
+  } catch (error) {
+    throw error instanceof Refused || error instanceof Interrupted ? new SluiceError(error) : error;
+  }
+}
+
+/** Text that came in pieces and is not proved yet. */
+class HeldText {
+  #decoder = new TextDecoder();
+  #text = '';
+
+  add(bytes: Uint8Array): void {
+    this.#text += this.#decoder.decode(bytes, { stream: true });
+  }
+
+  /** Its lines. The next piece is the beginning of a line. */
+  take(): readonly string[] {
+    const lines = this.#text.split('\n').slice(0, -1);
+    this.#text = '';
+    this.#decoder = new TextDecoder();
+    return lines;
+  }
+}
+
+function changeIn(line: string, parse: (json: string) => unknown): Change {
+  const value = parse(line) as Row;
+  // The key comes first, as `_id` when the row has a field `id` of its own.
+  const isRemoved = line.startsWith(REMOVAL_BEGINNING);
+  const row = isRemoved ? (value.removed as Row) : value;
+  const isNamed = line.startsWith('{"_id":') || line.startsWith(`${REMOVAL_BEGINNING}{"_id":`);
+  return { id: isNamed ? row._id : row.id, row: isRemoved ? null : row };
+}
+
+type Row = Readonly<Record<string, unknown>>;
+
+/** The URL of the stream or of the changes of a resource. Browsers read it relative to their page. */
+function addressOf(url: string | URL, last: 'stream' | 'changes'): URL {
+  const given = new URL(url, PAGE?.href);
+  if (!/^https?:$/.test(given.protocol) || given.username !== '' || given.password !== '')
+    throw new TypeError(`${given.href} is not the http or https URL of a resource, without a password`);
+  given.pathname = `${given.pathname.replace(/\/(stream|changes)?$/, '')}/${last}`;
+  for (const name of ['format', 'checkpoints', 'follow', 'since']) given.searchParams.delete(name);
+  return given;
+}

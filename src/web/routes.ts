@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { AppError } from '../errors.ts';
 import { bytes } from '../http/reply.ts';
 import type { Route } from '../http/route.ts';
+import { VERSION } from '../version.ts';
 import { fileRoute } from './file-route.ts';
 
 /** All files of the explorer page, which the build makes, and where they are. Nothing comes from other hosts. */
@@ -37,7 +38,9 @@ export function webRoutes(formats: readonly string[]) {
   const assets = `/explorer/${version}`;
   const template = readFileSync(new URL('./page/index.html', import.meta.url), 'utf8');
   const options = formats.map((name) => `<option>${name}</option>`).join('');
-  const page = Buffer.from(template.replaceAll('{assets}', assets).replace('{formats}', options));
+  const page = Buffer.from(
+    template.replaceAll('{assets}', assets).replace('{version}', VERSION).replace('{formats}', options),
+  );
   return { page: pageRoute(page), file: assetRoute(assets, version, files) } satisfies Record<string, Route>;
 }
 

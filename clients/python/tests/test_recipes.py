@@ -56,7 +56,7 @@ _SHOW = "import { snippetsFor } from './src/web/page/snippets.ts'; console.log(J
 
 def test_the_programs_that_the_explorer_page_offers_read_the_rows_of_its_view(server: str, tmp_path: Path) -> None:
     url = f"{server}/items/stream?category=Ideal"
-    wanted = {"url": url, "name": "items", "withKey": False}
+    wanted = {"url": url, "name": "items", "withKey": False, "version": sluice.__version__}
     shown = subprocess.run(
         ["node", "--import", "tsx", "--input-type=module", "-e", _SHOW % json.dumps(wanted)],
         cwd=REPOSITORY,

@@ -28,7 +28,10 @@ export function showTake(resource: Resource, view: View, proof: string): void {
   element('take-what').textContent =
     words === '' ? `All rows of ${resource.name}.` : `The rows of ${resource.name} where ${words}.`;
   const url = location.origin + urlOf(stream, query);
-  const snippets = snippetsFor({ url, name: resource.name, withKey: currentKey() !== null });
+  const snippets = snippetsFor({
+    ...{ url, name: resource.name, withKey: currentKey() !== null },
+    version: document.documentElement.dataset.version ?? '',
+  });
   const tabs = snippets.map(tabOf);
   const choose = (title: string) => {
     chosen = title;

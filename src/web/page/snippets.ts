@@ -1,4 +1,7 @@
-/** Programs that read all rows of a view, ready to paste. Nothing here needs a browser. */
+/**
+ * Programs that read all rows of a view, ready to paste, with the clients that the server hands out. Nothing here needs a
+ * browser.
+ */
 
 export interface Wanted {
   /** The URL of the stream with the filters of the view. It has no quotes and no spaces. */
@@ -7,6 +10,8 @@ export interface Wanted {
   readonly name: string;
   /** Whether the server wants an API key. The programs then read it from SLUICE_KEY or from a file. */
   readonly withKey: boolean;
+  /** That of the server, and so of its clients. */
+  readonly version: string;
 }
 
 export interface Snippet {
@@ -17,13 +22,15 @@ export interface Snippet {
   readonly note: string;
 }
 
-const CLIENT = 'Needs sluice-client, which is in clients/python.';
+const CLIENT = 'The first line is the command that installs the client.';
 
-export function snippetsFor({ url, name, withKey }: Wanted): readonly Snippet[] {
+export function snippetsFor({ url, name, withKey, version }: Wanted): readonly Snippet[] {
+  const clients = `${new URL(url).origin}/clients`;
+  const wheel = `${clients}/sluice_client-${version}-py3-none-any.whl`;
   const os = withKey ? 'import os\n' : '';
   const key = withKey ? ", key=os.environ['SLUICE_KEY']" : '';
   const client = (rest: string, imports = '') =>
-    `${os}${imports}import sluice_client as sluice\n\n${rest.replace('ROWS', `sluice.rows('${url}'${key})`)}\n`;
+    `# pip install ${wheel}\n${os}${imports}import sluice_client as sluice\n\n${rest.replace('ROWS', `sluice.rows('${url}'${key})`)}\n`;
   const header = withKey ? ` \\\n  -H "Authorization: Bearer $SLUICE_KEY"` : '';
   return [
     {
@@ -35,8 +42,8 @@ export function snippetsFor({ url, name, withKey }: Wanted): readonly Snippet[] 
     {
       title: 'sluice pull',
       language: 'sh',
-      code: `sluice pull '${url}' \\\n  -o ${file(name, 'ndjson')}${withKey ? ' --key-file FILE_WITH_KEY' : ''}\n`,
-      note: 'Goes on where the connection was cut, and proves that the file is whole. In a checkout: npm run pull --',
+      code: `curl -sSO --fail ${clients}/sluice-pull.mjs &&\n  node sluice-pull.mjs '${url}' \\\n  -o ${file(name, 'ndjson')}${withKey ? ' --key-file FILE_WITH_KEY' : ''}\n`,
+      note: 'Goes on where the connection was cut, and proves that the file is whole. Needs Node.js alone.',
     },
     {
       title: 'Python',
@@ -66,10 +73,10 @@ export function snippetsFor({ url, name, withKey }: Wanted): readonly Snippet[] 
       note: `${CLIENT} Needs duckdb and pyarrow, too.`,
     },
     {
-      title: 'Node',
+      title: 'JavaScript',
       language: 'js',
-      code: `import { pull } from 'sluice/pull';\n\nfor await (const { chunks } of pull('${url}'${withKey ? ', { key: process.env.SLUICE_KEY }' : ''}))\n  for (const chunk of chunks) process.stdout.write(chunk);\n`,
-      note: 'Goes on where the connection was cut, and gives only rows that are proved.',
+      code: `// curl -sSO --fail ${clients}/sluice.mjs\nimport { rows } from './sluice.mjs';\n\nfor await (const row of rows('${url}'${withKey ? ', { key: process.env.SLUICE_KEY }' : ''}))\n  console.log(row);\n`,
+      note: 'Goes on where the connection was cut, and gives only rows that are proved. Node.js runs it; a page of this server imports /clients/sluice.mjs.',
     },
   ];
 }

@@ -7,6 +7,7 @@ import type { Browser, Page } from 'playwright-core';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { BSON } from '../../../src/store/bson.ts';
 import { openChromium, openTab, type Tab } from '../../support/chromium.ts';
+import { temporaryFolder } from '../../support/engines.ts';
 import { program } from '../../support/programs.ts';
 import { ordersOf } from '../../support/orders.ts';
 import { withOrders } from '../../support/orders-store.ts';
@@ -175,30 +176,33 @@ describe('a resource on the explorer page', () => {
     };
     const shell = (await code('curl')).replace('-o orders.ndjson', '');
     assert.equal((await run('sh', ['-c', shell])).stdout, expected, shell);
-    const node = (await code('Node')).replace(
-      'sluice/pull',
-      join(import.meta.dirname, '../../../dist/pull/pull.js'),
-    );
-    const { stdout } = await run(process.execPath, ['--input-type=module', '-e', node]);
-    assert.equal(stdout, expected, node);
+    const cwd = await temporaryFolder(t); // where the programs download the clients that they use
     const pull = (await code('sluice pull')).replace('-o orders.ndjson', '-o -');
-    const cli = join(import.meta.dirname, '../../../dist/process/cli.js');
-    const pulled = await run('sh', ['-c', pull.replace('sluice', `"${process.execPath}" "${cli}"`)]);
+    const pulled = await run('sh', ['-c', pull], { cwd });
     assert.equal(pulled.stdout, expected, pull);
+    const module = await code('JavaScript');
+    const [, download = ''] = /^\/\/ (.*)\n/.exec(module) ?? [];
+    await run('sh', ['-c', download], { cwd });
+    const source = module.replace('console.log(row)', 'console.log(row.id)');
+    const { stdout } = await run(process.execPath, ['--input-type=module', '-e', source], { cwd });
+    const rows = expected
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as { id: string });
+    const ids = rows.map(({ id }) => `${id}\n`).join('');
+    assert.equal(stdout, ids, module);
     for (const title of ['polars', 'DuckDB'])
       assert.ok((await code(title)).includes(`sluice.rows('${server.url}${path}')`), title);
     const frames = await code('pandas');
     await page.keyboard.press('ArrowRight');
     assert.equal(await page.getByRole('tab', { selected: true }).textContent(), 'polars');
-    const rows = expected
-      .split('\n')
-      .filter((line) => line !== '')
-      .map((line) => JSON.parse(line) as { id: string });
     const python = program(t, ['python3', '/usr/bin/python3'], ['-c', 'import pandas']);
     if (python === null) return;
     const env = { ...process.env, PYTHONPATH: join(import.meta.dirname, '../../../clients/python/src') };
     const client = (await code('Python')).replace('print(row)', "print(row['id'])");
-    const ids = rows.map(({ id }) => `${id}\n`).join('');
+    const { clients } = (await (await server.get('/clients')).json()) as { clients: { url: string }[] };
+    const wheel = clients.find(({ url }) => url.endsWith('.whl'))?.url;
+    assert.ok(client.startsWith(`# pip install ${server.url}${wheel}\n`), client);
     assert.equal((await run(python, ['-c', client], { env })).stdout, ids, client);
     const counted = frames.replace('print(data)', 'print(len(data))');
     assert.equal((await run(python, ['-c', counted])).stdout, `${rows.length}\n`, frames);

@@ -1,4 +1,4 @@
-import { columnsText } from '../rows/arrow/columns.ts';
+import { columnsText, isFixedSize } from '../rows/arrow/columns.ts';
 import { batchMessage, END_OF_STREAM, schemaMessage } from '../rows/arrow/messages.ts';
 import type { ArrowBody, ArrowTable, ArrowWriter } from '../rows/arrow/writer.ts';
 import type { RowEncoder } from '../rows/rows.ts';
@@ -86,8 +86,8 @@ export class ArrowEncoder implements RowEncoder {
     };
     const { columns, hasRest } = this.#table;
     const parts = [...columns.map(({ kind }) => kind), ...(hasRest ? ['json' as const] : [])].map((kind) => {
-      const isFixed = ['integer', 'double', 'boolean', 'date'].includes(kind);
-      return { nulls: 0, buffers: Array.from({ length: isFixed ? 2 : 3 }, () => ({ at: 0, length: 0 })) };
+      const buffers = isFixedSize(kind) ? 2 : 3;
+      return { nulls: 0, buffers: Array.from({ length: buffers }, () => ({ at: 0, length: 0 })) };
     });
     return Buffer.concat([batchMessage(0, parts, 0, { [END]: JSON.stringify(tally) }), END_OF_STREAM]);
   }

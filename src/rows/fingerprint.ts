@@ -25,6 +25,7 @@ export function createXxh64(): (bytes: Uint8Array, seed: bigint) => bigint {
   const wasm: TranscodeExports = instantiate(memory, {
     number: notHere,
     decimal: notHere,
+    double: notHere,
     extended: notHere,
     spilled: notHere,
   });

@@ -41,8 +41,8 @@ export class Machine {
     this.slots = slots;
     this.wasm = instantiate(slots.memory, {
       number: (value: number, out: number) => this.#write(String(value), out),
-      decimal: (at: number, out: number) =>
-        this.#write(new Decimal128(this.#memory().slice(at, at + 16)).toString(), out),
+      decimal: (at: number, out: number) => this.#write(this.#decimal(at), out),
+      double: (at: number) => Number(this.#decimal(at)),
       extended: (type: number, at: number, end: number) => {
         const text = JSON.stringify(extendedJson(type, this.#memory().subarray(at, end)));
         this.spill.bytes = Buffer.from(text);
@@ -82,6 +82,11 @@ export class Machine {
   #memory(): Uint8Array {
     if (this.#view.length === 0) this.#view = new Uint8Array(this.slots.memory.buffer);
     return this.#view;
+  }
+
+  /** The digits of a Decimal128. */
+  #decimal(at: number): string {
+    return new Decimal128(this.#memory().slice(at, at + 16)).toString();
   }
 
   #write(ascii: string, out: number): number {

@@ -61,6 +61,8 @@ export interface TranscodeExports {
 export interface TranscodeHost extends Record<string, unknown> {
   number(value: number, out: number): number;
   decimal(at: number, out: number): number;
+  /** Returns the double nearest to the Decimal128 at `at`. */
+  double(at: number): number;
   extended(type: number, at: number, end: number): number;
   spilled(out: number, length: number): void;
 }

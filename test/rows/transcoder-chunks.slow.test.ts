@@ -179,6 +179,7 @@ test('nothing is written beyond the end of a chunk', () => {
   const wasm = instantiate(memory, {
     number: (_, out) => fill(out, 25),
     decimal: (_, out) => fill(out, 48),
+    double: () => 0,
     extended: () => 1000,
     spilled: (out, length) => void fill(out, length),
   });

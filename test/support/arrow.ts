@@ -56,16 +56,21 @@ function rowsOf(head: ByteBuffer, batch: number, body: Buffer): Pick<ArrowMessag
   return { rows: rowsAt === 0 ? 0 : Number(head.readInt64(batch + rowsAt)), buffers };
 }
 
-/** The rows of record batches whose columns are of these kinds, which must be `text`, `json`, `integer` or `double`. */
+/**
+ * The rows of record batches whose columns are of these kinds, which must be `text`, `json`, `decimal`, `integer`, `double`
+ * or `decimal(38,s)`, whose values come as integers, without their point.
+ */
 export function arrowRows(batches: readonly ArrowMessage[], kinds: readonly string[]): readonly unknown[][] {
   return batches.flatMap(({ rows, buffers }) => {
     const rest = [...buffers];
     const columns = kinds.map((kind) => {
       const [validity, second] = [rest.shift(), rest.shift()] as [Buffer, Buffer];
-      const data = kind === 'text' || kind === 'json' ? rest.shift() : undefined;
+      const data = ['text', 'json', 'decimal'].includes(kind) ? rest.shift() : undefined;
       return (row: number) => {
         if (validity.length > 0 && (((validity[row >> 3] ?? 0) >> (row & 7)) & 1) === 0) return null;
         if (data) return data.toString('utf8', second.readInt32LE(4 * row), second.readInt32LE(4 * row + 4));
+        if (kind.startsWith('decimal('))
+          return (second.readBigInt64LE(16 * row + 8) << 64n) | second.readBigUInt64LE(16 * row);
         return kind === 'double' ? second.readDoubleLE(8 * row) : second.readBigInt64LE(8 * row);
       };
     });

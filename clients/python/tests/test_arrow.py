@@ -6,17 +6,21 @@ import base64
 import json
 import os
 import random
+import re
 import string
 import subprocess
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import duckdb
+import pandas
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -31,6 +35,7 @@ ROUNDS = 100 if os.environ.get("LONG") else 1
 DECIMALS = ["1.50", "-7", "1E+400", "NaN", "Infinity", "0.1", "12345678901234567890"]
 DATES = [0, -1, 1_700_000_000_123, 8_640_000_000_000_000, -(10**15)]
 KINDS = ["text", "objectId", "uuid", "decimal", "integer", "double", "boolean", "date", "binary", "json"]
+KINDS += ["decimal(38,2)", "decimal(38,30)"]
 NAMES = ["a", "b", "c", "d", "e", "price", "nested", "name with, signs: ü%", "x.y", "id"]
 
 
@@ -77,11 +82,17 @@ def document(at: random.Random, n: int) -> dict[str, Any]:
 @pytest.fixture(scope="module", params=range(ROUNDS))
 def odd(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[str]:
     """The URL of a resource with values of all types, whose field `d` and parts of `nested` are hidden."""
-    folder = tmp_path_factory.mktemp("odd")
     at = random.Random(11 + request.param)
-    lines = "".join(f"{json.dumps(document(at, n))}\n" for n in range(DOCUMENTS))
-    (folder / "odd.ndjson").write_text(lines)
-    (folder / "resources.json").write_text(json.dumps({"resources": {"odd": {"hide": ["d", "nested.a"]}}}))
+    rows = (document(at, n) for n in range(DOCUMENTS))
+    with served(tmp_path_factory.mktemp("odd"), rows, {"hide": ["d", "nested.a"]}) as url:
+        yield url
+
+
+@contextmanager
+def served(folder: Path, rows: Iterable[dict[str, Any]], declaration: dict[str, Any]) -> Iterator[str]:
+    """The URL of a resource with these rows, which are Extended JSON."""
+    (folder / "odd.ndjson").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    (folder / "resources.json").write_text(json.dumps({"resources": {"odd": declaration}}))
     environment = {**os.environ, "DATA_DIR": str(folder / "data")}
     done = subprocess.run(
         ["node", "src/start.mjs", "import", str(folder / "odd.ndjson"), "--into", "odd"],
@@ -145,6 +156,8 @@ def is_same(kind: str, found: Any, wanted: Any) -> bool:
         return isinstance(wanted, Number) and str(found) == str(wanted)
     if kind == "double":
         return isinstance(wanted, Number) and bool(float(wanted) == found)
+    if kind.startswith("decimal("):
+        return isinstance(wanted, Number) and Decimal(wanted) == found
     if kind == "date":
         return bool(milliseconds_of(wanted) == found)
     return bool(found == wanted)
@@ -169,7 +182,7 @@ def columns_of(table: pyarrow.Table) -> list[tuple[str, str]]:
     from urllib.parse import unquote
 
     text = table.schema.metadata[b"sluice.columns"].decode()
-    return [(unquote(name), kind) for name, kind in (part.split(":") for part in text.split(","))]
+    return [(unquote(name), kind) for name, kind in (part.split(":") for part in re.split(r",(?!\d+\))", text))]
 
 
 def assert_equal(table: pyarrow.Table, rows: list[dict[str, Any]], at_path: bool = False) -> None:
@@ -248,6 +261,38 @@ def test_an_exported_table_has_every_value(odd: str, form: str, reader: str, tmp
     query = "fields=nested.b,a,nested.c"
     table = file_of(f"{odd}?{query}", form, reader, tmp_path)
     assert_equal(table, rows_of(f"{odd}/stream?{query}"), at_path=True)
+
+
+@pytest.mark.parametrize(
+    ("types", "declared", "wanted"),
+    [
+        (["Double", "Int", "Long", "Decimal"], {}, "double"),
+        (["Double", "Decimal"], {"price": "number"}, "double"),
+        (["Int", "Long", "Decimal"], {}, "decimal128(38, 2)"),
+        (["Int", "Decimal"], {"price": "decimal"}, "decimal128(38, 2)"),
+    ],
+)
+def test_a_sum_of_prices_is_that_of_the_same_rows_in_csv(
+    types: list[str], declared: dict[str, str], wanted: str, tmp_path: Path
+) -> None:
+    at = random.Random(7)
+
+    def price() -> dict[str, str]:
+        kind, cents = at.choice(types), at.randrange(10**7)
+        return {f"$number{kind}": str(cents) if kind in ("Int", "Long") else f"{cents // 100}.{cents % 100:02}"}
+
+    rows = ({"_id": n, "price": price()} for n in range(200_000))
+    with served(tmp_path, rows, {"fields": declared}) as url:
+        frame = sluice.rows(f"{url}?fields=price").to_pandas()
+        parquet = pandas.read_parquet(sluice.export(f"{url}?fields=price"), dtype_backend="pyarrow")
+        csv = pandas.read_csv(f"{url}/stream?format=csv&fields=price", dtype={"price": str}).astype({"price": float})
+    assert len(csv) == 200_000
+    for found in (frame, parquet):
+        assert found["_rest"].isna().all()
+        assert str(found["price"].dtype.pyarrow_dtype).startswith(wanted)
+        assert found["price"].astype(float).equals(csv["price"])
+        assert float(found["price"].astype(float).to_numpy().sum()) == csv["price"].sum()
+    assert float(frame["price"].sum()) == pytest.approx(csv["price"].sum(), rel=1e-15)
 
 
 def test_paths_are_columns(odd: str) -> None:

@@ -1,5 +1,5 @@
-import { Binary, Decimal128 } from '../../store/bson.ts';
-import { REST, type Column, type ColumnKind, type DeclaredKinds } from '../../rows/arrow/columns.ts';
+import { Binary } from '../../store/bson.ts';
+import { REST, scaleOf, type Column, type ColumnKind, type DeclaredKinds } from '../../rows/arrow/columns.ts';
 import { columnsOfFields, MOST_COLUMNS, storedNames } from '../../rows/csv-cell.ts';
 import { elementsAt, type Element } from '../../rows/elements.ts';
 import type { Selection } from '../../rows/selection.ts';
@@ -16,7 +16,10 @@ const PLACES = 8;
 const ROWS_AT_PLACE = 100;
 const BATCH_BYTES = 768 * 1024;
 
-/** The columns of these fields, when the kinds of all of them are declared. No row has to be read for them then. */
+/**
+ * The columns of these fields, when the kinds of all of them are declared, and none is a decimal, whose scale only rows
+ * have. No row has to be read for them then.
+ */
 export function declaredColumns(
   fields: readonly string[] | undefined,
   kinds: DeclaredKinds | undefined,
@@ -26,15 +29,15 @@ export function declaredColumns(
   const stored = storedNames(names, true);
   const columns = names.flatMap((name, at): Column[] => {
     const kind = kinds.get(stored[at] ?? name);
-    return kind ? [{ name, kind }] : [];
+    return kind && kind !== 'decimal' ? [{ name, kind }] : [];
   });
   return columns.length === names.length ? columns : undefined;
 }
 
 /**
  * The columns of a table of Arrow: those of `fields`, or else the fields of about 1,000 rows from all over the set. Their
- * kinds are those that are declared, or else those of the values in these rows. A column with values of several kinds, or without any, is JSON. A value
- * that turns up later and does not fit is not lost: it stands in `_rest`.
+ * kinds are those that are declared, or else those of the values in these rows. A column with values of several kinds
+ * that are not all numbers, or without any, is JSON. A value that turns up later and does not fit stands in `_rest`.
  */
 export async function arrowColumns({
   rows,
@@ -119,7 +122,11 @@ class Seen {
   }
 
   columns(declared: DeclaredKinds | undefined): readonly Column[] {
-    const kindOf = (name: string) => declared?.get(name) ?? kindOfAll(this.#kinds.get(name) ?? new Set());
+    const kindOf = (name: string) => {
+      const kind = declared?.get(name);
+      const seen = this.#kinds.get(name) ?? new Set<ColumnKind>();
+      return kind === 'decimal' ? decimalOf(seen) : (kind ?? kindOfAll(seen));
+    };
     if (this.#names) {
       const stored = storedNames(this.#names, true);
       return this.#names.map((name, at) => ({ name, kind: kindOf(stored[at] ?? name) }));
@@ -171,8 +178,14 @@ function note(kinds: Set<ColumnKind>, row: Buffer, element: Element | undefined)
 function kindOfAll(kinds: ReadonlySet<ColumnKind>): ColumnKind {
   const [first = 'json', ...others] = kinds;
   if (others.length === 0) return first;
-  const areNumbers = [...kinds].every((kind) => kind === 'integer' || kind === 'double');
-  return areNumbers ? 'double' : 'json';
+  const isDecimal = (kind: ColumnKind) => kind === 'integer' || scaleOf(kind) !== undefined;
+  if ([...kinds].every(isDecimal)) return decimalOf(kinds);
+  return [...kinds].every((kind) => kind === 'double' || isDecimal(kind)) ? 'double' : 'json';
+}
+
+/** The kind of decimals with the most places that were seen. */
+function decimalOf(kinds: ReadonlySet<ColumnKind>): ColumnKind {
+  return `decimal(38,${Math.max(0, ...[...kinds].map((kind) => scaleOf(kind) ?? 0))})`;
 }
 
 function kindOfValue(row: Buffer, [type, , , at, length]: Element): ColumnKind | null {
@@ -194,10 +207,17 @@ function kindOfValue(row: Buffer, [type, , , at, length]: Element): ColumnKind |
     case BSON_TYPE.date:
       return 'date';
     case BSON_TYPE.decimal128:
-      return /\d/.test(new Decimal128(row.subarray(at, at + 16)).toString()) ? 'decimal' : 'json';
+      return kindOfDecimal(row.readUInt32LE(at + 12));
     case BSON_TYPE.binary:
       return row[at + 4] === Binary.SUBTYPE_UUID && length === 21 ? 'uuid' : 'binary';
     default:
       return 'json';
   }
+}
+
+/** The kind of a Decimal128 by its last 4 bytes. One that no scale fits asks for none. */
+function kindOfDecimal(head: number): ColumnKind | null {
+  if (((head >>> 27) & 15) === 15) return null; // NaN and infinities, which rows show as null
+  const scale = 6176 - ((head >>> 17) & 0x3fff);
+  return `decimal(38,${scale > 0 && scale <= 38 ? scale : 0})`;
 }

@@ -1,5 +1,5 @@
 import { Builder } from 'flatbuffers';
-import { REST, type Column, type ColumnKind } from './columns.ts';
+import { REST, scaleOf, type Column, type ColumnKind } from './columns.ts';
 
 /**
  * The messages of the Arrow IPC streaming format (https://arrow.apache.org/docs/format/Columnar.html, "Encapsulated
@@ -19,9 +19,16 @@ export interface Part {
 const CONTINUATION = 0xffffffff;
 const VERSION = 4; // V5
 const HEADER = { schema: 1, recordBatch: 3 };
-const TYPE = { int: 2, floatingPoint: 3, binary: 4, utf8: 5, bool: 6, timestamp: 10 };
+const TYPE = { int: 2, floatingPoint: 3, binary: 4, utf8: 5, bool: 6, decimal: 7, timestamp: 10 };
 const DOUBLE_PRECISION = 2;
 const MILLISECOND = 1;
+const DIGITS = 38;
+
+/** The metadata of columns, by their kinds. */
+const FACTS: Partial<Record<ColumnKind, Metadata>> = {
+  double: { 'sluice.numbers': 'nearest double' },
+  json: { 'ARROW:extension:name': 'arrow.json', 'ARROW:extension:metadata': '' },
+};
 
 /** The last bytes of a stream. */
 export const END_OF_STREAM = Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0);
@@ -99,11 +106,7 @@ function field(builder: Builder, { name, kind }: Column): number {
   const nameAt = builder.createString(name);
   const [type, typeAt] = typeOf(builder, kind);
   const children = vectorOf(builder, []);
-  const isJson = kind === 'json';
-  const facts = keyValues(
-    builder,
-    isJson ? { 'ARROW:extension:name': 'arrow.json', 'ARROW:extension:metadata': '' } : {},
-  );
+  const facts = keyValues(builder, FACTS[kind] ?? {});
   builder.startObject(7);
   builder.addFieldOffset(0, nameAt, 0);
   builder.addFieldInt8(1, 1, 0); // nullable
@@ -143,6 +146,11 @@ function typeOf(builder: Builder, kind: ColumnKind): readonly [type: number, at:
     case 'decimal':
     case 'json':
       return [TYPE.utf8, emptyTable(builder)];
+    default:
+      builder.startObject(3);
+      builder.addFieldInt32(0, DIGITS, 0);
+      builder.addFieldInt32(1, scaleOf(kind) ?? 0, 0);
+      return [TYPE.decimal, builder.endObject()]; // of 128 bits
   }
 }
 

@@ -5,7 +5,7 @@ import { whyFailed, type Machine, type Spill } from '../machine.ts';
 import { arrowState, type ArrowState } from '../passes.ts';
 import { keyToJson } from '../row-json.ts';
 import type { Selection } from '../selection.ts';
-import { KINDS, type Column } from './columns.ts';
+import { numberOf, type Column } from './columns.ts';
 import type { Part } from './messages.ts';
 
 /**
@@ -61,7 +61,7 @@ export class ArrowWriter {
     this.#machine = machine;
     this.#table = table;
     const names = table.columns.map(({ name }) => name);
-    const kinds = Uint8Array.from(table.columns, ({ kind }) => KINDS.indexOf(kind));
+    const kinds = Uint8Array.from(table.columns, ({ kind }) => numberOf(kind));
     this.#state = arrowState(machine, names, kinds, table, selection);
     this.#most = 8 * Math.max(1, Math.floor(Math.min(MOST_ROWS, MOST_CELLS / names.length) / 8));
     this.#slot = machine.slots.take(this.#state.size);

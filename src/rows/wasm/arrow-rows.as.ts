@@ -1,16 +1,18 @@
 // The rows of an Arrow record batch, read once: the notes of each cell are its type and where it is. The columns are
 // written from them (arrow.as.ts, arrow-json.as.ts).
 import { BINARY, BOOLEAN, DATE, DECIMAL, DOUBLE, INT32, INT64, NULL, OBJECT_ID, STRING, UNDEFINED, findId, findNul, valueEnd } from "./bson.as";
+import { hasDouble, isNoNumber, isWhole, nearestDouble, toScale } from "./decimal.as";
 import { Selection, isFieldShown } from "./select.as";
 import { NO_ID, UNSOUND } from "./transcode.as";
 import { Cell, Table, cellOf, elementsOf, findCells, isShown } from "./table.as";
 
 // The kinds of columns, in the order of KINDS in columns.ts.
 export const TEXT = 0, KEY = 1, UUID = 2, NUMERAL = 3, INTEGER = 4, FLOAT = 5, FLAG = 6, TIME = 7, BYTES = 8, JSON = 9;
+/** The kind of numbers with the scale 0. Those of the scales 1 to 38 follow it. */
+export const SCALED = 10;
 
 /** What arrowFind returns when a value fits no column and there is no rest. */
 const UNFIT = -5;
-const LARGEST_EXACT: i64 = 9007199254740992;
 
 /** The state of an encoder. A Part for each column, and one for `_rest`, follow it. */
 @unmanaged export class Arrow {
@@ -215,36 +217,32 @@ function valueOf(kind: i32, type: i32, at: usize): u64 {
     case INT32: return kind == FLOAT ? reinterpret<u64>(<f64>load<i32>(at)) : <u64><i64>load<i32>(at);
     case INT64: return kind == FLOAT ? reinterpret<u64>(<f64>load<i64>(at)) : load<u64>(at);
     case DOUBLE: return kind == FLOAT ? load<u64>(at) : <u64><i64>load<f64>(at);
+    case DECIMAL: return reinterpret<u64>(nearestDouble(at));
     case BOOLEAN: return <u64>(load<u8>(at) != 0);
   }
   return load<u64>(at); // a date
 }
 
-/** Whether a value can stand in a column of this kind without loss. */
+/** Whether a value can stand in a column of this kind: exactly, or in one of doubles as the nearest one. */
 export function fits(kind: i32, type: i32, at: usize, end: usize): bool {
   switch (kind) {
     case TEXT: return type == STRING;
     case KEY: return type == OBJECT_ID;
     case UUID: return isUuid(type, at, end);
-    case NUMERAL: return type == DECIMAL && ((load<u64>(at, 8) >> 59) & 15) != 15; // NaN and infinities
+    case NUMERAL: return type == DECIMAL && !isNoNumber(load<u64>(at, 8));
     case INTEGER: return type == INT32 || type == INT64 || (type == DOUBLE && isWhole(load<f64>(at)));
-    case FLOAT: return type == DOUBLE || type == INT32 || (type == INT64 && abs(load<i64>(at)) <= LARGEST_EXACT);
+    case FLOAT: return type == DOUBLE || type == INT32 || type == INT64 || (type == DECIMAL && hasDouble(at));
     case FLAG: return type == BOOLEAN;
     case TIME: return type == DATE;
     case BYTES: return type == BINARY && !isUuid(type, at, end);
+    case JSON: return true;
   }
-  return true;
+  return toScale(type, at, kind - SCALED);
 }
 
 // @ts-ignore: decorator
 @inline function isUuid(type: i32, at: usize, end: usize): bool {
   return type == BINARY && end - at == 21 && load<u8>(at, 4) == 4;
-}
-
-/** Whether a double is an integer that has the same JSON text. That of -0 is 0. */
-// @ts-ignore: decorator
-@inline function isWhole(value: f64): bool {
-  return abs(value) <= <f64>LARGEST_EXACT && floor(value) == value;
 }
 
 /** Whether any field that no cell has is shown. */

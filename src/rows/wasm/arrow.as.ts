@@ -5,8 +5,9 @@
 // each column is written from these notes (arrowWrite), so a body grows at its end only. What does not fit its column is
 // null there. The last column, `_rest`, has it as JSON text, together with the fields that no column has.
 import { FULL, STEP_ROOM, beginCell, stop, stopped, writeJson, writeRest } from "./arrow-json.as";
-import { Arrow, BYTES, FLAG, INTEGER, JSON, KEY, NUMERAL, TEXT, TIME, UUID, places, rests, types } from "./arrow-rows.as";
+import { Arrow, BYTES, FLAG, INTEGER, JSON, KEY, NUMERAL, SCALED, TEXT, TIME, UUID, places, rests, types } from "./arrow-rows.as";
 import { writeObjectId, writeUuid } from "./binary.as";
+import { scaledHigh, scaledLow, toScale } from "./decimal.as";
 import { writeDecimal128 } from "./numbers.as";
 import { Table } from "./table.as";
 import { utf8Prefix, writeSequence } from "./text.as";
@@ -37,7 +38,7 @@ export function arrowWrite(a: Arrow, out: usize, limit: usize): i32 {
   for (let column: usize = 0; column <= columns; column++) {
     if (column == columns && a.hasRest == 0) break;
     const part = partOf(a, column);
-    if (limit - p < (a.rows << 3) + (a.rows << 2) + STEP_ROOM) return FULL; // all but the bytes of texts
+    if (limit - p < (a.rows << 4) + STEP_ROOM) return FULL; // all but the bytes of texts
     const flags = column == columns ? rests(a) : types(a, column);
     p = writeValidity(part, flags, a.rows, out, p);
     part.offsetsLength = 0;
@@ -45,6 +46,10 @@ export function arrowWrite(a: Arrow, out: usize, limit: usize): i32 {
     if (kind >= INTEGER && kind <= TIME) {
       part.dataAt = <u32>(p - out);
       p = writeNumbers(a, column, kind, p);
+    } else if (kind >= SCALED) {
+      while ((p - out) & 15) store<u8>(p++, 0); // readers align numbers of 16 bytes
+      part.dataAt = <u32>(p - out);
+      p = writeScaled(a, column, kind - SCALED, p);
     } else {
       part.offsetsAt = <u32>(p - out);
       part.offsetsLength = <u32>(a.rows + 1) << 2;
@@ -111,6 +116,17 @@ function writeNumbers(a: Arrow, column: usize, kind: i32, p: usize): usize {
     let bits: u8 = 0;
     for (let i: usize = 0, left = min<usize>(8, rows - row); i < left; i++) bits |= load<u8>(values + ((row + i) << 3)) << <u8>i;
     store<u8>(p++, bits);
+  }
+  return p;
+}
+
+/** Writes the values of a column of decimals, 16 bytes each. Nulls are 0. */
+function writeScaled(a: Arrow, column: usize, scale: i32, p: usize): usize {
+  for (let row: usize = 0; row < a.rows; row++, p += 16) {
+    const type = <i32>load<u8>(types(a, column) + row);
+    const isNull = type == 0 || !toScale(type, <usize>load<u32>(places(a, column) + (row << 3)), scale);
+    store<u64>(p, isNull ? 0 : scaledLow);
+    store<u64>(p, isNull ? 0 : scaledHigh, 8);
   }
   return p;
 }

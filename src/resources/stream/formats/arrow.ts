@@ -1,5 +1,5 @@
 import { conflict, documented, invalid, oneOf, textAs } from '../../../input/parameter.ts';
-import { columnsOfText, columnsText, KINDS, type Column } from '../../../rows/arrow/columns.ts';
+import { columnsOfText, columnsText, KINDS_TEXT, type Column } from '../../../rows/arrow/columns.ts';
 import type { ArrowTable } from '../../../rows/arrow/writer.ts';
 import { columnsOfFields } from '../../../rows/csv-cell.ts';
 import { ArrowEncoder } from '../../../pipeline/arrow-encoder.ts';
@@ -12,7 +12,7 @@ export const MOST_COLUMNS_TEXT = 7_000;
 
 const columnsParameter = documented(
   textAs('columns', MOST_COLUMNS_TEXT, readColumns),
-  `Arrow only: the columns and their kinds, such as \`id:text,price:integer\`. A stream has its own in the metadata \`sluice.columns\` of its schema. The kinds are ${KINDS.join(', ')}. Required with cursor, after and part, so that pieces can be joined, unless the kinds of all \`fields\` are declared.`,
+  `Arrow only: the columns and their kinds, such as \`id:text,price:integer\`. A stream has its own in the metadata \`sluice.columns\` of its schema. The kinds are ${KINDS_TEXT}. Required with cursor, after and part, so that pieces can be joined, unless the kinds of all \`fields\` are declared and none is a decimal.`,
 );
 const schemaParameter = documented(
   oneOf('schema', ['open', 'strict']),
@@ -80,7 +80,7 @@ function readColumns(text: string): readonly Column[] {
   if (columns) return columns;
   throw invalid(
     'columns',
-    `columns is a list of names and kinds, such as id:text,price:integer. The kinds are ${KINDS.join(', ')}.`,
+    `columns is a list of names and kinds, such as id:text,price:integer. The kinds are ${KINDS_TEXT}.`,
   );
 }
 

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { crc32 } from 'node:zlib';
 import { pino } from 'pino';
+import { Decimal128, Double, Long } from '../../../../src/store/bson.ts';
 import { arrowMessages, arrowRows } from '../../../support/arrow.ts';
+import { below, randomFrom } from '../../../support/random-collection.ts';
 import { resourcesFile, resourceServer } from '../../../support/resources.ts';
 import { serverOn, testServer, type StoreName } from '../../../support/server.ts';
 
@@ -171,3 +173,106 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
     assert.equal(refused.status, 400, 'the kind of other is not declared');
     assert.match(await refused.text(), /columns is required/);
   });
+
+/** What rows of these values of `n` become: the columns of their table, and its values of `n`, with `_rest`. */
+async function tableOf(
+  t: TestContext,
+  store: StoreName,
+  values: readonly unknown[],
+  { query = '', declared }: { readonly query?: string; readonly declared?: string } = {},
+) {
+  const fields = { n: declared };
+  const RESOURCES_FILE = await resourcesFile(t, { resources: { sums: { collection: 'sums', fields } } });
+  const settings = declared === undefined ? {} : { RESOURCES_FILE, EXPOSE: '' };
+  const rows = values.map((n, at) => ({ _id: at, n }));
+  const server = await resourceServer(t, store, { name: 'sums', rows, indexes: [] }, settings);
+  if (!server) return null;
+  const [schema, ...batches] = arrowMessages(await bytesOf(`${server.url}/sums/stream?format=arrow${query}`));
+  const columns = schema?.metadata.get('sluice.columns') ?? '';
+  const kind = columns.replace('id:integer,n:', '');
+  return { kind, rows: arrowRows(batches, ['integer', kind, 'json']).map(([, n, rest]) => [n, rest]) };
+}
+
+const decimals = (...texts: readonly string[]) => texts.map((text) => Decimal128.fromString(text));
+
+for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
+  test(`integers, doubles and decimals are doubles, the nearest ones (${store})`, async (t) => {
+    const texts = decimalTexts(50_000);
+    const others = [new Double(0.5), 7, Long.fromString('9007199254740993'), Long.MIN_VALUE];
+    const table = await tableOf(t, store, [...others, ...decimals(...texts, '1E+400', 'NaN', '-Infinity')]);
+    if (!table) return;
+    assert.equal(table.kind, 'double');
+    const numbers = [0.5, 7, 9007199254740992, -(2 ** 63), ...texts.map(Number)];
+    for (const [n, [found, rest]] of table.rows.slice(0, numbers.length).entries()) {
+      assert.ok(Object.is(found, numbers[n]), `${texts[n - others.length]} becomes ${String(found)}`);
+      assert.equal(rest, null);
+    }
+    assert.deepEqual(table.rows.slice(numbers.length), [
+      [null, '{"n":1E+400}'],
+      [NaN, null],
+      [-Infinity, null],
+    ]);
+  });
+
+  test(`decimals and integers are decimals with the most places that were seen (${store})`, async (t) => {
+    const fitting = [
+      '1.50',
+      '-0.001',
+      '7E+2',
+      '12345678901234567890123456789012.34',
+      '-1.5000000',
+      '0E-6176',
+    ];
+    const unfit = ['NaN', '1E+36'];
+    const values = [...decimals(...fitting), Long.MIN_VALUE, -7, null, ...decimals(...unfit)];
+    const table = await tableOf(t, store, values, { query: '&columns=id:integer,n:decimal(38,3)' });
+    if (!table) return;
+    assert.deepEqual(table.rows, [
+      ...[1500n, -1n, 700000n, 12345678901234567890123456789012340n, -1500n, 0n].map((n) => [n, null]),
+      ...[-9223372036854775808000n, -7000n, null].map((n) => [n, null]),
+      ...['null', '1E+36'].map((text) => [null, `{"n":${text}}`]),
+    ]);
+    const found = await tableOf(t, store, [5, null, ...decimals('1.5', '0.125', '1E-40', 'Infinity')]);
+    assert.equal(found?.kind, 'decimal(38,3)');
+    assert.deepEqual(found.rows.slice(0, 5), [
+      [5000n, null],
+      [null, null],
+      [1500n, null],
+      [125n, null],
+      [null, '{"n":1E-40}'],
+    ]);
+    const most = await tableOf(t, store, decimals('9.999999999999999999999999999999999E+33', '1E-4'));
+    assert.deepEqual(most, {
+      kind: 'decimal(38,4)',
+      rows: [
+        [99999999999999999999999999999999990000n, null],
+        [1n, null],
+      ],
+    });
+  });
+
+  test(`columns whose kind is declared have decimals, too (${store})`, async (t) => {
+    const values = [...decimals('1.25', '3'), 2];
+    const doubles = await tableOf(t, store, values, { declared: 'number' });
+    if (!doubles) return;
+    assert.deepEqual([doubles.kind, doubles.rows.map(([n]) => n)], ['double', [1.25, 3, 2]]);
+    const scaled = await tableOf(t, store, values, { declared: 'decimal', query: '&fields=n' });
+    assert.deepEqual([scaled?.kind, scaled?.rows.map(([n]) => n)], ['decimal(38,2)', [125n, 300n, 200n]]);
+    const digits = await tableOf(t, store, values, { query: '&columns=id:integer,n:decimal' });
+    assert.deepEqual([digits?.kind, digits?.rows.at(0)], ['decimal', ['1.25', null]]);
+  });
+}
+
+/** Decimals of all lengths and exponents, and such as lie between two doubles or next to there. */
+function decimalTexts(count: number): readonly string[] {
+  const random = randomFrom(9);
+  const most = (limit: number) => below(random, limit);
+  const digits = (length: number) => Array.from({ length }, () => most(10)).join('');
+  return Array.from({ length: count }, (_, n) => {
+    const sign = n % 2 === 0 ? '' : '-';
+    if (n % 4 === 0) return `${sign}${digits(1 + most(7))}.${digits(1 + most(4))}`;
+    if (n % 4 === 1) return `${sign}${2n ** 53n + BigInt(most(2 ** 40)) * 2n + 1n}${digits(most(3))}`;
+    if (n % 4 === 2) return `${sign}${digits(1 + most(17))}E${most(60) - 30}`;
+    return `${sign}${digits(1 + most(34))}E${most(660) - 400}`;
+  });
+}

@@ -24,6 +24,9 @@ export interface PullCommand {
 
 export const STDOUT = '-';
 const MOST_PARTS = 64;
+/** Extensions of files that -o does not write, and of those that neither it nor --into does. */
+const SQLITE = /\.(sqlite3?|db3?)$/i;
+const OTHERS = /\.(parquet|arrows?|feather|avro|orc|tsv|xlsx?|ods|duckdb|zip)$/i;
 const OPTIONS = {
   output: { type: 'string', short: 'o' },
   parallel: { type: 'string' },
@@ -60,7 +63,8 @@ export function parsePullArguments(argv: readonly string[]): PullCommand {
   const url = streamUrl(address);
   const follow = values.follow ?? false;
   const alone = follow ? '--follow' : into !== null ? '--into' : null;
-  checkFormat(url, into === null ? output : STDOUT);
+  checkFormat(url);
+  checkName(output, into === null);
   if (alone !== null) checkCopy(alone, url, values);
   const parallel = integer('--parallel', values.parallel ?? '1', 1, MOST_PARTS);
   if (parallel > 1) checkParts(url, output);
@@ -113,20 +117,29 @@ function streamUrl(address: string): URL {
 }
 
 /**
- * Refuses another format than NDJSON, in the URL or as the extension of the file. The parameters `format` and
- * `checkpoints` are removed from the URL, since the transfer is always NDJSON with checkpoints.
+ * Refuses another format than NDJSON in the URL. The parameters `format` and `checkpoints` are removed from it, since the
+ * transfer is always NDJSON with checkpoints.
  */
-function checkFormat(url: URL, output: string): void {
+function checkFormat(url: URL): void {
   const asked = url.searchParams.get('format');
   if (asked !== null && asked !== 'ndjson') throw notWritten(`format=${printable(asked)} in the URL`);
-  const named = output === STDOUT ? null : formatOfName(output);
-  if (named !== null && named !== 'ndjson') throw notWritten(quoted(output));
   for (const name of ['format', 'checkpoints']) url.searchParams.delete(name);
+}
+
+/** Refuses a file whose extension promises another format than it would have: NDJSON, or else SQLite. */
+function checkName(output: string, isNdjson: boolean): void {
+  const named = formatOfName(output);
+  if (isNdjson && SQLITE.test(output))
+    throw new UsageError(`-o writes NDJSON; it got ${quoted(output)}. --into FILE keeps a SQLite file`);
+  if (OTHERS.test(output) || (isNdjson && named !== null && named !== 'ndjson'))
+    throw notWritten(quoted(output));
+  if (!isNdjson && named !== null)
+    throw new UsageError(`--into keeps a SQLite file; it got ${quoted(output)}. -o FILE writes NDJSON`);
 }
 
 function notWritten(given: string): UsageError {
   return new UsageError(
-    `pull writes NDJSON or SQLite; it got ${given}. Other formats come from the server: curl 'URL?format=csv' -o FILE`,
+    `pull writes NDJSON or SQLite; it got ${given}. CSV, JSON and Arrow come from the server, as in curl 'URL?format=csv' -o FILE, and Parquet from an export`,
   );
 }
 

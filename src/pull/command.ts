@@ -1,4 +1,7 @@
+import { statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { codeOf, reasonOf } from '../error-reason.ts';
 import { counted, printable } from '../terminal/text.ts';
 import { STDOUT, type PullCommand } from './arguments.ts';
 import type { Copy } from './copy.ts';
@@ -34,22 +37,47 @@ export interface PullIo {
 export async function runPull(command: PullCommand, io: PullIo): Promise<0 | 1> {
   const { output, keyFile, follow, into } = command;
   try {
+    if (output !== STDOUT) checkPlace(output);
     const run = new Run(command, io, keyFile === null ? null : await readKey(keyFile));
     if (follow || into !== null) await run.keep();
     else await (output === STDOUT ? run.toStdout() : run.toFile(output));
     return 0;
   } catch (error) {
     const reason = io.signal.aborted ? 'interrupted' : expectedReason(error);
-    const isResumable = output !== STDOUT && !(error instanceof Refused);
+    const isResumable =
+      output !== STDOUT && !(error instanceof Refused) && !LASTING.has(String(codeOf(error)));
     const next = isResumable ? '; run the same command again to continue' : '';
     io.stderr.write(`sluice: ${printable(reason)}${next}\n`);
     return 1;
   }
 }
 
+/** Codes of faults of the file system that stay when the same command runs again. */
+const LASTING: ReadonlySet<string> = new Set([
+  'EACCES',
+  'EISDIR',
+  'ENAMETOOLONG',
+  'ENOENT',
+  'EPERM',
+  'EROFS',
+]);
+
+/** Throws Refused when no file can have this path. */
+function checkPlace(path: string): void {
+  const folder = dirname(path);
+  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
+    throw new Refused(`there is no folder ${folder} for ${path}`);
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory())
+    throw new Refused(`${path} is a folder; name a file in it`);
+}
+
 async function readKey(path: string): Promise<string> {
-  const [key = ''] = (await readFile(path, 'utf8')).split('\n');
-  return key.trim();
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    throw new Refused(`the key file cannot be read: ${reasonOf(error)}`, { cause: error });
+  });
+  const key = text.split('\n', 1).join('').trim();
+  if (key === '') throw new Refused(`the first line of the key file ${path} is empty`);
+  return key;
 }
 
 /** The message of an expected error. An internal error is thrown again. */

@@ -247,6 +247,12 @@ test('a wrong argument is refused with a message that names it', () => {
     [[`${url}?format=csv`, '-o', 'a'], /writes NDJSON or SQLite; it got format=csv in the URL.*curl/],
     [[url, '-o', 'a.csv'], /writes NDJSON or SQLite; it got "a\.csv"/],
     [[url, '-o', 'a.json'], /it got "a\.json"/],
+    [[url, '-o', 'a.parquet'], /it got "a\.parquet".*Parquet from an export/],
+    [[url, '-o', 'a.arrow'], /it got "a\.arrow"/],
+    [[url, '-o', 'a.sqlite'], /-o writes NDJSON; it got "a\.sqlite"\. --into FILE/],
+    [[url, '--into', 'a.ndjson'], /--into keeps a SQLite file; it got "a\.ndjson"\. -o FILE/],
+    [[url, '--into', 'a.csv'], /--into keeps a SQLite file/],
+    [[url, '--into', 'a.parquet'], /writes NDJSON or SQLite; it got "a\.parquet"/],
     [[url, '-o', 'a', '--format', 'ndjson'], /'--format'/],
     [[url, '-o', 'a', '--parallel', '65'], /--parallel must be an integer from 1 to 64; got "65"/],
     [[url, '-o', '-', '--parallel', '2'], /--parallel requires -o FILE/],
@@ -268,4 +274,28 @@ test('a wrong argument is refused with a message that names it', () => {
       argv.join(' '),
     );
   }
+});
+
+test('a file that cannot be is refused with what is wrong, and not said to be another run away', async (t) => {
+  const home = await folder(t);
+  const url = 'http://127.0.0.1:1/items/stream'; // no request is sent
+  const none = join(home, 'none');
+  const key = join(home, 'key');
+  await writeFile(key, '\n');
+  for (const [argv, message] of [
+    [['-o', join(none, 'a')], `there is no folder ${none} for ${join(none, 'a')}`],
+    [['-o', join(none, 'a'), '--follow'], `there is no folder ${none} for ${join(none, 'a')}`],
+    [['--into', join(none, 'a.db')], `there is no folder ${none} for ${join(none, 'a.db')}`],
+    [['-o', home], `${home} is a folder; name a file in it`],
+    [['-o', join(key, 'a')], `there is no folder ${key} for ${join(key, 'a')}`],
+    [
+      ['-o', '-', '--key-file', none],
+      `the key file cannot be read: ENOENT: no such file or directory, open '${none}'`,
+    ],
+    [['-o', join(home, 'a'), '--key-file', key], `the first line of the key file ${key} is empty`],
+  ] as const) {
+    const { code, text } = await runPullOf([url, ...argv, '--retry-for', '0']);
+    assert.deepEqual([code, text], [1, `sluice: ${message}\n`]);
+  }
+  assert.deepEqual(await readdir(home), ['key'], 'nothing is left behind');
 });

@@ -12,10 +12,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { cp, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import process from 'node:process';
+import { runInNewContext } from 'node:vm';
 import { makeClients } from './build-clients.mjs';
 
 const SRC = import.meta.dirname;
@@ -28,6 +29,7 @@ const WASM = 'rows/wasm/transcode.wasm';
 /** Checks the rows of the embedded store. */
 const ROWS_WASM = 'store/sqlite/rows.wasm';
 const SCALAR = 'web/scalar.js';
+const SCALAR_SOURCE = join(ROOT, 'node_modules/@scalar/fastify-api-reference/dist/index.js');
 /** The script and the styles of the explorer page, each made of many files and a library. */
 const PAGE = ['web/explorer.js', 'web/style.css'];
 /** The clients that the server hands out. */
@@ -76,7 +78,7 @@ async function build() {
   if (await isOlder(join(SRC, WASM), sources)) await buildWasm('module.as.ts', WASM);
   const checks = await filesOf('store/sqlite', (name) => name.endsWith('.as.ts'));
   if (await isOlder(join(SRC, ROWS_WASM), checks)) await buildWasm('rows.as.ts', ROWS_WASM);
-  if (await isOlder(join(SRC, SCALAR), [])) await buildScalar();
+  if (await isOlder(join(SRC, SCALAR), [SCALAR_SOURCE])) await buildScalar();
   const pages = await filesOf('web/page', () => true);
   if (await isOlder(join(SRC, PAGE[0]), pages)) await buildPage();
   await buildClients();
@@ -146,18 +148,14 @@ async function buildClients() {
 }
 
 /**
- * Scalar publishes its script only inside its plugin for Fastify, which serves it. The build requests the
- * script from the plugin.
+ * Scalar publishes its script as a whole only as a text inside its plugin for Fastify. The plugin does not run, so the
+ * `overrides` of package.json replace what it depends on, which Node 20 installs with ten warnings, by a package that is
+ * there anyway. 1.72.1 is the last release that has no such warning itself.
  */
 async function buildScalar() {
-  const { default: fastify } = await import('fastify');
-  const { default: scalar } = await import('@scalar/fastify-api-reference');
-  const app = fastify();
-  await app.register(scalar, { routePrefix: '/docs', configuration: { url: '/openapi.json' } });
-  const { statusCode, rawPayload } = await app.inject('/docs/js/scalar.js');
-  await app.close();
-  if (statusCode !== 200 || rawPayload.length < 1e6) throw new Error(`Scalar gave no script: ${statusCode}`);
-  await writeWhole(join(SRC, SCALAR), rawPayload);
+  const [, text] = /^var standalone_default = (".*");$/m.exec(await readFile(SCALAR_SOURCE, 'utf8')) ?? [];
+  if (text === undefined) throw new Error(`${SCALAR_SOURCE} has no script of Scalar`);
+  await writeWhole(join(SRC, SCALAR), runInNewContext(text));
 }
 
 /** Writes a file and renames it, so that a process that starts meanwhile never loads half a file. */

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+
+interface Locked {
+  readonly integrity?: string;
+  readonly engines?: Readonly<Record<string, string>> | readonly string[];
+}
+
+const LOCK = JSON.parse(readFileSync(join(import.meta.dirname, '../../package-lock.json'), 'utf8')) as {
+  readonly packages: Readonly<Record<string, Locked>>;
+};
+/** The packages that `npm ci` installs, by their folders. */
+const INSTALLED = Object.entries(LOCK.packages).filter(([folder]) => folder !== '');
+/** The oldest Node that package.json allows. */
+const OLDEST = [20, 19] as const;
+
+/** Whether Node 20.19 is in a range such as `^18.18.0 || >=20.9`. */
+function allowsOldest(range: string): boolean {
+  return range.split('||').some((one) => {
+    const [, sign = '', major = '0', minor = '0'] =
+      /(>=|\^|~|>)?\s*v?(\d+)?(?:\.(\d+))?/.exec(one.trim()) ?? [];
+    const [given, oldest] = [Number(major) * 1000 + Number(minor), OLDEST[0] * 1000 + OLDEST[1]];
+    return given <= oldest && (sign.startsWith('>') || given === 0 || Number(major) === OLDEST[0]);
+  });
+}
+
+test('every package installs on the oldest Node without a warning about its engine', () => {
+  assert.ok(allowsOldest('^18.18.0 || >=20.9.0') && allowsOldest('*') && allowsOldest('20 || 22'));
+  assert.ok(!allowsOldest('>=22') && !allowsOldest('^18 || ^22.1.0') && !allowsOldest('>=20.20'));
+  const refused = INSTALLED.filter(([, { engines }]) => {
+    const range = engines && 'node' in engines ? engines.node : undefined;
+    return range !== undefined && !allowsOldest(range);
+  });
+  assert.deepEqual(refused, []);
+});
+
+test('the lock file pins the content of every package, that of uWebSockets.js among them', () => {
+  assert.ok(INSTALLED.some(([folder]) => folder === 'node_modules/uWebSockets.js'));
+  const loose = INSTALLED.filter(([, { integrity }]) => !/^sha512-.{86}==$/.test(integrity ?? ''));
+  assert.deepEqual(loose, []);
+});

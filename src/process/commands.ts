@@ -20,6 +20,7 @@ import { freePort } from '../engine/cannot-listen.ts';
 import { reachable, urlOf } from '../engine/address.ts';
 import { UsageError } from '../terminal/arguments.ts';
 import { interruption } from '../terminal/interruption.ts';
+import { unknownSettings } from '../unknown-settings.ts';
 import { VERSION } from '../version.ts';
 import { gatherMetrics } from './worker-metrics.ts';
 import { isWorker, leavePrimary, reportListening, untilPrimaryStops, Workers } from './workers.ts';
@@ -104,6 +105,7 @@ async function serve(argv: readonly string[], { first, onHangUp }: Signals): Pro
   const log = await createLog(config);
   const warning = isWorker ? null : kernelWarning();
   if (warning !== null) log.warn(warning);
+  if (!isWorker) for (const unknown of unknownSettings(process.env)) log.warn(unknown);
   const stopAsked = Promise.race([first, untilPrimaryStops()]);
   const start = config.WORKERS > 1 && !isWorker ? startWorkers : startAlone;
   const { url, stop, reload } = await start(config, log);
@@ -186,6 +188,7 @@ async function withStore(
 ): Promise<number> {
   const level = config.LOG_LEVEL === 'info' ? 'warn' : config.LOG_LEVEL;
   const log = await createLog({ ...config, LOG_LEVEL: level }, 2); // init prints a file to standard output
+  for (const unknown of unknownSettings(process.env)) log.warn(unknown);
   const store = await openStore(config, new Slots(), log, { items: ITEM_COLLECTION, bulk: true, own });
   try {
     return await work(store);

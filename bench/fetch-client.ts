@@ -1,13 +1,14 @@
 /**
- * node bench/fetch-client.ts URL
+ * node bench/fetch-client.ts URL [CODING]
  *
- * Reads a stream with Node's own fetch and its default headers. Prints one line of JSON: the duration, the number of
+ * Reads a stream with Node's own fetch and its default headers, or with CODING as Accept-Encoding. Prints one line of JSON: the duration, the number of
  * rows and the number of chunks.
  */
 const LF = 0x0a;
 
 const started = performance.now();
-const response = await fetch(process.argv[2] ?? '');
+const [, , url = '', asked] = process.argv;
+const response = await fetch(url, asked === undefined ? {} : { headers: { 'accept-encoding': asked } });
 if (!response.ok || !response.body) throw new Error(`status ${response.status}`);
 let [rows, chunks] = [0, 0];
 for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {

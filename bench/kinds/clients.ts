@@ -6,10 +6,12 @@ import { verifyStream } from '../reader.ts';
 import { startUsage } from '../usage.ts';
 import { pidsOf, urlOf, type Kind } from './kind.ts';
 
-/** A whole stream, read by Node's own fetch with default headers and by curl with the same coding. Counts rows. */
+/** A whole stream, read by Node's own fetch and by curl with the same coding. Counts rows. */
 export interface ClientsScenario {
   readonly kind: 'clients';
   readonly path: string;
+  /** What fetch asks for as Accept-Encoding. Missing: what it asks for by default. */
+  readonly coding?: string;
 }
 
 /** The output of bench/fetch-client.ts. */
@@ -33,7 +35,11 @@ export const clients: Kind<ClientsScenario> = {
     const url = urlOf(job) + job.scenario.path;
     const client = await compiled(CLIENT);
     const endUsage = startUsage(pidsOf(job));
-    const { stdout } = await run(process.execPath, [client, url]);
+    const { stdout } = await run(process.execPath, [
+      client,
+      url,
+      ...(job.scenario.coding ? [job.scenario.coding] : []),
+    ]);
     const fetched = JSON.parse(stdout) as Fetched;
     const usage = endUsage();
     if (fetched.rows !== proof.rows)

@@ -92,6 +92,12 @@ export function streams(rows: number): Scenario[] {
       shows: "by Node's fetch with its default headers",
       on: { mongodb: ['sluice'], sqlite: ['sluice'] },
     },
+    {
+      ...{ kind: 'clients', group: 'streams', set: 'default', path: STREAM, coding: 'identity' },
+      name: 'stream-node-fetch-identity',
+      shows: "by Node's fetch with Accept-Encoding: identity",
+      on: { mongodb: ['sluice'], sqlite: ['sluice'] },
+    },
     ...[1, 2, 4].map((parts): Scenario => ({
       ...whole,
       kind: 'partitions',

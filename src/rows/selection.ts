@@ -86,6 +86,15 @@ export class Selection {
   }
 
   /**
+   * Whether rows may have something at a path, or below or above it. Where `show` names their fields, they have no others
+   * but the key. It says nothing of hidden fields that it does not say of missing ones.
+   */
+  mayHave(path: string): boolean {
+    if (this.policy?.kind !== 'show' || isAtOrBelow(path, 'id') || isAtOrBelow(path, '_id')) return true;
+    return this.policy.paths.some((shown) => isAtOrBelow(path, shown) || isAtOrBelow(shown, path));
+  }
+
+  /**
    * Whether hide or show leave a path whole: the value at its end, and all that is below. Filters, sorts and indexes
    * may use only such paths, since their order and matches depend on everything in the value.
    */

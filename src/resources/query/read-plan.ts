@@ -1,6 +1,6 @@
 import { changesParameters, followParameter } from '../changes/parameters.ts';
-import { conflict, documented, oneOf, text } from '../../input/parameter.ts';
-import type { Query } from '../../input/query.ts';
+import { conflict, documented, invalid, oneOf, text } from '../../input/parameter.ts';
+import { quote, type Query } from '../../input/query.ts';
 import { sortText } from '../page/page.ts';
 import { pageParameters, type PlanParameters } from '../page/parameters.ts';
 import { BSON_TYPE } from '../../store/bson-types.ts';
@@ -63,10 +63,21 @@ export function resourcePlan(resource: Resource): PlanParameters {
   return {
     collection: name,
     read: (query, signal, token, isById) => readTypedPlan(query, token, resource, signal, isById),
-    fields: (query) => form.fields.read(query),
+    fields: (query) => knownFields(form.fields.read(query), resource),
     shown,
     ...(!form.closed && { kinds: columnKinds(resource.kinds, resource.shown) }),
   };
+}
+
+/** AppError `invalid-parameter` for a field that no row has, as far as the fields of a resource are known. */
+function knownFields(
+  fields: readonly string[] | undefined,
+  { name, shown }: Resource,
+): readonly string[] | undefined {
+  const unknown = fields?.find((path) => !shown.mayHave(path));
+  if (unknown === undefined) return fields;
+  const all = ['id', ...(shown.policy?.paths ?? [])].join(', ');
+  throw invalid('fields', `fields: ${name} has no field ${quote(unknown)}; its fields are ${all}.`);
 }
 
 /**

@@ -38,7 +38,7 @@ const cursorOfFollowed = tokenParameter('feed', 'cursor', MAX_CURSOR_BYTES);
 const OF_CHANGES: readonly Parameter<unknown>[] = [since, limit, wait, follow];
 
 /** Parameters of a stream that does not follow. */
-const NOT_FOLLOWED = ['limit', 'after', 'part', 'consistency', 'at', 'safe', 'header'];
+const NOT_FOLLOWED = ['limit', 'after', 'part', 'consistency', 'at', 'safe', 'header', 'columns', 'schema'];
 
 /** The parameters of the changes of a collection. `ordered`: those of its plan that need another order than that of ids. */
 export function changesParameters(

@@ -53,10 +53,12 @@ def rows(
 ) -> Rows:
     """The rows of a resource: an iterator of dicts, in the order of the URL's `sort`.
 
-    `url`: that of a resource or of its stream, with filters, `fields` and `sort`. `parallel`: how many connections read
-    parts of the set at the same time. The order of the rows is then that of their arrival. `key`: an API key.
-    `compression`: of the transfer, `gzip` or `identity`. `timeout`: seconds without data after which a connection is
-    closed. `retry_for`: seconds without another proved row after which the iteration raises Interrupted.
+    `url`: that of a resource or of its stream, with filters, `fields`, `sort` and all else that a stream takes, and
+    `columns` and `schema` for tables. A parameter that cannot be met raises ValueError, or Refused by the server.
+    `parallel`: how many connections read parts of the set at the same time. The order of the rows is then that of their
+    arrival. `key`: an API key. `compression`: of the transfer, `gzip` or `identity`. `timeout`: seconds without data
+    after which a connection is closed. `retry_for`: seconds without another proved row after which the iteration
+    raises Interrupted.
     """
     return Rows(url, Options(key, compression, timeout, retry_for), parallel)
 
@@ -83,16 +85,16 @@ def changes(
 def export(
     url: str,
     *,
-    format: str = "parquet",
+    format: str | None = None,
     key: str | None = None,
     timeout: float = 60.0,
     retry_for: float = 300.0,
 ) -> str:
     """Orders a set as a file, waits until the server has written it, and returns the URL of the file.
 
-    `url`: as for `rows`, without a limit. `format`: `parquet`, `arrow`, `ndjson`, `csv` or `json`. The server keeps the
-    file for its EXPORT_TTL, a day by default. Raises Refused when the export fails. A large set may take any time.
-    `retry_for`: how long the server may be away meanwhile, in seconds.
+    `url`: as for `rows`, without a limit. `format`: `parquet`, `arrow`, `ndjson`, `csv` or `json`; without it that of
+    the URL, or else `parquet`. The server keeps the file for its EXPORT_TTL, a day by default. Raises Refused when the
+    export fails. A large set may take any time. `retry_for`: how long the server may be away meanwhile, in seconds.
     """
     return export_of(url, format, Options(key, "gzip", timeout, retry_for))
 

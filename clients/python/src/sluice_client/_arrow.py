@@ -6,7 +6,7 @@ import json
 import struct
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow
@@ -18,7 +18,7 @@ from ._http import Answer
 from ._parallel import interleaved
 from ._proof import BEGINNING, Place
 from ._retry import Backoff, Options
-from ._url import rest_of, with_query
+from ._url import asking, parameter, rest_of, with_query
 
 _ARROW = "application/vnd.apache.arrow.stream"
 # A record batch has about 256 KiB of rows, or one row of at most 16 MiB, whose JSON text is at most six times as long.
@@ -59,7 +59,10 @@ def table_of(batches: Iterator[Batch]) -> pyarrow.Table:
 
 def _stream_of(url: str, options: Options) -> Iterator[Batch]:
     """See `stream_of` in _stream.py. A record batch is proved by its own metadata."""
-    url = with_query(url, {"format": "arrow"})
+    url = asking(url, {"format": "arrow"})
+    is_strict = parameter(url, "schema") == "strict"
+    if is_strict:  # the server would cut such a stream again and again, without a reason
+        url = with_query(url, {"schema": None})
     place = BEGINNING
     columns: str | None = None
     backoff = Backoff(options)
@@ -75,11 +78,27 @@ def _stream_of(url: str, options: Options) -> Iterator[Batch]:
                     if item.place.rows > place.rows:
                         backoff.reset()
                     place = item.place
-                    yield item
+                    yield _without_rest(item) if is_strict else item
             if not place.ended and place.cursor == before.cursor:
                 raise Interrupted("the server ended the stream without a row")
         except Interrupted as failure:
             backoff.after(failure)
+
+
+def _without_rest(item: Batch) -> Batch:
+    """A batch in a schema that has no `_rest`. Raises Refused when a row has something there."""
+    at = len(item.schema) - 1
+    if item.batch is None:
+        return replace(item, schema=item.schema.remove(at))
+    rest = item.batch.column(at)
+    if rest.null_count < len(rest):
+        row = item.batch.slice(rest.is_valid().index(True).as_py(), 1).to_pylist()[0]
+        raise Refused(
+            f"schema=strict: the row {next(iter(row.values()))!r} has values that fit no column: {row['_rest']}"
+        )
+    columns = item.batch.columns[:at]
+    schema = item.schema.remove(at)
+    return replace(item, schema=schema, batch=pyarrow.RecordBatch.from_arrays(columns, schema=schema))
 
 
 def _columns_of(schema: pyarrow.Schema) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from ._proof import BEGINNING, REMOVAL, Piece, Place
 from ._retry import Options
 from ._stream import feed_of
-from ._url import url_of, with_query
+from ._url import asking, parameter, url_of, with_query
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,12 @@ class Changes:
 
 def changes_since(url: str, since: str | None, options: Options, follow: bool) -> Iterator[Changes]:
     """See changes."""
-    feed = with_query(url_of(url, "changes"), {"follow": "true", "limit": None, "wait": None, "since": None})
-    start = Place(cursor=since)
-    for piece in feed_of(feed, options, start, "since"):
+    feed = asking(url_of(url, "changes"), {"follow": "true"})
+    given = parameter(feed, "since")
+    if since is not None and given not in (None, since):
+        raise ValueError("the URL has another since than the argument")
+    start = Place(cursor=since or given)
+    for piece in feed_of(with_query(feed, {"since": None}), options, start, "since"):
         assert piece.place.cursor is not None  # feed_of refuses such a piece
         yield Changes([change_of(line) for line in piece.lines], piece.place.cursor, piece.up_to_date)
         if piece.up_to_date and not follow:

@@ -10,9 +10,10 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 from ._errors import Interrupted, Refused
 from ._http import Answer
 from ._retry import Backoff, Options
-from ._url import resource_of, url_of
+from ._url import asking, parameter, resource_of, url_of
 
 _JSON = "application/json"
+_DEFAULT_FORM = "parquet"
 # The interval at which an export is looked at: in seconds, longer and longer.
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 2.0
@@ -20,15 +21,17 @@ _LONGEST_PAUSE = 2.0
 _NUMBERS = ("min_price", "max_price")
 
 
-def export_of(address: str, form: str, options: Options) -> str:
+def export_of(address: str, form: str | None, options: Options) -> str:
     """The URL of the file. See `export`."""
     stream = url_of(address, "stream")
+    form = form or parameter(stream, "format") or _DEFAULT_FORM
+    stream = asking(stream, {"format": form})
     parts = urlsplit(stream)
     # Behind a proxy, the resource may have another path than the server knows, and so have its exports.
     exports = "/".join([*parts.path.split("/")[:-2], "exports"])
     root = urlunsplit(parts._replace(path=exports, query=""))
     backoff = Backoff(options)
-    export = _asked(root, options, backoff, _order(stream, form))
+    export = _asked(root, options, backoff, _order(stream))
     url = f"{root}/{export['id']}"
     pause = _FIRST_PAUSE
     while export.get("state") in ("queued", "running"):
@@ -42,8 +45,8 @@ def export_of(address: str, form: str, options: Options) -> str:
     return f"{url}/file"
 
 
-def _order(stream: str, form: str) -> bytes:
-    members = {"resource": json.dumps(resource_of(stream)), "format": json.dumps(form)}
+def _order(stream: str) -> bytes:
+    members = {"resource": json.dumps(resource_of(stream))}
     for name, value in parse_qsl(urlsplit(stream).query, keep_blank_values=True):
         if name == "fields":
             members[name] = json.dumps(value.split(","))

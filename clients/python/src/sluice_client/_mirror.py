@@ -14,7 +14,7 @@ from ._errors import Gone, Refused
 from ._proof import BEGINNING, REMOVAL, Place
 from ._retry import Options
 from ._stream import stream_of
-from ._url import parameter, resource_of, url_of, with_query
+from ._url import parameter, refuse, resource_of, url_of, with_query
 
 # The table that says of each other table what it is a copy of, and how far.
 _PULLS = "sluice_pulls"
@@ -30,6 +30,7 @@ _DECODER = json.JSONDecoder()
 def mirror(url: str, path: str | PathLike[str], options: Options, follow: bool, restart: bool) -> Place:
     """See mirror."""
     stream = url_of(url, "stream")
+    refuse(stream, ("follow", "cursor"), "a copy has its own place")
     copy = _Copy(path, stream, restart)
     try:
         while True:

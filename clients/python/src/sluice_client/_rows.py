@@ -12,7 +12,7 @@ from ._http import Answer
 from ._parallel import interleaved
 from ._retry import Backoff, Options
 from ._stream import stream_of
-from ._url import url_of, with_query
+from ._url import asking, refuse, url_of
 
 if TYPE_CHECKING:
     import pandas
@@ -36,6 +36,7 @@ class Rows:
         if not 1 <= parallel <= _MOST_PARTS:
             raise ValueError(f"parallel is 1 to {_MOST_PARTS}, not {parallel}")
         self._url = url_of(url, "stream")
+        refuse(self._url, ["follow"], "a set ends, see mirror and changes for what follows it")
         self._options = options
         self._parallel = parallel
         self._changes_from: str | None = None
@@ -113,7 +114,10 @@ class Rows:
         return self._parts(form)
 
     def _parts(self, form: str) -> list[str]:
-        url = with_query(url_of(self._url, "partitions"), {"n": str(self._parallel), "sort": None, "format": form})
+        refuse(
+            self._url, ["sort"], "rows of parts come in the order of their arrival, those of parallel=1 in that of sort"
+        )
+        url = asking(url_of(self._url, "partitions"), {"n": str(self._parallel), "format": form})
         backoff = Backoff(self._options)
         with Answer(url, "application/json", self._options, backoff) as answer:
             self._changes_from = answer.header("changes-from")

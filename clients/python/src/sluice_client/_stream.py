@@ -8,7 +8,7 @@ from ._errors import Interrupted, Refused
 from ._http import Answer
 from ._proof import BEGINNING, CHANGES, ROWS, Piece, Place, proved
 from ._retry import Backoff, Options
-from ._url import rest_of, with_query
+from ._url import asking, rest_of, with_query
 
 _NDJSON = "application/x-ndjson"
 _WITH_CHECKPOINTS = {"format": "ndjson", "checkpoints": "true"}
@@ -20,10 +20,11 @@ def stream_of(url: str, options: Options, start: Place = BEGINNING) -> Iterator[
     Raises Interrupted when nothing more was proved for `retry_for` seconds, and Refused when another attempt is
     useless.
     """
+    url = asking(url, _WITH_CHECKPOINTS)
     place = start
     backoff = Backoff(options)
     while not place.ended:
-        at = rest_of(with_query(url, _WITH_CHECKPOINTS), place.cursor, place.rows)
+        at = rest_of(url, place.cursor, place.rows)
         if at is None:
             return
         before = place

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 _PAGES_OF = ("stream", "changes", "partitions")
-# How the answer is written. The client decides that itself.
-_FORMS = ("format", "checkpoints", "safe", "header", "columns", "schema")
 
 
 def url_of(address: str, kind: str) -> str:
@@ -18,8 +16,7 @@ def url_of(address: str, kind: str) -> str:
         raise ValueError(f"{address!r} is not the URL of a resource, such as http://127.0.0.1:3000/items")
     if len(segments) > 1 and segments[-1] in _PAGES_OF:
         segments.pop()
-    query = [(name, value) for name, value in _query(address) if name not in _FORMS]
-    return urlunsplit(parts._replace(path="/".join(["", *segments, kind]), query=urlencode(query), fragment=""))
+    return urlunsplit(parts._replace(path="/".join(["", *segments, kind]), fragment=""))
 
 
 def with_query(url: str, changes: Mapping[str, str | None]) -> str:
@@ -27,6 +24,25 @@ def with_query(url: str, changes: Mapping[str, str | None]) -> str:
     query = [(name, value) for name, value in _query(url) if name not in changes]
     query += [(name, value) for name, value in changes.items() if value is not None]
     return urlunsplit(urlsplit(url)._replace(query=urlencode(query)))
+
+
+def asking(url: str, needs: Mapping[str, str]) -> str:
+    """The URL with these parameters, which the client needs. Raises ValueError where it has others of these names.
+
+    All other parameters go to the server, which refuses those that do not fit.
+    """
+    for name, value in needs.items():
+        given = parameter(url, name)
+        if given is not None and given != value:
+            raise ValueError(f"the URL has {name}={given}, but this reads {name}={value}")
+    return with_query(url, needs)
+
+
+def refuse(url: str, names: Iterable[str], why: str) -> None:
+    """Raises ValueError where the URL has one of these parameters."""
+    for name in names:
+        if parameter(url, name) is not None:
+            raise ValueError(f"{why}: leave {name} out of the URL")
 
 
 def rest_of(url: str, cursor: str | None, rows: int) -> str | None:

@@ -25,11 +25,12 @@ from . import rows
 from ._changes import Change, Changes, changes_since
 from ._errors import Gone
 from ._retry import Options
-from ._url import resource_of, url_of
+from ._url import refuse, resource_of, url_of
 
 # dlt removes the row when this column is true, and has no such column itself.
 _REMOVED = "sluice_removed"
 _CURSOR = "changes_from"
+_NOT_OF_CHANGES = ("columns", "schema", "limit", "sort", "cursor", "after", "part", "follow", "since")
 
 
 @dlt.source(name="sluice")  # type: ignore[untyped-decorator]
@@ -47,6 +48,8 @@ def sluice_source(
 
 def sluice_resource(url: str, *, parallel: int = 4, key: str | None = None) -> DltResource:
     """One resource, or the part of it that the filters and `fields` of the URL select, as a table of its name."""
+
+    refuse(url, _NOT_OF_CHANGES, "a resource is loaded whole, and later what has changed")
 
     def load() -> Iterator[Any]:
         state = dlt.current.resource_state()

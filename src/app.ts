@@ -1,16 +1,19 @@
 import { referenceRoutes } from './web/reference.ts';
 import { exportRoutes, orExport, type ExportOptions } from './exports/routes.ts';
+import { exportSources } from './exports/source.ts';
 import { getLiveness, getReadiness, type HealthOptions } from './telemetry/health.ts';
+import { getOrMake } from './get-or-make.ts';
 import type { Admissions } from './access/admission.ts';
 import { createCors } from './http/cors.ts';
 import type { Serve } from './engine/edge.ts';
 import { getProblem } from './http/problem-pages.ts';
 import { createServe, type Observer } from './http/respond.ts';
 import type { Route } from './http/route.ts';
-import { createRouter } from './http/router.ts';
+import { createRouter, type Router } from './http/router.ts';
 import { documentedRoutes } from './resources/documented-routes.ts';
 import { listResources } from './resources/list.ts';
 import type { OpenResource } from './resources/open.ts';
+import type { ServedResources } from './resources/served.ts';
 import { resourceRoutes, type ResourceOptions } from './resources/routes.ts';
 import type { DocumentOptions } from './openapi/document.ts';
 import { getOpenApi } from './openapi/routes.ts';
@@ -23,7 +26,7 @@ import { webRoutes } from './web/routes.ts';
 
 export interface AppOptions {
   /** Items are one of them. */
-  readonly resources: ResourceOptions & { readonly open: readonly OpenResource[] };
+  readonly resources: ResourceOptions & { readonly served: Pick<ServedResources, 'now'> };
   readonly users: UserOptions;
   readonly exports: ExportOptions;
   readonly health: HealthOptions;
@@ -39,29 +42,43 @@ export interface AppOptions {
 
 export interface App {
   readonly serve: Serve;
-  readonly routes: readonly Route[];
+  /** The routes of now. */
+  readonly routes: () => readonly Route[];
 }
 
 /**
  * Creates the application: the tables list every path with the route that answers it. `serve` is the function that an
- * engine calls. A route answers each client by what its key opens.
+ * engine calls. A route answers each client by what its key opens. The tables follow the resources that are served now.
  */
 export function createApp(options: AppOptions): App {
-  const { open } = options.resources;
-  const exports = exportRoutes(options.exports);
+  const { served } = options.resources;
+  const clients = clientRoutes();
+  const own = ownTable(options, clients.files);
+  const tables = new WeakMap<OpenResource, readonly Route[]>();
+  const ofRows = (one: OpenResource) => getOrMake(tables, one, () => rowsTable(one, options));
+  const made = (open: readonly OpenResource[]) => {
+    const routes = [
+      ...open.flatMap(ofRows),
+      ...usersTable(options.users),
+      ...listsTable(open, own, clients.list, options),
+    ];
+    return { open, routes, router: createRouter(routes) };
+  };
+  let current = made(served.now);
+  const now = () => {
+    if (current.open !== served.now) current = made(served.now);
+    return current;
+  };
+  const router: Router = { find: (request) => now().router.find(request) };
+  const cors = createCors(options.corsOrigin);
+  return { serve: createServe(router, { ...options, cors }), routes: () => now().routes };
+}
+
+/** The routes that depend on no resource. */
+function ownTable(options: AppOptions, clients: readonly Route[]): readonly Route[] {
   const reference = referenceRoutes();
   const web = webRoutes(FILE_FORMATS);
-  const clients = clientRoutes();
-  const hasClients = open.some(({ resource }) => resource.name === 'clients');
-  const routes = table({
-    'GET /resources': listResources(open.map(({ resource }) => resource)),
-
-    'GET /exports': exports.list,
-    'POST /exports': exports.order,
-    'GET /exports/{id}': exports.get,
-    'DELETE /exports/{id}': exports.delete,
-    'GET /exports/{id}/file': exports.file,
-
+  return table({
     'GET /livez': getLiveness,
     'GET /readyz': getReadiness(options.health),
     'GET /metrics': getMetrics(options.metrics),
@@ -72,23 +89,37 @@ export function createApp(options: AppOptions): App {
     'GET /docs': reference.page,
     'GET /docs/start.js': reference.start,
     'GET /docs/scalar.js': reference.script,
-    ...(!hasClients && { 'GET /clients': clients.list }), // a resource of that name comes first
-    ...Object.fromEntries(clients.files.map((file) => [`GET ${file.path}`, file])),
+    ...Object.fromEntries(clients.map((file) => [`GET ${file.path}`, file])),
   });
-  const ofRows = (one: OpenResource) => rowsTable(one, options);
+}
+
+/** The routes that depend on which resources there are: lists, exports and the document of all routes. `own`: the others. */
+function listsTable(
+  open: readonly OpenResource[],
+  own: readonly Route[],
+  clients: Route,
+  options: AppOptions,
+): readonly Route[] {
+  const exports = exportRoutes(options.exports, exportSources(open));
+  const hasClients = open.some(({ resource }) => resource.name === 'clients');
+  const lists = table({
+    'GET /resources': listResources(open.map(({ resource }) => resource)),
+
+    'GET /exports': exports.list,
+    'POST /exports': exports.order,
+    'GET /exports/{id}': exports.get,
+    'DELETE /exports/{id}': exports.delete,
+    'GET /exports/{id}/file': exports.file,
+
+    ...(!hasClients && { 'GET /clients': clients }), // a resource of that name comes first
+  });
+  const routes = [...lists, ...own];
   const document = getOpenApi(
     (client) => [...usersTable(options.users, usersFor(options.users.users, client).part), ...routes],
-    documentedRoutes(open, ofRows),
+    documentedRoutes(open, (one) => rowsTable(one, options)),
     options.document,
   );
-  const all = [
-    ...open.flatMap(ofRows),
-    ...usersTable(options.users),
-    ...routes,
-    ...table({ 'GET /openapi.json': document }),
-  ];
-  const cors = createCors(options.corsOrigin);
-  return { serve: createServe(createRouter(all), { ...options, cors }), routes: all };
+  return [...routes, ...table({ 'GET /openapi.json': document })];
 }
 
 /** The routes of each resource, items among them. */

@@ -1,4 +1,3 @@
-import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openAccess } from './access/open.ts';
 import { rightsCheck, type CheckPart } from './access/rights-check.ts';
@@ -53,16 +52,18 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
     const transcoder = createTranscoder(slots);
     const retry = { retryMs, onRetry: metrics.retried };
     const resources = await openDeclared(store, (rows) => streamReader(rows, slots, retry), config, log);
-    const checks: ReadonlyMap<string, CheckPart> = new Map([
-      ...resources.map(
-        ({ resource }) => [resource.name, (scope: Scope) => checkPart(resource, scope)] as const,
-      ),
-      [USERS.name, (scope) => checkUsers(users, scope)],
-    ]);
+    closes.push(() => resources.stop(new StoppedError()));
+    const checks = (): ReadonlyMap<string, CheckPart> =>
+      new Map([
+        ...resources.now.map(
+          ({ resource }) => [resource.name, (scope: Scope) => checkPart(resource, scope)] as const,
+        ),
+        [USERS.name, (scope) => checkUsers(users, scope)],
+      ]);
     const opening = openAccess(config, log, rightsCheck(checks), options.overloadProbe);
     const access = await orConfigError(opening);
     closes.push(() => access.close());
-    const sources = exportSources(resources);
+    const sources = () => exportSources(resources.now);
     const exports = await openExports(config, { store, sources, transcoder, log, leaseMs });
     closes.push(() => exports.exporter.close());
 
@@ -79,21 +80,18 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
     const ownMetrics = () => metrics.values();
 
     let isDraining = false;
-    const stopping = new AbortController();
-    setMaxListeners(0, stopping.signal); // one for each open feed
     const reading = {
       transcoder,
       limits: { maxLimit: config.MAX_LIMIT, maxOffset: config.MAX_OFFSET },
       cacheControl: config.CACHE_CONTROL,
       parked: metrics.parked,
-      stopping: stopping.signal,
       ...(heartbeatMs !== undefined && { heartbeatMs }),
     };
     const { serve, routes } = createApp({
-      resources: { ...reading, open: resources },
+      resources: { ...reading, served: resources },
       users: { ...reading, users, now: Date.now },
       exports,
-      health: { store, isDraining: () => isDraining },
+      health: { store, isDraining: () => isDraining, faults: () => resources.faults },
       corsOrigin: config.CORS_ORIGIN,
       admissions: access.admissions,
       observer: {
@@ -125,7 +123,8 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
     if (warning !== null) log.warn(warning);
     const port = await engine.listen(config.HOST, config.PORT);
     closes.push(() => engine.stop(config.STREAM_GRACE)); // running requests finish or are cut while all else works
-    closes.push(() => stopping.abort(new StoppedError()));
+    closes.push(() => resources.stop(new StoppedError())); // their followers end first
+    resources.follow(() => void access.reloadKeys());
     access.guard.start();
     const url = urlOf(config.HOST, port);
     log.info({ url, engine: engine.name, store: store.name }, 'listening');
@@ -136,8 +135,8 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
       await closeAll();
     };
     let closed: Promise<void> | null = null;
-    const { reloadKeys } = access;
-    return { url, engine: engine.name, store, slots, close: () => (closed ??= close()), reloadKeys };
+    const reload = async () => (await resources.reload()) && access.reloadKeys();
+    return { url, engine: engine.name, store, slots, close: () => (closed ??= close()), reload };
   } catch (error) {
     await closeAll();
     throw error;

@@ -1,7 +1,9 @@
 import { ScopeFaults } from './access/scope-faults.ts';
 import { ConfigError, type Config } from './config.ts';
 import { ITEM_COLLECTION } from './resources/item-collection.ts';
-import { openItems, openResources, ResourceFaults, type OpenResource } from './resources/open.ts';
+import { readDeclarations, type Declared } from './resources/declarations.ts';
+import { openItems, ResourceFaults } from './resources/open.ts';
+import { ServedResources } from './resources/served.ts';
 import { openStore } from './store/open.ts';
 import type { StreamReader } from './store/readers.ts';
 import type { Slots } from './store/slots.ts';
@@ -49,15 +51,25 @@ export async function fillWithSample(store: Store, config: Config, log: Logger):
     log.info({ rows, ms: Math.round(performance.now() - started) }, 'loaded the bundled catalogue');
 }
 
-/** Opens the resources that the settings and the store declare, and the items. Rejects with ConfigError for those that have faults. */
+/** Opens the resources that the settings and the store declare, and the items. Rejects with ConfigError for faults. */
 export async function openDeclared(
   store: Store,
   streamsOf: (rows: Collection) => StreamReader,
   config: Config,
   log: Logger,
-): Promise<readonly OpenResource[]> {
-  const declared = await orConfigError(openResources(config.resources, { store, streamsOf, log }));
-  return [...declared, openItems(store.items, store, streamsOf, config.ID_TYPE)];
+): Promise<ServedResources> {
+  const always = [openItems(store.items, store, streamsOf, config.ID_TYPE)];
+  const declared = () => declaredNow(config);
+  return orConfigError(ServedResources.open({ store, streamsOf, log, declared, always }));
+}
+
+/** What the settings declare now. Throws ResourceFaults. */
+function declaredNow({ EXPOSE, RESOURCES_FILE, MONGODB_URI, declaresItems }: Config): readonly Declared[] {
+  const { resources, items, faults } = readDeclarations({ EXPOSE, RESOURCES_FILE, MONGODB_URI });
+  const ofItems = 'RESOURCES_FILE: whether it has items is read at the start only: start the server again';
+  const all = items === declaresItems ? faults : [...faults, ofItems];
+  if (all.length > 0) throw new ResourceFaults(all);
+  return resources;
 }
 
 /** Faults that the operator has to mend in the settings are those of a ConfigError. */

@@ -18,8 +18,11 @@ export interface Server {
    * finish or are cut after STREAM_GRACE, exports return to the queue, and the store closes.
    */
   close(): Promise<void>;
-  /** Reads API_KEYS_FILE again, as it also is when it changes. Resolves with whether its keys are now valid. */
-  reloadKeys(): Promise<boolean>;
+  /**
+   * Looks for resources that came, changed or went, then reads API_KEYS_FILE again, as the server also does by itself.
+   * Resolves with whether both are without faults.
+   */
+  reload(): Promise<boolean>;
 }
 
 export interface ServerOptions {
@@ -46,7 +49,7 @@ export interface ServerOptions {
   /** Wraps the store before any other code uses it. */
   readonly tapStore?: (store: Store) => Store;
   /** Wraps the application before the engine calls it. */
-  readonly tap?: (serve: Serve, routes: readonly Route[]) => Serve;
+  readonly tap?: (serve: Serve, routes: () => readonly Route[]) => Serve;
   /** Combines the metric values of this process with those of its sibling processes. By default there are none. */
   readonly gatherMetrics?: (own: () => Promise<MetricValues>) => () => Promise<readonly MetricValues[]>;
 }

@@ -38,7 +38,7 @@ export const SETTINGS = Type.Object({
     Type.String({
       minLength: 1,
       description:
-        'existing collections of MongoDB to serve, read only, separated by commas: `orders,crm.customers`; needs MONGODB_URI',
+        'existing collections of MongoDB to serve, read only, separated by commas: `orders,crm.customers`, or `crm.*,!crm.secrets`; needs MONGODB_URI',
     }),
   ),
   RESOURCES_FILE: Type.Optional(

@@ -92,7 +92,7 @@ export async function openAccess(
   return {
     admissions,
     streams,
-    reloadKeys: () => watch?.reload() ?? Promise.resolve(false),
+    reloadKeys: () => watch?.reload() ?? Promise.resolve(true),
     guard,
     async close() {
       await watch?.close();

@@ -23,11 +23,11 @@ export interface RightsCheck {
 
 type Fault = readonly [place: string, fault?: string];
 
-/** `parts`: by the names of the resources. */
-export function rightsCheck(parts: ReadonlyMap<string, CheckPart>): RightsCheck {
+/** `parts`: those of now, by the names of the resources. */
+export function rightsCheck(parts: () => ReadonlyMap<string, CheckPart>): RightsCheck {
   const unknownIn = ({ resources, scopes }: Rights): readonly string[] =>
     [...new Set([...(resources ?? []), ...scopes.keys()])]
-      .filter((one) => !parts.has(one))
+      .filter((one) => !parts().has(one))
       .map((one) => `there is no resource ${JSON.stringify(one)}`);
 
   const check = async ({ scopes }: Rights) => {
@@ -36,7 +36,7 @@ export function rightsCheck(parts: ReadonlyMap<string, CheckPart>): RightsCheck 
     const refusals = new Map<string, string>();
     for (const [resource, scope] of scopes) {
       try {
-        const refusal = (await parts.get(resource)?.(scope)) ?? null;
+        const refusal = (await parts().get(resource)?.(scope)) ?? null;
         if (refusal !== null) refusals.set(resource, refusal);
       } catch (error) {
         if (!(error instanceof ScopeFaults)) throw error;
@@ -48,7 +48,7 @@ export function rightsCheck(parts: ReadonlyMap<string, CheckPart>): RightsCheck 
 
   return {
     async ofKeys(keys) {
-      const expected = [...parts.keys()].join(', ');
+      const expected = [...parts().keys()].join(', ');
       const unknown = keys.flatMap(({ name, rights }) =>
         unknownIn(rights).map((one) => `${placeOf(name)}: ${one}; expected ${expected}`),
       );

@@ -22,7 +22,7 @@ export interface ExportSettings extends QueueSettings {
 
 export interface OpenExportsOptions {
   readonly store: Pick<Store, 'files' | 'records'>;
-  readonly sources: ExportSources;
+  readonly sources: () => ExportSources;
   readonly transcoder: Transcoder;
   readonly log: Log;
   /** How long an export stays reserved for a worker that has stopped renewing its lease. Milliseconds; 10 s by default. */
@@ -38,9 +38,9 @@ export async function openExports(
   const records = await store.records(EXPORTS);
   const now = () => new Date();
   const jobs = new Jobs({ records, perClient: settings.EXPORT_LIMIT, now });
-  const shared = { sources, jobs, files, now, ttlMs: settings.EXPORT_TTL };
+  const shared = { jobs, files, now, ttlMs: settings.EXPORT_TTL };
   const exporter = new Exporter({
-    ...{ ...shared, transcoder, log, leaseMs },
+    ...{ ...shared, sources, transcoder, log, leaseMs },
     pause: (ms, signal) => sleep(ms, undefined, { signal }),
     openQueue: await queueOpener(settings, log, () => jobs.storeId()),
   });

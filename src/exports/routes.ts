@@ -27,7 +27,6 @@ import { asynchronousRequest, orderSchema, requestOf } from './order.ts';
 import { exportSource, sourcesFor, type ExportSources } from './source.ts';
 
 export interface ExportOptions {
-  readonly sources: ExportSources;
   readonly jobs: Jobs;
   readonly files: FileStore;
   readonly exporter: Pick<Exporter, 'offer' | 'dropped'>;
@@ -51,11 +50,11 @@ const ORDERED: Answer = jsonAnswer('The created export, queued or running', EXPO
   'Retry-After',
 ]);
 
-/** The routes of exports. */
-export function exportRoutes(options: ExportOptions) {
+/** The routes of exports of these sets. */
+export function exportRoutes(options: ExportOptions, sources: ExportSources) {
   return {
     list: listExports(options),
-    order: orderExport(options),
+    order: orderExport(options, sources),
     get: getExport(options),
     delete: deleteExport(options),
     file: getExportFile(`${ONE}/file`, options),
@@ -104,7 +103,7 @@ function listExports({ jobs }: ExportOptions): Route {
   };
 }
 
-function orderExport(options: ExportOptions): Route {
+function orderExport(options: ExportOptions, sources: ExportSources): Route {
   return route({
     ...SHARED,
     method: 'POST',
@@ -116,19 +115,19 @@ function orderExport(options: ExportOptions): Route {
       'The server writes the matching rows to a file in the background: those of items, or of the resource that `resource` names. Request the export until its state is `complete`, `failed` or `cancelled`.',
     body: {
       types: [JSON_TYPE],
-      schema: orderSchema(options.sources),
+      schema: orderSchema(sources),
       example: { category: 'Fair', format: 'csv', compression: 'gzip' },
     },
     answers: { 202: ORDERED },
     problems: [
       ...BODY_PROBLEMS,
-      ...(options.sources.size > 1 ? PLAN_PROBLEMS : []),
+      ...(sources.size > 1 ? PLAN_PROBLEMS : []),
       'too-many-exports',
       'insufficient-storage',
       ...STORE_PROBLEMS,
     ],
     handler: async ({ request, client, json: read }) => {
-      const wanted = await requestOf(await read(), sourcesFor(client, options.sources), request.signal);
+      const wanted = await requestOf(await read(), sourcesFor(client, sources), request.signal);
       return order(options, request, client, wanted);
     },
   });

@@ -13,7 +13,8 @@ import { queryOf, readFileForm } from './order.ts';
 import { sourceOfRequest, type ExportSource, type ExportSources } from './source.ts';
 
 export interface WriteOptions {
-  readonly sources: ExportSources;
+  /** What can be exported now. */
+  readonly sources: () => ExportSources;
   readonly transcoder: Transcoder;
   readonly files: FileStore;
 }
@@ -32,7 +33,7 @@ export async function writeFile(
   report: Report,
 ): Promise<FinishedFile> {
   const { id, lease, request } = job;
-  const source = sourceOfRequest(request, sources);
+  const source = sourceOfRequest(request, sources());
   const file = await ExportFile.create(files, fileName(id, lease.token), request.compression, signal);
   try {
     const plan = await begin(job, source, signal, report);

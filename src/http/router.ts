@@ -49,7 +49,10 @@ export function createRouter(routes: readonly Route[]): Router {
       ? getOrMake(withParameter, `${prefix}{}${suffix}`, () => ({ path, resource, name, methods: new Map() }))
           .methods
       : getOrMake(literal, path, () => ({ path, resource, methods: new Map(), segment: null })).methods;
-    methods.set(method, compile(route));
+    methods.set(
+      method,
+      getOrMake(compiled, route, () => compile(route)),
+    );
   }
   return {
     find(request) {
@@ -71,6 +74,9 @@ interface Resource {
   readonly resource: string | null;
   readonly methods: Map<string, Compiled>;
 }
+
+/** Each route is compiled once, also where a new router has it. */
+const compiled = new WeakMap<Route, Compiled>();
 
 function compile(route: Route): Compiled {
   const { query: parameters = [], isField } = route;

@@ -1,5 +1,5 @@
 import type { Declared } from '../resources/declarations.ts';
-import { locate } from '../resources/locate.ts';
+import { listsOf, locate } from '../resources/locate.ts';
 import type { Declaration, Store } from '../store/store.ts';
 import { UsageError } from '../terminal/arguments.ts';
 
@@ -22,19 +22,19 @@ export async function findResource(
   declared: readonly Declared[],
   store: ResourceFinder,
 ): Promise<NamedResource> {
-  const own = await store.list();
+  const lists = listsOf(store);
   const plain: Declared = { name: undefined, collection: name, place: name };
   const located = await Promise.all(
-    [...declared, plain].map(async (one) =>
+    [...declared.filter(({ pattern }) => !pattern), plain].map(async (one) =>
       store.keepsDeclarations
         ? { ...one, name: one.name ?? one.collection, database: undefined }
-        : locate(one, own, store),
+        : locate(one, lists),
     ),
   );
   const found = located.find((one) => typeof one !== 'string' && one.name === name) ?? located.at(-1);
   if (found === undefined || typeof found === 'string') throw new UsageError(found ?? name);
   const { database, collection } = found;
-  const there = database === undefined ? own : await store.list(database);
+  const there = await store.list(database);
   return {
     declaration: { name: found.name, collection, indexes: [], ...(database !== undefined && { database }) },
     exists: there.some((one) => one.collection === collection),

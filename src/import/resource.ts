@@ -81,7 +81,7 @@ async function addIndexes(
 async function report(
   rows: OwnedCollection,
   { name, indexes: wanted }: Into,
-  { exists, declaration }: NamedResource,
+  { declaration }: NamedResource,
   isKept: boolean,
   tell: (line: string) => void,
   signal: AbortSignal,
@@ -92,7 +92,7 @@ async function report(
     if (index?.refused !== undefined) tell(`the index ${index.name} cannot be used: ${index.refused}`);
   tell(`GET /${declaration.name} answers: ${formsOf(indexes).join('; ')}`);
   if (!isKept) tell(`to serve it: EXPOSE=${name} npm start`);
-  else tell(`to serve it: npm start${exists ? '' : ' (a server that runs now must be restarted)'}`);
+  else tell('to serve it: npm start (a server that runs now serves it within seconds)');
   return states.filter((index) => !index || index.refused !== undefined).length;
 }
 

@@ -53,7 +53,7 @@ Serves items over HTTP. Settings are environment variables:
 ${settingsHelp()}
 
 SIGTERM and SIGINT stop the server in order: open responses finish, and streams are cut after STREAM_GRACE. SIGHUP reads
-API_KEYS_FILE again, as the server also does when the file changes.
+API_KEYS_FILE and RESOURCES_FILE again, as the server also does when the files change.
 
 Exit codes: 0 stopped in order, 1 the server cannot listen or the store refuses it, 2 a setting is invalid (the error
 lists all).
@@ -138,7 +138,7 @@ async function startAlone(config: Config, log: Logger): Promise<Started> {
     ...(isWorker && { gatherMetrics }),
   });
   reportListening();
-  return { url: server.url, stop: () => server.close(), reload: () => void server.reloadKeys() };
+  return { url: server.url, stop: () => server.close(), reload: () => void server.reload() };
 }
 
 async function startWorkers({ WORKERS, HOST, PORT }: Config, log: Logger): Promise<Started> {

@@ -89,6 +89,15 @@ export interface Declared extends Static<typeof RESOURCE> {
   readonly collection: string;
   /** Where it is declared, for faults: a JSON pointer into the file, or an entry of EXPOSE. */
   readonly place: string;
+  /** Present: it stands for each collection that matches. */
+  readonly pattern?: CollectionPattern;
+}
+
+/** The collections that an entry of EXPOSE with `*` names. */
+export interface CollectionPattern {
+  /** Undefined: the database of MONGODB_URI. */
+  readonly database: string | undefined;
+  readonly matches: (collection: string) => boolean;
 }
 
 interface Read {
@@ -113,17 +122,45 @@ export function readDeclarations(given: Readonly<Record<string, string | undefin
 const NOTHING: Read = { resources: [], items: false, faults: [] };
 
 function readExpose(expose: string, hasMongo: boolean): Read {
-  const names = expose.split(',').map((name) => name.trim());
+  const entries = expose.split(',').map((name) => name.trim());
   const faults = hasMongo ? [] : ['EXPOSE needs MONGODB_URI: it names collections of MongoDB'];
-  for (const [n, name] of names.entries()) {
-    if (name === '') faults.push('EXPOSE must be names of collections, separated by commas');
-    else if (names.indexOf(name) < n) faults.push(`EXPOSE names ${name} twice`);
+  for (const [n, name] of entries.entries()) {
+    if (name === '' || name === '!') faults.push('EXPOSE must be names of collections, separated by commas');
+    else if (entries.indexOf(name) < n) faults.push(`EXPOSE names ${name} twice`);
   }
+  const excluded = entries.filter((name) => name.startsWith('!')).map((name) => glob(name.slice(1)));
+  const names = entries.filter((name) => !name.startsWith('!'));
+  if (excluded.length > 0 && !names.some(isPattern))
+    faults.push('EXPOSE excludes names with ! but has no name with *');
+  const resources = names.map((collection): Declared => ({
+    name: undefined,
+    collection,
+    place: `EXPOSE: ${collection}`,
+    ...(isPattern(collection) && { pattern: patternOf(collection, excluded) }),
+  }));
+  return { resources, items: false, faults };
+}
+
+function isPattern(name: string): boolean {
+  return name.includes('*');
+}
+
+/** `crm.*` is of the database crm, `*` and `shop_*` of the one of MONGODB_URI. `excluded` match `crm.secret`, or `secret` there. */
+function patternOf(entry: string, excluded: readonly RegExp[]): CollectionPattern {
+  const dot = entry.indexOf('.');
+  const isElsewhere = dot > 0 && dot < entry.indexOf('*');
+  const [database, names] = isElsewhere ? [entry.slice(0, dot), entry.slice(dot + 1)] : [undefined, entry];
+  const wanted = glob(names);
+  const full = (collection: string) => (database === undefined ? collection : `${database}.${collection}`);
   return {
-    resources: names.map((collection) => ({ name: undefined, collection, place: `EXPOSE: ${collection}` })),
-    items: false,
-    faults,
+    database,
+    matches: (collection) => wanted.test(collection) && !excluded.some((one) => one.test(full(collection))),
   };
+}
+
+/** A name in which `*` stands for any characters. */
+function glob(name: string): RegExp {
+  return new RegExp(`^${name.replace(/[^\w*]/g, '\\$&').replaceAll('*', '.*')}$`, 's');
 }
 
 function readFile(file: string): Read {

@@ -1,37 +1,74 @@
+import { getOrMake } from '../get-or-make.ts';
+import { AppError } from '../errors.ts';
 import type { Found, Store } from '../store/store.ts';
-import type { Declared } from './declarations.ts';
+import type { CollectionPattern, Declared } from './declarations.ts';
 
 /** A declaration with the collection that it means. */
 export interface Located extends Declared {
   readonly name: string;
   /** Undefined: the store's own. */
   readonly database: string | undefined;
-  /**
-   * The declaration as it was given, while it is not known which collection it means: the store is away. `name` is then
-   * the likely one.
-   */
-  readonly unsure?: Declared;
+  /** Whether the store has the collection. Null: it is not known, because the store is away. */
+  readonly isThere: boolean | null;
+  /** Whether its name can mean one of two collections, and the store is away. */
+  readonly isUnsure?: boolean;
+  /** Whether it only matches a pattern. */
+  readonly isOfPattern?: boolean;
+  /** The name of the store's own database, where it is known. */
+  readonly ownDatabase?: string | undefined;
+}
+
+/** The collections of a database, absent: of the store's own. Null while the store is away. Each is listed once. */
+export type Lists = (database?: string) => Promise<readonly Found[] | null>;
+
+export function listsOf(store: Pick<Store, 'list'>): Lists {
+  const lists = new Map<string | undefined, ReturnType<Lists>>();
+  return (database) =>
+    getOrMake(lists, database, () =>
+      store.list(database).catch((error: unknown) => {
+        if (error instanceof AppError && error.code === 'store-unavailable') return null;
+        throw error;
+      }),
+    );
 }
 
 /**
- * A name with dots is a collection of the store's own database first, else DATABASE.COLLECTION. `own`: the collections
- * of the store's own database, null while the store is away. Resolves with a fault when a name means two collections.
+ * A name with dots is a collection of the store's own database first, else DATABASE.COLLECTION. Resolves with a fault
+ * when a name means two collections. While the store is away, the name of the resource is the likely one.
  */
-export async function locate(
-  declared: Declared,
-  own: readonly Found[] | null,
-  store: Pick<Store, 'list'>,
-): Promise<Located | string> {
+export async function locate(declared: Declared, lists: Lists): Promise<Located | string> {
   const { collection, name, place } = declared;
   const dot = collection.indexOf('.');
-  if (dot <= 0) return { ...declared, name: name ?? collection, database: undefined };
+  const own = await lists();
+  const isOwn = own === null ? null : has(own, collection);
+  const ownDatabase = own?.[0]?.database;
+  const plain = { ...declared, name: name ?? collection, database: undefined, isThere: isOwn, ownDatabase };
+  if (dot <= 0) return plain;
   const [database, rest] = [collection.slice(0, dot), collection.slice(dot + 1)];
-  if (!own) return { ...declared, name: name ?? rest, database: undefined, unsure: declared };
-  const isOwn = own.some((one) => one.collection === collection);
-  const others = await store.list(database);
-  const isOther = others.some((one) => one.collection === rest);
+  const others = await lists(database);
+  if (!own || !others) return { ...plain, name: name ?? rest, isThere: null, isUnsure: true };
+  const isOther = has(others, rest);
   if (isOwn && isOther)
     return `${place}: ${collection} is a collection of the database of MONGODB_URI, and ${rest} is one of the database ${database}; name one of them otherwise`;
-  if (isOwn || !isOther) return { ...declared, name: name ?? collection, database: undefined };
-  return { ...declared, name: name ?? rest, collection: rest, database };
+  if (isOwn || !isOther) return plain;
+  return { ...declared, name: name ?? rest, collection: rest, database, isThere: true };
+}
+
+/** The collections that a pattern names. None while the store is away. */
+export async function locateAll(
+  { database, matches }: CollectionPattern,
+  { place }: Declared,
+  lists: Lists,
+): Promise<readonly Located[]> {
+  const found = (await lists(database)) ?? [];
+  return found
+    .filter(({ collection, refused }) => refused === undefined && matches(collection))
+    .map((one) => ({
+      ...{ name: one.collection, collection: one.collection, database, place },
+      ...{ isThere: true, isOfPattern: true, ...(database === undefined && { ownDatabase: one.database }) },
+    }));
+}
+
+function has(found: readonly Found[], collection: string): boolean {
+  return found.some((one) => one.collection === collection);
 }

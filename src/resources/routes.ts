@@ -25,8 +25,6 @@ export interface ResourceOptions {
   readonly cacheControl: string;
   /** See StreamOptions. */
   readonly parked?: () => () => void;
-  /** See FeedOptions. */
-  readonly stopping?: AbortSignal;
   readonly heartbeatMs?: number;
 }
 
@@ -34,7 +32,10 @@ export interface ResourceOptions {
 export const PLAN_PROBLEMS: readonly ProblemCode[] = ['not-indexed', 'ambiguous-value'];
 
 /** The routes of one resource. The indexes and kinds known are for the parameters in /openapi.json. */
-export function resourceRoutes({ resource, indexes, kinds }: OpenResource, options: ResourceOptions) {
+export function resourceRoutes(
+  { resource, indexes, kinds, stopping }: OpenResource,
+  options: ResourceOptions,
+) {
   const { name, form } = resource;
   const { ids, row, list: words, examples, noun, tag } = form.docs;
   const forms = askableOfResource(resource, indexes);
@@ -47,7 +48,7 @@ export function resourceRoutes({ resource, indexes, kinds }: OpenResource, optio
   };
   const docs: RowsDocs = { ...common, noun, schema: row.schema };
   const sourceFor: SourceFor = (client) => sourceOf(resourceFor(resource, client));
-  const shared = { ...options, sourceFor };
+  const shared = { ...options, sourceFor, ...(stopping && { stopping }) };
   const ordered = ['sort', ...ofFields.ranges, ...(closed ?? []).filter(isBound).map(nameOf)];
   const list = pageRoute(
     { ...common, ...words, id: ids.list, row, example: examples.list, counts: true },

@@ -80,6 +80,8 @@ export interface ValuesFrom {
 
 /** A resource whose rows and indexes the commands of its operator write. */
 export interface OwnedCollection extends Collection {
+  /** Ends what looks at the collection by itself. It is not to be used afterwards. */
+  close(): void;
   /** Whether indexes are to be added before the rows. Otherwise that is faster after them. */
   readonly indexesFirst: boolean;
   /**

@@ -104,7 +104,7 @@ class MongoStore implements Store {
   readonly #way: FindWay;
   readonly #ways: Ways;
   readonly #options: MongoOptions;
-  readonly #open: OpenCollection[] = [];
+  #open: OpenCollection[] = [];
   readonly #records: OpenCollection<Records>[] = [];
   /** The changes of each database, by its name, and those for parts of collections. */
   readonly #streams = new Map<string, DatabaseStream>();
@@ -135,6 +135,7 @@ class MongoStore implements Store {
   async ping(): Promise<readonly string[]> {
     const { own = true } = this.#options;
     const faults = own ? await this.#items.layouts.faults() : [];
+    this.#open = this.#open.filter(({ layouts }) => !layouts.isClosed);
     await Promise.all(this.#open.map(({ layouts }) => layouts.layout()));
     await this.#connection.run({ ping: 1 });
     return faults;

@@ -190,6 +190,7 @@ function owned(set: OpenSet): OwnedCollection {
   return {
     ...set.rows(),
     indexesFirst: true,
+    close: () => undefined, // other opens of the set share it
     insert: (...call) => set.writes.insert(...call),
     remove: (...call) => set.writes.remove(...call),
     load: (...call) => set.load(...call),

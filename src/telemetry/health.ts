@@ -11,6 +11,8 @@ export interface HealthOptions {
   readonly store: Pick<Store, 'ping'>;
   /** Whether the server is about to stop. A load balancer must then send its requests to another server. */
   readonly isDraining: () => boolean;
+  /** What is at fault although requests are answered, one sentence each. */
+  readonly faults: () => readonly string[];
 }
 
 const HEALTH = named(
@@ -52,7 +54,7 @@ export const getLiveness: Route = {
 };
 
 /** GET /readyz: answers 200 when the server takes requests, otherwise 503 with every reason. */
-export function getReadiness({ store, isDraining }: HealthOptions): Route {
+export function getReadiness({ store, isDraining, faults }: HealthOptions): Route {
   return {
     method: 'GET',
     path: '/readyz',
@@ -75,7 +77,7 @@ export function getReadiness({ store, isDraining }: HealthOptions): Route {
       const { all, some } = await faultsOf(store);
       const reasons = [...(isDraining() ? ['the server is stopping'] : []), ...all];
       return reasons.length === 0
-        ? status(200, { status: 'ready', reasons: [...some] })
+        ? status(200, { status: 'ready', reasons: [...some, ...faults()] })
         : status(
             503,
             { status: 'not ready', reasons },

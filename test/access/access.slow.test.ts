@@ -126,7 +126,7 @@ test('every keyed route names the right that it needs', async (t) => {
     {},
     {
       tap: (serve, all) => {
-        routes = all;
+        routes = all();
         return serve;
       },
     },

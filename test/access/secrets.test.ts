@@ -21,7 +21,7 @@ test('neither keys nor tokens nor their hashes are in the log, the metrics or an
     ],
     [{ name: 'orders', rows: [{ _id: 1, tenant: 'acme' }], indexes: [['tenant']] }],
     { ...jwtSettings(issuer), LOG_LEVEL: 'trace' },
-    { log: logTo(lines, 'trace'), tap: (serve, all) => ((routes = all), serve) },
+    { log: logTo(lines, 'trace'), tap: (serve, all) => ((routes = all()), serve) },
   );
   assert.ok(server);
   const rights = { resources: ['orders'], actions: ['read', 'stream', 'export'] };

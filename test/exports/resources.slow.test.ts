@@ -10,7 +10,8 @@ import { requestOf } from '../../src/exports/order.ts';
 import { exportSources } from '../../src/exports/source.ts';
 import { parseJson } from '../../src/input/body-json.ts';
 import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
-import { openResources, type OpenResource } from '../../src/resources/open.ts';
+import type { OpenResource } from '../../src/resources/open.ts';
+import { ServedResources, type ServedOptions } from '../../src/resources/served.ts';
 import type { Document } from '../../src/store/bson.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import { streamReader } from '../../src/store/readers.ts';
@@ -185,9 +186,9 @@ async function resourcesOf({ store, slots }: Handle): Promise<readonly OpenResou
   const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
   const declared =
     store.name === 'sqlite' ? [] : [{ name: 'orders', collection: 'orders', place: 'the test' }];
-  const streamsOf: Parameters<typeof openResources>[1]['streamsOf'] = (rows) =>
-    streamReader(rows, slots, { retryMs: 10_000 });
-  return openResources(declared, { store, streamsOf, log });
+  const streamsOf: ServedOptions['streamsOf'] = (rows) => streamReader(rows, slots, { retryMs: 10_000 });
+  const { now } = await ServedResources.open({ store, streamsOf, log, always: [], declared: () => declared });
+  return now;
 }
 
 async function open(t: TestContext, settings: Record<string, string>): Promise<Handle> {

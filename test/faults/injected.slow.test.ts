@@ -183,7 +183,7 @@ for (const storeName of STORES)
     const jobs = new Jobs({ records: atRecords.port(records), perClient: 1_000, now });
     const own = new Jobs({ records, perClient: 1_000, now });
     const exporter: Exporter = new Exporter({
-      ...{ jobs, now, sources: exportSources([itemsOf(store)]), files: atFiles.files(store.files) },
+      ...{ jobs, now, sources: () => exportSources([itemsOf(store)]), files: atFiles.files(store.files) },
       transcoder: createTranscoder(slots),
       log: { info: () => undefined, warn: () => undefined, error: () => undefined },
       leaseMs: 10_000,

@@ -13,7 +13,6 @@ import {
 } from '../../src/errors.ts';
 import type { ProblemCode } from '../../src/problems.ts';
 import { EXPORTS, Jobs } from '../../src/exports/jobs.ts';
-import { exportSources } from '../../src/exports/source.ts';
 import type { Request } from '../../src/engine/edge.ts';
 import { newNotes } from '../../src/engine/edge.ts';
 import type { Route } from '../../src/http/route.ts';
@@ -353,18 +352,17 @@ async function serverOnFakes(t: TestContext) {
   const fake = failingStore(store, () => twist.failing);
   const common = { transcoder, limits: { maxLimit: 100, maxOffset: 1000 }, cacheControl: 'no-cache' };
   const items = itemsOf(fake, (read) => streamReader(read, slots, { retryMs: 0 }));
-  const { serve, routes } = createApp({
-    resources: { ...common, open: [items] },
+  const { serve, routes: routesOfNow } = createApp({
+    resources: { ...common, served: { now: [items] } },
     users: { ...common, users: await fake.records(USERS), now: Date.now },
     exports: {
-      sources: exportSources([items]),
       jobs: new Jobs({ records: await fake.records(EXPORTS), perClient: 100, now: () => new Date() }),
       files: new Directory('/nowhere'),
       exporter: { offer: () => Promise.resolve(), dropped: () => undefined },
       now: () => new Date(),
       ttlMs: 1,
     },
-    health: { store: fake, isDraining: () => twist.draining ?? false },
+    health: { store: fake, isDraining: () => twist.draining ?? false, faults: () => [] },
     corsOrigin: undefined,
     admissions: {
       admit: () => ({
@@ -380,7 +378,8 @@ async function serverOnFakes(t: TestContext) {
     document: { version: '0', ...OPTIONS },
     metrics: () => Promise.resolve([]),
   });
-  const check = new AnswerCheck(routes, OPTIONS);
+  const routes = routesOfNow();
+  const check = new AnswerCheck(() => routes, OPTIONS);
   const watched = check.watch(serve);
   const ask = async (route: Route, next: Twist) => {
     await users.change('ada', () => BSON.serialize(USER));

@@ -47,7 +47,7 @@ test('the key and the JSON file of operations.md do what the text shows', async 
   assert.ok(server);
   const folder = await temporaryFolder(t);
   writeFileSync(server.keysFile, json);
-  assert.equal(await server.reloadKeys(), true);
+  assert.equal(await server.reload(), true);
   let fresh = documentText(PATH);
   for (const [, block = ''] of KEYS.matchAll(/```shell-session\n(\$ [^]*?)```/g)) {
     let output = '';
@@ -62,7 +62,7 @@ test('the key and the JSON file of operations.md do what the text shows', async 
   const made = await bash('npm run --silent key -- new --name acme', folder);
   const [, key = '', entry = ''] = /: +(\S+)\n.*\n.*: +(\{.*\})\n$/.exec(made) ?? [];
   writeFileSync(server.keysFile, `{"keys":[${entry}]}`);
-  assert.equal(await server.reloadKeys(), true);
+  assert.equal(await server.reload(), true);
   const { status } = await fetch(`${server.url}/orders`, { headers: { authorization: `Bearer ${key}` } });
   assert.equal(status, 200);
   assert.ok(!readFileSync(server.keysFile, 'utf8').includes(key));

@@ -4,7 +4,6 @@ import { USERS } from '../../src/users/row.ts';
 import fc from '../support/fast-check.ts';
 import { createApp } from '../../src/app.ts';
 import { EXPORTS, Jobs } from '../../src/exports/jobs.ts';
-import { exportSources } from '../../src/exports/source.ts';
 import type { Reply } from '../../src/engine/edge.ts';
 import { newNotes } from '../../src/engine/edge.ts';
 import { encodeCursor } from '../../src/resources/token/cursor.ts';
@@ -137,17 +136,16 @@ test(`${RUNS} random queries return the rows that were asked for and no others, 
   const failures: unknown[] = [];
   const items = itemsOf(store);
   const { serve } = createApp({
-    resources: { ...common, open: [items] },
+    resources: { ...common, served: { now: [items] } },
     users: { ...common, users: await store.records(USERS), now: Date.now },
     exports: {
-      sources: exportSources([items]),
       jobs: new Jobs({ records: await store.records(EXPORTS), perClient: 1, now: () => new Date() }),
       files: new Directory('/nowhere'),
       exporter: { offer: () => Promise.resolve(), dropped: () => undefined },
       now: () => new Date(),
       ttlMs: 1,
     },
-    health: { store, isDraining: () => false },
+    health: { store, isDraining: () => false, faults: () => [] },
     corsOrigin: undefined,
     admissions: {
       admit: () => ({

@@ -2,6 +2,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { PROBLEMS } from '../../src/problems.ts';
 import type { Reply, Request, Serve } from '../../src/engine/edge.ts';
+import { getOrMake } from '../../src/get-or-make.ts';
 import type { Route } from '../../src/http/route.ts';
 import { createDocument } from '../../src/openapi/document.ts';
 
@@ -66,7 +67,13 @@ class Documented {
 /** Documents by the facts in which they differ. The servers of a process share them. */
 const documents = new Map<string, Documented>();
 
+const ofRoutes = new WeakMap<readonly Route[], Documented>();
+
 function documented(routes: readonly Route[], options: Options): Documented {
+  return getOrMake(ofRoutes, routes, () => shared(routes, options));
+}
+
+function shared(routes: readonly Route[], options: Options): Documented {
   const key = JSON.stringify([options, routes.map(({ method, path }) => `${method} ${path}`)]);
   const known = documents.get(key) ?? new Documented(routes, options);
   documents.set(key, known);
@@ -79,11 +86,17 @@ export class AnswerCheck {
   readonly faults: string[] = [];
   /** `operationId status`, and `operationId code` for problems. */
   readonly seen = new Set<string>();
-  readonly #document: Documented;
+  readonly #routes: () => readonly Route[];
+  readonly #options: Options;
   readonly #read = new Map<string, number>();
 
-  constructor(routes: readonly Route[], options: Options) {
-    this.#document = documented(routes, options);
+  constructor(routes: () => readonly Route[], options: Options) {
+    this.#routes = routes;
+    this.#options = options;
+  }
+
+  get #document(): Documented {
+    return documented(this.#routes(), this.#options);
   }
 
   /** Wraps a server so that every answer is checked. */

@@ -70,7 +70,7 @@ export async function openWorker(
   const settings = { EXPORT_CONCURRENCY: 4, ...(redis !== undefined && { REDIS_URL: redis }) };
   const exporter = new Exporter({
     ...{ jobs, files, lookMs, log: QUIET, now: () => new Date(), ttlMs: DAY_MS, leaseMs: LEASE_MS },
-    sources: exportSources([itemsOf(store)]),
+    sources: () => exportSources([itemsOf(store)]),
     transcoder: createTranscoder(slots),
     pause: (ms, signal) => sleep(ms, undefined, { signal }),
     openQueue: await queueOpener(settings, QUIET, () => jobs.storeId()),

@@ -91,9 +91,11 @@ export class Worker {
         return items.read(plan, from, ...more);
       },
     };
+    const resources = [itemsOf(store, (rows) => readerOf(streams, rows)), ...(hooks.resources ?? [])];
+    const sources = exportSources(resources);
     this.#exporter = new Exporter({
       ...{ now, log, jobs: this.jobs, files: hooked(store.files, hooks) },
-      sources: exportSources([itemsOf(store, (rows) => readerOf(streams, rows)), ...(hooks.resources ?? [])]),
+      sources: () => sources,
       transcoder: createTranscoder(slots),
       leaseMs: LEASE_MS,
       ttlMs: LEASE_MS * 100,

@@ -74,7 +74,7 @@ export async function keyedServer(
       fetch(server.url + path, { ...more, headers: { ...bearer(name), ...(headers as object) } }),
     rewrite: (next) => {
       writeFileSync(file, keysText(next));
-      return server.reloadKeys();
+      return server.reload();
     },
   };
 }

@@ -64,7 +64,7 @@ export async function serverOn(
 ): Promise<TestServer> {
   const settings = await testEnvironment(t, environment);
   const config = readConfig(settings);
-  let check = new AnswerCheck([], { withKeys: false, limited: false });
+  let check = new AnswerCheck(() => [], { withKeys: false, limited: false });
   const tap: ServerOptions['tap'] = (serve, routes) => {
     check = new AnswerCheck(routes, {
       withKeys: config.needsKeys,

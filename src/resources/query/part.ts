@@ -1,7 +1,7 @@
 import type { Client } from '../../access/admission.ts';
 import { scopeOf, type Scope } from '../../access/rights.ts';
 import { hiding, ScopeFaults } from '../../access/scope-faults.ts';
-import { AppError } from '../../errors.ts';
+import { AppError, storeUnfit } from '../../errors.ts';
 import { pathFault } from '../../rows/selection.ts';
 import { BSON } from '../../store/bson.ts';
 import { KEY } from '../../store/bookmark.ts';
@@ -19,7 +19,14 @@ import { indexesOf, type Resource } from './resource.ts';
 /** What a client may ask of a resource: all of it, or the part that its key opens. */
 export function resourceFor(resource: Resource, { key }: Pick<Client, 'key'>): Resource {
   const scope = key && scopeOf(key.rights, resource.name);
-  return scope ? partOf(resource, scope) : resource;
+  if (!scope) return resource;
+  try {
+    return partOf(resource, scope);
+  } catch (error) {
+    if (!(error instanceof ScopeFaults)) throw error;
+    // The key was checked when it was read. The declaration of the resource has changed since.
+    throw storeUnfit('The rights of the key do not fit the resource any more.', error);
+  }
 }
 
 /** A part is kept as long as the rights that open it. */

@@ -58,6 +58,10 @@ export class MongoCollection implements OwnedCollection {
     this.#reads = new Reads(parts);
   }
 
+  close(): void {
+    this.#parts.layouts.close();
+  }
+
   read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<ReadBatch> {
     return this.#reads.read(plan, from, size, signal);
   }

@@ -43,6 +43,7 @@ export interface LookTiming {
  */
 export class Layouts {
   readonly collection: string;
+  isClosed = false;
   readonly #connection: MongoConnection;
   readonly #options: LayoutOptions;
   readonly #now: () => number;
@@ -71,6 +72,7 @@ export class Layouts {
   }
 
   close(): void {
+    this.isClosed = true;
     this.#stop();
   }
 

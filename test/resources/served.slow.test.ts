@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict';
+import { EventEmitter, once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { Store } from '../../src/store/store.ts';
+import { around } from '../../src/store/around.ts';
+import { childServer } from '../support/child-server.ts';
+import { sluice } from '../support/commands.ts';
+import { fetchUntilCut } from '../support/cutter.ts';
+import { testClient } from '../support/mongo.ts';
+import { testMongo } from '../support/mongod.ts';
+import { resourcesFile } from '../support/resources.ts';
+import { serverOn, type TestServer } from '../support/server.ts';
+import { testDirectory } from '../support/sqlite.ts';
+
+/** Longer than a server takes to see a change by itself on a busy machine. Milliseconds. */
+const SEEN_MS = 30_000;
+
+/** Small batches of which the second waits until it is released. */
+function slowReads() {
+  const arrived = new EventEmitter();
+  let release = (): void => undefined;
+  let count = 0;
+  const released = new Promise<void>((resolve) => (release = resolve));
+  const tapStore = (store: Store) =>
+    around(store, {
+      open: async (declaration) => {
+        const rows = await store.open(declaration);
+        const read: typeof rows.read = async (plan, from, size, signal) => {
+          if (from.after) {
+            count++;
+            arrived.emit('arrived');
+            await released;
+          }
+          return rows.read(plan, from, { ...size, rows: Math.min(size.rows, 25) }, signal);
+        };
+        return around(rows, { read });
+      },
+    });
+  const held = async (reads: number) => {
+    while (count < reads) await once(arrived, 'arrived');
+  };
+  return { tapStore, held, release: () => release() };
+}
+
+type Asked = Pick<TestServer, 'get'>;
+
+async function statusOf(server: Asked, path: string): Promise<number> {
+  const response = await server.get(path);
+  await response.arrayBuffer();
+  return response.status;
+}
+
+/** Asks until a path is answered so. */
+async function untilStatus(server: Asked, path: string, status: number): Promise<void> {
+  const began = performance.now();
+  while ((await statusOf(server, path)) !== status)
+    assert.ok(performance.now() - began < SEEN_MS, `${path} was never answered by ${status}`);
+}
+
+async function names(server: TestServer): Promise<readonly string[]> {
+  const { resources } = (await (await server.get('/resources')).json()) as { resources: { name: string }[] };
+  return resources.map(({ name }) => name);
+}
+
+async function reasons(server: TestServer): Promise<string> {
+  const response = await server.get('/readyz');
+  assert.equal(response.status, 200);
+  return String(((await response.json()) as { reasons: readonly string[] }).reasons);
+}
+
+test('a database is exposed by a pattern: its collections come and go while the server runs', async (t) => {
+  const uri = await testMongo(t);
+  if (uri === null) return;
+  const client = testClient(t, uri);
+  const crm = client.db(`${client.db().databaseName}_crm`);
+  const insert = (name: string) => crm.collection(name).insertMany([{ n: 1 }, { n: 2 }]);
+  await Promise.all(['customers', 'secrets', 'tmp_1', 'docs'].map(insert));
+  await crm.createCollection('view', { viewOn: 'customers', pipeline: [] });
+  const database = crm.databaseName;
+  const server = await serverOn(t, {
+    MONGODB_URI: uri,
+    RATE_LIMIT: 'off',
+    EXPOSE: `${database}.*, !${database}.secrets, !${database}.tmp_*`,
+  });
+  const served = async () => (await names(server)).filter((name) => name !== 'items' && name !== 'users');
+  assert.deepEqual(
+    await served(),
+    ['customers'],
+    'neither what is excluded, nor a view, nor a name that is taken',
+  );
+
+  await Promise.all(['orders', 'tmp_2'].map(insert));
+  await untilStatus(server, '/orders', 200);
+  assert.deepEqual((await served()).toSorted(), ['customers', 'orders']);
+  const document = (await (await server.get('/openapi.json')).json()) as { paths: object };
+  assert.ok('/orders/stream' in document.paths);
+  assert.equal(await statusOf(server, '/tmp_2'), 404);
+
+  await crm.dropCollection('customers');
+  await untilStatus(server, '/customers', 404);
+  assert.deepEqual(await served(), ['orders']);
+  assert.equal(await reasons(server), '');
+  await insert('customers');
+  assert.equal(await server.reload(), true);
+  assert.equal(await statusOf(server, '/customers'), 200);
+  await crm.dropDatabase();
+});
+
+test('a collection that is exposed by its name and is dropped gets 404 until there is one again', async (t) => {
+  const uri = await testMongo(t);
+  if (uri === null) return;
+  const db = testClient(t, uri).db();
+  await Promise.all(['orders', 'notes'].map((name) => db.collection(name).insertOne({ n: 1 })));
+  const server = await serverOn(t, { MONGODB_URI: uri, EXPOSE: 'orders,notes' });
+  await db.dropCollection('orders');
+  assert.equal(await server.reload(), true);
+  assert.equal(await statusOf(server, '/orders'), 404);
+  assert.equal(await statusOf(server, '/notes'), 200);
+  assert.equal(await reasons(server), '');
+  await db.collection('orders').insertOne({ n: 2 });
+  assert.equal(await server.reload(), true);
+  assert.equal(await statusOf(server, '/orders'), 200);
+});
+
+test('a changed RESOURCES_FILE is served: what goes is cut, what stays goes on, and a wrong edit changes nothing', async (t) => {
+  const uri = await testMongo(t);
+  if (uri === null) return;
+  const db = testClient(t, uri).db();
+  const rows = Array.from({ length: 500 }, (_, n) => ({ n, card: `c${n}` }));
+  for (const name of ['orders', 'notes', 'people'])
+    await db.collection(name).insertMany(rows.map((row) => ({ ...row })));
+  const RESOURCES_FILE = await resourcesFile(t, { resources: { orders: {}, notes: {} } });
+  const write = (resources: object) => writeFile(RESOURCES_FILE, JSON.stringify({ resources }));
+  const { tapStore, held, release } = slowReads();
+  const server = await serverOn(t, { MONGODB_URI: uri, RESOURCES_FILE, RATE_LIMIT: 'off' }, { tapStore });
+  const streams = ['/orders/stream', '/notes/stream'].map((path) => fetchUntilCut(server.url + path));
+  await held(2);
+  const since = (await server.get('/orders/stream?checkpoints=true')).headers.get('changes-from') ?? '';
+  const followed = fetchUntilCut(`${server.url}/orders/changes?since=${since}&follow=true`);
+
+  await write({ orders: { hide: ['card'], nope: 1 }, people: {} });
+  assert.equal(await server.reload(), false);
+  assert.match(await reasons(server), /those of before stay.*\/resources\/orders\/nope/);
+  assert.equal(await statusOf(server, '/people'), 404);
+  await write({ people: {}, missing: {} });
+  assert.equal(await server.reload(), false);
+  assert.match(await reasons(server), /missing.*does not exist/);
+  assert.equal(await statusOf(server, '/people'), 404);
+
+  await write({ notes: {}, people: { hide: ['card'] } });
+  await untilStatus(server, '/people?limit=1', 200);
+  assert.equal(await reasons(server), '');
+  assert.equal(await statusOf(server, '/orders'), 404);
+  const { data } = (await (await server.get('/people?limit=1')).json()) as { data: object[] };
+  assert.deepEqual(Object.keys(data[0] ?? {}), ['id', 'n']);
+  assert.equal((await followed).whole, true, 'a follower ends behind a checkpoint');
+  release();
+  const [cut, whole] = await Promise.all(streams);
+  assert.equal(cut?.whole, false);
+  assert.deepEqual([whole?.whole, whole?.bytes.toString().trim().split('\n').length], [true, 500]);
+
+  await write({ notes: { hide: ['card', 'n'] }, people: { hide: ['card'] } });
+  assert.equal(await server.reload(), true);
+  const hidden = (await (await server.get('/notes?limit=1')).json()) as { data: object[] };
+  assert.deepEqual(Object.keys(hidden.data[0] ?? {}), ['id']);
+});
+
+test('an import into a new resource is served by all processes of a running server', async (t) => {
+  const DATA_DIR = await testDirectory(t);
+  const settings = { MONGODB_URI: '', DATA_DIR, WORKERS: '2', RATE_LIMIT: 'off' };
+  const server = await childServer(t, settings);
+  const file = join(DATA_DIR, '..', `${Math.random()}.csv`);
+  await writeFile(file, 'id,name\n1,Ada\n2,Bob\n');
+  const { code, said } = await sluice(['import', file, '--into', 'people', '--id', 'id'], { DATA_DIR });
+  assert.equal(code, 0, said);
+  const get = (path: string) => fetch(new URL(path, server.url), { headers: { connection: 'close' } });
+  // The kernel spreads new connections over the processes: this often, it has asked each.
+  for (let n = 0; n < 40; n++) await untilStatus({ get }, '/people', 200);
+});
+
+test('a pattern has names of collections, exclusions need one, and RESOURCES_FILE cannot add items later', async (t) => {
+  const RESOURCES_FILE = await resourcesFile(t, { resources: {} });
+  const server = await serverOn(t, { MONGODB_URI: '', RESOURCES_FILE });
+  await writeFile(RESOURCES_FILE, JSON.stringify({ resources: { items: {} } }));
+  assert.equal(await server.reload(), false);
+  assert.match(await reasons(server), /items is read at the start only/);
+});

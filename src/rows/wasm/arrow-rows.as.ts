@@ -1,6 +1,6 @@
 // The rows of an Arrow record batch, read once: the notes of each cell are its type and where it is. The columns are
 // written from them (arrow.as.ts, arrow-json.as.ts).
-import { BINARY, BOOLEAN, DATE, DECIMAL, DOUBLE, INT32, INT64, NULL, OBJECT_ID, STRING, UNDEFINED, findId, findNul, valueEnd } from "./bson.as";
+import { BINARY, BOOLEAN, DATE, DECIMAL, DOUBLE, INT32, INT64, NULL, OBJECT_ID, STRING, UNDEFINED, findId, findNul, stringEnd, valueEnd } from "./bson.as";
 import { hasDouble, isNoNumber, isWhole, nearestDouble, toScale } from "./decimal.as";
 import { Selection, isFieldShown } from "./select.as";
 import { NO_ID, UNSOUND } from "./transcode.as";
@@ -54,6 +54,7 @@ export function arrowOpen(a: Arrow, table: usize, kinds: usize, keepsRest: i32, 
   for (let column = 0; column < t.columns; column++) {
     const cell = cellOf(t, column);
     cell.kind = load<u8>(kinds + <usize>column);
+    cell.own = ownType(cell.kind);
     cell.turn = 0;
     cell.following = changetype<usize>(cellOf(t, column + 1 < t.columns ? column + 1 : 0));
   }
@@ -127,7 +128,7 @@ function noteAll(a: Arrow, t: Table, row: usize): i32 {
     }
     expected = changetype<usize>(cell) + offsetof<Cell>("following");
     const at = key + cell.length + 1;
-    o = valueEnd(type, at, last);
+    o = type == STRING ? stringEnd(at, last) : valueEnd(type, at, last);
     if (o == 0) return UNSOUND;
     if (cell.turn == turn) { // the second field of this name
       hasOthers = true;
@@ -135,12 +136,11 @@ function noteAll(a: Arrow, t: Table, row: usize): i32 {
     }
     cell.turn = turn;
     missing--;
-    if (type == NULL || type == UNDEFINED) noteNull(a, cell, row);
-    else if (fits(cell.kind, type, at, o)) note(a, cell, row, type, at);
-    else {
-      noteNull(a, cell, row);
-      isUnfit = true;
-    }
+    if (type == cell.own) {
+      store<u8>(cell.notes + (a.most << 3) + row, <u8>type);
+      store<u64>(cell.notes + (row << 3), noteOf(type, at));
+    } else if (type == NULL || type == UNDEFINED) noteNull(a, cell, row);
+    else if (!note(a, cell, row, type, at, o)) isUnfit = true;
   }
   if (o != last) return UNSOUND;
   for (let column = 0; missing > 0; column++) {
@@ -162,12 +162,8 @@ function noteShown(a: Arrow, t: Table, row: usize): i32 {
     const cell = cellOf(t, column);
     const type = cell.type;
     const isNull = type == 0 || type == NULL || type == UNDEFINED || !isShown(t, cell, column);
-    if (!isNull && fits(cell.kind, type, cell.at, cell.end)) {
-      note(a, cell, row, type, cell.at);
-      continue;
-    }
-    noteNull(a, cell, row);
-    hasRest = hasRest || !isNull;
+    if (isNull) noteNull(a, cell, row);
+    else if (!note(a, cell, row, type, cell.at, cell.end)) hasRest = true;
   }
   return noteRest(a, row, hasRest);
 }
@@ -178,12 +174,19 @@ function noteRest(a: Arrow, row: usize, hasRest: bool): i32 {
   return hasRest && a.hasRest == 0 ? UNFIT : 0;
 }
 
-/** Notes the type of a value, and where it is or, in a column of numbers, what it is. */
-// @ts-ignore: decorator
-@inline function note(a: Arrow, cell: Cell, row: usize, type: i32, at: usize): void {
+/**
+ * Notes the type of a value, and where it is or, in a column of numbers, what it is. Returns false, and notes null, when
+ * it does not fit.
+ */
+function note(a: Arrow, cell: Cell, row: usize, type: i32, at: usize, end: usize): bool {
   const kind = cell.kind;
+  if (!fits(kind, type, at, end)) {
+    noteNull(a, cell, row);
+    return false;
+  }
   store<u8>(cell.notes + (a.most << 3) + row, <u8>type);
   store<u64>(cell.notes + (row << 3), kind < INTEGER || kind > TIME ? <u64>at : valueOf(kind, type, at));
+  return true;
 }
 
 // @ts-ignore: decorator
@@ -209,6 +212,25 @@ function cellNamed(t: Table, key: usize, last: usize): Cell {
     if (isNamed(cell, key, last)) return cell;
   }
   return changetype<Cell>(0);
+}
+
+/** The type that most values of a kind have, all of which fit. 0: there is none, or not all of them fit. */
+function ownType(kind: i32): i32 {
+  switch (kind) {
+    case TEXT: return STRING;
+    case KEY: return OBJECT_ID;
+    case INTEGER: return INT32;
+    case FLOAT: return DOUBLE;
+    case TIME: return DATE;
+  }
+  return 0;
+}
+
+/** The note of a value of a kind's own type. */
+// @ts-ignore: decorator
+@inline function noteOf(type: i32, at: usize): u64 {
+  if (type == STRING || type == OBJECT_ID) return <u64>at;
+  return type == INT32 ? <u64><i64>load<i32>(at) : load<u64>(at);
 }
 
 /** The 8 bytes of a value in a column of numbers or times; 1 or 0 in a column of flags. */

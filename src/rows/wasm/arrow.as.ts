@@ -134,10 +134,12 @@ function writeScaled(a: Arrow, column: usize, scale: i32, p: usize): usize {
 /** Writes the offsets and the bytes of a column of texts. Returns where they end; 0: see `stopped`. */
 function writeTexts(a: Arrow, column: usize, kind: i32, offsets: usize, data: usize, limit: usize): usize {
   const t = changetype<Table>(a.table);
+  const rows = a.rows;
   const isRest = column == <usize>t.columns;
   const flags = isRest ? rests(a) : types(a, column);
+  const cells = places(a, column);
   let p = data;
-  for (let row: usize = 0; row < a.rows; row++) {
+  for (let row: usize = 0; row < rows; row++) {
     store<u32>(offsets + (row << 2), <u32>(p - data));
     const type = <i32>load<u8>(flags + row);
     if (type == 0) continue;
@@ -146,7 +148,7 @@ function writeTexts(a: Arrow, column: usize, kind: i32, offsets: usize, data: us
       if (p == 0) return 0;
       continue;
     }
-    const o = <usize>load<u32>(places(a, column) + (row << 3));
+    const o = <usize>load<u32>(cells + (row << 3));
     if (kind == JSON) {
       beginCell(a, <i32>column, row, type, o);
       p = writeJson(t, p, limit);
@@ -157,8 +159,8 @@ function writeTexts(a: Arrow, column: usize, kind: i32, offsets: usize, data: us
     if (limit - p < 3 * size + STEP_ROOM) return stop(FULL); // a broken byte becomes three
     switch (kind) {
       case TEXT: p = copyText(o + 4, o + 3 + size, p, t.end); break;
-      case KEY: p = withoutQuotes(p, writeObjectId(o, p)); break;
-      case UUID: p = withoutQuotes(p, writeUuid(o + 5, p)); break;
+      case KEY: p = withoutQuotes(p, load<u8>(p - 1), writeObjectId(o, p - 1)); break;
+      case UUID: p = withoutQuotes(p, load<u8>(p - 1), writeUuid(o + 5, p - 1)); break;
       case NUMERAL: p = writeDecimal128(o, p); break;
       default: { // the old subtype 2 repeats the length inside the value
         const skipped: usize = load<u8>(o, 4) == 2 ? 4 : 0;
@@ -167,12 +169,30 @@ function writeTexts(a: Arrow, column: usize, kind: i32, offsets: usize, data: us
       }
     }
   }
-  store<u32>(offsets + (a.rows << 2), <u32>(p - data));
+  store<u32>(offsets + (rows << 2), <u32>(p - data));
   return p;
 }
 
 /** Copies [o, e) as UTF-8, with U+FFFD in place of what is none. A NUL is at `e`. `end` is where the batch ends. */
-function copyText(o: usize, e: usize, p: usize, end: usize): usize {
+// @ts-ignore: decorator
+@inline function copyText(o: usize, e: usize, p: usize, end: usize): usize {
+  const size = e - o;
+  if (o + size + 16 > end) return copyAny(o, e, p, end);
+  let all = i8x16.splat(0);
+  let at: usize = 0;
+  for (; at + 16 <= size; at += 16) {
+    const v = v128.load(o + at);
+    v128.store(p + at, v);
+    all = v128.or(all, v);
+  }
+  const v = v128.load(o + at);
+  v128.store(p + at, v);
+  const above = i8x16.bitmask(v) & ((1 << <i32>(size - at)) - 1);
+  return (i8x16.bitmask(all) | above) == 0 ? p + size : copyAny(o, e, p, end);
+}
+
+/** As copyText, for a text that is not ASCII, or at the end of the batch. */
+function copyAny(o: usize, e: usize, p: usize, end: usize): usize {
   while (o < e) {
     if (o + 16 <= end) {
       const v = v128.load(o);
@@ -198,9 +218,9 @@ function copyText(o: usize, e: usize, p: usize, end: usize): usize {
   return p;
 }
 
-/** Moves the quoted ASCII text at [p, end) over its first quote. Returns where it ends without quotes. */
-function withoutQuotes(p: usize, end: usize): usize {
-  const length = end - p - 2;
-  memory.copy(p, p + 1, length);
-  return p + length;
+/** Restores the byte before `p`, over which the first quote of a text up to `end` was written. Returns where it ends. */
+// @ts-ignore: decorator
+@inline function withoutQuotes(p: usize, before: u8, end: usize): usize {
+  store<u8>(p - 1, before);
+  return end - 1;
 }

@@ -22,6 +22,15 @@ const SIZES = memory.data<u8>([
   return size <= last - at ? at + size : 0;
 }
 
+/** As valueEnd, for a text. */
+// @ts-ignore: decorator
+@inline export function stringEnd(at: usize, last: usize): usize {
+  const room = last - at;
+  if (room < 5) return 0;
+  const length = <usize>load<u32>(at);
+  return length - 1 < room - 4 && load<u8>(at + 3 + length) == 0 ? at + 4 + length : 0; // no length of 0
+}
+
 function variableEnd(type: i32, at: usize, last: usize): usize {
   const room = last - at;
   if (type == MIN_KEY || type == MAX_KEY) return at;

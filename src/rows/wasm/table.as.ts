@@ -11,8 +11,12 @@ import { NONE, NO_ID, STATE_SIZE, State, UNSOUND, beginValue, useSelection } fro
   type: i32;
   at: usize;
   end: usize;
-  /** In a table of Arrow: the kind of the column, its notes, in which row it was last, and what came after it there. */
+  /**
+   * In a table of Arrow: the kind of the column, the type that most of its values have, its notes, in which row it was
+   * last, and what came after it there.
+   */
   kind: i32;
+  own: i32;
   notes: usize;
   turn: i32;
   following: usize;

@@ -1,4 +1,5 @@
 import { SETTINGS } from './settings.ts';
+import { distance } from './terminal/text.ts';
 
 /** What begins the names that others give to settings of a server: `HTTP_PORT`. */
 const PREFIXES = ['SLUICE', 'HTTP', 'HTTPS', 'SERVER', 'LISTEN', 'BIND', 'APP', 'NODE', 'WEB'];
@@ -62,23 +63,4 @@ function isWithin(words: readonly string[], others: readonly string[]): boolean 
   let at = 0;
   for (const other of others) if (other === words[at]) at++;
   return at === words.length && others.length <= words.length + 1;
-}
-
-/** The letters to add, remove, replace or swap with the next one that make one text of another. */
-function distance(a: string, b: string): number {
-  let [before, last]: [number[], number[]] = [[], Array.from({ length: b.length + 1 }, (_, j) => j)];
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
-      row[j] = Math.min(
-        (last[j] ?? 0) + 1,
-        (row[j - 1] ?? 0) + 1,
-        (last[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1),
-        isSwapped ? (before[j - 2] ?? 0) + 1 : Infinity,
-      );
-    }
-    [before, last] = [last, row];
-  }
-  return last[b.length] ?? 0;
 }

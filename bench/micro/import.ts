@@ -56,9 +56,9 @@ const scanned = (turn: number): CsvRecord => {
   for (const record of scanner.records(piece, true)) return record;
   return assert.fail();
 };
-const guess = guessing(table, false);
+const guess = guessing(table, reading);
 for (let turn = 0; turn < ROWS; turn++) guess(scanned(turn));
-const itemOfRecord = itemsOfTable(table, false);
+const itemOfRecord = itemsOfTable(table, reading);
 const ways: Readonly<Record<string, (turn: number) => Uint8Array>> = {
   NDJSON: (turn) => jsonItem(at(lines, turn)),
   CSV: (turn) => itemOfRecord(scanned(turn)),

@@ -3,20 +3,19 @@ import { TEXT_FORMATS, formatOfName, type TextFormat } from '../rows/text-files.
 import type { Columns } from './fields.ts';
 import { intoOf, type Into } from './target.ts';
 import { KINDS, type Kind, type Types } from './kinds.ts';
+import { booleansOf, dateFormOf, type Notation } from './notation.ts';
 import { STDIN } from './source.ts';
 import { MAX_COUNT, MAX_SEED } from './synthetic.ts';
-import { integer, oneOf, readArguments, UsageError } from '../terminal/arguments.ts';
+import { checkOnly, integer, oneOf, readArguments, UsageError } from '../terminal/arguments.ts';
 import { quoted } from '../terminal/text.ts';
 
 /** How the content of a file is read. */
-export interface Reading {
+export interface Reading extends Notation {
   readonly format: TextFormat;
   readonly columns: Columns;
   readonly types: Types;
-  /** What separates the cells of a CSV file. null: its header row tells. */
+  /** What separates the cells of a CSV file. null: that of its header row. */
   readonly delimiter: string | null;
-  /** Whether a CSV file has its numbers as 1.234,56. */
-  readonly hasDecimalComma: boolean;
   /** Texts that stand for no value in cells of a CSV file. */
   readonly missing?: readonly string[];
   /** Names of columns of a CSV file, by their number from 1, in place of those in its header row. */
@@ -28,7 +27,10 @@ export interface Reading {
 }
 
 /** The parsed command line of `sluice import`. */
-export type ImportCommand = FileImport | GenerateImport | SampleImport;
+export type ImportCommand =
+  | FileImport
+  | (Stored & { readonly kind: 'generate'; readonly count: number; readonly seed: number })
+  | (Stored & { readonly kind: 'sample' });
 
 /** What happens to the rows that are in the store. */
 interface Stored {
@@ -41,35 +43,31 @@ export interface FileImport extends Stored, Reading {
   readonly kind: 'file';
   /** A path, or `-` for stdin. */
   readonly file: string;
-}
-
-interface GenerateImport extends Stored {
-  readonly kind: 'generate';
-  readonly count: number;
-  readonly seed: number;
-}
-
-interface SampleImport extends Stored {
-  readonly kind: 'sample';
+  /** Whether rows without keys may come to those that are stored. */
+  readonly appends?: boolean;
 }
 
 const ON_CONFLICT = ['skip', 'replace', 'fail'] as const satisfies readonly OnConflict[];
-/** The options, with what each applies to alone: see parseImportArguments. */
+/** The options, with what each applies to alone: see checkOnly. */
 const OPTIONS = {
   format: { type: 'string', only: ['FILE'] },
   category: { type: 'string', only: ['FILE', 'items, not to a resource'] },
   price: { type: 'string', only: ['FILE', 'items, not to a resource'] },
   into: { type: 'string', only: ['FILE'] },
   index: { type: 'string', multiple: true, only: ['--into'] },
+  force: { type: 'boolean', only: ['--index'] },
   id: { type: 'string', only: ['FILE'] },
   type: { type: 'string', only: ['FILE'] },
   delimiter: { type: 'string', only: ['FILE', 'CSV files'] },
   'decimal-comma': { type: 'boolean', only: ['FILE', 'CSV files'] },
+  'date-format': { type: 'string', multiple: true, only: ['FILE', 'CSV files'] },
+  booleans: { type: 'string', multiple: true, only: ['FILE', 'CSV files'] },
   null: { type: 'string', multiple: true, only: ['FILE', 'CSV files'] },
   name: { type: 'string', multiple: true, only: ['FILE', 'CSV files'] },
   'no-paths': { type: 'boolean', only: ['FILE', 'CSV files'] },
   'on-conflict': { type: 'string', only: [] },
   drop: { type: 'boolean', only: [] },
+  append: { type: 'boolean', only: ['FILE', 'imports without --drop'] },
   yes: { type: 'boolean', only: ['--drop'] },
   generate: { type: 'string', only: [] },
   seed: { type: 'string', only: ['--generate'] },
@@ -88,12 +86,14 @@ export function parseImportArguments(argv: readonly string[]): ImportCommand {
     throw new UsageError(`import takes one of FILE (- for stdin), --generate N and --sample; it got ${got}`);
   }
   const format = file === undefined ? null : formatOf(file, values.format);
-  refuseOthers(values, {
+  checkOnly(OPTIONS, values, {
     FILE: file !== undefined,
     '--generate': values.generate !== undefined,
     '--into': values.into !== undefined,
+    '--index': values.index !== undefined,
     'items, not to a resource': values.into === undefined,
     '--drop': values.drop === true,
+    'imports without --drop': values.drop !== true,
     'CSV files': format === 'csv',
   });
 
@@ -101,9 +101,13 @@ export function parseImportArguments(argv: readonly string[]): ImportCommand {
     oneOf('--on-conflict', values['on-conflict'], ON_CONFLICT) ?? (file === undefined ? 'skip' : 'fail');
   const drop = !values.drop ? 'no' : values.yes ? 'yes' : 'ask';
   const stored = { onConflict, drop } as const;
-  const into = values.into === undefined ? null : intoOf(values.into, values.index ?? []);
+  const into = values.into === undefined ? null : intoOf(values.into, values.index ?? [], values.force);
   if (file !== undefined && format !== null)
-    return { kind: 'file', file, ...readingOf(format, values), ...stored, ...(into && { into }) };
+    return {
+      ...{ kind: 'file', file, ...readingOf(format, values), ...stored },
+      ...(into && { into }),
+      ...(values.append && { appends: true }),
+    };
   if (values.generate === undefined) return { kind: 'sample', ...stored };
   return {
     kind: 'generate',
@@ -135,6 +139,8 @@ function readingOf(format: TextFormat, values: Values): Omit<Reading, 'into'> {
     types: values.type === undefined ? new Map<string, Kind>() : typesOf(values.type),
     delimiter: values.delimiter === undefined ? null : delimiterNamed(values.delimiter),
     hasDecimalComma: values['decimal-comma'] ?? false,
+    ...(values['date-format'] && { dates: values['date-format'].map(dateFormOf) }),
+    ...(values.booleans && { booleans: booleansOf(values.booleans) }),
     ...(values.null && { missing: values.null }),
     ...(values.name && { names: namesOf(values.name) }),
     ...(values['no-paths'] && { isFlat: true }),
@@ -182,14 +188,6 @@ function typesOf(text: string): Types {
   }
   if (types.size === 0) throw new UsageError('--type takes NAME=KIND,...; it got an empty string');
   return types;
-}
-
-/** Throws UsageError for an option that applies only to what is not given. */
-function refuseOthers(values: Values, given: Readonly<Record<string, boolean>>): void {
-  for (const [name, { only }] of Object.entries(OPTIONS)) {
-    const missing = values[name as keyof Values] === undefined ? undefined : only.find((one) => !given[one]);
-    if (missing !== undefined) throw new UsageError(`--${name} applies only to ${missing}`);
-  }
 }
 
 function column(option: string, value: string | undefined): string | undefined {

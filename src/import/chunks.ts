@@ -1,68 +1,58 @@
 import { LONGEST_ROW } from './row.ts';
 
-/** A stream of bytes whose beginning was read ahead. */
-export interface Peeked {
-  /** The first bytes: at least as many as requested, or fewer when the source has no more. */
-  readonly head: Buffer;
-  /** All bytes, including the head. They can be read once. */
-  readonly bytes: AsyncIterable<Buffer>;
+/** The beginning of a source. */
+export interface Beginning<T> {
+  readonly taken: readonly T[];
+  /** Whether the source goes on behind it, or fails there. */
+  readonly isCut: boolean;
+  readonly failure?: { readonly error: unknown };
+  /** All values, including those that were taken. They can be read once. A source that failed fails behind them. */
+  readonly all: AsyncIterableIterator<T>;
 }
 
-/** Reads ahead until `isEnough` returns true for the bytes so far, or until the source ends. */
+/** Reads ahead as long as `isWanted` returns true for the values so far, or until the source ends. */
+export async function takeWhile<T>(
+  source: AsyncIterable<T>,
+  isWanted: (taken: readonly T[]) => boolean,
+): Promise<Beginning<T>> {
+  const iterator = source[Symbol.asyncIterator]();
+  const taken: T[] = [];
+  try {
+    while (isWanted(taken)) {
+      const next = await iterator.next();
+      if (next.done) return { taken, isCut: false, all: rejoin(taken, iterator) };
+      taken.push(next.value);
+    }
+  } catch (error) {
+    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the error that the source threw
+    const failing = { next: () => Promise.reject(error) };
+    return { taken, isCut: true, failure: { error }, all: rejoin(taken, failing) };
+  }
+  return { taken, isCut: true, all: rejoin(taken, iterator) };
+}
+
+/** The first bytes of a source: at least as many as `isEnough` asks for, or fewer when it has no more; and all bytes. */
 export async function peek(
   source: AsyncIterable<Buffer>,
   isEnough: (head: Buffer) => boolean,
-): Promise<Peeked> {
-  const iterator = source[Symbol.asyncIterator]();
-  let head: Buffer = Buffer.alloc(0);
-  while (!isEnough(head)) {
-    const next = await iterator.next();
-    if (next.done) break;
-    head = Buffer.concat([head, next.value]);
-  }
-  return { head, bytes: rejoin(head.length > 0 ? [head] : [], iterator) };
+): Promise<{ readonly head: Buffer; readonly bytes: AsyncIterable<Buffer> }> {
+  const { taken, all, failure } = await takeWhile(source, (chunks) => !isEnough(Buffer.concat(chunks)));
+  if (failure) throw failure.error;
+  return { head: Buffer.concat(taken), bytes: all };
 }
 
-/** The beginning of a stream, up to some size. */
-export interface Sample {
-  readonly chunks: readonly Buffer[];
-  /** Whether the stream goes on behind the sample. */
-  readonly isCut: boolean;
-  /** All bytes, including the sample. They can be read once. */
-  readonly bytes: AsyncIterable<Buffer>;
-}
-
-/** Reads a stream up to a size. A source that fails there fails where its bytes are read. */
-export async function readAhead(source: AsyncIterable<Buffer>, size: number): Promise<Sample> {
-  const iterator = source[Symbol.asyncIterator]();
-  const chunks: Buffer[] = [];
-  let length = 0;
-  try {
-    while (length < size) {
-      const next = await iterator.next();
-      if (next.done) return { chunks, isCut: false, bytes: rejoin(chunks, iterator) };
-      chunks.push(next.value);
-      length += next.value.length;
-    }
-  } catch (error) {
-    return { chunks, isCut: true, bytes: rejoin(chunks, failing(error)) };
-  }
-  return { chunks, isCut: true, bytes: rejoin(chunks, iterator) };
-}
-
-/** A source whose first values were taken already, as a whole. */
-export async function* rejoin<T>(taken: readonly T[], iterator: AsyncIterator<T>): AsyncGenerator<T> {
-  try {
-    yield* taken;
-    for (let next = await iterator.next(); !next.done; next = await iterator.next()) yield next.value;
-  } finally {
-    await iterator.return?.();
-  }
-}
-
-function failing(error: unknown): AsyncIterator<Buffer> {
-  // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the error that the source threw
-  return { next: () => Promise.reject(error) };
+/** A source whose first values were taken already. It is no generator, which would cost each further value a promise. */
+function rejoin<T>(taken: readonly T[], iterator: AsyncIterator<T>): AsyncIterableIterator<T> {
+  const first = taken.values();
+  const all: AsyncIterableIterator<T> = {
+    [Symbol.asyncIterator]: () => all,
+    next: () => {
+      const next = first.next();
+      return next.done ? iterator.next() : Promise.resolve(next);
+    },
+    return: async () => (await iterator.return?.()) ?? { value: undefined, done: true },
+  };
+  return all;
 }
 
 /** Bytes that rows are found in. */

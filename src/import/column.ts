@@ -16,12 +16,17 @@ export interface Column {
   readonly guess: Guess | null;
 }
 
+/** The kinds that a column without a declared one may have: booleans and dates as the command writes them. */
+export type Guessed = 'boolean' | 'date' | 'number';
+
 /** What the cells of a column without a declared kind are. */
 export interface Guess {
   readonly isId: boolean;
-  /** Numbers when every cell is one, otherwise text. `empty`: no cell has a value. */
-  kind: 'number' | 'string' | 'empty';
-  /** The first cell that is not a number. No further cell can change the kind. */
+  /** The kinds that every cell so far may have. */
+  fits: readonly Guessed[];
+  /** The first kind that fits every cell, otherwise text. `empty`: no cell has a value. */
+  kind: Guessed | 'string' | 'empty';
+  /** The first cell that none of them fits. No further cell can change the kind. */
   because?: { readonly cell: string; readonly line: number };
 }
 
@@ -42,7 +47,8 @@ export type CellKind =
 export function kindOf({ declared, guess }: Column, role: Role): CellKind {
   if (declared !== null) return declared;
   if (role === 'price') return 'price';
-  if (role === 'category' || guess?.kind !== 'number') return 'string';
+  if (role === 'category' || !guess || guess.kind === 'empty') return 'string';
+  if (guess.kind !== 'number') return guess.kind;
   return role === 'id' ? 'integer' : 'guessed number';
 }
 
@@ -58,30 +64,41 @@ const ALLOWED: Readonly<Record<Exclude<Target['role'], 'field'>, readonly Kind[]
  * command says, and BrokenSource when the header's names cannot be field names.
  */
 export function columnsUnder(
-  row: readonly string[],
-  { columns, types, into, names = new Map(), isFlat = false }: Reading,
+  header: readonly string[],
+  { columns, types, isFlat = false, dates, booleans }: Reading,
 ): readonly Column[] {
-  const header = row.map((name, index) => names.get(index + 1) ?? name);
-  for (const number of names.keys())
-    if (number > header.length)
-      throw new UsageError(`--name ${number}=...: the header row has ${header.length} columns`);
   checkHeader(header);
   const idColumn = columns.id ?? ['_id', 'id'].find((name) => header.includes(name)) ?? null;
   if (columns.category !== null) requireColumn(header, columns.category, '--category');
   if (columns.price !== null) requireColumn(header, columns.price, '--price');
   if (idColumn !== null) requireColumn(header, idColumn, '--id');
   for (const name of types.keys()) requireColumn(header, name, '--type');
+  const guessed: Guessed[] = [...(booleans ? ['boolean' as const] : []), ...(dates ? ['date' as const] : [])];
   const table = header.map((name): Column => {
     const targets = targetsOf(name, isFlat ? [name] : pathOf(name), idColumn, columns);
     const declared = types.get(name) ?? null;
     const isId = targets.some(({ role }) => role === 'id');
     const isGuessed = declared === null && (isId || targets.some(({ role }) => role === 'field'));
-    return { name, targets, declared, guess: isGuessed ? { isId, kind: 'empty' } : null };
+    const fits: readonly Guessed[] = isId ? ['number'] : [...guessed, 'number'];
+    return { name, targets, declared, guess: isGuessed ? { isId, fits, kind: 'empty' } : null };
   });
   checkPaths(table);
   for (const column of table) checkDeclared(column);
-  for (const path of into?.indexes.flat() ?? []) requireField(table, path);
   return table;
+}
+
+/** The names of columns, with those that the command gives them. Throws UsageError for a column that is not there. */
+export function namedHeader(row: readonly string[], { names = new Map() }: Reading): readonly string[] {
+  for (const number of names.keys())
+    if (number > row.length)
+      throw new UsageError(`--name ${number}=...: the header row has ${row.length} columns`);
+  return row.map((name, index) => names.get(index + 1) ?? name);
+}
+
+/** Whether a table has none of the columns of items, and the command names none. */
+export function isNoItems(header: readonly string[], { columns: { category, price } }: Reading): boolean {
+  const isDefault = category === 'category' && price === 'price';
+  return isDefault && header.length > 1 && !(header.includes(category) && header.includes(price));
 }
 
 function checkHeader(header: readonly string[]): void {
@@ -113,15 +130,6 @@ function requireColumn(header: readonly string[], name: string, option: string):
   throw new UsageError(
     `the file has no column ${quoted(name)}; name one with ${option}. The columns are: ${known}`,
   );
-}
-
-/** Throws UsageError unless some column becomes the field at a path, or a part of it, or a value that may have it. */
-function requireField(table: readonly Column[], path: string): void {
-  const names = table.flatMap(({ targets }) => targets.map((target) => target.path.join('.')));
-  const holds = (one: string, other: string) => one === other || other.startsWith(`${one}.`);
-  if (names.some((name) => holds(name, path) || holds(path, name))) return;
-  const known = names.map((name) => quoted(name)).join(', ');
-  throw new UsageError(`no column becomes the field ${quoted(path)} of --index. The fields are: ${known}`);
 }
 
 /** A field cannot be a value and a document with other columns at the same time. */

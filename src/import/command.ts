@@ -1,40 +1,38 @@
 import type { Readable } from 'node:stream';
 import { AppError, CommandRefusal } from '../errors.ts';
 import { KEY } from '../store/bookmark.ts';
-import type { Count, OwnedCollection } from '../store/store.ts';
+import type { Count } from '../store/store.ts';
 import { reasonOf } from '../error-reason.ts';
 import { UsageError } from '../terminal/arguments.ts';
 import { askYesNo } from '../terminal/ask.ts';
-import { counted, printable } from '../terminal/text.ts';
+import { counted, printable, shellWord } from '../terminal/text.ts';
 import type { FileImport, ImportCommand } from './arguments.ts';
-import { rejoin } from './chunks.ts';
-import { importItems, ImportStopped, type ImportResult } from './import.ts';
+import { BadRows } from './bad-rows.ts';
+import { importItems, ImportStopped, type ImportedStore, type ImportResult } from './import.ts';
 import { startProgress, type Console, type Progress } from './progress.ts';
 import { readRows } from './reading.ts';
-import { BrokenSource, type Rows, type SourceRow } from './row.ts';
+import { BrokenSource, type Rows } from './row.ts';
 import { SAMPLE_ROWS, sampleItems } from './sample.ts';
 import { openSource, STDIN, type OpenedSource } from './source.ts';
+import { NoItems, nameOfFile } from './suggest.ts';
 import { generateItems } from './synthetic.ts';
 
 export { parseImportArguments } from './arguments.ts';
 export { IMPORT_HELP } from './help.ts';
 
-/**
- * The number of bad rows that are listed one by one. A wrong --price would otherwise fill the terminal with
- * millions of lines.
- */
-const MAX_LISTED = 1_000;
-/** The rows that are read before anything is removed, to find one that can be imported. */
-const MOST_TRIED = 1_000;
-
 const POSTPONED =
   'the indexes are made after the rows; if this import is killed, run it again with --on-conflict skip or replace, ' +
   'which makes them first';
+
+/** What the progress of an import shows. */
+export const PROGRESS = '{rows} rows read, {written} written';
 
 export interface ImportIo extends Console {
   readonly stdin: Readable & { readonly isTTY?: boolean };
   /** The store as its operator knows it. */
   readonly place: string;
+  /** The command as it was given. */
+  readonly line?: string;
   /** Aborted when the user interrupts. */
   readonly signal: AbortSignal;
 }
@@ -48,12 +46,16 @@ interface Source extends Rows {
   readonly close?: () => void;
 }
 
-/** The part of a store that an import uses. */
-export type ImportedStore = Pick<OwnedCollection, 'insert' | 'load' | 'postponeIndexes' | 'count' | 'clear'>;
-
-/** The stored rows stay, and nothing is imported: the answer to the question was no. */
-class Declined extends Error {
-  override readonly name = 'Declined';
+/** What an import writes. Its methods call `say` with a line for each thing that was made. */
+export interface ImportTarget {
+  /** Whether it may have rows. */
+  readonly exists: boolean;
+  /** Opens it, and makes it when it is missing. Called when the first row can be written. */
+  open(say: (line: string) => void): Promise<ImportedStore>;
+  /** Called before the rows are written. */
+  prepare?(say: (line: string) => void): Promise<void>;
+  /** Called after the rows were written. Resolves with whether all that was asked for is there. */
+  finish?(say: (line: string) => void): Promise<boolean>;
 }
 
 /**
@@ -62,116 +64,97 @@ class Declined extends Error {
  */
 export async function runImport(
   command: ImportCommand,
-  into: ImportedStore,
+  target: ImportTarget,
   io: ImportIo,
 ): Promise<0 | 1 | 2> {
-  const noun = command.kind === 'file' && command.into ? 'row' : 'item';
-  const store = isStdin(command) ? withoutLoad(into) : into;
   let progress: Progress | undefined;
-  let source: Source | undefined;
   const say = (line: string): void => {
-    if (progress) progress.line(line);
-    else io.stderr.write(`${line}\n`);
+    if (progress) progress.line(printable(line));
+    else io.stderr.write(`${printable(line)}\n`);
   };
-  const onRemoved = (removed: Count): void => {
-    say(`removed ${rowsOf(removed, noun)} from ${printable(io.place)}`);
+  const open = async (source: Source): Promise<ImportedStore> => {
+    const store = await target.open(say);
+    if (target.exists) await checkStored(command, store, source, io);
+    await target.prepare?.(say);
+    progress = startProgress(io, source.total, PROGRESS);
+    return store;
   };
+  const bad = new BadRows();
+  let source: Source | undefined;
+  let code: 0 | 1 | 2;
   try {
-    if (command.drop === 'ask') checkCanAsk(command, noun, io);
-    source = await openRows(command, io);
-    let { rows } = source;
-    if (command.drop !== 'no') {
-      rows = await withGoodRow(rows, noun);
-      if (command.drop === 'ask') await confirm(store, io, noun);
-      if (!store.load) onRemoved(await store.clear(io.signal));
-    }
-    progress = startImport(io, source.total);
-    const result = await importRows(command, store, { ...source, rows }, progress, io.signal, onRemoved);
-    progress.stop();
-    for (const line of source.describe?.() ?? []) say(line);
+    if (command.drop === 'ask') checkCanAsk(command, io);
+    const opened = (source = await openRows(command, io));
+    const { rows, unit, position } = opened;
+    const result = await importItems({
+      ...{ source: rows, onConflict: command.onConflict, signal: io.signal, open: () => open(opened) },
+      isEndless: isStdin(command),
+      ...(command.drop !== 'no' && {
+        onRemoved: (removed) => say(`removed ${rowsOf(removed, nounOf(command))} from ${io.place}`),
+      }),
+      progress: ({ read, written }) => progress?.update(position(read), read, { written: counted(written) }),
+      onPostponed: () => say(POSTPONED),
+      report: (at, reason, of) => {
+        if (bad.add(`${unit} ${at}`, reason, of)) say(`${unit} ${at}: ${reason}`);
+      },
+    });
+    progress?.stop();
+    for (const line of [...bad.rest, ...(source.describe?.() ?? [])]) say(line);
     say(`the import finished: ${summary(result)}`);
-    return result.failed > 0 ? 1 : 0;
+    code = result.failed > 0 ? 1 : 0;
+    if (!progress) {
+      const reason = result.read === 0 ? 'the source has no rows' : 'no row can be imported';
+      if (command.drop !== 'no') code = 1;
+      if (command.drop !== 'no' || !target.exists)
+        say(`nothing was ${command.drop === 'no' ? 'made' : 'removed'}, because ${reason}`);
+    } else if (opened.withoutKey?.())
+      say(
+        `rows without a key of their own: ${counted(opened.withoutKey())}. Another run adds them once more; --id COLUMN names a key`,
+      );
   } catch (error) {
     progress?.stop();
-    return reportFailure(error, io, noun);
+    bad.rest.forEach(say);
+    code = reportFailure(error, io);
+    if (error instanceof NoItems && command.kind === 'file' && io.line !== undefined)
+      say([' ', io.line, '--into', nameOfFile(command.file), ...error.options.map(shellWord)].join(' '));
   } finally {
     source?.close?.();
   }
+  if (!progress || code === 2 || io.signal.aborted) return code;
+  return (await target.finish?.(say)) === false ? 1 : code;
 }
 
-function importRows(
-  command: ImportCommand,
-  store: ImportedStore,
-  { rows, unit, position }: Source,
-  progress: Progress,
-  signal: AbortSignal,
-  onRemoved: (removed: Count) => void,
-): Promise<ImportResult> {
-  let listed = 0;
-  return importItems({
-    ...{ store, source: rows, onConflict: command.onConflict, signal },
-    ...(command.drop !== 'no' && store.load && { onRemoved }),
-    progress: ({ read, written }) => progress.update(position(read), read, { written: counted(written) }),
-    onPostponed: () => progress.line(POSTPONED),
-    report: (at, reason) => {
-      if (listed < MAX_LISTED) progress.line(`${unit} ${at}: ${printable(reason)}`);
-      else if (listed === MAX_LISTED) progress.line('further bad rows are counted but not listed');
-      listed++;
-    },
-  });
+function nounOf(command: ImportCommand): 'item' | 'row' {
+  return command.kind === 'file' && command.into ? 'row' : 'item';
 }
 
-/** The progress of an import of so many bytes, or rows. */
-export function startImport(io: Console, total: number | null): Progress {
-  const format =
-    total === null
-      ? '{rows} rows read, {written} written | {duration_formatted}'
-      : '{bar} {percentage}% | {rows} rows read, {written} written | {eta_formatted} left';
-  return startProgress(
-    io,
-    total ?? 0,
-    format,
-    ({ rows, written }) => `${rows ?? ''} rows read, ${written ?? ''} written`,
-  );
-}
-
-/** Throws UsageError when nobody can answer the question of --drop. */
-function checkCanAsk(command: ImportCommand, noun: string, { stdin, isTTY }: ImportIo): void {
+/** Throws UsageError when no terminal can answer the question of --drop. */
+function checkCanAsk(command: ImportCommand, { stdin, isTTY }: ImportIo): void {
   if (isTTY && stdin.isTTY && !isStdin(command)) return;
   const reason = isStdin(command) ? 'standard input is the file' : 'there is no terminal to ask on';
-  throw new UsageError(`--drop removes all ${noun}s; confirm it with --yes, because ${reason}`);
+  throw new UsageError(`--drop removes all ${nounOf(command)}s; confirm it with --yes, because ${reason}`);
 }
 
-/**
- * The same rows, once it is known that one of the first can be imported: until then nothing is removed. Throws
- * BrokenSource when none can.
- */
-async function withGoodRow(rows: AsyncIterable<SourceRow>, noun: string): Promise<AsyncIterable<SourceRow>> {
-  const iterator = rows[Symbol.asyncIterator]();
-  const first: SourceRow[] = [];
-  while (first.length < MOST_TRIED) {
-    const next = await iterator.next();
-    if (next.done) break;
-    first.push(next.value);
-    if ('item' in next.value) return rejoin(first, iterator);
-  }
-  const [bad] = first;
-  const reason = bad && 'problem' in bad ? `. The first one, ${bad.at}: ${bad.problem}` : '';
-  const found = bad
-    ? `none of its first ${counted(first.length)} rows can be imported`
-    : 'the source has no rows';
-  throw new BrokenSource(`no ${noun}s were removed, because ${found}${reason}`);
-}
-
-async function confirm(
-  store: Pick<OwnedCollection, 'count'>,
+/** Asks before stored rows are removed. Throws UsageError when rows without keys would come to others. */
+async function checkStored(
+  command: ImportCommand,
+  store: Pick<ImportedStore, 'count'>,
+  { withoutKey }: Source,
   { stdin, stderr, place, signal }: ImportIo,
-  noun: string,
 ): Promise<void> {
+  const mayAdd = command.drop !== 'no' || (command.kind === 'file' && command.appends);
+  if (command.drop !== 'ask' && (mayAdd || !withoutKey?.())) return;
   const count = await store.count({ sort: KEY, direction: 1 }, 'estimated', signal);
-  if (count.rows === 0 && count.is === 'exact') return;
-  const question = `Remove ${rowsOf(count, noun)} from ${printable(place)} before the import? (y/N) `;
-  if (!(await askYesNo(question, stdin, stderr, signal))) throw new Declined();
+  if (count.rows === 0 && (count.is === 'exact' || command.drop === 'no')) return;
+  const rows = rowsOf(count, nounOf(command));
+  if (command.drop === 'no')
+    throw new UsageError(
+      `there are ${rows} in ${place} already, and those of the file have no key, so that a second run adds them once more. ` +
+        'Choose: --id COLUMN names their key, --drop removes the stored ones first, --append adds to them',
+    );
+  const question = `Remove ${rows} from ${printable(place)} before the import? (y/N) `;
+  if (!(await askYesNo(question, stdin, stderr, signal)))
+    throw new CommandRefusal(`no ${nounOf(command)}s were removed, and none were imported`);
 }
 
 /** A number of items, or of rows, as a text. */
@@ -182,15 +165,6 @@ function rowsOf({ rows, is }: Count, noun: string): string {
 
 function isStdin(command: ImportCommand): boolean {
   return command.kind === 'file' && command.file === STDIN;
-}
-
-/** Standard input may never end, and the rows of a load appear at its end. */
-function withoutLoad(store: ImportedStore): ImportedStore {
-  return {
-    insert: (...call) => store.insert(...call),
-    count: (...call) => store.count(...call),
-    clear: (...call) => store.clear(...call),
-  };
 }
 
 async function openRows(command: ImportCommand, io: ImportIo): Promise<Source> {
@@ -223,8 +197,7 @@ async function openFileRows(command: FileImport, io: ImportIo): Promise<Source> 
 
 /** The bytes of a file, with a bar on a terminal while they are read. Closes the file when the reader stops. */
 async function* withBar(opened: OpenedSource, io: Console): AsyncGenerator<Buffer> {
-  const format = '{bar} {percentage}% | reading the columns | {eta_formatted} left';
-  const progress = startProgress(io, opened.size ?? 0, format, () => '');
+  const progress = startProgress(io, opened.size, 'reading the columns');
   try {
     for await (const chunk of opened.bytes) {
       progress.update(opened.position(), 0);
@@ -249,11 +222,7 @@ const EXPECTED = [UsageError, BrokenSource, AppError, CommandRefusal];
  * Writes why the run ended early and what is in the store. Returns the exit code. An unexpected error from
  * outside a run is thrown again.
  */
-function reportFailure(error: unknown, { stderr, signal }: ImportIo, noun: string): 1 | 2 {
-  if (error instanceof Declined) {
-    stderr.write(`no ${noun}s were removed, and none were imported\n`);
-    return 1;
-  }
+function reportFailure(error: unknown, { stderr, signal }: ImportIo): 1 | 2 {
   const cause = error instanceof ImportStopped ? error.cause : error;
   const interrupted = signal.aborted && cause === signal.reason;
   const expected = interrupted || EXPECTED.some((type) => cause instanceof type);

@@ -53,7 +53,7 @@ function rowOf(record: CsvRecord, itemOf: ItemOfRecord): SourceRow {
   try {
     return { at, item: itemOf(record) };
   } catch (error) {
-    if (error instanceof BadRow) return { at, problem: error.message };
+    if (error instanceof BadRow) return { at, problem: error.message, of: error.of };
     throw error;
   }
 }

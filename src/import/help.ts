@@ -1,16 +1,14 @@
 /** What `sluice import --help` prints. */
 export const IMPORT_HELP = `Usage:
-  sluice import FILE|- [--format csv|ndjson|json] [--category COLUMN] [--price COLUMN] [--id COLUMN]
-                       [--type NAME=KIND,...] [--delimiter C] [--decimal-comma]
-                       [--null TEXT]... [--name N=NAME]... [--no-paths]
-                       [--on-conflict skip|replace|fail] [--drop [--yes]]
-  sluice import FILE|- --into NAME [--index a,b]... (and the options of files)
-  sluice import --generate N [--seed S] [--on-conflict skip|replace|fail] [--drop [--yes]]
-  sluice import --sample [--on-conflict skip|replace|fail] [--drop [--yes]]
+  sluice import FILE|- --into NAME [--id COLUMN] [--index a,b]... [OPTION...]
+  sluice import FILE|- [--category COLUMN] [--price COLUMN] [--id COLUMN] [OPTION...]
+  sluice import --generate N [--seed S] [OPTION...]
+  sluice import --sample [OPTION...]
 
 Writes items into the store that the settings name (MONGODB_URI if it is set, otherwise DATA_DIR).
 
-With --into it writes the rows of a resource instead, which GET /NAME serves.
+With --into it writes the rows of a resource instead, which GET /NAME serves. For a CSV file without columns of items it prints
+the command that makes one of its own columns.
 
 Sources:
   FILE             A file, or - for standard input. gzip and zstd are recognized by their first bytes, Brotli by the
@@ -36,11 +34,15 @@ Resources:
                      their names; no category or price is needed. The column _id or id is the key of a row. In MongoDB
                      the resource is the collection NAME.
   --index a,b        An index that filters by a and sorts by b, or by the key. It ends with the key. May be repeated.
+  --force            Makes an index of a field that no row has. Without it such an index is refused.
 
 CSV files:
   --delimiter C      The character between cells, or tab. Default: the one of comma, semicolon and tab that the header
                      row contains outside of quotes.
   --decimal-comma    Numbers are written as 1.234,56 or 1234,56.
+  --date-format FORM How dates are written, in tokens of strptime: %d.%m.%Y, '%m/%d/%y %H:%M', with %Y or %y, %m, %d, and
+                     perhaps %H %M %S %f %z. Without %z a time is in UTC. May be repeated.
+  --booleans YES/NO  The words for true and false, such as yes/no, in upper or lower case. May be repeated.
   --null TEXT        A cell without quotes that has this text has no value, such as --null NA. May be repeated.
   --name N=NAME      The name of column N, in place of the one in the header row: --name 1=index. May be repeated.
   --no-paths         A column a.b keeps that name. Otherwise it becomes the field b of the document a.
@@ -49,13 +51,14 @@ CSV files:
                      or json. A cell that is not of that kind makes its row bad.
 
   A column becomes numbers if every cell is a number as JSON writes it: 12, -0.30, 1e-05. A cell such as 01234, +5 or
-  1e5 makes the whole column text. Dates, true and false stay text without --type. An empty cell becomes no field;
-  "" becomes an empty text in a column of text.
-  A date is 2024-12-31 (midnight UTC) or 2024-12-31T23:59:59Z, with a zone. With date-utc it needs none.
+  1e5 makes the whole column text. Dates, true and false stay text without --type, or --date-format and --booleans,
+  which read a column in whose cells they all fit. An empty cell becomes no field; "" becomes an empty text in a column
+  of text.
+  Without --date-format a date is 2024-12-31 (midnight UTC) or 2024-12-31T23:59:59Z, with a zone. With date-utc it needs none.
   A column customer.country becomes the field country of the document customer.
   The import reads a file twice: first the kinds of its columns, then its rows. From a pipe the first 16 MiB decide. A
   later row with a cell of another kind is bad, and the message says which --type accepts it.
-  At the end the import prints what each column became.
+  At the end the import prints what each column became, and the first cell that made it text.
 
 JSON and NDJSON files:
   --type PATH=KIND,...
@@ -69,7 +72,9 @@ JSON and NDJSON files:
 Rows that are already in the store:
   --drop             Removes all items, or rows of the resource, before the import, once the first rows of the
                      source were read. Asks on a terminal.
-  --yes              Removes them without a question. Required where nobody can answer.
+  --yes              Removes them without a question. Required where no terminal can answer.
+  --append           Adds rows without a key to those that are stored. Without it, --drop or --id, such rows are refused
+                     where rows are stored: a second run of a file would add them once more.
 
 Rows whose id is already in the store:
   --on-conflict fail     The import reports the row and counts it as failed (default for FILE).
@@ -77,7 +82,8 @@ Rows whose id is already in the store:
                          that was interrupted.
   --on-conflict replace  The new row replaces the stored row.
 
-The import reports each bad row with its line, counts it, and continues. A row without a category or a price is bad.
+The import reports ten bad rows of each kind with their lines, counts the others by their column, and continues. A row without
+a category or a price is bad. Nothing is made or removed before the first row that can be written.
 SIGTERM and SIGINT stop the import. It finishes the batches in progress and reports how many rows are stored.
 
 Exit codes: 0 every row is stored, 1 some rows are not stored or the import stopped, 2 the command is wrong.

@@ -21,16 +21,21 @@ export interface ImportResult {
   readonly failed: number;
 }
 
+/** The part of a store that an import uses. */
+export type ImportedStore = Pick<OwnedCollection, 'insert' | 'load' | 'postponeIndexes' | 'count' | 'clear'>;
+
 export interface ImportOptions {
-  /** With `load`, an empty collection is filled by it. Its rows then appear when the source has ended. */
-  readonly store: Pick<OwnedCollection, 'insert' | 'load' | 'postponeIndexes'>;
+  /**
+   * Opens the store. Called with the first row that can be written: nothing is made or removed before. With `load`, an
+   * empty collection is filled by it. Its rows then appear when the source has ended.
+   */
+  readonly open: () => Promise<Omit<ImportedStore, 'count'>>;
   readonly source: AsyncIterable<SourceRow>;
   readonly onConflict: OnConflict;
-  /**
-   * Present: a load replaces the rows that the store has. Called with their number when it has begun. The store must
-   * have `load`.
-   */
-  readonly onRemoved?: (removed: Count) => void;
+  /** Whether the source may never end. Its rows then appear as they come, and need the indexes. */
+  readonly isEndless?: boolean;
+  /** Present: the rows that the store has are removed. Called with their number. */
+  readonly onRemoved?: ((removed: Count) => void) | undefined;
   /** Called when the indexes of the store will be made after the rows. */
   readonly onPostponed?: () => void;
   /** No further batch is sent after this is aborted. */
@@ -38,10 +43,10 @@ export interface ImportOptions {
   /** Called from time to time with the counts so far. */
   readonly progress: (count: ImportResult) => void;
   /**
-   * Called for each bad row, with its position in the source. Rows that the store refuses are reported later
-   * than others.
+   * Called for each bad row, with its position in the source, and the field that has the fault. Rows that the store
+   * refuses are reported later than others.
    */
-  readonly report: (at: number, reason: string) => void;
+  readonly report: (at: number, reason: string, of?: string) => void;
 }
 
 /** The run ended early. `cause` is the reason. `result` counts what is durable nevertheless. */
@@ -58,47 +63,53 @@ export class ImportStopped extends Error {
 /**
  * Writes the rows of a source into a store, in batches. Bad rows are reported and counted, and the run
  * continues. Rejects with ImportStopped when the source breaks (the rows before that are written), the store
- * fails, or `signal` is aborted.
+ * fails, or `signal` is aborted. Rejects with the error itself when nothing was begun.
  *
  * When two rows have the same id, `skip` and `fail` keep the earlier one. Within a few thousand rows of each
  * other, either of them may be kept. `replace` always keeps the later one.
  */
 export async function importItems(options: ImportOptions): Promise<ImportResult> {
-  const { store, source, onConflict, onRemoved, signal, progress } = options;
+  const { source, onConflict, isEndless, onRemoved, signal, progress } = options;
   const count = { read: 0, written: 0, skipped: 0, failed: 0 };
-  const fail = (at: number, reason: string): void => {
+  const fail = (at: number, reason: string, of?: string): void => {
     count.failed++;
-    options.report(at, reason);
+    options.report(at, reason, of);
   };
   const onWritten: OnWritten = ({ written, skipped }) => {
     count.written += written;
     count.skipped += skipped;
     progress(count);
   };
-  const load = await store.load?.(onConflict, fail, onRemoved !== undefined).catch((cause: unknown) => {
-    throw new ImportStopped(count, cause);
-  });
-  if (load) onRemoved?.(load.removed);
-  const makeIndexes = load ? null : await store.postponeIndexes?.();
-  if (makeIndexes) options.onPostponed?.();
-  const writer = load ? loadWriter(load, onWritten) : batchWriter(store, onConflict, onWritten, fail);
+  let makeIndexes: (() => Promise<void>) | null | undefined;
+  const begin = async (): Promise<Writer> => {
+    const store = await options.open();
+    const load = isEndless ? null : await store.load?.(onConflict, fail, onRemoved !== undefined);
+    onRemoved?.(load ? load.removed : await store.clear(signal));
+    if (load) return loadWriter(load, onWritten);
+    makeIndexes = isEndless ? null : await store.postponeIndexes?.();
+    if (makeIndexes) options.onPostponed?.();
+    return batchWriter(store, onConflict, onWritten, fail);
+  };
+  let writer: Writer | null = null;
   let stopped: { readonly cause: unknown } | null = null;
   try {
     for await (const row of source) {
       signal.throwIfAborted();
       if (++count.read % PROGRESS_ROWS === 0) progress(count);
       if ('problem' in row) {
-        fail(row.at, row.problem);
+        fail(row.at, row.problem, row.of);
       } else {
+        writer ??= await begin();
         const full = writer.add(row.item, row.at);
         if (full) await full; // avoids a promise for every row
       }
     }
-    await writer.finish();
+    await writer?.finish();
   } catch (cause) {
+    if (!writer && !(cause instanceof BrokenSource || signal.aborted)) throw cause;
     stopped = { cause };
     // The rows before the point where a source breaks are written. An error of the store is the more serious one.
-    await (cause instanceof BrokenSource ? writer.finish() : writer.settle()).catch((error: unknown) => {
+    await (cause instanceof BrokenSource ? writer?.finish() : writer?.settle())?.catch((error: unknown) => {
       stopped = { cause: error };
     });
   }

@@ -14,8 +14,11 @@ const [ROOT_NAME, ROOT_DEPTH] = [nameBytes(''), 1];
  * their order, mapped fields under their new names, `_id` first. It throws NotJson when a text is not JSON, and BadRow
  * when it is no item.
  */
-export function jsonRows(columns: Columns, types: FieldTypes): (text: Buffer) => Uint8Array {
-  const writer = new RowWriter(columns.price !== null);
+export function jsonRows(
+  columns: Columns,
+  types: FieldTypes,
+  writer = new RowWriter(columns.price !== null),
+): (text: Buffer) => Uint8Array {
   const reader = new JsonReader(writer);
   /** The name that is expected first in a row. */
   const root = { inner: null };

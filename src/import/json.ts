@@ -88,7 +88,7 @@ function rowOf(at: number, text: Buffer, itemOf: ItemOfText, isElement = false):
     return { at, item: itemOf(text) };
   } catch (error) {
     if (!(error instanceof BadRow)) throw error;
-    if (!(error instanceof NotJson)) return { at, problem: error.message };
+    if (!(error instanceof NotJson)) return { at, problem: error.message, of: error.of };
     if (isElement) throw brokenArray(at, error.message);
     return { at, problem: `the line is not valid JSON ${error.message}` };
   }

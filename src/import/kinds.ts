@@ -1,4 +1,3 @@
-import { exactDate } from '../input/dates.ts';
 import { Decimal128, Long, ObjectId, UUID } from '../store/bson.ts';
 import { shownValue, toDecimal128 } from '../store/decimal.ts';
 import { objectIdOf } from '../store/value-texts.ts';
@@ -6,23 +5,21 @@ import { quoted } from '../terminal/text.ts';
 import type { DocumentWriter } from './document-writer.ts';
 import { pathOf } from './fields.ts';
 import { JsonReader, type Declared } from './json-reader.ts';
+import { booleanOf, booleansOf, dateOfCell, type Notation } from './notation.ts';
 import { anyUuidOf, decimalOf, priceOfCell, withDecimalPoint } from './numbers.ts';
 import { BadRow, NotJson } from './row.ts';
 
 /** What a column or a field can be declared as. */
 interface KindRules {
   /** The value of a text. Throws BadRow when it is none of this kind, or when the value could not keep all of it. */
-  readonly read: (text: string, hasDecimalComma: boolean) => unknown;
+  readonly read: (text: string, notation: Notation) => unknown;
   /** The value that a JSON value other than a text may become. undefined: this one may not. */
   readonly fit: (value: unknown) => unknown;
 }
 
-const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
-  ...['true', 't', 'yes', 'y', '1'].map((text) => [text, true] as const),
-  ...['false', 'f', 'no', 'n', '0'].map((text) => [text, false] as const),
-]);
+const BOOLEANS = booleansOf(['true/false', 't/f', 'yes/no', 'y/n', '1/0']);
 
-/** A JSON value is written by its reader: see writeText. */
+/** A JSON value is written by its reader: see writeKind. */
 const TABLE = {
   string: {
     read: (text) => text,
@@ -30,21 +27,24 @@ const TABLE = {
     fit: (value) => (Number.isSafeInteger(value) || value instanceof Long ? String(value) : undefined),
   },
   number: {
-    read: (text, hasComma) => priceOfCell(pointed(text, hasComma)) ?? refuse(text, 'is not a number'),
+    read: (text, notation) => priceOfCell(pointed(text, notation)) ?? refuse(text, 'is not a number'),
     fit: (value) => (typeof value === 'number' ? value : (asA(Long, value) ?? asA(Decimal128, value))),
   },
   decimal: {
-    read: (text, hasComma) => decimalOf(pointed(text, hasComma)) ?? refuse(text, 'is not a number'),
+    read: (text, notation) => decimalOf(pointed(text, notation)) ?? refuse(text, 'is not a number'),
     fit: (value) => {
       if (typeof value === 'number') return toDecimal128(shownValue(value));
       return value instanceof Long ? Decimal128.fromString(String(value)) : asA(Decimal128, value);
     },
   },
-  date: { read: (text) => dateOf(text, false), fit: (value) => asA(Date, value) },
+  date: { read: (text, notation) => dateOf(text, false, notation), fit: (value) => asA(Date, value) },
   // Its times need no zone.
-  'date-utc': { read: (text) => dateOf(text, true), fit: (value) => asA(Date, value) },
+  'date-utc': { read: (text, notation) => dateOf(text, true, notation), fit: (value) => asA(Date, value) },
   boolean: {
-    read: (text) => BOOLEANS.get(text.trim().toLowerCase()) ?? refuse(text, 'is not true or false'),
+    read: (text, notation) =>
+      booleanOf(text, notation) ??
+      BOOLEANS.get(text.trim().toLowerCase()) ??
+      refuse(text, 'is not true or false'),
     fit: (value) => (typeof value === 'boolean' ? value : undefined),
   },
   objectid: {
@@ -65,18 +65,17 @@ export const KINDS = Object.keys(TABLE) as readonly Kind[];
 export type Types = ReadonlyMap<string, Kind>;
 
 /**
- * Writes a text that was declared to be of a kind as an element. `hasDecimalComma`: its numbers are written as 1.234,56.
- * Throws BadRow when the text is none of that kind.
+ * Writes a text that was declared to be of a kind as an element. Throws BadRow when the text is none of that kind.
  */
-export function writeText(
+export function writeKind(
   writer: DocumentWriter,
   name: Uint8Array,
   text: string,
   kind: Kind,
-  hasDecimalComma: boolean,
+  notation: Notation,
 ): void {
   if (kind === 'json') writeJson(writer, name, text);
-  else writer.value(name, TABLE[kind].read(text, hasDecimalComma));
+  else writer.value(name, TABLE[kind].read(text, notation));
 }
 
 /** Writes the JSON value that a text states as an element. Throws BadRow. */
@@ -92,8 +91,8 @@ function writeJson(writer: DocumentWriter, name: Uint8Array, text: string): void
   }
 }
 
-function dateOf(text: string, isUtc: boolean): Date {
-  const date = exactDate(text.trim(), isUtc);
+function dateOf(text: string, isUtc: boolean, notation: Notation): Date {
+  const date = dateOfCell(text, isUtc, notation);
   return typeof date === 'string' ? refuse(text, date) : date;
 }
 
@@ -101,7 +100,7 @@ function asA<Type>(type: new (...args: never[]) => Type, value: unknown): Type |
   return value instanceof type ? value : undefined;
 }
 
-function pointed(text: string, hasDecimalComma: boolean): string {
+function pointed(text: string, { hasDecimalComma }: Notation): string {
   if (!hasDecimalComma) return text;
   return withDecimalPoint(text) ?? refuse(text, 'is not a number as 1.234,56 or 1234,56');
 }
@@ -109,6 +108,9 @@ function pointed(text: string, hasDecimalComma: boolean): string {
 function refuse(text: string, reason: string): never {
   throw new BadRow(`${quoted(text)} ${reason}`);
 }
+
+/** JSON has its own notation of numbers. */
+const PLAIN: Notation = { hasDecimalComma: false };
 
 interface Node extends Declared {
   fit: Declared['fit'];
@@ -157,7 +159,7 @@ export class FieldTypes {
         if (fitting === undefined && typeof value !== 'string')
           throw new BadRow(`the value is not a ${kind}, and not a string that states one`);
         writer.rewind(offset);
-        if (typeof value === 'string') writeText(writer, bytes, value, kind, false);
+        if (typeof value === 'string') writeKind(writer, bytes, value, kind, PLAIN);
         else writer.value(bytes, fitting);
       } catch (error) {
         throw error instanceof BadRow ? error.in('field', name) : error;

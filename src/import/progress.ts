@@ -21,23 +21,22 @@ export interface Progress {
 
 /**
  * Shows how far a run is: by a bar on a terminal, otherwise by a line for each million rows. The caller must always stop
- * it. `format` is a format of cli-progress; `lineOf` makes a line of the same texts. `total` is 0 when it is unknown.
+ * it. `text`: what both show, with the places `{rows}` and those that `update` fills. `total`: null when it is unknown.
  */
-export function startProgress(
-  { stderr, isTTY }: Console,
-  total: number,
-  format: string,
-  lineOf: (shown: Readonly<Record<string, string>>) => string,
-): Progress {
-  const bar = isTTY ? startBar(stderr, format, total, { rows: '0', written: '0' }) : null;
+export function startProgress({ stderr, isTTY }: Console, total: number | null, text: string): Progress {
+  const format =
+    total === null
+      ? `${text} | {duration_formatted}`
+      : `{bar} {percentage}% | ${text} | {eta_formatted} left`;
+  const bar = isTTY ? startBar(stderr, format, total ?? 0, { rows: '0', written: '0' }) : null;
   let next = LINE_ROWS;
   return {
     update(at, rows, more = {}) {
-      const shown = { rows: counted(rows), ...more };
+      const shown: Readonly<Record<string, string>> = { rows: counted(rows), ...more };
       bar?.update(at, shown);
       if (bar || rows < next) return;
       next = (Math.floor(rows / LINE_ROWS) + 1) * LINE_ROWS;
-      stderr.write(`${lineOf(shown)}\n`);
+      stderr.write(`${text.replace(/\{(\w+)\}/g, (_, name: string) => shown[name] ?? '')}\n`);
     },
     line(text) {
       if (bar) bar.line(text);

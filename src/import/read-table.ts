@@ -1,11 +1,14 @@
+import { Readable } from 'node:stream';
 import { UsageError } from '../terminal/arguments.ts';
-import { itemsOfTable } from './row-from-cells.ts';
-import { peek, readAhead } from './chunks.ts';
+import { itemsOfTable, writerOf } from './row-from-cells.ts';
+import { peek, takeWhile } from './chunks.ts';
 import { readCsv, scanCsv } from './csv.ts';
 import type { Reading } from './arguments.ts';
 import { described, guessing } from './guess.ts';
 import { BrokenSource, type Rows } from './row.ts';
-import { columnsUnder, type Column } from './column.ts';
+import { columnsUnder, isNoItems, namedHeader, type Column } from './column.ts';
+import { Suggestion } from './suggest.ts';
+import { checkIndexes } from './target.ts';
 
 /** The bytes of a pipe that decide what its columns are. */
 export const SAMPLE_BYTES = 16 * 1024 * 1024;
@@ -30,31 +33,46 @@ export async function readTable(
   reading: Reading,
   again: Again | null,
 ): Promise<Rows> {
-  const { hasDecimalComma } = reading;
   const { head, bytes } = await peek(
     content,
     (seen) => seen.length > LONGEST_HEADER || headerCharacters(seen).isWhole,
   );
   const delimiter = reading.delimiter ?? delimiterOf(head);
   const dialect = { delimiter, missing: reading.missing ?? [] };
-  const sample = again ? null : await readAhead(bytes, SAMPLE_BYTES);
-  const scanned = again ? await again() : from(sample?.chunks ?? []);
+  const sample = again ? null : await takeWhile(bytes, (chunks) => sizeOf(chunks) < SAMPLE_BYTES);
+  const scanned = again ? await again() : Readable.from(sample?.taken ?? []);
   let names = '';
   let table: readonly Column[] = [];
-  await scanCsv(scanned, dialect, sample?.isCut ?? false, (header) => {
-    names = header.join('\0');
+  let suggestion: Suggestion | undefined;
+  await scanCsv(scanned, dialect, sample?.isCut ?? false, (row) => {
+    names = row.join('\0');
+    const header = namedHeader(row, reading);
+    if (isNoItems(header, reading)) {
+      const seen = (suggestion = new Suggestion(header));
+      return (record) => seen.see(record);
+    }
     table = tableUnder(header, delimiter, reading);
-    return guessing(table, hasDecimalComma);
+    return guessing(table, reading);
   });
+  if (suggestion) throw suggestion.error(reading);
+  const fields = table.filter(({ guess }) => guess?.kind !== 'empty').flatMap(({ targets }) => targets);
+  if (reading.into)
+    checkIndexes(
+      reading.into,
+      fields.map(({ path }) => path.join('.')),
+      'no row',
+    );
+  const writer = writerOf(table);
   const underHeader = (header: readonly string[]) => {
     if (header.join('\0') !== names)
       throw new BrokenSource('the file changed between the two times that it was read');
-    return itemsOfTable(table, hasDecimalComma);
+    return itemsOfTable(table, reading, writer);
   };
   return {
     unit: 'line',
-    rows: readCsv(sample?.bytes ?? bytes, underHeader, dialect),
-    describe: () => ['columns:', ...described(table, hasDecimalComma)],
+    rows: readCsv(sample?.all ?? bytes, underHeader, dialect),
+    withoutKey: () => writer.newIds,
+    describe: () => ['columns:', ...described(table, reading)],
   };
 }
 
@@ -98,7 +116,6 @@ function tableUnder(header: readonly string[], delimiter: string, reading: Readi
   }
 }
 
-// eslint-disable-next-line @typescript-eslint/require-await -- a source is asynchronous; this one has nothing to wait for
-async function* from(chunks: readonly Buffer[]): AsyncGenerator<Buffer> {
-  yield* chunks;
+function sizeOf(chunks: readonly Buffer[]): number {
+  return chunks.reduce((sum, { length }) => sum + length, 0);
 }

@@ -1,18 +1,23 @@
 import type { TextFormat } from '../rows/text-files.ts';
-import { quoted } from '../terminal/text.ts';
+import { BSON } from '../store/bson.ts';
+import { counted, quoted } from '../terminal/text.ts';
 import type { Reading } from './arguments.ts';
 import { FieldTypes } from './kinds.ts';
-import { peek } from './chunks.ts';
+import { peek, takeWhile } from './chunks.ts';
 import { readJsonArray, readJsonLines } from './json.ts';
 import { jsonRows } from './json-rows.ts';
 import { readTable, type Again } from './read-table.ts';
-import { BrokenSource, type Rows } from './row.ts';
+import { BrokenSource, type Rows, type SourceRow } from './row.ts';
+import { RowWriter } from './row-writer.ts';
+import { checkIndexes, type Into } from './target.ts';
 
 /** The length of the longest byte order mark, plus one. Bytes. */
 const MARK_BYTES = 4;
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 /** A first line that is longer is not looked at. Bytes. */
 const LONGEST_LOOK = 64 * 1024;
+/** The rows in which the fields of indexes are looked for. */
+const MOST_CHECKED = 1_000;
 const LF = 0x0a;
 
 /**
@@ -34,12 +39,38 @@ export async function readRows(
   refuseLongValue(head.subarray(mark), reading.format);
   const types = new FieldTypes(reading.types);
   const isArray = reading.format === 'json' && beginsArray(head);
-  const itemOf = jsonRows(reading.columns, types);
+  const writer = new RowWriter(reading.columns.price !== null);
+  const itemOf = jsonRows(reading.columns, types, writer);
+  const rows = isArray ? readJsonArray(text, itemOf) : readJsonLines(text, itemOf);
   return {
     unit: isArray ? 'row' : 'line',
-    rows: isArray ? readJsonArray(text, itemOf) : readJsonLines(text, itemOf),
+    rows: reading.into ? await withIndexedFields(rows, reading.into) : rows,
+    withoutKey: () => writer.newIds,
     describe: () => types.unseen.map((name) => `no row has the field ${quoted(name)} of --type`),
   };
+}
+
+/** The same rows. Throws UsageError when none of the first has a field that is to be indexed. */
+async function withIndexedFields(
+  rows: AsyncGenerator<SourceRow>,
+  into: Into,
+): Promise<AsyncIterable<SourceRow>> {
+  if (into.indexes.length === 0 || into.isForced) return rows;
+  const { taken, isCut, all } = await takeWhile(rows, (taken) => taken.length < MOST_CHECKED);
+  const fields = new Set<string>();
+  for (const row of taken) if ('item' in row) addPaths(fields, '', BSON.deserialize(row.item));
+  const checked = isCut ? `none of the first ${counted(taken.length)} rows` : 'no row';
+  if (fields.size > 0) checkIndexes(into, [...fields], checked);
+  return all;
+}
+
+/** Adds the paths that lead to values in a value, also through arrays. */
+function addPaths(paths: Set<string>, path: string, value: unknown): void {
+  if (Array.isArray(value)) for (const one of value) addPaths(paths, path, one);
+  else if (value?.constructor !== Object) paths.add(path);
+  else
+    for (const [name, inner] of Object.entries(value))
+      addPaths(paths, path === '' ? name : `${path}.${name}`, inner);
 }
 
 function beginsArray(head: Buffer): boolean {

@@ -1,99 +1,103 @@
 import { CommandRefusal } from '../errors.ts';
 import type { Declared } from '../resources/declarations.ts';
+import { listsOf, locate } from '../resources/locate.ts';
 import { formsOf } from '../resources/query/not-indexed.ts';
 import type { Index } from '../store/indexes.ts';
-import type { OwnedCollection, Store } from '../store/store.ts';
-import { printable } from '../terminal/text.ts';
-import type { FileImport } from './arguments.ts';
-import { runImport, type ImportedStore, type ImportIo } from './command.ts';
-import { findResource, type NamedResource } from './find-resource.ts';
+import type { Declaration, OwnedCollection, Store } from '../store/store.ts';
+import { UsageError } from '../terminal/arguments.ts';
+import { USERS } from '../users/row.ts';
+import type { ImportTarget } from './command.ts';
 import type { Into } from './target.ts';
 
-/** The parts of a store that an import of a resource uses. */
-export type ResourceStore = Pick<Store, 'keepsDeclarations' | 'loads' | 'list' | 'make'>;
-
-/**
- * Imports a file into a resource, makes its indexes, and says what can be asked of it. The resource is made when the
- * first rows are to be written. Resolves with the exit code, see runImport: 1 also when an index cannot be used.
- */
-export async function runResourceImport(
-  command: FileImport & { readonly into: Into },
-  declared: readonly Declared[],
-  store: ResourceStore,
-  io: ImportIo,
-): Promise<0 | 1 | 2> {
-  const { into } = command;
-  const named = await findResource(into.name, declared, store);
-  const tell = (line: string): void => {
-    io.stderr.write(`${io.isTTY ? '\r\u001b[K' : ''}${printable(line)}\n`);
-  };
-  const begun: { opened?: Promise<OwnedCollection>; indexed?: Promise<void> } = {};
-  const open = (): Promise<OwnedCollection> => (begun.opened ??= store.make(named.declaration, tell));
-  const ready = async (): Promise<OwnedCollection> => {
-    const rows = await open();
-    if (rows.indexesFirst) await (begun.indexed ??= addIndexes(rows, into, tell, io.signal));
-    return rows;
-  };
-  const code = await runImport(command, storeOf(named, store.loads, open, ready), {
-    ...io,
-    place: `${into.name} in ${io.place}`,
-  });
-  if (!begun.opened || code === 2 || io.signal.aborted) return code;
-  const rows = await ready();
-  if (!rows.indexesFirst) await addIndexes(rows, into, tell, io.signal);
-  const unusable = await report(rows, into, named, store.keepsDeclarations, tell, io.signal);
-  return unusable > 0 ? 1 : code;
+/** A resource that a command names. */
+export interface NamedResource {
+  readonly declaration: Declaration;
+  /** Whether the store has it. */
+  readonly exists: boolean;
 }
 
-function storeOf(
-  { exists }: NamedResource,
-  canLoad: boolean,
-  open: () => Promise<OwnedCollection>,
-  ready: () => Promise<OwnedCollection>,
-): ImportedStore {
-  const load: ImportedStore['load'] = async (...call) => (await (await ready()).load?.(...call)) ?? null;
+/**
+ * Finds the resource of a name: one that the settings declare, else the collection of that name (see EXPOSE). Throws
+ * UsageError when the name means two.
+ */
+export async function findResource(
+  name: string,
+  declared: readonly Declared[],
+  store: Pick<Store, 'keepsDeclarations' | 'list'>,
+): Promise<NamedResource> {
+  const lists = listsOf(store);
+  const plain: Declared = { name: undefined, collection: name, place: name };
+  const located = await Promise.all(
+    [...declared.filter(({ pattern }) => !pattern), plain].map(async (one) =>
+      store.keepsDeclarations
+        ? { ...one, name: one.name ?? one.collection, database: undefined }
+        : locate(one, lists),
+    ),
+  );
+  const found = located.find((one) => typeof one !== 'string' && one.name === name) ?? located.at(-1);
+  if (found === undefined || typeof found === 'string') throw new UsageError(found ?? name);
+  const { database, collection } = found;
+  const there = await store.list(database);
   return {
-    ...(canLoad && { load }),
-    insert: async (...call) => (await ready()).insert(...call),
-    count: async (...call) => (exists ? (await open()).count(...call) : { rows: 0, is: 'exact' }),
-    clear: async (...call) => (await open()).clear(...call),
+    declaration: { name: found.name, collection, indexes: [], ...(database !== undefined && { database }) },
+    exists: there.some((one) => one.collection === collection),
+  };
+}
+
+/**
+ * The resource that an import writes, with its indexes. At the end it says what can be asked. Throws UsageError when it
+ * may not be imported.
+ */
+export async function resourceTarget(
+  into: Into,
+  declared: readonly Declared[],
+  store: Pick<Store, 'keepsDeclarations' | 'list' | 'make'>,
+  signal: AbortSignal,
+): Promise<ImportTarget> {
+  const { declaration, exists } = await findResource(into.name, declared, store);
+  if (declaration.collection === USERS.name && declaration.database === undefined)
+    throw new UsageError(
+      '--into users: the server keeps the users of its API there, and an import could write what is none. Send them to ' +
+        'POST /api/users, or choose another name',
+    );
+  const made: { rows?: OwnedCollection } = {};
+  return {
+    exists,
+    open: async (say) => (made.rows = await store.make(declaration, say)),
+    prepare: async (say) => {
+      if (made.rows?.indexesFirst) await addIndexes(made.rows, into, say, signal);
+    },
+    finish: async (say) => {
+      const { rows } = made;
+      if (!rows) return true;
+      if (!rows.indexesFirst) await addIndexes(rows, into, say, signal);
+      const { indexes } = await rows.describe(signal);
+      const states = into.indexes.map((paths) => indexFor(indexes, paths));
+      for (const index of states)
+        if (index?.refused !== undefined) say(`the index ${index.name} cannot be used: ${index.refused}`);
+      say(`GET /${declaration.name} answers: ${formsOf(indexes).join('; ')}`);
+      if (!store.keepsDeclarations) say(`to serve it: EXPOSE=${into.name} npm start`);
+      else say('to serve it: npm start (a server that runs now serves it within seconds)');
+      return states.every((index) => index && index.refused === undefined);
+    },
   };
 }
 
 async function addIndexes(
   rows: OwnedCollection,
   { indexes }: Into,
-  tell: (line: string) => void,
+  say: (line: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
   for (const paths of indexes) {
     try {
       const { index, isNew } = await rows.addIndex(paths, () => undefined, signal);
-      if (isNew) tell(`created the index ${index.name}`);
+      if (isNew) say(`created the index ${index.name}`);
     } catch (error) {
       if (!(error instanceof CommandRefusal)) throw error;
-      tell(error.message);
+      say(error.message);
     }
   }
-}
-
-/** Says what can be asked, and how it is served. `isKept`: every start serves it. Returns how many of the wanted indexes cannot be used. */
-async function report(
-  rows: OwnedCollection,
-  { name, indexes: wanted }: Into,
-  { declaration }: NamedResource,
-  isKept: boolean,
-  tell: (line: string) => void,
-  signal: AbortSignal,
-): Promise<number> {
-  const { indexes } = await rows.describe(signal);
-  const states = wanted.map((paths) => indexFor(indexes, paths));
-  for (const index of states)
-    if (index?.refused !== undefined) tell(`the index ${index.name} cannot be used: ${index.refused}`);
-  tell(`GET /${declaration.name} answers: ${formsOf(indexes).join('; ')}`);
-  if (!isKept) tell(`to serve it: EXPOSE=${name} npm start`);
-  else tell('to serve it: npm start (a server that runs now serves it within seconds)');
-  return states.filter((index) => !index || index.refused !== undefined).length;
 }
 
 /** The index of these fields, then the key. */

@@ -3,7 +3,8 @@ import { quoted } from '../terminal/text.ts';
 import type { CsvRecord, ItemOfRecord } from './csv.ts';
 import { nameBytes, type DocumentWriter } from './document-writer.ts';
 import type { Role } from './fields.ts';
-import { writeText } from './kinds.ts';
+import { writeKind } from './kinds.ts';
+import type { Notation } from './notation.ts';
 import { integerOfCell, numberOfCell, priceOfCell, simpleNumber, withDecimalPoint } from './numbers.ts';
 import { BadRow } from './row.ts';
 import { RowWriter } from './row-writer.ts';
@@ -38,23 +39,34 @@ interface Reader {
  * Returns the function that turns the rows of a table into items, once the kinds of its columns are known. A row with a cell of another kind is refused, so that a column never has values of two kinds. The fields of a
  * nested document are together, where the first of its columns is.
  */
-export function itemsOfTable(table: readonly Column[], hasDecimalComma: boolean): ItemOfRecord {
+export function itemsOfTable(
+  table: readonly Column[],
+  notation: Notation,
+  writer = writerOf(table),
+): ItemOfRecord {
   const fields: Field[] = [];
   for (const [index, column] of table.entries())
     for (const { role, path } of column.targets) {
       const kind = kindOf(column, role);
-      const reader = { column: column.name, index, role, kind, form: formOf(kind, hasDecimalComma) };
+      const reader = { column: column.name, index, role, kind, form: formOf(kind, notation) };
       let inner = fields;
       for (const name of path.slice(0, -1)) inner = documentIn(inner, name).inner;
       inner.push(fieldOf(path.at(-1) ?? '', reader));
     }
-  const isItem = fields.some(({ reader }) => reader?.role === 'price');
-  const items = new TableItems(fields, isItem, hasDecimalComma);
-  return (record) => items.itemOf(record);
+  return (record) => {
+    writer.begin();
+    for (const field of fields) writeField(writer, field, record, notation);
+    return writer.endRow();
+  };
+}
+
+/** The writer of the rows of a table, which are items if one of its columns is the price. */
+export function writerOf(table: readonly Column[]): RowWriter {
+  return new RowWriter(table.some(({ targets }) => targets.some(({ role }) => role === 'price')));
 }
 
 /** See Reader. */
-function formOf(kind: CellKind, hasDecimalComma: boolean): Reader['form'] {
+function formOf(kind: CellKind, { hasDecimalComma }: Notation): Reader['form'] {
   if (kind === 'string') return 'text';
   if (kind === 'integer') return kind;
   return ['number', 'price', 'guessed number'].includes(kind) && !hasDecimalComma ? 'number' : null;
@@ -72,95 +84,89 @@ function documentIn(fields: Field[], name: string): Field {
   return field;
 }
 
-class TableItems {
-  readonly #fields: readonly Field[];
-  readonly #hasDecimalComma: boolean;
-  readonly #writer: RowWriter;
+/** Writes a field. Returns whether the record has a value for it. */
+function writeField(
+  writer: RowWriter,
+  { bytes, reader, inner }: Field,
+  record: CsvRecord,
+  notation: Notation,
+): boolean {
+  if (reader) return writeCell(writer, reader, bytes, record, notation);
+  const { offset } = writer;
+  writer.element(BSON_TYPE.document, bytes);
+  const start = writer.open();
+  let hasValue = false;
+  for (const field of inner) hasValue = writeField(writer, field, record, notation) || hasValue;
+  if (hasValue) writer.close(start);
+  else writer.rewind(offset);
+  return hasValue;
+}
 
-  constructor(fields: readonly Field[], isItem: boolean, hasDecimalComma: boolean) {
-    this.#fields = fields;
-    this.#hasDecimalComma = hasDecimalComma;
-    this.#writer = new RowWriter(isItem);
+function writeCell(
+  writer: RowWriter,
+  reader: Reader,
+  name: Uint8Array,
+  record: CsvRecord,
+  notation: Notation,
+): boolean {
+  const { column, index, role, form } = reader;
+  const [from = 0, to = 0] = [record.starts[index], record.ends[index]];
+  // `""` is a text. In a column of numbers it is no value: some programs write every cell in quotes.
+  if (record.isMissing(index) || (from === to && (form !== 'text' || role === 'id'))) {
+    if (role === 'field') return false;
+    const reason = `the row has no ${role}: the cell in column ${quoted(column)} is empty`;
+    throw new BadRow(role === 'id' ? 'the id is empty' : reason, true).in('column', column);
   }
+  const { offset } = writer;
+  const number = form === null || form === 'text' ? NaN : simpleNumber(record.bytes, from, to);
+  if (form === 'text') writeText(writer, name, record, index);
+  else if (form === 'integer' ? Number.isSafeInteger(number) : !Number.isNaN(number))
+    writer.number(name, number);
+  else writeOther(writer, name, record.text(index), reader, notation);
+  if (role !== 'field') writer.add(role, offset);
+  return true;
+}
 
-  itemOf(record: CsvRecord): Uint8Array {
-    this.#writer.begin();
-    for (const field of this.#fields) this.#write(field, record);
-    return this.#writer.endRow();
+/** Writes a cell as a text. In one with quotes, each is written twice. */
+function writeText(writer: RowWriter, name: Uint8Array, record: CsvRecord, index: number): void {
+  const { bytes: source } = record;
+  const hasQuotes = record.hasQuotes[index] ?? false;
+  const [from = 0, to = 0] = [record.starts[index], record.ends[index]];
+  const start = writer.openText(name);
+  writer.room(to - from);
+  const { bytes } = writer;
+  let { at } = writer;
+  for (let n = from; n < to; n++) {
+    const byte = source[n] ?? 0;
+    bytes[at++] = byte;
+    if (hasQuotes && byte === QUOTE) n++;
   }
-
-  /** Writes a field. Returns whether the record has a value for it. */
-  #write({ bytes, reader, inner }: Field, record: CsvRecord): boolean {
-    if (reader) return this.#writeCell(reader, bytes, record);
-    const writer = this.#writer;
-    const { offset } = writer;
-    writer.element(BSON_TYPE.document, bytes);
-    const start = writer.open();
-    let hasValue = false;
-    for (const field of inner) hasValue = this.#write(field, record) || hasValue;
-    if (hasValue) writer.close(start);
-    else writer.rewind(offset);
-    return hasValue;
-  }
-
-  #writeCell(reader: Reader, name: Uint8Array, record: CsvRecord): boolean {
-    const { column, index, role, form } = reader;
-    const [from = 0, to = 0] = [record.starts[index], record.ends[index]];
-    // `""` is a text. In a column of numbers it is no value: some programs write every cell in quotes.
-    if (record.isMissing(index) || (from === to && (form !== 'text' || role === 'id'))) {
-      if (role === 'field') return false;
-      const reason = `the row has no ${role}: the cell in column ${quoted(column)} is empty`;
-      throw new BadRow(role === 'id' ? 'the id is empty' : reason);
-    }
-    const { offset } = this.#writer;
-    const number = form === null || form === 'text' ? NaN : simpleNumber(record.bytes, from, to);
-    if (form === 'text') this.#text(name, record.bytes, from, to, record.hasQuotes[index] ?? false);
-    else if (form === 'integer' ? Number.isSafeInteger(number) : !Number.isNaN(number))
-      this.#writer.number(name, number);
-    else writeCell(this.#writer, name, record.text(index), reader, this.#hasDecimalComma);
-    if (role !== 'field') this.#writer.add(role, offset);
-    return true;
-  }
-
-  /** Writes a text. With `hasQuotes`, each quote in it is written twice. */
-  #text(name: Uint8Array, source: Uint8Array, from: number, to: number, hasQuotes: boolean): void {
-    const writer = this.#writer;
-    const start = writer.openText(name);
-    writer.room(to - from);
-    const { bytes } = writer;
-    let { at } = writer;
-    for (let n = from; n < to; n++) {
-      const byte = source[n] ?? 0;
-      bytes[at++] = byte;
-      if (hasQuotes && byte === QUOTE) n++;
-    }
-    writer.at = at;
-    writer.closeText(start);
-  }
+  writer.at = at;
+  writer.closeText(start);
 }
 
 /** Writes the value of a cell that its bytes alone do not tell. Throws BadRow when it is none that the field may have. */
-function writeCell(
+function writeOther(
   writer: DocumentWriter,
   name: Uint8Array,
   cell: string,
   { column, kind }: Pick<Reader, 'column' | 'kind'>,
-  hasDecimalComma: boolean,
+  notation: Notation,
 ): void {
   try {
-    if (kind === 'price') writer.value(name, priceOf(cell, hasDecimalComma));
+    if (kind === 'price') writer.value(name, priceOf(cell, notation));
     else if (kind === 'integer')
       writer.value(name, integerOfCell(cell) ?? refuse(column, cell, 'an integer', 'the ids'));
     else if (kind === 'guessed number') {
-      const number = numberOfCell(cell, hasDecimalComma);
+      const number = numberOfCell(cell, notation.hasDecimalComma);
       writer.value(name, number ?? refuse(column, cell, 'a number', 'the cells'));
-    } else writeText(writer, name, cell, kind, hasDecimalComma);
+    } else writeKind(writer, name, cell, kind, notation);
   } catch (error) {
     throw error instanceof BadRow ? error.in('column', column) : error;
   }
 }
 
-function priceOf(cell: string, hasDecimalComma: boolean): ReturnType<typeof priceOfCell> {
+function priceOf(cell: string, { hasDecimalComma }: Notation): ReturnType<typeof priceOfCell> {
   const pointed = withDecimalPoint(cell);
   const text = hasDecimalComma ? pointed : cell;
   const price = text === null ? null : priceOfCell(text);

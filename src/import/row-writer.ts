@@ -29,6 +29,8 @@ type Ruled = Exclude<Role, 'field'>;
 /** Writes the documents of rows, and checks the fields that have rules of their own. */
 export class RowWriter extends DocumentWriter {
   readonly #isItem: boolean;
+  /** The number of rows that got a new ObjectId. */
+  newIds = 0;
   /** Where the elements of these fields begin and end. -1: the row has none so far. */
   readonly #from = { id: -1, category: -1, price: -1, field: -1 };
   readonly #to = { id: -1, category: -1, price: -1, field: -1 };
@@ -57,7 +59,8 @@ export class RowWriter extends DocumentWriter {
 
   /** Ends the row, with its id first, or a new ObjectId. Throws BadRow when a field is missing or has a value that it may not have. */
   endRow(): Uint8Array {
-    if (!this.hasId) this.#addNewId();
+    const isNew = !this.hasId;
+    if (isNew) this.#addNewId();
     this.#check('id', this.#mayBeId(), this.#isItem ? ITEM_ID : ROW_ID);
     if (this.#isItem) {
       this.#check('category', this.#typeOf('category') === BSON_TYPE.string, 'a string');
@@ -65,7 +68,9 @@ export class RowWriter extends DocumentWriter {
     }
     const { id } = this.#from;
     if (id !== 4 || this.byteAt(id + 1) !== UNDERSCORE) this.moveToFront(id, this.#to.id, ID);
-    return this.end(this.#isItem ? 'item' : 'row');
+    const row = this.end(this.#isItem ? 'item' : 'row');
+    this.newIds += Number(isNew);
+    return row;
   }
 
   #addNewId(): void {

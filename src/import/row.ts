@@ -1,16 +1,19 @@
-import { quoted } from '../terminal/text.ts';
+import { clipped, printable, quoted } from '../terminal/text.ts';
 
 /**
  * One row of a source: its position (its first line, or the number of its element in a JSON array, both from
- * 1), and its item as a BSON document or the reason why there is none.
+ * 1), and its item as a BSON document or the reason why there is none. `of`: the column or field that has the fault.
  */
 export type SourceRow =
-  { readonly at: number; readonly item: Uint8Array } | { readonly at: number; readonly problem: string };
+  | { readonly at: number; readonly item: Uint8Array }
+  | { readonly at: number; readonly problem: string; readonly of?: string | undefined };
 
 /** The rows of a source, and the unit that their `at` counts. */
 export interface Rows {
   readonly unit: 'line' | 'row';
   readonly rows: AsyncIterable<SourceRow>;
+  /** The number of rows so far that have no key of their own, and got a new ObjectId. */
+  readonly withoutKey?: () => number;
   /** Lines for the end of an import, such as what each column became. */
   readonly describe?: () => readonly string[];
 }
@@ -20,6 +23,8 @@ export interface Rows {
  */
 export class BadRow extends Error {
   override readonly name: string = 'BadRow';
+  /** The field that has the fault, such as `column Price EUR`. */
+  of?: string;
   #isLocated: boolean;
 
   /** `isLocated`: whether the message names the field that has the fault. */
@@ -30,6 +35,7 @@ export class BadRow extends Error {
 
   /** Names the field that has the fault, unless it or a deeper one was named already. */
   in(what: 'field' | 'column', name: string): this {
+    this.of ??= `${what} ${printable(clipped(name))}`;
     if (!this.#isLocated) this.message = `${what} ${quoted(name)}: ${this.message}`;
     this.#isLocated = true;
     return this;

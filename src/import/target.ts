@@ -1,24 +1,45 @@
 import { nameFault } from '../resources/declarations.ts';
 import { MOST_INDEX_FIELDS } from '../store/indexes.ts';
 import { UsageError } from '../terminal/arguments.ts';
-import { quoted } from '../terminal/text.ts';
+import { nearest, quoted } from '../terminal/text.ts';
 
 /** The resource that an import writes. */
 export interface Into {
   readonly name: string;
   /** The fields of the indexes that it is to have, without the key at their ends. */
   readonly indexes: readonly (readonly string[])[];
+  /** Whether they are made when no row has a field of them. */
+  readonly isForced?: boolean;
 }
 
-/** Reads --into and --index. Throws UsageError. */
-export function intoOf(name: string, indexes: readonly string[]): Into {
+/** Reads --into, --index and --force. Throws UsageError. */
+export function intoOf(name: string, indexes: readonly string[], isForced = false): Into {
   const taken = name === 'items' ? 'an import without --into writes items' : nameFault(name);
   if (taken !== undefined) throw new UsageError(`--into: ${taken}`);
   const fields = indexes.map((text) => fieldsOf('--index', text));
   const names = fields.map((paths) => paths.join());
   const twice = names.find((one, n) => names.indexOf(one) < n);
   if (twice !== undefined) throw new UsageError(`--index ${quoted(twice)} is given twice`);
-  return { name, indexes: fields };
+  return { name, indexes: fields, ...(isForced && { isForced }) };
+}
+
+/**
+ * Throws UsageError for a field of an index that none of these fields is, is in, or has in it. `rows`: whose fields they are.
+ */
+export function checkIndexes({ indexes, isForced }: Into, fields: readonly string[], rows: string): void {
+  const holds = (one: string, other: string) => one === other || other.startsWith(`${one}.`);
+  const missing = indexes
+    .flat()
+    .find((path) => !fields.some((field) => holds(field, path) || holds(path, field)));
+  if (missing === undefined || isForced) return;
+  const near = nearest(missing, fields);
+  const known =
+    near === undefined
+      ? `The fields are: ${fields.map((field) => quoted(field)).join(', ')}.`
+      : `Is it ${quoted(near)}?`;
+  throw new UsageError(
+    `${rows} has the field ${quoted(missing)} of --index. ${known} --force makes the index nevertheless`,
+  );
 }
 
 /** The fields of an index as an argument names them, without the key at their end. Throws UsageError. */

@@ -1,8 +1,8 @@
 import { ConfigError, readConfig, type Config } from '../config.ts';
 import { IMPORT_HELP, parseImportArguments, runImport } from '../import/command.ts';
-import { INDEX_HELP, parseIndexArguments, runIndex } from '../import/index-command.ts';
-import { INIT_HELP, parseInitArguments, runInit } from '../import/init-command.ts';
-import { runResourceImport } from '../import/resource.ts';
+import { INDEX_HELP, parseIndexArguments, runIndex } from './index-command.ts';
+import { INIT_HELP, parseInitArguments, runInit } from './init-command.ts';
+import { resourceTarget } from '../import/resource.ts';
 import { BACKUP_HELP, backUpStore, CHECK_HELP, checkStore } from './file-commands.ts';
 import { kernelWarning } from './kernel-warning.ts';
 import { KEY_HELP, newKey, parseKeyArguments } from './key-command.ts';
@@ -21,6 +21,7 @@ import { reachable, urlOf } from '../engine/address.ts';
 import { UsageError } from '../terminal/arguments.ts';
 import { interruption } from '../terminal/interruption.ts';
 import { unknownSettings } from '../unknown-settings.ts';
+import { nearest, shellWord } from '../terminal/text.ts';
 import { VERSION } from '../version.ts';
 import { gatherMetrics } from './worker-metrics.ts';
 import { isWorker, leavePrimary, reportListening, untilPrimaryStops, Workers } from './workers.ts';
@@ -94,8 +95,13 @@ async function main(argv: readonly string[], signals: Signals): Promise<number> 
     case undefined:
       throw new UsageError('no command given');
     default:
-      throw new UsageError(`unknown command ${command}`);
+      throw new UsageError(unknownCommand(command));
   }
+}
+
+function unknownCommand(command: string): string {
+  const near = nearest(command, [...COMMANDS.keys()]);
+  return `unknown command ${command}${near === undefined ? '' : `; did you mean ${near}?`}`;
 }
 
 async function serve(argv: readonly string[], { first, onHangUp }: Signals): Promise<number> {
@@ -147,17 +153,29 @@ async function startWorkers({ WORKERS, HOST, PORT }: Config, log: Logger): Promi
   return { url: urlOf(HOST, port), stop: () => workers.stop(), reload: () => workers.hangUp() };
 }
 
+/** The options that most imports have. Without \`--\`, npm takes them for its own, and says no more than a warning. */
+const SWALLOWED = ['into', 'index', 'id', 'drop', 'category', 'price', 'generate', 'sample'];
+
 async function importItems(argv: readonly string[]): Promise<number> {
+  const isScript = process.env.npm_lifecycle_event === 'import';
+  const swallowed = SWALLOWED.find((name) => isScript && process.env[`npm_config_${name}`] !== undefined);
+  if (swallowed !== undefined)
+    throw new UsageError(
+      `npm took --${swallowed} for an option of its own; write -- before the arguments: npm run import -- FILE --into NAME`,
+    );
   const command = parseImportArguments(argv);
   const into = command.kind === 'file' ? command.into : undefined;
   const config = readConfig(process.env);
   if (into && into.indexes.length > 0) checkMayIndex(config);
-  const io = { ...terminal(), place: placeOf(config) };
-  return withStore(config, !into, (store) =>
-    command.kind === 'file' && into
-      ? runResourceImport({ ...command, into }, config.resources, store, io)
-      : runImport(command, store.items, io),
-  );
+  const place = placeOf(config);
+  const line = [isScript ? 'npm run import --' : 'sluice import'].concat(argv.map(shellWord)).join(' ');
+  const io = { ...terminal(), line, place: into ? `${into.name} in ${place}` : place };
+  return withStore(config, !into, async (open) => {
+    const target = into
+      ? await resourceTarget(into, config.resources, await open(), io.signal)
+      : { exists: true, open: async () => (await open()).items };
+    return runImport(command, target, io);
+  });
 }
 
 async function addIndex(argv: readonly string[]): Promise<number> {
@@ -165,14 +183,14 @@ async function addIndex(argv: readonly string[]): Promise<number> {
   const config = readConfig(process.env);
   checkMayIndex(config);
   const io = terminal();
-  return withStore(config, false, (store) => runIndex(command, config.resources, store, io));
+  return withStore(config, false, async (open) => runIndex(command, config.resources, await open(), io));
 }
 
 async function printResources(argv: readonly string[]): Promise<number> {
   parseInitArguments(argv);
   const config = { ...readConfig(process.env), MONGODB_MANAGE_INDEXES: false };
   const io = terminal();
-  return withStore(config, false, (store) => runInit(store, io));
+  return withStore(config, false, async (open) => runInit(await open(), io));
 }
 
 function checkMayIndex({ MONGODB_URI, MONGODB_MANAGE_INDEXES }: Config): void {
@@ -180,20 +198,23 @@ function checkMayIndex({ MONGODB_URI, MONGODB_MANAGE_INDEXES }: Config): void {
     throw new UsageError('MONGODB_MANAGE_INDEXES=false forbids the indexes that this command would create');
 }
 
-/** Opens the store for a command. `own`: with the items, which are created when they are missing. */
+/** Lets a command open the store, and closes it. `own`: with the items, which are created when they are missing. */
 async function withStore(
   config: Config,
   own: boolean,
-  work: (store: Store) => Promise<number>,
+  work: (open: () => Promise<Store>) => Promise<number>,
 ): Promise<number> {
-  const level = config.LOG_LEVEL === 'info' ? 'warn' : config.LOG_LEVEL;
-  const log = await createLog({ ...config, LOG_LEVEL: level }, 2); // init prints a file to standard output
-  for (const unknown of unknownSettings(process.env)) log.warn(unknown);
-  const store = await openStore(config, new Slots(), log, { items: ITEM_COLLECTION, bulk: true, own });
+  let store: Store | undefined;
+  const open = async (): Promise<Store> => {
+    const level = config.LOG_LEVEL === 'info' ? 'warn' : config.LOG_LEVEL;
+    const log = await createLog({ ...config, LOG_LEVEL: level }, 2); // init prints a file to standard output
+    for (const unknown of unknownSettings(process.env)) log.warn(unknown);
+    return (store ??= await openStore(config, new Slots(), log, { items: ITEM_COLLECTION, bulk: true, own }));
+  };
   try {
-    return await work(store);
+    return await work(open);
   } finally {
-    await store.close();
+    await store?.close();
   }
 }
 

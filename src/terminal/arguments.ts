@@ -43,6 +43,18 @@ export function readArguments<T extends Options>(
   }
 }
 
+/** Throws UsageError for an option that is given, while something is not that it applies \`only\` to. */
+export function checkOnly(
+  options: Readonly<Record<string, { readonly only: readonly string[] }>>,
+  values: Readonly<Record<string, unknown>>,
+  given: Readonly<Record<string, boolean>>,
+): void {
+  for (const [name, { only }] of Object.entries(options)) {
+    const missing = values[name] === undefined ? undefined : only.find((one) => !given[one]);
+    if (missing !== undefined) throw new UsageError(`--${name} applies only to ${missing}`);
+  }
+}
+
 /**
  * The value of an option that takes one of a few words. null when the option is not given. Throws UsageError
  * for another word.

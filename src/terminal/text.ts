@@ -27,3 +27,35 @@ export function printable(text: string): string {
 export function counted(count: number): string {
   return count.toLocaleString('en-US');
 }
+
+/** The word of a list that a misspelt one stands for: at most a third of its characters are others. */
+export function nearest(word: string, words: readonly string[]): string | undefined {
+  const near = words
+    .map((one) => ({ one, edits: distance(word.toLowerCase(), one.toLowerCase()) }))
+    .filter(({ one, edits }) => 3 * edits <= Math.max(word.length, one.length));
+  return near.sort((a, b) => a.edits - b.edits)[0]?.one;
+}
+
+/** The letters to add, remove, replace or swap with the next one that make one text of another. */
+export function distance(a: string, b: string): number {
+  let [before, last]: [number[], number[]] = [[], Array.from({ length: b.length + 1 }, (_, j) => j)];
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      row[j] = Math.min(
+        (last[j] ?? 0) + 1,
+        (row[j - 1] ?? 0) + 1,
+        (last[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1),
+        isSwapped ? (before[j - 2] ?? 0) + 1 : Infinity,
+      );
+    }
+    [before, last] = [last, row];
+  }
+  return last[b.length] ?? 0;
+}
+
+/** An argument as a shell reads it. */
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}

@@ -104,7 +104,12 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
       }
       await withItems(place, async (items) => {
         const { written, skipped, failed } = await importItems({
-          ...{ store: items, source: generateItems(COUNT, 1), onConflict: 'skip', signal: NEVER },
+          ...{
+            open: () => Promise.resolve(items),
+            source: generateItems(COUNT, 1),
+            onConflict: 'skip',
+            signal: NEVER,
+          },
           progress: () => undefined,
           report: (at, reason) => assert.fail(`${at}: ${reason}`),
         });

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import fc from '../support/fast-check.ts';
 import { cellValue } from '../../src/import/numbers.ts';
 import { SAMPLE_BYTES } from '../../src/import/read-table.ts';
+import { booleansOf, dateFormOf } from '../../src/import/notation.ts';
 import { readRows } from '../../src/import/reading.ts';
 import { BrokenSource } from '../../src/import/row.ts';
 import { Decimal128, Long, ObjectId, UUID, type Document } from '../../src/store/bson.ts';
@@ -107,6 +108,43 @@ const WITH_COMMA: [cells: string[], values: unknown[]][] = [
 for (const [cells, values] of WITH_COMMA)
   test(`With --decimal-comma, the column ${cells.join(' | ')} is ${typeof values[0] === 'string' ? 'text' : 'numbers'}`, async () =>
     assert.deepEqual(await valuesOf(cells, { hasDecimalComma: true }), values));
+
+const DATES: [form: string, cell: string, date: string | null][] = [
+  ['%d.%m.%Y', '31.12.2024', '2024-12-31T00:00:00.000Z'],
+  ['%d.%m.%Y', '1.2.2024', '2024-02-01T00:00:00.000Z'],
+  ['%d.%m.%Y', '31.2.2024', null],
+  ['%d.%m.%Y', '31-12-2024', null],
+  ['%d.%m.%Y', '31.12.2024 10:00', null],
+  ['%m/%d/%y', '12/31/68', '2068-12-31T00:00:00.000Z'],
+  ['%m/%d/%y', '12/31/69', '1969-12-31T00:00:00.000Z'],
+  ['%Y%m%d', '20241231', '2024-12-31T00:00:00.000Z'],
+  ['%d/%m/%Y %H:%M:%S.%f', '31/12/2024 23:59:58.05', '2024-12-31T23:59:58.050Z'],
+  ['%Y-%m-%dT%H:%M%z', '2024-12-31T23:59+0200', '2024-12-31T21:59:00.000Z'],
+  ['%d %m %Y (%%)', '31 12 2024 (%)', '2024-12-31T00:00:00.000Z'],
+];
+
+test('--date-format makes dates of a column whose cells all have the form, and of one that is declared', async () => {
+  for (const [form, cell, date] of DATES) {
+    const dates = [dateFormOf(form)];
+    const [value] = await valuesOf([cell, ''], { dates });
+    assert.deepEqual(value, date === null ? cell : new Date(date), `${form}: ${cell}`);
+    if (date !== null) assert.deepEqual(await valuesOf([cell, 'x'], { dates }), [cell, 'x']);
+  }
+  const two = { dates: [dateFormOf('%d.%m.%Y'), dateFormOf('%d.%m.%Y %H:%M')] };
+  const midnight = new Date('2024-12-31');
+  assert.deepEqual(await valuesOf(['31.12.2024', '31.12.2024 0:00'], two), [midnight, midnight]);
+  const types = new Map([['v', 'date' as const]]);
+  const { bad } = await read('id,category,price,v\n1,c,1,2024-12-31\n', 'csv', { ...two, types });
+  assert.deepEqual(bad, ['2: column "v": "2024-12-31" is not a date as %d.%m.%Y']);
+});
+
+test('--booleans makes booleans of a column that has no other words', async () => {
+  const booleans = booleansOf(['ja/nein', '1/0']);
+  assert.deepEqual(await valuesOf(['Ja', '', 'nein'], { booleans }), [true, undefined, false]);
+  assert.deepEqual(await valuesOf(['1', '0'], { booleans }), [true, false]);
+  assert.deepEqual(await valuesOf(['1', '0', '2'], { booleans }), [1, 0, 2]);
+  assert.deepEqual(await valuesOf(['ja', 'vielleicht'], { booleans }), ['ja', 'vielleicht']);
+});
 
 test('A price with a decimal comma needs the option, and each other form is refused with its line', async () => {
   const content = 'id;category;price\n1;a;1.234,50\n2;a;19,9\n3;a;1.5\n4;a;0.123\n5;a;12,34,5\n';
@@ -323,7 +361,7 @@ test('The delimiter is the only one of comma, semicolon and tab in the header, o
   assert.equal((await read('category|price|a\nc|1|"x|y"\n', 'csv', { delimiter: '|' })).items[0]?.a, 'x|y');
 });
 
-test('At the end each column has the kind that it became, with the reason for text that looks like numbers', async () => {
+test('At the end each column has the kind that it became, and each column of text the first cell that is no number', async () => {
   const content =
     'sku;Art;Preis;PLZ;Menge;am;um;leer;kunde.land\nA1;x;1,50;01234;1,5;2024-01-01;2024-01-01 10:00;;DE\n';
   const columns = { category: 'Art', price: 'Preis', id: 'sku' };
@@ -332,7 +370,7 @@ test('At the end each column has the kind that it became, with the reason for te
   assert.equal(String(items[0]?.price), '1.50');
   assert.deepEqual(described, [
     'columns:',
-    '  sku: _id, string',
+    '  sku: _id, string ("A1" on line 2 is not an integer)',
     '  Art: category, string',
     '  Preis: price, decimal',
     '  PLZ: string ("01234" on line 2 is not a number as JSON writes it)',
@@ -340,7 +378,17 @@ test('At the end each column has the kind that it became, with the reason for te
     '  am: string ("2024-01-01" on line 2; --type am=date makes dates)',
     '  um: string ("2024-01-01 10:00" on line 2; --type um=date-utc makes dates)',
     '  leer: no field, every cell is empty',
-    '  kunde.land: string',
+    '  kunde.land: string ("DE" on line 2 is not a number)',
+  ]);
+  const other = await read(
+    'category,price,a,b,c,d\nc,1,1,,31.12.2024 8:30,\nc,1,n/a,Yes,,12/31/2024\n',
+    'csv',
+  );
+  assert.deepEqual(other.described.slice(3), [
+    '  a: string ("n/a" on line 3; --null n/a takes it as no value)',
+    '  b: string ("Yes" on line 3; --booleans yes/no makes booleans)',
+    `  c: string ("31.12.2024 8:30" on line 2; --date-format '%d.%m.%Y %H:%M' makes dates)`,
+    `  d: string ("12/31/2024" on line 3; --date-format '%d/%m/%Y' or '%m/%d/%Y' makes dates)`,
   ]);
   const taken = await read('category,price,cost,x\nc,1,2,"1,5"\n', 'csv', {
     columns: { ...columns, category: 'category', price: 'cost', id: null },

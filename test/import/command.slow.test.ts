@@ -6,10 +6,17 @@ import { Readable, Writable } from 'node:stream';
 import { test, type TestContext } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { storeUnavailable } from '../../src/errors.ts';
-import { IMPORT_HELP, parseImportArguments, runImport, startImport } from '../../src/import/command.ts';
+import {
+  IMPORT_HELP,
+  parseImportArguments,
+  PROGRESS,
+  runImport,
+  type ImportTarget,
+} from '../../src/import/command.ts';
+import { startProgress } from '../../src/import/progress.ts';
 import { UsageError } from '../../src/terminal/arguments.ts';
 import { SAMPLE_ROWS } from '../../src/import/sample.ts';
-import { ImportStore } from '../support/import-store.ts';
+import { ImportStore, targetOf } from '../support/import-store.ts';
 
 const NEVER = new AbortController().signal;
 const CSV = 'id,category,price\n1,a,1.5\n2,b,2\n';
@@ -47,12 +54,21 @@ interface Run {
   readonly stdin?: string | Buffer;
   readonly isTTY?: boolean;
   readonly signal?: AbortSignal;
+  readonly target?: ImportTarget;
 }
 
-async function run({ argv, store = new ImportStore(), stdin = '', isTTY = false, signal = NEVER }: Run) {
+async function run({ argv, store = new ImportStore(), stdin = '', isTTY = false, ...more }: Run) {
+  const { signal = NEVER, target = targetOf(store) } = more;
   const stderr = new Screen(isTTY);
-  const io = { stdin: Readable.from([Buffer.from(stdin)]), stderr, isTTY, place: 'the test', signal };
-  const code = await runImport(parseImportArguments(argv), store, io);
+  const io = {
+    stdin: Readable.from([Buffer.from(stdin)]),
+    stderr,
+    isTTY,
+    place: 'the test',
+    line: 'sluice import FILE',
+    signal,
+  };
+  const code = await runImport(parseImportArguments(argv), target, io);
   return { code, store, text: stderr.text };
 }
 
@@ -113,6 +129,16 @@ test('A wrong argument is refused with what was expected and what was given', ()
     [['a.json', '--delimiter', ';'], /--delimiter applies only to CSV files/],
     [['a.ndjson', '--decimal-comma'], /--decimal-comma applies only to CSV files/],
     [['a.csv', '--yes'], /--yes applies only to --drop/],
+    [['a.csv', '--append', '--drop'], /--append applies only to imports without --drop/],
+    ...['%d.%m', '%d.%m.%Y.%y', '%q.%d.%m.%Y', '%d%d%m%Y', '%d.%m.%', ''].map((form): [string[], RegExp] => [
+      ['a.csv', '--date-format', form],
+      /--date-format takes %Y or %y, %m and %d, .*; got "/,
+    ]),
+    ...['yes', 'yes/', 'a/A', 'a/b/c'].map((words): [string[], RegExp] => [
+      ['a.csv', '--booleans', words],
+      /--booleans takes the words for true and false, such as yes\/no; got "/,
+    ]),
+    [['a.json', '--date-format', '%d.%m.%Y'], /--date-format applies only to CSV files/],
     [['a.csv', '--type', 'zip'], /--type takes NAME=KIND,\.\.\. with kinds string, number, .*; got "zip"/],
     [['a.csv', '--type', 'a=date,zip=text'], /with kinds .*; got "zip=text"/],
     [['a.csv', '--type', 'a=date,a=string'], /--type declares "a" twice/],
@@ -147,8 +173,13 @@ test('The help lists every option', () => {
     '--type',
     '--delimiter',
     '--decimal-comma',
+    '--date-format',
+    '--booleans',
+    '--null',
     '--drop',
+    '--append',
     '--yes',
+    '--force',
     '--on-conflict',
     '--generate',
     '--seed',
@@ -213,12 +244,50 @@ test('A bad row of a JSON array is reported with its row number', async () => {
   );
 });
 
-test('After 1,000 bad rows the others are counted but not listed', async () => {
-  const { text } = await run({ argv: ['-', '--format', 'ndjson'], stdin: '{}\n'.repeat(5_000) });
+test('Ten bad rows of a kind are listed, and the others are counted with their column', async () => {
+  const rows = Array.from({ length: 301 }, (_, n) => `${n},a,x${n}\n`);
+  const stdin = `id,category,Price EUR\n${rows.join('')}400,,1\n401,a,2,3\n`;
+  const { text } = await run({ argv: ['-', '--format', 'csv', '--price', 'Price EUR'], stdin });
   const lines = text.trimEnd().split('\n');
-  assert.equal(lines.length, 1_002);
-  assert.equal(lines[1_000], 'further bad rows are counted but not listed');
-  assert.equal(lines[1_001], 'the import finished: 5,000 rows read, 0 written, 5,000 failed');
+  assert.deepEqual(lines.slice(9, 14), [
+    'line 11: the price is "x9"; expected a finite number',
+    'line 303: the row has no category: the cell in column "category" is empty',
+    'line 304: the row has 4 cells, but the header has 3',
+    '291 more like this, of column Price EUR (the first: line 2)',
+    'columns:',
+  ]);
+  assert.equal(lines.at(-1), 'the import finished: 303 rows read, 0 written, 303 failed');
+});
+
+test('Rows without a key come to none that are stored, unless the command says how', async () => {
+  const stdin = 'category,price\na,1\nb,2\n';
+  const file = ['-', '--format', 'csv'];
+  const { store, text, code } = await run({ argv: file, stdin });
+  assert.deepEqual([code, store.size], [0, 2]);
+  assert.match(
+    text,
+    /\nrows without a key of their own: 2\. Another run adds them once more; --id COLUMN names/,
+  );
+  const again = await run({ argv: file, stdin, store });
+  assert.deepEqual([again.code, store.size], [2, 2]);
+  assert.match(
+    again.text,
+    /^sluice: there are 2 items in the test already, .* no key, .*--id .*--drop .*--append/,
+  );
+  assert.equal((await run({ argv: [...file, '--append'], stdin, store })).code, 0);
+  assert.equal(store.size, 4);
+  assert.equal((await run({ argv: [...file, '--drop', '--yes'], stdin, store })).code, 0);
+  assert.equal(store.size, 2);
+  assert.equal((await run({ argv: file, stdin: CSV, store })).code, 0, 'rows with keys may come to them');
+});
+
+test('Without a row to write, the store is not opened', async () => {
+  for (const stdin of ['id,category,price\n', 'id,category,price\n1,a,x\n']) {
+    const target = { exists: false, open: () => assert.fail('it was opened') };
+    const { code, text } = await run({ argv: ['-', '--format', 'csv'], stdin, target });
+    assert.equal(code, stdin.includes('x') ? 1 : 0);
+    assert.match(text, /\nnothing was made, because (the source has no rows|no row can be imported)\n$/);
+  }
 });
 
 test('A column that is not in the file gives exit code 2, and nothing is written', async () => {
@@ -232,6 +301,32 @@ test('A column that is not in the file gives exit code 2, and nothing is written
     /^sluice: the file has no column "cut"; name one with --category\. The columns are: "id"/,
   );
 });
+
+const SUGGESTED: [file: string, content: string, options: string][] = [
+  ['stock.csv', 'Name;sku;Price EUR\na;x;1.234,50\na;y;2,5\n', '--into stock --id sku --decimal-comma'],
+  ['Bestände 2024.csv', 'Artikel-Nr.,Preis\n1,2.5\n2,3.5\n', '--into Bestande-2024 --id Artikel-Nr.'],
+  ['users.csv', 'a,b\n1,x\n1,y\n', '--into users-rows --id b'],
+  ['docs.csv', "a,it's\n1,x\n1,y\n", String.raw`--into docs-rows --id 'it'\''s'`],
+  ['a.csv', 'a,n\n1,"1,234"\n1,"1,234"\n', '--into a'],
+  ['b.csv', 'a,n\n1,"1,5"\n1,1.5\n', '--into b'],
+  ['c.csv', 'n,id\n1.5,7\n2.5,8\n', '--into c'],
+  ['d.csv', 'n,d\n,\n,x\n', '--into d'],
+];
+
+for (const [name, content, options] of SUGGESTED)
+  test(`A file without the columns of items is answered with a command: ${options}`, async (t) => {
+    const file = await fileWith(t, name, content);
+    const target = { exists: true, open: () => assert.fail('it was opened') };
+    const { code, text } = await run({ argv: [file], target });
+    assert.equal(code, 2);
+    assert.match(text, /^sluice: the file has no column "category" or "price", so its rows are not items/);
+    assert.equal(text.split('\n')[1], `  sluice import FILE ${options}`);
+    const piped = await run({ argv: ['-', '--format', 'csv'], stdin: content, target });
+    assert.equal(
+      piped.text.split('\n')[1],
+      `  sluice import FILE ${options.replace(/--into \S+/, '--into rows')}`,
+    );
+  });
 
 test('A truncated file gives exit code 1, and the stored rows are counted', async () => {
   const stdin = '[{"id":1,"category":"a","price":1},{"id":';
@@ -294,7 +389,7 @@ test('A terminal shows a bar with the bad rows above it', async () => {
 
 test('Without a terminal, progress is one line for each million rows', () => {
   const stderr = new Screen(false);
-  const progress = startImport({ stderr, isTTY: false }, null);
+  const progress = startProgress({ stderr, isTTY: false }, null, PROGRESS);
   for (const read of [400_000, 1_000_400, 1_000_800, 1_999_999, 3_500_000, 3_999_999, 4_000_000]) {
     progress.update(0, read, { written: (read - 5).toLocaleString('en-US') });
   }

@@ -40,7 +40,7 @@ function options(store: ImportStore, source: AsyncIterable<SourceRow>, more: Par
   const reports: string[] = [];
   return {
     reports,
-    store,
+    open: () => Promise.resolve(store),
     source,
     onConflict: 'fail' as const,
     signal: NEVER,

@@ -105,6 +105,34 @@ for (const name of ['sqlite', 'mongodb'] satisfies StoreName[])
       );
     });
 
+    test('a second run without a key is refused, and a file without a good row makes nothing', async (t) => {
+      const shop = await shopOn(t, name);
+      if (!shop) return;
+      const file = await shop.file('stock.csv', 'sku,amount\na,1\nb,2\n');
+      const run = (...args: string[]) => sluice(['import', ...args], shop.environment);
+      const empty = await run(await shop.file('empty.csv', 'sku,amount\n'), '--into', 'stock');
+      assert.deepEqual([empty.code, empty.said.includes('nothing was made')], [0, true], empty.said);
+      assert.match((await sluice(['init'], shop.environment)).stdout, /"resources": \{\}/);
+      const first = await run(file, '--into', 'stock');
+      assert.match(first.said, /\nrows without a key of their own: 2\. Another run adds them once more/);
+      const second = await run(file, '--into', 'stock');
+      assert.match(second.said, /^sluice: there are (about )?2 rows in stock in .* --append adds/);
+      assert.equal(second.code, 2);
+      assert.match((await run(file, '--into', 'stock', '--append')).said, /2 rows read, 2 written/);
+    });
+
+    test('users are no place for an import', async (t) => {
+      const shop = await shopOn(t, name);
+      if (!shop) return;
+      const file = await shop.file('a.csv', 'id\n1\n');
+      const { code, said } = await sluice(['import', file, '--into', 'users'], shop.environment);
+      assert.deepEqual(
+        [code, /--into users: the server keeps the users .*POST \/api\/users/.test(said)],
+        [2, true],
+        said,
+      );
+    });
+
     test("an index is added later, and a document's own id stays beside its key", async (t) => {
       const shop = await shopOn(t, name);
       if (!shop) return;
@@ -173,6 +201,8 @@ const FAULTS: [args: string[], message: RegExp][] = [
   [['import', 'a.csv', '--into', 'livez'], /taken by a route/],
   [['import', 'a.csv', '--into', 'a b'], /cannot be a segment of a URL/],
   [['import', 'a.csv', '--index', 'a'], /--index applies only to --into/],
+  [['import', 'a.csv', '--into', 'o', '--force'], /--force applies only to --index/],
+  [['imprt', 'a.csv'], /unknown command imprt; did you mean import\?/],
   [['import', 'a.csv', '--into', 'o', '--price', 'p'], /--price applies only to items/],
   [['import', '--generate', '5', '--into', 'o'], /--into applies only to FILE/],
   [['import', 'a.csv', '--into', 'o', '--index', 'a,,b'], /has an empty name/],
@@ -196,13 +226,37 @@ test('a wrong command says why and exits with 2', async (t) => {
   }
 });
 
-test('an index of a column that the file lacks is refused before anything is made', async (t) => {
+test('an option that npm took for its own is not left out in silence', async () => {
+  const environment = { npm_lifecycle_event: 'import', npm_config_drop: 'true' };
+  const { code, said } = await sluice(['import', 'a.csv'], environment);
+  assert.deepEqual(
+    [code, said.includes('npm took --drop for an option of its own; write --')],
+    [2, true],
+    said,
+  );
+});
+
+test('an index of a field that no row has is refused before anything is made, with the near name', async (t) => {
   const shop = await shopOn(t, 'sqlite');
   if (!shop) return;
-  const file = await shop.file('a.csv', 'id,status\n1,new\n');
-  const { code, said } = await sluice(['import', file, '--into', 'o', '--index', 'statsu'], shop.environment);
-  assert.deepEqual([code, said.includes('no column becomes the field "statsu"')], [2, true], said);
+  const csv = await shop.file('a.csv', 'id,status,note\n1,new,\n');
+  const json = await shop.file('a.ndjson', '{"id":1,"lines":[{"status":"new"}]}\n'.repeat(2_000));
+  for (const [file, index, reason] of [
+    [csv, 'statsu', 'no row has the field "statsu" of --index. Is it "status"?'],
+    [csv, 'note', 'no row has the field "note" of --index. The fields are: "_id", "status".'],
+    [
+      json,
+      'lines.statsu',
+      'none of the first 1,000 rows has the field "lines.statsu" of --index. Is it "lines.status"?',
+    ],
+  ] as const) {
+    const argv = ['import', file, '--into', 'o', '--index', index];
+    const { code, said } = await sluice(argv, shop.environment);
+    assert.deepEqual([code, said.includes(reason)], [2, true], said);
+  }
   assert.match((await sluice(['init'], shop.environment)).stdout, /"resources": \{\}/);
+  const argv = ['import', csv, '--into', 'o', '--index', 'statsu', '--force'];
+  assert.match((await sluice(argv, shop.environment)).said, /created the index statsu_1__id_1/);
 });
 
 test('the manuals of the commands name their arguments', async () => {

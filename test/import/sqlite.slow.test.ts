@@ -8,6 +8,7 @@ import { parse } from 'csv-parse/sync';
 import { parseImportArguments, runImport } from '../../src/import/command.ts';
 import { BSON, ObjectId } from '../../src/store/bson.ts';
 import type { OwnedCollection } from '../../src/store/store.ts';
+import { targetOf } from '../support/import-store.ts';
 import { testSqlite } from '../support/sqlite.ts';
 import { NEVER, PLENTY, readRows } from '../support/reading.ts';
 
@@ -16,7 +17,7 @@ const DIAMONDS = join(import.meta.dirname, '../../src/import/sample/diamonds.csv
 async function importInto(items: OwnedCollection, argv: readonly string[]): Promise<string> {
   const stderr = new PassThrough({ encoding: 'utf8' });
   const io = { stdin: Readable.from([]), stderr, isTTY: false, place: 'here', signal: NEVER };
-  const code = await runImport(parseImportArguments(argv), items, io);
+  const code = await runImport(parseImportArguments(argv), targetOf(items), io);
   const text = String(stderr.read());
   assert.equal(code, 0, text);
   return text;

@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import { describe, test, type TestContext } from 'node:test';
 import { parse } from 'csv-parse/sync';
 import { parseImportArguments, runImport } from '../../src/import/command.ts';
+import { targetOf } from '../support/import-store.ts';
 import type { Document } from '../../src/store/bson.ts';
 import { openChromium, openTab } from '../support/chromium.ts';
 import { awaited, fileOf, order } from '../support/exports.ts';
@@ -61,7 +62,10 @@ async function imported(server: TestServer, content: string, format: string): Pr
     place: 'here',
   };
   const command = parseImportArguments(['-', '--format', format]);
-  const code = await runImport(command, server.store.items, { ...io, signal: new AbortController().signal });
+  const code = await runImport(command, targetOf(server.store.items), {
+    ...io,
+    signal: new AbortController().signal,
+  });
   assert.equal(code, 0, io.stderr.bytes.toString());
 }
 

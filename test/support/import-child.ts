@@ -10,7 +10,11 @@ const [place = '', count = ''] = process.argv.slice(2);
 const store = await openPlace(place);
 await importItems({
   // Rows of a load become durable all at once; sqlite-load-kills.test.ts kills one.
-  store: { insert: (...call) => store.items.insert(...call) },
+  open: () =>
+    Promise.resolve({
+      insert: (...call) => store.items.insert(...call),
+      clear: (...call) => store.items.clear(...call),
+    }),
   source: generateItems(Number(count), 1),
   onConflict: 'skip',
   signal: new AbortController().signal,

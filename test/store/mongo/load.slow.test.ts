@@ -36,13 +36,15 @@ test('an import into an empty collection makes the indexes after the rows, and l
   let isTold = false;
   const { items } = opened.store;
   const result = await importItems({
-    store: {
-      insert: async (...call) => {
-        during.push(await indexesOf(opened));
-        return items.insert(...call);
-      },
-      ...(items.postponeIndexes && { postponeIndexes: () => items.postponeIndexes?.() ?? assert.fail() }),
-    },
+    open: () =>
+      Promise.resolve({
+        insert: async (...call) => {
+          during.push(await indexesOf(opened));
+          return items.insert(...call);
+        },
+        clear: (...call) => items.clear(...call),
+        ...(items.postponeIndexes && { postponeIndexes: () => items.postponeIndexes?.() ?? assert.fail() }),
+      }),
     ...{ source: generateItems(5_000, 1), onConflict: 'fail', signal: NEVER },
     progress: () => undefined,
     report: (at, reason) => assert.fail(`${at}: ${reason}`),

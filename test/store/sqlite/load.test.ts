@@ -233,7 +233,7 @@ test('an interrupted import keeps the rows that it has read, and counts them', a
     }
   }
   const run = importItems({
-    ...{ store: items, source: source(), onConflict: 'fail', signal: interrupt.signal },
+    ...{ open: () => Promise.resolve(items), source: source(), onConflict: 'fail', signal: interrupt.signal },
     progress: () => undefined,
     report: (at, reason) => assert.fail(`${at}: ${reason}`),
   });

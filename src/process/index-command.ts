@@ -6,10 +6,9 @@ import type { Store } from '../store/store.ts';
 import { USERS } from '../users/row.ts';
 import { readArguments, UsageError } from '../terminal/arguments.ts';
 import { printable, quoted } from '../terminal/text.ts';
-import { findResource } from './find-resource.ts';
-import { fieldsOf } from './target.ts';
-import { startProgress, type Console, type Progress } from './progress.ts';
-import { indexFor } from './resource.ts';
+import { startProgress, type Console, type Progress } from '../import/progress.ts';
+import { findResource, indexFor } from '../import/resource.ts';
+import { fieldsOf } from '../import/target.ts';
 
 export const INDEX_HELP = `Usage: sluice index NAME a,b
 
@@ -56,40 +55,40 @@ export async function runIndex(
   store: Pick<Store, 'keepsDeclarations' | 'list' | 'make' | 'records'>,
   { signal, ...io }: IndexIo,
 ): Promise<0 | 1 | 2> {
-  const tell = (line: string): void => {
+  const say = (line: string): void => {
     io.stderr.write(`${printable(line)}\n`);
   };
   const isUsers = await areUsers(name, declared, store);
   const { declaration, exists } = await findResource(name, declared, store);
   if (!exists && !isUsers) throw new UsageError(await unknown(name, store));
   try {
-    const rows = isUsers ? await store.records(USERS) : await store.make(declaration, tell);
+    const rows = isUsers ? await store.records(USERS) : await store.make(declaration, say);
     const before = formsOf((await rows.describe(signal)).indexes);
     const { rows: total } = await rows.count({ sort: KEY, direction: 1 }, 'estimated', signal);
     const progress = indexProgress(io, total);
     const { index, isNew } = await rows.addIndex(paths, progress.add, signal).finally(progress.stop);
     if (!isNew && index.refused === undefined) {
-      tell(`${name} has the index ${index.name} already`);
+      say(`${name} has the index ${index.name} already`);
       return 2;
     }
     const now = (await rows.describe(signal)).indexes;
     const refused = indexFor(now, paths)?.refused ?? index.refused;
     if (refused !== undefined) {
-      tell(`the index ${index.name} cannot be used: ${refused}`);
+      say(`the index ${index.name} cannot be used: ${refused}`);
       return 1;
     }
-    tell(`created the index ${index.name} of ${name}`);
+    say(`created the index ${index.name} of ${name}`);
     if (isUsers) return 0;
     const more = formsOf(now).filter((form) => !before.includes(form));
-    tell(`GET /${declaration.name} now also answers: ${more.join('; ') || 'nothing new'}`);
+    say(`GET /${declaration.name} now also answers: ${more.join('; ') || 'nothing new'}`);
     return 0;
   } catch (error) {
     if (signal.aborted && error === signal.reason) {
-      tell('the index is not whole yet: the same command goes on, and in the embedded store any server does');
+      say('the index is not whole yet: the same command goes on, and in the embedded store any server does');
       return 1;
     }
     if (!(error instanceof CommandRefusal || error instanceof AppError)) throw error;
-    tell(`sluice: ${error.message}`);
+    say(`sluice: ${error.message}`);
     return 1;
   }
 }
@@ -112,14 +111,13 @@ async function unknown(name: string, store: Pick<Store, 'list'>): Promise<string
   return `there is no resource ${quoted(name)}. ${known === '' ? 'The store has none' : `The store has: ${known}`}`;
 }
 
-/** A store that does not tell how far it is shows no progress. */
+/** A store that does not say how far it is shows no progress. */
 function indexProgress(io: Console, total: number) {
   let progress: Progress | null = null;
   let done = 0;
   return {
     add: (rows: number): void => {
-      const format = '{bar} {percentage}% | {rows} rows | {eta_formatted} left';
-      progress ??= startProgress(io, total, format, (shown) => `${shown.rows ?? ''} rows indexed`);
+      progress ??= startProgress(io, total, '{rows} rows indexed');
       done += rows;
       progress.update(done, done);
     },

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { AppError, CommandRefusal } from '../errors.ts';
-import { nameFault } from '../resources/declarations.ts';
 import { indexLine, withoutSuffix } from '../resources/query/not-indexed.ts';
 import { KEY } from '../store/bookmark.ts';
 import type { Index } from '../store/indexes.ts';
@@ -8,6 +7,7 @@ import type { Declaration, Found, Store } from '../store/store.ts';
 import { readArguments, UsageError } from '../terminal/arguments.ts';
 import { printable } from '../terminal/text.ts';
 import { reasonOf } from '../error-reason.ts';
+import { nameFor } from '../import/suggest.ts';
 
 export const INIT_HELP = `Usage: sluice init > resources.json
 
@@ -84,7 +84,10 @@ async function ofCollections(
     const { collection, database } = found;
     const indexes = await indexesOf(found, store, note, signal);
     if (!indexes) continue;
-    const name = nameFor(collection, entries);
+    const name = nameFor(
+      collection,
+      entries.map((entry) => entry.name),
+    );
     const line = indexLine(false, name, database, collection);
     for (const { index, fields } of withoutSuffix(indexes))
       note(`${collection}: the index ${index} lacks _id, so it orders no rows; make ${line(fields)}`);
@@ -129,18 +132,4 @@ function usableOf(indexes: readonly Index[]): readonly (readonly string[])[] {
     .filter((paths) => paths.length > 1 && paths.includes(KEY))
     .map((paths) => (paths.at(-1) === KEY ? paths.slice(0, -1) : paths));
   return lists.filter((paths, n) => lists.findIndex((other) => other.join('\0') === paths.join('\0')) === n);
-}
-
-/** The name of a collection, or one like it that a URL and the routes of the server allow. */
-function nameFor(collection: string, taken: readonly Entry[]): string {
-  const isFree = (name: string) => nameFault(name) === undefined && !taken.some((one) => one.name === name);
-  if (isFree(collection)) return collection;
-  const base = `${collection
-    .replace(/^[^A-Za-z0-9]+|[^A-Za-z0-9._~-]/g, '-')
-    .replace(/^-+/, '')
-    .slice(0, 100)}-rows`.replace(/^-/, 'c-');
-  for (let n = 1; ; n++) {
-    const name = n === 1 ? base : `${base}-${n}`;
-    if (isFree(name)) return name;
-  }
 }

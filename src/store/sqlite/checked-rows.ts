@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
-import type { Slots } from '../slots.ts';
+import { KEY, type Ordered } from '../bookmark.ts';
+import { BSON_TYPE } from '../bson-types.ts';
+import type { Slot, Slots } from '../slots.ts';
 import type { Size } from '../store.ts';
 
 /** What precedes a document: 0x03, the checksum, NUL. Bytes. See rows.as.ts. */
@@ -7,17 +9,32 @@ export const HEAD_BYTES = 6;
 
 interface Functions {
   readonly sum: (at: number, length: number) => number;
-  readonly walk: (at: number, end: number, mostRows: number, mostBytes: number, direction: number) => number;
+  readonly walk: (
+    ...[at, end, mostRows, mostBytes, direction, path, pathEnd]: [
+      number,
+      number,
+      number,
+      number,
+      number,
+      number,
+      number,
+    ]
+  ) => number;
   readonly rows: { readonly value: number };
   readonly last: { readonly value: number };
+  readonly before: { readonly value: number };
+  readonly isUnsure: { readonly value: number };
 }
 
 /** Rows of a batch that were checked. */
 export interface Walked {
   readonly rows: number;
-  /** Where they end, and where the document of the last one begins, from the start of the walk. */
+  /** Where they end, and where the documents of the last one and the one before begin, from the start of the walk. */
   readonly length: number;
   readonly lastAt: number;
+  readonly beforeAt: number;
+  /** Whether some of them were not compared with the one before: their values are of rare types. */
+  readonly isUnsure: boolean;
 }
 
 /** A row does not have the bytes that were written. */
@@ -33,21 +50,38 @@ function instantiate(memory: object): Functions {
 }
 
 /**
- * Passes the rows from an address in the memory of slots on, until there are so many rows or bytes. Throws DamagedRowError
- * for a row that does not have its checksum, or does not lie behind the one before. `direction`: of the ids; 0: the rows
- * have another order.
+ * Passes the first rows in a slot, of `length` bytes, until there are so many rows or bytes. Behind them lies `sortPath` of
+ * their order. Throws DamagedRowError for a row that does not have its checksum, or does not lie behind the one before.
  */
-export type RowWalk = (address: number, length: number, size: Size, direction: 1 | -1 | 0) => Walked;
+export type RowWalk = (
+  slot: Slot,
+  length: number,
+  pathBytes: number,
+  size: Size,
+  direction: 1 | -1,
+) => Walked;
+
+/** The paths that rows are ordered by, as `RowWalk` reads them. */
+export function sortPath({ sort }: Ordered): Uint8Array {
+  return Buffer.from(sort === KEY ? `${KEY}\0` : `${KEY}\0${sort.replaceAll('.', '\0')}\0`);
+}
 
 export function rowWalkIn({ memory }: Slots): RowWalk {
-  const { walk, rows, last } = instantiate(memory);
-  return (address, length, { rows: most, bytes }, direction) => {
-    const end = walk(address, address + length, most, Math.min(bytes, length), direction) >>> 0;
+  const { walk, rows, last, before, isUnsure } = instantiate(memory);
+  return ({ address }, length, pathBytes, { rows: most, bytes }, direction) => {
+    const path = address + length;
+    const end = walk(address, path, most, Math.min(bytes, length), direction, path, path + pathBytes) >>> 0;
     if (end === 0)
       throw new DamagedRowError(
         `row ${rows.value} of a batch does not have the bytes that were written, or not its place`,
       );
-    return { rows: rows.value, length: end - address, lastAt: last.value - address + HEAD_BYTES };
+    const documentAt = (row: number) => row - address + HEAD_BYTES;
+    return {
+      rows: rows.value,
+      length: end - address,
+      ...{ lastAt: documentAt(last.value), beforeAt: documentAt(before.value) },
+      isUnsure: isUnsure.value !== 0,
+    };
   };
 }
 
@@ -74,7 +108,7 @@ let single: SingleRows | null = null;
 export function storedRow(document: Uint8Array): Uint8Array {
   single ??= new SingleRows();
   const row = new Uint8Array(HEAD_BYTES + document.length);
-  row[0] = 3;
+  row[0] = BSON_TYPE.document;
   new DataView(row.buffer).setUint32(1, single.sum(document), true);
   row.set(document, HEAD_BYTES);
   return row;
@@ -85,7 +119,8 @@ export function documentIn(row: Uint8Array): Uint8Array {
   single ??= new SingleRows();
   const document = row.subarray(HEAD_BYTES);
   const view = new DataView(row.buffer, row.byteOffset, row.length);
-  if (row.length <= HEAD_BYTES || view.getUint32(1, true) !== single.sum(document))
+  const isWhole = row.length > HEAD_BYTES && row[0] === BSON_TYPE.document && row[HEAD_BYTES - 1] === 0;
+  if (!isWhole || view.getUint32(1, true) !== single.sum(document))
     throw new DamagedRowError('a row does not have the bytes that were written');
   return document;
 }

@@ -1,9 +1,10 @@
 import { BSON_TYPE } from '../bson-types.ts';
-import { KEY, type Bookmark } from '../bookmark.ts';
+import { KEY } from '../bookmark.ts';
 import { fieldsOf } from '../fields.ts';
 import { keyAt } from '../has-values.ts';
 import { joinKeys, type Key } from '../keys.ts';
 import { keyOfAny } from '../value-keys.ts';
+import { DamagedRowError } from './checked-rows.ts';
 import type { IndexRecord } from './sets.ts';
 
 /** MongoDB's limit, so that both stores accept the same rows. Bytes. */
@@ -41,8 +42,15 @@ export function keyRow(document: Uint8Array, indexes: readonly IndexRecord[]): K
   return { document, key, entries, spoils };
 }
 
+/** What an index has of a row. Throws DamagedRowError when it cannot have the row. */
+export function entryOf(document: Uint8Array, paths: readonly string[]): Key {
+  const [parts, key] = [partsOf(document, paths), keyOfRow(document)];
+  if (typeof parts !== 'string' && key) return joinKeys(...parts, key);
+  throw new DamagedRowError('an index has a row that it cannot have');
+}
+
 /** The key of the row with an id. Null when no row can have it. */
-export function keyOfRow(id: Bookmark): Key | null {
+export function keyOfRow(id: Uint8Array): Key | null {
   const values = fieldsOf(id, [KEY]);
   return typeof values === 'string' || !values[0] ? null : keyOfAny(values[0]);
 }

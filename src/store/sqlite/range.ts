@@ -15,6 +15,9 @@ import { nameOf, type SetRecord } from './sets.ts';
 export interface Range {
   readonly set: number;
   readonly column: string;
+  /** The paths of the index, and the one that rows of the range are ordered by before their keys. */
+  readonly paths: readonly string[];
+  readonly sort: string;
   /** Whether the rows lie in the order of their keys. */
   readonly isInOrder?: boolean | undefined;
   /** Both exclusive. */
@@ -32,31 +35,45 @@ export function sqlOf({ set, column, reverse }: Pick<Range, 'set' | 'column' | '
 }
 
 /**
- * The query of the documents of a range, `d`, and of whether the row has another key than its index says, `bad`: each in its
- * own table, so that a damaged index is noticed. In the order of the key this would
- * cost a stream 8 % of its time: rows are compared with each other there, and at the ends of a batch with the index.
+ * The query of the documents of a range. In the order of an index a row that has another key than the index says, which a
+ * join with the row finds, has a document that no row has, so that a damaged index is noticed. In the order of the key this
+ * would cost a stream 8 % of its time: there the ends of a batch are compared with the index.
  */
-export function documentsSql(range: Range, skip: number): string {
+export function documentsSql(range: Range): string {
   const { set, column, reverse } = range;
-  if (column === 'k')
-    return `select d, 0 bad ${range.isInOrder && skip === 0 ? sqlInOrder(range) : sqlOf(range)}`;
-  const table = rowsTable(set);
+  if (column === 'k') return `select d ${sqlOf(range)}`;
   return (
-    `select b.d, a.${column} is not b.${column} bad from ${table} a indexed by ${indexName(set, column)}` +
-    ` left join ${table} b on b.n = a.n where a.${column} > ? and a.${column} < ?` +
+    `select iif(${isRight(column)}, b.d, x'00') d ${joined(set, column)} where a.${column} > ? and a.${column} < ?` +
     ` order by a.${column}${reverse ? ' desc' : ''}`
   );
 }
 
-/** The rows of a range of keys where they lie in order: they are read as they lie, which is faster than by their index. */
-function sqlInOrder({ set, column, reverse }: Range): string {
-  const rows = rowsTable(set);
-  const numberAt = (sign: string, order: string) =>
-    `(select n from ${rows} indexed by ${indexName(set, column)} where ${column} ${sign} ? order by ${column} ${order} limit 1)`;
+/** The query of the number `n` of the row at the end of a range or beyond it, and of whether that has this entry, `good`. */
+export function beyondSql({ set, column }: Pick<Range, 'set' | 'column'>, end: 'low' | 'high'): string {
+  const [sign, order] = end === 'low' ? ['<=', ' desc'] : ['>=', ''];
   return (
-    `from ${rows} where n > coalesce(${numberAt('<=', 'desc')}, -1) and n < coalesce(${numberAt('>=', 'asc')}, ${2 ** 53})` +
-    ` order by n${reverse ? ' desc' : ''}`
+    `select a.n, ${isRight(column)} good ${joined(set, column)}` +
+    ` where a.${column} ${sign} ? order by a.${column}${order} limit 1`
   );
+}
+
+/** Entries of an index, `a`, and their rows, `b`. */
+function joined(set: number, column: string): string {
+  const table = rowsTable(set);
+  return `from ${table} a indexed by ${indexName(set, column)} left join ${table} b on b.n = a.n`;
+}
+
+/** Whether an entry is that of its row. */
+function isRight(column: string): string {
+  return `a.${column} is b.${column}`;
+}
+
+/**
+ * The query of documents between two numbers, in this order: where rows lie in the order of their keys, they are read as they
+ * lie, which is faster than by the index.
+ */
+export function inOrderSql({ set, reverse }: Range): string {
+  return `select d from ${rowsTable(set)} where n > ? and n < ? order by n${reverse ? ' desc' : ''}`;
 }
 
 /** The rest of a range behind a key in its column. */
@@ -67,8 +84,7 @@ export function restBehind(range: Range, key: Key): Range {
 /** The range of a plan's rows after a bookmark. Null when it cannot hold a row. */
 export function rangeOf(set: SetRecord, plan: Plan, after: From['after']): Range | null {
   const bounds = boundsBehind(plan, after);
-  const [column, reverse] = [columnFor(set, plan), plan.direction === -1];
-  return bounds && { set: set.number, column, isInOrder: set.isInOrder, reverse, ...bounds };
+  return bounds && { ...orderFor(set, plan), reverse: plan.direction === -1, ...bounds };
 }
 
 /** The keys between which a plan's rows after a bookmark lie. Null when there are none. */
@@ -93,12 +109,16 @@ export function isByKey({ equals = [], sort }: Pick<Plan, 'equals' | 'sort'>): b
 }
 
 /** The column whose order a plan reads. */
-export function columnFor(set: SetRecord, plan: Pick<Plan, 'index' | 'equals' | 'sort'>): string {
-  if (isByKey(plan)) return 'k';
+export function orderFor(
+  { number: set, label, indexes, isInOrder }: SetRecord,
+  plan: Pick<Plan, 'index' | 'equals' | 'sort'>,
+): Omit<Range, 'reverse' | 'low' | 'high'> {
+  const { sort } = plan;
+  if (isByKey(plan)) return { set, column: 'k', paths: [], sort, isInOrder };
   const name = readByOf(plan);
-  const found = set.indexes.find((one) => nameOf(one.paths) === name);
-  if (!found) throw new TypeError(`${set.label} has no index ${name}`);
-  return columnOf(found.number);
+  const found = indexes.find((one) => nameOf(one.paths) === name);
+  if (!found) throw new TypeError(`${label} has no index ${name}`);
+  return { set, column: columnOf(found.number), paths: found.paths, sort };
 }
 
 /** What the keys of all rows with these values begin with. */

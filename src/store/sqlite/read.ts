@@ -3,11 +3,20 @@ import { bookmarkOf, KEY, type Bookmark, type Ordered } from '../bookmark.ts';
 import { endOfDocument } from '../bson-array.ts';
 import type { Slot, Slots } from '../slots.ts';
 import type { Size } from '../store.ts';
-import { DamagedRowError, documentIn, HEAD_BYTES, rowWalkIn, type RowWalk } from './checked-rows.ts';
+import {
+  DamagedRowError,
+  documentIn,
+  HEAD_BYTES,
+  rowWalkIn,
+  sortPath,
+  type RowWalk,
+  type Walked,
+} from './checked-rows.ts';
+import { ABOVE_IDS, compareKeys, LOWEST, type Key } from '../keys.ts';
 import { bytesIn, type Connection } from './connection.ts';
-import { compareKeys, joinKeys, type Key } from '../keys.ts';
+import { entryOf } from './keyed.ts';
 import { rowsTable } from './layout.ts';
-import { documentsSql, keysOfBookmark, restBehind, sqlOf, type Range } from './range.ts';
+import { beyondSql, documentsSql, inOrderSql, restBehind, sqlOf, type Range } from './range.ts';
 
 /** Expected size of a row in bytes before any was seen. Generated items have 205 bytes. */
 const FIRST_GUESS = 256;
@@ -40,7 +49,8 @@ export class Reader {
       const { slot, length, more } = piece ?? { slot: this.#slots.take(1), length: 0, more: false };
       try {
         if (range && !more && skip === 0) this.#checkEnd(range, piece);
-        if (range?.column === 'k' && !range.isInOrder && piece?.more) this.#checkLast(range, piece);
+        if (range?.column === 'k' && range.isInOrder !== true && piece?.more)
+          this.#checkLast(range, piece, skip);
         // The rows are smaller than those before them.
         const isTooFew = more && !known && rows < size.rows && length < size.bytes;
         if (!isTooFew) return batchOf(slot, piece?.rows ?? 0, length, piece && lastOf(piece, order), more);
@@ -67,9 +77,14 @@ export class Reader {
     return batchOf(slot, rows.length, stored.length, last, more);
   }
 
-  /** The stored row with a key. */
+  /** The stored row with a key. Throws DamagedRowError when that of another row may hide it. */
   row(set: number, key: Key): Uint8Array | null {
-    return bytesIn(this.#connection.get(`select d from ${rowsTable(set)} where k = ?`, key), 'd');
+    const row = bytesIn(this.#connection.get(`select d from ${rowsTable(set)} where k = ?`, key), 'd');
+    const beside = { set, column: 'k', low: key, high: key };
+    if (!row) for (const end of ['low', 'high'] as const) this.#beyond(beside, end);
+    else if (!isSame(key, entryOf(documentIn(row), [])))
+      throw new DamagedRowError('the index of ids has another row at the place of one');
+    return row;
   }
 
   /** Counts at most `most` rows of a range. Returns what is behind them: null when the range has no more. */
@@ -85,26 +100,49 @@ export class Reader {
 
   /** The first rows of a range, checked, in a slot. Null when there are none. `more`: whether others follow, if that is known. */
   #piece(range: Range, skip: number, size: Size, more?: boolean): Piece | null {
-    const sql = `select cast(group_concat(cast(d as text), '') as blob) d, max(bad) bad from (${documentsSql(range, skip)} limit ? offset ?)`;
+    const isInOrder = range.isInOrder === true && skip === 0;
+    const [low, high] = isInOrder ? this.#numbers(range) : [range.low, range.high];
+    if (!isInOrder && skip === 0) this.#beyond(range, range.reverse ? 'high' : 'low');
+    const documents = isInOrder ? inOrderSql(range) : documentsSql(range);
+    const sql = `select cast(group_concat(d, '') as blob) d from (${documents} limit ? offset ?)`;
     // One row more shows whether there are more.
     const asked = more === undefined ? size.rows + 1 : size.rows;
-    const batch = this.#connection.get(sql, range.low, range.high, asked, skip);
-    if (batch?.bad === 1) throw new DamagedRowError(`a row has another key than ${range.column} says`);
-    const found = bytesIn(batch, 'd');
+    const found = bytesIn(this.#connection.get(sql, low, high, asked, skip), 'd');
     if (!found) return null;
-    const slot = this.#slots.take(found.length);
+    const path = sortPath(range);
+    const slot = this.#slots.take(found.length + path.length);
     try {
-      slot.bytes().set(found);
-      const byKey = range.column === 'k';
-      const direction = range.reverse ? -1 : 1;
-      const walked = this.#walk(slot.address, found.length, size, byKey ? direction : 0);
-      if (byKey && skip === 0) this.#checkStart(range, slot.bytes(walked.length));
+      const bytes = slot.bytes();
+      bytes.set(found);
+      bytes.set(path, found.length);
+      const walked = this.#walk(slot, found.length, path.length, size, range.reverse ? -1 : 1);
       this.#mean += (walked.length / walked.rows - this.#mean) / 4;
-      return { ...walked, slot, more: more === true || walked.length < found.length };
+      const piece = { ...walked, slot, more: more === true || walked.length < found.length };
+      if (walked.isUnsure) checkOrder(piece, range);
+      if (skip === 0) checkStart(piece, range);
+      return piece;
     } catch (error) {
       slot.release();
       throw error;
     }
+  }
+
+  /** The numbers between which the rows of a range lie, where rows lie in order. */
+  #numbers(range: Range): [low: number, high: number] {
+    return [this.#beyond(range, 'low') ?? -1, this.#beyond(range, 'high') ?? Number.MAX_SAFE_INTEGER];
+  }
+
+  /**
+   * The number of the first row beyond an end of a range. Throws DamagedRowError when its entry is that of another row: the
+   * search for the end may have passed rows of the range.
+   */
+  #beyond(range: Pick<Range, 'set' | 'column' | 'low' | 'high'>, end: 'low' | 'high'): number | null {
+    const bound = range[end];
+    if (isAroundAll(bound)) return null;
+    const found = this.#connection.get(beyondSql(range, end), bound);
+    if (!found) return null;
+    if (found.good !== 1) throw new DamagedRowError(`a row has another key than ${range.column} says`);
+    return Number(found.n);
   }
 
   /** How many of the first rows have so many bytes, by their sizes, and whether others follow. */
@@ -124,45 +162,25 @@ export class Reader {
   }
 
   /**
-   * Throws DamagedRowError when the first row of a range of ids is another one than its index says. Where rows lie in
-   * order the index only says where they begin, and a look at it again would cost a page a tenth of its time: there, when
-   * the row lies outside the range.
+   * Throws DamagedRowError when the entry before that of the last row, behind which the next batch begins, is not that of the
+   * row before: an entry in between has another row.
    */
-  #checkStart(range: Range, rows: Uint8Array): void {
-    const document = rows.subarray(HEAD_BYTES, endOfDocument(rows, HEAD_BYTES));
-    const id = joinKeys(...keysOfBookmark(bookmarkOf(document, { sort: KEY }), [KEY]));
-    const { low, high, reverse, isInOrder } = range;
-    const key = isInOrder ? null : this.#outermost(range, reverse ? 'max' : 'min');
-    const isIn = compareKeys(id, low) > 0 && compareKeys(id, high) < 0;
-    if (isInOrder ? !isIn : !key || compareKeys(id, key) !== 0)
-      throw new DamagedRowError('the first row of a batch is not the one that the index of ids has there');
-  }
-
-  /** Throws DamagedRowError when the entry of the last row, behind which the next batch begins, is that of another row. */
-  #checkLast({ set }: Range, piece: Piece): void {
-    const rows = rowsTable(set);
-    const id = idOfLast(piece);
-    const sql = `select b.k is ? good from ${rows} a join ${rows} b on b.n = a.n where a.k = ?`;
-    if (this.#connection.get(sql, id, id)?.good !== 1)
-      throw new DamagedRowError('the index of ids has another row at the place of one');
-  }
-
-  #keyOfLast(piece: Piece, { column, set }: Range): Key {
-    const id = idOfLast(piece);
-    if (column === 'k') return id;
-    const key = bytesIn(
-      this.#connection.get(`select ${column} k from ${rowsTable(set)} where k = ?`, id),
-      'k',
-    );
-    if (!key) throw new DamagedRowError('the last row of a batch is gone');
-    return key;
+  #checkLast(range: Range, piece: Piece, skip: number): void {
+    const { column, set, reverse } = range;
+    const order = reverse ? `> ? order by ${column}` : `< ? order by ${column} desc`;
+    const sql = `select ${column} k from ${rowsTable(set)} where ${column} ${order} limit 1`;
+    const before = bytesIn(this.#connection.get(sql, entryAt(piece, piece.lastAt, range)), 'k');
+    if (piece.rows === 1 && (skip > 0 || !before || !isBetween(before, range))) return;
+    if (before && piece.rows > 1 && isSame(before, entryAt(piece, piece.beforeAt, range))) return;
+    throw new DamagedRowError('the index of ids has another row at the place of one');
   }
 
   /** Throws DamagedRowError when a range ends, seen from behind, with another row than the last one that was read. */
   #checkEnd(range: Range, last: Piece | null): void {
-    const { column, reverse } = range;
+    const { column, reverse, isInOrder } = range;
+    if (isInOrder !== true) this.#beyond(range, reverse ? 'low' : 'high');
     const key = this.#outermost(range, reverse ? 'min' : 'max');
-    if (last ? key && compareKeys(key, this.#keyOfLast(last, range)) === 0 : !key) return;
+    if (last ? key && isSame(key, entryAt(last, last.lastAt, range)) : !key) return;
     throw new DamagedRowError(`rows of ${column} are not in their order`);
   }
 
@@ -173,14 +191,9 @@ export class Reader {
   }
 }
 
-/** Rows of one statement. */
-interface Piece {
+/** Rows of one statement. `more`: whether rows of the range follow. */
+interface Piece extends Walked {
   readonly slot: Slot;
-  readonly rows: number;
-  readonly length: number;
-  /** Where the last document begins. */
-  readonly lastAt: number;
-  /** Whether rows of the range follow. */
   readonly more: boolean;
 }
 
@@ -188,10 +201,46 @@ function batchOf(slot: Slot, rows: number, length: number, last: Bookmark | null
   return { slot, start: 0, length, rows, last, more, release: () => slot.release() };
 }
 
-function idOfLast(piece: Piece): Key {
-  return joinKeys(...keysOfBookmark(lastOf(piece, { sort: KEY }), [KEY]));
-}
-
 function lastOf({ slot, length, lastAt }: Piece, order: Ordered): Bookmark {
   return bookmarkOf(slot.bytes(length).slice(lastAt), order);
+}
+
+/** What an index has of the row whose document begins there. */
+function entryAt({ slot, length }: Piece, at: number, { paths }: Range): Key {
+  const rows = slot.bytes(length);
+  return entryOf(rows.subarray(at, endOfDocument(rows, at)), paths);
+}
+
+/** Throws DamagedRowError when a row does not lie behind the one before. */
+function checkOrder(piece: Piece, range: Range): void {
+  let before: Key | null = null;
+  for (
+    let at = HEAD_BYTES;
+    at < piece.length;
+    at = endOfDocument(piece.slot.bytes(piece.length), at) + HEAD_BYTES
+  ) {
+    const entry = entryAt(piece, at, range);
+    if (before && compareKeys(before, entry) * (range.reverse ? -1 : 1) >= 0)
+      throw new DamagedRowError(`rows of ${range.column} are not in their order`);
+    before = entry;
+  }
+}
+
+/** Throws DamagedRowError when the first row lies outside of the range: its entry is that of another row. */
+function checkStart(piece: Piece, range: Range): void {
+  if (!isBetween(entryAt(piece, HEAD_BYTES, range), range))
+    throw new DamagedRowError(`the first row of ${range.column} lies outside of its range`);
+}
+
+function isBetween(key: Key, { low, high }: Range): boolean {
+  return compareKeys(key, low) > 0 && compareKeys(key, high) < 0;
+}
+
+function isSame(one: Key, other: Key): boolean {
+  return compareKeys(one, other) === 0;
+}
+
+/** Whether an end of a range is that of all rows. */
+function isAroundAll(bound: Key): boolean {
+  return isSame(bound, LOWEST) || isSame(bound, ABOVE_IDS);
 }

@@ -3,7 +3,7 @@ import { KEY, valueBookmarkOf, type Bookmark } from '../bookmark.ts';
 import { KEY_INDEX, type Index } from '../indexes.ts';
 import type { Count, CountMode, Equality, Plan, Size, ValuesFrom } from '../store.ts';
 import { ABOVE_IDS, HIGHEST, joinKeys, LOWEST, type Key } from '../keys.ts';
-import { columnFor, highestId, highestValue, isByKey, keysOfBookmark, lowestId } from './range.ts';
+import { highestId, highestValue, isByKey, keysOfBookmark, lowestId, orderFor } from './range.ts';
 import { lowestValue, prefixOf, rangeOf, type Range } from './range.ts';
 import type { SetParts } from './set-parts.ts';
 import { isSingle, type SetLooks } from './set-looks.ts';
@@ -117,7 +117,7 @@ export class SetCounts {
       { ...plan, ...(sort === KEY && equals.length === 0 && { index: KEY_INDEX }) },
       (set, look) =>
         look(() => {
-          const range = { set: set.number, column: columnFor(set, plan), reverse: false, ...bounds };
+          const range = { ...orderFor(set, plan), reverse: false, ...bounds };
           const batch = this.#options.reader.batch(range, 0, ONE, BY_ID, set.hasLargeRows === true);
           const value = batch.rows > 0 ? valueBookmarkOf(documentOf(batch).slice(), path) : null;
           batch.release();

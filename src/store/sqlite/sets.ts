@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { KEY, type Identity } from '../bookmark.ts';
 import type { Index } from '../indexes.ts';
-import { bytesIn, type Connection } from './connection.ts';
+import { bytesIn, type Connection, type SqlRow } from './connection.ts';
 import { DamagedRowError, documentIn, storedRow } from './checked-rows.ts';
 import { columnOf, indexSql, meta, setMeta, tablesSql } from './layout.ts';
 import type { LoadMark } from './load-mark.ts';
@@ -74,6 +74,15 @@ export function newIdentity(): Identity {
   return randomBytes(16).toString('hex');
 }
 
+/** Throws DamagedRowError when the record is not the one that was written for this name. */
+function recordIn(row: SqlRow): SetRecord {
+  const record = JSON.parse(
+    Buffer.from(documentIn(bytesIn(row, 'record') ?? NOTHING)).toString(),
+  ) as SetRecord;
+  if (record.name === row.name) return record;
+  throw new DamagedRowError(`a set has the record of ${record.name}`);
+}
+
 /** The sets of the file. All calls are made in a look or a transaction. */
 export class Sets {
   readonly #connection: Connection;
@@ -92,12 +101,12 @@ export class Sets {
     this.#version = version;
     const known = this.#known.get(name);
     if (known) return known;
-    const found = bytesIn(this.#connection.get('select record from sets where name = ?', name), 'record');
+    const found = this.#connection.get('select name, record from sets where name = ?', name);
     if (!found) {
-      this.names(); // throws when a record is lost
-      return null;
+      if (!this.names().includes(name)) return null;
+      throw new DamagedRowError(`the record of the set ${name} is not found`);
     }
-    const record = { ...(JSON.parse(Buffer.from(documentIn(found)).toString()) as SetRecord), name };
+    const record = recordIn(found);
     this.#known.set(name, record);
     return record;
   }
@@ -108,9 +117,10 @@ export class Sets {
     return record;
   }
 
-  /** Throws DamagedRowError when these are not as many as were made: the tables of a lost one must not be removed. */
+  /** Throws DamagedRowError when these are not those that were made: the tables of a lost one must not be removed. */
   names(): readonly string[] {
-    const names = this.#connection.all('select name from sets order by name').map(({ name }) => String(name));
+    const rows = this.#connection.all('select name, record from sets order by name');
+    const names = rows.map((row) => recordIn(row).name);
     const made = meta(this.#connection, 'made');
     if (made === null || made === names.length) return names;
     throw new DamagedRowError(`the file has the records of ${names.length} sets, and ${made} were made`);
@@ -129,7 +139,7 @@ export class Sets {
   }
 
   put(record: SetRecord): void {
-    const text = storedRow(Buffer.from(JSON.stringify({ ...record, name: undefined })));
+    const text = storedRow(Buffer.from(JSON.stringify(record)));
     this.#connection.run(
       'update sets set record = ?, number = ? where name = ?',
       text,

@@ -1,22 +1,41 @@
 /** What became of bytes on the disk is told: a store with damaged bytes gives the rows that were written, or an error. */
 import assert from 'node:assert/strict';
-import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 import { AppError } from '../../../src/errors.ts';
 import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
-import { Int32 } from '../../../src/store/bson.ts';
+import { KEY } from '../../../src/store/bookmark.ts';
+import {
+  Binary,
+  BSON,
+  BSONRegExp,
+  Code,
+  Decimal128,
+  Double,
+  Int32,
+  Long,
+  MaxKey,
+  MinKey,
+  ObjectId,
+  Timestamp,
+} from '../../../src/store/bson.ts';
 import { BSON_RANK } from '../../../src/store/bson-types.ts';
+import { KEY_INDEX } from '../../../src/store/indexes.ts';
 import { Slots } from '../../../src/store/slots.ts';
 import { DatabaseSync } from '../../../src/sqlite.ts';
 import { FILE } from '../../../src/store/sqlite/file.ts';
 import { openSqlite } from '../../../src/store/sqlite.ts';
 import type { FeedPlace } from '../../../src/store/change-feed.ts';
-import type { Plan, Store } from '../../../src/store/store.ts';
+import type { Collection, Plan, Store } from '../../../src/store/store.ts';
 import { feedOf, keysSince } from '../../support/changes.ts';
+import { removeDirectory } from '../../support/directory.ts';
 import { inCategory, expectedItems, makeItem, makeItems, type Item } from '../../support/items.ts';
 import { below, randomFrom } from '../../support/random-collection.ts';
 import { NEVER, PLENTY, readRows } from '../../support/reading.ts';
+import { SEED } from '../../support/seed.ts';
 import { testDirectory } from '../../support/sqlite.ts';
 
 const PLANS: readonly Plan[] = [
@@ -25,8 +44,12 @@ const PLANS: readonly Plan[] = [
   { sort: 'price', direction: 1, ...inCategory('b') },
 ];
 const SIZE = { rows: 40, bytes: PLENTY };
-/** How many bytes are flipped, each in a store of its own: in the long form all of them. */
-const DAMAGES = Number(process.env.DAMAGES ?? (process.env.LONG ? Infinity : 60));
+const SIZES = [SIZE, { rows: 5, bytes: PLENTY }];
+const ONE_ROW = { index: KEY_INDEX, sort: KEY, direction: 1 } as const;
+/** How many rows are read by their ids. */
+const SINGLES = 4;
+/** How many bits are flipped, each in a store of its own: in the long form one of each byte. 184320: all. */
+const DAMAGES = Number(process.env.DAMAGES ?? (process.env.LONG ? 23_040 : 150));
 /** Few rows in small pages: each b-tree has a root and leaves in a file of about 23,000 bytes. */
 const ROWS = 36;
 const PAGE_BYTES = 512;
@@ -43,12 +66,16 @@ async function filled(t: TestContext, items: readonly Item[]): Promise<string> {
   return directory;
 }
 
+/** A directory in memory where the system has one: a store is opened in a tenth of the time. */
+async function inMemory(t: TestContext): Promise<string> {
+  if (!existsSync('/dev/shm')) return testDirectory(t);
+  const directory = await mkdtemp('/dev/shm/sluice-sqlite-');
+  t.after(() => removeDirectory(directory));
+  return directory;
+}
+
 /** All rows of a plan, read in batches that end where the store says. */
-async function walk(
-  items: Awaited<ReturnType<typeof openSqlite>>['items'],
-  plan: Plan,
-  size = SIZE,
-): Promise<Buffer[]> {
+async function walk(items: Collection, plan: Plan, size = SIZE): Promise<Buffer[]> {
   const rows: Buffer[] = [];
   for (let after: Parameters<typeof readRows>[2]['after'], more = true; more;) {
     const batch = await readRows(items, plan, after ? { after } : {}, size);
@@ -111,6 +138,82 @@ test("entries of the index of ids that name each other's rows, or one row twice,
   }
 });
 
+/** In BSON's order, with neighbours of one type and of types that are compared as one. */
+const VALUES: readonly unknown[] = [
+  ...[
+    new MinKey(),
+    null,
+    new Double(NaN),
+    Long.MIN_VALUE,
+    new Int32(-7),
+    new Double(-0.5),
+    new Int32(0),
+    new Double(0.5),
+  ],
+  ...[1, 2.5].map(String).map((text) => new Decimal128(text)),
+  ...[
+    new Decimal128('2.75'),
+    new Decimal128('3.75'),
+    new Int32(4),
+    new Double(2 ** 53),
+    Long.fromBigInt(2n ** 53n + 1n),
+  ],
+  ...['', 'a', 'a\0', 'ab', { a: 1 }, { a: 2 }, new Binary(Buffer.of(9)), new Binary(Buffer.of(1, 2))],
+  ...['0', 'f'].map((digit) => new ObjectId(digit.repeat(24))),
+  ...[
+    false,
+    true,
+    new Date(-1),
+    new Date(1),
+    new Timestamp(1n),
+    new Timestamp(2n ** 63n),
+    new BSONRegExp('a'),
+  ],
+  ...[new Code('a'), new Code('a', { b: 1 }), new MaxKey()],
+];
+
+test('entries of an index that changed places, or of which one is there twice, end walks in both directions', async (t) => {
+  const directory = await testDirectory(t);
+  const orders = { name: 'orders', collection: 'orders', indexes: [['price']] };
+  const made = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+  const rows = VALUES.map((price, _id) => BSON.serialize({ _id, price }));
+  const written = await made.open(orders).then((set) => set.insert(rows, 'fail'));
+  assert.equal(written.written, VALUES.length);
+  await made.close();
+  const whole = await readFile(join(directory, FILE));
+  const schema = new DatabaseSync(join(directory, FILE));
+  const [root = 0] = schema
+    .prepare("select rootpage from sqlite_schema where name like 'i1_%' order by rootpage desc")
+    .all()
+    .map(({ rootpage }) => Number(rootpage));
+  schema.close();
+  /** Where a leaf of a b-tree has the place of an entry. */
+  const pointerOf = (n: number) => (root - 1) * whole.readUInt16BE(16) + 8 + 2 * n;
+  const neighbours = VALUES.slice(1).map((_, n) => ({ [n]: n + 1, [n + 1]: n }));
+  for (const pairs of [{}, { 2: 3 }, { 2: 5, 5: 2 }, ...neighbours]) {
+    const place = await inMemory(t);
+    await copyFile(join(directory, 'sluice.mark'), join(place, 'sluice.mark'));
+    const file = Buffer.from(whole);
+    for (const [to, from] of Object.entries(pairs))
+      whole.copy(file, pointerOf(Number(to)), pointerOf(from), pointerOf(from) + 2);
+    await writeFile(join(place, FILE), file);
+    const store = await openSqlite({ items: ITEM_COLLECTION, directory: place, slots: new Slots() });
+    const set = await store.open(orders);
+    for (const direction of [1, -1] as const)
+      for (const rows of [1, 40]) {
+        const read = walk(set, { sort: 'price', direction }, { rows, bytes: PLENTY });
+        if (Object.keys(pairs).length === 0) assert.equal((await read).length, VALUES.length);
+        else
+          await assert.rejects(
+            read,
+            (error: unknown) => error instanceof AppError && error.code === 'store-unfit',
+            `${JSON.stringify(pairs)}, ${direction}, ${rows} rows at once`,
+          );
+      }
+    await store.close();
+  }
+});
+
 /** The ids of the rows that the log of changes tells. */
 async function logged({ items }: Store, { token }: FeedPlace): Promise<string[]> {
   const feed = feedOf(items);
@@ -123,13 +226,15 @@ interface Damage {
   readonly file: Buffer;
 }
 
-/** One bit of each of so many bytes, which are all bytes when there are no more. */
+/** So many bits, flipped one at a time: all, one of each byte, or some anywhere. */
 function* flips(whole: Buffer, most: number): Generator<Damage> {
-  const random = randomFrom(1);
-  const bytes = Math.min(most, whole.length);
-  for (let n = 0; n < bytes; n++) {
-    const at = bytes === whole.length ? n : below(random, whole.length);
-    const bit = 1 << below(random, 8);
+  const random = randomFrom(SEED);
+  const bytes = whole.length;
+  const all = 8 * bytes;
+  for (let n = 0; n < Math.min(most, all); n++) {
+    const at = most >= all ? n >> 3 : most >= bytes ? n : below(random, bytes);
+    if (most < all && at >= bytes) return;
+    const bit = 1 << (most >= all ? n & 7 : below(random, 8));
     const file = Buffer.from(whole);
     file[at] = (file[at] ?? 0) ^ bit;
     yield { where: `bit ${bit} of byte ${at % PAGE_BYTES} of page ${Math.floor(at / PAGE_BYTES) + 1}`, file };
@@ -150,62 +255,80 @@ function* damagesOf(whole: Buffer): Generator<Damage> {
   yield* flips(whole, DAMAGES);
 }
 
-test('a store with a flipped bit, a page of zeros or a cut gives the rows that were written or an error', async (t) => {
-  const items = makeItems(ROWS);
-  const expected = PLANS.map((plan) => expectedItems(items, plan).map(({ bytes }) => bytes));
-  const directory = await testDirectory(t);
-  const made = new DatabaseSync(join(directory, FILE));
-  made.exec(`pragma page_size=${PAGE_BYTES}; pragma journal_mode=wal; create table a(b); drop table a`);
-  made.close();
-  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
-  const from = await feedOf(store.items).now(NEVER);
-  await store.items.insert(
-    items.map(({ bytes }) => bytes),
-    'fail',
-  );
-  const changes = await logged(store, from);
-  await store.close();
-  const whole = await readFile(join(directory, FILE));
-  assert.equal(whole.readUInt16BE(16), PAGE_BYTES);
-  const seen = { right: 0, told: 0 };
-  const damaged = await testDirectory(t);
-  for (const { where, file } of damagesOf(whole)) {
-    const place = join(damaged, 'store');
-    await mkdir(place);
-    await copyFile(join(directory, 'sluice.mark'), join(place, 'sluice.mark'));
-    await writeFile(join(place, FILE), file);
-    const told = await useDamaged(place, where);
-    await rm(place, { recursive: true });
-    seen[told ? 'told' : 'right']++;
-  }
-  t.diagnostic(`${seen.right} damaged stores were right, ${seen.told} told it, of ${whole.length} bytes`);
+/** Rows that are walked by the index of ids, and rows that lie in its order, which are walked as they lie. */
+const STORES = {
+  'rows in any order': makeItems(ROWS),
+  'rows in the order of ids': expectedItems(makeItems(ROWS), { sort: '_id', direction: 1 }),
+};
 
-  /** Whether reads tell the damage. Rejects when something else is read than what was written. */
-  async function useDamaged(place: string, where: string): Promise<boolean> {
-    let opened: Store;
-    try {
-      opened = await openSqlite({ items: ITEM_COLLECTION, directory: place, slots: new Slots() });
-    } catch (error) {
-      assert.ok(error instanceof Error);
-      return true;
+for (const [kind, items] of Object.entries(STORES))
+  test(`a store of ${kind} with a flipped bit, a page of zeros or a cut gives what was written or an error (seed ${SEED})`, async (t) => {
+    const directory = await testDirectory(t);
+    const made = new DatabaseSync(join(directory, FILE));
+    made.exec(`pragma page_size=${PAGE_BYTES}; pragma journal_mode=wal; create table a(b); drop table a`);
+    made.close();
+    const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+    const from = await feedOf(store.items).now(NEVER);
+    await store.items.insert(
+      items.map(({ bytes }) => bytes),
+      'fail',
+    );
+    const expected = PLANS.map((plan) => expectedItems(items, plan).map(({ bytes }) => bytes));
+    const changes = await logged(store, from);
+    await store.close();
+    const whole = await readFile(join(directory, FILE));
+    assert.equal(whole.readUInt16BE(16), PAGE_BYTES);
+    const seen = { right: 0, told: 0 };
+    const wrong: string[] = [];
+    const damaged = await inMemory(t);
+    for (const { where, file } of damagesOf(whole)) {
+      const place = join(damaged, 'store');
+      await mkdir(place);
+      await copyFile(join(directory, 'sluice.mark'), join(place, 'sluice.mark'));
+      await writeFile(join(place, FILE), file);
+      const told = await useDamaged(place, (what) => wrong.push(`${where}: ${what}`));
+      await rm(place, { recursive: true });
+      seen[told ? 'told' : 'right']++;
     }
-    const asAppError = (error: unknown) => {
-      assert.ok(error instanceof AppError, `${where}: ${String(error)}`);
-      return null;
-    };
-    let told = 0;
-    for (const [index, plan] of PLANS.entries()) {
-      const rows = await walk(opened.items, plan).catch(asAppError);
-      if (rows === null) told++;
-      else assert.deepEqual(rows, expected[index], `${where}, ${JSON.stringify(plan)}`);
+    t.diagnostic(`${seen.right} damaged stores were right, ${seen.told} told it, of ${whole.length} bytes`);
+    assert.deepEqual(wrong, []);
+
+    /** Whether reads tell the damage. `onWrong`: something else was read than what was written. */
+    async function useDamaged(place: string, onWrong: (what: string) => void): Promise<boolean> {
+      let opened: Store;
+      try {
+        opened = await openSqlite({ items: ITEM_COLLECTION, directory: place, slots: new Slots() });
+      } catch (error) {
+        assert.ok(error instanceof Error);
+        return true;
+      }
+      let told = 0;
+      const compare = async (reading: Promise<unknown>, written: unknown, what: string) => {
+        try {
+          if (!isDeepStrictEqual(await reading, written)) onWrong(`other ${what}`);
+        } catch (error) {
+          told++;
+          if (!(error instanceof AppError)) onWrong(`${what}: ${String(error)}`);
+        }
+      };
+      for (const [index, plan] of PLANS.entries())
+        for (const size of SIZES)
+          await compare(
+            walk(opened.items, plan, size),
+            expected[index],
+            `${JSON.stringify(plan)}, ${size.rows} at once`,
+          );
+      for (const item of items.slice(0, SINGLES))
+        await compare(
+          walk(opened.items, { ...ONE_ROW, equals: [{ path: KEY, value: item.id }] }),
+          [item.bytes],
+          `row ${String(item.id)}`,
+        );
+      await compare(logged(opened, from), changes, 'changes');
+      await opened.close().catch(() => undefined);
+      return told > 0;
     }
-    const read = await logged(opened, from).catch(asAppError);
-    if (read === null) told++;
-    else assert.deepEqual(read, changes, `${where}, changes`);
-    await opened.close().catch(() => undefined);
-    return told > 0;
-  }
-});
+  });
 
 test('a set whose record is lost is damage, and its rows are kept', async (t) => {
   const directory = await filled(t, makeItems(ROWS));

@@ -16,7 +16,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'select 1 from sqlite_schema limit 1': SCHEMA,
   'select 1 from sqlite_schema where name = ?': SCHEMA,
   "select name from sqlite_schema where type = 'table'": SCHEMA,
-  'select name from sets order by name':
+  'select name, record from sets order by name':
     'there is a row for each set, and all are asked for, in the order of the key',
   'select at from lN order by rowid limit 1': 'the first row in the order of the key',
   'insert into sN(k,d,iN...) select k,d,iN... from (select k,d,iN..., max(n) from sN group by k)': SORT,

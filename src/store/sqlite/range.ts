@@ -9,7 +9,7 @@ import type { Equality, From, Plan } from '../store.ts';
 import type { ValueRange } from '../plan.ts';
 import { keyOfNamed } from '../has-values.ts';
 import { columnOf, indexName, rowsTable } from './layout.ts';
-import { nameOf, type SetRecord } from './sets.ts';
+import { nameOf, type IndexRecord, type SetRecord } from './sets.ts';
 
 /** A stretch of an index of a set: the rows whose key in a column lies between two others. */
 export interface Range {
@@ -103,6 +103,15 @@ export function readByOf({ index, equals = [], sort }: Pick<Plan, 'index' | 'equ
   return index?.name ?? (paths.length === 0 ? KEY_INDEX.name : nameOf(paths));
 }
 
+/** The index that a plan reads, which is not that of keys. */
+export function indexFor(
+  { indexes }: Pick<SetRecord, 'indexes'>,
+  plan: Pick<Plan, 'index' | 'equals' | 'sort'>,
+): IndexRecord | undefined {
+  const name = readByOf(plan);
+  return indexes.find(({ paths }) => nameOf(paths) === name);
+}
+
 /** Whether a plan reads rows in the order of their keys. */
 export function isByKey({ equals = [], sort }: Pick<Plan, 'equals' | 'sort'>): boolean {
   return equals.length === 0 && sort === KEY;
@@ -115,9 +124,8 @@ export function orderFor(
 ): Omit<Range, 'reverse' | 'low' | 'high'> {
   const { sort } = plan;
   if (isByKey(plan)) return { set, column: 'k', paths: [], sort, isInOrder };
-  const name = readByOf(plan);
-  const found = indexes.find((one) => nameOf(one.paths) === name);
-  if (!found) throw new TypeError(`${label} has no index ${name}`);
+  const found = indexFor({ indexes }, plan);
+  if (!found) throw new TypeError(`${label} has no index ${readByOf(plan)}`);
   return { set, column: columnOf(found.number), paths: found.paths, sort };
 }
 

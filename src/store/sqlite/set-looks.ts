@@ -3,10 +3,10 @@ import { KEY_INDEX } from '../indexes.ts';
 import type { Plan } from '../store.ts';
 import type { LoadGate } from './load-gate.ts';
 import type { Looks } from './looks.ts';
-import { isByKey, readByOf } from './range.ts';
+import { indexFor, isByKey, readByOf } from './range.ts';
 import type { SetIndexes } from './set-indexes.ts';
 import type { SetParts } from './set-parts.ts';
-import { indexOf, nameOf, type SetRecord } from './sets.ts';
+import { indexOf, type SetRecord } from './sets.ts';
 
 /** The tables of a set, or the order of its rows, are others than when its read began. */
 class SetReplaced extends Error {}
@@ -34,7 +34,7 @@ export class SetLooks {
     this.#gate.assertWhole(set);
     if (isByKey(plan) || isSingle(plan)) return set;
     const name = readByOf(plan);
-    const index = set.indexes.find(({ paths }) => nameOf(paths) === name);
+    const index = indexFor(set, plan);
     if (!index) throw storeUnfit(`The resource ${set.label} has no index ${name}.`);
     const { refused } = indexOf(index);
     if (refused !== undefined)
@@ -42,18 +42,25 @@ export class SetLooks {
     return set;
   }
 
-  /** Runs looks that are all of one identity: when the rows are removed between them, `work` begins anew. */
+  /** The set as it is now. Rejects unless the plan can read it, and is of its identity. */
+  async now(plan: Plan): Promise<SetRecord> {
+    const set = await this.#options.looks.soon(() => this.present(plan));
+    if (plan.identity !== undefined && plan.identity !== set.identity) throw collectionReplaced();
+    return set;
+  }
+
+  /**
+   * Runs looks that are all of one identity: when the rows are removed between them, `work` begins anew. It begins with the set
+   * as it was last seen, which saves a look, so it must look itself.
+   */
   async within<T>(plan: Plan, work: (set: SetRecord, look: Looks['take']) => Promise<T>): Promise<T> {
-    const { looks } = this.#options;
-    for (;;) {
-      const set = await looks.soon(() => this.present(plan));
-      if (plan.identity !== undefined && plan.identity !== set.identity) throw collectionReplaced();
+    for (let seen = this.#lastSeen(plan); ; seen = null) {
+      const set = seen ?? (await this.now(plan));
       try {
         return await work(set, (look, ...call) =>
-          looks.take(
+          this.#options.looks.take(
             () => {
-              const now = this.present(plan);
-              if (now.number !== set.number || now.isInOrder !== set.isInOrder) throw new SetReplaced();
+              if (isOther(this.present(plan), set)) throw new SetReplaced();
               return look();
             },
             ...call,
@@ -64,6 +71,24 @@ export class SetLooks {
       }
     }
   }
+
+  /** The set as it was last seen, when the plan could read it then. */
+  #lastSeen(plan: Plan): SetRecord | null {
+    const { sets, name } = this.#options;
+    const set = sets.lastSeen(name);
+    if (!set || (plan.identity !== undefined && plan.identity !== set.identity)) return null;
+    return isByKey(plan) || isSingle(plan) || indexFor(set, plan) ? set : null;
+  }
+}
+
+/** Whether batches of one are read in another way than those of the other. */
+function isOther(one: SetRecord, other: SetRecord): boolean {
+  return (
+    one.number !== other.number ||
+    one.identity !== other.identity ||
+    one.isInOrder !== other.isInOrder ||
+    one.hasLargeRows !== other.hasLargeRows
+  );
 }
 
 /** Whether a plan names one row by its key. */

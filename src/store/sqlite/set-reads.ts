@@ -55,7 +55,9 @@ export class SetReads {
       const { identity } = set;
       const proved = (batch: Batch): ReadBatch => ({
         ...{ ...batch, identity },
-        confirm: () => this.#setLooks.within({ ...plan, identity }, () => Promise.resolve()),
+        confirm: async () => {
+          await this.#setLooks.now({ ...plan, identity });
+        },
       });
       if (isSingle(plan)) return proved(await look(() => this.single(set, plan, from), signal, size.patient));
       let [range, skip] = [rangeOf(set, plan, from.after), from.skip ?? 0];

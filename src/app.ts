@@ -25,9 +25,10 @@ import { clientRoutes } from './web/clients.ts';
 import { webRoutes } from './web/routes.ts';
 
 export interface AppOptions {
-  /** Items are one of them. */
+  /** Items are one of them, where they are served. */
   readonly resources: ResourceOptions & { readonly served: Pick<ServedResources, 'now'> };
-  readonly users: UserOptions;
+  /** null: no users are served. */
+  readonly users: UserOptions | null;
   readonly exports: ExportOptions;
   readonly health: HealthOptions;
   /** Origins whose scripts may read answers: `*`, or a list separated by commas. undefined: none. */
@@ -51,6 +52,7 @@ export interface App {
  * engine calls. A route answers each client by what its key opens. The tables follow the resources that are served now.
  */
 export function createApp(options: AppOptions): App {
+  const { users } = options;
   const { served } = options.resources;
   const clients = clientRoutes();
   const own = ownTable(options, clients.files);
@@ -59,7 +61,7 @@ export function createApp(options: AppOptions): App {
   const made = (open: readonly OpenResource[]) => {
     const routes = [
       ...open.flatMap(ofRows),
-      ...usersTable(options.users),
+      ...(users ? usersTable(users) : []),
       ...listsTable(open, own, clients.list, options),
     ];
     return { open, routes, router: createRouter(routes) };
@@ -100,10 +102,14 @@ function listsTable(
   clients: Route,
   options: AppOptions,
 ): readonly Route[] {
+  const { users } = options;
   const exports = exportRoutes(options.exports, exportSources(open));
   const hasClients = open.some(({ resource }) => resource.name === 'clients');
   const lists = table({
-    'GET /resources': listResources(open.map(({ resource }) => resource)),
+    'GET /resources': listResources(
+      open.map(({ resource }) => resource),
+      users !== null,
+    ),
 
     'GET /exports': exports.list,
     'POST /exports': exports.order,
@@ -115,7 +121,7 @@ function listsTable(
   });
   const routes = [...lists, ...own];
   const document = getOpenApi(
-    (client) => [...usersTable(options.users, usersFor(options.users.users, client).part), ...routes],
+    (client) => [...(users ? usersTable(users, usersFor(users.users, client).part) : []), ...routes],
     documentedRoutes(open, (one) => rowsTable(one, options)),
     options.document,
   );

@@ -11,7 +11,7 @@ import { StoppedError } from './engine/stall-timer.ts';
 import { openExports } from './exports/open.ts';
 import { exportSources } from './exports/source.ts';
 import { requestIdOf } from './http/request-id.ts';
-import { fillWithSample, openDeclared, openTimedStore, orConfigError } from './open-rows.ts';
+import { fillWithSample, openDeclared, openTimedStore, openUsers, orConfigError } from './open-rows.ts';
 import { checkPart } from './resources/query/part.ts';
 import { createTranscoder } from './rows/transcoder.ts';
 import type { Server, ServerOptions } from './server-options.ts';
@@ -48,7 +48,7 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
     closes.push(() => store.close());
     await fillWithSample(store, config, log);
 
-    const users = await store.records(USERS);
+    const users = await openUsers(store, config);
     const transcoder = createTranscoder(slots);
     const retry = { retryMs, onRetry: metrics.retried };
     const resources = await openDeclared(store, (rows) => streamReader(rows, slots, retry), config, log);
@@ -58,7 +58,7 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
         ...resources.now.map(
           ({ resource }) => [resource.name, (scope: Scope) => checkPart(resource, scope)] as const,
         ),
-        [USERS.name, (scope) => checkUsers(users, scope)],
+        ...(users ? [[USERS.name, (scope: Scope) => checkUsers(users, scope)] as const] : []),
       ]);
     const opening = openAccess(config, log, rightsCheck(checks), options.overloadProbe);
     const access = await orConfigError(opening);
@@ -89,7 +89,7 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
     };
     const { serve, routes } = createApp({
       resources: { ...reading, served: resources },
-      users: { ...reading, users, now: Date.now },
+      users: users && { ...reading, users, now: Date.now },
       exports,
       health: { store, isDraining: () => isDraining, faults: () => resources.faults },
       corsOrigin: config.CORS_ORIGIN,

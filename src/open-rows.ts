@@ -1,16 +1,20 @@
 import { ScopeFaults } from './access/scope-faults.ts';
 import { ConfigError, type Config } from './config.ts';
+import { AppError } from './errors.ts';
 import { ITEM_COLLECTION } from './resources/item-collection.ts';
 import { readDeclarations, type Declared } from './resources/declarations.ts';
 import { openItems, ResourceFaults } from './resources/open.ts';
 import { ServedResources } from './resources/served.ts';
+import { KEY } from './store/bookmark.ts';
 import { openStore } from './store/open.ts';
 import type { StreamReader } from './store/readers.ts';
+import type { Records } from './store/records.ts';
 import type { Slots } from './store/slots.ts';
 import type { Collection, Store } from './store/store.ts';
 import type { Logger } from './telemetry/log.ts';
 import type { Metrics } from './telemetry/metrics.ts';
 import { timedStore } from './telemetry/timed-store.ts';
+import { USERS } from './users/row.ts';
 
 /** What the rows of a server are opened with. */
 interface RowsParts {
@@ -26,42 +30,85 @@ interface StoreHooks {
   readonly tapStore?: (store: Store) => Store;
 }
 
+/** Whether the settings ask for the items of sluice by name. */
+function asksForItems({ declaresItems, SAMPLE }: Config): boolean {
+  return declaresItems || SAMPLE === 'on';
+}
+
+/** Whether the store is the server's own: no setting names collections of others, or one asks for the items, too. */
+function isOwn(config: Config): boolean {
+  return config.resources.length === 0 || asksForItems(config);
+}
+
 /** Opens the store, whose operations the metrics then time. */
 export async function openTimedStore(
   { config, log, slots, metrics }: RowsParts,
   { onStoreLost, tapStore }: StoreHooks,
 ): Promise<Store> {
-  const own = config.resources.length === 0 || config.declaresItems || config.SAMPLE === 'on';
   const opened = await openStore(config, slots, log, {
     items: ITEM_COLLECTION,
-    own,
+    own: isOwn(config),
     ...(onStoreLost && { onLost: onStoreLost }),
   });
   return timedStore(tapStore ? tapStore(opened) : opened, metrics);
 }
 
-/** Fills the items with the bundled catalogue when that is asked for. */
+/**
+ * Fills the items with the bundled catalogue when that is asked for, or when this start makes the embedded store and no
+ * resource is declared. A load that was interrupted is completed.
+ */
 export async function fillWithSample(store: Store, config: Config, log: Logger): Promise<void> {
-  const wanted = config.SAMPLE === 'on' || (config.SAMPLE === 'auto' && store.name === 'sqlite');
-  if (!wanted) return;
+  const { SAMPLE, resources, declaresItems } = config;
+  const isDeclared = resources.length > 0 || declaresItems || (await store.declared()).length > 0;
+  if (SAMPLE === 'off' || (SAMPLE === 'auto' && (store.name !== 'sqlite' || isDeclared))) return;
   const { loadSample } = await import('./import/sample.ts');
   const started = performance.now();
-  const rows = await loadSample(store.items);
+  const rows = await loadSample(store.items, SAMPLE === 'on' || store.isNew);
   if (rows > 0)
     log.info({ rows, ms: Math.round(performance.now() - started) }, 'loaded the bundled catalogue');
 }
 
-/** Opens the resources that the settings and the store declare, and the items. Rejects with ConfigError for faults. */
+/** The users; null where no setting asks for them: beside collections of others, unless MONGODB_PREFIX names a place for them. */
+export async function openUsers(store: Store, config: Config): Promise<Records | null> {
+  const isServed = store.name === 'sqlite' || isOwn(config) || config.MONGODB_PREFIX !== undefined;
+  return isServed ? store.records(USERS) : null;
+}
+
+/**
+ * Opens the resources that the settings and the store declare, and the items where they are served. Rejects with ConfigError
+ * for faults.
+ */
 export async function openDeclared(
   store: Store,
   streamsOf: (rows: Collection) => StreamReader,
   config: Config,
   log: Logger,
 ): Promise<ServedResources> {
-  const always = [openItems(store.items, store, streamsOf, config.ID_TYPE)];
+  const items = openItems(store.items, store, streamsOf, config.ID_TYPE);
+  const always = (await servesItems(store, config)) ? [items] : [];
   const declared = () => declaredNow(config);
   return orConfigError(ServedResources.open({ store, streamsOf, log, declared, always }));
 }
+
+/** Whether items are served: beside declared resources only where a setting asks, or the embedded store has rows of them. */
+async function servesItems(store: Store, config: Config): Promise<boolean> {
+  if (config.resources.length > 0) return asksForItems(config);
+  return asksForItems(config) || (await store.declared()).length === 0 || hasRows(store);
+}
+
+/** Whether the embedded store has items, or an import loads some. */
+async function hasRows({ items }: Store): Promise<boolean> {
+  try {
+    const limit = AbortSignal.timeout(LOOK_MS);
+    return (await items.count({ sort: KEY, direction: 1 }, 'estimated', limit)).rows > 0;
+  } catch (error) {
+    if (error instanceof AppError) return true;
+    throw error;
+  }
+}
+
+/** How long the start waits for the number of items. Milliseconds. */
+const LOOK_MS = 10_000;
 
 /** What the settings declare now. Throws ResourceFaults. */
 function declaredNow({ EXPOSE, RESOURCES_FILE, MONGODB_URI, declaresItems }: Config): readonly Declared[] {

@@ -67,7 +67,7 @@ export const SETTINGS = Type.Object({
   SAMPLE: choice(
     ['auto', 'on', 'off'],
     'auto',
-    'load the bundled catalogue at start: auto: into an empty embedded store; on: also into an empty MongoDB; off: never',
+    'load the bundled catalogue at start: auto: when the start makes the embedded store and no resource is declared; on: into any empty `items`; off: never',
   ),
   REDIS_URL: Type.Optional(
     Type.String({

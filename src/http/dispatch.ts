@@ -4,7 +4,7 @@ import { conditional } from './conditional.ts';
 import type { Reply, Request } from '../engine/edge.ts';
 import { ranged } from './range.ts';
 import { empty } from './reply.ts';
-import { isOfEveryServer, mayKnow, refusalOf, revocable } from './permit.ts';
+import { isPublicName, mayKnow, refusalOf, revocable } from './permit.ts';
 import { isPreflight, type Client } from '../access/admission.ts';
 import type { Input, Route } from './route.ts';
 import { parametersOf, type Compiled, type Found } from './router.ts';
@@ -77,7 +77,7 @@ const ROWS_ALLOW = 'GET, HEAD, OPTIONS';
  * wherever a declared resource could be.
  */
 function isSecretPreflight(request: Request, found: Found | null, { hasKey }: Client): boolean {
-  const isStatic = found !== null && isOfEveryServer(found.resource);
+  const isStatic = found !== null && isPublicName(found);
   return hasKey && !isStatic && isPreflight(request);
 }
 

@@ -32,13 +32,16 @@ export async function* sampleItems(): AsyncGenerator<SourceRow> {
 }
 
 /**
- * Loads the catalogue into an empty store, or completes a load that was interrupted. A store with other items
- * is left as it is. Resolves with the number of rows written, when they are durable. Nothing is overwritten,
+ * Loads the catalogue into an empty collection, if `mayBegin`, or completes a load that was interrupted. A collection with
+ * other items is left as it is. Resolves with the number of rows written, when they are durable. Nothing is overwritten,
  * so two processes may load at the same time.
  */
-export async function loadSample(store: Pick<OwnedCollection, 'read' | 'insert'>): Promise<number> {
+export async function loadSample(
+  store: Pick<OwnedCollection, 'read' | 'insert'>,
+  mayBegin = true,
+): Promise<number> {
   const first = await firstRow(store).catch(whenLoading);
-  if (first === 'loading') return 0;
+  if (first === 'loading' || (first === null && !mayBegin)) return 0;
   // Reading the catalogue takes a second, so it is not done at every start.
   if (first !== null && !(await mayBeIncomplete(store, first))) return 0;
   const rows = await collect(sampleItems());

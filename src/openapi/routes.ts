@@ -1,7 +1,7 @@
 import { json } from '../http/reply.ts';
 import { JSON_TYPE, jsonAnswer, type Route } from '../http/route.ts';
 import { fingerprint } from '../rows/fingerprint.ts';
-import { isOfEveryServer, mayUse } from '../http/permit.ts';
+import { isPublicName, mayUse } from '../http/permit.ts';
 import type { Client } from '../access/admission.ts';
 import { createDocument, type DocumentOptions } from './document.ts';
 
@@ -73,5 +73,5 @@ const MOST_KEPT = 100;
  */
 function isShown(client: Client, route: Route): boolean {
   if (client.key !== null) return mayUse(client, route);
-  return !client.hasKey || isOfEveryServer(route.resource ?? null);
+  return !client.hasKey || isPublicName(route);
 }

@@ -111,7 +111,9 @@ const RESOURCES = named(
           },
           { additionalProperties: false, description: 'a resource' },
         ),
-        { description: 'the resources that the operator declared, then items and users' },
+        {
+          description: 'the resources that the operator declared, then items and users where they are served',
+        },
       ),
     },
     { additionalProperties: false, description: 'the resources and what can be asked of each' },
@@ -120,8 +122,8 @@ const RESOURCES = named(
 export type Listed = Static<typeof RESOURCES>['resources'][number];
 const serialize = serializerOf(RESOURCES);
 
-/** GET /resources: what can be asked of each resource, as a client has it, and by which index; then users. */
-export function listResources(resources: readonly Resource[]): Route {
+/** GET /resources: what can be asked of each resource, as a client has it, and by which index; then users, if they are served. */
+export function listResources(resources: readonly Resource[], hasUsers: boolean): Route {
   return {
     method: 'GET',
     path: '/resources',
@@ -136,7 +138,10 @@ export function listResources(resources: readonly Resource[]): Route {
     handler: async ({ request, client }) => {
       const known = resources.filter(({ name }) => mayKnow(client, name));
       const rows = known.map((one) => describe(resourceFor(one, client), request.signal));
-      const listed = [...(await Promise.all(rows)), ...(mayKnow(client, USERS.name) ? [USERS] : [])];
+      const listed = [
+        ...(await Promise.all(rows)),
+        ...(hasUsers && mayKnow(client, USERS.name) ? [USERS] : []),
+      ];
       return json(200, serialize({ resources: listed }), { 'cache-control': 'no-store' });
     },
   };

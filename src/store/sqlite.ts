@@ -69,6 +69,7 @@ class SqliteStore implements Store {
   readonly name = 'sqlite';
   readonly keepsDeclarations = true;
   readonly loads = true;
+  readonly isNew: boolean;
   readonly items: OwnedCollection;
   readonly files: FileStore;
   readonly #core: Core;
@@ -83,6 +84,7 @@ class SqliteStore implements Store {
   constructor(core: Core, options: SqliteOptions) {
     const { directory, slots, transactionRows, onWarning = () => undefined } = options;
     this.#core = core;
+    this.isNew = core.file.isNew;
     this.#onWarning = onWarning;
     const now = options.now ?? (() => performance.now());
     this.#open = (shape) => new OpenSet(core, shape, { slots, transactionRows, now, onWarning });

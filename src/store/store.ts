@@ -16,6 +16,8 @@ export interface Store {
   readonly keepsDeclarations: boolean;
   /** Whether the collections that `make` opens have `load`. */
   readonly loads: boolean;
+  /** Whether no process that had the store open has ended in order yet: the first start makes it. Absent: no. */
+  readonly isNew?: boolean;
   /** The collection that the store was opened with. test/contracts/store.contract.ts runs on both stores. */
   readonly items: OwnedCollection;
   /** The files that exports produce. */

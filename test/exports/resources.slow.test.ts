@@ -24,6 +24,7 @@ import { openStore, testClient } from '../support/mongo.ts';
 import { itemsOf } from '../support/items-resource.ts';
 import { ordersOf } from '../support/orders.ts';
 import { withOrders } from '../support/orders-store.ts';
+import { resourcesFile } from '../support/resources.ts';
 import { testRedis } from '../support/redis.ts';
 import { serverOn, type TestServer } from '../support/server.ts';
 
@@ -120,7 +121,8 @@ for (const store of STORES)
 test('an order that a resource cannot fulfil is refused with its reason', async (t) => {
   const settings = await withOrders(t, 'sqlite', FEW);
   if (!settings) return;
-  const server = await serverOn(t, settings);
+  const RESOURCES_FILE = await resourcesFile(t, { resources: { items: {} } });
+  const server = await serverOn(t, { ...settings, RESOURCES_FILE });
   const faults: [body: object, pointer: string, detail: RegExp][] = [
     [{ resource: 'none' }, '/resource', /expected one of items, orders; got "none"/],
     [{ resource: 7 }, '/resource', /expected one of items, orders/],

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { codings } from '../../src/pipeline/compress.ts';
 import { catalogue } from '../support/catalogue.ts';
 import { awaited, order } from '../support/exports.ts';
-import { resourceServer } from '../support/resources.ts';
+import { resourceServer, resourcesFile } from '../support/resources.ts';
 import type { EngineName, TestServer } from '../support/server.ts';
 import { usersAt } from '../support/users.ts';
 
@@ -49,7 +49,8 @@ const ABSENT = [
 
 for (const engine of ['uws', 'node'] satisfies EngineName[])
   test(`behind ${engine}, a 304 of every resource has the ETag and the headers of its 200, in any coding`, async (t) => {
-    const server = await resourceServer(t, 'sqlite', ORDERS, {}, engine);
+    const RESOURCES_FILE = await resourcesFile(t, { resources: { items: {} } });
+    const server = await resourceServer(t, 'sqlite', ORDERS, { RESOURCES_FILE }, engine);
     if (server === null) return;
     const text = 'lorem ipsum '.repeat(200);
     await server.insert(catalogue(50).map(({ document }) => ({ ...document, text })));

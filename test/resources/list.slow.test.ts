@@ -6,7 +6,6 @@ import type { StoreName } from '../support/server.ts';
 interface Listed {
   readonly name: string;
   readonly rows?: number;
-  readonly unavailable?: string;
   readonly queries: readonly { readonly filters: readonly string[]; readonly sort: string | null }[];
   readonly links: Readonly<Record<string, string>>;
   readonly aliases?: readonly { readonly name: string; readonly for: string; readonly type: string }[];
@@ -55,12 +54,3 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
         assert.equal((await fetch(server.url + link, { method: 'HEAD' })).status, 200, link);
     }
   });
-
-test('items that the store does not have are listed with the reason', async (t) => {
-  const server = await resourceServer(t, 'mongodb', { name: 'orders', rows: [{ _id: 'a' }], indexes: [] });
-  if (!server) return;
-  const { resources } = (await (await server.get('/resources')).json()) as { resources: Listed[] };
-  const items = resources.find(({ name }) => name === 'items');
-  assert.match(items?.unavailable ?? '', /./);
-  assert.deepEqual([items?.queries, items?.rows], [[], undefined]);
-});

@@ -54,11 +54,9 @@ for (const store of STORES)
       }));
       const named = NAMES.filter((name) => name !== '__proto__');
       for (const row of rows) for (const name of named) row[name] = `${name}:${String(row._id)}`;
-      const server = await resourceServer(t, store, {
-        name: 'm',
-        rows,
-        indexes: [['v'], ['constructor'], ['hasOwnProperty', 'toString']],
-      });
+      const RESOURCES_FILE = await resourcesFile(t, { resources: { items: {} } });
+      const indexes = [['v'], ['constructor'], ['hasOwnProperty', 'toString']];
+      const server = await resourceServer(t, store, { name: 'm', rows, indexes }, { RESOURCES_FILE });
       if (!server) return;
       for (const [n, name] of NAMES.entries()) {
         const page = (await (await server.get(`/m?v=${name}:x&fields=${name},o.${name}`)).json()) as {

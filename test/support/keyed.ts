@@ -47,7 +47,7 @@ export function keysText(keys: readonly KeyGiven[]): string {
   return JSON.stringify({ keys: keys.map((key) => ({ sha256: digestOf(key.name), ...key })) });
 }
 
-/** A server with these keys and resources on a store of this kind. Null, and the test is skipped, without a mongod. */
+/** A server with these keys and resources, items and users on a store of this kind. Null, and the test is skipped, without a mongod. */
 export async function keyedServer(
   t: TestContext,
   store: StoreName,
@@ -56,13 +56,16 @@ export async function keyedServer(
   environment: Record<string, string> = {},
   options: ServerOptions & { readonly log?: Logger } = {},
 ): Promise<KeyedServer | null> {
-  const file = join(await temporaryFolder(t), 'keys.json');
+  const folder = await temporaryFolder(t);
+  const file = join(folder, 'keys.json');
   writeFileSync(file, keysText(keys));
+  const RESOURCES_FILE = join(folder, 'resources.json');
+  writeFileSync(RESOURCES_FILE, '{"resources":{"items":{}}}');
   const place = await fill(t, store, resources);
   if (!place) return null;
   const server = await serverOn(
     t,
-    { API_KEYS_FILE: file, HTTP_ENGINE: 'node', ...place, ...environment },
+    { API_KEYS_FILE: file, RESOURCES_FILE, HTTP_ENGINE: 'node', ...place, ...environment },
     options,
   );
   return {

@@ -57,7 +57,7 @@ async function main(folder: string | undefined): Promise<void> {
     Array.from({ length: 24_000 }, (_, n) => orderOf(n)),
   );
   if (!browser || !settings) throw new Error('there is no Chromium');
-  const server = await serverOn(context, { ...settings, SAMPLE: 'auto' });
+  const server = await serverOn(context, { ...settings, SAMPLE: 'on' });
   const into = folder ?? join(import.meta.dirname, '../../docs/images');
   await mkdir(into, { recursive: true });
   for (const [part, width, scheme] of folder === undefined ? KEPT : ALL) {

@@ -19,6 +19,8 @@ const openHere: string[] = [];
 export interface StoreFile {
   readonly path: string;
   readonly connection: Connection;
+  /** Whether no process that had the file open has ended in order yet. */
+  readonly isNew: boolean;
   /** What sealed places are made with. */
   readonly secret: Uint8Array;
   /** Makes all commits until now durable. */
@@ -57,7 +59,7 @@ export async function openFile(directory: string): Promise<StoreFile> {
     // When the process ends before this is durable, the file is still a backup for the next one.
     if (state.isBackup) await retryBusy(() => beginEpoch(opened));
     return {
-      ...{ path, connection: opened, secret: state.secret },
+      ...{ path, connection: opened, isNew: state.stops === 0, secret: state.secret },
       sync: () => log.datasync(),
       pagesInLog: () => Number(opened.get('pragma wal_checkpoint(noop)')?.log ?? 0),
       close: async (isClean) => {

@@ -11,6 +11,7 @@ import { temporaryFolder } from '../../support/engines.ts';
 import { program } from '../../support/programs.ts';
 import { ordersOf } from '../../support/orders.ts';
 import { withOrders } from '../../support/orders-store.ts';
+import { resourcesFile } from '../../support/resources.ts';
 import { serverOn, type TestServer } from '../../support/server.ts';
 
 const ROWS = ordersOf(300);
@@ -25,7 +26,8 @@ const whole = {
 
 before(async () => {
   const settings = await withOrders(whole, 'sqlite', ROWS);
-  if (settings) server = await serverOn(whole, settings);
+  const RESOURCES_FILE = await resourcesFile(whole, { resources: { items: {} } });
+  if (settings) server = await serverOn(whole, { ...settings, RESOURCES_FILE });
 });
 after(async () => {
   for (const cleanup of cleanups.reverse()) await cleanup();

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import type { Bookmark } from '../src/store/bookmark.ts';
+import { BSON } from '../src/store/bson.ts';
+import { withOrders } from './support/orders-store.ts';
+import { resourcesFile } from './support/resources.ts';
+import { serverOn, type TestServer } from './support/server.ts';
+import { testDirectory } from './support/sqlite.ts';
+import { testMongo } from './support/mongod.ts';
+
+const SAMPLE_ROWS = 53_940;
+
+interface Served {
+  readonly resources: readonly { readonly name: string; readonly rows?: number }[];
+}
+
+/** What GET /resources lists, with the number of rows. OpenAPI has the paths of the same, and others are 404. */
+async function served(server: TestServer): Promise<Record<string, number | undefined>> {
+  const { resources } = (await (await server.get('/resources')).json()) as Served;
+  const { paths } = (await (await server.get('/openapi.json')).json()) as { paths: object };
+  for (const [name, path] of [
+    ['orders', '/orders'],
+    ['items', '/items'],
+    ['users', '/api/users'],
+  ] as const) {
+    const isListed = resources.some((one) => one.name === name);
+    assert.equal(Object.keys(paths).includes(path), isListed, `${path} in OpenAPI`);
+    assert.equal((await server.get(path)).status, isListed ? 200 : 404, path);
+  }
+  return Object.fromEntries(resources.map(({ name, rows }) => [name, rows]));
+}
+
+const ROWS = [{ _id: 1, status: 'new' }];
+
+/** Starts a server, and stops it before the next one uses its store. */
+async function servedOnce(t: TestContext, environment: Record<string, string>) {
+  const server = await serverOn(t, environment);
+  const names = await served(server);
+  await server.close();
+  return names;
+}
+
+test('the first start of an embedded store loads the catalogue, and a later one of an empty store does not', async (t) => {
+  const [fresh, empty] = [await testDirectory(t), await testDirectory(t)];
+  const settings = { MONGODB_URI: '', SAMPLE: 'auto' };
+  const whole = { items: SAMPLE_ROWS, users: undefined };
+  assert.deepEqual(await servedOnce(t, { ...settings, DATA_DIR: fresh }), whole);
+  assert.deepEqual(await servedOnce(t, { ...settings, DATA_DIR: fresh }), whole);
+  assert.deepEqual(await servedOnce(t, { ...settings, DATA_DIR: empty, SAMPLE: 'off' }), {
+    ...whole,
+    items: 0,
+  });
+  assert.deepEqual(await servedOnce(t, { ...settings, DATA_DIR: empty }), { ...whole, items: 0 });
+  assert.deepEqual(await servedOnce(t, { ...settings, DATA_DIR: empty, SAMPLE: 'on' }), whole);
+});
+
+test('a load of the catalogue that was interrupted is completed by a later start', async (t) => {
+  const DATA_DIR = await testDirectory(t);
+  const begun = await serverOn(t, { MONGODB_URI: '', DATA_DIR, SAMPLE: 'on' });
+  await begun.store.items.remove([BSON.serialize({ _id: 'd53940' }) as Bookmark]);
+  await begun.close();
+  const settings = { MONGODB_URI: '', DATA_DIR, SAMPLE: 'auto' };
+  assert.deepEqual(await servedOnce(t, settings), { items: SAMPLE_ROWS, users: undefined });
+});
+
+test('beside a resource of the embedded store there are items only where some are stored or asked for', async (t) => {
+  const imported = await withOrders(t, 'sqlite', ROWS);
+  const settings = { ...imported, SAMPLE: 'auto' };
+  const both = { orders: 1, items: 0, users: undefined };
+  assert.deepEqual(await servedOnce(t, settings), { orders: 1, users: undefined });
+  const items = await resourcesFile(t, { resources: { items: {} } });
+  assert.deepEqual(await servedOnce(t, { ...settings, RESOURCES_FILE: items }), both);
+  const orders = await resourcesFile(t, { resources: { orders: {} } });
+  const server = await serverOn(t, { ...settings, RESOURCES_FILE: items });
+  await server.insert([{ _id: 'a', category: 'x', price: 1 }]);
+  await server.close();
+  assert.deepEqual(await servedOnce(t, settings), { ...both, items: 1 });
+  assert.deepEqual(await servedOnce(t, { ...settings, RESOURCES_FILE: orders }), {
+    orders: 1,
+    users: undefined,
+  });
+});
+
+test('a new embedded store for declared resources has no catalogue', async (t) => {
+  const items = await resourcesFile(t, { resources: { items: {} } });
+  const settings = { MONGODB_URI: '', SAMPLE: 'auto', RESOURCES_FILE: items };
+  assert.deepEqual(await servedOnce(t, settings), { items: 0, users: undefined });
+});
+
+test('beside collections of MongoDB that others own there are neither items nor users, unless a setting asks', async (t) => {
+  const exposed = await withOrders(t, 'mongodb', ROWS);
+  if (exposed === null) return;
+  assert.deepEqual(await servedOnce(t, { ...exposed, SAMPLE: 'auto' }), { orders: 1 });
+  const withUsers = { orders: 1, users: undefined };
+  assert.deepEqual(await servedOnce(t, { ...exposed, MONGODB_PREFIX: 'sluice_' }), withUsers);
+  const items = await resourcesFile(t, { resources: { items: {} } });
+  assert.deepEqual(await servedOnce(t, { ...exposed, RESOURCES_FILE: items }), { ...withUsers, items: 0 });
+  const on = { ...withUsers, items: SAMPLE_ROWS };
+  assert.deepEqual(await servedOnce(t, { ...exposed, SAMPLE: 'on' }), on);
+});
+
+test('a database of MongoDB for which nothing is declared has items and users', async (t) => {
+  const uri = await testMongo(t);
+  if (uri === null) return;
+  assert.deepEqual(await servedOnce(t, { MONGODB_URI: uri }), { items: 0, users: undefined });
+});

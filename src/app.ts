@@ -71,7 +71,12 @@ export function createApp(options: AppOptions): App {
     if (current.open !== served.now) current = made(served.now);
     return current;
   };
-  const router: Router = { find: (request) => now().router.find(request) };
+  const router: Router = {
+    find: (request) => now().router.find(request),
+    get lists() {
+      return now().router.lists;
+    },
+  };
   const cors = createCors(options.corsOrigin);
   return { serve: createServe(router, { ...options, cors }), routes: () => now().routes };
 }

@@ -7,7 +7,7 @@ import { empty } from './reply.ts';
 import { isPublicName, mayKnow, refusalOf, revocable } from './permit.ts';
 import { isPreflight, type Client } from '../access/admission.ts';
 import type { Input, Route } from './route.ts';
-import { parametersOf, type Compiled, type Found } from './router.ts';
+import { parametersOf, type Compiled, type Found, type Router } from './router.ts';
 
 /** What `dispatch` needs from admission and from content coding. */
 export interface Surroundings {
@@ -20,6 +20,7 @@ export interface Surroundings {
   readonly coded: (reply: Reply) => Reply['headers'];
   /** Whether an answer by this route that the client's key began may go on. */
   readonly mayGoOn: (route: Route) => boolean;
+  readonly router: Router;
 }
 
 /**
@@ -30,12 +31,12 @@ export async function dispatch(
   request: Request,
   any: Found | null,
   client: Client,
-  { acquire, coded, mayGoOn }: Surroundings,
+  { acquire, coded, mayGoOn, router }: Surroundings,
 ): Promise<Reply> {
   if (isSecretPreflight(request, any, client)) return empty(204, { allow: ROWS_ALLOW });
   const found = any && mayKnow(client, any.resource) ? any : null;
   if (any && !found) request.notes.refusal = 'not-found';
-  if (!found) throw notFound(request.path);
+  if (!found) throw notFound(request.path, client, router);
   const compiled = routeOf(found, request);
   if (!compiled) return otherMethod(request, found);
   const { route } = compiled;
@@ -57,11 +58,31 @@ export async function dispatch(
   return finish(await route.handler(input));
 }
 
-/** It is the same for a path that does not exist and for one that the key may not know. */
-function notFound(path: string): AppError {
-  const slash = path.endsWith('/') ? ' Leave out the slash at its end.' : '';
-  const ways = 'GET /resources lists the resources, and /docs shows every path.';
-  return new AppError('not-found', `No resource has the path ${path}.${slash} ${ways}`);
+/** The most resources that an error lists. */
+const MOST_LISTED = 20;
+
+/**
+ * It is the same for a path that does not exist and for one that the key may not know, and lists the resources that the
+ * client may.
+ */
+function notFound(path: string, client: Client, router: Router): AppError {
+  let end = path.length;
+  while (path.endsWith('/', end)) end--;
+  const meant = end < path.length ? router.find({ path: path.slice(0, end) }) : null;
+  const slash =
+    meant && mayKnow(client, meant.resource)
+      ? ` Leave out the slash at its end: ${path.slice(0, end)} is there.`
+      : '';
+  const mayList = client.key !== null || !client.hasKey;
+  const known = router.lists
+    .filter(({ resource }) => mayList && mayKnow(client, resource))
+    .map((one) => one.path);
+  const shown = known.length > MOST_LISTED ? [...known.slice(0, MOST_LISTED), 'others'] : known;
+  const served = shown.length === 0 ? '' : ` The resources are ${shown.join(', ')}.`;
+  return new AppError(
+    'not-found',
+    `No resource has the path ${path}.${slash}${served} GET /resources says what can be asked of them, and /docs shows every path.`,
+  );
 }
 
 function assertMay(client: Client, route: Route): void {

@@ -76,6 +76,7 @@ export function createServe(
         );
       }
       reply = await dispatch(request, found, admission.client, {
+        router,
         acquire: () => admissions.acquire(admission.client),
         coded: (plain) => codedAs(plain, coding, request).headers,
         mayGoOn: (route) => admissions.mayGoOn(admission.client, route),

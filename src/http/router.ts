@@ -31,7 +31,9 @@ export interface Found {
 
 export interface Router {
   /** Returns the resource that a request's path names; null when there is none. */
-  find(request: Request): Found | null;
+  find(request: Pick<Request, 'path'>): Found | null;
+  /** The paths of pages of rows, each the first one of its resource. */
+  readonly lists: readonly Pick<Found, 'path' | 'resource'>[];
 }
 
 /**
@@ -54,7 +56,9 @@ export function createRouter(routes: readonly Route[]): Router {
       getOrMake(compiled, route, () => compile(route)),
     );
   }
+  const isBelow = (path: string) => literal.has(path.slice(0, path.lastIndexOf('/')));
   return {
+    lists: [...literal.values()].filter(({ path, resource }) => resource !== null && !isBelow(path)),
     find(request) {
       const exact = literal.get(request.path);
       if (exact) return exact;

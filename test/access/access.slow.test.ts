@@ -51,13 +51,21 @@ test('no list and no text names a resource that the key does not open', async (t
       server.as(name, '/resources').then((one) => one.text()),
       server.as(name, '/openapi.json').then((one) => one.text()),
       post(server.url, { resource: 'nothing' }, bearer(name)).then((one) => one.text()),
+      server.as(name, '/nothing').then((one) => one.text()),
       post(server.url, { resource: 'secrets', sort: 'x' }, bearer(name)).then((one) => one.text()),
     ]);
   for (const text of await texts('shop')) {
     assert.doesNotMatch(text.replaceAll(/got \\*"secrets\\*"/g, ''), /secrets/);
     assert.match(text, /orders/);
   }
-  for (const text of (await texts('all')).slice(0, 3)) assert.match(text, /secrets/);
+  for (const text of (await texts('all')).slice(0, 4)) assert.match(text, /secrets/);
+  const detailOf = async (path: string) => {
+    const { detail } = (await (await server.as('shop', path)).json()) as { detail: string };
+    return detail.replaceAll(path.replace(/\/$/, ''), '');
+  };
+  assert.equal(await detailOf('/secrets/'), await detailOf('/nothing/'));
+  assert.match(await detailOf('/orders/'), /Leave out the slash at its end/);
+  assert.match(await (await fetch(`${server.url}/nothing`)).text(), /unauthorized/);
   const anonymous = await (await fetch(`${server.url}/openapi.json`)).text();
   assert.doesNotMatch(anonymous, /secrets|\/orders/, 'the names of declared resources are for keys');
   assert.match(anonymous, /\/items/);

@@ -187,6 +187,7 @@ function streaming(admit: Admissions, answer: () => Reply | Promise<Reply>) {
       acquire: () => admit.acquire(client),
       coded: ({ headers }) => headers,
       mayGoOn: () => true,
+      router,
     });
   };
 }

@@ -32,8 +32,16 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
         assert.equal(answer.status, 404, path);
         return ((await answer.json()) as { detail: string }).detail;
       };
-      assert.match(await detailOf('/nosuch'), /the path \/nosuch\. GET \/resources lists the resources/);
-      assert.match(await detailOf('/docs/'), /the path \/docs\/\. Leave out the slash at its end\./);
+      const others =
+        'The resources are /items, /api/users. GET /resources says what can be asked of them, and /docs shows every path.';
+      const gone = (path: string) => `No resource has the path ${path}.`;
+      for (const path of ['/nosuch', '/nosuch/', '/nosuch/a/b/'])
+        assert.equal(await detailOf(path), `${gone(path)} ${others}`);
+      for (const path of ['/docs', '/items', '/items/stream', '/api/users'])
+        assert.equal(
+          await detailOf(`${path}/`),
+          `${gone(`${path}/`)} Leave out the slash at its end: ${path} is there. ${others}`,
+        );
     });
 
     test('CORS is off unless it is configured', async (t) => {

@@ -68,12 +68,12 @@ for (const name of ['sqlite', 'mongodb'] satisfies StoreName[])
       assert.equal(
         first.said.replace(postponed, ''),
         'columns:\n' +
-          '  Artikel: _id, string ("0815" on line 2 is not a number as JSON writes it)\n' +
-          '  Bezeichnung: string\n' +
+          '  Artikel: _id, string ("0815" on line 2 is not an integer)\n' +
+          '  Bezeichnung: string ("Schraube; \\"lang\\"" on line 2 is not a number)\n' +
           '  Warengruppe: category, string\n' +
           '  Preis: price, number\n' +
           '  PLZ: string ("01234" on line 2 is not a number as JSON writes it)\n' +
-          '  Kunde.Land: string\n' +
+          '  Kunde.Land: string ("DE" on line 2 is not a number)\n' +
           '  angelegt: date\n' +
           'the import finished: 2 rows read, 2 written\n',
       );

@@ -19,7 +19,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const)
     const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
     t.after(() => store.close());
     const count = async () => (await store.items.count(PLAN, 'exact', t.signal)).rows;
-    const env = { ...process.env, DATA_DIR: directory, MONGODB_URI: '' };
+    const env = { ...process.env, DATA_DIR: directory, MONGODB_URI: '', LOG_LEVEL: 'error' };
     const child = spawn(process.execPath, [await cli(), 'import', '-', '--format', 'ndjson'], {
       env,
       stdio: ['pipe', 'ignore', 'pipe'],

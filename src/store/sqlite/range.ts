@@ -26,6 +26,9 @@ export interface Range {
   readonly reverse: boolean;
 }
 
+/** A document. A damaged row has none: it must not go unseen. */
+const DOCUMENT = "ifnull(d, x'00')";
+
 /** The statement's part that names the rows of a range, in order. Its parameters are `low` and `high`. */
 export function sqlOf({ set, column, reverse }: Pick<Range, 'set' | 'column' | 'reverse'>): string {
   return (
@@ -41,9 +44,9 @@ export function sqlOf({ set, column, reverse }: Pick<Range, 'set' | 'column' | '
  */
 export function documentsSql(range: Range): string {
   const { set, column, reverse } = range;
-  if (column === 'k') return `select d ${sqlOf(range)}`;
+  if (column === 'k') return `select ${DOCUMENT} d ${sqlOf(range)}`;
   return (
-    `select iif(${isRight(column)}, b.d, x'00') d ${joined(set, column)} where a.${column} > ? and a.${column} < ?` +
+    `select ifnull(iif(${isRight(column)}, b.d, null), x'00') d ${joined(set, column)} where a.${column} > ? and a.${column} < ?` +
     ` order by a.${column}${reverse ? ' desc' : ''}`
   );
 }
@@ -55,6 +58,14 @@ export function beyondSql({ set, column }: Pick<Range, 'set' | 'column'>, end: '
     `select a.n, ${isRight(column)} good ${joined(set, column)}` +
     ` where a.${column} ${sign} ? order by a.${column}${order} limit 1`
   );
+}
+
+/** The queries of the entry `k` at an end of the whole index, and of the one nearest to that end of a range. */
+export function outermostSql({ set, column }: Pick<Range, 'set' | 'column'>, end: 'low' | 'high') {
+  const [sign, order] = end === 'low' ? ['>', ''] : ['<', ' desc'];
+  const from = `select ${column} k from ${rowsTable(set)} indexed by ${indexName(set, column)}`;
+  const first = `order by ${column}${order} limit 1`;
+  return [`${from} ${first}`, `${from} where ${column} ${sign} ? ${first}`] as const;
 }
 
 /** Entries of an index, `a`, and their rows, `b`. */
@@ -73,7 +84,7 @@ function isRight(column: string): string {
  * lie, which is faster than by the index.
  */
 export function inOrderSql({ set, reverse }: Range): string {
-  return `select d from ${rowsTable(set)} where n > ? and n < ? order by n${reverse ? ' desc' : ''}`;
+  return `select ${DOCUMENT} d from ${rowsTable(set)} where n > ? and n < ? order by n${reverse ? ' desc' : ''}`;
 }
 
 /** The rest of a range behind a key in its column. */

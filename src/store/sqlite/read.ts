@@ -16,7 +16,7 @@ import { ABOVE_IDS, compareKeys, LOWEST, type Key } from '../keys.ts';
 import { bytesIn, type Connection } from './connection.ts';
 import { entryOf } from './keyed.ts';
 import { rowsTable } from './layout.ts';
-import { beyondSql, documentsSql, inOrderSql, restBehind, sqlOf, type Range } from './range.ts';
+import { beyondSql, documentsSql, inOrderSql, outermostSql, restBehind, sqlOf, type Range } from './range.ts';
 
 /** Expected size of a row in bytes before any was seen. Generated items have 205 bytes. */
 const FIRST_GUESS = 256;
@@ -79,10 +79,11 @@ export class Reader {
 
   /** The stored row with a key. Throws DamagedRowError when that of another row may hide it. */
   row(set: number, key: Key): Uint8Array | null {
-    const row = bytesIn(this.#connection.get(`select d from ${rowsTable(set)} where k = ?`, key), 'd');
+    const found = this.#connection.get(`select d from ${rowsTable(set)} where k = ?`, key);
+    const row = bytesIn(found, 'd');
     const beside = { set, column: 'k', low: key, high: key };
-    if (!row) for (const end of ['low', 'high'] as const) this.#beyond(beside, end);
-    else if (!isSame(key, entryOf(documentIn(row), [])))
+    if (!found) for (const end of ['low', 'high'] as const) this.#beyond(beside, end);
+    else if (!row || !isSame(key, entryOf(documentIn(row), [])))
       throw new DamagedRowError('the index of ids has another row at the place of one');
     return row;
   }
@@ -140,9 +141,21 @@ export class Reader {
     const bound = range[end];
     if (isAroundAll(bound)) return null;
     const found = this.#connection.get(beyondSql(range, end), bound);
-    if (!found) return null;
+    if (!found) {
+      this.#checkOutermost(range, end);
+      return null;
+    }
     if (found.good !== 1) throw new DamagedRowError(`a row has another key than ${range.column} says`);
     return Number(found.n);
+  }
+
+  /** Throws DamagedRowError when nothing is found beyond an end of a range, and the index does not begin at that end. */
+  #checkOutermost(range: Pick<Range, 'set' | 'column' | 'low' | 'high'>, end: 'low' | 'high'): void {
+    const [outermost, nearest] = outermostSql(range, end);
+    const first = this.#connection.get(outermost);
+    const [key, found] = [bytesIn(first, 'k'), bytesIn(this.#connection.get(nearest, range[end]), 'k')];
+    if (first && !(key && found && isSame(key, found)))
+      throw new DamagedRowError(`the index of ${range.column} does not find its first row`);
   }
 
   /** How many of the first rows have so many bytes, by their sizes, and whether others follow. */

@@ -42,6 +42,11 @@ export const CANDIDATES = {
     environment: { ...UNLIMITED, RATE_LIMIT: `${RATE}/min` },
   },
   'sluice, two workers': { ...own, says: 'with WORKERS=2', environment: { ...UNLIMITED, WORKERS: '2' } },
+  'sluice, node:http': {
+    ...own,
+    says: 'with HTTP_ENGINE=node',
+    environment: { ...UNLIMITED, HTTP_ENGINE: 'node' },
+  },
   'bare chain': { role: 'limit', file: 'limits/chain.ts', says: 'the batches, thrown away' },
   'socket drain': { role: 'limit', file: 'limits/drain.ts', says: "mongod's replies, thrown away" },
   'bare statement': { role: 'limit', file: 'limits/statement.ts', says: "SQLite's own loop" },

@@ -1,4 +1,5 @@
 import { changes, imports, orders } from './scenarios/orders.ts';
+import { engines } from './scenarios/engines.ts';
 import { others } from './scenarios/others.ts';
 import { connections, depths, pages } from './scenarios/pages.ts';
 import type { Scenario } from './scenarios/scenario.ts';
@@ -16,5 +17,6 @@ export function createScenarios(rows: number): readonly Scenario[] {
     ...changes(),
     ...imports(),
     ...others(),
+    ...engines(rows),
   ];
 }

@@ -4,6 +4,7 @@ import { INDEX_HELP, parseIndexArguments, runIndex } from './index-command.ts';
 import { INIT_HELP, parseInitArguments, runInit } from './init-command.ts';
 import { resourceTarget } from '../import/resource.ts';
 import { BACKUP_HELP, backUpStore, CHECK_HELP, checkStore } from './file-commands.ts';
+import { DOCTOR_HELP, doctorEnvironment, runDoctor } from './doctor.ts';
 import { kernelWarning } from './kernel-warning.ts';
 import { KEY_HELP, newKey, parseKeyArguments } from './key-command.ts';
 import { parsePullArguments, PULL_HELP, REAL_CLOCK, runPull } from '../pull/command.ts';
@@ -39,6 +40,8 @@ Usage:
   sluice key new --name N  make an API key, and print it once
   sluice backup FILE       copy the embedded store, also of a running server
   sluice check [FILE]      check the embedded store, or a backup
+  sluice doctor [MONGODB_URI]
+                           say which promises hold with this store on this machine
   sluice pull URL -o FILE  download a stream into a file: verify it, and resume it after cuts
   sluice load URL          put a load on a server, and measure it
   sluice COMMAND --help    show the arguments of a command
@@ -72,6 +75,7 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
   ['init', { help: INIT_HELP, run: printResources }],
   ['backup', { help: BACKUP_HELP, run: (argv) => backUpStore(argv, readConfig(process.env), terminal()) }],
   ['check', { help: CHECK_HELP, run: (argv) => checkStore(argv, readConfig(process.env), process) }],
+  ['doctor', { help: DOCTOR_HELP, run: examine }],
   ['key', { help: KEY_HELP, run: (argv) => print(newKey(parseKeyArguments(argv))) }],
   ['pull', { help: PULL_HELP, run: pull }],
   ['load', { help: LOAD_HELP, run: (argv) => runLoad(parseLoadArguments(argv), terminal()) }],
@@ -191,6 +195,10 @@ async function printResources(argv: readonly string[]): Promise<number> {
   const config = { ...readConfig(process.env), MONGODB_MANAGE_INDEXES: false };
   const io = terminal();
   return withStore(config, false, async (open) => runInit(await open(), io));
+}
+
+function examine(argv: readonly string[]): Promise<number> {
+  return runDoctor(readConfig(doctorEnvironment(argv, process.env)), process.stdout);
 }
 
 function checkMayIndex({ MONGODB_URI, MONGODB_MANAGE_INDEXES }: Config): void {

@@ -15,7 +15,7 @@ import { LogWatch } from './watch.ts';
 import { Writes } from './writes.ts';
 
 /** Below this, writes are refused before they begin, so that SQLite never meets a full disk half way. Bytes. */
-const RESERVE_BYTES = 4 * 1024 * 1024;
+export const RESERVE_BYTES = 4 * 1024 * 1024;
 const LOOK_AT_DISK_MS = 250;
 /** Above this, readers or writers of other processes keep the write-ahead log from beginning anew. Bytes and pages. */
 const LONG_LOG_BYTES = 256 * 1024 * 1024;

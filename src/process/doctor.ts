@@ -1,0 +1,125 @@
+import { readFileSync } from 'node:fs';
+import type { Config } from '../config.ts';
+import { ITEM_COLLECTION } from '../resources/item-collection.ts';
+import { listsOf, locate, locateAll } from '../resources/locate.ts';
+import type { Finding } from '../store/finding.ts';
+import type { Examined, MongoExamination } from '../store/mongo/examine.ts';
+import { readArguments, UsageError } from '../terminal/arguments.ts';
+import { printable } from '../terminal/text.ts';
+import { kernelWarning } from './kernel-warning.ts';
+
+export const DOCTOR_HELP = `Usage: sluice doctor [MONGODB_URI]
+
+Says what the server promises, whether it holds with this store on this machine, and by which query that was seen. It reads the
+settings as the server does, and writes nothing. Without MONGODB_URI in the settings or as argument: the embedded store in
+DATA_DIR, all of which is read.
+
+  ok    the promise holds
+  FAIL  it does not hold
+  ?     it could not be seen, or it does not hold and the settings do not ask for it
+
+Exit codes: 0 no FAIL, 1 a FAIL or the store does not answer, 2 the command or a setting is wrong.
+`;
+
+/** Files of a process beside the sockets of its streams: of the store, the log and other requests. */
+const OTHER_FILES = 1_000;
+
+/** The settings with the URI that the arguments name. Throws UsageError for other arguments. */
+export function doctorEnvironment(
+  argv: readonly string[],
+  environment: NodeJS.ProcessEnv,
+): NodeJS.ProcessEnv {
+  const [uri, other] = readArguments(argv, {}).positionals;
+  if (other !== undefined) throw new UsageError('expected: sluice doctor, or sluice doctor MONGODB_URI');
+  return uri === undefined ? environment : { ...environment, MONGODB_URI: uri };
+}
+
+/** Runs `sluice doctor`. Resolves with the exit code. */
+export async function runDoctor(config: Config, stdout: NodeJS.WritableStream): Promise<0 | 1> {
+  let failed = 0;
+  const report = ({ promise, holds, seen }: Finding): void => {
+    if (holds === false) failed++;
+    const mark = holds === null ? '?   ' : holds ? 'ok  ' : 'FAIL';
+    stdout.write(`${mark}  ${printable(`${promise} - ${seen}`)}\n`);
+  };
+  machine(config).forEach(report);
+  if (config.MONGODB_URI === undefined) {
+    const { examineSqlite } = await import('../store/sqlite/examine.ts');
+    await examineSqlite(config.DATA_DIR, report);
+  } else {
+    const { MongoExamination } = await import('../store/mongo/examine.ts');
+    const { MONGODB_URI: uri, MONGODB_PREFIX: prefix, MONGODB_MANAGE_INDEXES: manages } = config;
+    const examination = new MongoExamination({ uri, prefix, manages }, report);
+    try {
+      const server = await examination.server();
+      if (server) await examination.collections(await collectionsOf(config, examination, report), server);
+    } finally {
+      await examination.close();
+    }
+  }
+  stdout.write(
+    failed === 0 ? 'every promise that was seen holds\n' : `${failed} of these promises do not hold\n`,
+  );
+  return failed === 0 ? 0 : 1;
+}
+
+/** What the kernel grants to a server of these settings that is started as this process was. */
+function machine({ MAX_STREAMS }: Config): readonly Finding[] {
+  const warning = kernelWarning();
+  const kernel: Finding = {
+    promise: 'a stalled reader holds 0.2 MB of kernel memory',
+    holds: warning === null,
+    seen: `/proc/sys/net/ipv4/tcp_notsent_lowat: ${warning ?? 'it is limited, or this is not Linux'}`,
+  };
+  const files = openFiles();
+  const enough = MAX_STREAMS + OTHER_FILES;
+  return [
+    kernel,
+    {
+      promise: `MAX_STREAMS=${MAX_STREAMS} streams can be open`,
+      holds: files === null ? null : files >= enough,
+      seen: `/proc/self/limits: ${files === null ? 'not readable' : `this process may open ${files} files, of which it needs ${enough}`}`,
+    },
+  ];
+}
+
+/** How many files this process may open. Null: not known. */
+function openFiles(): number | null {
+  try {
+    const [, most = ''] = /^Max open files +(\S+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
+    return most === 'unlimited' ? Infinity : Number(most);
+  } catch {
+    return null; // not Linux
+  }
+}
+
+/** The collections that a server of these settings serves. Reports declarations that mean none. */
+async function collectionsOf(
+  { resources, declaresItems, SAMPLE, apiKeys }: Config,
+  store: MongoExamination,
+  report: (finding: Finding) => void,
+): Promise<readonly Examined[]> {
+  const needsPreImages = (name: string): boolean =>
+    apiKeys?.some(({ rights }) => rights.scopes.has(name) && rights.actions.has('changes')) ?? false;
+  const found: Examined[] = [];
+  const lists = listsOf(store);
+  for (const declared of resources) {
+    const { pattern, place } = declared;
+    const located = pattern ? await locateAll(pattern, declared, lists) : [await locate(declared, lists)];
+    if (located.length === 0)
+      report({ promise: `${place} names collections`, holds: false, seen: 'listCollections: none matches' });
+    for (const one of located)
+      if (typeof one === 'string')
+        report({ promise: `${place} names a collection`, holds: false, seen: `listCollections: ${one}` });
+      else {
+        const { name, database, collection, indexes = [] } = one;
+        found.push({
+          ...{ name, collection, indexes, needsPreImages: needsPreImages(name) },
+          ...(database !== undefined && { database }),
+        });
+      }
+  }
+  const hasItems = resources.length === 0 || declaresItems || SAMPLE === 'on';
+  if (hasItems) found.push({ ...ITEM_COLLECTION, needsPreImages: needsPreImages(ITEM_COLLECTION.name) });
+  return found;
+}

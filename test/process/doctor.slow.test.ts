@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { sluice } from '../support/commands.ts';
+import { testClient } from '../support/mongo.ts';
+import { ownMongod, testMongo } from '../support/mongod.ts';
+import { folder } from '../support/pulling.ts';
+import { serverOn } from '../support/server.ts';
+
+/** Runs `sluice doctor`. Resolves with its lines by their marks, those of the kernel left out. */
+async function doctor(args: readonly string[], environment: NodeJS.ProcessEnv) {
+  const { code, stdout, said } = await sluice(['doctor', ...args], environment);
+  assert.equal(said, '');
+  const lines = stdout.trimEnd().split('\n');
+  const marked = (mark: string) =>
+    lines
+      .filter((line) => line.startsWith(`${mark} `))
+      .map((line) => line.slice(6))
+      .filter((line) => !line.includes(' - /proc/'));
+  assert.equal(code, lines.some((line) => line.startsWith('FAIL  ')) ? 1 : 0);
+  return { ok: marked('ok'), fail: marked('FAIL'), unseen: marked('?'), text: stdout };
+}
+
+/** The promises of lines. */
+const promises = (lines: readonly string[]) => lines.map((line) => line.split(' - ')[0]);
+
+test('a replica set that a server has used keeps every promise, and nothing is written', async (t) => {
+  const uri = await testMongo(t);
+  if (uri === null) return;
+  const db = testClient(t, uri).db();
+  const names = async () => (await db.listCollections().toArray()).map(({ name }) => name);
+  const before = await doctor([uri], {});
+  assert.deepEqual(before.fail, [
+    `/items has its collection - listCollections: ${db.databaseName}.items is missing: the first start of the server makes it`,
+  ]);
+  assert.deepEqual(await names(), []);
+
+  const server = await serverOn(t, { MONGODB_URI: uri });
+  await server.insert([{ _id: 'a', category: 'a', price: 1 }]);
+  const used = await doctor([], { MONGODB_URI: uri });
+  assert.deepEqual(used.fail, []);
+  for (const promise of [
+    'the database is MongoDB 6.0 or newer',
+    'snapshots and changes are served',
+    'users can be read and written',
+    'exports can be ordered',
+    '/items is read inside its bounds',
+    '/items has an index for each order that is declared',
+    '/items has snapshots',
+    '/items has changes',
+    'snapshots last for a minute or more',
+    'changes can be read from the past',
+  ])
+    assert.ok(promises(used.ok).includes(promise), `${promise}\n${used.text}`);
+  assert.deepEqual(promises(used.unseen), [
+    'another member takes over when one fails',
+    '/items has changes for keys that open a part',
+  ]);
+
+  await db.collection('items').dropIndex('price_1__id_1');
+  const orders = db.collection('orders');
+  await orders.insertOne({ tenant: 'a', tags: ['x'] });
+  await orders.createIndex({ tags: 1, _id: 1 });
+  const keys = join(await folder(t), 'keys.json');
+  const key = {
+    name: 'a',
+    sha256: '0'.repeat(64),
+    resources: ['orders'],
+    where: { orders: { tenant: 'a' } },
+  };
+  writeFileSync(keys, JSON.stringify({ keys: [key] }));
+  const worse = await doctor([], {
+    MONGODB_URI: uri,
+    EXPOSE: 'orders,nothing',
+    SAMPLE: 'on',
+    API_KEYS_FILE: keys,
+  });
+  assert.match(worse.fail.join('\n'), /\/items has an index .* an index on price, _id is missing/);
+  assert.match(
+    worse.fail.join('\n'),
+    /\/orders has changes for keys that open a part - .*no pre-images: db\.runCommand/,
+  );
+  assert.match(worse.fail.join('\n'), /\/nothing has its collection/);
+  assert.match(
+    worse.unseen.join('\n'),
+    /\/orders stays readable - The index 'tags_1__id_1' .* has, or had, an array/,
+  );
+});
+
+test('a standalone has no snapshots and changes, and a user that may only read has no users and exports', async (t) => {
+  const set = await ownMongod(t, { replicated: false, arguments: ['--auth'] });
+  if (!set) return;
+  const { host } = new URL(set.uri);
+  const as = (name: string) => `mongodb://${name}:pw@${host}/shop?authSource=admin&directConnection=true`;
+  const user = (createUser: string, ...roles: unknown[]) => ({ createUser, pwd: 'pw', roles });
+  await set.members[0]?.admin((client) => client.db('admin').command(user('root', 'root')));
+  const root = testClient(t, as('root'));
+  await root.db('admin').command(user('reader', { role: 'read', db: 'shop' }));
+  await root.db().createCollection('orders');
+
+  const reader = await doctor([as('reader')], { EXPOSE: 'orders' });
+  assert.deepEqual(promises(reader.fail), [
+    'snapshots and changes are served',
+    'users can be read and written',
+    'exports can be ordered',
+  ]);
+  assert.match(
+    reader.fail[1] ?? '',
+    /connectionStatus: the user lacks insert, update, remove on shop\.users$/,
+  );
+  assert.ok(promises(reader.ok).includes('/orders is read inside its bounds'));
+  const all = await doctor([as('root')], { EXPOSE: 'orders' });
+  assert.deepEqual(promises(all.fail), ['snapshots and changes are served']);
+  const stranger = await doctor([as('stranger')], { EXPOSE: 'orders' });
+  assert.match(stranger.fail.join(), /MongoDB 6\.0 or newer - hello: Authentication failed/);
+  for (const { text } of [reader, all, stranger]) assert.doesNotMatch(text, /:pw/);
+  await root.close(); // otherwise the driver would look for a stopped server
+});
+
+test('the embedded store: a missing one is not made, a whole one holds, damage and wrong arguments are named', async (t) => {
+  const directory = join(await folder(t), 'data');
+  const missing = await doctor([], { DATA_DIR: directory });
+  assert.match(missing.fail.join(), /there is a store - stat: .*sluice\.db is missing/);
+  assert.ok(!existsSync(directory));
+
+  const server = await serverOn(t, { MONGODB_URI: '', DATA_DIR: directory });
+  await server.insert([{ _id: 'a', category: 'a', price: 1 }]);
+  const whole = await doctor([], { DATA_DIR: directory });
+  assert.deepEqual(whole.fail, []);
+  assert.match(
+    whole.ok.join('\n'),
+    /every row and index entry is whole - sluice check: items: 1 rows, 3 indexes/,
+  );
+  assert.match(
+    whole.text,
+    /MAX_STREAMS=5000 streams can be open - \/proc\/self\/limits: this process may open \d+ files/,
+  );
+  const many = await sluice(['doctor'], { DATA_DIR: directory, MAX_STREAMS: '1000000' });
+  assert.match(many.stdout, /^FAIL {2}MAX_STREAMS=1000000 streams can be open/m);
+  assert.equal(many.code, 1);
+
+  const two = await sluice(['doctor', 'mongodb://a', 'mongodb://b'], { DATA_DIR: directory });
+  assert.deepEqual(
+    [two.code, two.said.split('\n')[0]],
+    [2, 'sluice: expected: sluice doctor, or sluice doctor MONGODB_URI'],
+  );
+  const other = await sluice(['doctor', 'http://x'], { DATA_DIR: directory });
+  assert.equal(other.code, 2);
+});

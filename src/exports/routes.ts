@@ -121,7 +121,7 @@ function orderExport(options: ExportOptions, sources: ExportSources): Route {
     answers: { 202: ORDERED },
     problems: [
       ...BODY_PROBLEMS,
-      ...(sources.size > 1 ? PLAN_PROBLEMS : []),
+      ...([...sources.values()].some(({ form }) => !form.closed) ? PLAN_PROBLEMS : []),
       'too-many-exports',
       'insufficient-storage',
       ...STORE_PROBLEMS,

@@ -25,7 +25,7 @@ export interface ExportSource {
   readonly scope?: Scope;
 }
 
-/** What can be exported, by the names of the resources. `items` is always one of them. */
+/** What can be exported, by the names of the resources. `items` is one of them where they are served. */
 export type ExportSources = ReadonlyMap<string, Resource>;
 
 /** What can be exported: items first, which an order means that names none. */

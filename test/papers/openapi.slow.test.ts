@@ -46,7 +46,8 @@ test('/openapi.json is a valid OpenAPI 3.1 document, and its examples equal the 
   assert.ok(valid, JSON.stringify(errors));
   const operations = Object.values(document.paths).flatMap((path) => Object.values(path));
   assert.equal(new Set(operations.map(({ operationId }) => operationId)).size, operations.length);
-  assert.deepEqual(firstColumn('docs/api.md', 'Requests').sort(), requestsOf(document).sort());
+  const requests = requestsOf(document).map((one) => one.replace(/-\d+\.\d+\.\d+-/, '-{version}-'));
+  assert.deepEqual(firstColumn('docs/api.md', 'Requests').sort(), requests.sort());
 
   let compared = 0;
   for (const [type, { bundled }] of examplesIn(document)) {

@@ -120,6 +120,27 @@ test('the build creates every file that package.json names', () => {
   assert.deepEqual(both, []);
 });
 
+test('the package holds the clients of its version, and the documents name its wheel', async () => {
+  await cli(); // builds them
+  const { version } = JSON.parse(textOf('package.json')) as { version: string };
+  const wheel = `sluice_client-${version}-py3-none-any.whl`;
+  const pack = ['pack', '--dry-run', '--json', '--ignore-scripts'];
+  const { stdout } = await promisify(execFile)('npm', pack, { cwd: ROOT, maxBuffer: 1e8 });
+  const [packed] = JSON.parse(stdout) as { files: { path: string }[] }[];
+  const clients = packed?.files
+    .map(({ path }) => path)
+    .filter((path) => path.startsWith('dist/web/clients/'));
+  const names = ['sluice-pull.mjs', 'sluice.mjs', wheel];
+  assert.deepEqual(
+    clients?.sort(),
+    names.map((name) => `dist/web/clients/${name}`),
+  );
+  for (const document of ['README.md', 'docs/clients.md']) {
+    const named = textOf(document).match(/sluice_client-[\d.]+-py3-none-any\.whl/g) ?? [];
+    assert.deepEqual([...new Set(named)], [wheel], document);
+  }
+});
+
 test('every command has a manual page with usage, options, settings and exit codes, no wider than a terminal', async () => {
   const pages: [command: string[], parts: RegExp[]][] = [
     [[], [/^sluice - /, /sluice serve /, /sluice import /, /sluice pull /, /sluice COMMAND --help/]],

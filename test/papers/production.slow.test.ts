@@ -129,7 +129,7 @@ test('the commands of the page, in its order: install, keys, upgrade, backup, re
   const own = () => key('root/sluice-key');
   const bodyOf = async (path: string) =>
     (await (await get(path, own())).json()) as { data: unknown[]; page: { nextCursor: string } };
-  let before = { page: '', changes: '' };
+  let before = { page: '', stream: '', changes: '' };
   const limited = async () => (await get('/items?limit=1', own())).headers.has('ratelimit-policy');
   const checks: Checks = {
     useradd: async () => {
@@ -152,11 +152,13 @@ test('the commands of the page, in its order: install, keys, upgrade, backup, re
       assert.equal((await get('/readyz')).status, 200);
     },
     'install -d -m 700 /var/backups': async () => {
-      const { page, changes } = {
+      const cursorIn = async (path: string) =>
+        /"cursor":"([\w-]+)"/.exec(await (await get(path, own())).text())?.[1] ?? '';
+      before = {
         page: (await bodyOf('/items?limit=1')).page.nextCursor,
-        changes: (await get('/items/stream?limit=1', own())).headers.get('changes-from') ?? '',
+        stream: await cursorIn('/items/stream?checkpoints=true&limit=1'),
+        changes: await cursorIn('/items/changes'),
       };
-      before = { page, changes };
       assert.equal((await bodyOf('/items?limit=1000')).data.length, 100);
       await sh('sluice import --generate 10 --seed 2 --drop --yes');
       assert.equal((await bodyOf('/items?limit=1000')).data.length, 10);
@@ -164,9 +166,10 @@ test('the commands of the page, in its order: install, keys, upgrade, backup, re
     'file=': async () => {
       await sh(ready);
       assert.equal((await bodyOf('/items?limit=1000')).data.length, 100);
-      assert.notEqual(before.changes, '');
-      assert.equal((await get(`/items?limit=1&cursor=${before.page}`, own())).status, 410);
-      assert.equal((await get(`/items/changes?since=${before.changes}`, own())).status, 410);
+      const statusOf = async (path: string) => (await get(path, own())).status;
+      assert.equal(await statusOf(`/items?limit=1&cursor=${before.page}`), 200);
+      assert.equal(await statusOf(`/items/stream?checkpoints=true&cursor=${before.stream}`), 410);
+      assert.equal(await statusOf(`/items/changes?since=${before.changes}`), 410);
     },
     'install -D -m 644 /opt/sluice/docs/ops/load-test.conf': async () => {
       assert.equal(await limited(), false);

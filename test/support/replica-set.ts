@@ -31,6 +31,7 @@ const START_MS = 60_000;
 /** One mongod: a real process on a loopback port, with a directory of its own. */
 export class Member {
   readonly port: number;
+  readonly directory: string;
   readonly #program: string;
   readonly #arguments: readonly string[];
   readonly #log: string;
@@ -38,6 +39,7 @@ export class Member {
 
   constructor(program: string, port: number, directory: string, more: readonly string[]) {
     this.port = port;
+    this.directory = directory;
     this.#program = program;
     this.#log = `${directory}.log`;
     this.#arguments = ['--dbpath', directory, '--port', String(port), '--logpath', this.#log, ...more];

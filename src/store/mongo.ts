@@ -43,9 +43,6 @@ export interface MongoOptions {
   readonly watch?: LookTiming | undefined;
 }
 
-const NOT_ASKED =
-  'the server creates it only when that is asked for: by "items": {} in RESOURCES_FILE, SAMPLE=on or sluice import';
-
 /**
  * Opens the store in MongoDB. Also resolves when the server is unavailable or still builds indexes: every method then
  * rejects with `store-unavailable` until it is ready, without a restart. Rejects when the server is reachable and
@@ -117,13 +114,8 @@ class MongoStore implements Store {
     this.files = new GridFs(connection, { prefix, onNotice });
     this.#way = typeof ways.lane === 'string' ? ways.driver : ways.lane;
     const isManaged = manageIndexes && own; // a read creates nothing in a database that serves other collections
-    const unmanaged = own ? {} : { unmanaged: NOT_ASKED };
     const timing = own ? watch : { every: () => () => undefined };
-    this.#items = this.#collectionOf(
-      options.items,
-      { manage: isManaged, ...unmanaged, tellsServer: true },
-      timing,
-    );
+    this.#items = this.#collectionOf(options.items, { manage: isManaged, tellsServer: true }, timing);
     this.items = this.#items.rows;
   }
 

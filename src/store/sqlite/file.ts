@@ -38,7 +38,9 @@ export async function openFile(directory: string): Promise<StoreFile> {
   const path = join(directory, FILE);
   const exists = await prepareDirectory(directory, FILE, openHere.includes(path));
   const mark = await readMark(directory);
-  if (!exists && mark) throw storeGone(path, 'is missing or empty');
+  // Another process that makes the store writes the mark after its file, and perhaps since the look at the file.
+  const isGone = !exists && mark !== null && !(await prepareDirectory(directory, FILE, false));
+  if (isGone) throw storeGone(path, 'is missing or empty');
   const mmapBytes = await mmapBytesIn(directory);
   let connection: Connection | null = null;
   try {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, open as openForWriting, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { AppError } from '../../../src/errors.ts';
@@ -182,6 +182,24 @@ test('a directory of version 0.2 is refused with the way to bring its rows over,
   await assert.rejects(openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() }), { message });
   assert.deepEqual(await readdir(directory), ['items.mdb']);
   assert.equal(await readFile(old, 'utf8'), 'rows');
+});
+
+test('a store that another process makes during the look at its directory is opened', async (t) => {
+  const [elsewhere, directory] = [await testDirectory(t), await testDirectory(t)];
+  const open = (at: string) => openSqlite({ items: ITEM_COLLECTION, directory: at, slots: new Slots() });
+  await (await open(elsewhere)).close();
+  // A pipe in place of the mark holds the look until the other process is ready, which makes its file first.
+  const mark = join(directory, 'sluice.mark');
+  await mkdir(directory, { recursive: true });
+  execFileSync('mkfifo', [mark]);
+  const opening = open(directory);
+  const pipe = await openForWriting(mark, 'w');
+  await copyFile(join(elsewhere, FILE), join(directory, FILE));
+  await pipe.writeFile(await readFile(join(elsewhere, 'sluice.mark')));
+  await pipe.close();
+  const store = await opening;
+  t.after(() => store.close());
+  assert.equal((await readRows(store.items, BY_ID, {}, SIZE)).rows.length, 0);
 });
 
 test('a store that is gone, is another one or is older than its last clean stop is not begun anew', async (t) => {

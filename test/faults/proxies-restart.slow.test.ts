@@ -15,6 +15,10 @@ import { serverOn } from '../support/server.ts';
 /** The fewest requests of a restart of both servers, and how many are on their way at any time. */
 const REQUESTS = 600;
 const AT_ONCE = 2;
+/** After how many requests a client connects anew: nginx ends a connection after 1,000, and a request that is on its way then fails. */
+const OF_CONNECTION = 200;
+/** After how many failures a client gives up. */
+const MANY = 20;
 /** Spellings of a path that a proxy or the server may take for /metrics. */
 const METRICS = [
   ...['/metrics', '/metrics/', '/metrics?x=1', '/%6detrics', '//metrics', '/./metrics'],
@@ -48,8 +52,12 @@ describe('proxies as docs/production.md sets them up', { concurrency: true }, ()
       let sent = 0;
       const failed: string[] = [];
       const client = async (): Promise<void> => {
-        const session = http2Session(t, tlsPort, ca);
-        while (!restarted || sent < REQUESTS) {
+        let session = http2Session(t, tlsPort, ca);
+        for (let own = 1; (!restarted || sent < REQUESTS) && failed.length < MANY; own++) {
+          if (own % OF_CONNECTION === 0) {
+            session.close();
+            session = http2Session(t, tlsPort, ca);
+          }
           const n = sent++;
           const isWrite = n % 5 === 0;
           const body = isWrite ? JSON.stringify({ name: 'Ann', email: `ann${n}@example.com` }) : undefined;

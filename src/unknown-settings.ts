@@ -37,7 +37,7 @@ export function unknownSettings(environment: NodeJS.ProcessEnv): readonly string
 
 /** The setting that a name or a value is probably meant for. */
 function nearest(name: string, value: string): string | undefined {
-  if (/^mongodb(\+srv)?:\/\//.test(value)) return 'MONGODB_URI';
+  if (/^(MONGO|DB|DATABASE)/.test(name) && /^mongodb(\+srv)?:\/\//.test(value)) return 'MONGODB_URI';
   const words = wordsOf(name);
   const own = words.findIndex((word) => !PREFIXES.includes(word));
   const forms = Array.from({ length: own + 1 }, (_, at) => words.slice(at)); // as it is, and without what begins it

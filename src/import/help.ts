@@ -7,8 +7,8 @@ export const IMPORT_HELP = `Usage:
 
 Writes items into the store that the settings name (MONGODB_URI if it is set, otherwise DATA_DIR).
 
-With --into it writes the rows of a resource instead, which GET /NAME serves. For a CSV file without columns of items it prints
-the command that makes one of its own columns.
+With --into it writes the rows of a resource instead, which GET /NAME serves. For a CSV file without columns of items it
+prints the command that makes one of its own columns.
 
 Sources:
   FILE             A file, or - for standard input. gzip and zstd are recognized by their first bytes, Brotli by the
@@ -40,8 +40,8 @@ CSV files:
   --delimiter C      The character between cells, or tab. Default: the one of comma, semicolon and tab that the header
                      row contains outside of quotes.
   --decimal-comma    Numbers are written as 1.234,56 or 1234,56.
-  --date-format FORM How dates are written, in tokens of strptime: %d.%m.%Y, '%m/%d/%y %H:%M', with %Y or %y, %m, %d, and
-                     perhaps %H %M %S %f %z. Without %z a time is in UTC. May be repeated.
+  --date-format FORM How dates are written, in tokens of strptime: %d.%m.%Y, '%m/%d/%y %H:%M', with %Y or %y, %m, %d,
+                     and perhaps %H %M %S %f %z. Without %z a time is in UTC. May be repeated.
   --booleans YES/NO  The words for true and false, such as yes/no, in upper or lower case. May be repeated.
   --null TEXT        A cell without quotes that has this text has no value, such as --null NA. May be repeated.
   --name N=NAME      The name of column N, in place of the one in the header row: --name 1=index. May be repeated.
@@ -54,7 +54,8 @@ CSV files:
   1e5 makes the whole column text. Dates, true and false stay text without --type, or --date-format and --booleans,
   which read a column in whose cells they all fit. An empty cell becomes no field; "" becomes an empty text in a column
   of text.
-  Without --date-format a date is 2024-12-31 (midnight UTC) or 2024-12-31T23:59:59Z, with a zone. With date-utc it needs none.
+  Without --date-format a date is 2024-12-31 (midnight UTC) or 2024-12-31T23:59:59Z, with a zone. With date-utc it
+  needs none.
   A column customer.country becomes the field country of the document customer.
   The import reads a file twice: first the kinds of its columns, then its rows. From a pipe the first 16 MiB decide. A
   later row with a cell of another kind is bad, and the message says which --type accepts it.
@@ -82,8 +83,8 @@ Rows whose id is already in the store:
                          that was interrupted.
   --on-conflict replace  The new row replaces the stored row.
 
-The import reports ten bad rows of each kind with their lines, counts the others by their column, and continues. A row without
-a category or a price is bad. Nothing is made or removed before the first row that can be written.
+The import reports ten bad rows of each kind with their lines, counts the others by their column, and continues. A row
+without a category or a price is bad. Nothing is made or removed before the first row that can be written.
 SIGTERM and SIGINT stop the import. It finishes the batches in progress and reports how many rows are stored.
 
 Exit codes: 0 every row is stored, 1 some rows are not stored or the import stopped, 2 the command is wrong.

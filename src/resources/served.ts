@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { AppError, storeUnavailable } from '../errors.ts';
 import { nameFault, type Declared } from './declarations.ts';
 import { listsOf, locate, locateAll, type Lists, type Located } from './locate.ts';
@@ -29,6 +30,8 @@ export class ServedResources {
   /** Why the resources are not those that the settings declare now, one sentence each. */
   faults: readonly string[] = [];
   readonly #options: ServedOptions;
+  readonly #always: readonly OpenResource[];
+  readonly #stopping = new AbortController();
   /** The resources that are open, by what they were opened for. */
   #open = new Map<string, ClosableResource>();
   /** Where each declaration was found last. It is looked for there when it is gone. */
@@ -41,7 +44,9 @@ export class ServedResources {
 
   private constructor(options: ServedOptions) {
     this.#options = options;
-    this.now = options.always;
+    setMaxListeners(0, this.#stopping.signal); // one for each follower
+    this.#always = options.always.map((one) => ({ ...one, stopping: this.#stopping.signal }));
+    this.now = this.#always;
   }
 
   /** Opens all. Rejects with ResourceFaults, which lists everything that the operator has to mend. */
@@ -70,6 +75,7 @@ export class ServedResources {
   /** Ends all followers, because the server stops. */
   async stop(reason: Error): Promise<void> {
     clearInterval(this.#timer);
+    this.#stopping.abort(reason);
     for (const one of this.#open.values()) one.stop(reason);
     await this.#looking;
   }
@@ -166,7 +172,7 @@ export class ServedResources {
     const gone = [...this.#open].filter(([key]) => !next.has(key));
     if (gone.length === 0 && next.size === this.#open.size) return;
     this.#open = next;
-    this.now = [...next.values(), ...this.#options.always];
+    this.now = [...next.values(), ...this.#always];
     for (const [, one] of gone) {
       one.close();
       this.#options.log.info({ resource: one.resource.name }, `no longer serving /${one.resource.name}`);

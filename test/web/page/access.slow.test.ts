@@ -9,13 +9,16 @@ import { openChromium, openTab } from '../../support/chromium.ts';
 import { temporaryFolder } from '../../support/engines.ts';
 import { ordersOf } from '../../support/orders.ts';
 import { withOrders } from '../../support/orders-store.ts';
+import { resourcesFile } from '../../support/resources.ts';
 import { serverOn } from '../../support/server.ts';
 
 test('no part of the explorer page has a serious fault of accessibility, at both widths, light and dark', async (t) => {
   const browser = await openChromium(t);
   const settings = await withOrders(t, 'sqlite', ordersOf(300));
   if (!browser || !settings) return;
-  const server = await serverOn(t, settings);
+  // With one resource the page opens that at once.
+  const RESOURCES_FILE = await resourcesFile(t, { resources: { items: {} } });
+  const server = await serverOn(t, { ...settings, RESOURCES_FILE });
   for (const width of [1280, 390]) {
     const { page } = await openTab(browser, {
       ...{ viewport: { width, height: 800 }, colorScheme: 'light', reducedMotion: 'reduce' },

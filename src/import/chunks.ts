@@ -36,9 +36,13 @@ export async function peek(
   source: AsyncIterable<Buffer>,
   isEnough: (head: Buffer) => boolean,
 ): Promise<{ readonly head: Buffer; readonly bytes: AsyncIterable<Buffer> }> {
-  const { taken, all, failure } = await takeWhile(source, (chunks) => !isEnough(Buffer.concat(chunks)));
+  let head: Buffer = Buffer.alloc(0);
+  const { all, failure } = await takeWhile(source, (chunks) => {
+    head = Buffer.concat([head, ...chunks.slice(-1)]);
+    return !isEnough(head);
+  });
   if (failure) throw failure.error;
-  return { head: Buffer.concat(taken), bytes: all };
+  return { head, bytes: all };
 }
 
 /** A source whose first values were taken already. It is no generator, which would cost each further value a promise. */

@@ -195,7 +195,12 @@ for (const [name, content, bad, good] of CSV_FAULTS) {
 
 const BROKEN: [name: string, content: string | Buffer, error: RegExp, rows: number][] = [
   ['An empty CSV file', '', /is empty; a CSV file begins with a header row/, 0],
-  ['A header that has a name twice', 'a,a\n1,2\n', /column name "a" in the header row appears twice/, 0],
+  [
+    'A header that has a name twice',
+    'a,a,category,price\n1,2,b,3\n',
+    /column name "a" in the header row appears twice/,
+    0,
+  ],
   ['A header with a column without a name', ',category,price\n', /column 1 has no name/, 0],
   [
     'A header with a name that begins with $',
@@ -229,7 +234,7 @@ test('A CSV file without a mapped column is refused with the names of its column
   assert.ok(error instanceof UsageError);
   assert.match(
     error.message,
-    /no column "category"; name one with --category\. The columns are: "a", "price"/,
+    /no column "category", so its rows are not items: --category and --price name such columns/,
   );
   assert.equal(items.length, 0);
 });

@@ -52,7 +52,6 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
     const transcoder = createTranscoder(slots);
     const retry = { retryMs, onRetry: metrics.retried };
     const resources = await openDeclared(store, (rows) => streamReader(rows, slots, retry), config, log);
-    closes.push(() => resources.stop(new StoppedError()));
     const checks = (): ReadonlyMap<string, CheckPart> =>
       new Map([
         ...resources.now.map(

@@ -31,12 +31,12 @@ interface StoreHooks {
 }
 
 /** Whether the settings ask for the items of sluice by name. */
-function asksForItems({ declaresItems, SAMPLE }: Config): boolean {
+function asksForItems({ declaresItems, SAMPLE }: Pick<Config, 'declaresItems' | 'SAMPLE'>): boolean {
   return declaresItems || SAMPLE === 'on';
 }
 
 /** Whether the store is the server's own: no setting names collections of others, or one asks for the items, too. */
-function isOwn(config: Config): boolean {
+export function isOwn(config: Pick<Config, 'resources' | 'declaresItems' | 'SAMPLE'>): boolean {
   return config.resources.length === 0 || asksForItems(config);
 }
 

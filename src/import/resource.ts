@@ -25,7 +25,7 @@ export async function findResource(
   declared: readonly Declared[],
   store: Pick<Store, 'keepsDeclarations' | 'list'>,
 ): Promise<NamedResource> {
-  const lists = listsOf(store);
+  const lists = listsOf(store, false);
   const plain: Declared = { name: undefined, collection: name, place: name };
   const located = await Promise.all(
     [...declared.filter(({ pattern }) => !pattern), plain].map(async (one) =>

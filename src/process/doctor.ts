@@ -1,3 +1,4 @@
+import { isOwn } from '../open-rows.ts';
 import { readFileSync } from 'node:fs';
 import type { Config } from '../config.ts';
 import { ITEM_COLLECTION } from '../resources/item-collection.ts';
@@ -95,14 +96,15 @@ function openFiles(): number | null {
 
 /** The collections that a server of these settings serves. Reports declarations that mean none. */
 async function collectionsOf(
-  { resources, declaresItems, SAMPLE, apiKeys }: Config,
+  config: Config,
   store: MongoExamination,
   report: (finding: Finding) => void,
 ): Promise<readonly Examined[]> {
+  const { resources, apiKeys } = config;
   const needsPreImages = (name: string): boolean =>
     apiKeys?.some(({ rights }) => rights.scopes.has(name) && rights.actions.has('changes')) ?? false;
   const found: Examined[] = [];
-  const lists = listsOf(store);
+  const lists = listsOf(store, false);
   for (const declared of resources) {
     const { pattern, place } = declared;
     const located = pattern ? await locateAll(pattern, declared, lists) : [await locate(declared, lists)];
@@ -119,7 +121,6 @@ async function collectionsOf(
         });
       }
   }
-  const hasItems = resources.length === 0 || declaresItems || SAMPLE === 'on';
-  if (hasItems) found.push({ ...ITEM_COLLECTION, needsPreImages: needsPreImages(ITEM_COLLECTION.name) });
+  if (isOwn(config)) found.push({ ...ITEM_COLLECTION, needsPreImages: needsPreImages(ITEM_COLLECTION.name) });
   return found;
 }

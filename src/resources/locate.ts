@@ -1,5 +1,5 @@
-import { getOrMake } from '../get-or-make.ts';
 import { AppError } from '../errors.ts';
+import { getOrMake } from '../get-or-make.ts';
 import type { Found, Store } from '../store/store.ts';
 import type { CollectionPattern, Declared } from './declarations.ts';
 
@@ -18,15 +18,16 @@ export interface Located extends Declared {
   readonly ownDatabase?: string | undefined;
 }
 
-/** The collections of a database, absent: of the store's own. Null while the store is away. Each is listed once. */
+/** The collections of a database, absent: of the store's own. Each is listed once. */
 export type Lists = (database?: string) => Promise<readonly Found[] | null>;
 
-export function listsOf(store: Pick<Store, 'list'>): Lists {
+/** `orNull`: a list is null while the store is away. Otherwise it rejects then, so that no collection is taken for gone. */
+export function listsOf(store: Pick<Store, 'list'>, orNull: boolean): Lists {
   const lists = new Map<string | undefined, ReturnType<Lists>>();
   return (database) =>
     getOrMake(lists, database, () =>
       store.list(database).catch((error: unknown) => {
-        if (error instanceof AppError && error.code === 'store-unavailable') return null;
+        if (orNull && error instanceof AppError && error.code === 'store-unavailable') return null;
         throw error;
       }),
     );
@@ -54,7 +55,7 @@ export async function locate(declared: Declared, lists: Lists): Promise<Located 
   return { ...declared, name: name ?? rest, collection: rest, database, isThere: true };
 }
 
-/** The collections that a pattern names. None while the store is away. */
+/** The collections that a pattern names. None where the list is null. */
 export async function locateAll(
   { database, matches }: CollectionPattern,
   { place }: Declared,

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { AppError, storeUnavailable } from '../errors.ts';
+import { AppError } from '../errors.ts';
 import { nameFault, type Declared } from './declarations.ts';
 import { listsOf, locate, locateAll, type Lists, type Located } from './locate.ts';
 import {
@@ -12,6 +12,8 @@ import {
 
 /** How often a server looks for resources that came, changed or went. Milliseconds. */
 const LOOK_MS = 5_000;
+
+const NOT_CHANGED = 'The resources have faults, so those of before stay';
 
 export interface ServedOptions extends OpenResourcesOptions {
   /** Reads what the operator declares now. Throws ResourceFaults. */
@@ -27,8 +29,7 @@ export interface ServedOptions extends OpenResourcesOptions {
 export class ServedResources {
   /** The resources that are served now. The same array until one comes, changes or goes. */
   now: readonly OpenResource[];
-  /** Why the resources are not those that the settings declare now, one sentence each. */
-  faults: readonly string[] = [];
+  #faults: readonly string[] = [];
   readonly #options: ServedOptions;
   readonly #always: readonly OpenResource[];
   readonly #stopping = new AbortController();
@@ -40,6 +41,7 @@ export class ServedResources {
   readonly #left = new Map<string, string>();
   /** One look follows another. */
   #looking: Promise<boolean> = Promise.resolve(true);
+  #isLooking = false;
   #timer: NodeJS.Timeout | undefined;
 
   private constructor(options: ServedOptions) {
@@ -56,9 +58,15 @@ export class ServedResources {
     return served;
   }
 
+  /** Why the resources are not those that the settings declare now, one sentence each. */
+  get faults(): readonly string[] {
+    return this.#faults.map((fault) => `${NOT_CHANGED}: ${fault}`);
+  }
+
   /** Looks again every few seconds from now on. Calls `onChange` after resources came, changed or went. */
   follow(onChange: () => void): void {
     this.#timer = setInterval(() => {
+      if (this.#isLooking) return; // while the store is away, a look can take longer than this
       const before = this.now;
       void this.reload().then(() => this.now !== before && onChange());
     }, LOOK_MS).unref();
@@ -72,72 +80,102 @@ export class ServedResources {
     return (this.#looking = this.#looking.then(() => this.#lookAgain()));
   }
 
-  /** Ends all followers, because the server stops. */
-  async stop(reason: Error): Promise<void> {
+  /** Ends all followers, because the server stops. A look that is under way changes nothing any more. */
+  stop(reason: Error): void {
     clearInterval(this.#timer);
     this.#stopping.abort(reason);
     for (const one of this.#open.values()) one.stop(reason);
-    await this.#looking;
   }
 
   async #lookAgain(): Promise<boolean> {
+    this.#isLooking = true;
     try {
       await this.#look(false);
-      this.faults = [];
+      this.#faults = [];
       return true;
     } catch (error) {
-      if (error instanceof AppError) return false; // the store is away, and /readyz says so
-      const faults = error instanceof ResourceFaults ? error.faults : [String(error)];
-      const said = 'The resources have faults, so those of before stay:';
-      if (String(faults) !== String(this.faults)) this.#options.log.error({ err: error, faults }, said);
-      this.faults = faults.map((fault) => `${said} ${fault}`);
+      if (error instanceof AppError || this.#stopping.signal.aborted) return false; // /readyz says it, if the store is away
+      const faults = error instanceof ResourceFaults ? error.faults : ['the log of the server says why'];
+      if (String(faults) !== String(this.#faults))
+        this.#options.log.error({ err: error, faults }, NOT_CHANGED);
+      this.#faults = faults;
       return false;
+    } finally {
+      this.#isLooking = false;
     }
   }
 
   /** `isFirst`: also while the store is away. */
   async #look(isFirst: boolean): Promise<void> {
     const located = await this.#locate(isFirst);
-    const opened = await Promise.all(
-      located.map(
-        async (one) => [one, this.#open.get(keyOf(one)) ?? (await openResource(one, this.#options))] as const,
-      ),
-    );
-    const next = new Map<string, ClosableResource>();
-    const faults: string[] = [];
-    for (const [one, result] of opened)
-      if (typeof result !== 'string') next.set(keyOf(one), result);
-      else if (one.isOfPattern) this.#logOnce(one, result);
-      else faults.push(result);
-    if (faults.length > 0) {
-      for (const [key, one] of next) if (!this.#open.has(key)) one.close();
-      throw new ResourceFaults(faults);
+    const fresh: ClosableResource[] = [];
+    try {
+      const next = await this.#openAll(located, fresh);
+      this.#stopping.signal.throwIfAborted();
+      this.#replace(next);
+    } catch (error) {
+      for (const one of fresh) one.close();
+      throw error;
     }
-    this.#replace(next);
   }
 
-  /** What is to be served. Throws ResourceFaults. Rejects with `store-unavailable` unless it is the first look. */
+  /** Opens those that are not open yet, which it adds to `fresh`, also when it rejects. */
+  async #openAll(
+    located: readonly Located[],
+    fresh: ClosableResource[],
+  ): Promise<Map<string, ClosableResource>> {
+    const next = new Map<string, ClosableResource>();
+    const faults: string[] = [];
+    const open = async (one: Located): Promise<void> => {
+      const key = keyOf(one);
+      const known = this.#open.get(key);
+      const result = known ?? (await openResource(one, this.#options));
+      if (typeof result !== 'string') {
+        if (!known) fresh.push(result);
+        next.set(key, result);
+      } else if (one.isOfPattern) this.#logOnce(one, result);
+      else faults.push(result);
+    };
+    const opened = await Promise.allSettled(located.map(open));
+    const failed = opened.find((one) => one.status === 'rejected');
+    if (failed) throw failed.reason;
+    if (faults.length > 0) throw new ResourceFaults(faults);
+    return new Map(located.flatMap((one) => entryOf(next, keyOf(one)))); // in the order of the declarations
+  }
+
+  /**
+   * What is to be served: what is declared by its name, then what matches a pattern, then what the store itself keeps. Throws
+   * ResourceFaults. Rejects with `store-unavailable` unless it is the first look.
+   */
   async #locate(isFirst: boolean): Promise<readonly Located[]> {
     const { store } = this.#options;
     const declared = this.#options.declared();
-    const lists = listsOf(store);
-    if (!isFirst && !store.keepsDeclarations && declared.length > 0 && !(await lists()))
-      throw storeUnavailable(new Error('the collections cannot be listed'));
+    const lists = listsOf(store, isFirst);
     const faults: string[] = [];
     const located: Located[] = [];
-    for (const one of declared) {
-      if (one.pattern) located.push(...this.#fitting(await locateAll(one.pattern, one, lists), located));
-      else {
-        const found = await this.#find(one, lists);
-        if (typeof found === 'string') faults.push(found);
-        else if (found) located.push(found);
-      }
+    const names = new Set<string>();
+    const add = (one: Located, refuse: (fault: string) => void): void => {
+      const fault = names.has(one.name)
+        ? `another resource has the name ${one.name}, too`
+        : nameFault(one.name);
+      if (fault !== undefined) refuse(`${one.place}: ${fault}`);
+      else located.push(one);
+      names.add(one.name);
+    };
+    const refuse = (fault: string) => void faults.push(fault);
+    for (const one of declared.filter(({ pattern }) => !pattern)) {
+      const found = await this.#find(one, lists);
+      if (typeof found === 'string') refuse(found);
+      else if (found) add(found, refuse);
     }
-    const named = new Set(declared.map(({ collection }) => collection));
+    const named = new Set(located.map(placeOf));
+    for (const one of declared)
+      for (const found of one.pattern ? await locateAll(one.pattern, one, lists) : [])
+        if (!named.has(placeOf(found))) add(found, (fault) => this.#logOnce(found, fault));
+    const collections = new Set(declared.map(({ collection }) => collection));
     for (const one of await store.declared())
-      if (!named.has(one.collection))
-        located.push({ ...one, indexes: [], place: one.name, database: one.database, isThere: true });
-    faults.push(...located.flatMap((one, n) => nameFaultOf(one, located.slice(0, n)) ?? []));
+      if (!collections.has(one.collection))
+        add({ ...one, indexes: [], place: one.name, database: one.database, isThere: true }, refuse);
     if (faults.length > 0) throw new ResourceFaults([...new Set(faults)]);
     return located;
   }
@@ -150,15 +188,6 @@ export class ServedResources {
       return found;
     if (found.isThere) this.#found.set(key, found);
     return found.isThere || !this.#found.has(key) ? found : undefined;
-  }
-
-  /** Leaves out the collections that match a pattern, but cannot have their name. */
-  #fitting(found: readonly Located[], before: readonly Located[]): readonly Located[] {
-    return found.filter((one) => {
-      const fault = nameFaultOf(one, before);
-      if (fault !== undefined) this.#logOnce(one, fault);
-      return fault === undefined;
-    });
   }
 
   #logOnce(one: Located, fault: string): void {
@@ -194,9 +223,12 @@ function keyOf({
   return JSON.stringify([name, database, collection, hide, show, indexes, fields, isUnsure]);
 }
 
-function nameFaultOf({ name, place }: Located, before: readonly Located[]): string | undefined {
-  const fault = nameFault(name);
-  if (fault !== undefined) return `${place}: ${fault}`;
-  const isTwice = before.some((other) => other.name === name);
-  return isTwice ? `${place}: another resource has the name ${name}, too` : undefined;
+/** Where a collection is: one that is declared by its name does not match a pattern, too. */
+function placeOf({ database, ownDatabase, collection }: Located): string {
+  return JSON.stringify([database ?? ownDatabase, collection]);
+}
+
+function entryOf<V>(map: ReadonlyMap<string, V>, key: string): readonly (readonly [string, V])[] {
+  const value = map.get(key);
+  return value === undefined ? [] : [[key, value]];
 }

@@ -101,7 +101,7 @@ class MongoStore implements Store {
   readonly #way: FindWay;
   readonly #ways: Ways;
   readonly #options: MongoOptions;
-  #open: OpenCollection[] = [];
+  #open: readonly OpenCollection[] = [];
   readonly #records: OpenCollection<Records>[] = [];
   /** The changes of each database, by its name, and those for parts of collections. */
   readonly #streams = new Map<string, DatabaseStream>();
@@ -127,8 +127,7 @@ class MongoStore implements Store {
   async ping(): Promise<readonly string[]> {
     const { own = true } = this.#options;
     const faults = own ? await this.#items.layouts.faults() : [];
-    this.#open = this.#open.filter(({ layouts }) => !layouts.isClosed);
-    await Promise.all(this.#open.map(({ layouts }) => layouts.layout()));
+    await Promise.all(this.#stillOpen().map(({ layouts }) => layouts.layout()));
     await this.#connection.run({ ping: 1 });
     return faults;
   }
@@ -165,8 +164,13 @@ class MongoStore implements Store {
         `The collection '${declaration.collection}' is not available yet, and requests for it get 503 until it is: ${String(error.cause)}`,
       );
     }
-    this.#open.push(opened);
+    this.#open = [...this.#stillOpen(), opened];
     return opened;
+  }
+
+  /** The collections that were opened, without those that were closed since. */
+  #stillOpen(): readonly OpenCollection[] {
+    return this.#open.filter(({ layouts }) => !layouts.isClosed);
   }
 
   #collectionOf(

@@ -3,6 +3,8 @@ import { EventEmitter, once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { pino } from 'pino';
+import { storeUnavailable } from '../../src/errors.ts';
 import type { Store } from '../../src/store/store.ts';
 import { around } from '../../src/store/around.ts';
 import { childServer } from '../support/child-server.ts';
@@ -106,6 +108,43 @@ test('a database is exposed by a pattern: its collections come and go while the 
   assert.equal(await server.reload(), true);
   assert.equal(await statusOf(server, '/customers'), 200);
   await crm.dropDatabase();
+});
+
+test('what is declared by its name is no longer found by a pattern, and a list that fails takes nothing away', async (t) => {
+  const uri = await testMongo(t);
+  if (uri === null) return;
+  const client = testClient(t, uri);
+  const crm = client.db(`${client.db().databaseName}_crm`);
+  const database = crm.databaseName;
+  for (const name of ['orders', 'people']) await crm.collection(name).insertOne({ n: 1, card: 'secret' });
+  const clients = { collection: `${database}.people`, hide: ['card'] };
+  const RESOURCES_FILE = await resourcesFile(t, { resources: { clients } });
+  let isAway = false;
+  const tapStore = (store: Store) =>
+    around(store, {
+      list: (name) =>
+        isAway && name === database ? Promise.reject(storeUnavailable('away')) : store.list(name),
+    });
+  const settings = { MONGODB_URI: uri, EXPOSE: `${database}.*`, RESOURCES_FILE };
+  const server = await serverOn(t, settings, { tapStore });
+  assert.equal(await statusOf(server, '/people'), 404, 'its card would be seen');
+  const { data } = (await (await server.get('/clients')).json()) as { data: object[] };
+  assert.deepEqual(data.map(Object.keys), [['id', 'n']]);
+  isAway = true;
+  assert.equal(await server.reload(), false);
+  assert.equal(await statusOf(server, '/orders'), 200);
+  assert.equal(await statusOf(server, '/clients'), 200);
+  await crm.dropDatabase();
+});
+
+test('a fault is logged once, however often it is met', async (t) => {
+  const RESOURCES_FILE = await resourcesFile(t, { resources: {} });
+  const lines: string[] = [];
+  const log = pino({ level: 'error' }, { write: (line: string) => void lines.push(line) });
+  const server = await serverOn(t, { MONGODB_URI: '', RESOURCES_FILE }, { log });
+  await writeFile(RESOURCES_FILE, '{');
+  for (let n = 0; n < 3; n++) assert.equal(await server.reload(), false);
+  assert.equal(lines.length, 1, lines.join(''));
 });
 
 test('a collection that is exposed by its name and is dropped gets 404 until there is one again', async (t) => {

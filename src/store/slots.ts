@@ -79,9 +79,12 @@ export class Slots {
 
   #extend(capacity: number): number {
     const address = this.#end;
-    const missing = address + capacity - this.memory.buffer.byteLength;
+    const present = this.memory.buffer.byteLength;
+    const missing = address + capacity - present;
     if (address + capacity > LARGEST_MEMORY) throw new RangeError('no memory left for batches');
-    if (missing > 0) this.memory.grow(Math.ceil(missing / PAGE));
+    // Each growth makes V8 collect garbage, so the memory doubles. What no one has touched costs addresses only.
+    const growth = Math.min(LARGEST_MEMORY - present, Math.max(missing, present));
+    if (missing > 0) this.memory.grow(Math.ceil(growth / PAGE));
     this.#end = address + capacity;
     return address;
   }

@@ -12,9 +12,8 @@ const JAVASCRIPT = join(ROOT, 'clients/javascript');
 const PYTHON = join(ROOT, 'clients/python');
 
 /** Libraries in the older form of modules ask for those of Node by `require`. */
-const REQUIRE = `#!/usr/bin/env node
-import { createRequire } from 'node:module';
-const require = createRequire(import.meta.url);
+export const REQUIRE = `import { createRequire as createOwnRequire } from 'node:module';
+const require = createOwnRequire(import.meta.url);
 `;
 
 /** The clients by the names of their files. */
@@ -23,7 +22,7 @@ export async function makeClients() {
   const pull = await bundle('sluice-pull', version, {
     platform: 'node',
     target: 'node20.19',
-    banner: REQUIRE,
+    banner: `#!/usr/bin/env node\n${REQUIRE}`,
     instead: { 'src/sqlite.ts': join(JAVASCRIPT, 'node-sqlite.ts') },
   });
   const client = await bundle('sluice', version, {
@@ -70,12 +69,14 @@ async function bundle(name, version, { banner, instead, ...options }) {
 }
 
 /** The licenses of the libraries among these files, as a comment. */
-async function licensesOf(files) {
+export async function licensesOf(files) {
   const folders = files.map((file) => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0]);
   const notices = [...new Set(folders.filter(Boolean))].sort().map(async (folder) => {
-    const file = (await readdir(join(ROOT, folder))).find((one) => /^licen[cs]e/i.test(one));
-    if (!file) throw new Error(`${folder} has no license`);
-    return `${folder.slice('node_modules/'.length)}:\n\n${(await readFile(join(ROOT, folder, file), 'utf8')).trim()}\n`;
+    const file =
+      (await readdir(join(ROOT, folder))).find((one) => /^licen[cs]e/i.test(one)) ?? 'package.json';
+    const text = await readFile(join(ROOT, folder, file), 'utf8');
+    const license = file === 'package.json' ? JSON.parse(text).license : text.trim();
+    return `${folder.slice('node_modules/'.length)}:\n\n${license}\n`;
   });
   const texts = await Promise.all(notices);
   return texts.length === 0

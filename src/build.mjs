@@ -17,7 +17,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import process from 'node:process';
 import { runInNewContext } from 'node:vm';
-import { makeClients } from './build-clients.mjs';
+import { licensesOf, makeClients, REQUIRE } from './build-clients.mjs';
 
 const SRC = import.meta.dirname;
 const ROOT = dirname(SRC);
@@ -82,7 +82,7 @@ async function build() {
   const pages = await filesOf('web/page', () => true);
   if (await isOlder(join(SRC, PAGE[0]), pages)) await buildPage();
   await buildClients();
-  await compile();
+  await Promise.all([bundleProgram(), writeTypes()]);
   for (const asset of ASSETS) await cp(join(SRC, asset), join(DIST, asset), { recursive: true });
   await writeFile(STAMP, '');
 }
@@ -92,7 +92,43 @@ async function isStale() {
   return isOlder(STAMP, [...own, ...(await filesOf('../clients', (name) => SOURCES_OF_CLIENTS.test(name)))]);
 }
 
-async function compile() {
+/**
+ * Makes few files of the program and its libraries: opening a thousand took half of a start. What only some starts need
+ * is in files of its own. Outside stay libraries that load files of their own, and those that users may add.
+ */
+async function bundleProgram() {
+  const { build: bundle } = await import('esbuild');
+  const { metafile } = await bundle({
+    entryPoints: [join(SRC, 'process/cli.ts'), join(SRC, 'pull/pull.ts')],
+    outdir: DIST,
+    absWorkingDir: ROOT,
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20.19',
+    charset: 'utf8',
+    external: ['uWebSockets.js', '@photostructure/sqlite', 'parquet-wasm', 'bullmq', 'ioredis'],
+    banner: { js: REQUIRE },
+    plugins: [{ name: 'require', setup: showRequired }],
+    sourcemap: true,
+    sourcesContent: false,
+    metafile: true,
+    tsconfigRaw: '{}',
+  });
+  await writeFile(join(DIST, 'LICENSES'), await licensesOf(Object.keys(metafile.inputs)));
+}
+
+/** Lets esbuild see which libraries src loads by `require`. */
+function showRequired({ onLoad }) {
+  onLoad({ filter: /[\\/]src[\\/].*\.ts$/ }, async ({ path }) => ({
+    contents: (await readFile(path, 'utf8')).replaceAll("createRequire(import.meta.url)('", "require('"),
+    loader: 'ts',
+  }));
+}
+
+/** The types of `sluice/pull`. */
+async function writeTypes() {
   const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
   const compiling = spawn(process.execPath, [tsc, '-p', join(ROOT, 'tsconfig.build.json')], {
     stdio: 'inherit',

@@ -1,4 +1,7 @@
-import { createRequire } from 'node:module';
+import { readFileSync } from 'node:fs';
+import { asset } from './asset.ts';
 
 /** The version in package.json, which stands above src as well as above dist. */
-export const { version: VERSION } = createRequire(import.meta.url)('../package.json') as { version: string };
+export const { version: VERSION } = JSON.parse(readFileSync(asset('../package.json'), 'utf8')) as {
+  version: string;
+};

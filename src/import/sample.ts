@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { asset } from '../asset.ts';
 import { AppError } from '../errors.ts';
 import { makeBookmark } from '../store/bookmark.ts';
 import { readRow } from '../store/row.ts';
@@ -11,7 +12,7 @@ import type { SourceRow } from './row.ts';
 import { openSource } from './source.ts';
 
 /** The data file is beside this file in src. The build copies it beside the compiled one. */
-const FILE = fileURLToPath(new URL('./sample/diamonds.csv.br', import.meta.url));
+const FILE = fileURLToPath(asset('import/sample/diamonds.csv.br'));
 export const SAMPLE_ROWS = 53_940;
 const BATCH_ROWS = 2_000;
 /** The columns that stay fields under their own names. */

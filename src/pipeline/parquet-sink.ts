@@ -1,12 +1,13 @@
 import { createRequire } from 'node:module';
 import { Worker, type Transferable } from 'node:worker_threads';
+import { asset } from '../asset.ts';
 import { END_OF_STREAM } from '../rows/arrow/messages.ts';
 import type { Sink } from './sink.ts';
 import { codeOf } from '../error-reason.ts';
 
 /** The optional package that writes Parquet. parquet-thread.mjs imports it. */
 const LIBRARY = 'parquet-wasm';
-const THREAD = new URL('./parquet-thread.mjs', import.meta.url);
+const THREAD = asset('pipeline/parquet-thread.mjs');
 /** A row group ends at so many rows, or so many bytes in the memory of the library. Larger ones compress hardly better. */
 const GROUP = { rows: 1 << 17, bytes: 1 << 24 };
 

@@ -13,6 +13,7 @@ import type { Signals } from './signals.ts';
 import { settingsHelp } from '../settings.ts';
 import { ITEM_COLLECTION } from '../resources/item-collection.ts';
 import { openStore } from '../store/open.ts';
+import { showSources } from './source-stacks.ts';
 import { placeOf } from './store-name.ts';
 import { Slots } from '../store/slots.ts';
 import type { Store } from '../store/store.ts';
@@ -243,6 +244,7 @@ function print(text: string): number {
 
 /** Runs a command. Resolves with the exit code, after writing any error to stderr. */
 export async function run(argv: readonly string[], signals: Signals): Promise<number> {
+  showSources();
   try {
     return await main(argv, signals);
   } catch (error) {

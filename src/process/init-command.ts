@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { asset } from '../asset.ts';
 import { AppError, CommandRefusal } from '../errors.ts';
 import { indexLine, withoutSuffix } from '../resources/query/not-indexed.ts';
 import { KEY } from '../store/bookmark.ts';
@@ -62,7 +63,7 @@ export async function runInit(
  * Without a schema in the package: no line.
  */
 function schemaLine(): { readonly $schema?: string } {
-  const schema = new URL('../../docs/resources.schema.json', import.meta.url);
+  const schema = asset('../docs/resources.schema.json');
   return existsSync(schema) ? { $schema: schema.href } : {};
 }
 

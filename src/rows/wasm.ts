@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { asset } from '../asset.ts';
 import { reasonOf } from '../error-reason.ts';
 
 /**
@@ -7,9 +8,7 @@ import { reasonOf } from '../error-reason.ts';
  */
 function transcodeModule(): WebAssembly.Module {
   try {
-    return (compiled ??= new WebAssembly.Module(
-      readFileSync(new URL('./wasm/transcode.wasm', import.meta.url)),
-    ));
+    return (compiled ??= new WebAssembly.Module(readFileSync(asset('rows/wasm/transcode.wasm'))));
   } catch (cause) {
     throw new Error(`The WebAssembly module that writes rows cannot be used: ${reasonOf(cause)}`, { cause });
   }

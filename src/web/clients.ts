@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { asset } from '../asset.ts';
 import { bytes, json } from '../http/reply.ts';
 import { JSON_TYPE, jsonAnswer, type Route } from '../http/route.ts';
 import { serializerOf } from '../rows/serializers.ts';
@@ -64,7 +65,7 @@ const serialize = serializerOf(LIST);
 /** GET /clients/{name} of each client, and GET /clients, which lists them. Everybody may load them without a key. */
 export function clientRoutes(): { readonly list: Route; readonly files: readonly Route[] } {
   const clients = CLIENTS.map((client) => {
-    const content = readFileSync(new URL(`./clients/${client.name}`, import.meta.url));
+    const content = readFileSync(asset(`web/clients/${client.name}`));
     return { ...client, content, sha256: createHash('sha256').update(content).digest('hex') };
   });
   const listed = clients.map(({ name, content, sha256, use }) => {

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { asset } from '../asset.ts';
 import { bytes } from '../http/reply.ts';
 import type { Route } from '../http/route.ts';
 import { fingerprint } from '../rows/fingerprint.ts';
@@ -50,7 +51,7 @@ export function referenceRoutes() {
 
 function file(path: string, type: string, summary: string, id: string, name: string): Route {
   const contentWithTag = lazily(async () => {
-    const content = await readFile(new URL(name, import.meta.url));
+    const content = await readFile(asset(`web/${name}`));
     return { content, etag: `"${fingerprint(content)}"` };
   });
   const [media = ''] = type.split(';');

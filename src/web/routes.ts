@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { asset } from '../asset.ts';
 import { AppError } from '../errors.ts';
 import { bytes } from '../http/reply.ts';
 import type { Route } from '../http/route.ts';
@@ -8,9 +9,9 @@ import { fileRoute } from './file-route.ts';
 
 /** All files of the explorer page, which the build makes, and where they are. Nothing comes from other hosts. */
 const FILES: Readonly<Record<string, URL>> = {
-  'explorer.js': new URL('./explorer.js', import.meta.url),
-  'style.css': new URL('./style.css', import.meta.url),
-  'icon.svg': new URL('./page/icon.svg', import.meta.url),
+  'explorer.js': asset('web/explorer.js'),
+  'style.css': asset('web/style.css'),
+  'icon.svg': asset('web/page/icon.svg'),
 };
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -36,7 +37,7 @@ export function webRoutes(formats: readonly string[]) {
   const files = new Map(Object.entries(FILES).map(([name, path]) => [name, readFileSync(path)]));
   const version = tagOf(...files.values());
   const assets = `/explorer/${version}`;
-  const template = readFileSync(new URL('./page/index.html', import.meta.url), 'utf8');
+  const template = readFileSync(asset('web/page/index.html'), 'utf8');
   const options = formats.map((name) => `<option>${name}</option>`).join('');
   const page = Buffer.from(
     template.replaceAll('{assets}', assets).replace('{version}', VERSION).replace('{formats}', options),

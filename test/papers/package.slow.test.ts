@@ -120,19 +120,33 @@ test('the build creates every file that package.json names', () => {
   assert.deepEqual(both, []);
 });
 
-test('the package holds the clients of its version, and the documents name its wheel', async () => {
+/** The files of the package. */
+async function packed(): Promise<readonly string[]> {
   await cli(); // builds them
-  const { version } = JSON.parse(textOf('package.json')) as { version: string };
-  const wheel = `sluice_client-${version}-py3-none-any.whl`;
   const pack = ['pack', '--dry-run', '--json', '--ignore-scripts'];
   const { stdout } = await promisify(execFile)('npm', pack, { cwd: ROOT, maxBuffer: 1e8 });
-  const [packed] = JSON.parse(stdout) as { files: { path: string }[] }[];
-  const clients = packed?.files
-    .map(({ path }) => path)
-    .filter((path) => path.startsWith('dist/web/clients/'));
+  const [one] = JSON.parse(stdout) as { files: { path: string }[] }[];
+  return one?.files.map(({ path }) => path) ?? [];
+}
+
+test('the package holds the program in few files, each with a map, and the licenses of what is in them', async () => {
+  const files = await packed();
+  const program = files.filter((path) => /^dist\/([^/]*|(process|pull)\/.*)\.js$/.test(path));
+  assert.ok(program.includes('dist/process/cli.js') && program.includes('dist/pull/pull.js'));
+  assert.ok(program.length < 100, program.join('\n'));
+  for (const path of program) assert.ok(files.includes(`${path}.map`), path);
+  const licenses = textOf('dist/LICENSES');
+  for (const name of ['ajv', 'bson', 'mongodb', 'pino'])
+    assert.match(licenses, new RegExp(`^${name}:\\n`, 'm'));
+});
+
+test('the package holds the clients of its version, and the documents name its wheel', async () => {
+  const { version } = JSON.parse(textOf('package.json')) as { version: string };
+  const wheel = `sluice_client-${version}-py3-none-any.whl`;
+  const clients = (await packed()).filter((path) => path.startsWith('dist/web/clients/'));
   const names = ['sluice-pull.mjs', 'sluice.mjs', wheel];
   assert.deepEqual(
-    clients?.sort(),
+    clients.sort(),
     names.map((name) => `dist/web/clients/${name}`),
   );
   for (const document of ['README.md', 'docs/clients.md']) {

@@ -85,6 +85,16 @@ test('the program handles signals before it loads anything else', () => {
   assert.ok(cli.indexOf('hearSignals()') < cli.indexOf("import('./commands.ts')"));
 });
 
+test('one module knows where the files of the program are', () => {
+  const places = sources.filter(({ text }) =>
+    text.replaceAll('createRequire(import.meta.url)', '').includes('import.meta'),
+  );
+  assert.deepEqual(
+    places.map(({ path }) => path),
+    ['asset.ts'],
+  );
+});
+
 test('the client and the load test import nothing of the server and use only its answers', () => {
   const offenders = sources.filter(
     ({ path, text }) =>
@@ -102,6 +112,7 @@ test('the client and the load test import nothing of the server and use only its
  * included, so no two import each other.
  */
 const LAYERS: readonly (readonly string[])[] = [
+  ['asset.ts'],
   [
     'schema.ts',
     'version.ts',

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { childServer } from '../support/child-server.ts';
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { promisify } from 'node:util';
+import { childServer, cli } from '../support/child-server.ts';
+import { program } from '../support/programs.ts';
+import { testEnvironment } from '../support/server.ts';
+import { testDirectory } from '../support/sqlite.ts';
 
 for (const [HOST, WORKERS, host] of [
   ['127.0.0.1', '1', '127.0.0.1'],
@@ -23,3 +30,38 @@ for (const [HOST, WORKERS, host] of [
     const own = new Set(last.filter((msg) => msg !== 'request' && msg !== 'listening'));
     assert.deepEqual([...own], [`open http://${host}:${server.url.port}/`, 'stopping', 'stopped']);
   });
+
+/** Where the server would listen, its process writes a stack and ends. */
+const HALT = `data:text/javascript,${encodeURIComponent(`
+  import { Server } from 'node:http';
+  Server.prototype.listen = () => {
+    process.stdout.write(new Error('halted').stack);
+    process.exit(3);
+  };
+`)}`;
+
+/** Starts a server up to there, with this command in front. Resolves with the stack. */
+async function halted(t: TestContext, before: readonly string[] = []): Promise<string> {
+  const [file, ...args] = [...before, process.execPath, '--import', HALT, await cli(), 'serve'];
+  const env = { ...(await testEnvironment(t)), PATH: process.env.PATH, HTTP_ENGINE: 'node' };
+  const end: unknown = await promisify(execFile)(file, args, { env }).catch((error: unknown) => error);
+  const { code, stdout } = end as { code?: number; stdout: string };
+  assert.equal(code, 3);
+  return stdout;
+}
+
+test('a stack of the built program names the files of src', async (t) => {
+  const stack = await halted(t);
+  assert.match(stack, /^Error: halted\n/);
+  assert.match(stack, /at .*startServer \(file:.*\/src\/main\.ts:\d+:\d+\)/);
+  assert.doesNotMatch(stack, /\/dist\//);
+});
+
+test('a start opens less than a hundred files', async (t) => {
+  const strace = program(t, ['strace'], ['-V']);
+  if (strace === null) return;
+  const trace = join(await testDirectory(t), 'trace');
+  await halted(t, [strace, '-f', '-e', 'trace=openat', '-o', trace]);
+  const opened = (await readFile(trace, 'utf8')).match(/(dist|node_modules)\/.* = \d+$/gm) ?? [];
+  assert.ok(opened.length > 10 && opened.length < 100, opened.join('\n'));
+});

@@ -3,19 +3,13 @@
  * file STATEMENTS as a line of JSON. Numbers in names of tables, columns and indexes become N.
  */
 import { appendFileSync } from 'node:fs';
-import { Connection } from '../../dist/store/sqlite/connection.js';
-import { Maintenance } from '../../dist/store/sqlite/maintenance.js';
+import { Worker } from 'node:worker_threads';
+import { DatabaseSync } from '@photostructure/sqlite';
 
-const original = {
-  ...methodsOf(Connection.prototype, ['get', 'all', 'run', 'exec']),
-  maintain: Maintenance.prototype.run,
-};
+const { prepare, exec } = DatabaseSync.prototype;
+const { postMessage } = Worker.prototype;
 const seen = new Set();
 let last = null;
-
-function methodsOf(prototype, names) {
-  return Object.fromEntries(names.map((name) => [name, prototype[name]]));
-}
 
 function note(connection, sql) {
   last = connection;
@@ -34,16 +28,26 @@ function noteOne(connection, sql) {
     .replace(/where name = '[^']*'/, 'where name = ?');
   if (seen.has(name)) return;
   seen.add(name);
-  const steps = original.all.call(connection, `explain query plan ${sql}`).map(({ detail }) => detail);
+  const steps = prepare
+    .call(connection, `explain query plan ${sql}`)
+    .all()
+    .map(({ detail }) => detail);
   appendFileSync(process.env.STATEMENTS, `${JSON.stringify([name, steps])}\n`);
 }
 
-for (const name of ['get', 'all', 'run', 'exec'])
-  Connection.prototype[name] = function (sql, ...values) {
+/** The methods of its prototype cannot be replaced, but the prototype can. */
+const noted = (method) => ({
+  value(sql, ...rest) {
     note(this, sql);
-    return original[name].call(this, sql, ...values);
-  };
-Maintenance.prototype.run = function (sql) {
-  if (last) note(last, sql);
-  return original.maintain.call(this, sql);
+    return method.call(this, sql, ...rest);
+  },
+});
+DatabaseSync.prototype = Object.create(DatabaseSync.prototype, {
+  prepare: noted(prepare),
+  exec: noted(exec),
+});
+/** Statements that the thread for long ones runs. */
+Worker.prototype.postMessage = function (sql, ...rest) {
+  if (last && typeof sql === 'string') note(last, sql);
+  return postMessage.call(this, sql, ...rest);
 };

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { asset } from '../../asset.ts';
 import { KEY, type Ordered } from '../bookmark.ts';
 import { BSON_TYPE } from '../bson-types.ts';
 import type { Slot, Slots } from '../slots.ts';
@@ -45,7 +46,7 @@ export class DamagedRowError extends Error {
 let compiled: WebAssembly.Module | null = null;
 
 function instantiate(memory: object): Functions {
-  compiled ??= new WebAssembly.Module(readFileSync(new URL('./rows.wasm', import.meta.url)));
+  compiled ??= new WebAssembly.Module(readFileSync(asset('store/sqlite/rows.wasm')));
   return new WebAssembly.Instance(compiled, { env: { memory } }).exports as unknown as Functions;
 }
 

@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { join } from 'node:path';
+import { asset } from '../../asset.ts';
 import { retryBusy } from './retry-busy.ts';
 
-const THREAD = new URL('./worker.mjs', import.meta.url);
+const THREAD = asset('store/sqlite/worker.mjs');
 
 /** Why a statement failed. Null: it did not. */
 type Failure = { readonly message: string; readonly errcode?: number } | null;

@@ -129,7 +129,7 @@ export class MongoCollection implements OwnedCollection {
       if (found) return found;
     }
     const { specs, identity } = await layouts.layoutFor(namedIndex(index), signal);
-    await layouts.confirm(namedIndex(index), specs.get(namedIndex(index)), identity, signal);
+    await layouts.confirm(namedIndex(index), specs.get(namedIndex(index)), identity, true, signal);
     return null;
   }
 

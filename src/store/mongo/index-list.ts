@@ -45,17 +45,18 @@ export async function indexFrom(
   collection: string,
   { spec, isBuilding }: Listed,
 ): Promise<Index> {
-  const { name, key } = spec;
-  const keys = Object.entries(key).map(([path, sign]): IndexKey => ({
-    path,
-    sign: Number(sign) < 0 ? -1 : 1,
-  }));
+  const { name } = spec;
+  const keys = keysOf(spec.key);
   const isKey = keys.length === 1 && keys[0]?.path === '_id';
   const index = { name, keys, isUnique: spec.unique === true || isKey };
   const unfit = isBuilding ? 'it is still being built' : whyUnfit(spec);
   if (unfit !== undefined) return { ...index, refused: unfit };
   const found = isKey ? undefined : await arraysIn(connection, collection, name);
   return found ? { ...index, ...found } : index;
+}
+
+function keysOf(key: IndexSpec['key']): IndexKey[] {
+  return Object.entries(key).map(([path, sign]) => ({ path, sign: Number(sign) < 0 ? -1 : 1 }));
 }
 
 function whyUnfit({ key, ...spec }: IndexSpec): string | undefined {
@@ -85,29 +86,51 @@ export async function arraysIn(
   collection: string,
   hint: string,
 ): Promise<Required<Pick<Index, 'refused' | 'arrays'>> | undefined> {
-  const fields = await multikeyFields(connection, collection, hint);
-  if (fields === 'unreadable') return { refused: 'the server does not read it now', arrays: [] };
-  if (fields === null) return undefined;
+  const scans = await scansOf(connection, collection, hint);
+  if (!scans) return { refused: 'the server does not read it now', arrays: [] };
+  const scan = scans.find(({ isMultiKey }) => isMultiKey === true);
+  if (!scan) return undefined;
+  const fields = [...new Set(Object.values((scan.multiKeyPaths ?? {}) as Record<string, string[]>).flat())];
   const where = fields.length > 0 ? ` in ${fields.join(' and ')}` : '';
   // Multikey is sticky: an index stays multikey after the array is gone.
   const refused = `${ARRAYS}${where}: take the arrays out, then drop the index and create it again`;
   return { refused, arrays: fields };
 }
 
-/** The paths of arrays that a multikey index has seen. Null: the index is not multikey. */
-async function multikeyFields(
+/**
+ * Why reads by a listed index are no longer what they were: it is gone, another one has its name, or it is unfit now. Null:
+ * it has not changed. One query plan shows all of it. Multikey is sticky, so it also shows an array that came and went.
+ */
+export async function changeOfIndex(
+  connection: MongoConnection,
+  collection: string,
+  { name, keys, isUnique }: Index,
+): Promise<string | null> {
+  const scans = await scansOf(connection, collection, name);
+  if (!scans?.length) return `the index ${name} is gone, or is not read now`;
+  for (const { keyPattern, isMultiKey, isUnique: unique, isPartial, isSparse, collation } of scans) {
+    const key = keyPattern as IndexSpec['key'];
+    const unfit = whyUnfit({ name, key, partialFilterExpression: isPartial, sparse: isSparse, collation });
+    const refused = unfit ?? (isMultiKey === true ? ARRAYS : undefined);
+    if (refused !== undefined) return `the index ${name} cannot be used: ${refused}`;
+    const isSame = JSON.stringify(keysOf(key)) === JSON.stringify(keys) && unique === isUnique;
+    if (!isSame) return 'its index was replaced';
+  }
+  return null;
+}
+
+/** The scans of an index by which the server would read all rows, one for each shard. Null: it does not read the index. */
+async function scansOf(
   connection: MongoConnection,
   collection: string,
   hint: string,
-): Promise<readonly string[] | null | 'unreadable'> {
+): Promise<readonly Readonly<Record<string, unknown>>[] | null> {
   const command = { find: collection, hint, limit: 1 };
   try {
     const plan = await connection.run({ explain: command, verbosity: 'queryPlanner' }, FRESH);
-    const stage = stagesOf(plan.queryPlanner).find(({ isMultiKey }) => isMultiKey === true);
-    if (!stage) return null;
-    return [...new Set(Object.values((stage.multiKeyPaths ?? {}) as Record<string, string[]>).flat())];
+    return stagesOf(plan.queryPlanner).filter(({ isMultiKey }) => isMultiKey !== undefined);
   } catch (error) {
-    if (serverCodeOf(error) === CODES.badValue) return 'unreadable'; // it was dropped, hidden or is being built
+    if (serverCodeOf(error) === CODES.badValue) return null; // it was dropped, hidden or is being built
     throw error;
   }
 }

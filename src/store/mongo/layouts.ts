@@ -6,9 +6,10 @@ import type { PointInTime } from '../store.ts';
 import { coalesced, type Coalesced } from './coalesced.ts';
 import { describeCollection, makeMissing, type Layout, type LayoutOptions } from './create-collection.ts';
 import { GRACE_MS, type MongoConnection } from './connection.ts';
-import { changeOf, layoutOf } from './discovery.ts';
+import { changeOfKey, layoutOf } from './discovery.ts';
 import { CODES, ForeignServer, isGone, MongoRefusal, serverCodeOf } from './errors.ts';
 import { faultOf } from './faults.ts';
+import { changeOfIndex } from './index-list.ts';
 import { BY_KEY, type IndexPaths } from './plan.ts';
 import { proveServer } from './proof.ts';
 import { describeServer, type ServerKind } from './server.ts';
@@ -18,6 +19,8 @@ import { pointInTimeOf } from './snapshot.ts';
 const LAYOUT_WAIT_MS = 5_000;
 /** The greatest age of a look at an index that a page may rely on. Milliseconds. */
 const RECENT_MS = 1_000;
+/** The greatest age of the look at the collection that all looks at its other indexes rely on. Milliseconds. */
+const SHARED_MS = 100;
 /** How often everything is looked at while there are no requests. Milliseconds. */
 export const INTERVAL_MS = 60_000;
 
@@ -141,16 +144,19 @@ export class Layouts {
 
   /**
    * Rejects unless an index is still the one that the rows were read by (`spec`) and holds every row exactly once.
-   * With an `identity`, also rejects with `collection-replaced` when the collection no longer has it.
+   * With an `identity`, also rejects with `collection-replaced` when the collection no longer has it. `isEnd`: nothing is
+   * read after these rows that would find another collection, or ids that are no part of it.
    */
   async confirm(
     index: IndexPaths,
     spec: string | undefined,
     identity: Identity | undefined,
+    isEnd: boolean,
     signal: AbortSignal,
   ): Promise<void> {
     try {
-      await awaitAtMost(GRACE_MS, signal, this.#looks.fresh(index));
+      const looks = [index, ...(isEnd && index !== BY_KEY ? [BY_KEY] : [])];
+      await awaitAtMost(GRACE_MS, signal, Promise.all(looks.map((one) => this.#looks.fresh(one))));
       await this.check(index, spec, signal);
     } catch (error) {
       throw await this.orReplaced(error, identity, signal);
@@ -277,12 +283,20 @@ export class Layouts {
   async #lookAt(index: IndexPaths): Promise<void> {
     const layout = await this.layout();
     if (layout.faults.has(index) || !layout.specs.has(index)) return; // known: reads are refused
-    const fault = await changeOf(this.#connection, this.collection, layout, index).catch((error: unknown) => {
+    const shared = index === BY_KEY ? null : this.#looks.recent(BY_KEY, SHARED_MS);
+    const fault = await this.#changeOf(index, layout).catch((error: unknown) => {
       throw faultOf(error, this, {});
     });
-    if (fault === null) return;
+    if (fault === null) return shared ?? undefined;
+    if (index !== BY_KEY) await this.#looks.fresh(BY_KEY); // that the collection is another one says more
     this.forget(layout);
     throw this.#unfit(fault);
+  }
+
+  async #changeOf(index: IndexPaths, layout: Layout): Promise<string | null> {
+    if (index === BY_KEY) return changeOfKey(this.#connection, this.collection, layout);
+    const listed = layout.indexes.find(({ name }) => name === layout.names.get(index));
+    return listed ? changeOfIndex(this.#connection, this.collection, listed) : 'its indexes have changed';
   }
 
   async #lookAtWanted(): Promise<void> {

@@ -65,9 +65,11 @@ export class Reads {
       await layouts.check(index, readBy, signal);
       return {
         ...batch,
-        // Each read names its collection, and the index of _id is as old as that. Only an end needs a look: see endOf.
+        // Each read names its collection, and the index of _id is as old as that: only an end needs a look at these.
         confirm: async (end) =>
-          index === BY_KEY && batch.more ? undefined : layouts.confirm(index, readBy, identity, end),
+          index === BY_KEY && batch.more
+            ? undefined
+            : layouts.confirm(index, readBy, identity, !batch.more, end),
       };
     } catch (error) {
       batch.release();

@@ -429,10 +429,11 @@ test('a row whose _id is MinKey or MaxKey ends a walk, as bounds cannot include 
     await table.createIndex({ a: 1, _id: 1 });
     const rows = await open.store.open(ROWS);
     const plan = await planBy(rows, 'a_1__id_1', { sort: 'a' });
-    const batch = await released(rows, plan, 1);
-    await batch.confirm(NEVER);
+    const [first, all] = [await released(rows, plan, 1), await released(rows, plan, 100)];
+    await first.confirm(NEVER);
     await table.insertOne({ _id: end as never, a: end });
-    await assert.rejects(batch.confirm(NEVER), { code: 'store-unfit' });
+    await assert.rejects(all.confirm(NEVER), { code: 'store-unfit' });
+    await assert.rejects(first.confirm(NEVER), { code: 'store-unfit' });
   }
 });
 

@@ -3,7 +3,8 @@ import { test, type TestContext } from 'node:test';
 import type { Collection, Document } from 'mongodb';
 import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
 import { numberRange } from '../../support/number-range.ts';
-import { BSON } from '../../../src/store/bson.ts';
+import type { ReadBatch } from '../../../src/store/batch.ts';
+import { BSON, MinKey } from '../../../src/store/bson.ts';
 import { chain } from '../../../src/pipeline/chain.ts';
 import { connectMongo } from '../../../src/store/mongo.ts';
 import { stagesOf } from '../../../src/store/mongo/index-list.ts';
@@ -179,6 +180,82 @@ test('the indexes are checked every minute without requests, until the store is 
   await close();
   assert.equal(beats.length, 0);
 });
+
+/** Walks by price in batches of 10, with `before` called before each batch but the first is handed on. */
+async function walkByTens(store: Store, before: (batch: ReadBatch) => unknown): Promise<number> {
+  const read: RowReader['read'] = (plan, from, size, signal) =>
+    store.items.read(plan, from, { ...size, rows: Math.min(size.rows, 10) }, signal);
+  const waiting: RowReader = {
+    read: async (...call) => {
+      const batch = await read(...call);
+      await before(batch);
+      return batch;
+    },
+  };
+  const first = await read(BY_PRICE, {}, { rows: 10, bytes: PLENTY }, NEVER);
+  let rows = 0;
+  for await (const batch of chain(waiting, BY_PRICE, first, Infinity, NEVER)) {
+    rows += batch.rows;
+    batch.release();
+  }
+  return rows;
+}
+
+test('the batches by an index share looks at the collection for 100 ms, and have a query plan each', async (t) => {
+  const uri = await testMongo(t);
+  if (uri === null) return;
+  const db = testClient(t, uri).db();
+  await fill(db.collection('items'));
+  const { store, pass } = await watched(t, uri);
+  await walkByTens(store, () => undefined);
+  for (const [ms, least, most] of [
+    [0, 1, 1],
+    [60, ROWS / 20 - 1, ROWS / 20 + 1],
+    [101, ROWS / 10 - 1, ROWS / 10 + 1],
+  ] as const) {
+    pass(99); // the last look was at an end
+    await db.command({ profile: 2 });
+    assert.equal(await walkByTens(store, () => pass(ms)), ROWS);
+    await db.command({ profile: 0 });
+    const profile = await db.collection('system.profile').find().toArray();
+    const count = (name: string) =>
+      profile.filter(({ command }) => Object.hasOwn(command as Document, name)).length;
+    assert.equal(count('explain'), ROWS / 10, `${ms} ms between batches`);
+    const looks = count('listIndexes');
+    assert.ok(looks >= least && looks <= most, `${looks} looks, ${ms} ms between batches`);
+    await db.dropCollection('system.profile');
+  }
+});
+
+for (const [name, change] of Object.entries({
+  'the collection is made anew': fill,
+  'a row has the id MinKey': (items: Collection) =>
+    items.insertOne({ _id: new MinKey() as never, price: 1 }, { writeConcern: { w: 'majority' } }),
+}))
+  test(`a stream does not end when ${name} within the time of a shared look`, async (t) => {
+    const uri = await testMongo(t);
+    if (uri === null) return;
+    const items = testClient(t, uri).db().collection('items');
+    await fill(items);
+    const { store, pass } = await watched(t, uri);
+    for (const isDue of [
+      (batch: ReadBatch) => batch.more, // between two batches
+      (batch: ReadBatch) => !batch.more, // between the last batch and its proof
+    ]) {
+      await fill(items);
+      while ((await walkByTens(store, () => undefined).catch(() => null)) !== ROWS) pass(1_001);
+      let isChanged = false;
+      const walk = walkByTens(store, async (batch) => {
+        if (isChanged || !isDue(batch)) return;
+        isChanged = true;
+        await change(items);
+      });
+      await assert.rejects(walk, ({ code }: { code: string }) =>
+        /store-unfit|collection-replaced/.test(code),
+      );
+      assert.ok(isChanged);
+    }
+  });
 
 /**
  * Walks by price in batches of a size. Returns the rows and whether the walk ended cleanly. Gives up on an endless

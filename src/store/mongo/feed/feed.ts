@@ -3,6 +3,8 @@ import type { Bookmark, Identity, PointInTime } from '../../bookmark.ts';
 import type { ChangedInScope, FeedPlace, FeedSize, LookedUp, ScopeLog } from '../../change-feed.ts';
 import type { ScopeFields, ScopePredicate } from '../../scope-predicate.ts';
 import type { Plan, Size } from '../../store.ts';
+import { coalesced } from '../coalesced.ts';
+import { orAborted } from '../../deadline.ts';
 import { describeCollection } from '../create-collection.ts';
 import type { MongoConnection } from '../connection.ts';
 import { faultOf } from '../faults.ts';
@@ -30,6 +32,8 @@ import type { Window } from './window.ts';
 const LOOK_AGAIN_MS = 500;
 
 const NONE: ReadonlySet<string> = new Set();
+/** The signal of what no reader can end alone. */
+const NEVER = new AbortController().signal;
 
 /** What the feed of a collection is made of. */
 export interface FeedParts {
@@ -55,13 +59,19 @@ interface Call {
 }
 
 /**
- * The changes of a collection in MongoDB. Readers at the present wait on the stream of the database that all share. A
- * reader that lags reads its history by a cursor of its own, until it is at the present.
+ * The changes of a collection in MongoDB. Readers whose place is in the window of the stream of the database wait on
+ * that, and share one look at what is behind it. A reader that lags reads its history by a cursor of its own.
  */
 export class MongoFeed implements ScopeLog {
   readonly #parts: FeedParts;
   readonly #scope: ScopePredicate | undefined;
   readonly #clock: FeedClock;
+  readonly #looks = coalesced<''>(
+    () => this.#lookBehind(),
+    () => performance.now(),
+  );
+  /** Whether nothing had changed behind the window at the last look. */
+  #isQuiet = false;
 
   constructor(parts: FeedParts, scope?: ScopePredicate) {
     this.#parts = parts;
@@ -109,6 +119,10 @@ export class MongoFeed implements ScopeLog {
     return { token: encodePlace(placeOfTime(time + 1n)), seen: time };
   }
 
+  reaches(place: FeedPlace, other: FeedPlace): boolean {
+    return !isBefore(decodePlace(place.token), decodePlace(other.token));
+  }
+
   async read(
     { token, seen }: FeedPlace,
     size: FeedSize,
@@ -152,27 +166,45 @@ export class MongoFeed implements ScopeLog {
     window: Window | undefined,
     { size, end, asked, isReached, signal }: Call,
   ): Promise<ChangedInScope> {
-    const { connection, layouts, stream } = this.#parts;
-    const { collection } = layouts;
-    const fields = this.#scope?.fields;
+    const { stream } = this.#parts;
+    let hasLooked = false;
     for (let [from, seen] = [place, time]; ;) {
       const page = window && stream.behind && window.pageAfter(from, seen, size.most, stream.behind);
       const left = end - performance.now();
-      if (page && (page.count > 0 || (left <= 0 && isReached())))
-        return this.#answerOf(page, page.isWhole && isReached());
-      if (page && left > 0) {
-        await window.changed(left, signal);
+      if (page && (page.count > 0 || (left <= 0 && (hasLooked || isReached()))))
+        return this.#answerOf(page, page.isWhole && (isReached() || (hasLooked && this.#isQuiet)));
+      if (page) {
+        if (left > 0) await window.changed(left, signal);
+        else await orAborted(signal, this.#looks.fresh(''));
+        hasLooked = left <= 0;
         stream.refuseFailed();
         continue;
       }
-      const history = new FeedPage(size.most, from, seen, !fields);
-      const request = { connection, collection, until: asked, most: size.most, fields };
-      const isUpToDate = await readHistory(history, request, signal);
+      const history = this.#pageFrom(from, seen, size.most);
+      const isUpToDate = await this.#readHistory(history, asked, size.most, signal);
       if (history.count > 0 || left <= 0) return this.#answerOf(history, isUpToDate);
       ({ next: from, seen } = history);
       if (window && (!window.start || isBefore(from, window.start)))
         await window.changed(Math.max(0, Math.min(LOOK_AGAIN_MS, end - performance.now())), signal);
     }
+  }
+
+  #pageFrom(from: Place, seen: PointInTime | undefined, most: number): FeedPage {
+    return new FeedPage(most, from, seen, !this.#scope);
+  }
+
+  /** See `readHistory`. */
+  #readHistory(page: FeedPage, until: PointInTime, most: number, signal: AbortSignal): Promise<boolean> {
+    const { connection, layouts } = this.#parts;
+    const { collection } = layouts;
+    return readHistory(page, { connection, collection, until, most, fields: this.#scope?.fields }, signal);
+  }
+
+  async #lookBehind(): Promise<void> {
+    const { behind } = this.#parts.stream;
+    const page = behind && this.#pageFrom(behind, undefined, 1);
+    const isWhole = page && (await this.#readHistory(page, await this.#clock.present(NEVER), 1, NEVER));
+    this.#isQuiet = isWhole === true && page.count === 0;
   }
 
   #answerOf({ keys, next, seen, before }: FeedPage, isUpToDate: boolean): ChangedInScope {

@@ -13,6 +13,9 @@ const CHUNK_BYTES = 15_800;
  */
 const RESERVE_BYTES = 64;
 
+/** So few bytes wait for a flush, which then passes them on in one piece. */
+const FEW_BYTES = 1_024;
+
 const NOTHING = new Uint8Array(0);
 /** Joins the reserve and a chunk. Bytes written from it are copied before any other code can use it. */
 const scratch = Buffer.allocUnsafeSlow(CORK_BYTES);
@@ -56,7 +59,7 @@ export class UwsStream implements Sink, Stallable {
     this.#assertOpen();
     this.sent += chunk.length;
     const bytes = this.#joined(chunk);
-    const keep = Math.min(RESERVE_BYTES, bytes.length);
+    const keep = bytes.length <= FEW_BYTES ? bytes.length : RESERVE_BYTES;
     const sent = this.#outlet.send(bytes, bytes.length - keep);
     this.#waiting = new Uint8Array(bytes.subarray(sent)); // a copy
     // Blocked without a reserve, after a flush: accept one more chunk.

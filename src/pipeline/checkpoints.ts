@@ -34,6 +34,15 @@ export interface CheckpointOptions {
   readonly now: () => number;
   /** How checkpoints and ends are written. Absent: as those of a stream of rows. */
   readonly form?: ControlForm;
+  /** What the same response has sent before. */
+  readonly sums?: LineSums;
+}
+
+/** The rows of a response, and the bytes and the CRC-32 of these and of its other lines that count. */
+export interface LineSums {
+  readonly rows: number;
+  readonly bytes: number;
+  readonly crc: number;
 }
 
 /**
@@ -67,7 +76,8 @@ export class CheckpointEncoder implements RowEncoder {
   constructor(lines: RowEncoder, options: CheckpointOptions) {
     this.#lines = lines;
     this.#options = options;
-    this.#checked = { lines: 0, bytes: 0, at: options.now() };
+    if (options.sums) ({ rows: this.#rows, bytes: this.#bytes, crc: this.#crc } = options.sums);
+    this.#checked = { lines: 0, bytes: this.#bytes, at: options.now() };
   }
 
   *encode(batch: Batch, chunkBytes: number): Generator<Uint8Array, void, undefined> {
@@ -109,6 +119,10 @@ export class CheckpointEncoder implements RowEncoder {
     return this.#rows;
   }
 
+  get sums(): LineSums {
+    return { rows: this.#rows, bytes: this.#bytes, crc: this.#crc };
+  }
+
   /** Rows and other lines since the last checkpoint, and when that was. */
   get sinceCheckpoint(): { readonly lines: number; readonly at: number } {
     return { lines: this.#unchecked, at: this.#checked.at };
@@ -128,7 +142,7 @@ export class CheckpointEncoder implements RowEncoder {
   end(): string {
     const cursor = this.#cursor();
     const { form = controlLines } = this.#options;
-    return form.end({ ...(cursor !== undefined && { cursor }), ...this.#sums() });
+    return form.end({ ...(cursor !== undefined && { cursor }), ...shownSums(this.sums) });
   }
 
   /** The line that says why no more rows come. It is on a line of its own, even when a row was cut. */
@@ -167,7 +181,7 @@ export class CheckpointEncoder implements RowEncoder {
     this.#isWanted = false;
     this.#checked = { lines: this.#lineCount, bytes: this.#bytes, at: now };
     const { form = controlLines } = this.#options;
-    yield Buffer.from(form.checkpoint({ cursor, ...this.#sums() }));
+    yield Buffer.from(form.checkpoint({ cursor, ...shownSums(this.sums) }));
   }
 
   *#encodeLines(slice: Batch, chunkBytes: number): Generator<Uint8Array, void, undefined> {
@@ -186,14 +200,11 @@ export class CheckpointEncoder implements RowEncoder {
     if (this.#last) return cursorOf(this.#last);
     return typeof start === 'function' ? start() : start;
   }
+}
 
-  #sums(): Sums {
-    return {
-      rows: this.#rows,
-      bytes: this.#bytes,
-      crc32: this.#crc.toString(16).padStart(8, '0'),
-    };
-  }
+/** The sums as control lines show them. */
+export function shownSums({ rows, bytes, crc }: LineSums): Sums {
+  return { rows, bytes, crc32: crc.toString(16).padStart(8, '0') };
 }
 
 /** How many rows take a reader about SLICE_MS, when `rows` took it `ms`. At most four times as many as before. */

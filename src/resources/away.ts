@@ -6,7 +6,7 @@ import type { Collection } from '../store/store.ts';
 export function awayCollection(): Collection {
   const away = () => Promise.reject(unknownYet());
   const feed: ChangeFeed = {
-    ...{ now: away, read: away, lookUp: away },
+    ...{ now: away, read: away, lookUp: away, reaches: () => false },
     at: () => {
       throw unknownYet();
     },

@@ -79,6 +79,8 @@ export interface ChangeFeed {
   now(signal: AbortSignal): Promise<FeedPlace>;
   /** The place from which the changes after a snapshot follow. */
   at(time: PointInTime): FeedPlace;
+  /** Whether every change before `other` is before `place`, too. Both are places that this feed gave. */
+  reaches(place: FeedPlace, other: FeedPlace): boolean;
   /**
    * The changes after a place. Rejects with `changes-expired` when the store no longer has all of them,
    * `collection-replaced` when the collection is not the one of `identity`, and `invalid-cursor` when the token is not

@@ -103,6 +103,7 @@ function logAtEdge(log: ScopeLog, where: readonly Equality[]): ScopeLog {
   return {
     now: (signal) => log.now(signal),
     at: (time) => log.at(time),
+    reaches: (...places) => log.reaches(...places),
     read: (...call) => log.read(...call),
     refusal: (signal) => log.refusal(signal),
     lookUp: async (keys, plan, ...rest) => log.lookUp(keys, atEdge(plan, where), ...rest),

@@ -33,6 +33,10 @@ export class ScopedFeed implements ChangeFeed {
     return this.#log.at(time);
   }
 
+  reaches(...places: Parameters<ChangeFeed['reaches']>): boolean {
+    return this.#log.reaches(...places);
+  }
+
   /** See ScopeLog. */
   refusal(signal: AbortSignal): Promise<string | null> {
     return this.#log.refusal(signal);

@@ -14,6 +14,8 @@ import type { Plan, Size } from './store.ts';
 export interface FeedReader {
   /** See ChangeFeed. */
   read: ChangeFeed['read'];
+  /** See ChangeFeed. */
+  reaches: ChangeFeed['reaches'];
   /** The rows of keys: see `lookUps`. `place`: the one behind these keys, up to which the reader has read the changes. */
   rows(
     keys: readonly Bookmark[],
@@ -36,6 +38,7 @@ export function retryingFeed(
   const last = retrying(options);
   const tail = new Tail(feed);
   return {
+    reaches: (...places) => feed.reaches(...places),
     read: (place, size, identity, signal) =>
       last(signal, (limited) => tail.read(place, size, identity, limited), size.waitMs),
     rows: (keys, plan, place, size, signal) =>

@@ -46,6 +46,7 @@ class FakeFeed implements Pick<ChangeFeed, 'lookUp'> {
     const feed: ChangeFeed = {
       now: () => assert.fail(),
       at: () => assert.fail(),
+      reaches: () => assert.fail(),
       read: () => assert.fail(),
       lookUp: (...call) => this.lookUp(...call),
     };

@@ -2,6 +2,7 @@ import { CheckpointEncoder, rowsOfSlice } from '../../pipeline/checkpoints.ts';
 import type { RowEncoder } from '../../rows/rows.ts';
 import type { Batch } from '../../store/batch.ts';
 import { KEY, type Bookmark } from '../../store/bookmark.ts';
+import type { FeedPlace } from '../../store/change-feed.ts';
 import type { RowReader, Plan } from '../../store/store.ts';
 import type { FeedReader } from '../../store/tail.ts';
 import { encodeFeedCursor } from './cursor.ts';
@@ -9,9 +10,10 @@ import { endSignals } from './end-signals.ts';
 import { follow, type Position, type Start, type Step } from './follow.ts';
 import { feedLines, removedLine } from './lines.ts';
 import { EMPTY } from './pieces.ts';
+import type { FeedSums, Standing } from './room.ts';
 
 /** The default of `heartbeatMs`. Proxies close what is silent for a minute. */
-const HEARTBEAT_MS = 15_000;
+export const HEARTBEAT_MS = 15_000;
 /** What was sent is followed by a checkpoint within this time, when nothing more comes. */
 const SETTLE_MS = 1_000;
 /** A checkpoint after so many lines costs nothing, where the place has just moved on. */
@@ -48,6 +50,10 @@ export interface AnswerOptions {
   readonly stopping: AbortSignal;
   /** A feed that has nothing to send sends a checkpoint after this time. Milliseconds; 15 s by default. */
   readonly heartbeatMs?: number;
+  /** What the same response has sent before. */
+  readonly sums?: FeedSums;
+  /** Whether a feed that follows ends here, because its reader waits for changes in another way. Never by default. */
+  readonly mayRest?: (place: FeedPlace) => boolean;
 }
 
 /** The order that a feed's batches have for the pump: what continues after a row needs its id alone. */
@@ -60,13 +66,26 @@ export interface FeedAnswer {
   batches(signal: AbortSignal): AsyncGenerator<Batch, void, undefined>;
   /** The batches after a row of the batch that the pump had: its reader stalled there. */
   after(row: Bookmark, signal: AbortSignal): AsyncGenerator<Batch, void, undefined>;
+  /** Where the reader is when the batches ended because it may rest. */
+  readonly rest: Standing | null;
 }
 
 /** The answer to a reader that begins at `start`, with checkpoints between the lines of `lines`. */
 export function feedAnswer(
   lines: RowEncoder,
   start: Start,
-  { collection, plan, rows, changes, end, now, stopping, heartbeatMs = HEARTBEAT_MS }: AnswerOptions,
+  {
+    collection,
+    plan,
+    rows,
+    changes,
+    end,
+    now,
+    stopping,
+    heartbeatMs = HEARTBEAT_MS,
+    sums,
+    mayRest,
+  }: AnswerOptions,
 ): FeedAnswer {
   const waitEnd = now() + end.waitMs;
   let at: Step = { place: start.place, walk: start.walk, isUpToDate: false };
@@ -74,12 +93,13 @@ export function feedAnswer(
   let [isOpening, isCutShort] = [end.opens, false];
   /** Whether the last control line said that the reader is up to date. */
   let isKnownUpToDate = false;
-  let removed = 0;
+  let removed = sums?.removed ?? 0;
+  let rest: Standing | null = null;
   let keys = start.first && 'keys' in start.first ? start.first.keys.length : 0;
   let [most, linesOfRead, takenMs] = [FIRST_KEYS, 0, 0];
 
   const log: FeedReader = {
-    rows: (...call) => changes.rows(...call),
+    ...changes,
     read: async (...call) => {
       const changed = await changes.read(...call);
       keys += changed.keys.length;
@@ -93,7 +113,7 @@ export function feedAnswer(
   cursorAt(at);
 
   const encoder = new CheckpointEncoder(lines, {
-    plan,
+    ...{ plan, ...(sums && { sums }) },
     cursorOf: (row) => cursorAt(at.after?.(row) ?? at),
     start: () => cursorAt(at),
     now,
@@ -114,6 +134,14 @@ export function feedAnswer(
     if (count >= MANY_LINES) return 0;
     const isNews = at.isUpToDate && (count > 0 || !isKnownUpToDate);
     return since + (isNews ? Math.min(SETTLE_MS, heartbeatMs) : heartbeatMs) - now();
+  };
+
+  /** Where a reader that follows is when it was sent everything, and knows it. */
+  const restAt = (): Standing | null => {
+    const { place, isUpToDate } = at;
+    if (!end.follows || !isUpToDate || !isKnownUpToDate || encoder.sinceCheckpoint.lines > 0) return null;
+    if (mayRest?.(place) !== true) return null;
+    return { place, isUpToDate, cursor: cursorAt(at), sums: { ...encoder.sums, removed } };
   };
 
   const isDone = (): boolean => {
@@ -153,6 +181,7 @@ export function feedAnswer(
         } else {
           yield* arrive();
           if (isDone()) break;
+          if ((rest = restAt())) return;
         }
       }
       isCutShort = end.follows;
@@ -169,5 +198,8 @@ export function feedAnswer(
     encoder,
     batches: (signal) => batches(start, signal),
     after: (row, signal) => batches(at.after?.(row) ?? at, signal),
+    get rest() {
+      return rest;
+    },
   };
 }

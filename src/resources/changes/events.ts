@@ -38,19 +38,25 @@ export class EventEncoder implements RowEncoder {
 
   /** Text that continues the lines, as events. */
   events(chunk: Uint8Array): Buffer {
-    const parts: Uint8Array[] = [];
-    for (let at = 0; at < chunk.length;) {
-      const feed = chunk.indexOf(LF, at);
-      const end = feed < 0 ? chunk.length : feed + 1;
-      const line = chunk.subarray(at, end);
-      if (!this.#isInLine) parts.push(headOf(line), DATA);
-      parts.push(line);
-      if (feed >= 0) parts.push(BLANK);
-      this.#isInLine = feed < 0;
-      at = end;
-    }
-    return Buffer.concat(parts);
+    const events = asEvents(chunk, this.#isInLine);
+    if (chunk.length > 0) this.#isInLine = chunk.at(-1) !== LF;
+    return events;
   }
+}
+
+/** Lines as events. `isInLine`: the first one is the rest of a line. */
+export function asEvents(lines: Uint8Array, isInLine = false): Buffer {
+  const parts: Uint8Array[] = [];
+  for (let at = 0; at < lines.length;) {
+    const feed = lines.indexOf(LF, at);
+    const end = feed < 0 ? lines.length : feed + 1;
+    const line = lines.subarray(at, end);
+    if (!isInLine || at > 0) parts.push(headOf(line), DATA);
+    parts.push(line);
+    if (feed >= 0) parts.push(BLANK);
+    at = end;
+  }
+  return Buffer.concat(parts);
 }
 
 /** What stands before the data of an event. A control line is never split, and a row begins with its key. */

@@ -7,7 +7,9 @@ import { cursorMismatch } from '../token/token.ts';
 import { EVERYTHING } from '../../rows/selection.ts';
 import type { Transcoder } from '../../rows/rows.ts';
 import type { ReadBatch } from '../../store/batch.ts';
-import type { ChangedKeys, ChangeFeed } from '../../store/change-feed.ts';
+import { textOf } from '../../store/bookmark.ts';
+import { BSON } from '../../store/bson.ts';
+import type { ChangedKeys, ChangeFeed, FeedPlace } from '../../store/change-feed.ts';
 import type { FeedReader } from '../../store/tail.ts';
 import type { Plan } from '../../store/store.ts';
 import { FIRST_BATCH } from '../../pipeline/chain.ts';
@@ -15,10 +17,12 @@ import { pump } from '../../pipeline/pump.ts';
 import { writeBeforeCut } from '../../pipeline/sink.ts';
 import { INCREMENTAL } from '../stream/stream.ts';
 import type { RowSource, SourceFor } from '../row/source.ts';
-import { BY_ID, feedAnswer, type FeedAnswer } from './answer.ts';
+import { BY_ID, feedAnswer, HEARTBEAT_MS, type FeedAnswer } from './answer.ts';
 import { feedPlaceOf, type FeedCursor } from './cursor.ts';
-import { EVENT_STREAM, EventEncoder } from './events.ts';
+import { asEvents, EVENT_STREAM, EventEncoder } from './events.ts';
+import type { Start } from './follow.ts';
 import { assertUnordered, type FeedQuery } from './parameters.ts';
+import { Room, roomOf, type FeedSums } from './room.ts';
 
 export interface FeedOptions {
   readonly sourceFor: SourceFor<FeedSource>;
@@ -72,30 +76,51 @@ async function begin(
   const bound = { ...plan, ...(from.identity !== undefined && { identity: from.identity }) };
   const first = await firstOf(from, bound, wanted, source, changes, request.signal);
   const { shown = EVERYTHING } = parameters;
-  const lines = transcoder.encoder('lines', shown.pick(parameters.fields(query)));
-  const { place, walk } = from;
-  const answer = feedAnswer(
-    lines,
-    { place, walk, first },
-    {
-      collection: parameters.collection,
-      plan: bound,
-      rows: streams,
-      changes,
-      end: {
-        ...wanted,
-        opens: wanted.follows || wanted.waitMs > 0 || wanted.cursor === undefined,
-      },
-      now,
-      stopping: options.stopping ?? new AbortController().signal,
-      ...(options.heartbeatMs !== undefined && { heartbeatMs: options.heartbeatMs }),
-    },
-  );
+  const selection = shown.pick(parameters.fields(query));
+  const lines = () => transcoder.encoder('lines', selection);
+  const isEvents = type === EVENT_STREAM;
+  const { collection } = parameters;
+  const { stopping = new AbortController().signal, heartbeatMs = HEARTBEAT_MS } = options;
+  const question = {
+    ...{ collection, plan: bound, changes, lines, now, stopping, heartbeatMs },
+    name: nameOf(query, type, bound),
+    framed: (text: Uint8Array) => (isEvents ? asEvents(text) : text),
+  };
+  const run = async (sink: Sink): Promise<void> => {
+    const { place, walk } = from;
+    let start: Start = { place, walk, first };
+    let opens = wanted.follows || wanted.waitMs > 0 || wanted.cursor === undefined;
+    let sums: FeedSums | undefined;
+    for (;;) {
+      const end = { ...wanted, opens };
+      const mayRest = (at: FeedPlace) => roomOf(question)?.takes(at) ?? true;
+      const answer = feedAnswer(lines(), start, {
+        ...{ ...question, rows: streams, end, mayRest },
+        ...(sums && { sums }),
+      });
+      await send(answer, sink, request, isEvents, options);
+      if (!answer.rest) return;
+      const wrote = (rows: number) => void (request.notes.rows = rows);
+      const at = await Room.stay(question, answer.rest, { sink, wrote });
+      start = {
+        place: at.place,
+        walk: 'over',
+        first: { keys: [], next: at.place, isUpToDate: at.isUpToDate },
+      };
+      [sums, opens] = [at.sums, false];
+    }
+  };
   return {
     status: 200,
     headers: { 'content-type': type, 'cache-control': 'private, no-cache', ...INCREMENTAL },
-    body: { kind: 'stream', run: (sink) => send(answer, sink, request, type, options) },
+    body: { kind: 'stream', run },
   };
+}
+
+/** A text that is the same for followers that get the same lines. */
+function nameOf(query: Query, type: string, { equals = [], identity }: Plan): string {
+  const asked = [...query].filter(([name]) => !OF_FEEDS.includes(name)).sort();
+  return JSON.stringify([type, identity, textOf(BSON.serialize({ equals })), asked]);
 }
 
 type Sink = Parameters<Extract<Reply['body'], { kind: 'stream' }>['run']>[0];
@@ -104,11 +129,11 @@ async function send(
   answer: FeedAnswer,
   sink: Sink,
   request: Request,
-  type: string,
+  isEvents: boolean,
   { parked = () => () => undefined }: FeedOptions,
 ): Promise<void> {
   const { encoder: lines } = answer;
-  const events = type === EVENT_STREAM ? new EventEncoder(lines) : null;
+  const events = isEvents ? new EventEncoder(lines) : null;
   const framed = (text: string) => (events ? events.events(Buffer.from(text)).toString() : text);
   try {
     await pump(
@@ -118,7 +143,7 @@ async function send(
         observer: { parked, rows: () => void (request.notes.rows = lines.rows) },
       },
       events ?? lines,
-      { head: '', tail: () => framed(lines.end()) },
+      { head: '', tail: () => (answer.rest ? '' : framed(lines.end())) },
       sink,
     );
   } catch (error) {

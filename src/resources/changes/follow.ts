@@ -16,7 +16,7 @@ const LEG_ROWS = 20_000;
 const DRAIN_MS = 250;
 const DRAIN_READS = 4;
 /** How long a read waits that is behind although it brings nothing: changes of other sets are passed. */
-const BEHIND_MS = 50;
+export const BEHIND_MS = 50;
 const LOOK_UP: Size = { rows: 1_000, bytes: FIRST_BATCH.bytes, patient: true };
 
 /** Where a reader is in the log, and how far its walk through the rows has come. A cursor holds both. */
@@ -116,11 +116,11 @@ async function* walked(
 }
 
 /** The rows and removals of the keys that were read at a position. */
-async function* linesOf(
-  log: FeedReader,
+export async function* linesOf(
+  log: Pick<FeedReader, 'rows'>,
   changed: ChangedKeys,
   at: Position,
-  want: Want,
+  want: Pick<Want, 'plan' | 'reads'>,
 ): AsyncGenerator<Step, void, undefined> {
   const { next } = changed;
   const plan = planAt(want.plan, next);

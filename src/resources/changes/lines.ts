@@ -2,7 +2,7 @@ import { keyToJson } from '../../rows/row-json.ts';
 import { serializerOf } from '../../rows/serializers.ts';
 import { named, Type } from '../../schema.ts';
 import type { Bookmark } from '../../store/bookmark.ts';
-import { type ControlForm } from '../../pipeline/control-lines.ts';
+import type { ControlForm, Sums } from '../../pipeline/control-lines.ts';
 
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 const shut = (description: string) => ({ additionalProperties: false, description });
@@ -61,6 +61,12 @@ export interface FeedState {
   readonly isCutShort: boolean;
 }
 
+/** A checkpoint, LF included. */
+export function checkpointLine(tally: Sums & Omit<FeedState, 'isCutShort'>): string {
+  const { cursor, isUpToDate: upToDate, ...sums } = tally;
+  return `${checkpoint({ checkpoint: { cursor, upToDate, ...sums } })}\n`;
+}
+
 /** The control lines of a feed. `state` returns its present state. */
 export function feedLines(state: () => FeedState): ControlForm {
   const tallyOf = ({ rows, bytes, crc32 }: { rows: number; bytes: number; crc32: string }) => {
@@ -69,7 +75,7 @@ export function feedLines(state: () => FeedState): ControlForm {
   };
   return {
     checkpoint: ({ cursor, ...sums }) =>
-      `${checkpoint({ checkpoint: { ...tallyOf(sums), ...(cursor !== null && { cursor }) } })}\n`,
+      checkpointLine({ ...state(), ...sums, ...(cursor !== null && { cursor }) }),
     end: ({ cursor, ...sums }) => {
       const { isCutShort: more } = state();
       return `${end({ end: { ...tallyOf(sums), ...(typeof cursor === 'string' && { cursor }), ...(more && { more }) } })}\n`;

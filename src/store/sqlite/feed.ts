@@ -61,6 +61,11 @@ export class SetFeed implements ChangeFeed {
     throw snapshotUnsupported();
   }
 
+  reaches(place: FeedPlace, other: FeedPlace): boolean {
+    const [own, others] = [this.#placeOf(place.token), this.#placeOf(other.token)];
+    return own.epoch === others.epoch && own.set === others.set && own.sequence >= others.sequence;
+  }
+
   async read(
     { token }: FeedPlace,
     { most, waitMs }: FeedSize,

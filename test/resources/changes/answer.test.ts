@@ -74,7 +74,7 @@ test('a feed to which nothing happens sends a checkpoint every 15 seconds, and o
   const { run, store, stop } = await runOn(
     t,
     (reader) => ({
-      rows: (...call) => reader.rows(...call),
+      ...reader,
       read: async (place, size, identity, signal) => {
         waits.push(size.waitMs);
         if (waits.length === 3)
@@ -107,7 +107,7 @@ test('a copy is told within a second of its last row that it is up to date', asy
   const { run, stop } = await runOn(
     t,
     (reader) => ({
-      rows: (...call) => reader.rows(...call),
+      ...reader,
       read: async (place, size, identity, signal) => {
         time += size.waitMs;
         return reader.read(place, { ...size, waitMs: 0 }, identity, signal);
@@ -135,6 +135,7 @@ for (const [slow, fewest] of [
     const { run, store, stop } = await runOn(
       t,
       (reader) => ({
+        ...reader,
         async *rows(...call) {
           if (slow === 'store') time += 20_000; // it serves a thousand others meanwhile
           yield* reader.rows(...call);

@@ -24,6 +24,7 @@ function hangingAnswer(t: TestContext, follows: boolean, hangs: 'wait' | 'walk')
   const changes: FeedReader = {
     read: (_place, _size, _identity, signal) => aborted(signal),
     rows: () => assert.fail('no key has changed'),
+    reaches: () => assert.fail('no one rests'),
   };
   const slots = new Slots();
   const start: Start =

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { Room, roomOf } from '../../../src/resources/changes/room.ts';
 import { BSON, Double, Int32, ObjectId, type Document } from '../../../src/store/bson.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
+import { until } from '../../support/changes.ts';
 import { Copy, rowsAt } from '../../support/copy.ts';
 import { bearer, keyedServer, type KeyedServer, type KeyGiven } from '../../support/keyed.ts';
 import { testClient } from '../../support/mongo.ts';
@@ -12,6 +14,8 @@ import { serverOn, type StoreName, type TestServer } from '../../support/server.
 const HISTORIES = Number(process.env.HISTORIES ?? (process.env.LONG ? 500 : 3));
 const FIRST = Number(process.env.SEED ?? 1);
 const STEPS = 12;
+/** Clients that follow all the time and ask for the same. */
+const MATES = 3;
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -40,6 +44,13 @@ for (const store of ['sqlite', 'mongodb'] as const)
   test(`clients of ${store} that are cut anywhere have the set in the end, after ${HISTORIES} random histories`, async (t) => {
     const server = await feedServer(t, store);
     if (!server) return;
+    const sizes = new Set<number>();
+    const stay = Room.stay.bind(Room);
+    t.mock.method(Room, 'stay', (...call: Parameters<typeof stay>) => {
+      const stays = stay(...call);
+      sizes.add(roomOf(call[0])?.size ?? 0);
+      return stays;
+    });
     for (let seed = FIRST; seed < FIRST + HISTORIES; seed++) {
       try {
         await runHistory(server, store, randomFrom(seed));
@@ -47,6 +58,7 @@ for (const store of ['sqlite', 'mongodb'] as const)
         throw new Error(`seed ${seed}: ${String(error)}`, { cause: error });
       }
     }
+    assert.ok(sizes.has(MATES), 'all who follow all the time were in one room');
   });
 
 async function runHistory(server: TestServer, store: StoreName, random: Random): Promise<void> {
@@ -56,8 +68,9 @@ async function runHistory(server: TestServer, store: StoreName, random: Random):
   await writer.write();
   const follower = new Following(server, query, headers, random);
   const poller = await Polling.begin(server, query, headers, random);
+  const mates = Array.from({ length: MATES }, () => new Mate(server, query, headers, random));
   for (let step = 0; step < STEPS; step++) {
-    const acts = [() => writer.write(), () => follower.step(), () => poller.step()];
+    const acts = [writer.write, ...[follower, poller, ...mates].map((one) => one.step)];
     if (random() < 0.5) await Promise.all(acts.map((act) => act()));
     else for (const act of acts) await act();
   }
@@ -65,6 +78,7 @@ async function runHistory(server: TestServer, store: StoreName, random: Random):
   const set = sorted(await rowsAt(`${server.url}/items/stream?${query}`, headers));
   assert.deepEqual(sorted(follower.copy.rows), set, 'the copy of the stream that follows');
   assert.deepEqual(sorted(poller.copy.rows), set, 'the copy of the changes since a cursor');
+  await Promise.all(mates.map((mate) => mate.finish(set)));
   await writer.clear();
 }
 
@@ -85,13 +99,13 @@ class Writer {
     this.#ids = Array.from({ length: 3 + below(random, 40) }, (_, n) => idOf(n, store));
   }
 
-  async write(): Promise<void> {
+  readonly write = async (): Promise<void> => {
     const random = this.#random;
     const chosen = Array.from({ length: 1 + below(random, 12) }, () => oneOf(random, this.#ids));
     const ids = [...new Map(chosen.map((id) => [String(id), id])).values()];
     if (random() < 0.35) await this.#remove(ids);
     else await this.#put(ids.map((_id) => this.#row(_id)));
-  }
+  };
 
   clear(): Promise<void> {
     return this.#remove(this.#ids);
@@ -141,10 +155,10 @@ class Following {
     this.#random = random;
   }
 
-  async step(): Promise<void> {
+  readonly step = async (): Promise<void> => {
     const random = this.#random;
     await this.#read(random() < 0.8 ? below(random, 3_000) : Infinity);
-  }
+  };
 
   finish(): Promise<void> {
     return this.#read(Infinity);
@@ -154,6 +168,47 @@ class Following {
     const url = this.#server.url + this.copy.next(this.#path);
     const { status, error } = await this.copy.read(url, { bytes, until: ({ isUpToDate }) => isUpToDate });
     assert.deepEqual([status, error], [200, null]);
+  }
+}
+
+/** A client that follows all the time. It is cut now and then, and continues by its cursor. */
+class Mate {
+  readonly #copy: Copy;
+  readonly #url: string;
+  readonly #path: string;
+  readonly #random: Random;
+  #isCut = false;
+  #reading: ReturnType<Copy['read']>;
+
+  constructor(server: TestServer, query: string, headers: Headers, random: Random) {
+    this.#copy = new Copy(random() < 0.5, headers);
+    this.#random = random;
+    [this.#url, this.#path] = [server.url, `/items/stream?${query}`];
+    this.#reading = this.#read();
+  }
+
+  readonly step = async (): Promise<void> => {
+    if (this.#random() > 0.2) return;
+    await this.#end();
+    this.#reading = this.#read();
+  };
+
+  async finish(set: readonly string[]): Promise<void> {
+    await until('a copy equals the set', () =>
+      Promise.resolve(sorted(this.#copy.rows).join() === set.join()),
+    );
+    await this.#end();
+  }
+
+  #read(): ReturnType<Copy['read']> {
+    return this.#copy.read(this.#url + this.#copy.next(this.#path), { until: () => this.#isCut });
+  }
+
+  async #end(): Promise<void> {
+    this.#isCut = true;
+    const { status, error } = await this.#reading;
+    assert.deepEqual([status, error], [200, null]);
+    this.#isCut = false;
   }
 }
 
@@ -179,12 +234,12 @@ class Polling {
     return polling;
   }
 
-  async step(): Promise<void> {
+  readonly step = async (): Promise<void> => {
     const random = this.#random;
     const bytes = random() < 0.4 ? below(random, 2_000) : Infinity;
     if (random() < 0.3) await this.#read('follow=true', bytes, ({ isUpToDate }) => isUpToDate);
     else await this.#read(random() < 0.7 ? `limit=${1 + below(random, 10)}` : 'wait=0', bytes, () => false);
-  }
+  };
 
   async finish(): Promise<void> {
     for (let pieces = 1; pieces < 1_000; pieces++) {

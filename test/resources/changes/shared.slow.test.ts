@@ -3,7 +3,9 @@ import { test } from 'node:test';
 import { BSON } from '../../../src/store/bson.ts';
 import { Copy } from '../../support/copy.ts';
 import { deferred } from '../../support/raw.ts';
-import { testServer } from '../../support/server.ts';
+import { testClient } from '../../support/mongo.ts';
+import { testMongo } from '../../support/mongod.ts';
+import { serverOn, testServer } from '../../support/server.ts';
 
 const FOLLOWERS = 100;
 const CHANGES = 3;
@@ -60,3 +62,61 @@ for (const store of ['sqlite', 'mongodb'] as const)
       );
     },
   );
+
+test('six changes reach the followers of MongoDB without cursors of their own', async (t) => {
+  const uri = await testMongo(t);
+  if (uri === null) return;
+  const server = await serverOn(t, { MONGODB_URI: uri, RATE_LIMIT: 'off', STREAM_LIMIT: '200' });
+  const { changes } = server.store.items;
+  if (!changes) {
+    t.skip('this store has no changes');
+    return;
+  }
+  let reads = 0;
+  const read = changes.read.bind(changes);
+  changes.read = (...call) => {
+    reads++;
+    return read(...call);
+  };
+  const copies = Array.from({ length: FOLLOWERS }, () => new Copy());
+  let isOver = false;
+  const lines = new EventTarget();
+  const done = copies.map((copy) =>
+    copy.read(`${server.url}/items/changes?follow=true`, {
+      until: () => {
+        lines.dispatchEvent(new Event('line'));
+        return isOver;
+      },
+    }),
+  );
+  const all = (holds: (copy: Copy) => boolean) =>
+    new Promise<void>((resolve) => {
+      const look = () => {
+        if (!copies.every(holds)) return;
+        lines.removeEventListener('line', look);
+        resolve();
+      };
+      lines.addEventListener('line', look);
+      look();
+    });
+  await all((copy) => copy.isUpToDate);
+  const database = testClient(t, uri).db();
+  await database.command({ profile: 2 });
+  const before = reads;
+  for (let n = 1; n <= 6; n++) {
+    await server.store.items.insert([BSON.serialize({ _id: 'a', category: 'x', price: n })], 'replace');
+    await all((copy) => copy.isUpToDate && copy.rows.get('"a"')?.includes(`"price":${n}`) === true);
+  }
+  await database.command({ profile: 0 });
+  const aggregates = await database
+    .collection('system.profile')
+    .countDocuments({ 'command.aggregate': { $exists: true } });
+  assert.ok(aggregates <= 12, `${aggregates} aggregates for six changes`);
+  assert.ok(
+    reads - before <= 12,
+    `${reads - before} reads of the log by ${FOLLOWERS} followers that share a room`,
+  );
+  isOver = true;
+  await server.store.items.insert([BSON.serialize({ _id: 'a', category: 'x', price: 7 })], 'replace');
+  await Promise.all(done);
+});

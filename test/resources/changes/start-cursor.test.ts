@@ -18,7 +18,8 @@ function rowsOf(
   identity: string | null = IDENTITY,
 ): Pick<Collection, 'changes' | 'describe'> {
   const unexpected = () => assert.fail('not asked for');
-  const changes = feed && { now: unexpected, at: unexpected, read: unexpected, lookUp: unexpected, ...feed };
+  const none = { now: unexpected, at: unexpected, reaches: unexpected, read: unexpected, lookUp: unexpected };
+  const changes = feed && { ...none, ...feed };
   return {
     ...(changes && { changes }),
     describe: () => Promise.resolve({ identity: identity ?? undefined, indexes: [] }),

@@ -1,0 +1,255 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { shownSums, type LineSums } from '../../pipeline/checkpoints.ts';
+import { crc32 } from '../../pipeline/crc32.ts';
+import { crc32Combine } from '../../pipeline/crc32-combine.ts';
+import type { Sink } from '../../pipeline/sink.ts';
+import type { RowEncoder } from '../../rows/rows.ts';
+import type { ChangedKeys, FeedPlace } from '../../store/change-feed.ts';
+import type { Plan } from '../../store/store.ts';
+import type { FeedReader } from '../../store/tail.ts';
+import { encodeFeedCursor } from './cursor.ts';
+import { BEHIND_MS, linesOf } from './follow.ts';
+import { checkpointLine, removedLine } from './lines.ts';
+
+/** The most bytes of lines that readers get at once: what a reader that stalls keeps of them. Aim at half of it. */
+const MOST_BYTES = 128 * 1024;
+const MOST_KEYS = 1_000;
+const FIRST_LINE_BYTES = 256;
+/** How long readers are served in a row before the process looks at its sockets and timers. Milliseconds. */
+const TURN_MS = 2;
+
+/** What readers of one room have in common: at the same place they get the same lines. */
+export interface Question {
+  /** The same text for the same question. */
+  readonly name: string;
+  readonly collection: string;
+  /** See Want. */
+  readonly plan: Plan;
+  readonly changes: FeedReader;
+  /** Makes an encoder of rows as lines. */
+  readonly lines: () => RowEncoder;
+  /** Whole lines as the response carries them. */
+  readonly framed: (lines: Uint8Array) => Uint8Array;
+  /** A clock in milliseconds. */
+  readonly now: () => number;
+  /** Aborted when the server stops. */
+  readonly stopping: AbortSignal;
+  /** See AnswerOptions. */
+  readonly heartbeatMs: number;
+}
+
+/** The sums of the lines that a reader was sent. */
+export interface FeedSums extends LineSums {
+  /** The number of removals. */
+  readonly removed: number;
+}
+
+/** A reader that was sent every line before a place, and the checkpoint there. */
+export interface Standing {
+  readonly place: FeedPlace;
+  /** A place to resume at. */
+  readonly cursor: string;
+  readonly isUpToDate: boolean;
+  readonly sums: FeedSums;
+}
+
+/** The lines that a read of the log brought. */
+interface Page extends Omit<Standing, 'sums'> {
+  readonly text: Uint8Array;
+  readonly sums: FeedSums;
+}
+
+/** A reader in a room, and what it was sent. */
+interface Member {
+  at: Standing;
+  readonly sink: Sink;
+  /** Called with the number of rows that the response has so far. */
+  readonly wrote: (rows: number) => void;
+  /** Resolves when the sink has taken what was written last. Null: it has. */
+  busy: Promise<unknown> | null;
+  /** The reader leaves, for an error when there is one. */
+  readonly leave: (failure?: Error) => void;
+}
+
+const rooms = new WeakMap<FeedReader, Map<string, Room>>();
+
+/** The open room of a question. */
+export function roomOf({ changes, name }: Pick<Question, 'changes' | 'name'>): Room | undefined {
+  return rooms.get(changes)?.get(name);
+}
+
+/**
+ * Followers that have everything up to the same place and ask for the same wait in one room. A change is read, looked up
+ * and encoded once, and a reader gets it with its own checkpoint in one write. Whatever is not so simple sends readers
+ * back to their own loops, each from the place that it has reached: a sink that has not taken the lines before, lines
+ * that are many bytes, an error of the store, the end of the server.
+ */
+export class Room {
+  readonly #question: Question;
+  readonly #members = new Set<Member>();
+  readonly #leaving = new AbortController();
+  /** Every member has all before it, or is being given it. */
+  #at: Omit<Standing, 'sums'>;
+  /** The average of late. */
+  #lineBytes = FIRST_LINE_BYTES;
+
+  private constructor(question: Question, at: Standing) {
+    this.#question = question;
+    this.#at = at;
+    const { changes, name, stopping } = question;
+    const others = rooms.get(changes) ?? new Map<string, Room>();
+    rooms.set(changes, others.set(name, this));
+    stopping.addEventListener('abort', this.#close);
+  }
+
+  /**
+   * Waits in the room of a question. Resolves with where the reader is when it has to read on by itself, after its sink has
+   * taken everything. Rejects with the error of the sink or its signal's reason.
+   */
+  static async stay(
+    question: Question,
+    at: Standing,
+    { sink, wrote }: Pick<Member, 'sink' | 'wrote'>,
+  ): Promise<Standing> {
+    sink.signal.throwIfAborted();
+    if (question.stopping.aborted) return at;
+    const room = roomOf(question) ?? new Room(question, at);
+    if (!room.takes(at.place)) return at;
+    const member = await room.#join(at, sink, wrote);
+    await member.busy;
+    return member.at;
+  }
+
+  /** The number of readers. */
+  get size(): number {
+    return this.#members.size;
+  }
+
+  /** Whether a reader at this place misses nothing in the room. What it gets twice does no harm. */
+  takes(place: FeedPlace): boolean {
+    return this.#question.changes.reaches(place, this.#at.place);
+  }
+
+  #join(at: Standing, sink: Sink, wrote: Member['wrote']): Promise<Member> {
+    return new Promise((resolve, reject) => {
+      const gone = () => leave(sink.signal.reason as Error);
+      const leave: Member['leave'] = (failure) => {
+        sink.signal.removeEventListener('abort', gone);
+        this.#members.delete(member);
+        if (this.#members.size === 0) this.#close();
+        if (failure) reject(failure);
+        else resolve(member);
+      };
+      const member: Member = { at, sink, wrote, busy: null, leave };
+      sink.signal.addEventListener('abort', gone);
+      this.#members.add(member);
+      if (this.#members.size === 1) void this.#run();
+    });
+  }
+
+  /** Ends the room. All read on by themselves. */
+  readonly #close = (): void => {
+    const { changes, name, stopping } = this.#question;
+    stopping.removeEventListener('abort', this.#close);
+    if (roomOf(this.#question) === this) rooms.get(changes)?.delete(name);
+    this.#leaving.abort(new Error('the room is closed'));
+    for (const { leave } of this.#members) leave();
+  };
+
+  async #run(): Promise<void> {
+    const { now, heartbeatMs, changes, plan } = this.#question;
+    const { signal } = this.#leaving;
+    let [wait, beat] = [heartbeatMs, now() + heartbeatMs];
+    try {
+      while (!signal.aborted) {
+        const most = Math.max(1, Math.min(MOST_KEYS, Math.floor(MOST_BYTES / 2 / this.#lineBytes)));
+        const changed = await changes.read(this.#at.place, { most, waitMs: wait }, plan.identity, signal);
+        const { keys, isUpToDate } = changed;
+        const page = await this.#pageOf(changed);
+        if (page.text.length > MOST_BYTES) break;
+        this.#at = page;
+        if (keys.length > 0 || now() >= beat) {
+          await this.#give(page);
+          beat = now() + heartbeatMs;
+        }
+        wait = isUpToDate ? Math.max(1, beat - now()) : keys.length > 0 ? 0 : BEHIND_MS;
+      }
+    } catch {
+      // Each reader meets the error in its own loop, and says what it is.
+    } finally {
+      this.#close();
+    }
+  }
+
+  /** The lines of keys, read to their end unless they are too many bytes for a room. */
+  async #pageOf(changed: ChangedKeys): Promise<Page> {
+    const { collection, plan, changes, lines, framed } = this.#question;
+    const { next: place, isUpToDate } = changed;
+    const at = { place, walk: 'over' } as const;
+    const texts: Uint8Array[] = [];
+    let [rows, removed, bytes] = [0, 0, 0];
+    if (changed.keys.length > 0) {
+      const encoder = lines();
+      const add = (text: Uint8Array) => {
+        bytes += text.length;
+        texts.push(text);
+      };
+      try {
+        for await (const step of linesOf(changes, changed, at, { plan, reads: this.#leaving.signal })) {
+          for (const chunk of step.rows ? encoder.encode(step.rows, MOST_BYTES) : []) add(Buffer.from(chunk));
+          for (const id of step.removed ?? []) add(Buffer.from(removedLine(id)));
+          [rows, removed] = [rows + (step.rows?.rows ?? 0), removed + (step.removed?.length ?? 0)];
+          if (bytes > MOST_BYTES) break;
+        }
+      } finally {
+        encoder.close();
+      }
+      this.#lineBytes = bytes / Math.max(1, rows + removed);
+    }
+    const text = Buffer.concat(texts);
+    const cursor = encodeFeedCursor(collection, plan, { ...at, identity: plan.identity }) ?? this.#at.cursor;
+    const sums = { rows, removed, bytes, crc: crc32(text) };
+    return { place, isUpToDate, cursor, sums, text: framed(text) };
+  }
+
+  /** Gives all members lines, and lets others run in between. */
+  async #give(page: Page): Promise<void> {
+    let end = performance.now() + TURN_MS;
+    for (const member of [...this.#members]) {
+      if (performance.now() >= end) {
+        await turn();
+        end = performance.now() + TURN_MS;
+      }
+      if (this.#members.has(member)) this.#send(member, page);
+    }
+  }
+
+  #send(member: Member, { text, sums: { rows, removed, bytes, crc }, ...at }: Page): void {
+    const { sink, leave, wrote } = member;
+    if (member.busy) {
+      leave();
+      return;
+    }
+    const { sums: before } = member.at;
+    const sums = {
+      rows: before.rows + rows,
+      removed: before.removed + removed,
+      bytes: before.bytes + bytes,
+      crc: bytes > 0 ? crc32Combine(before.crc, crc, bytes) : before.crc,
+    };
+    member.at = { ...at, sums };
+    const line = checkpointLine({ ...at, ...shownSums(sums), removed: sums.removed });
+    try {
+      wrote(sums.rows);
+      const taken = sink.write(Buffer.concat([text, this.#question.framed(Buffer.from(line))]));
+      const flushed = sink.flush();
+      if (!taken && !flushed) return;
+      member.busy = Promise.all([Promise.resolve(taken), Promise.resolve(flushed)]).then(
+        () => (member.busy = null),
+        (error: unknown) => leave(error as Error),
+      );
+    } catch (error) {
+      leave(error as Error);
+    }
+  }
+}

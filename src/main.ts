@@ -15,8 +15,9 @@ import { fillWithSample, openDeclared, openTimedStore, openUsers, orConfigError 
 import { checkPart } from './resources/query/part.ts';
 import { createTranscoder } from './rows/transcoder.ts';
 import type { Server, ServerOptions } from './server-options.ts';
+import { ReadTurns } from './store/read-turns.ts';
 import { streamReader } from './store/readers.ts';
-import { RETRY_MS } from './store/retrying-reader.ts';
+import { RETRY_MS } from './store/retrying.ts';
 import { Slots } from './store/slots.ts';
 import type { Logger } from './telemetry/log.ts';
 import { Metrics } from './telemetry/metrics.ts';
@@ -51,7 +52,8 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
     const users = await openUsers(store, config);
     const transcoder = createTranscoder(slots);
     const retry = { retryMs, onRetry: metrics.retried };
-    const resources = await openDeclared(store, (rows) => streamReader(rows, slots, retry), config, log);
+    const turns = new ReadTurns();
+    const resources = await openDeclared(store, (rows) => streamReader(rows, turns, retry), config, log);
     const checks = (): ReadonlyMap<string, CheckPart> =>
       new Map([
         ...resources.now.map(

@@ -116,6 +116,7 @@ function orLive(streams: RowReader, onLive: () => void): RowReader {
   let isLive = false;
   const now = ({ at, ...plan }: Plan): Plan => ({ ...plan, ...(at !== undefined && { since: at }) });
   return {
+    ...streams,
     read: async (plan, ...rest) => {
       try {
         if (!isLive) return await streams.read(plan, ...rest);

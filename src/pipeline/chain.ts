@@ -9,6 +9,8 @@ import type { RowReader, Plan, Size } from '../store/store.ts';
  */
 const TARGET_BYTES = 768 * 1024;
 const MOST_ROWS = 16_384;
+/** How many times as large as the one before a batch may be. A slow reader that gives it back has then read little in vain. */
+const GROWTH = 4;
 
 /** The size of a stream's first batch: small, so that the first row leaves at once. Later reads let others go first. */
 export const FIRST_BATCH: Size = { rows: 250, bytes: TARGET_BYTES };
@@ -23,7 +25,8 @@ export function firstSize(rows: number): Size {
 
 /**
  * Keyset chain: the batches of a plan from `first` on. Each batch is read from the bookmark of the one before, and the
- * next batch is already being read while the caller works on this one. Between two reads nothing is open in the store.
+ * next batch is already being read while the caller works on this one, unless too many streams do so. Between two reads
+ * nothing is open in the store.
  * No batch is older than the first: a row that has not changed since then is in the batch where it belongs, whichever
  * member of the store answers. All batches are of the first one's collection. After each read the store confirms what
  * the batch was read by, and only then is the batch yielded. So neither the end nor any place in between is reached
@@ -45,10 +48,10 @@ export async function* chain(
   let ahead: Promise<ReadBatch> | null = null;
   try {
     for (;;) {
-      ahead =
-        batch.more && batch.last && left > 0
-          ? items.read(rest, { after: batch.last }, sizeAfter(batch, left), signal)
-          : null;
+      const { more, last } = batch;
+      const size = sizeAfter(batch, left);
+      const next = more && last && left > 0 ? () => items.read(rest, { after: last }, size, signal) : null;
+      ahead = next && items.mayReadAhead?.() !== false ? next() : null;
       // The await below handles a failure. Until then nothing awaits the promise, which Node would report as unhandled.
       ahead?.catch(() => undefined);
       // A read sends its request in a later turn of the microtask queue. Without this turn the caller's work would come
@@ -56,8 +59,8 @@ export async function* chain(
       if (ahead) await turn();
       await orRelease(batch, () => batch.confirm(signal));
       yield batch;
-      if (!ahead) return;
-      batch = await ahead;
+      if (!next) return;
+      batch = await (ahead ?? next());
       ahead = null;
       left -= batch.rows;
     }
@@ -90,6 +93,7 @@ export async function* chainAfter(
 
 function sizeAfter(batch: Batch, left: number): Size {
   const rowBytes = batch.length / batch.rows;
-  const rows = Math.min(left, MOST_ROWS, Math.max(1, Math.floor(TARGET_BYTES / rowBytes)));
+  const fitting = Math.max(1, Math.floor(TARGET_BYTES / rowBytes));
+  const rows = Math.min(left, MOST_ROWS, GROWTH * batch.rows, fitting);
   return { rows, bytes: TARGET_BYTES, patient: true };
 }

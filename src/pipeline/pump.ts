@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import type { RowEncoder } from '../rows/rows.ts';
 import { headOf, lastBookmark, type Batch } from '../store/batch.ts';
 import type { Bookmark, Ordered } from '../store/bookmark.ts';
@@ -38,8 +39,8 @@ export interface PumpObserver {
 const PARK_AFTER_MS = 1_000;
 const NOTHING = new Uint8Array(0);
 /**
- * A stream with a fast reader lets others run after this many bytes. A whole batch would hold the thread for
- * milliseconds.
+ * A stream with a fast reader lets requests and other streams run after this many bytes. A whole batch would hold the
+ * thread for milliseconds.
  */
 const TURN_BYTES = 64 * 1024;
 
@@ -63,7 +64,8 @@ export async function pump(rows: Rows, encoder: RowEncoder, frame: Frame, sink: 
   try {
     let parked = await run.write(rows.first);
     while (parked) {
-      await parkedUntil(parked.blocked, rows.observer);
+      const over = rows.observer?.parked();
+      await parked.blocked.finally(() => over?.());
       if (parked.rest.length > 0) await sink.write(parked.rest);
       parked = rows.again ? await run.write(rows.again.after(parked.after, run.rows)) : null;
     }
@@ -80,22 +82,20 @@ class Run {
   readonly #encoder: RowEncoder;
   readonly #frame: Frame;
   readonly #sink: Sink;
-  readonly #parkAfterMs: number;
   #headWritten = false;
   /** Bytes written since others could run. */
   #sinceTurn = 0;
+  /** How long the sink took nothing of the batch. Milliseconds. */
+  #blockedMs = 0;
 
   constructor(source: Rows, encoder: RowEncoder, frame: Frame, sink: Sink) {
-    this.#source = source;
-    this.#encoder = encoder;
-    this.#frame = frame;
-    this.#sink = sink;
-    this.#parkAfterMs = source.parkAfterMs ?? PARK_AFTER_MS;
+    [this.#source, this.#encoder, this.#frame, this.#sink] = [source, encoder, frame, sink];
   }
 
   /** Writes batches to their end, or until the sink stalls. It has then released them and returns where to continue. */
   async write(batches: AsyncIterable<Batch>): Promise<Parked | null> {
     for await (const batch of batches) {
+      this.#blockedMs = 0;
       try {
         if (!this.#headWritten) await writeFrame(this.#sink, this.#frame.head);
         this.#headWritten = true;
@@ -107,7 +107,8 @@ class Run {
       const flushed = this.#sink.flush();
       if (!flushed) continue;
       if (!batch.last) await flushed;
-      else if (!(await this.#settles(flushed))) return { after: batch.last, rest: NOTHING, blocked: flushed };
+      else if (!(await this.#settles(flushed, batch)))
+        return { after: batch.last, rest: NOTHING, blocked: flushed };
     }
     return null;
   }
@@ -119,23 +120,15 @@ class Run {
       if (!blocked) {
         // Awaiting nothing would cost a turn of the microtask queue for each chunk.
         this.#sinceTurn += next.value.length;
-        if (this.#sinceTurn >= TURN_BYTES) await this.#giveTurn();
+        if (this.#sinceTurn < TURN_BYTES) continue;
+        this.#sinceTurn = 0;
+        await turn();
         continue;
       }
-      if (batch.rows === 0) {
-        await blocked; // the batch holds no memory, and has no row to continue after
-        continue;
-      }
-      if (!(await this.#settles(blocked))) return this.#park(batch, chunks, blocked);
+      if (!(await this.#settles(blocked, batch))) return this.#park(batch, chunks, blocked);
     }
     this.#count(batch.rows);
     return null;
-  }
-
-  /** Lets everything that waits do a piece of work: requests, other streams. */
-  async #giveTurn(): Promise<void> {
-    this.#sinceTurn = 0;
-    await new Promise((resolve) => setImmediate(resolve));
   }
 
   #count(rows: number): void {
@@ -143,11 +136,19 @@ class Run {
     this.#source.observer?.rows(rows);
   }
 
-  /** Whether the sink goes on within `parkAfterMs`. Rows that cannot be read again wait for it without a limit. */
-  async #settles(blocked: Promise<void>): Promise<boolean> {
-    if (this.#source.again) return settlesWithin(blocked, this.#parkAfterMs);
-    await blocked;
-    return true;
+  /**
+   * Whether the sink goes on within `parkAfterMs`; for a batch that is awaited, within a tenth of that in all. Rows that
+   * cannot be read again wait for it without a limit.
+   */
+  async #settles(blocked: Promise<void>, batch: Batch): Promise<boolean> {
+    const { again, parkAfterMs = PARK_AFTER_MS } = this.#source;
+    const began = performance.now();
+    const rest = Math.max(0, parkAfterMs / 10 - this.#blockedMs);
+    const patience = batch.isAwaited?.() === true ? rest : parkAfterMs;
+    const goesOn =
+      again && batch.rows > 0 ? await settlesWithin(blocked, patience) : await blocked.then(() => true);
+    this.#blockedMs += performance.now() - began;
+    return goesOn;
   }
 
   #park(batch: Batch, chunks: Iterator<Uint8Array>, blocked: Promise<void>): Parked {
@@ -159,15 +160,6 @@ class Run {
       rest.push(Buffer.from(next.value));
     this.#count(done.rows);
     return { after: lastBookmark(done, plan), rest: Buffer.concat(rest), blocked };
-  }
-}
-
-async function parkedUntil(blocked: Promise<void>, observer: PumpObserver | undefined): Promise<void> {
-  const over = observer?.parked();
-  try {
-    await blocked;
-  } finally {
-    over?.();
   }
 }
 

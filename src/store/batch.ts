@@ -26,6 +26,8 @@ export interface Batch {
    * identity.
    */
   readonly identity?: Identity;
+  /** Whether other streams wait for memory. A batch that its client does not take is then to be released soon. */
+  isAwaited?(): boolean;
   release(): void;
 }
 

@@ -24,6 +24,8 @@ import type { Count, CountMode, Equality, From, Plan, Size } from './plan.ts';
  */
 export interface RowReader {
   read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<ReadBatch>;
+  /** Whether a read may be asked for while the batch before it is still in use. Absent: always. */
+  mayReadAhead?(): boolean;
 }
 
 /** What one look at a collection finds. */

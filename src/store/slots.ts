@@ -31,10 +31,10 @@ export interface Slot {
 export class Slots {
   /** The memory that holds all slots. */
   readonly memory: WebAssembly.Memory;
-  readonly #free = new Map<number, number[]>();
+  /** The addresses of released slots, by the binary logarithm of their size. */
+  readonly #free: number[][] = Array.from({ length: 31 }, () => []);
   #end = RESERVED;
   #taken = 0;
-  #held = 0;
 
   constructor(memory = newMemory()) {
     this.memory = memory;
@@ -45,17 +45,12 @@ export class Slots {
     return this.#taken;
   }
 
-  /** Total size of the slots not yet released, in bytes. */
-  get held(): number {
-    return this.#held;
-  }
-
   /** Takes a slot of at least `size` bytes. Throws RangeError when the memory reaches its ceiling. */
   take(size: number): Slot {
-    const capacity = Math.max(SMALLEST, 2 ** Math.ceil(Math.log2(Math.max(1, size))));
-    const address = this.#free.get(capacity)?.pop() ?? this.#extend(capacity);
+    const order = Math.ceil(Math.log2(Math.max(SMALLEST, size)));
+    const [free, capacity] = [this.#free[order] ?? [], 2 ** order];
+    const address = free.pop() ?? this.#extend(capacity);
     this.#taken++;
-    this.#held += capacity;
     let released = false;
     return {
       address,
@@ -65,16 +60,9 @@ export class Slots {
         if (released) throw new TypeError('slot released twice');
         released = true;
         this.#taken--;
-        this.#held -= capacity;
-        this.#freeList(capacity).push(address);
+        free.push(address);
       },
     };
-  }
-
-  #freeList(capacity: number): number[] {
-    let list = this.#free.get(capacity);
-    if (!list) this.#free.set(capacity, (list = []));
-    return list;
   }
 
   #extend(capacity: number): number {

@@ -1,13 +1,13 @@
+import { around } from './around.ts';
 import type { Batch } from './batch.ts';
 import { textOf, type Bookmark } from './bookmark.ts';
 import { BSON } from './bson.ts';
 import type { ChangedKeys, ChangeFeed, FeedPlace, LookedUp } from './change-feed.ts';
 import { orAborted } from './deadline.ts';
 import { LoopTurns } from './loop-turns.ts';
-import { shareOf } from './memory-budget.ts';
 import { keyOfPlace } from './order.ts';
-import { retrying, type RetryOptions } from './retrying-reader.ts';
-import type { Slots } from './slots.ts';
+import type { ReadTurns } from './read-turns.ts';
+import { retrying, type RetryOptions } from './retrying.ts';
 import type { Plan, Size } from './store.ts';
 
 /** Reads changes and their rows for answers that have begun and would rather wait than break off. */
@@ -27,25 +27,25 @@ export interface FeedReader {
 }
 
 /**
- * A reader of changes within the memory budget that all streams share. What fails with `store-unavailable`, or hangs, is
- * tried again as a stream's reads are, from the same place.
+ * A reader of changes, whose look-ups take turns with the reads of all streams. What fails with `store-unavailable`, or
+ * hangs, is tried again as a stream's reads are, from the same place.
  */
-export function retryingFeed(
-  feed: ChangeFeed,
-  slots: Pick<Slots, 'held'>,
-  options: RetryOptions,
-): FeedReader {
+export function retryingFeed(feed: ChangeFeed, turns: ReadTurns, options: RetryOptions): FeedReader {
   const last = retrying(options);
-  const tail = new Tail(feed);
+  const lookUp: ChangeFeed['lookUp'] = (keys, plan, size, signal) =>
+    turns.take({ ...size, patient: false }, signal, async () => {
+      const { taken, batch } = await feed.lookUp(keys, plan, size, signal);
+      return { taken, batch: batch && turns.hold(batch) };
+    });
+  const tail = new Tail(around(feed, { lookUp }));
   return {
     reaches: (...places) => feed.reaches(...places),
     read: (place, size, identity, signal) =>
       last(signal, (limited) => tail.read(place, size, identity, limited), size.waitMs),
     rows: (keys, plan, place, size, signal) =>
-      lookUps(keys, plan, (rest, bound) => {
-        const bytes = Math.min(size.bytes, shareOf(slots.held));
-        return last(signal, (limited) => tail.lookUp(rest, bound, place, { ...size, bytes }, limited));
-      }),
+      lookUps(keys, plan, (rest, bound) =>
+        last(signal, (limited) => tail.lookUp(rest, bound, place, size, limited)),
+      ),
   };
 }
 

@@ -14,6 +14,7 @@ import type { OpenResource } from '../../src/resources/open.ts';
 import { ServedResources, type ServedOptions } from '../../src/resources/served.ts';
 import type { Document } from '../../src/store/bson.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
+import { ReadTurns } from '../../src/store/read-turns.ts';
 import { streamReader } from '../../src/store/readers.ts';
 import { Slots } from '../../src/store/slots.ts';
 
@@ -184,11 +185,12 @@ test('what is hidden is in no export', async (t) => {
 });
 
 /** The resources of a store, opened as a server does. */
-async function resourcesOf({ store, slots }: Handle): Promise<readonly OpenResource[]> {
+async function resourcesOf({ store }: Handle): Promise<readonly OpenResource[]> {
   const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
   const declared =
     store.name === 'sqlite' ? [] : [{ name: 'orders', collection: 'orders', place: 'the test' }];
-  const streamsOf: ServedOptions['streamsOf'] = (rows) => streamReader(rows, slots, { retryMs: 10_000 });
+  const streamsOf: ServedOptions['streamsOf'] = (rows) =>
+    streamReader(rows, new ReadTurns(), { retryMs: 10_000 });
   const { now } = await ServedResources.open({ store, streamsOf, log, always: [], declared: () => declared });
   return now;
 }

@@ -22,6 +22,7 @@ import { createTranscoder } from '../../src/rows/transcoder.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import { BSON } from '../../src/store/bson.ts';
 import { Directory } from '../../src/store/directory.ts';
+import { ReadTurns } from '../../src/store/read-turns.ts';
 import { streamReader } from '../../src/store/readers.ts';
 import type { RecordDeclaration } from '../../src/store/records.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -352,7 +353,7 @@ async function serverOnFakes(t: TestContext) {
   let twist: Twist = {};
   const fake = failingStore(store, () => twist.failing);
   const common = { transcoder, limits: { maxLimit: 100, maxOffset: 1000 }, cacheControl: 'no-cache' };
-  const items = itemsOf(fake, (read) => streamReader(read, slots, { retryMs: 0 }));
+  const items = itemsOf(fake, (read) => streamReader(read, new ReadTurns(), { retryMs: 0 }));
   const { serve, routes: routesOfNow } = createApp({
     resources: { ...common, served: { now: [items] } },
     users: { ...common, users: await fake.records(USERS), now: Date.now },

@@ -255,7 +255,7 @@ test('no folder of src has more lines than test/budget.json allows', () => {
 
 /** What tests of any folder use: values of a store, sums, rows that are made, the composition. */
 const TOOLS =
-  /^(errors|config|main|problems|sqlite|store\/\w+|pipeline\/(chain|crc32|crc32-combine|compress)|import\/(command|import|synthetic)|process\/store-name|resources\/(item-collection|token\/cursor)|rows\/transcoder)\.ts$/;
+  /^(errors|config|main|problems|sqlite|store\/(\w+|read-turns)|pipeline\/(chain|crc32|crc32-combine|compress)|import\/(command|import|synthetic)|process\/store-name|resources\/(item-collection|token\/cursor)|rows\/transcoder)\.ts$/;
 
 test('a test stands in the folder of the source that it imports, where that is one folder', () => {
   const misplaced = readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' })

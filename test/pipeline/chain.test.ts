@@ -69,7 +69,8 @@ test('a chain yields every row once, from bookmark to bookmark, and releases all
 test('batches grow to the size that the bytes of a row allow', async () => {
   const store = fakeStore(30_000);
   for await (const batch of batchesOf(store)) batch.release();
-  assert.equal(store.asked[1]?.size.rows, Math.floor((768 * 1024) / 100));
+  const sizes = store.asked.map(({ size }) => size.rows);
+  assert.deepEqual(sizes.slice(0, 4), [250, 1_000, 4_000, Math.floor((768 * 1024) / 100)]);
 });
 
 test('the next batch is requested before the caller is done with the current one', async () => {
@@ -78,6 +79,18 @@ test('the next batch is requested before the caller is done with the current one
   const { value } = await batches.next();
   assert.equal(store.asked.length, 2);
   (value as Batch).release();
+  await batches.return();
+});
+
+test('no batch is requested before its time when there are too many', async () => {
+  const store = { ...fakeStore(1000), mayReadAhead: () => false };
+  const batches = batchesOf(store);
+  const { value } = await batches.next();
+  assert.equal(store.asked.length, 1);
+  (value as Batch).release();
+  const next = await batches.next();
+  assert.equal(store.asked.length, 2);
+  (next.value as Batch).release();
   await batches.return();
 });
 
@@ -112,7 +125,7 @@ test('a failed read rejects after the rows before it were delivered', async () =
       batch.release();
     }
   }, /store broke/);
-  assert.equal(rows, 250 + Math.floor((768 * 1024) / 100));
+  assert.equal(rows, 1_250);
   assert.equal(store.slots.taken, 0);
 });
 

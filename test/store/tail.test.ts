@@ -6,6 +6,7 @@ import { BSON } from '../../src/store/bson.ts';
 import type { Batch } from '../../src/store/batch.ts';
 import type { ChangeFeed, FeedPlace, LookedUp } from '../../src/store/change-feed.ts';
 import { LoopTurns } from '../../src/store/loop-turns.ts';
+import { ReadTurns } from '../../src/store/read-turns.ts';
 import { Slots } from '../../src/store/slots.ts';
 import type { Plan } from '../../src/store/store.ts';
 import { retryingFeed, type FeedReader } from '../../src/store/tail.ts';
@@ -50,7 +51,7 @@ class FakeFeed implements Pick<ChangeFeed, 'lookUp'> {
       read: () => assert.fail(),
       lookUp: (...call) => this.lookUp(...call),
     };
-    return retryingFeed(feed, this.slots, { retryMs, ...(pause && { pause }) });
+    return retryingFeed(feed, new ReadTurns(), { retryMs, ...(pause && { pause }) });
   }
 }
 

@@ -51,10 +51,8 @@ export class FairScheduler {
 
   #next(): (() => void) | undefined {
     const [first, second] = this.#patientNext ? [this.#patient, this.#urgent] : [this.#urgent, this.#patient];
-    const turn = first.shift();
-    if (turn === undefined) return second.shift();
     this.#patientNext = !this.#patientNext;
-    return turn;
+    return first.shift() ?? second.shift();
   }
 
   #hasMore(): boolean {

@@ -5,6 +5,7 @@ import type { Start } from '../../../src/resources/changes/follow.ts';
 import { createTranscoder } from '../../../src/rows/transcoder.ts';
 import { BSON } from '../../../src/store/bson.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
+import { ReadTurns } from '../../../src/store/read-turns.ts';
 import { streamReader } from '../../../src/store/readers.ts';
 import type { FeedReader } from '../../../src/store/tail.ts';
 import { pump } from '../../../src/pipeline/pump.ts';
@@ -23,7 +24,7 @@ async function runOn(
   if (walk === 'begun')
     await store.items.insert([BSON.serialize({ _id: 'a', category: 'x', price: 1 })], 'fail');
   const transcoder = createTranscoder(slots);
-  const streams = streamReader(store.items, slots, { retryMs: 1_000 });
+  const streams = streamReader(store.items, new ReadTurns(), { retryMs: 1_000 });
   const feed = store.items.changes;
   assert.ok(feed && streams.changes);
   const place = await feed.now(NEVER);

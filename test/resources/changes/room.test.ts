@@ -6,6 +6,7 @@ import { createTranscoder } from '../../../src/rows/transcoder.ts';
 import { AppError } from '../../../src/errors.ts';
 import { BSON } from '../../../src/store/bson.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
+import { ReadTurns } from '../../../src/store/read-turns.ts';
 import { streamReader } from '../../../src/store/readers.ts';
 import type { FeedReader } from '../../../src/store/tail.ts';
 import { deferred } from '../../support/raw.ts';
@@ -70,7 +71,7 @@ class Reader {
 async function opened(t: TestContext, change: Partial<Question> = {}) {
   const { store, slots } = await testSqlite(t);
   const feed = store.items.changes;
-  const { changes } = streamReader(store.items, slots, { retryMs: 1_000 });
+  const { changes } = streamReader(store.items, new ReadTurns(), { retryMs: 1_000 });
   assert.ok(feed && changes);
   const counts = { reads: 0, lookUps: 0 };
   const counted: FeedReader = {

@@ -7,6 +7,7 @@ import { encodeCursor } from '../../../src/resources/token/cursor.ts';
 import { partOf } from '../../../src/resources/query/part.ts';
 import { sourceOf } from '../../../src/resources/source.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
+import { ReadTurns } from '../../../src/store/read-turns.ts';
 import { streamReader } from '../../../src/store/readers.ts';
 import type { Collection } from '../../../src/store/store.ts';
 import { itemsOf } from '../../support/items-resource.ts';
@@ -30,8 +31,8 @@ function scopeOfItems(category: string): Scope {
 }
 
 test(`a part of a resource costs at most ${MOST_BYTES} bytes, and none when its key is gone`, async (t) => {
-  const { store, slots } = await testSqlite(t);
-  const streamsOf = (rows: Collection) => streamReader(rows, slots, { retryMs: 0 });
+  const { store } = await testSqlite(t);
+  const streamsOf = (rows: Collection) => streamReader(rows, new ReadTurns(), { retryMs: 0 });
   const { resource } = itemsOf(store, streamsOf);
   const open = (scope: Scope) => sourceOf(partOf(resource, scope));
   open(scopeOfItems('first'));

@@ -20,7 +20,7 @@ export const TESTS: readonly string[] = `
   resources/changes/since resources/changes/start-cursor resources/clear resources/page/pages
   resources/query/planner resources/stream/formats/arrow resources/stream/partitions resources/stream/resume
   resources/stream/stream resources/token/cursor resources/values/values rows/transcoder store/bookmark
-  store/interpolate-keys store/keys store/retrying-reader store/sqlite/changes store/sqlite/file
+  store/interpolate-keys store/keys store/readers store/sqlite/changes store/sqlite/file
   store/sqlite/flush store/sqlite/load store/sqlite/resources store/sqlite/retention store/sqlite/rows
   store/tail store/turns store/scope-predicate users/users web/page/allowed-queries
 `

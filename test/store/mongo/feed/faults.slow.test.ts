@@ -4,7 +4,7 @@ import { MongoClient, type Collection } from 'mongodb';
 import { BSON, Int32 } from '../../../../src/store/bson.ts';
 import { makeBookmark } from '../../../../src/store/bookmark.ts';
 import type { ChangeFeed, FeedPlace } from '../../../../src/store/change-feed.ts';
-import { Slots } from '../../../../src/store/slots.ts';
+import { ReadTurns } from '../../../../src/store/read-turns.ts';
 import { retryingFeed } from '../../../../src/store/tail.ts';
 import { feedOf, isProblem, keysSince, lookUp, openStreams, until } from '../../../support/changes.ts';
 import { ownMongod } from '../../../support/mongod.ts';
@@ -42,7 +42,7 @@ test('changes are told although commands of streams fail for a while', async (t)
   const opened = await failing(t);
   if (!opened) return;
   const { store, feed, client, fail } = opened;
-  const reader = retryingFeed(feed, new Slots(), { retryMs: 30_000 });
+  const reader = retryingFeed(feed, new ReadTurns(), { retryMs: 30_000 });
   let place = await feed.now(NEVER);
   let id = 0;
   for (const [what, data] of [

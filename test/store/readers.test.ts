@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { storeUnavailable } from '../../src/errors.ts';
 import type { ReadBatch } from '../../src/store/batch.ts';
-import { retryingReader } from '../../src/store/retrying-reader.ts';
-import { memoryBudget } from '../../src/store/memory-budget.ts';
+import { ReadTurns } from '../../src/store/read-turns.ts';
+import { streamReader } from '../../src/store/readers.ts';
 import { NEVER } from '../support/reading.ts';
 
 const PLAN = { sort: '_id', direction: 1 } as const;
@@ -14,7 +14,7 @@ const AWAY = storeUnavailable(new Error('away'));
 function reader(...answers: (ReadBatch | Error)[]) {
   const pauses: number[] = [];
   let [time, asked] = [0, 0];
-  const rows = retryingReader(
+  const rows = streamReader(
     {
       read: () => {
         const answer = answers[Math.min(asked++, answers.length - 1)];
@@ -23,6 +23,7 @@ function reader(...answers: (ReadBatch | Error)[]) {
           : Promise.resolve(answer ?? assert.fail('no answer'));
       },
     },
+    new ReadTurns(),
     {
       retryMs: 30_000,
       now: () => time,
@@ -40,7 +41,7 @@ function reader(...answers: (ReadBatch | Error)[]) {
 test('a read, and the proof of its batch, is retried until the store is back', async () => {
   let proofs = 0;
   const confirm = () => (proofs++ < 2 ? Promise.reject(AWAY) : Promise.resolve());
-  const batch = { rows: 1, confirm } as unknown as ReadBatch;
+  const batch = { rows: 1, slot: { capacity: 1 }, confirm } as unknown as ReadBatch;
   const { read, pauses } = reader(AWAY, AWAY, AWAY, batch);
   const found = await read();
   assert.equal(found.rows, 1);
@@ -73,7 +74,7 @@ test('a read of a client that has left is not tried', async () => {
 
 test('a read that hangs is aborted when its time is up', async () => {
   let aborted = false;
-  const rows = retryingReader(
+  const rows = streamReader(
     {
       read: (_plan, _from, _size, signal) =>
         new Promise((_, reject) => {
@@ -83,36 +84,9 @@ test('a read that hangs is aborted when its time is up', async () => {
           });
         }),
     },
+    new ReadTurns(),
     { retryMs: 20 },
   );
   await assert.rejects(rows.read(PLAN, {}, SIZE, NEVER), { code: 'store-unavailable' });
   assert.ok(aborted);
-});
-
-test('concurrent readers get smaller batches, by the bytes that all hold and have requested', async () => {
-  const slots = { held: 0 };
-  const sizes: number[] = [];
-  let answer: () => void = () => undefined;
-  const rows = memoryBudget(
-    {
-      read: (_plan, _from, { bytes }) => {
-        sizes.push(bytes);
-        return new Promise((resolve) => (answer = () => resolve({} as ReadBatch)));
-      },
-    },
-    slots,
-  );
-  const read = (bytes: number) => rows.read(PLAN, {}, { rows: 1, bytes }, NEVER);
-  const first = read(16 << 20);
-  const end = answer;
-  void read(1 << 20); // the first read is still running
-  slots.held = 20 << 20;
-  void read(1 << 20);
-  void read(1000);
-  end();
-  await first;
-  void read(1 << 20); // 20 MiB are held, and few bytes have been requested
-  slots.held = 0;
-  void read(1 << 20);
-  assert.deepEqual(sizes, [16 << 20, 224 << 10, 56 << 10, 1000, 224 << 10, 1 << 20]);
 });

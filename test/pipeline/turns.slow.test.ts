@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { chain, chainAfter, FIRST_BATCH } from '../../src/pipeline/chain.ts';
+import { pump } from '../../src/pipeline/pump.ts';
+import type { Sink } from '../../src/pipeline/sink.ts';
+import { createTranscoder } from '../../src/rows/transcoder.ts';
+import { around } from '../../src/store/around.ts';
+import { noneOf } from '../../src/store/batch.ts';
+import type { Bookmark } from '../../src/store/bookmark.ts';
+import { BSON } from '../../src/store/bson.ts';
+import { ReadTurns } from '../../src/store/read-turns.ts';
+import { streamReader } from '../../src/store/readers.ts';
+import { testMongo } from '../support/mongod.ts';
+import { RawClient, request } from '../support/raw.ts';
+import { NEVER } from '../support/reading.ts';
+import { serverOn, type StoreName } from '../support/server.ts';
+import { testSqlite } from '../support/sqlite.ts';
+
+const ROWS = 2_000;
+const PLAN = { sort: '_id', direction: 1 } as const;
+
+function rows() {
+  const fill = 'x'.repeat(1_000);
+  return Array.from({ length: ROWS }, (_, n) => ({ _id: n, category: 'c', price: 1, fill }));
+}
+
+/** A sink that takes this many bytes, and then nothing. `full` resolves when it does not, or when all was taken. */
+function sinkOf(room: number) {
+  const left = new AbortController();
+  let text = '';
+  let full: () => void = () => undefined;
+  const isFull = new Promise<void>((resolve) => (full = resolve));
+  const sink: Sink = {
+    chunkBytes: 16_384,
+    signal: left.signal,
+    write(chunk) {
+      left.signal.throwIfAborted();
+      text += Buffer.from(chunk).toString('latin1');
+      if (text.length < room) return;
+      full();
+      return new Promise((_, reject) =>
+        left.signal.addEventListener('abort', () => reject(left.signal.reason as Error)),
+      );
+    },
+    flush: () => undefined,
+    end: () => undefined,
+    fail: () => undefined,
+  };
+  return { sink, isFull, full, text: () => text, leave: () => left.abort(new Error('left')) };
+}
+
+test('streams whose clients all stop pass their turns on, and hold no batch', async (t) => {
+  const { store, slots } = await testSqlite(t);
+  await store.items.insert(
+    rows().map((row) => BSON.serialize(row)),
+    'fail',
+  );
+  const streams = streamReader(store.items, new ReadTurns(), { retryMs: 60_000 });
+  const transcoder = createTranscoder(slots);
+  const begin = async (room: number) => {
+    const out = sinkOf(room);
+    const { sink } = out;
+    const first = await streams.begin(PLAN, {}, FIRST_BATCH, sink.signal);
+    const again = {
+      plan: PLAN,
+      after: (row: Bookmark) => chainAfter(streams, PLAN, row, Infinity, sink.signal),
+    };
+    const done = pump(
+      { first: chain(streams, PLAN, first, Infinity, sink.signal), again, parkAfterMs: 20 },
+      transcoder.encoder('lines', undefined),
+      { head: '' },
+      sink,
+    );
+    done.then(out.full, () => undefined);
+    return { ...out, done };
+  };
+  // Each stops in the middle of a batch of almost a megabyte, which two dozen streams can hold at once.
+  const stopped = await Promise.all(Array.from({ length: 100 }, () => begin(1_400_000)));
+  await Promise.all(stopped.map(({ isFull }) => isFull));
+  const reader = await begin(Infinity);
+  assert.equal(await reader.done, ROWS, 'a reader that comes later has all rows');
+  while (slots.taken > stopped.length + 1) await new Promise(setImmediate); // there is no event for released slots
+  for (const { leave, done } of stopped) {
+    leave();
+    await assert.rejects(done, /left/);
+  }
+  assert.equal(slots.taken, 0);
+});
+
+test('a client that is slow gives back the memory that others wait for, and still gets every row', async (t) => {
+  const { store, slots } = await testSqlite(t);
+  const few = rows().slice(0, 500);
+  await store.items.insert(
+    few.map((row) => BSON.serialize(row)),
+    'fail',
+  );
+  const turns = new ReadTurns();
+  const streams = streamReader(store.items, turns, { retryMs: 60_000 });
+  const run = async () => {
+    const ids: number[] = [];
+    let [text, parks] = ['', 0];
+    const sink: Sink = {
+      ...sinkOf(Infinity).sink,
+      write: (chunk) => {
+        text += Buffer.from(chunk).toString();
+        return new Promise((resolve) => setTimeout(resolve, 10)); // far less than a stall
+      },
+    };
+    const first = await streams.begin(PLAN, {}, FIRST_BATCH, NEVER);
+    await pump(
+      {
+        first: chain(streams, PLAN, first, Infinity, NEVER),
+        again: { plan: PLAN, after: (row) => chainAfter(streams, PLAN, row, Infinity, NEVER) },
+        observer: { rows: () => undefined, parked: () => (parks++, () => undefined) },
+        parkAfterMs: 300,
+      },
+      createTranscoder(slots).encoder('lines', undefined),
+      { head: '' },
+      sink,
+    );
+    for (const line of text.trimEnd().split('\n')) ids.push((JSON.parse(line) as { id: number }).id);
+    assert.deepEqual(
+      ids,
+      few.map(({ _id }) => _id),
+    );
+    return parks;
+  };
+  assert.equal(await run(), 0);
+  const batch = await store.items.read(PLAN, {}, FIRST_BATCH, NEVER);
+  const others = [16, 8].map((mib) => turns.hold({ ...noneOf(batch), slot: slots.take(mib << 20) }));
+  const waits = turns.take({ ...FIRST_BATCH, patient: true }, NEVER, () => Promise.resolve());
+  assert.ok((await run()) > 3);
+  others.forEach((other) => other.release());
+  await waits;
+});
+
+for (const name of ['sqlite', 'mongodb'] satisfies StoreName[])
+  test(`${name}: pages and streams that begin do not wait behind those that wait, and neither does the end`, async (t) => {
+    const uri = name === 'mongodb' ? await testMongo(t) : '';
+    if (uri === null) return;
+    let [asked, left] = [0, 0];
+    const settings = { MONGODB_URI: uri, STREAM_LIMIT: 'off', RATE_LIMIT: 'off', STREAM_GRACE: '10 ms' };
+    const server = await serverOn(t, settings, {
+      // The streams' next reads hang until they are aborted.
+      tapStore: (store) =>
+        around(store, {
+          items: around(store.items, {
+            read: (plan, from, size, signal) => {
+              if (size.patient !== true) return store.items.read(plan, from, size, signal);
+              asked++;
+              return new Promise((_, reject) =>
+                signal.addEventListener('abort', () => {
+                  left++;
+                  reject(signal.reason as Error);
+                }),
+              );
+            },
+          }),
+        }),
+    });
+    await server.insert(rows());
+    const begin = async () => {
+      const client = await RawClient.connect(t, Number(new URL(server.url).port));
+      await client.send(request('/items/stream')).until((text) => text.includes('"id":249'));
+      return client;
+    };
+    const clients = await Promise.all(Array.from({ length: 200 }, begin));
+    assert.ok(asked > 100 && asked < 150, `${asked} streams of 200 were let read on`);
+    const { status } = await server.get('/items?limit=100&sort=price_asc');
+    assert.equal(status, 200);
+    const later = await begin();
+    const waiting = clients.at(-1);
+    waiting?.socket.destroy();
+    later.socket.destroy();
+    await server.close();
+    assert.equal(left, asked, 'no read is left behind');
+    assert.equal(server.slots.taken, 0);
+  });

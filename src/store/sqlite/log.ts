@@ -64,8 +64,14 @@ export class ChangeLog {
   }
 
   state({ name, number }: SetRecord): LogState {
-    const sql = `select floor, rows, (select max(rowid) from ${logTable(number)}) last from sets where name = ?`;
+    const table = logTable(number);
+    // A search finds a change behind the last one where a page of the log is not in its place.
+    const sql =
+      `select floor, rows, last, (select min(rowid) from ${table} where rowid > last) beyond` +
+      ` from sets, (select max(rowid) last from ${table}) where name = ?`;
     const found = this.#connection.get(sql, name);
+    if (typeof found?.beyond === 'number')
+      throw new DamagedRowError('the log goes on behind its last change');
     const floor = Number(found?.floor ?? 0);
     return { last: Math.max(floor, Number(found?.last ?? 0)), floor, rows: Number(found?.rows ?? 0) };
   }

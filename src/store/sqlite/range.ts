@@ -46,37 +46,40 @@ export function documentsSql(range: Range): string {
   const { set, column, reverse } = range;
   if (column === 'k') return `select ${DOCUMENT} d ${sqlOf(range)}`;
   return (
-    `select ifnull(iif(${isRight(column)}, b.d, null), x'00') d ${joined(set, column)} where a.${column} > ? and a.${column} < ?` +
+    `select ifnull(iif(a.${column} is b.${column}, b.d, null), x'00') d ${joined(set, column)} where a.${column} > ? and a.${column} < ?` +
     ` order by a.${column}${reverse ? ' desc' : ''}`
   );
 }
 
-/** The query of the number `n` of the row at the end of a range or beyond it, and of whether that has this entry, `good`. */
+/** The query of the entry at an end of a range or beyond it: its key `k`, the number `n` of its row, and whether that has this entry, `good`. */
 export function beyondSql({ set, column }: Pick<Range, 'set' | 'column'>, end: 'low' | 'high'): string {
   const [sign, order] = end === 'low' ? ['<=', ' desc'] : ['>=', ''];
   return (
-    `select a.n, ${isRight(column)} good ${joined(set, column)}` +
+    `select a.${column} k, a.n, a.${column} is b.${column} good ${joined(set, column)}` +
     ` where a.${column} ${sign} ? order by a.${column}${order} limit 1`
   );
 }
 
-/** The queries of the entry `k` at an end of the whole index, and of the one nearest to that end of a range. */
-export function outermostSql({ set, column }: Pick<Range, 'set' | 'column'>, end: 'low' | 'high') {
-  const [sign, order] = end === 'low' ? ['>', ''] : ['<', ' desc'];
-  const from = `select ${column} k from ${rowsTable(set)} indexed by ${indexName(set, column)}`;
-  const first = `order by ${column}${order} limit 1`;
-  return [`${from} ${first}`, `${from} where ${column} ${sign} ? ${first}`] as const;
+/** The query of the key `k` of the entry so many entries before one, in the direction of the range. */
+export function beforeSql({ set, column, reverse }: Range): string {
+  const [sign, order] = reverse ? ['>=', ''] : ['<=', ' desc'];
+  const table = `${rowsTable(set)} indexed by ${indexName(set, column)}`;
+  return `select ${column} k from ${table} where ${column} ${sign} ? order by ${column}${order} limit 1 offset ?`;
+}
+
+/** The query of the entries next to two keys: `above` the first, and `below` the second. */
+export function nextSql({ set, column }: Pick<Range, 'set' | 'column'>): string {
+  const table = `${rowsTable(set)} indexed by ${indexName(set, column)}`;
+  return (
+    `select (select min(${column}) from ${table} where ${column} > ?) above,` +
+    ` (select max(${column}) from ${table} where ${column} < ?) below`
+  );
 }
 
 /** Entries of an index, `a`, and their rows, `b`. */
 function joined(set: number, column: string): string {
   const table = rowsTable(set);
   return `from ${table} a indexed by ${indexName(set, column)} left join ${table} b on b.n = a.n`;
-}
-
-/** Whether an entry is that of its row. */
-function isRight(column: string): string {
-  return `a.${column} is b.${column}`;
 }
 
 /**

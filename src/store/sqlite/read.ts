@@ -16,7 +16,16 @@ import { ABOVE_IDS, compareKeys, LOWEST, type Key } from '../keys.ts';
 import { bytesIn, type Connection } from './connection.ts';
 import { entryOf } from './keyed.ts';
 import { rowsTable } from './layout.ts';
-import { beyondSql, documentsSql, inOrderSql, outermostSql, restBehind, sqlOf, type Range } from './range.ts';
+import {
+  beforeSql,
+  beyondSql,
+  documentsSql,
+  inOrderSql,
+  nextSql,
+  restBehind,
+  sqlOf,
+  type Range,
+} from './range.ts';
 
 /** Expected size of a row in bytes before any was seen. Generated items have 205 bytes. */
 const FIRST_GUESS = 256;
@@ -48,9 +57,7 @@ export class Reader {
       const piece = range && this.#piece(range, skip, { rows, bytes: size.bytes }, known?.more);
       const { slot, length, more } = piece ?? { slot: this.#slots.take(1), length: 0, more: false };
       try {
-        if (range && !more && skip === 0) this.#checkEnd(range, piece);
-        if (range?.column === 'k' && range.isInOrder !== true && piece?.more)
-          this.#checkLast(range, piece, skip);
+        if (range && !more && (piece || skip === 0)) this.#checkEnd(range, piece);
         // The rows are smaller than those before them.
         const isTooFew = more && !known && rows < size.rows && length < size.bytes;
         if (!isTooFew) return batchOf(slot, piece?.rows ?? 0, length, piece && lastOf(piece, order), more);
@@ -81,8 +88,7 @@ export class Reader {
   row(set: number, key: Key): Uint8Array | null {
     const found = this.#connection.get(`select d from ${rowsTable(set)} where k = ?`, key);
     const row = bytesIn(found, 'd');
-    const beside = { set, column: 'k', low: key, high: key };
-    if (!found) for (const end of ['low', 'high'] as const) this.#beyond(beside, end);
+    if (!found) this.#checkGap({ set, column: 'k', low: key, high: key });
     else if (!row || !isSame(key, entryOf(documentIn(row), [])))
       throw new DamagedRowError('the index of ids has another row at the place of one');
     return row;
@@ -101,10 +107,12 @@ export class Reader {
 
   /** The first rows of a range, checked, in a slot. Null when there are none. `more`: whether others follow, if that is known. */
   #piece(range: Range, skip: number, size: Size, more?: boolean): Piece | null {
+    const ends = this.#ends(range);
     const isInOrder = range.isInOrder === true && skip === 0;
-    const [low, high] = isInOrder ? this.#numbers(range) : [range.low, range.high];
-    if (!isInOrder && skip === 0) this.#beyond(range, range.reverse ? 'high' : 'low');
     const documents = isInOrder ? inOrderSql(range) : documentsSql(range);
+    const [low, high] = isInOrder
+      ? [ends.low?.n ?? -1, ends.high?.n ?? Number.MAX_SAFE_INTEGER]
+      : [range.low, range.high];
     const sql = `select cast(group_concat(d, '') as blob) d from (${documents} limit ? offset ?)`;
     // One row more shows whether there are more.
     const asked = more === undefined ? size.rows + 1 : size.rows;
@@ -120,7 +128,7 @@ export class Reader {
       this.#mean += (walked.length / walked.rows - this.#mean) / 4;
       const piece = { ...walked, slot, more: more === true || walked.length < found.length };
       if (walked.isUnsure) checkOrder(piece, range);
-      if (skip === 0) checkStart(piece, range);
+      this.#checkPlaces(range, piece, skip, ends[range.reverse ? 'high' : 'low']);
       return piece;
     } catch (error) {
       slot.release();
@@ -128,34 +136,24 @@ export class Reader {
     }
   }
 
-  /** The numbers between which the rows of a range lie, where rows lie in order. */
-  #numbers(range: Range): [low: number, high: number] {
-    return [this.#beyond(range, 'low') ?? -1, this.#beyond(range, 'high') ?? Number.MAX_SAFE_INTEGER];
+  /** The entries beyond the ends of a range that a read begins or, where rows lie in order, ends at. */
+  #ends(range: Range) {
+    const { reverse, isInOrder } = range;
+    return {
+      low: !reverse || isInOrder === true ? this.#beyond(range, 'low') : null,
+      high: reverse || isInOrder === true ? this.#beyond(range, 'high') : null,
+    };
   }
 
-  /**
-   * The number of the first row beyond an end of a range. Throws DamagedRowError when its entry is that of another row: the
-   * search for the end may have passed rows of the range.
-   */
-  #beyond(range: Pick<Range, 'set' | 'column' | 'low' | 'high'>, end: 'low' | 'high'): number | null {
-    const bound = range[end];
-    if (isAroundAll(bound)) return null;
-    const found = this.#connection.get(beyondSql(range, end), bound);
-    if (!found) {
-      this.#checkOutermost(range, end);
-      return null;
-    }
-    if (found.good !== 1) throw new DamagedRowError(`a row has another key than ${range.column} says`);
-    return Number(found.n);
-  }
-
-  /** Throws DamagedRowError when nothing is found beyond an end of a range, and the index does not begin at that end. */
-  #checkOutermost(range: Pick<Range, 'set' | 'column' | 'low' | 'high'>, end: 'low' | 'high'): void {
-    const [outermost, nearest] = outermostSql(range, end);
-    const first = this.#connection.get(outermost);
-    const [key, found] = [bytesIn(first, 'k'), bytesIn(this.#connection.get(nearest, range[end]), 'k')];
-    if (first && !(key && found && isSame(key, found)))
-      throw new DamagedRowError(`the index of ${range.column} does not find its first row`);
+  /** The entry at an end of a range or beyond it. Throws DamagedRowError when it is not that of its row. */
+  #beyond(range: Bounds, end: 'low' | 'high'): Entry | null {
+    if (isAroundAll(range[end])) return null;
+    const found = this.#connection.get(beyondSql(range, end), range[end]);
+    if (!found) return null;
+    const key = bytesIn(found, 'k');
+    if (!key || found.good !== 1)
+      throw new DamagedRowError(`a row has another key than ${range.column} says`);
+    return { key, n: Number(found.n) };
   }
 
   /** How many of the first rows have so many bytes, by their sizes, and whether others follow. */
@@ -175,33 +173,42 @@ export class Reader {
   }
 
   /**
-   * Throws DamagedRowError when the entry before that of the last row, behind which the next batch begins, is not that of the
-   * row before: an entry in between has another row.
+   * Throws DamagedRowError when the first or the last row lies outside of the range, or when the index, gone back from the
+   * last row, has another number of entries up to the one before the range. Each search goes its own way down an index, so a
+   * page that lies in the place of another one hides no rows.
    */
-  #checkLast(range: Range, piece: Piece, skip: number): void {
-    const { column, set, reverse } = range;
-    const order = reverse ? `> ? order by ${column}` : `< ? order by ${column} desc`;
-    const sql = `select ${column} k from ${rowsTable(set)} where ${column} ${order} limit 1`;
-    const before = bytesIn(this.#connection.get(sql, entryAt(piece, piece.lastAt, range)), 'k');
-    if (piece.rows === 1 && (skip > 0 || !before || !isBetween(before, range))) return;
-    if (before && piece.rows > 1 && isSame(before, entryAt(piece, piece.beforeAt, range))) return;
-    throw new DamagedRowError('the index of ids has another row at the place of one');
+  #checkPlaces(range: Range, piece: Piece, skip: number, outer: Entry | null): void {
+    const last = entryAt(piece, piece.lastAt, range);
+    const before = this.#connection.get(beforeSql(range), last, piece.rows + skip);
+    const isWhole = isSame(bytesIn(before, 'k'), outer?.key ?? null);
+    if (!isWhole || !isBetween(last, range) || !isBetween(entryAt(piece, HEAD_BYTES, range), range))
+      throw new DamagedRowError(`rows of ${range.column} are not in their places`);
   }
 
-  /** Throws DamagedRowError when a range ends, seen from behind, with another row than the last one that was read. */
+  /** Throws DamagedRowError when a range does not end with the last row that was read. */
   #checkEnd(range: Range, last: Piece | null): void {
-    const { column, reverse, isInOrder } = range;
-    if (isInOrder !== true) this.#beyond(range, reverse ? 'low' : 'high');
-    const key = this.#outermost(range, reverse ? 'min' : 'max');
-    if (last ? key && isSame(key, entryAt(last, last.lastAt, range)) : !key) return;
-    throw new DamagedRowError(`rows of ${column} are not in their order`);
+    const key = last && entryAt(last, last.lastAt, range);
+    this.#checkGap(key === null ? range : { ...range, [range.reverse ? 'high' : 'low']: key });
   }
 
-  /** The lowest or the highest key of a range, as its index has it. */
-  #outermost({ column, set, low, high }: Range, end: 'min' | 'max'): Key | null {
-    const sql = `select ${end}(${column}) k from ${rowsTable(set)} where ${column} > ? and ${column} < ?`;
-    return bytesIn(this.#connection.get(sql, low, high), 'k');
+  /** Throws DamagedRowError when there may be an entry between two keys. */
+  #checkGap(range: Bounds): void {
+    const [low, high] = [this.#beyond(range, 'low'), this.#beyond(range, 'high')];
+    const next = this.#connection.get(nextSql(range), low?.key ?? LOWEST, high?.key ?? ABOVE_IDS);
+    if (
+      !isSame(bytesIn(next, 'above'), high?.key ?? null) ||
+      !isSame(bytesIn(next, 'below'), low?.key ?? null)
+    )
+      throw new DamagedRowError(`entries of ${range.column} are not in their places`);
   }
+}
+
+type Bounds = Pick<Range, 'set' | 'column' | 'low' | 'high'>;
+
+/** An entry of an index, and the number of its row. */
+interface Entry {
+  readonly key: Key;
+  readonly n: number;
 }
 
 /** Rows of one statement. `more`: whether rows of the range follow. */
@@ -239,18 +246,13 @@ function checkOrder(piece: Piece, range: Range): void {
   }
 }
 
-/** Throws DamagedRowError when the first row lies outside of the range: its entry is that of another row. */
-function checkStart(piece: Piece, range: Range): void {
-  if (!isBetween(entryAt(piece, HEAD_BYTES, range), range))
-    throw new DamagedRowError(`the first row of ${range.column} lies outside of its range`);
-}
-
 function isBetween(key: Key, { low, high }: Range): boolean {
   return compareKeys(key, low) > 0 && compareKeys(key, high) < 0;
 }
 
-function isSame(one: Key, other: Key): boolean {
-  return compareKeys(one, other) === 0;
+/** Null: there is none. */
+function isSame(one: Key | null, other: Key | null): boolean {
+  return one === other || (one !== null && other !== null && compareKeys(one, other) === 0);
 }
 
 /** Whether an end of a range is that of all rows. */

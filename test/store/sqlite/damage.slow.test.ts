@@ -250,7 +250,27 @@ function* lostPages(whole: Buffer): Generator<Damage> {
   }
 }
 
+/** Each page of a b-tree above its leaves, with one of its pages below it twice, in the place of another. */
+function* wrongBranches(whole: Buffer): Generator<Damage> {
+  for (let page = 0; page < whole.length; page += PAGE_BYTES) {
+    const head = page === 0 ? 100 : page;
+    if (whole[head] !== 2 && whole[head] !== 5) continue;
+    const cells = Array.from(
+      { length: whole.readUInt16BE(head + 3) },
+      (_, n) => page + whole.readUInt16BE(head + 12 + 2 * n),
+    );
+    for (const [n, to] of [...cells, head + 8].entries())
+      for (const [m, from] of [...cells, head + 8].entries()) {
+        if (n === m) continue;
+        const file = Buffer.from(whole);
+        whole.copy(file, to, from, from + 4);
+        yield { where: `branch ${n} of page ${page / PAGE_BYTES + 1} is branch ${m}`, file };
+      }
+  }
+}
+
 function* damagesOf(whole: Buffer): Generator<Damage> {
+  yield* wrongBranches(whole);
   yield* lostPages(whole);
   yield* flips(whole, DAMAGES);
 }

@@ -10,6 +10,7 @@ import { getProblem } from './http/problem-pages.ts';
 import { createServe, type Observer } from './http/respond.ts';
 import type { Route } from './http/route.ts';
 import { createRouter, type Router } from './http/router.ts';
+import { severalChangesRoute } from './resources/several-changes.ts';
 import { documentedRoutes } from './resources/documented-routes.ts';
 import { listResources } from './resources/list.ts';
 import type { OpenResource } from './resources/open.ts';
@@ -109,7 +110,7 @@ function listsTable(
 ): readonly Route[] {
   const { users } = options;
   const exports = exportRoutes(options.exports, exportSources(open));
-  const hasClients = open.some(({ resource }) => resource.name === 'clients');
+  const hasName = (name: string) => open.some(({ resource }) => resource.name === name);
   const lists = table({
     'GET /resources': listResources(
       open.map(({ resource }) => resource),
@@ -122,7 +123,9 @@ function listsTable(
     'DELETE /exports/{id}': exports.delete,
     'GET /exports/{id}/file': exports.file,
 
-    ...(!hasClients && { 'GET /clients': clients }), // a resource of that name comes first
+    // a resource of such a name comes first
+    ...(!hasName('changes') && { 'GET /changes': severalChangesRoute(open, options.resources) }),
+    ...(!hasName('clients') && { 'GET /clients': clients }),
   });
   const routes = [...lists, ...own];
   const document = getOpenApi(

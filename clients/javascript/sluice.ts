@@ -33,6 +33,8 @@ interface FollowOptions extends Options {
 
 /** A row as it is now, or the removal of one. */
 interface Change {
+  /** The set that it is of, where several are followed. */
+  readonly resource?: string;
   readonly id: unknown;
   /** null: the row is gone, or no longer matches the filter. */
   readonly row: unknown;
@@ -92,7 +94,8 @@ export async function* rows(url: string | URL, options: Options = {}): AsyncGene
 
 /**
  * All rows of a resource, and then their changes, for ever: batches of changes, each with the cursor behind it. With
- * `since` it goes on behind a batch, or with what changes from now on. A batch may be empty.
+ * `since` it goes on behind a batch, or with what changes from now on. A batch may be empty. `url` may also be that of
+ * changes of several resources (`/changes?resources=orders,customers`). It then needs `since`, because no rows come first.
  */
 export async function* follow(
   url: string | URL,
@@ -101,7 +104,10 @@ export async function* follow(
   const { since, parse = JSON.parse } = options;
   const isNew = since === 'now';
   const from = since === undefined || isNew ? BEGINNING : { ...BEGINNING, cursor: since };
-  const address = addressOf(url, isNew ? 'changes' : 'stream');
+  const isOfSeveral = /\/changes\?(.*&)?resources=/.test(String(url));
+  if (isOfSeveral && since === undefined)
+    throw new TypeError("the changes of several resources need since: 'now', or a cursor");
+  const address = addressOf(url, isNew || isOfSeveral ? 'changes' : 'stream');
   for await (const { lines, cursor, upToDate } of batches(address, options, { follow: true, from }))
     yield { changes: lines.map((line) => changeIn(line, parse)), cursor: cursor ?? '', upToDate };
 }
@@ -160,11 +166,13 @@ class HeldText {
 
 function changeIn(line: string, parse: (json: string) => unknown): Change {
   const value = parse(line) as Row;
+  const [, resource, own = ''] = /^\{(?:"resource":"([^"]+)",)?(.*)/s.exec(line) ?? [];
+  const isRemoved = own.startsWith(REMOVAL_BEGINNING.slice(1));
+  const row = (isRemoved ? value.removed : resource === undefined ? value : value.row) as Row;
   // The key comes first, as `_id` when the row has a field `id` of its own.
-  const isRemoved = line.startsWith(REMOVAL_BEGINNING);
-  const row = isRemoved ? (value.removed as Row) : value;
-  const isNamed = line.startsWith('{"_id":') || line.startsWith(`${REMOVAL_BEGINNING}{"_id":`);
-  return { id: isNamed ? row._id : row.id, row: isRemoved ? null : row };
+  const isNamed = /^("(removed|row)":\{)?"_id":/.test(own);
+  const change = { id: isNamed ? row._id : row.id, row: isRemoved ? null : row };
+  return resource === undefined ? change : { resource, ...change };
 }
 
 type Row = Readonly<Record<string, unknown>>;

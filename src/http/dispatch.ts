@@ -42,8 +42,7 @@ export async function dispatch(
   const { route } = compiled;
   assertMay(client, route);
   const input = readInput(request, found, compiled, client);
-  const also = route.alsoNeeds?.(input.query) ?? null;
-  const needed = also === null ? [route] : [route, { ...route, right: also }];
+  const needed = route.needs?.(input.query).map((need) => ({ ...route, ...need })) ?? [route];
   for (const one of needed) assertMay(client, one);
   if (route.instead) {
     const early = await route.instead(input);

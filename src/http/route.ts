@@ -2,7 +2,6 @@ import type { ProblemCode } from '../problems.ts';
 import type { REQUEST_HEADERS, RESPONSE_HEADERS } from './header-docs.ts';
 import type { Schema, Static, TSchema } from '../schema.ts';
 import type { Client, Demand } from '../access/admission.ts';
-import type { Action } from '../access/rights.ts';
 import type { JsonBody } from '../input/body-json.ts';
 import type { Reply, Request } from '../engine/edge.ts';
 import type { Parameter } from '../input/parameter.ts';
@@ -43,8 +42,8 @@ export interface Route<B extends TSchema = TSchema> extends Demand {
   readonly produces?: readonly string[];
   /** The media type that a query parameter asks for. It takes precedence over Accept. */
   readonly typeAsked?: (query: Query) => string | undefined;
-  /** A further right that a key needs for some queries. null: none. */
-  readonly alsoNeeds?: (query: Query) => Action | null;
+  /** All that a key needs for a query, each in place of what the route declares. Missing: that alone. */
+  readonly needs?: (query: Query) => readonly Partial<Pick<Route, 'right' | 'resource'>>[];
   /** The answers by status, without problems. */
   readonly answers: Readonly<Record<number, Answer>>;
   /** The problems that the operation can meet beside COMMON_PROBLEMS. */

@@ -9,8 +9,8 @@ export const REMOVAL_BEGINNING = '{"removed":';
  * row has a field `id` of its own.
  */
 export const ROW_BEGINNINGS = ['{"id":', '{"_id":'].map(bytesOf);
-/** The same for a feed of changes, where the removal of a row is proved like a row. */
-export const CHANGE_BEGINNINGS = [...ROW_BEGINNINGS, bytesOf(REMOVAL_BEGINNING)];
+/** The same for a feed of changes, where the removal of a row is proved like a row, and lines may name their set. */
+export const CHANGE_BEGINNINGS = [...ROW_BEGINNINGS, ...[REMOVAL_BEGINNING, '{"resource":'].map(bytesOf)];
 const MIB = 1024 * 1024;
 
 /**

@@ -237,6 +237,7 @@ const CONFLICTS: Record<string, string> = {
   listPartitions: 'consistency=live&at=1',
   streamItems: 'cursor=a&after=b',
   listItemChanges: 'limit=1',
+  listChanges: 'limit=1&resources=items',
 };
 
 /** Codes that the changes of items are provoked to by another parameter. The second cursor is of another filter. */
@@ -248,16 +249,18 @@ const OF_CHANGES: Partial<Record<ProblemCode, Twist>> = {
 function twistFor({ id, path }: Route, code: ProblemCode): Twist {
   if (code === 'not-found' && (id === 'putUser' || !path.includes('{'))) return refusal(code); // for keys that do not open the resource
   if (code === 'conflicting-parameters') return query(CONFLICTS[id] ?? '');
-  const twist = (id === 'listItemChanges' ? OF_CHANGES[code] : undefined) ?? PROVOKED[code];
-  if (id !== 'listItemValues' || twist.refused) return twist;
+  const twist = (/^list(Item)?Changes$/.test(id) ? OF_CHANGES[code] : undefined) ?? PROVOKED[code];
+  const needed = { listItemValues: 'field=price', listChanges: 'resources=items' }[id];
+  if (needed === undefined || twist.refused) return twist;
   const { request } = twist;
-  return { ...twist, request: { ...request, query: `field=price&${request?.query ?? ''}` } };
+  return { ...twist, request: { ...request, query: `${needed}&${request?.query ?? ''}` } };
 }
 
 /** How each successful answer is provoked that the plain request does not get. */
 const ANSWERED: Record<string, Twist> = {
   'getReadiness 503': { draining: true },
   'listItemValues 200': query('field=price'),
+  'listChanges 200': query('resources=items'),
   'deleteUser 204': { request: { headers: { prefer: 'return=minimal' } } },
 };
 

@@ -116,14 +116,17 @@ export class Copy {
     const bytes = Buffer.from(`${line}\n`);
     sums.bytes += bytes.length;
     sums.crc = crc32(bytes, sums.crc);
-    const removed = /^\{"removed":\{"id":(.*)\}\}$/.exec(line)?.[1];
+    // A line about one of several sets names it.
+    const [, set, row, rest] = /^\{"resource":"(\w+)",(?:"row":(.*)\}|(.*))$/.exec(line) ?? [];
+    const [name, own] = set === undefined ? ['', line] : [`${set} `, row ?? `{${rest}`];
+    const removed = /^\{"removed":\{"id":(.*)\}\}$/.exec(own)?.[1];
     if (removed !== undefined) {
       sums.removed += 1;
-      this.rows.delete(removed);
+      this.rows.delete(name + removed);
       return;
     }
     sums.rows += 1;
-    this.rows.set(keyOf(line), line);
+    this.rows.set(name + keyOf(own), own);
   }
 
   #check({ cursor, upToDate }: Tally): void {

@@ -38,33 +38,40 @@ export async function openParts(
 ): Promise<Opened | null> {
   const server = await keyedServer(t, store, keys, [given], {}, { heartbeatMs: 20 });
   if (!server) return null;
-  const before = given.rows as readonly PartRow[];
+  const table = await tableIn(t, server, given);
   if (store === 'sqlite') {
-    const { name, indexes } = given;
-    const collection = await server.store.open({ name, collection: name, indexes });
     const writeElsewhere = () => server.insert([{ _id: `${others++}`, category: 'a', price: 1 }]);
-    return { server, table: tableOf(collection, before), writeElsewhere };
+    return { server, table, writeElsewhere };
+  }
+  // A collection of the same database without pre-images: its changes must not end a stream that needs them.
+  const plain = testClient(t, server.mongo).db().collection<{ n: number }>('plain');
+  await plain.insertOne({ n: 1 });
+  return { server, table, writeElsewhere: () => plain.updateOne({}, { $inc: { n: 1 } }) };
+}
+
+/** The rows of a resource of a server, which has pre-images. */
+export async function tableIn(
+  t: TestContext,
+  server: KeyedServer,
+  { name, indexes, rows: before }: Rows,
+): Promise<Table> {
+  if (server.mongo === '') {
+    const collection = await server.store.open({ name, collection: name, indexes });
+    return tableOf(collection, before as readonly PartRow[]);
   }
   const db = testClient(t, server.mongo).db();
-  await db.command({ collMod: given.name, changeStreamPreAndPostImages: { enabled: true } });
-  const rows = db.collection<PartRow>(given.name);
-  // A collection of the same database without pre-images: its changes must not end a stream that needs them.
-  const plain = db.collection<{ n: number }>('plain');
-  await plain.insertOne({ n: 1 });
+  await db.command({ collMod: name, changeStreamPreAndPostImages: { enabled: true } });
+  const rows = db.collection<PartRow>(name);
   return {
-    server,
-    table: {
-      put: async ({ _id, ...fields }) => {
-        await rows.replaceOne({ _id }, fields, { upsert: true });
-      },
-      set: async (_id, fields) => {
-        await rows.updateOne({ _id }, { $set: fields });
-      },
-      remove: async (_id) => {
-        await rows.deleteOne({ _id });
-      },
+    put: async ({ _id, ...fields }) => {
+      await rows.replaceOne({ _id }, fields, { upsert: true });
     },
-    writeElsewhere: () => plain.updateOne({}, { $inc: { n: 1 } }),
+    set: async (_id, fields) => {
+      await rows.updateOne({ _id }, { $set: fields });
+    },
+    remove: async (_id) => {
+      await rows.deleteOne({ _id });
+    },
   };
 }
 

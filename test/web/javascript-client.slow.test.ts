@@ -8,6 +8,7 @@ import { startCutter } from '../support/cutter.ts';
 import { bearer, keyedServer } from '../support/keyed.ts';
 import { NDJSON, proofOf, ROWS_OF_TWO, scriptedServer } from '../support/pulling.ts';
 import { serverOn, testServer } from '../support/server.ts';
+import { opened, PATH } from '../support/several.ts';
 
 /** The file that the server hands out. */
 const BUILT = join(import.meta.dirname, '../../src/web/clients/sluice.mjs');
@@ -105,6 +106,34 @@ test('an answer that another attempt cannot mend has a name, and is not asked fo
   assert.equal(name, 'Refused');
   assert.match(message, /text\/html/);
   await assert.rejects(allOf(rows('http://me:secret@127.0.0.1/items')), TypeError);
+});
+
+test('follow takes the changes of several resources, each with its name, and needs since for them', async (t) => {
+  const at = await opened(t, 'sqlite');
+  assert.ok(at);
+  const url = `${at.server.url}${PATH}`;
+  await assert.rejects(allOf(follow(url)), TypeError);
+  const seen: unknown[] = [];
+  let [cursor, wrote] = ['now', false];
+  for (let round = 0; round < 2; round++)
+    for await (const batch of follow(url, { since: cursor, key: 'secret-of-all' })) {
+      cursor = batch.cursor;
+      seen.push(...batch.changes);
+      if (round === 0) break;
+      if (!wrote) {
+        wrote = true;
+        await at.orders.put({ _id: 'o1', id: 'own' });
+        await at.customers.remove('customers-0');
+      }
+      if (seen.length >= 2 && batch.upToDate) break;
+    }
+  assert.deepEqual(
+    new Set(seen),
+    new Set([
+      { resource: 'orders', id: 'o1', row: { _id: 'o1', id: 'own' } },
+      { resource: 'customers', id: 'customers-0', row: null },
+    ]),
+  );
 });
 
 for (const store of ['sqlite', 'mongodb'] as const)

@@ -7,7 +7,7 @@ import type { RowReader, Plan } from '../../store/store.ts';
 import type { FeedReader } from '../../store/tail.ts';
 import { encodeFeedCursor } from './cursor.ts';
 import { endSignals } from './end-signals.ts';
-import { follow, type Position, type Start, type Step } from './follow.ts';
+import { follow, type Position, type Start, type Step, type Want } from './follow.ts';
 import { feedLines, removedLine } from './lines.ts';
 import { EMPTY } from './pieces.ts';
 import type { FeedSums, Standing } from './room.ts';
@@ -37,12 +37,47 @@ export interface FeedEnd {
   readonly limit: number;
 }
 
-export interface AnswerOptions {
+/** A set that an answer follows. */
+export interface FollowedSet {
   readonly collection: string;
   /** See Want. */
   readonly plan: Plan;
   readonly rows: RowReader;
   readonly changes: FeedReader;
+}
+
+/** What an answer follows: one set, or several (see several.ts). */
+export interface Followed {
+  /** The steps. `from`: where the set of the last step goes on; at the beginning, the first set. */
+  steps(from: Start, want: Omit<Want, 'plan'>): AsyncGenerator<Step, void, undefined>;
+  /** The cursor when the set of the last step is at a position. Undefined: it is too long. */
+  cursorAt(position: Position): string | undefined;
+  /** The line of a row of that set that is gone. */
+  removedLine(id: Bookmark): string;
+}
+
+/** One set. */
+export function oneSet(set: FollowedSet): Followed {
+  const { plan, rows, changes } = set;
+  return {
+    steps: (from, want) => follow(changes, rows, from, { plan, ...want }),
+    cursorAt: (position) => cursorOf(set, position),
+    removedLine,
+  };
+}
+
+/** The cursor of one set. Undefined: it is too long. */
+export function cursorOf({ collection, plan }: FollowedSet, { place, walk }: Position): string | undefined {
+  return encodeFeedCursor(collection, plan, { place, walk, identity: plan.identity });
+}
+
+/** How many keys were read before an answer began. */
+export function keysIn({ first }: Start): number {
+  return first && 'keys' in first ? first.keys.length : 0;
+}
+
+export interface AnswerOptions {
+  readonly followed: Followed;
   readonly end: FeedEnd;
   /** A clock in milliseconds. */
   readonly now: () => number;
@@ -74,18 +109,7 @@ export interface FeedAnswer {
 export function feedAnswer(
   lines: RowEncoder,
   start: Start,
-  {
-    collection,
-    plan,
-    rows,
-    changes,
-    end,
-    now,
-    stopping,
-    heartbeatMs = HEARTBEAT_MS,
-    sums,
-    mayRest,
-  }: AnswerOptions,
+  { followed, end, now, stopping, heartbeatMs = HEARTBEAT_MS, sums, mayRest }: AnswerOptions,
 ): FeedAnswer {
   const waitEnd = now() + end.waitMs;
   let at: Step = { place: start.place, walk: start.walk, isUpToDate: false };
@@ -95,25 +119,15 @@ export function feedAnswer(
   let isKnownUpToDate = false;
   let removed = sums?.removed ?? 0;
   let rest: Standing | null = null;
-  let keys = start.first && 'keys' in start.first ? start.first.keys.length : 0;
+  let keys = keysIn(start);
   let [most, linesOfRead, takenMs] = [FIRST_KEYS, 0, 0];
 
-  const log: FeedReader = {
-    ...changes,
-    read: async (...call) => {
-      const changed = await changes.read(...call);
-      keys += changed.keys.length;
-      return changed;
-    },
-  };
-
   /** Continues after a place only if it fits: an earlier place is always right, too. */
-  const cursorAt = ({ place, walk }: Position): string =>
-    (cursor = encodeFeedCursor(collection, plan, { place, walk, identity: plan.identity }) ?? cursor);
+  const cursorAt = (position: Position): string => (cursor = followed.cursorAt(position) ?? cursor);
   cursorAt(at);
 
   const encoder = new CheckpointEncoder(lines, {
-    ...{ plan, ...(sums && { sums }) },
+    ...{ plan: BY_ID, ...(sums && { sums }) },
     cursorOf: (row) => cursorAt(at.after?.(row) ?? at),
     start: () => cursorAt(at),
     now,
@@ -147,7 +161,7 @@ export function feedAnswer(
   const isDone = (): boolean => {
     if (end.follows) return stopping.aborted;
     if (keys >= end.limit) return true;
-    return at.isUpToDate && (keys > 0 || now() >= waitEnd || stopping.aborted);
+    return (at.isSettled ?? at.isUpToDate) && (keys > 0 || now() >= waitEnd || stopping.aborted);
   };
 
   function* send(batch: Batch, count: number): Generator<Batch, void, undefined> {
@@ -167,15 +181,16 @@ export function feedAnswer(
   async function* batches(from: Start, signal: AbortSignal): AsyncGenerator<Batch, void, undefined> {
     const { reads, waits, close } = endSignals(signal, stopping);
     const want = {
-      ...{ plan, now, reads, waits },
+      ...{ now, reads, waits },
+      onKeys: (count: number) => void (keys += count),
       most: () => Math.min(most, end.limit - keys),
       waitMs: () => Math.max(0, Math.min(dueIn(), end.follows ? Infinity : waitEnd - now())),
     };
     try {
-      for await (at of follow(log, rows, from, want)) {
+      for await (at of followed.steps(from, want)) {
         if (at.rows) yield* send(at.rows, at.rows.rows);
         else if (at.removed) {
-          for (const id of at.removed) encoder.say(removedLine(id));
+          for (const id of at.removed) encoder.say(followed.removedLine(id));
           removed += at.removed.length;
           yield* send(EMPTY, at.removed.length);
         } else {

@@ -1,3 +1,5 @@
+import { setMaxListeners } from 'node:events';
+
 /** A feed ends by itself when the server stops. Only one whose read hangs has not done so this much later. Milliseconds. */
 const GRACE_MS = 1_000;
 
@@ -38,4 +40,15 @@ export function endSignals(reader: AbortSignal, stopping: AbortSignal): EndSigna
       for (const [signal, listener] of events) signal.removeEventListener('abort', listener);
     },
   };
+}
+
+/** Aborts with the first of some signals, or of `until`, which ends the listening to the others. */
+export function firstAbort(signals: readonly AbortSignal[], until: AbortSignal): AbortSignal {
+  const own = new AbortController();
+  setMaxListeners(0, own.signal); // one for each set
+  const listen = (one: AbortSignal, options: { readonly signal?: AbortSignal }) =>
+    one.aborted ? own.abort(one.reason) : one.addEventListener('abort', () => own.abort(one.reason), options);
+  for (const one of signals) listen(one, { signal: until });
+  listen(until, {});
+  return own.signal;
 }

@@ -4,8 +4,6 @@ import type { Batch } from '../../store/batch.ts';
 export const EVENT_STREAM = 'text/event-stream';
 
 const LF = 0x0a;
-const DATA = Buffer.from('data: ');
-const BLANK = Buffer.from('\n');
 /**
  * How an event is named whose line begins so. Rows and removals have no name: a page hears them by `onmessage`. A
  * failure is not called `error`, because that is how an EventSource reports on its connection.
@@ -13,19 +11,33 @@ const BLANK = Buffer.from('\n');
 const NAMES = { checkpoint: 'checkpoint', end: 'end', error: 'failure' } as const;
 
 /**
+ * How lines are framed: each between what its beginning calls for and `end`, which takes the place of its LF. A chunk that
+ * ends within a line has its end later.
+ */
+export interface Framing {
+  readonly head: (line: Uint8Array) => Uint8Array;
+  readonly end: Uint8Array;
+}
+
+/**
  * The lines of a feed as server-sent events (HTML, 9.2): the data of an event is a line. A checkpoint and an end carry
  * their cursor as the event's id, so an EventSource continues there when it connects again.
  */
-export class EventEncoder implements RowEncoder {
+export const AS_EVENTS: Framing = { head: headOf, end: Buffer.from('\n\n') };
+
+/** The lines of another encoder in a frame. */
+export class FramedLines implements RowEncoder {
   readonly #lines: RowEncoder;
+  readonly #framing: Framing;
   #isInLine = false;
 
-  constructor(lines: RowEncoder) {
+  constructor(lines: RowEncoder, framing: Framing) {
     this.#lines = lines;
+    this.#framing = framing;
   }
 
   *encode(batch: Batch, chunkBytes: number): Generator<Uint8Array, void, undefined> {
-    for (const chunk of this.#lines.encode(batch, chunkBytes)) yield this.events(chunk);
+    for (const chunk of this.#lines.encode(batch, chunkBytes)) yield this.framed(chunk);
   }
 
   cut(): number {
@@ -36,25 +48,24 @@ export class EventEncoder implements RowEncoder {
     this.#lines.close();
   }
 
-  /** Text that continues the lines, as events. */
-  events(chunk: Uint8Array): Buffer {
-    const events = asEvents(chunk, this.#isInLine);
+  /** Text that continues the lines. */
+  framed(chunk: Uint8Array): Buffer {
+    const text = framed(chunk, this.#framing, this.#isInLine);
     if (chunk.length > 0) this.#isInLine = chunk.at(-1) !== LF;
-    return events;
+    return text;
   }
 }
 
-/** Lines as events. `isInLine`: the first one is the rest of a line. */
-export function asEvents(lines: Uint8Array, isInLine = false): Buffer {
+/** Lines in a frame. `isInLine`: the first one is the rest of a line. */
+export function framed(lines: Uint8Array, { head, end }: Framing, isInLine = false): Buffer {
   const parts: Uint8Array[] = [];
   for (let at = 0; at < lines.length;) {
     const feed = lines.indexOf(LF, at);
-    const end = feed < 0 ? lines.length : feed + 1;
-    const line = lines.subarray(at, end);
-    if (!isInLine || at > 0) parts.push(headOf(line), DATA);
+    const line = lines.subarray(at, feed < 0 ? lines.length : feed);
+    if (!isInLine || at > 0) parts.push(head(line));
     parts.push(line);
-    if (feed >= 0) parts.push(BLANK);
-    at = end;
+    if (feed >= 0) parts.push(end);
+    at += line.length + 1;
   }
   return Buffer.concat(parts);
 }
@@ -63,8 +74,8 @@ export function asEvents(lines: Uint8Array, isInLine = false): Buffer {
 function headOf(line: Uint8Array): Buffer {
   const text = Buffer.from(line.buffer, line.byteOffset, line.length);
   const [, kind] = /^\{"(checkpoint|end|error)":/.exec(text.toString('latin1', 0, 16)) ?? [];
-  if (kind === undefined) return Buffer.alloc(0);
-  const cursor = /^\{"(?:checkpoint|end)":\{"cursor":"([\w-]+)"/.exec(text.toString('latin1'))?.[1];
+  if (kind === undefined) return Buffer.from('data: ');
+  const cursor = /^\{"(?:checkpoint|end)":\{"cursor":"([\w.-]+)"/.exec(text.toString('latin1'))?.[1];
   const id = cursor === undefined ? '' : `id: ${cursor}\n`;
-  return Buffer.from(`event: ${NAMES[kind as keyof typeof NAMES]}\n${id}`);
+  return Buffer.from(`event: ${NAMES[kind as keyof typeof NAMES]}\n${id}data: `);
 }

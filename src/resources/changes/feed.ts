@@ -4,8 +4,8 @@ import { problemDocument } from '../../http/problem.ts';
 import type { Input } from '../../http/route.ts';
 import type { Query } from '../../input/query.ts';
 import { cursorMismatch } from '../token/token.ts';
-import { EVERYTHING } from '../../rows/selection.ts';
-import type { Transcoder } from '../../rows/rows.ts';
+import { EVERYTHING, type Selection } from '../../rows/selection.ts';
+import type { RowEncoder, Transcoder } from '../../rows/rows.ts';
 import type { ReadBatch } from '../../store/batch.ts';
 import { textOf } from '../../store/bookmark.ts';
 import { BSON } from '../../store/bson.ts';
@@ -17,9 +17,17 @@ import { pump } from '../../pipeline/pump.ts';
 import { writeBeforeCut } from '../../pipeline/sink.ts';
 import { INCREMENTAL } from '../stream/stream.ts';
 import type { RowSource, SourceFor } from '../row/source.ts';
-import { BY_ID, feedAnswer, HEARTBEAT_MS, type FeedAnswer } from './answer.ts';
+import {
+  BY_ID,
+  feedAnswer,
+  HEARTBEAT_MS,
+  oneSet,
+  type FeedAnswer,
+  type Followed,
+  type FollowedSet,
+} from './answer.ts';
 import { feedPlaceOf, type FeedCursor } from './cursor.ts';
-import { asEvents, EVENT_STREAM, EventEncoder } from './events.ts';
+import { AS_EVENTS, EVENT_STREAM, framed, FramedLines } from './events.ts';
 import type { Start } from './follow.ts';
 import { assertUnordered, type FeedQuery } from './parameters.ts';
 import { Room, roomOf, type FeedSums } from './room.ts';
@@ -37,7 +45,7 @@ export interface FeedOptions {
   readonly heartbeatMs?: number;
 }
 
-type FeedSource = Pick<RowSource, 'rows' | 'streams' | 'plan'>;
+export type FeedSource = Pick<RowSource, 'rows' | 'streams' | 'plan'>;
 
 /** The parameters of a feed that the stream to begin anew with does not have. */
 const OF_FEEDS = ['since', 'cursor', 'limit', 'wait', 'follow', 'checkpoints', 'format'];
@@ -60,42 +68,28 @@ export async function feedReply(input: Input, asked: Asked, options: FeedOptions
   }
 }
 
-async function begin(
-  { request, query, type, client }: Input,
-  asked: Asked,
-  options: FeedOptions,
-): Promise<Reply> {
-  const { transcoder, now = () => performance.now() } = options;
+async function begin(input: Input, asked: Asked, options: FeedOptions): Promise<Reply> {
+  const { query, request, type, client } = input;
+  const { transcoder } = options;
   const source = options.sourceFor(client);
-  const { plan: parameters, streams } = source;
-  const { feed, changes } = feedOf(source);
-  const wanted = asked.query;
-  const plan = await parameters.read(query, request.signal, wanted.cursor, true);
-  assertUnordered(plan);
-  const from = await startOf(asked, plan, feed, source, request.signal);
-  const bound = { ...plan, ...(from.identity !== undefined && { identity: from.identity }) };
-  const first = await firstOf(from, bound, wanted, source, changes, request.signal);
-  const { shown = EVERYTHING } = parameters;
-  const selection = shown.pick(parameters.fields(query));
-  const lines = () => transcoder.encoder('lines', selection);
+  const { start: from, shown, ...set } = await beginSet(source, query, asked, request.signal);
+  const lines = () => transcoder.encoder('lines', shown);
   const isEvents = type === EVENT_STREAM;
-  const { collection } = parameters;
-  const { stopping = new AbortController().signal, heartbeatMs = HEARTBEAT_MS } = options;
   const question = {
-    ...{ collection, plan: bound, changes, lines, now, stopping, heartbeatMs },
-    name: nameOf(query, type, bound),
-    framed: (text: Uint8Array) => (isEvents ? asEvents(text) : text),
+    ...{ ...set, ...timesOf(options), lines },
+    name: nameOf(query, type, set.plan),
+    framed: (text: Uint8Array) => (isEvents ? framed(text, AS_EVENTS) : text),
   };
-  const run = async (sink: Sink): Promise<void> => {
-    const { place, walk } = from;
-    let start: Start = { place, walk, first };
-    let opens = wanted.follows || wanted.waitMs > 0 || wanted.cursor === undefined;
+  const followed = oneSet(set);
+  return replyOf(type, async (sink) => {
+    let start = from;
+    let opens = isOpening(asked.query);
     let sums: FeedSums | undefined;
     for (;;) {
-      const end = { ...wanted, opens };
+      const end = { ...asked.query, opens };
       const mayRest = (at: FeedPlace) => roomOf(question)?.takes(at) ?? true;
       const answer = feedAnswer(lines(), start, {
-        ...{ ...question, rows: streams, end, mayRest },
+        ...{ ...question, followed, end, mayRest },
         ...(sums && { sums }),
       });
       await send(answer, sink, request, isEvents, options);
@@ -109,11 +103,66 @@ async function begin(
       };
       [sums, opens] = [at.sums, false];
     }
-  };
+  });
+}
+
+/** The reply that begins at `start` and sends what is followed. */
+export function followReply(
+  { request, type }: Pick<Input, 'request' | 'type'>,
+  query: FeedQuery<unknown>,
+  what: { readonly lines: RowEncoder; readonly start: Start; readonly followed: Followed },
+  options: Omit<FeedOptions, 'sourceFor'>,
+): Reply {
+  const { lines, start, followed } = what;
+  const end = { ...query, opens: isOpening(query) };
+  const answer = feedAnswer(lines, start, { ...timesOf(options), followed, end });
+  return replyOf(type, (sink) => send(answer, sink, request, type === EVENT_STREAM, options));
+}
+
+function replyOf(type: string, run: (sink: Sink) => Promise<void>): Reply {
   return {
     status: 200,
     headers: { 'content-type': type, 'cache-control': 'private, no-cache', ...INCREMENTAL },
     body: { kind: 'stream', run },
+  };
+}
+
+function timesOf({
+  now = () => performance.now(),
+  stopping = new AbortController().signal,
+  heartbeatMs = HEARTBEAT_MS,
+}: Pick<FeedOptions, 'now' | 'stopping' | 'heartbeatMs'>) {
+  return { now, stopping, heartbeatMs };
+}
+
+/** See FeedEnd. */
+function isOpening({ follows, waitMs, cursor }: FeedQuery<unknown>): boolean {
+  return follows || waitMs > 0 || cursor === undefined;
+}
+
+/** A set that is about to be followed: where it begins, and what is shown of its rows. */
+export interface BegunSet extends FollowedSet {
+  readonly start: Start;
+  readonly shown: Selection;
+}
+
+export async function beginSet(
+  source: FeedSource,
+  query: Query,
+  asked: Pick<Asked, 'query' | 'walks'>,
+  signal: AbortSignal,
+): Promise<BegunSet> {
+  const { collection, shown = EVERYTHING, ...parameters } = source.plan;
+  const { feed, changes } = feedOf(source);
+  const plan = await parameters.read(query, signal, asked.query.cursor, true);
+  assertUnordered(plan);
+  const from = await startOf(asked, plan, feed, source, signal);
+  const { place, walk, identity } = from;
+  const bound = { ...plan, ...(identity !== undefined && { identity }) };
+  const first = await firstOf(from, bound, asked.query, source, changes, signal);
+  return {
+    ...{ collection, changes, plan: bound, rows: source.streams, start: { place, walk, first } },
+    shown: shown.pick(parameters.fields(query)),
   };
 }
 
@@ -130,11 +179,11 @@ async function send(
   sink: Sink,
   request: Request,
   isEvents: boolean,
-  { parked = () => () => undefined }: FeedOptions,
+  { parked = () => () => undefined }: Pick<FeedOptions, 'parked'>,
 ): Promise<void> {
   const { encoder: lines } = answer;
-  const events = isEvents ? new EventEncoder(lines) : null;
-  const framed = (text: string) => (events ? events.events(Buffer.from(text)).toString() : text);
+  const events = isEvents ? new FramedLines(lines, AS_EVENTS) : null;
+  const inFrame = (text: string) => (events ? events.framed(Buffer.from(text)).toString() : text);
   try {
     await pump(
       {
@@ -143,11 +192,11 @@ async function send(
         observer: { parked, rows: () => void (request.notes.rows = lines.rows) },
       },
       events ?? lines,
-      { head: '', tail: () => (answer.rest ? '' : framed(lines.end())) },
+      { head: '', tail: () => (answer.rest ? '' : inFrame(lines.end())) },
       sink,
     );
   } catch (error) {
-    await writeBeforeCut(sink, framed(lines.error(problemDocument(error, request))));
+    await writeBeforeCut(sink, inFrame(lines.error(problemDocument(error, request))));
     throw error;
   }
 }
@@ -159,7 +208,7 @@ function feedOf({ rows, streams }: FeedSource): { readonly feed: ChangeFeed; rea
 }
 
 async function startOf(
-  { query: { cursor }, walks }: Asked,
+  { query: { cursor }, walks }: Pick<Asked, 'query' | 'walks'>,
   plan: Plan,
   feed: ChangeFeed,
   { rows, plan: { collection } }: FeedSource,
@@ -203,12 +252,15 @@ function beginAnew(query: Query): string {
   return new URLSearchParams([['follow', 'true'], ...kept]).toString();
 }
 
-/** The error with the URL of the stream to begin anew with, when its cursor has become useless. */
-function withLocation(error: unknown, location: string): unknown {
-  if (!(error instanceof AppError) || error.status !== 410) return error;
+/**
+ * The error with the URL of the stream to begin anew with, when its cursor has become useless. `name`: of the set that it
+ * is about, where there are several.
+ */
+export function withLocation(error: unknown, location: string, name?: string): unknown {
+  if (!(error instanceof AppError) || (error.status !== 410 && name === undefined)) return error;
   const { code, message, parameter, headers, cause } = error;
-  return new AppError(code, message, {
-    headers: { ...headers, location },
+  return new AppError(code, name === undefined ? message : `${name}: ${message}`, {
+    headers: error.status === 410 ? { ...headers, location } : headers,
     cause,
     ...(parameter !== undefined && { parameter }),
   });

@@ -34,6 +34,8 @@ export interface Start extends Position {
 export interface Step extends Position {
   /** Whether a copy that has everything before the position equals the set. */
   readonly isUpToDate: boolean;
+  /** Whether there is nothing more to read before it waits, where that is not the same. */
+  readonly isSettled?: boolean;
   /** The reader releases them. */
   readonly rows?: Batch;
   /** Where a reader goes on that has only the rows up to this one. */
@@ -49,6 +51,8 @@ export interface Want {
   readonly most: () => number;
   /** How long a reader that is up to date waits for a change. Milliseconds. */
   readonly waitMs: () => number;
+  /** Called with the number of keys of each read of the log. */
+  readonly onKeys: (keys: number) => void;
   /** A clock in milliseconds. */
   readonly now: () => number;
   readonly reads: AbortSignal;
@@ -84,7 +88,11 @@ export async function* follow(
       const until = want.now() + DRAIN_MS;
       for (let reads = 0; walk === 'over' || (reads < DRAIN_READS && want.now() < until); reads++) {
         const signal = wait > 0 ? want.waits : want.reads;
-        changed ??= await log.read(place, { most: want.most(), waitMs: wait }, want.plan.identity, signal);
+        if (!changed) {
+          const size = { most: want.most(), waitMs: wait };
+          changed = await log.read(place, size, want.plan.identity, signal);
+          want.onKeys(changed.keys.length);
+        }
         yield* linesOf(log, changed, { place, walk }, want);
         const { next, keys, isUpToDate } = changed;
         [place, changed] = [next, null];

@@ -1,15 +1,25 @@
-import { conflict, documented, integer, oneOf, type Parameter } from '../../input/parameter.ts';
+import {
+  conflict,
+  documented,
+  integer,
+  oneOf,
+  parameter,
+  text,
+  type Parameter,
+} from '../../input/parameter.ts';
+import type { Input } from '../../http/route.ts';
 import type { Query } from '../../input/query.ts';
 import { MAX_CURSOR_BYTES } from '../token/cursor.ts';
-import { decodeToken, tokenParameter, type Token } from '../token/token.ts';
+import { tokenParameter, type Token } from '../token/token.ts';
 import { KEY } from '../../store/bookmark.ts';
 import type { Plan } from '../../store/store.ts';
+import { EVENT_STREAM } from './events.ts';
 import { ndjson } from '../stream/formats/ndjson.ts';
 
 const LONGEST_WAIT = 60;
 
 const since = documented(
-  tokenParameter('feed', 'since', MAX_CURSOR_BYTES),
+  text('since', MAX_CURSOR_BYTES),
   'Return what changed after this place: the `cursor` of a checkpoint or an end, or the value of `Changes-From`. Without it, the response has one checkpoint, which means from now on.',
 );
 const limit = documented(
@@ -48,30 +58,58 @@ export function changesParameters(
   return [...OF_CHANGES, ...ofPlan.filter(({ name }) => !ordered.includes(name))];
 }
 
-/** What a request for changes asks for, without its plan. */
-export interface FeedQuery {
+/** The most sets of one response. */
+const MOST_SETS = 16;
+
+/** The names of the sets of one response. */
+const resources = documented(
+  parameter(
+    'resources',
+    `1 to ${MOST_SETS} different names of resources separated by commas`,
+    { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: MOST_SETS, uniqueItems: true },
+    (given) => {
+      const names = given.split(',');
+      const isSound = !names.includes('') && new Set(names).size === names.length;
+      return isSound && names.length <= MOST_SETS ? names : undefined;
+    },
+  ),
+  'The resources whose changes are sent.',
+  { example: 'items' },
+);
+
+/** The parameters of the changes of several sets. */
+export const SEVERAL_CHANGES: readonly Parameter<unknown>[] = [resources, ...OF_CHANGES];
+
+/** The names of the sets that a request asks for. AppError `invalid-parameter`. */
+export function readResources(query: Query): readonly string[] {
+  return resources.read(query) ?? resources.read(new Map([[resources.name, '']])) ?? [];
+}
+
+/** What a request for changes asks for, without its plan. `C`: its cursor. */
+export interface FeedQuery<C = Token> {
   /** Undefined: from now on. */
-  readonly cursor: Token | undefined;
+  readonly cursor: C | undefined;
   readonly follows: boolean;
   readonly waitMs: number;
   readonly limit: number;
 }
 
 /**
- * Reads the parameters of changes. `lastEventId`: where an EventSource that connects again was, which is later than the
- * place in its URL. AppError `conflicting-parameters`.
+ * Reads the parameters of changes. An EventSource that connects again names the place where it was, which is later than
+ * that of its URL. `decode`: reads a cursor, which came in a parameter or header. AppError `conflicting-parameters`.
  */
-export function readChangesQuery(
-  query: Query,
-  isEvents: boolean,
-  lastEventId: string | undefined,
-): FeedQuery {
+export function readChangesQuery<C>(
+  { query, type, request }: Pick<Input, 'query' | 'type' | 'request'>,
+  decode: (text: string, parameter: string) => C,
+): FeedQuery<C> {
+  const isEvents = type === EVENT_STREAM;
   const asked = follow.read(query);
   if (isEvents && asked === 'false')
     throw conflict('follow', 'follow must be true with Accept: text/event-stream.');
   const follows = isEvents || asked === 'true';
-  const isAgain = isEvents && lastEventId !== undefined && lastEventId !== '';
-  const cursor = isAgain ? decodeToken(lastEventId, 'feed', 'Last-Event-ID') : since.read(query);
+  const { 'last-event-id': last = '' } = isEvents ? request.headers : {};
+  const given = last === '' ? since.read(query) : last;
+  const cursor = given === undefined ? undefined : decode(given, last === '' ? since.name : 'Last-Event-ID');
   for (const { name } of [wait, limit]) {
     if (!query.has(name)) continue;
     if (follows) throw conflict(name, `${name} excludes follow: such a response does not end by itself.`);

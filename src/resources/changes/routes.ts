@@ -1,6 +1,7 @@
 import type { Answer, Route } from '../../http/route.ts';
-import { nameOf } from '../../schema.ts';
+import { nameOf, type Schema } from '../../schema.ts';
 import { CHECKPOINT, END, FAILURE } from '../../pipeline/control-lines.ts';
+import { decodeToken } from '../token/token.ts';
 import { ndjson } from '../stream/formats/ndjson.ts';
 import { routeOf, type RowRoute } from '../row/route.ts';
 import { EVENT_STREAM } from './events.ts';
@@ -13,7 +14,7 @@ const [TYPE, ALIAS] = ndjson.types;
 /** The problems of feeds beside those of streams. */
 const FEED_PROBLEMS = ['changes-unsupported', 'changes-expired'] as const;
 
-const PROBLEMS = [
+export const PROBLEMS = [
   'conflicting-parameters',
   'invalid-cursor',
   'cursor-mismatch',
@@ -36,28 +37,34 @@ export function changesRoute(
       'Sends the present state of each row that changed since a place, and the keys of rows that are gone or no longer match. Applied by key in this order, a copy equals the set when `upToDate` is true. A change may come more than once.',
     query: changesParameters(docs.parameters, ordered),
     headers: ['Last-Event-ID'],
-    answers: { 200: answerOf(docs) },
-    produces: [...ndjson.types, EVENT_STREAM],
+    answers: { 200: answerOf(docs.noun.many, [docs.schema, REMOVED], docs.changeExamples) },
+    produces: TYPES,
     handler: (input) => {
-      const { query, request, type } = input;
-      const asked = readChangesQuery(query, type === EVENT_STREAM, request.headers['last-event-id']);
+      const asked = readChangesQuery(input, (text, parameter) => decodeToken(text, 'feed', parameter));
       return feedReply(input, { query: asked, walks: false, path: docs.path }, options);
     },
   };
 }
 
-function answerOf({ schema, noun, changeExamples: examples }: RowRoute): Answer {
-  const row = nameOf(schema) ?? 'row';
+/** The media types of changes. */
+export const TYPES = [...ndjson.types, EVENT_STREAM];
+
+/** The answer with the changes of something. `lines`: the schemas of a row's line and of a removal's. */
+export function answerOf(
+  what: string,
+  lines: readonly Schema[],
+  examples?: RowRoute['changeExamples'],
+): Answer {
   return {
-    description: `The changes of ${noun.many}`,
+    description: `The changes of ${what}`,
     headers: ['Cache-Control', 'Incremental', 'X-Accel-Buffering'],
     content: {
       [TYPE]: {
         schema: {
           type: 'string',
-          description: `One ${row} or Removed per line, each line ended by LF. Some lines are a FeedCheckpoint, FeedEnd or Failure instead.`,
+          description: `One ${lines.map((one) => nameOf(one) ?? 'row').join(' or ')} per line, each line ended by LF. Some lines are a FeedCheckpoint, FeedEnd or Failure instead.`,
         },
-        lines: [schema, REMOVED, FEED_CHECKPOINT, FEED_END, FAILURE],
+        lines: [...lines, FEED_CHECKPOINT, FEED_END, FAILURE],
         ...(examples?.lines && { changing: examples.lines }),
       },
       [ALIAS]: { schema: { type: 'string', description: `the same as ${TYPE}` } },
@@ -94,7 +101,7 @@ export function orFollow(
   return {
     ...stream,
     query: [...(stream.query ?? []), followParameter],
-    alsoNeeds: (query) => (followParameter.read(query) === 'true' ? 'changes' : null),
+    needs: (query) => (followParameter.read(query) === 'true' ? [{}, { right: 'changes' }] : [{}]),
     answers: { ...others, 200: { ...whole, content: { [TYPE]: form, ...forms } } },
     problems: [...(stream.problems ?? []), ...FEED_PROBLEMS],
     handler: (input) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { BY_ID, feedAnswer, type FeedAnswer } from '../../../src/resources/changes/answer.ts';
+import { BY_ID, feedAnswer, oneSet, type FeedAnswer } from '../../../src/resources/changes/answer.ts';
 import type { Start } from '../../../src/resources/changes/follow.ts';
 import { createTranscoder } from '../../../src/rows/transcoder.ts';
 import { BSON } from '../../../src/store/bson.ts';
@@ -35,10 +35,12 @@ async function runOn(
       : { place, walk: null };
   const { identity } = await store.items.describe(NEVER);
   const run = feedAnswer(transcoder.encoder('lines'), start, {
-    collection: 'items',
-    plan: { sort: '_id', direction: 1, ...(identity !== undefined && { identity }) },
-    rows: streams,
-    changes: wrap(streams.changes),
+    followed: oneSet({
+      collection: 'items',
+      plan: { sort: '_id', direction: 1, ...(identity !== undefined && { identity }) },
+      rows: streams,
+      changes: wrap(streams.changes),
+    }),
     end: { opens: true, follows: true, waitMs: 0, limit: Infinity },
     now,
     stopping: stop.signal,

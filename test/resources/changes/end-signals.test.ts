@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test, type TestContext } from 'node:test';
-import { feedAnswer } from '../../../src/resources/changes/answer.ts';
+import { feedAnswer, oneSet } from '../../../src/resources/changes/answer.ts';
 import { endSignals } from '../../../src/resources/changes/end-signals.ts';
 import type { Start } from '../../../src/resources/changes/follow.ts';
 import { createTranscoder } from '../../../src/rows/transcoder.ts';
@@ -32,10 +32,12 @@ function hangingAnswer(t: TestContext, follows: boolean, hangs: 'wait' | 'walk')
       ? { place: PLACE, walk: null }
       : { place: PLACE, walk: 'over', first: { keys: [], next: PLACE, isUpToDate: true } };
   const answer = feedAnswer(createTranscoder(slots).encoder('lines'), start, {
-    collection: 'items',
-    plan: { sort: '_id', direction: 1 },
-    rows: { read: (_plan, _from, _size, signal) => aborted(signal) },
-    changes,
+    followed: oneSet({
+      collection: 'items',
+      plan: { sort: '_id', direction: 1 },
+      rows: { read: (_plan, _from, _size, signal) => aborted(signal) },
+      changes,
+    }),
     end: { opens: false, follows, waitMs: follows ? 0 : 60_000, limit: Infinity },
     now: () => 0,
     stopping: stopping.signal,

@@ -1,0 +1,163 @@
+import type { RowEncoder, Transcoder } from '../../rows/rows.ts';
+import { MAX_CURSOR_BYTES } from '../token/cursor.ts';
+import { cursorOf, keysIn, type Followed } from './answer.ts';
+import { firstAbort } from './end-signals.ts';
+import { FramedLines } from './events.ts';
+import { withLocation, type BegunSet } from './feed.ts';
+import { follow, type Start, type Step, type Want } from './follow.ts';
+import { removedLine } from './lines.ts';
+
+/** What separates the cursors of the sets in the cursor of all. No cursor has this character. */
+export const BETWEEN_CURSORS = '.';
+
+/** One of several sets that an answer follows. */
+export interface NamedSet extends BegunSet {
+  readonly name: string;
+  /** The most keys. */
+  readonly limit: number;
+}
+
+/** What an answer about several sets follows. */
+export interface SeveralSets {
+  readonly followed: Followed;
+  /** Where the first of them begins. */
+  readonly start: Start;
+  /** Closing it ends the listening to `stops`. */
+  readonly lines: RowEncoder;
+  /** Aborted with the first of `stops`. */
+  readonly stopping: AbortSignal;
+}
+
+/**
+ * Follows sets: their steps as they come, so that none waits for another. A set is read on only when its last step was
+ * taken, so a reader that stalls stalls all of them, and each keeps one batch at most. `stops`: see AnswerOptions.
+ */
+export function severalSets(
+  sets: readonly NamedSet[],
+  stops: readonly AbortSignal[],
+  transcoder: Pick<Transcoder, 'encoder'>,
+): SeveralSets {
+  const runs = sets.map((set) => new SetRun(set, transcoder));
+  const [first] = runs;
+  if (!first) throw new TypeError('no sets');
+  const closed = new AbortController();
+  let current = first;
+  return {
+    start: first.at,
+    stopping: firstAbort(stops, closed.signal),
+    followed: {
+      async *steps(from, want) {
+        current.at = from;
+        const left = new AbortController();
+        const reads = firstAbort([want.reads], left.signal);
+        const waits = firstAbort([want.waits], left.signal);
+        const all = runs.map((run) => run.steps({ ...want, reads, waits }));
+        for await (const [n, step] of merged(all, () => left.abort(new Error('the reader has left')))) {
+          current = runs[n] ?? current;
+          current.at = step;
+          const isUpToDate = runs.every(({ at }) => at.isUpToDate);
+          yield { ...step, isUpToDate, isSettled: runs.every(({ at }) => at.isSettled ?? at.isUpToDate) };
+        }
+      },
+      cursorAt(position) {
+        const cursors = runs.map(({ set, at }, n) => cursorOf(set, runs[n] === current ? position : at));
+        const cursor = cursors.join(BETWEEN_CURSORS);
+        return cursors.includes(undefined) || cursor.length > MAX_CURSOR_BYTES ? undefined : cursor;
+      },
+      removedLine: (id) => current.head + removedLine(id).slice(1),
+    },
+    lines: {
+      encode: (...call) => current.lines.encode(...call),
+      cut: () => current.lines.cut(),
+      close: () => {
+        for (const { lines } of runs) lines.close();
+        closed.abort(new Error('the answer has ended'));
+      },
+    },
+  };
+}
+
+/** One set of an answer. */
+class SetRun {
+  readonly set: NamedSet;
+  readonly head: string;
+  /** Its rows as lines that name it. */
+  readonly lines: RowEncoder;
+  /** Where it is. A step that was read and not taken yet does not count. */
+  at: Start & Partial<Pick<Step, 'isUpToDate' | 'isSettled'>>;
+  /** The keys that it may still read. Below 0 after a stall, when some were read again. */
+  #left: number;
+
+  constructor(set: NamedSet, transcoder: Pick<Transcoder, 'encoder'>) {
+    this.set = set;
+    this.head = `{"resource":${JSON.stringify(set.name)},`;
+    const head = Buffer.from(`${this.head}"row":`);
+    this.lines = new FramedLines(transcoder.encoder('lines', set.shown), {
+      head: () => head,
+      end: Buffer.from('}\n'),
+    });
+    this.at = set.start;
+    this.#left = set.limit - keysIn(set.start);
+  }
+
+  /** The steps from where it is, up to its share of keys. */
+  async *steps(want: Omit<Want, 'plan'>): AsyncGenerator<Step, void, undefined> {
+    const { name, plan, rows, changes } = this.set;
+    const own: Want = {
+      ...{ ...want, plan, most: () => Math.max(1, Math.min(want.most(), this.#left)) },
+      onKeys: (keys) => {
+        this.#left -= keys;
+        if (keys > 0) this.at = { ...this.at, isUpToDate: false, isSettled: false };
+        want.onKeys(keys);
+      },
+    };
+    try {
+      for await (const step of follow(changes, rows, this.at, own)) {
+        const isFull = !step.rows && !step.removed && this.#left <= 0;
+        yield isFull ? { ...step, isSettled: true } : step;
+        if (isFull) return;
+      }
+    } catch (error) {
+      throw withLocation(error, `/${name}/stream`, name);
+    }
+  }
+}
+
+/** The steps of several runs as they come, each with the number of its run. `leave`: ends what runs wait for. */
+async function* merged(
+  runs: readonly AsyncGenerator<Step, void, undefined>[],
+  leave: () => void,
+): AsyncGenerator<readonly [n: number, step: Step], void, undefined> {
+  const come: { readonly n: number; readonly next: Promise<IteratorResult<Step, void>> }[] = [];
+  let wake = (): void => undefined;
+  const ask = (n: number, run: (typeof runs)[number]): void => {
+    const next = run.next();
+    const arrived = () => {
+      come.push({ n, next });
+      wake();
+    };
+    next.then(arrived, arrived);
+  };
+  try {
+    for (const [n, run] of runs.entries()) ask(n, run);
+    for (let open = runs.length; open > 0;) {
+      if (come.length === 0) await new Promise<void>((resolve) => (wake = resolve));
+      for (const { n, next } of come.splice(0, 1)) {
+        const { value } = await next;
+        if (value) yield [n, value];
+        else open--;
+        const run = runs[n];
+        if (run && value) ask(n, run); // what it gave has been taken
+      }
+    }
+  } finally {
+    leave();
+    await Promise.allSettled(runs.map((run) => run.return()));
+    // The reader has left: these are not taken any more.
+    for (const { next } of come)
+      void next.then(
+        ({ value }) => value?.rows?.release(),
+        () => undefined,
+      );
+  }
+}

@@ -1,0 +1,104 @@
+import type { Client } from '../access/admission.ts';
+import { opens, scopeOf } from '../access/rights.ts';
+import type { Reply } from '../engine/edge.ts';
+import { AppError } from '../errors.ts';
+import { STORE_PROBLEMS, type Input, type Route } from '../http/route.ts';
+import { invalid } from '../input/parameter.ts';
+import { quote } from '../input/query.ts';
+import { named, Type } from '../schema.ts';
+import { beginSet, followReply, withLocation, type FeedOptions } from './changes/feed.ts';
+import { REMOVED } from './changes/lines.ts';
+import { readChangesQuery, readResources, SEVERAL_CHANGES } from './changes/parameters.ts';
+import { answerOf, PROBLEMS, TYPES } from './changes/routes.ts';
+import { BETWEEN_CURSORS, severalSets } from './changes/several.ts';
+import type { OpenResource } from './open.ts';
+import { resourceFor } from './query/part.ts';
+import { sourceOf } from './source.ts';
+import { decodeToken, refusal, type Token } from './token/token.ts';
+
+const resource = Type.String({ description: 'the name of the resource' });
+const shut = (description: string) => ({ additionalProperties: false, description });
+const row = Type.Unknown({ description: 'the row as it is now' });
+const ROW = named('ResourceRow', Type.Object({ resource, row }, shut('a row of one of the resources')));
+const GONE = named(
+  'ResourceRemoved',
+  Type.Object({ resource, ...REMOVED.properties }, shut('a row that its resource no longer has')),
+);
+
+/** No filters, and all fields. */
+const WHOLE = new Map<string, string>();
+
+type Options = Omit<FeedOptions, 'sourceFor' | 'stopping'>;
+type Served = ReadonlyMap<string, OpenResource>;
+
+/** GET of what changed in several resources, over one connection. */
+export function severalChangesRoute(open: readonly OpenResource[], options: Options): Route {
+  const served = new Map(open.map((one) => [one.resource.name, one]));
+  return {
+    ...{ method: 'GET', path: '/changes', id: 'listChanges', tag: 'Resources', access: 'keyed' },
+    cost: 'stream',
+    right: 'changes',
+    needs: (query) => readResources(query).map((name) => ({ resource: name })),
+    summary: 'Get the changes of several resources in one response',
+    description:
+      'Sends what `/{resource}/changes` sends, for several resources at once. Each line names its resource. One cursor holds the place in all: their cursors in the order of `resources`, joined by dots.',
+    query: SEVERAL_CHANGES,
+    headers: ['Last-Event-ID'],
+    answers: { 200: answerOf('the resources', [ROW, GONE]) },
+    problems: [...PROBLEMS, 'not-found', ...STORE_PROBLEMS],
+    produces: TYPES,
+    handler: (input) => reply(input, served, options),
+  };
+}
+
+async function reply(input: Input, served: Served, options: Options): Promise<Reply> {
+  const { request, query, client } = input;
+  const names = readResources(query);
+  const chosen = names.map((name) => servedTo(client, name, served));
+  const asked = readChangesQuery(input, (text, parameter) => cursorsIn(text, parameter, names.length));
+  if (asked.limit < names.length)
+    throw invalid('limit', 'limit must be at least the number of resources: each has its share.');
+  const begun = await Promise.all(
+    chosen.map(async (one, n) => {
+      const { name } = one.resource;
+      const limit = Math.floor((asked.limit + n) / names.length);
+      const own = { query: { ...asked, limit, cursor: asked.cursor?.[n] }, walks: false };
+      try {
+        const source = sourceOf(resourceFor(one.resource, client));
+        return { ...(await beginSet(source, WHOLE, own, request.signal)), name, limit };
+      } catch (error) {
+        throw withLocation(error, `/${name}/stream`, name);
+      }
+    }),
+  );
+  const stops = chosen.flatMap(({ stopping }) => stopping ?? []);
+  const { stopping, ...what } = severalSets(begun, stops, options.transcoder);
+  const { headers, ...whole } = followReply(input, { ...asked, limit: Infinity }, what, {
+    ...options,
+    stopping,
+  });
+  const isPart = names.some((name) => client.key && scopeOf(client.key.rights, name)?.where.length);
+  return { ...whole, headers: { ...headers, ...(isPart && { 'filtered-by-key': 'true' }) } };
+}
+
+/**
+ * A resource that a client may follow. AppError `forbidden` for what its key does not open, whether that exists or not, else
+ * `not-found` for what does not exist. Both list what the client may read.
+ */
+function servedTo({ key }: Pick<Client, 'key'>, name: string, served: Served): OpenResource {
+  const mayKnow = (one: string) => key === null || opens(key.rights, one);
+  const found = served.get(name);
+  if (found && mayKnow(name)) return found;
+  const known = [...served.keys()].filter(mayKnow).join(', ') || 'none';
+  if (!mayKnow(name))
+    throw new AppError('forbidden', `The key does not open ${quote(name)}. It opens ${known}.`);
+  throw new AppError('not-found', `There is no resource ${quote(name)}. The resources are ${known}.`);
+}
+
+/** The cursors of the sets, of which the one of all is made. AppError `invalid-cursor`. */
+function cursorsIn(text: string, parameter: string, sets: number): readonly Token[] {
+  const cursors = text.split(BETWEEN_CURSORS);
+  if (cursors.length !== sets)
+    throw refusal({ kind: 'feed', parameter }, 'it is of more or fewer sets than resources names');
+  return cursors.map((one) => decodeToken(one, 'feed', parameter));
+}

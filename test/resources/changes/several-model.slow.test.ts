@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Copy, rowsAt } from '../../support/copy.ts';
+import { bearer } from '../../support/keyed.ts';
+import { below, oneOf, randomFrom, type Random } from '../../support/random-collection.ts';
+import { ask, customer, dataOf, opened, PATH, type Opened } from '../../support/several.ts';
+
+const HISTORIES = Number(process.env.HISTORIES ?? (process.env.LONG ? 300 : 3));
+const FIRST = Number(process.env.SEED ?? 1);
+const STEPS = 14;
+
+for (const store of ['sqlite', 'mongodb'] as const)
+  test(`${store}: a copy of several sets that is cut anywhere equals them in the end, after ${HISTORIES} histories`, async (t) => {
+    const at = await opened(t, store);
+    if (!at) return;
+    for (let seed = FIRST; seed < FIRST + HISTORIES; seed++)
+      try {
+        await runHistory(at, randomFrom(seed));
+      } catch (error) {
+        throw new Error(`seed ${seed}: ${String(error)}`, { cause: error });
+      }
+  });
+
+async function runHistory(at: Opened, random: Random): Promise<void> {
+  const { server } = at;
+  const name = oneOf(random, ['all', 'acme']);
+  const headers = bearer(name);
+  const copy = new Copy(false, headers);
+  const sets = async () => {
+    const found = await Promise.all(
+      ['orders', 'customers'].map(async (set) =>
+        [...(await rowsAt(`${server.url}/${set}/stream`, headers))].map(
+          ([key, text]) => [`${set} ${key}`, text] as const,
+        ),
+      ),
+    );
+    return new Map(found.flat());
+  };
+  await write(at, random);
+  copy.cursor = (await ask(at, '', name)).cursor;
+  copy.rows = await sets();
+  const read = async (how: string, bytes: number) => {
+    const until = ({ isUpToDate }: Copy) => how.includes('follow') && isUpToDate;
+    const answer = await copy.read(`${server.url}${PATH}&since=${copy.cursor}${how}`, { bytes, until });
+    assert.deepEqual([answer.status, answer.error], [200, null], answer.problem);
+  };
+  for (let step = 0; step < STEPS; step++) {
+    const bytes = random() < 0.5 ? below(random, 3_000) : Infinity;
+    const how = oneOf(random, ['&follow=true', '&wait=0', `&limit=${2 + below(random, 9)}`]);
+    if (random() < 0.5) await Promise.all([write(at, random), read(how, bytes)]);
+    else {
+      await write(at, random);
+      await read(how, bytes);
+    }
+  }
+  for (let rounds = 0; rounds === 0 || !copy.isUpToDate; rounds++) {
+    assert.ok(rounds < 1_000, 'it comes to its end');
+    await read('&limit=7', Infinity);
+  }
+  assert.deepEqual([...copy.rows].sort(), [...(await sets())].sort());
+}
+
+/** Writes a few rows of any tenant into each set, and removes some. */
+async function write({ orders, customers }: Opened, random: Random): Promise<void> {
+  for (let n = below(random, 20); n > 0; n--) {
+    const [table, id] = [oneOf(random, [orders, customers]), `r${below(random, 30)}`];
+    if (random() < 0.3) await table.remove(id);
+    else
+      await table.put({
+        _id: id,
+        tenant: oneOf(random, ['acme', 'FOREIGN']),
+        n: below(random, 1_000),
+        filler: 'x'.repeat(below(random, 200)),
+      });
+  }
+}
+
+for (const store of ['sqlite', 'mongodb'] as const)
+  test(`${store}: a key with where sees its part of each set alone`, async (t) => {
+    const at = await opened(t, store);
+    if (!at) return;
+    const response = await at.server.as('acme', PATH);
+    const text = await response.text();
+    assert.equal(response.headers.get('filtered-by-key'), 'true', text);
+    const { cursor } = await ask(at, '', 'acme');
+    for (const table of [at.orders, at.customers]) {
+      await table.put({ _id: 'FOREIGN-1', tenant: 'FOREIGN' });
+      await table.set('FOREIGN-1', { n: 1 });
+      await table.remove('FOREIGN-1');
+      await table.put({ _id: 'FOREIGN-2', tenant: 'FOREIGN' });
+    }
+    const [silent] = [await ask(at, `&since=${cursor}`, 'acme')];
+    assert.deepEqual(dataOf(silent), []);
+    for (const one of [cursor, silent.cursor].flatMap((all) => all.split('.')))
+      assert.doesNotMatch(Buffer.from(one, 'base64url').toString('latin1'), /FOREIGN/);
+    await at.orders.set('orders-0', { tenant: 'FOREIGN' });
+    await at.customers.set('FOREIGN-2', { tenant: 'acme', n: 0 });
+    assert.deepEqual(dataOf(await ask(at, `&since=${cursor}`, 'acme')), [
+      customer('FOREIGN-2'),
+      '{"resource":"orders","removed":{"id":"orders-0"}}',
+    ]);
+    const wide = await ask(at);
+    await at.orders.put({ _id: 'FOREIGN-3', tenant: 'FOREIGN' });
+    const others = await at.server.as('acme', `${PATH}&since=${wide.cursor}`);
+    assert.doesNotMatch(await others.text(), /FOREIGN/, 'a cursor opens nothing');
+  });

@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { BY_ID, feedAnswer } from '../../../src/resources/changes/answer.ts';
+import { severalSets } from '../../../src/resources/changes/several.ts';
+import { createTranscoder } from '../../../src/rows/transcoder.ts';
+import { EVERYTHING } from '../../../src/rows/selection.ts';
+import { BSON } from '../../../src/store/bson.ts';
+import { ReadTurns } from '../../../src/store/read-turns.ts';
+import { streamReader } from '../../../src/store/readers.ts';
+import type { OwnedCollection } from '../../../src/store/store.ts';
+import type { FeedReader } from '../../../src/store/tail.ts';
+import { pump } from '../../../src/pipeline/pump.ts';
+import { deferred } from '../../support/raw.ts';
+import { NEVER } from '../../support/reading.ts';
+import { testSqlite } from '../../support/sqlite.ts';
+
+/** An answer about two sets from now on, which is pumped into `write`. `wrap` changes what the sets are read by. */
+async function running(
+  t: TestContext,
+  write: (text: string) => void | Promise<void>,
+  wrap: (reader: FeedReader, name: string) => FeedReader,
+) {
+  const { store, slots } = await testSqlite(t);
+  const stop = new AbortController();
+  const turns = new ReadTurns();
+  const open = async (name: string) => {
+    const rows = await store.open({ name, collection: name, indexes: [] });
+    const streams = streamReader(rows, turns, { retryMs: 1_000 });
+    assert.ok(rows.changes && streams.changes);
+    const place = await rows.changes.now(NEVER);
+    const { identity } = await rows.describe(NEVER);
+    const set = {
+      ...{ name, collection: name, rows: streams, shown: EVERYTHING, limit: Infinity },
+      changes: wrap(streams.changes, name),
+      plan: { sort: '_id', direction: 1 as const, ...(identity !== undefined && { identity }) },
+      start: { place, walk: 'over' as const },
+    };
+    return { rows, set };
+  };
+  const [a, b] = [await open('a'), await open('b')];
+  const several = severalSets([a.set, b.set], [stop.signal], createTranscoder(slots));
+  const { lines, start, followed, stopping } = several;
+  const end = { opens: true, follows: true, waitMs: 0, limit: Infinity };
+  const answer = feedAnswer(lines, start, { followed, end, now: () => performance.now(), stopping });
+  const { signal } = new AbortController();
+  const nothing = () => undefined;
+  const sink = { chunkBytes: 512, signal, flush: nothing, end: nothing, fail: nothing };
+  const ended = pump(
+    {
+      first: answer.batches(signal),
+      again: { plan: BY_ID, after: (row) => answer.after(row, signal) },
+      parkAfterMs: 0,
+    },
+    answer.encoder,
+    { head: '', tail: () => answer.encoder.end() },
+    { ...sink, write: (chunk) => write(Buffer.from(chunk).toString()) },
+  );
+  const put = async (rows: OwnedCollection, from: number, count: number) => {
+    const documents = Array.from({ length: count }, (_, n) => BSON.serialize({ _id: from + n, n }));
+    await rows.insert(documents, 'replace');
+  };
+  return { a: a.rows, b: b.rows, put, stop, ended, slots };
+}
+
+/** The ids of the rows of a set in an answer. */
+function idsOf(text: string, name: string): number[] {
+  return [...text.matchAll(new RegExp(`^\\{"resource":"${name}","row":\\{"id":(\\d+)`, 'gm'))].map(([, id]) =>
+    Number(id),
+  );
+}
+
+test('a set that changes without an end does not keep another one from its reader', async (t) => {
+  let [text, from, isOver] = ['', 0, false];
+  const [changing, seen] = [deferred(), deferred()];
+  const run = await running(
+    t,
+    (piece) => {
+      text += piece;
+      if (text.includes('"resource":"a"')) changing.resolve();
+      if (text.includes('"resource":"b"')) seen.resolve();
+    },
+    (reader, name) => ({
+      ...reader,
+      read: async (...call) => {
+        if (name === 'a' && !isOver) await run.put(run.a, (from += 5), 5); // there is always more
+        return reader.read(...call);
+      },
+    }),
+  );
+  await changing.promise;
+  await run.put(run.b, 0, 1);
+  await seen.promise;
+  isOver = true;
+  run.stop.abort();
+  await run.ended;
+  assert.equal(run.slots.taken, 0);
+});
+
+test('a reader that stalls stalls all sets, holds none of their rows, and loses nothing', async (t) => {
+  let text = '';
+  const [stalled, again, all] = [deferred(), deferred(), deferred()];
+  let [isFirst, open] = [true, 0];
+  const counted = (reader: FeedReader): FeedReader => ({
+    ...reader,
+    async *rows(...call) {
+      for await (const batch of reader.rows(...call)) {
+        open++;
+        const release = () => {
+          open--;
+          batch.release();
+        };
+        yield { ...batch, release };
+      }
+    },
+  });
+  const run = await running(
+    t,
+    (piece) => {
+      text += piece;
+      if (text.includes('"id":299,') && idsOf(text, 'b').includes(299)) all.resolve();
+      if (!isFirst || !piece.includes('"resource":"a"')) return undefined;
+      isFirst = false;
+      stalled.resolve();
+      return again.promise;
+    },
+    counted,
+  );
+  await Promise.all([run.put(run.a, 0, 300), run.put(run.b, 0, 300)]);
+  await stalled.promise;
+  const before = text.length;
+  while (open > 0) await new Promise((resolve) => setImmediate(resolve));
+  await run.put(run.b, 0, 300);
+  assert.equal(text.length, before, 'nothing is written meanwhile');
+  again.resolve();
+  await all.promise;
+  run.stop.abort();
+  await run.ended;
+  for (const name of ['a', 'b'])
+    assert.deepEqual(
+      [...new Set(idsOf(text, name))].sort((x, y) => x - y),
+      [...Array(300).keys()],
+      name,
+    );
+  const sums = [...text.matchAll(/"end":.*"rows":(\d+),"removed":0,"bytes":(\d+)/g)].map(([, ...two]) =>
+    two.map(Number),
+  );
+  const lines = text.split('\n').filter((line) => line.startsWith('{"resource"'));
+  assert.deepEqual(sums, [[lines.length, lines.reduce((sum, { length }) => sum + length + 1, 0)]]);
+  assert.equal(run.slots.taken, 0);
+});

@@ -1,4 +1,3 @@
-import envSchema from 'env-schema';
 import { homedir, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { readKeysFile } from './access/keys-file.ts';
@@ -113,12 +112,20 @@ function cacheFaults({ CACHE_CONTROL: given }: Settings, setting: string): strin
   ];
 }
 
+/** The settings by their forms: an absent one has its default. null: one or more do not have their form. */
 function checkForms(given: NodeJS.ProcessEnv): { settings: Settings | null; faults: string[] } {
-  try {
-    return { settings: envSchema<Settings>({ schema: SETTINGS, data: given, env: false }), faults: [] };
-  } catch (error) {
-    return { settings: null, faults: faultsOf(error, given) };
+  const faults: string[] = [];
+  const settings: Record<string, unknown> = {};
+  for (const [name, form] of Object.entries<Form>(SETTINGS.properties)) {
+    const text = given[name];
+    const value = text === undefined ? form.default : valueOf(text, form);
+    if (value !== undefined) settings[name] = value;
+    const fault = text === undefined ? null : faultOf(text, form);
+    // Never show the value of a URI: it may contain a password.
+    if (fault !== null)
+      faults.push(`${name} ${fault}${/_UR[IL]$/.test(name) ? '' : `; got ${JSON.stringify(text)}`}`);
   }
+  return { settings: faults.length === 0 ? (settings as Settings) : null, faults };
 }
 
 /** The meaning of a pattern, in words. */
@@ -129,25 +136,30 @@ const FORMS: Readonly<Record<string, string>> = {
   [PREFIX_FORM]: 'must be 1 to 60 letters, digits, underscores and hyphens',
 };
 
-interface SchemaFault {
-  readonly instancePath: string;
-  readonly message?: string;
-  readonly params?: { readonly allowedValues?: readonly string[]; readonly pattern?: string };
+interface Form {
+  readonly type?: string;
+  readonly default?: unknown;
+  readonly enum?: readonly string[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly pattern?: string;
 }
 
-function faultsOf(error: unknown, given: NodeJS.ProcessEnv): string[] {
-  const faults = (error as { errors?: readonly SchemaFault[] }).errors;
-  if (!faults) throw error;
-  return faults.map(({ instancePath, message, params }) => {
-    const name = instancePath.slice(1);
-    const expected = params?.allowedValues
-      ? `must be one of ${params.allowedValues.join(', ')}`
-      : params?.pattern !== undefined && params.pattern in FORMS
-        ? FORMS[params.pattern]
-        : (message ?? 'is not valid');
-    // Never show the value of a URI: it may contain a password.
-    return `${name} ${expected}${/_UR[IL]$/.test(name) ? '' : `; got ${JSON.stringify(given[name])}`}`;
-  });
+function valueOf(text: string, { type }: Form): unknown {
+  if (type === 'integer') return Number(text);
+  return type === 'boolean' ? text === 'true' : text;
+}
+
+/** What a text must be instead. Null: it has the form. */
+function faultOf(text: string, { type, pattern, ...form }: Form): string | null {
+  const { enum: words, minimum = -Infinity, maximum = Infinity } = form;
+  if (words && !words.includes(text)) return `must be one of ${words.join(', ')}`;
+  if (type === 'boolean' && !['true', 'false'].includes(text)) return 'must be true or false';
+  if (type === 'integer' && !Number.isInteger(Number(text))) return 'must be integer';
+  if (type === 'integer' && Number(text) < minimum) return `must be >= ${minimum}`;
+  if (type === 'integer' && Number(text) > maximum) return `must be <= ${maximum}`;
+  if (pattern === undefined || new RegExp(pattern, 'u').test(text)) return null;
+  return FORMS[pattern] ?? `must match pattern "${pattern}"`;
 }
 
 function milliseconds(text: string): number {

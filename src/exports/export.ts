@@ -83,7 +83,7 @@ export const EXPORT = named(
         description: 'the id of the export, the last segment of its URL',
       }),
       state: oneOf(STATES, 'the state of the export; complete, failed and cancelled are final'),
-      request: Type.Union([Type.Composite([EXPORT_BODY]), RESOURCE_EXPORT_BODY], {
+      request: Type.Union([Type.Object(EXPORT_BODY.properties), RESOURCE_EXPORT_BODY], {
         description: 'the request for this export, with defaults filled in',
       }),
       consistency: Type.Optional(

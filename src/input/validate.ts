@@ -1,5 +1,6 @@
+import { createRequire } from 'node:module';
+import type { Ajv, ErrorObject, ValidateFunction } from 'ajv';
 import type { Static, TSchema } from '../schema.ts';
-import { Ajv, type ErrorObject } from 'ajv';
 import { AppError, type BodyFault } from '../errors.ts';
 import type { JsonBody } from './body-json.ts';
 import { characters, pointer } from './json-scan.ts';
@@ -18,15 +19,29 @@ interface Described {
 /** The most characters of a pointer that the message shows. `errors` has the whole pointer. */
 const LONGEST_PLACE = 80;
 
-const ajv = new Ajv({ allErrors: true, verbose: true, allowUnionTypes: true });
+let loaded: Ajv | null = null;
+
+/** The library, loaded with the first body: it takes a tenth of a start. A test of /openapi.json checks the schemas. */
+function ajv(): Ajv {
+  const library = createRequire(import.meta.url)('ajv') as { readonly Ajv: typeof Ajv };
+  const options = {
+    allErrors: true,
+    verbose: true,
+    allowUnionTypes: true,
+    meta: false,
+    validateSchema: false,
+  };
+  return (loaded ??= new library.Ajv(options));
+}
 
 /**
- * Compiles a schema once into a check of bodies. The check returns the body's value, or throws AppError
+ * Compiles a schema with the first body into a check of bodies. The check returns the body's value, or throws AppError
  * `invalid-body` with all faults, each with its place.
  */
 export function bodyCheck<S extends TSchema>(schema: S): (body: JsonBody) => Static<S> {
-  const validate = ajv.compile<Static<S>>(schema);
+  let validate: ValidateFunction<Static<S>> | undefined;
   return ({ value, faults }) => {
+    validate ??= ajv().compile<Static<S>>(schema);
     if (validate(value) && faults.length === 0) return value;
     throw invalidBody([...faults, ...(validate.errors ?? []).flatMap(faultsOf)]);
   };

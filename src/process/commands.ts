@@ -1,14 +1,10 @@
 import { ConfigError, readConfig, type Config } from '../config.ts';
-import { IMPORT_HELP, parseImportArguments, runImport } from '../import/command.ts';
 import { INDEX_HELP, parseIndexArguments, runIndex } from './index-command.ts';
 import { INIT_HELP, parseInitArguments, runInit } from './init-command.ts';
-import { resourceTarget } from '../import/resource.ts';
 import { BACKUP_HELP, backUpStore, CHECK_HELP, checkStore } from './file-commands.ts';
 import { DOCTOR_HELP, doctorEnvironment, runDoctor } from './doctor.ts';
 import { kernelWarning } from './kernel-warning.ts';
 import { KEY_HELP, newKey, parseKeyArguments } from './key-command.ts';
-import { parsePullArguments, PULL_HELP, REAL_CLOCK, runPull } from '../pull/command.ts';
-import { LOAD_HELP, parseLoadArguments, runLoad } from '../load/command.ts';
 import type { Signals } from './signals.ts';
 import { settingsHelp } from '../settings.ts';
 import { ITEM_COLLECTION } from '../resources/item-collection.ts';
@@ -65,21 +61,26 @@ lists all).
 `;
 
 interface Command {
-  readonly help: string;
+  readonly help: string | (() => Promise<string>);
   readonly run: (argv: readonly string[], signals: Signals) => number | Promise<number>;
 }
 
+// A start of the server does not need these, and they would be a quarter of what it loads.
+const importing = () => import('../import/command.ts');
+const pulling = () => import('../pull/command.ts');
+const loading = () => import('../load/command.ts');
+
 const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
   ['serve', { help: SERVE_HELP, run: serve }],
-  ['import', { help: IMPORT_HELP, run: importItems }],
+  ['import', { help: async () => (await importing()).IMPORT_HELP, run: importItems }],
   ['index', { help: INDEX_HELP, run: addIndex }],
   ['init', { help: INIT_HELP, run: printResources }],
   ['backup', { help: BACKUP_HELP, run: (argv) => backUpStore(argv, readConfig(process.env), terminal()) }],
   ['check', { help: CHECK_HELP, run: (argv) => checkStore(argv, readConfig(process.env), process) }],
   ['doctor', { help: DOCTOR_HELP, run: examine }],
   ['key', { help: KEY_HELP, run: (argv) => print(newKey(parseKeyArguments(argv))) }],
-  ['pull', { help: PULL_HELP, run: pull }],
-  ['load', { help: LOAD_HELP, run: (argv) => runLoad(parseLoadArguments(argv), terminal()) }],
+  ['pull', { help: async () => (await pulling()).PULL_HELP, run: pull }],
+  ['load', { help: async () => (await loading()).LOAD_HELP, run: load }],
 ]);
 
 async function main(argv: readonly string[], signals: Signals): Promise<number> {
@@ -87,7 +88,9 @@ async function main(argv: readonly string[], signals: Signals): Promise<number> 
   const known = COMMANDS.get(command ?? '');
   if (known) {
     if (known.run !== serve) await signals.release();
-    return rest.includes('--help') || rest.includes('-h') ? print(known.help) : known.run(rest, signals);
+    return rest.includes('--help') || rest.includes('-h')
+      ? print(await helpOf(known))
+      : known.run(rest, signals);
   }
   switch (command) {
     case '--help':
@@ -102,6 +105,10 @@ async function main(argv: readonly string[], signals: Signals): Promise<number> 
     default:
       throw new UsageError(unknownCommand(command));
   }
+}
+
+async function helpOf({ help }: Command): Promise<string> {
+  return typeof help === 'string' ? help : help();
 }
 
 function unknownCommand(command: string): string {
@@ -168,6 +175,7 @@ async function importItems(argv: readonly string[]): Promise<number> {
     throw new UsageError(
       `npm took --${swallowed} for an option of its own; write -- before the arguments: npm run import -- FILE --into NAME`,
     );
+  const { parseImportArguments, runImport } = await importing();
   const command = parseImportArguments(argv);
   const into = command.kind === 'file' ? command.into : undefined;
   const config = readConfig(process.env);
@@ -176,6 +184,7 @@ async function importItems(argv: readonly string[]): Promise<number> {
   const line = [isScript ? 'npm run import --' : 'sluice import'].concat(argv.map(shellWord)).join(' ');
   const io = { ...terminal(), line, place: into ? `${into.name} in ${place}` : place };
   return withStore(config, !into, async (open) => {
+    const { resourceTarget } = await import('../import/resource.ts');
     const target = into
       ? await resourceTarget(into, config.resources, await open(), io.signal)
       : { exists: true, open: async () => (await open()).items };
@@ -227,8 +236,14 @@ async function withStore(
   }
 }
 
-function pull(argv: readonly string[]): Promise<number> {
+async function pull(argv: readonly string[]): Promise<number> {
+  const { parsePullArguments, REAL_CLOCK, runPull } = await pulling();
   return runPull(parsePullArguments(argv), { ...terminal(), clock: REAL_CLOCK });
+}
+
+async function load(argv: readonly string[]): Promise<number> {
+  const { parseLoadArguments, runLoad } = await loading();
+  return runLoad(parseLoadArguments(argv), terminal());
 }
 
 /** What a command reads, writes and is stopped by. */
@@ -256,7 +271,8 @@ export async function run(argv: readonly string[], signals: Signals): Promise<nu
     }
     if (error instanceof UsageError) {
       const [command = ''] = argv;
-      const [usage] = COMMANDS.get(command)?.help.split('\n\n') ?? [];
+      const known = COMMANDS.get(command);
+      const [usage] = known ? (await helpOf(known)).split('\n\n') : [];
       const shown = usage === undefined ? HELP : `${usage}\n\nsluice ${command} --help explains it.\n`;
       process.stderr.write(`sluice: ${error.message}\n\n${shown}`);
       return 2;

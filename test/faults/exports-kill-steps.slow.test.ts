@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -42,7 +43,8 @@ const PLACES: readonly Place[] = [
 /** Bundles the program of the processes: so it starts in a fraction of the time. Its files stay where they are. */
 async function bundledVictim(t: TestContext): Promise<string> {
   await buildProgram();
-  const outfile = join(await testDirectory(t), 'victim.mjs');
+  const outfile = join(ROOT, `node_modules/.cache/victim-${process.pid}.mjs`); // there it finds its libraries
+  t.after(() => rm(outfile, { force: true }));
   await build({
     ...{ entryPoints: [join(ROOT, 'test/support/export-victim.ts')], outfile, bundle: true },
     ...{ platform: 'node', format: 'esm', packages: 'external', logLevel: 'error' },

@@ -18,7 +18,6 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['fast-json-stringify', /^rows\/serializers\.ts$/],
   ['negotiator', /^http\/negotiate\.ts$/],
   ['pino', /^telemetry\/log\.ts$/],
-  ['env-schema', /^config\.ts$/],
   ['cli-progress', /^terminal\/bar\.ts$/],
   ['ioredis', /^redis\/connect\.ts$/],
   ['@sinclair/typebox', /^schema\.ts$/],

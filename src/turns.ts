@@ -1,49 +1,60 @@
-import PQueue from 'p-queue';
+import { getOrMake } from './get-or-make.ts';
 
 /**
  * Runs work in the order of the calls, with a limit on how much runs at the same time (one by default). A failure
- * reaches only its own caller, and the next work still runs.
+ * reaches only its own caller, and the next work still runs. Nothing is kept of work that is done.
  */
 export class Turns {
-  readonly #queue: PQueue;
+  readonly #atOnce: number;
+  #running = 0;
+  #waiting: (() => void)[] = [];
+  /** Called when nothing runs any more. Null: `stop` was not called. */
+  #onStopped: (() => void) | null = null;
 
-  constructor(concurrency = 1) {
-    this.#queue = new PQueue({ concurrency });
+  constructor(atOnce = 1) {
+    this.#atOnce = atOnce;
   }
 
   /** Runs `work` when its turn comes. Returns the result of `work`. */
-  take<T>(work: () => Promise<T>): Promise<T> {
-    return this.#queue.add(work);
+  async take<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#running === this.#atOnce || this.#onStopped)
+      await new Promise<void>((turn) => this.#waiting.push(turn));
+    else this.#running++;
+    try {
+      return await work();
+    } finally {
+      const next = this.#onStopped ? undefined : this.#waiting.shift();
+      if (next) next();
+      else if (--this.#running === 0) this.#onStopped?.();
+    }
   }
 
   /** Resolves when all work of earlier calls is done. For a concurrency of one. */
   idle(): Promise<void> {
-    return this.#queue.add(() => Promise.resolve()); // onIdle() would wait for later work, too
+    return this.take(() => Promise.resolve());
   }
 
   /** Drops the work that waits, whose promises then never settle, and resolves when nothing runs. */
   stop(): Promise<void> {
-    this.#queue.pause();
-    this.#queue.clear();
-    return this.#queue.onPendingZero();
+    return new Promise((resolve) => {
+      this.#onStopped = resolve;
+      if (this.#running === 0) resolve();
+    });
   }
 }
 
 /** Runs work of the same key one after another, in the order of the calls. */
 export class TurnsByKey {
-  readonly #queues = new Map<string, PQueue>();
+  readonly #turns = new Map<string, { readonly turns: Turns; taken: number }>();
 
   /** Runs `work` once all earlier work of this key has settled. Returns the result of `work`. */
-  take<T>(key: string, work: () => Promise<T>): Promise<T> {
-    return this.#queueOf(key).add(work);
-  }
-
-  #queueOf(key: string): PQueue {
-    const known = this.#queues.get(key);
-    if (known) return known;
-    const queue = new PQueue({ concurrency: 1 });
-    queue.once('idle', () => this.#queues.delete(key)); // keys are many, and most are used once
-    this.#queues.set(key, queue);
-    return queue;
+  async take<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const own = getOrMake(this.#turns, key, () => ({ turns: new Turns(), taken: 0 }));
+    own.taken++;
+    try {
+      return await own.turns.take(work);
+    } finally {
+      if (--own.taken === 0) this.#turns.delete(key); // keys are many, and most are used once
+    }
   }
 }

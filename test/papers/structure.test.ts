@@ -26,7 +26,6 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['uuid', /^users\/routes\.ts$/],
   ['bullmq', /^queue\/bullmq\.ts$/],
   ['parquet-wasm', /^pipeline\/parquet-thread\.mjs$/],
-  ['p-queue', /^turns\.ts$/],
   ['rate-limiter-flexible', /^access\/limiter-redis\.ts$/],
   ['jose', /^access\/token-check\.ts$/],
   ['hdr-histogram-js', /^load\/histogram\.ts$/],
@@ -111,17 +110,8 @@ test('the client and the load test import nothing of the server and use only its
  * included, so no two import each other.
  */
 const LAYERS: readonly (readonly string[])[] = [
-  ['asset.ts'],
-  [
-    'schema.ts',
-    'version.ts',
-    'log.ts',
-    'error-reason.ts',
-    'get-or-make.ts',
-    'recent-map.ts',
-    'turns.ts',
-    'sqlite.ts',
-  ],
+  ['asset.ts', 'get-or-make.ts'],
+  ['schema.ts', 'version.ts', 'log.ts', 'error-reason.ts', 'recent-map.ts', 'turns.ts', 'sqlite.ts'],
   ['problems.ts'],
   ['errors.ts'],
   ['terminal', 'redis'],

@@ -1,6 +1,8 @@
 /** Fair turns: one heavy reader keeps others waiting for one of its steps, and not for all of them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { FairScheduler } from '../../src/store/sqlite/fair-scheduler.ts';
 import { LoopTurns } from '../../src/store/loop-turns.ts';
 import type { Plan } from '../../src/store/store.ts';
@@ -143,6 +145,34 @@ test('work runs one at a time in the order of the calls, and a failure reaches i
   assert.deepEqual(await Promise.all([first, last]), ['a', 'c']);
   await Promise.all([failing, idle]);
   assert.deepEqual(told, ['a begins', 'a ends', 'c begins', 'c ends']);
+});
+
+test('nothing is kept of work that is done while other work waits', async () => {
+  setFlagsFromString('--expose-gc');
+  const gc = runInNewContext('gc') as () => void;
+  const turns = new Turns();
+  const made: WeakRef<object>[] = [];
+  const take = () => {
+    let end = (): void => undefined;
+    const held = new Promise<void>((resolve) => (end = resolve));
+    const done = turns.take(async () => {
+      await held;
+      const result = { text: 'a piece of a file' };
+      made.push(new WeakRef(result));
+      return result;
+    });
+    return { end, done };
+  };
+  const taken = [take(), take(), take()];
+  for (let i = 0; i < 20; i++) {
+    const first = taken.shift(); // it runs, and the others wait
+    first?.end();
+    await first?.done;
+    taken.push(take());
+  }
+  await new Promise((resolve) => setImmediate(resolve));
+  gc();
+  assert.ok(made.filter((result) => result.deref()).length <= 1);
 });
 
 test('work that is stopped before its turn never runs', async () => {

@@ -9,8 +9,8 @@ const TURN_MILLISECONDS = 4;
  * looks of streams, even when hundreds of streams fill their sockets' buffers. Pages do not keep streams from going
  * on.
  *
- * p-queue is not used here. It cannot run several looks in one step of the loop and stop by the clock, and it takes 4
- * to 7 µs for each of them; these take 2.5 µs when many wait.
+ * A queue of promises cannot run several looks in one step of the loop and stop by the clock. These take 2.5 µs each when
+ * many wait.
  */
 export class FairScheduler {
   readonly #urgent: (() => void)[] = [];

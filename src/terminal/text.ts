@@ -1,6 +1,6 @@
 /** The maximum lengths of a quotation and of a longer text in a message. Characters. */
 const LONGEST_QUOTATION = 60;
-const LONGEST_CLIPPED = 200;
+const LONGEST_CLIPPED = 1_000;
 
 /** A piece of untrusted text for a message on a terminal: quoted, clipped and without control characters. */
 export function quoted(text: string): string {

@@ -100,7 +100,9 @@ export class Copy {
           try {
             for (const line of pieces) {
               apply(Buffer.from(line, 'latin1').toString());
-              if (until(this)) return void message.destroy();
+              if (!until(this)) continue;
+              left = 0; // also for what has come already
+              return void message.destroy();
             }
           } catch (error) {
             reject(error instanceof Error ? error : new Error(String(error)));

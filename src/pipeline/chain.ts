@@ -32,7 +32,7 @@ export function firstSize(rows: number): Size {
  * the batch was read by, and only then is the batch yielded. So neither the end nor any place in between is reached
  * with rows missing.
  *
- * `rows` limits the number of rows, including those of `first`. The caller owns each batch that was yielded, also
+ * `rows` limits the number of rows, including those of `first`, and no batch is read any more when `isOver`. The caller owns each batch that was yielded, also
  * `first`, and releases it. Rejects with what `read` or a batch's `confirm` rejects with, or with the signal's reason.
  */
 export async function* chain(
@@ -41,6 +41,7 @@ export async function* chain(
   first: ReadBatch,
   rows: number,
   signal: AbortSignal,
+  isOver: () => boolean = () => false,
 ): AsyncGenerator<Batch, void, undefined> {
   const rest = planBehind(plan, first);
   let left = rows - first.rows;
@@ -50,7 +51,8 @@ export async function* chain(
     for (;;) {
       const { more, last } = batch;
       const size = sizeAfter(batch, left);
-      const next = more && last && left > 0 ? () => items.read(rest, { after: last }, size, signal) : null;
+      const goesOn = more && last && left > 0 && !isOver();
+      const next = goesOn ? () => items.read(rest, { after: last }, size, signal) : null;
       ahead = next && items.mayReadAhead?.() !== false ? next() : null;
       // The await below handles a failure. Until then nothing awaits the promise, which Node would report as unhandled.
       ahead?.catch(() => undefined);

@@ -105,6 +105,18 @@ test('a limit holds to the exact row', async () => {
   assert.equal(store.asked.length, 2);
 });
 
+test('a chain that is over yields what was being read, and reads no more', async () => {
+  const store = fakeStore(30_000);
+  let isOver = false;
+  const { signal } = new AbortController();
+  for await (const batch of chain(store, PLAN, await first(store, 250), Infinity, signal, () => isOver)) {
+    isOver = true;
+    assert.equal(batch.more, true);
+    batch.release();
+  }
+  assert.deepEqual([store.asked.length, store.slots.taken], [2, 0]);
+});
+
 test('a caller that stops early releases the batch that was being read', async () => {
   const store = fakeStore(30_000);
   for await (const batch of batchesOf(store)) {

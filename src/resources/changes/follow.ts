@@ -9,9 +9,8 @@ import type { WalkPlace } from './cursor.ts';
 import { piecesOf } from './pieces.ts';
 import { Round } from './round.ts';
 
-/** A walk reads on for this long, or for this many rows, before it looks for changes. */
-const LEG_MS = 250;
-const LEG_ROWS = 20_000;
+/** A walk reads on for this long before it looks for changes. */
+const LEG_MS = 500;
 /** It looks for changes for this long, or this often, when there are always more. */
 const DRAIN_MS = 250;
 const DRAIN_READS = 4;
@@ -80,9 +79,10 @@ export async function* follow(
       if (!changed && walk !== 'over') {
         const plan = planAt(want.plan, place);
         batch ??= await rows.read(plan, walk ? { after: walk } : {}, NEXT_BATCH, want.reads);
-        const leg = chain(rows, plan, batch, LEG_ROWS, want.reads);
+        const end = want.now() + LEG_MS;
+        const leg = chain(rows, plan, batch, Infinity, want.reads, () => want.now() >= end);
         batch = null;
-        walk = yield* walked(leg, { place, walk }, want.now);
+        walk = yield* walked(leg, { place, walk });
         yield { place, walk, isUpToDate: false };
       }
       const until = want.now() + DRAIN_MS;
@@ -106,19 +106,16 @@ export async function* follow(
   }
 }
 
-/** The rows of a leg, until its time is over. Returns how far the walk has come. */
+/** The rows of a leg. Returns how far the walk has come. */
 async function* walked(
   leg: AsyncIterable<Batch>,
   { place, walk: from }: Position,
-  now: () => number,
 ): AsyncGenerator<Step, WalkPlace, undefined> {
-  const until = now() + LEG_MS;
   let walk = from;
   for await (const rows of leg) {
     const { last, more } = rows;
     yield { place, walk, isUpToDate: false, rows, after: (row) => ({ place, walk: row }) };
     walk = more ? last : 'over';
-    if (now() >= until) break;
   }
   return walk;
 }

@@ -36,7 +36,7 @@ export interface PumpObserver {
 }
 
 /** Most readers take a chunk within this time, or are so slow that reading again costs little. */
-const PARK_AFTER_MS = 1_000;
+export const PARK_AFTER_MS = 1_000;
 const NOTHING = new Uint8Array(0);
 /**
  * A stream with a fast reader lets requests and other streams run after this many bytes. A whole batch would hold the

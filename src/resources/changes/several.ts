@@ -1,5 +1,6 @@
 import type { RowEncoder, Transcoder } from '../../rows/rows.ts';
 import { MAX_CURSOR_BYTES } from '../token/cursor.ts';
+import { PARK_AFTER_MS } from '../../pipeline/pump.ts';
 import { cursorOf, keysIn, type Followed } from './answer.ts';
 import { firstAbort } from './end-signals.ts';
 import { FramedLines } from './events.ts';
@@ -48,15 +49,30 @@ export function severalSets(
     followed: {
       async *steps(from, want) {
         current.at = from;
-        const left = new AbortController();
-        const reads = firstAbort([want.reads], left.signal);
-        const waits = firstAbort([want.waits], left.signal);
-        const all = runs.map((run) => run.steps({ ...want, reads, waits }));
-        for await (const [n, step] of merged(all, () => left.abort(new Error('the reader has left')))) {
-          current = runs[n] ?? current;
-          current.at = step;
-          const isUpToDate = runs.every(({ at }) => at.isUpToDate);
-          yield { ...step, isUpToDate, isSettled: runs.every(({ at }) => at.isSettled ?? at.isUpToDate) };
+        for (let isParked = true; isParked;) {
+          isParked = false;
+          const left = new AbortController();
+          const reads = firstAbort([want.reads], left.signal);
+          const waits = firstAbort([want.waits], left.signal);
+          const all = runs.map((run) => run.steps({ ...want, reads, waits }));
+          const steps = merged(all, () => left.abort(new Error('the reader has left')));
+          const park = () => {
+            isParked = true;
+            void steps.return();
+          };
+          for await (const [n, step] of steps) {
+            current = runs[n] ?? current;
+            current.at = step;
+            const isUpToDate = runs.every(({ at }) => at.isUpToDate);
+            const isSettled = runs.every(({ at }) => at.isSettled ?? at.isUpToDate);
+            // A reader that stalls at rows is parked by the pump, which does not know of rows that others have read.
+            const timer = step.rows ? undefined : setTimeout(park, PARK_AFTER_MS);
+            try {
+              yield { ...step, isUpToDate, isSettled };
+            } finally {
+              clearTimeout(timer);
+            }
+          }
         }
       },
       cursorAt(position) {

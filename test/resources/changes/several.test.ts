@@ -4,6 +4,7 @@ import { BY_ID, feedAnswer } from '../../../src/resources/changes/answer.ts';
 import { severalSets } from '../../../src/resources/changes/several.ts';
 import { createTranscoder } from '../../../src/rows/transcoder.ts';
 import { EVERYTHING } from '../../../src/rows/selection.ts';
+import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { BSON } from '../../../src/store/bson.ts';
 import { ReadTurns } from '../../../src/store/read-turns.ts';
 import { streamReader } from '../../../src/store/readers.ts';
@@ -62,6 +63,10 @@ async function running(
   return { a: a.rows, b: b.rows, put, stop, ended, slots };
 }
 
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
+}
+
 /** The ids of the rows of a set in an answer. */
 function idsOf(text: string, name: string): number[] {
   return [...text.matchAll(new RegExp(`^\\{"resource":"${name}","row":\\{"id":(\\d+)`, 'gm'))].map(([, id]) =>
@@ -96,55 +101,65 @@ test('a set that changes without an end does not keep another one from its reade
   assert.equal(run.slots.taken, 0);
 });
 
-test('a reader that stalls stalls all sets, holds none of their rows, and loses nothing', async (t) => {
-  let text = '';
-  const [stalled, again, all] = [deferred(), deferred(), deferred()];
-  let [isFirst, open] = [true, 0];
-  const counted = (reader: FeedReader): FeedReader => ({
-    ...reader,
-    async *rows(...call) {
-      for await (const batch of reader.rows(...call)) {
-        open++;
-        const release = () => {
-          open--;
-          batch.release();
-        };
-        yield { ...batch, release };
-      }
-    },
-  });
-  const run = await running(
-    t,
-    (piece) => {
-      text += piece;
-      if (text.includes('"id":299,') && idsOf(text, 'b').includes(299)) all.resolve();
-      if (!isFirst || !piece.includes('"resource":"a"')) return undefined;
-      isFirst = false;
-      stalled.resolve();
-      return again.promise;
-    },
-    counted,
-  );
-  await Promise.all([run.put(run.a, 0, 300), run.put(run.b, 0, 300)]);
-  await stalled.promise;
-  const before = text.length;
-  while (open > 0) await new Promise((resolve) => setImmediate(resolve));
-  await run.put(run.b, 0, 300);
-  assert.equal(text.length, before, 'nothing is written meanwhile');
-  again.resolve();
-  await all.promise;
-  run.stop.abort();
-  await run.ended;
-  for (const name of ['a', 'b'])
-    assert.deepEqual(
-      [...new Set(idsOf(text, name))].sort((x, y) => x - y),
-      [...Array(300).keys()],
-      name,
+for (const [place, begins] of [
+  ['at a row', '{"resource":"a","row":'],
+  ['at a removal, while rows of another set have been read', '{"resource":"a","removed":'],
+] as const)
+  test(`a reader that stalls ${place} stalls all sets, holds none of their rows, and loses nothing`, async (t) => {
+    let text = '';
+    const [stalled, again, all] = [deferred(), deferred(), deferred()];
+    let [isFirst, open, read] = [true, 0, 0];
+    const counted = (reader: FeedReader): FeedReader => ({
+      ...reader,
+      async *rows(...call) {
+        for await (const batch of reader.rows(...call)) {
+          open++;
+          read++;
+          const release = () => {
+            open--;
+            batch.release();
+          };
+          yield { ...batch, release };
+        }
+      },
+    });
+    const run = await running(
+      t,
+      (piece) => {
+        text += piece;
+        if (['a', 'b'].every((name) => new Set(idsOf(text, name)).size === 300)) all.resolve();
+        if (!isFirst || !piece.includes(begins)) return undefined;
+        isFirst = false;
+        stalled.resolve();
+        return again.promise;
+      },
+      counted,
     );
-  const sums = [...text.matchAll(/"end":.*"rows":(\d+),"removed":0,"bytes":(\d+)/g)].map(([, ...two]) =>
-    two.map(Number),
-  );
-  const lines = text.split('\n').filter((line) => line.startsWith('{"resource"'));
-  assert.deepEqual(sums, [[lines.length, lines.reduce((sum, { length }) => sum + length + 1, 0)]]);
-  assert.equal(run.slots.taken, 0);
-});
+    await run.put(run.a, 0, 1);
+    if (begins.includes('removed')) await run.a.remove([makeBookmark({ _id: 0 })]);
+    await stalled.promise;
+    const before = text.length;
+    await run.put(run.b, 0, 300);
+    if (begins.includes('removed')) await until(() => read > 0);
+    await until(() => open === 0);
+    await run.put(run.a, 0, 300);
+    assert.equal(text.length, before, 'nothing is written meanwhile');
+    again.resolve();
+    await all.promise;
+    run.stop.abort();
+    await run.ended;
+    for (const name of ['a', 'b'])
+      assert.deepEqual(
+        [...new Set(idsOf(text, name))].sort((x, y) => x - y),
+        [...Array(300).keys()],
+        name,
+      );
+    const sums = [...text.matchAll(/"end":.*"rows":(\d+),"removed":(\d+),"bytes":(\d+)/g)].map(([, ...two]) =>
+      two.map(Number),
+    );
+    const lines = text.split('\n').filter((line) => line.startsWith('{"resource"'));
+    const removed = lines.filter((line) => line.includes('"removed"')).length;
+    const bytes = lines.reduce((sum, { length }) => sum + length + 1, 0);
+    assert.deepEqual(sums, [[lines.length - removed, removed, bytes]]);
+    assert.equal(run.slots.taken, 0);
+  });

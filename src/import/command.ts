@@ -5,7 +5,7 @@ import type { Count } from '../store/store.ts';
 import { reasonOf } from '../error-reason.ts';
 import { UsageError } from '../terminal/arguments.ts';
 import { askYesNo } from '../terminal/ask.ts';
-import { counted, printable, shellWord } from '../terminal/text.ts';
+import { counted, countOf, printable, shellWord } from '../terminal/text.ts';
 import type { FileImport, ImportCommand } from './arguments.ts';
 import { BadRows } from './bad-rows.ts';
 import { importItems, ImportStopped, type ImportedStore, type ImportResult } from './import.ts';
@@ -149,7 +149,7 @@ async function checkStored(
   const rows = rowsOf(count, nounOf(command));
   if (command.drop === 'no')
     throw new UsageError(
-      `there are ${rows} in ${place} already, and those of the file have no key, so that a second run adds them once more. ` +
+      `${place} has ${rows} already, and those of the file have no key, so that a second run adds them once more. ` +
         'Choose: --id COLUMN names their key, --drop removes the stored ones first, --append adds to them',
     );
   const question = `Remove ${rows} from ${printable(place)} before the import? (y/N) `;
@@ -160,7 +160,7 @@ async function checkStored(
 /** A number of items, or of rows, as a text. */
 function rowsOf({ rows, is }: Count, noun: string): string {
   const prefix = is === 'exact' ? '' : is === 'estimated' ? 'about ' : 'at least ';
-  return `${prefix}${counted(rows)} ${noun}${rows === 1 ? '' : 's'}`;
+  return prefix + countOf(rows, noun);
 }
 
 function isStdin(command: ImportCommand): boolean {
@@ -210,7 +210,7 @@ async function* withBar(opened: OpenedSource, io: Console): AsyncGenerator<Buffe
 }
 
 function summary({ read, written, skipped, failed }: ImportResult): string {
-  const parts = [`${counted(read)} ${read === 1 ? 'row' : 'rows'} read`, `${counted(written)} written`];
+  const parts = [`${countOf(read, 'row')} read`, `${counted(written)} written`];
   if (skipped > 0) parts.push(`${counted(skipped)} skipped (ids already in the store)`);
   if (failed > 0) parts.push(`${counted(failed)} failed`);
   return parts.join(', ');

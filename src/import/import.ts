@@ -1,5 +1,6 @@
 import type { Count, InsertResult, OwnedCollection, Load, OnConflict } from '../store/store.ts';
 import { BrokenSource, type SourceRow } from './row.ts';
+import { countOf } from '../terminal/text.ts';
 
 /** A batch is written when it reaches this many rows or bytes. */
 const BATCH_ROWS = 2_000;
@@ -55,7 +56,7 @@ export class ImportStopped extends Error {
   readonly result: ImportResult;
 
   constructor(result: ImportResult, cause: unknown) {
-    super(`the import stopped with ${result.written} rows durable`, { cause });
+    super(`the import stopped with ${countOf(result.written, 'row')} durable`, { cause });
     this.result = result;
   }
 }

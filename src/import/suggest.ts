@@ -68,7 +68,11 @@ export class Suggestion {
       : [...KEY_NAMES, /^/].flatMap((form) => unique.filter((name) => form.test(name)));
     const isComma = !hasDecimalComma && this.#columns.some((one) => one.mayHaveCommas && one.hasComma);
     const missing = ['category', 'price'].filter((name) => !names.includes(name)).map((name) => quoted(name));
-    const rows = `no two of the ${counted(this.#rows)} rows that were read have the same ${quoted(key ?? '')}`;
+    const name = quoted(key ?? '');
+    const rows =
+      this.#rows === 1
+        ? `the only row has a value of ${name}`
+        : `no two of the ${counted(this.#rows)} rows that were read have the same ${name}`;
     return new NoItems(
       `the file has no column ${missing.join(' or ')}, so its rows are not items: --category and --price name such columns. ` +
         `This command makes a resource with the columns of the file${key === undefined ? '' : `; ${rows}`}:`,

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { codeOf, reasonOf } from '../error-reason.ts';
-import { counted, printable } from '../terminal/text.ts';
+import { countOf, printable } from '../terminal/text.ts';
 import { STDOUT, type PullCommand } from './arguments.ts';
 import type { Copy } from './copy.ts';
 import { openCopy, pipeTo } from './open-copy.ts';
@@ -167,7 +167,7 @@ class Run {
 
   async #fillParts(workspace: Workspace, progress: Progress): Promise<void> {
     const before = workspace.proved().rows;
-    if (before > 0) progress.line(`continuing after ${counted(before)} rows`);
+    if (before > 0) progress.line(`continuing after ${countOf(before, 'row')}`);
     const parts = workspace.parts.map(async ({ url, file }) => {
       const firstRow = await file.firstRow();
       for await (const { rows } of this.#fill(file, new URL(url), progress, { firstRow }))

@@ -1,5 +1,5 @@
 import { startBar } from '../terminal/bar.ts';
-import { counted } from '../terminal/text.ts';
+import { counted, countOf } from '../terminal/text.ts';
 import type { ProvedPlace } from './proof.ts';
 
 /** The number of proved rows and bytes. */
@@ -64,7 +64,7 @@ function describer({ total, before, now }: ProgressOptions): (count: Count) => s
   return ({ rows, bytes }) => {
     const rate = (rows - before.rows) / Math.max(0.001, (now() - began) / 1000);
     const left = total === null || rate === 0 ? '' : `, about ${duration((total - rows) / rate)} left`;
-    return `${counted(rows)} rows, ${sizeOf(bytes)}, ${counted(Math.round(rate))} rows/s${left}`;
+    return `${countOf(rows, 'row')}, ${sizeOf(bytes)}, ${counted(Math.round(rate))} rows/s${left}`;
   };
 }
 
@@ -78,8 +78,8 @@ interface Outcome {
 /** The report on a pull that is whole. */
 export function summary({ place, cuts, ms, name }: Outcome): string {
   const crc = place.crc32.toString(16).padStart(8, '0');
-  const set = `${counted(place.rows)} rows, ${counted(place.bytes)} bytes of NDJSON, CRC-32 ${crc}`;
-  const run = `in ${duration(ms / 1000)} with ${counted(cuts)} ${cuts === 1 ? 'cut' : 'cuts'}`;
+  const set = `${countOf(place.rows, 'row')}, ${counted(place.bytes)} bytes of NDJSON, CRC-32 ${crc}`;
+  const run = `in ${duration(ms / 1000)} with ${countOf(cuts, 'cut')}`;
   return `pulled and proved ${set}, ${run}: ${name}`;
 }
 

@@ -1,6 +1,7 @@
 import type { RequestOptions } from './http.ts';
 import { CHANGE_BEGINNINGS, LineReader, ROW_BEGINNINGS, type RowBytes } from './lines.ts';
 import { BEGINNING, readAnswer, type Proof, type ProvedPlace } from './proof.ts';
+import { countOf } from '../terminal/text.ts';
 import { createBackoff, Interrupted, Refused, type Backoff, type BackoffOptions } from './retry.ts';
 
 export interface ProvingOptions extends BackoffOptions, RequestOptions {
@@ -109,7 +110,7 @@ interface Expected {
 function checkSet(proof: Proof, { from, last, firstRow, limit }: Expected): void {
   const { rows, place } = proof;
   if (limit !== null && place.rows > limit)
-    throw new Refused(`the server sent ${place.rows} rows although the limit is ${limit}`);
+    throw new Refused(`the server sent ${countOf(place.rows, 'row')} although the limit is ${limit}`);
   if (from.rows > 0 && proof.firstRow !== '' && proof.firstRow === firstRow)
     throw new Refused('the server started over instead of continuing after the cursor');
   if (rows > 0 && last.cursor !== null && place.cursor === last.cursor && !place.ended)

@@ -28,6 +28,11 @@ export function counted(count: number): string {
   return count.toLocaleString('en-US');
 }
 
+/** A count with its noun: `1 row`, `53,940 rows`. */
+export function countOf(count: number, noun: string): string {
+  return `${counted(count)} ${noun}${count === 1 ? '' : 's'}`;
+}
+
 /** The word of a list that a misspelt one stands for: at most a third of its characters are others. */
 export function nearest(word: string, words: readonly string[]): string | undefined {
   const near = words

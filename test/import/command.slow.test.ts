@@ -270,10 +270,7 @@ test('Rows without a key come to none that are stored, unless the command says h
   );
   const again = await run({ argv: file, stdin, store });
   assert.deepEqual([again.code, store.size], [2, 2]);
-  assert.match(
-    again.text,
-    /^sluice: there are 2 items in the test already, .* no key, .*--id .*--drop .*--append/,
-  );
+  assert.match(again.text, /^sluice: the test has 2 items already, .* no key, .*--id .*--drop .*--append/);
   assert.equal((await run({ argv: [...file, '--append'], stdin, store })).code, 0);
   assert.equal(store.size, 4);
   assert.equal((await run({ argv: [...file, '--drop', '--yes'], stdin, store })).code, 0);
@@ -311,6 +308,7 @@ const SUGGESTED: [file: string, content: string, options: string][] = [
   ['b.csv', 'a,n\n1,"1,5"\n1,1.5\n', '--into b'],
   ['c.csv', 'n,id\n1.5,7\n2.5,8\n', '--into c'],
   ['d.csv', 'n,d\n,\n,x\n', '--into d'],
+  ['e.csv', 'n,m\n1,\n', '--into e --id n'],
 ];
 
 for (const [name, content, options] of SUGGESTED)
@@ -320,6 +318,7 @@ for (const [name, content, options] of SUGGESTED)
     const { code, text } = await run({ argv: [file], target });
     assert.equal(code, 2);
     assert.match(text, /^sluice: the file has no column "category" or "price", so its rows are not items/);
+    assert.doesNotMatch(text, /\b1 rows/);
     assert.equal(text.split('\n')[1], `  sluice import FILE ${options}`);
     const piped = await run({ argv: ['-', '--format', 'csv'], stdin: content, target });
     assert.equal(

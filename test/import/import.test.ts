@@ -11,6 +11,7 @@ import {
 } from '../../src/import/import.ts';
 import { BrokenSource, type SourceRow } from '../../src/import/row.ts';
 import { BSON } from '../../src/store/bson.ts';
+import { counted } from '../../src/terminal/text.ts';
 import { ImportStore } from '../support/import-store.ts';
 
 const NEVER = new AbortController().signal;
@@ -156,7 +157,7 @@ test('A store that fails stops the run with its error and the number of durable 
     assert.equal(error.result.written, store.size, 'what is said to be durable is what is there');
     assert.ok(store.calls.length <= failing + 1, 'nothing more is sent after the failure');
     assert.equal(store.underWay, 0);
-    assert.match(error.message, new RegExp(`with ${store.size} rows durable`));
+    assert.match(error.message, new RegExp(`with ${counted(store.size)} rows? durable`));
   }
 });
 

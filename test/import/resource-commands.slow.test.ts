@@ -116,7 +116,7 @@ for (const name of ['sqlite', 'mongodb'] satisfies StoreName[])
       const first = await run(file, '--into', 'stock');
       assert.match(first.said, /\nrows without a key of their own: 2\. Another run adds them once more/);
       const second = await run(file, '--into', 'stock');
-      assert.match(second.said, /^sluice: there are (about )?2 rows in stock in .* --append adds/);
+      assert.match(second.said, /^sluice: .*stock.* has (about )?2 rows already.* --append adds/);
       assert.equal(second.code, 2);
       assert.match((await run(file, '--into', 'stock', '--append')).said, /2 rows read, 2 written/);
     });

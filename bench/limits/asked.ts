@@ -5,6 +5,8 @@ import type { Plan } from '../../src/store/store.ts';
 export interface Asked {
   readonly sort: string;
   readonly category?: string;
+  /** Default: the items. */
+  readonly collection?: string;
 }
 
 /** The answer of a limit. `rows` is null for a limit that does not look at what it reads. */
@@ -16,13 +18,13 @@ export interface Drained {
 
 /** Answers each line of stdin, one after the other, until stdin ends. */
 export async function answerLines(
-  drain: (plan: Plan) => Promise<Omit<Drained, 'seconds'>> | Omit<Drained, 'seconds'>,
+  drain: (plan: Plan, collection: string) => Promise<Omit<Drained, 'seconds'>> | Omit<Drained, 'seconds'>,
 ): Promise<void> {
   process.stdout.write(`${JSON.stringify({ msg: 'listening', url: null })}\n`);
   for await (const line of createInterface({ input: process.stdin })) {
     const asked = JSON.parse(line) as Asked;
     const started = performance.now();
-    const drained = await drain(planOf(asked));
+    const drained = await drain(planOf(asked), asked.collection ?? 'items');
     const answer: Drained = { ...drained, seconds: (performance.now() - started) / 1000 };
     process.stdout.write(`${JSON.stringify(answer)}\n`);
   }

@@ -77,17 +77,17 @@ class Wire {
   }
 }
 
-function findCommand(plan: Plan): Record<string, unknown> {
+function findCommand(plan: Plan, find: string): Record<string, unknown> {
   const sort = Object.fromEntries(keyPaths(plan).map((path) => [path, plan.direction]));
   const filter = Object.fromEntries((plan.equals ?? []).map(({ path, value }) => [path, value]));
-  return { find: 'items', filter, sort, batchSize: BATCH_ROWS };
+  return { find, filter, sort, batchSize: BATCH_ROWS };
 }
 
-await answerLines(async (plan) => {
+await answerLines(async (plan, collection) => {
   const wire = new Wire();
   try {
-    let id = await wire.run(findCommand(plan));
-    while (id !== 0n) id = await wire.run({ getMore: id, collection: 'items', batchSize: BATCH_ROWS });
+    let id = await wire.run(findCommand(plan, collection));
+    while (id !== 0n) id = await wire.run({ getMore: id, collection, batchSize: BATCH_ROWS });
     return { rows: null, bytes: wire.bytes };
   } finally {
     wire.close();

@@ -27,6 +27,8 @@ export function orders(): Scenario[] {
       name: 'orders-stream-id',
       shows: 'orders: all, in id order',
       path: `${ORDERS}/stream`,
+      asked: { sort: 'id_asc', collection: 'orders' },
+      on: { ...on, mongodb: [...on.mongodb, 'socket drain'] },
     },
     {
       ...stream,

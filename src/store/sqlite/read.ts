@@ -13,7 +13,7 @@ import {
   type Walked,
 } from './checked-rows.ts';
 import { ABOVE_IDS, compareKeys, LOWEST, type Key } from '../keys.ts';
-import { bytesIn, type Connection } from './connection.ts';
+import { bytesIn, freeBytes, type Connection } from './connection.ts';
 import { entryOf } from './keyed.ts';
 import { rowsTable } from './layout.ts';
 import {
@@ -119,14 +119,16 @@ export class Reader {
     const found = bytesIn(this.#connection.get(sql, low, high, asked, skip), 'd');
     if (!found) return null;
     const path = sortPath(range);
-    const slot = this.#slots.take(found.length + path.length);
+    const { length } = found;
+    const slot = this.#slots.take(length + path.length);
     try {
       const bytes = slot.bytes();
       bytes.set(found);
-      bytes.set(path, found.length);
-      const walked = this.#walk(slot, found.length, path.length, size, range.reverse ? -1 : 1);
+      freeBytes(found);
+      bytes.set(path, length);
+      const walked = this.#walk(slot, length, path.length, size, range.reverse ? -1 : 1);
       this.#mean += (walked.length / walked.rows - this.#mean) / 4;
-      const piece = { ...walked, slot, more: more === true || walked.length < found.length };
+      const piece = { ...walked, slot, more: more === true || walked.length < length };
       if (walked.isUnsure) checkOrder(piece, range);
       this.#checkPlaces(range, piece, skip, ends[range.reverse ? 'high' : 'low']);
       return piece;

@@ -34,6 +34,19 @@ test('a batch ends with the row that reaches its byte limit', async (t) => {
     }
 });
 
+test('a batch leaves nothing for the garbage collector but its slot', async (t) => {
+  const { store, slots } = await testSqlite(t);
+  await store.items.insert(bytesOf(makeItems(10_000)), 'fail');
+  const read = () => store.items.read(BY_ID, {}, { rows: 10_000, bytes: PLENTY }, NEVER);
+  takeRows(await read()); // the memory of the slots grows
+  const before = process.memoryUsage().arrayBuffers;
+  const batch = await read();
+  const more = process.memoryUsage().arrayBuffers - before;
+  assert.ok(more < batch.length / 2, `${more} bytes for a batch of ${batch.length}`);
+  batch.release();
+  assert.equal(slots.taken, 0);
+});
+
 test('a walk by id is in order, whether the rows came in order or not', async (t) => {
   const { store } = await testSqlite(t);
   const items = makeItems(60);

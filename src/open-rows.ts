@@ -85,12 +85,15 @@ export async function openDeclared(
   log: Logger,
 ): Promise<ServedResources> {
   const items = openItems(store.items, store, streamsOf, config.ID_TYPE);
-  const always = (await servesItems(store, config)) ? [items] : [];
   const declared = () => declaredNow(config);
-  return orConfigError(ServedResources.open({ store, streamsOf, log, declared, always }));
+  const itemsNow = async () => ((await servesItems(store, config)) ? items : null);
+  return orConfigError(ServedResources.open({ store, streamsOf, log, declared, items: itemsNow }));
 }
 
-/** Whether items are served: beside declared resources only where a setting asks, or the embedded store has rows of them. */
+/**
+ * Whether items are served: beside declared resources only where a setting asks, or once the embedded store has rows of
+ * them.
+ */
 async function servesItems(store: Store, config: Config): Promise<boolean> {
   if (config.resources.length > 0) return asksForItems(config);
   return asksForItems(config) || (await store.declared()).length === 0 || hasRows(store);
@@ -107,7 +110,7 @@ async function hasRows({ items }: Store): Promise<boolean> {
   }
 }
 
-/** How long the start waits for the number of items. Milliseconds. */
+/** How long a look waits for the number of items. Milliseconds. */
 const LOOK_MS = 10_000;
 
 /** What the settings declare now. Throws ResourceFaults. */

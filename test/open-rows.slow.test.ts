@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Bookmark } from '../src/store/bookmark.ts';
 import { BSON } from '../src/store/bson.ts';
+import { sluice } from './support/commands.ts';
 import { withOrders } from './support/orders-store.ts';
 import { resourcesFile } from './support/resources.ts';
 import { serverOn, type TestServer } from './support/server.ts';
@@ -79,6 +80,19 @@ test('beside a resource of the embedded store there are items only where some ar
     orders: 1,
     users: undefined,
   });
+});
+
+test('items that are imported beside a resource are served by a server that runs, and stay', async (t) => {
+  const settings = await withOrders(t, 'sqlite', ROWS);
+  const server = await serverOn(t, { ...settings, SAMPLE: 'auto' });
+  assert.deepEqual(await served(server), { orders: 1, users: undefined });
+  const loaded = await sluice(['import', '--sample'], { ...settings });
+  assert.equal(loaded.code, 0, loaded.said);
+  assert.equal(await server.reload(), true);
+  assert.deepEqual(await served(server), { orders: 1, items: SAMPLE_ROWS, users: undefined });
+  await server.store.items.clear(AbortSignal.timeout(60_000));
+  assert.equal(await server.reload(), true);
+  assert.deepEqual(await served(server), { orders: 1, items: 0, users: undefined });
 });
 
 test('a new embedded store for declared resources has no catalogue', async (t) => {

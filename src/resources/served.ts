@@ -18,8 +18,8 @@ const NOT_CHANGED = 'The resources have faults, so those of before stay';
 export interface ServedOptions extends OpenResourcesOptions {
   /** Reads what the operator declares now. Throws ResourceFaults. */
   readonly declared: () => readonly Declared[];
-  /** Those that are always there. */
-  readonly always: readonly OpenResource[];
+  /** Items, which stay once they are served. Null: they are not served yet. */
+  readonly items: () => Promise<OpenResource | null>;
 }
 
 /**
@@ -28,10 +28,10 @@ export interface ServedOptions extends OpenResourcesOptions {
  */
 export class ServedResources {
   /** The resources that are served now. The same array until one comes, changes or goes. */
-  now: readonly OpenResource[];
+  now: readonly OpenResource[] = [];
   #faults: readonly string[] = [];
   readonly #options: ServedOptions;
-  readonly #always: readonly OpenResource[];
+  #items: OpenResource | null = null;
   readonly #stopping = new AbortController();
   /** The resources that are open, by what they were opened for. */
   #open = new Map<string, ClosableResource>();
@@ -47,8 +47,6 @@ export class ServedResources {
   private constructor(options: ServedOptions) {
     this.#options = options;
     setMaxListeners(0, this.#stopping.signal); // one for each follower
-    this.#always = options.always.map((one) => ({ ...one, stopping: this.#stopping.signal }));
-    this.now = this.#always;
   }
 
   /** Opens all. Rejects with ResourceFaults, which lists everything that the operator has to mend. */
@@ -107,12 +105,13 @@ export class ServedResources {
 
   /** `isFirst`: also while the store is away. */
   async #look(isFirst: boolean): Promise<void> {
+    const items = this.#items ?? (await this.#options.items());
     const located = await this.#locate(isFirst);
     const fresh: ClosableResource[] = [];
     try {
       const next = await this.#openAll(located, fresh);
       this.#stopping.signal.throwIfAborted();
-      this.#replace(next);
+      this.#replace(next, items);
     } catch (error) {
       for (const one of fresh) one.close();
       throw error;
@@ -197,11 +196,13 @@ export class ServedResources {
     this.#left.set(key, fault);
   }
 
-  #replace(next: Map<string, ClosableResource>): void {
+  #replace(next: Map<string, ClosableResource>, items: OpenResource | null): void {
     const gone = [...this.#open].filter(([key]) => !next.has(key));
-    if (gone.length === 0 && next.size === this.#open.size) return;
+    const areNew = items !== null && this.#items === null;
+    if (gone.length === 0 && next.size === this.#open.size && !areNew) return;
     this.#open = next;
-    this.now = [...next.values(), ...this.#always];
+    if (areNew) this.#items = { ...items, stopping: this.#stopping.signal };
+    this.now = [...next.values(), ...(this.#items ? [this.#items] : [])];
     for (const [, one] of gone) {
       one.close();
       this.#options.log.info({ resource: one.resource.name }, `no longer serving /${one.resource.name}`);

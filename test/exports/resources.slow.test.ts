@@ -191,7 +191,13 @@ async function resourcesOf({ store }: Handle): Promise<readonly OpenResource[]> 
     store.name === 'sqlite' ? [] : [{ name: 'orders', collection: 'orders', place: 'the test' }];
   const streamsOf: ServedOptions['streamsOf'] = (rows) =>
     streamReader(rows, new ReadTurns(), { retryMs: 10_000 });
-  const { now } = await ServedResources.open({ store, streamsOf, log, always: [], declared: () => declared });
+  const { now } = await ServedResources.open({
+    store,
+    streamsOf,
+    log,
+    items: () => Promise.resolve(null),
+    declared: () => declared,
+  });
   return now;
 }
 

@@ -27,7 +27,9 @@ import { webRoutes } from './web/routes.ts';
 
 export interface AppOptions {
   /** Items are one of them, where they are served. */
-  readonly resources: ResourceOptions & { readonly served: Pick<ServedResources, 'now'> };
+  readonly resources: ResourceOptions & {
+    readonly served: Pick<ServedResources, 'now'> & Partial<Pick<ServedResources, 'mayCome'>>;
+  };
   /** null: no users are served. */
   readonly users: UserOptions | null;
   readonly exports: ExportOptions;
@@ -74,6 +76,7 @@ export function createApp(options: AppOptions): App {
   };
   const router: Router = {
     find: (request) => now().router.find(request),
+    mayCome: (name) => served.mayCome?.(name) === true,
     get lists() {
       return now().router.lists;
     },
@@ -110,6 +113,8 @@ function listsTable(
 ): readonly Route[] {
   const { users } = options;
   const exports = exportRoutes(options.exports, exportSources(open));
+  const { served } = options.resources;
+  const mayCome = (name: string) => served.mayCome?.(name) === true;
   const hasName = (name: string) => open.some(({ resource }) => resource.name === name);
   const lists = table({
     'GET /resources': listResources(
@@ -124,7 +129,7 @@ function listsTable(
     'GET /exports/{id}/file': exports.file,
 
     // a resource of such a name comes first
-    ...(!hasName('changes') && { 'GET /changes': severalChangesRoute(open, options.resources) }),
+    ...(!hasName('changes') && { 'GET /changes': severalChangesRoute(open, options.resources, mayCome) }),
     ...(!hasName('clients') && { 'GET /clients': clients }),
   });
   const routes = [...lists, ...own];

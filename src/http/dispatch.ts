@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts';
+import { AppError, storeUnavailable } from '../errors.ts';
 import { acceptHeader, readJsonBody } from '../input/body-json.ts';
 import { conditional } from './conditional.ts';
 import type { Reply, Request } from '../engine/edge.ts';
@@ -62,11 +62,14 @@ const MOST_LISTED = 20;
 
 /**
  * It is the same for a path that does not exist and for one that the key may not know, and lists the resources that the
- * client may.
+ * client may. While the store is away, a path that may exist is 503.
  */
 function notFound(path: string, client: Client, router: Router): AppError {
   let end = path.length;
   while (path.endsWith('/', end)) end--;
+  const [, first = ''] = path.split('/');
+  if (mayKnow(client, first) && router.mayCome?.(first) === true)
+    return storeUnavailable(new Error('the collections of a pattern are not known yet'));
   const meant = end < path.length ? router.find({ path: path.slice(0, end) }) : null;
   const slash =
     meant && mayKnow(client, meant.resource)

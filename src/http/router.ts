@@ -34,6 +34,8 @@ export interface Router {
   find(request: Pick<Request, 'path'>): Found | null;
   /** The paths of pages of rows, each the first one of its resource. */
   readonly lists: readonly Pick<Found, 'path' | 'resource'>[];
+  /** Whether a resource may have this name that is not known yet, because the store is away. Missing: none has. */
+  readonly mayCome?: (name: string) => boolean;
 }
 
 /**

@@ -107,7 +107,9 @@ async function collectionsOf(
   const lists = listsOf(store, false);
   for (const declared of resources) {
     const { pattern, place } = declared;
-    const located = pattern ? await locateAll(pattern, declared, lists) : [await locate(declared, lists)];
+    const located = pattern
+      ? ((await locateAll(pattern, declared, lists)) ?? [])
+      : [await locate(declared, lists)];
     if (located.length === 0)
       report({ promise: `${place} names collections`, holds: false, seen: 'listCollections: none matches' });
     for (const one of located)

@@ -55,13 +55,14 @@ export async function locate(declared: Declared, lists: Lists): Promise<Located 
   return { ...declared, name: name ?? rest, collection: rest, database, isThere: true };
 }
 
-/** The collections that a pattern names. None where the list is null. */
+/** The collections that a pattern names. Null where the list is. */
 export async function locateAll(
   { database, matches }: CollectionPattern,
   { place }: Declared,
   lists: Lists,
-): Promise<readonly Located[]> {
-  const found = (await lists(database)) ?? [];
+): Promise<readonly Located[] | null> {
+  const found = await lists(database);
+  if (!found) return null;
   return found
     .filter(({ collection, refused }) => refused === undefined && matches(collection))
     .map((one) => ({

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { AppError } from '../errors.ts';
-import { nameFault, type Declared } from './declarations.ts';
+import { nameFault, type CollectionPattern, type Declared } from './declarations.ts';
 import { listsOf, locate, locateAll, type Lists, type Located } from './locate.ts';
 import {
   openResource,
@@ -39,6 +39,8 @@ export class ServedResources {
   readonly #found = new Map<string, Located>();
   /** Why collections that match a pattern are not served, by their places. Each reason is logged once. */
   readonly #left = new Map<string, string>();
+  /** The patterns whose collections are not known yet, because the store was away. */
+  #unsure: readonly CollectionPattern[] = [];
   /** One look follows another. */
   #looking: Promise<boolean> = Promise.resolve(true);
   #isLooking = false;
@@ -59,6 +61,11 @@ export class ServedResources {
   /** Why the resources are not those that the settings declare now, one sentence each. */
   get faults(): readonly string[] {
     return this.#faults.map((fault) => `${NOT_CHANGED}: ${fault}`);
+  }
+
+  /** Whether there may be a resource of this name that is not known yet, because the store was away. */
+  mayCome(name: string): boolean {
+    return nameFault(name) === undefined && this.#unsure.some(({ matches }) => matches(name));
   }
 
   /** Looks again every few seconds from now on. Calls `onChange` after resources came, changed or went. */
@@ -168,14 +175,20 @@ export class ServedResources {
       else if (found) add(found, refuse);
     }
     const named = new Set(located.map(placeOf));
-    for (const one of declared)
-      for (const found of one.pattern ? await locateAll(one.pattern, one, lists) : [])
+    const unsure: CollectionPattern[] = [];
+    for (const one of declared) {
+      if (!one.pattern) continue;
+      const all = await locateAll(one.pattern, one, lists);
+      if (!all) unsure.push(one.pattern);
+      for (const found of all ?? [])
         if (!named.has(placeOf(found))) add(found, (fault) => this.#logOnce(found, fault));
+    }
     const collections = new Set(declared.map(({ collection }) => collection));
     for (const one of await store.declared())
       if (!collections.has(one.collection))
         add({ ...one, indexes: [], place: one.name, database: one.database, isThere: true }, refuse);
     if (faults.length > 0) throw new ResourceFaults([...new Set(faults)]);
+    this.#unsure = unsure;
     return located;
   }
 

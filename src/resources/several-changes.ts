@@ -1,7 +1,7 @@
 import type { Client } from '../access/admission.ts';
 import { opens, scopeOf } from '../access/rights.ts';
 import type { Reply } from '../engine/edge.ts';
-import { AppError } from '../errors.ts';
+import { AppError, storeUnavailable } from '../errors.ts';
 import { STORE_PROBLEMS, type Input, type Route } from '../http/route.ts';
 import { invalid } from '../input/parameter.ts';
 import { quote } from '../input/query.ts';
@@ -29,11 +29,20 @@ const GONE = named(
 const WHOLE = new Map<string, string>();
 
 type Options = Omit<FeedOptions, 'sourceFor' | 'stopping'>;
-type Served = ReadonlyMap<string, OpenResource>;
+/** The resources of now, and whether one of a name may come: see Router. */
+interface Served {
+  readonly byName: ReadonlyMap<string, OpenResource>;
+  readonly mayCome: (name: string) => boolean;
+}
 
 /** GET of what changed in several resources, over one connection. */
-export function severalChangesRoute(open: readonly OpenResource[], options: Options): Route {
-  const served = new Map(open.map((one) => [one.resource.name, one]));
+export function severalChangesRoute(
+  open: readonly OpenResource[],
+  options: Options,
+  mayCome: (name: string) => boolean,
+): Route {
+  const byName = new Map(open.map((one) => [one.resource.name, one]));
+  const served = { byName, mayCome };
   return {
     ...{ method: 'GET', path: '/changes', id: 'listChanges', tag: 'Resources', access: 'keyed' },
     cost: 'stream',
@@ -87,11 +96,12 @@ async function reply(input: Input, served: Served, options: Options): Promise<Re
  */
 function servedTo({ key }: Pick<Client, 'key'>, name: string, served: Served): OpenResource {
   const mayKnow = (one: string) => key === null || opens(key.rights, one);
-  const found = served.get(name);
+  const found = served.byName.get(name);
   if (found && mayKnow(name)) return found;
-  const known = [...served.keys()].filter(mayKnow).join(', ') || 'none';
+  const known = [...served.byName.keys()].filter(mayKnow).join(', ') || 'none';
   if (!mayKnow(name))
     throw new AppError('forbidden', `The key does not open ${quote(name)}. It opens ${known}.`);
+  if (served.mayCome(name)) throw storeUnavailable(new Error('it is not known yet'));
   throw new AppError('not-found', `There is no resource ${quote(name)}. The resources are ${known}.`);
 }
 

@@ -137,6 +137,32 @@ test('what is declared by its name is no longer found by a pattern, and a list t
   await crm.dropDatabase();
 });
 
+test('what a pattern may name is 503 while its collections are not known, and 404 once they are', async (t) => {
+  const uri = await testMongo(t);
+  if (uri === null) return;
+  const client = testClient(t, uri);
+  const crm = client.db(`${client.db().databaseName}_crm`);
+  await crm.collection('orders').insertOne({ n: 1 });
+  let isAway = true;
+  const tapStore = (store: Store) =>
+    around(store, {
+      list: (name) => (isAway ? Promise.reject(storeUnavailable('away')) : store.list(name)),
+    });
+  const EXPOSE = `${crm.databaseName}.*, !${crm.databaseName}.secrets`;
+  const server = await serverOn(t, { MONGODB_URI: uri, EXPOSE }, { tapStore });
+  for (const path of ['/orders', '/orders/stream', '/nothing', '/changes?resources=orders'])
+    assert.equal(await statusOf(server, path), 503, path);
+  const { headers } = await server.get('/orders');
+  assert.match(headers.get('retry-after') ?? '', /^\d+$/);
+  for (const path of ['/secrets', '/a%20b', '/api/nothing'])
+    assert.equal(await statusOf(server, path), 404, path);
+  isAway = false;
+  assert.equal(await server.reload(), true);
+  assert.equal(await statusOf(server, '/orders'), 200);
+  assert.equal(await statusOf(server, '/nothing'), 404);
+  await crm.dropDatabase();
+});
+
 test('a fault is logged once, however often it is met', async (t) => {
   const RESOURCES_FILE = await resourcesFile(t, { resources: {} });
   const lines: string[] = [];

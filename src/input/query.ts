@@ -57,7 +57,9 @@ function decode(text: string, parameter: string | null): string {
 
 function malformed(text: string, parameter: string | null): AppError {
   const name = parameter ?? text;
-  return new AppError('invalid-parameter', `${quote(text)} is not percent-encoded UTF-8.`, {
+  const isTyped = !/[%\ufffd\p{Cs}]/u.test(text);
+  const hint = isTyped ? ` Write ${encodeURIComponent(text)}, or use curl -G --data-urlencode.` : '';
+  return new AppError('invalid-parameter', `${quote(text)} is not percent-encoded UTF-8.${hint}`, {
     parameter: name,
   });
 }

@@ -12,6 +12,8 @@ const RESERVED = 4 * PAGE;
 const SMALLEST = 1 << 10;
 /** 1 GiB: far above what the limits on open streams allow, far below what wasm32 can address. */
 const LARGEST_MEMORY = 1 << 30;
+/** Smaller slots are for pages and for the state of encoders, and stay as they are. The binary logarithm of a size. */
+const MERGED = 16;
 
 export interface Slot {
   /** Byte offset in the memory. */
@@ -25,15 +27,17 @@ export interface Slot {
 }
 
 /**
- * Allocates slots from free lists by powers of two, without splitting or merging: a released slot serves the next
- * request of its size class.
+ * Allocates slots of powers of two, by buddies: a slot is half of a larger one, and becomes one with the other half when
+ * both are free. So small batches and large ones take the same memory.
  */
 export class Slots {
   /** The memory that holds all slots. */
   readonly memory: WebAssembly.Memory;
-  /** The addresses of released slots, by the binary logarithm of their size. */
-  readonly #free: number[][] = Array.from({ length: 31 }, () => []);
-  #end = RESERVED;
+  /** The addresses of free slots, by the binary logarithm of their size. All that no one has touched is free. */
+  readonly #free = Array.from(
+    { length: Math.log2(LARGEST_MEMORY) },
+    (_, order) => new Set(2 ** order < RESERVED ? [] : [2 ** order]),
+  );
   #taken = 0;
 
   constructor(memory = newMemory()) {
@@ -48,8 +52,12 @@ export class Slots {
   /** Takes a slot of at least `size` bytes. Throws RangeError when the memory reaches its ceiling. */
   take(size: number): Slot {
     const order = Math.ceil(Math.log2(Math.max(SMALLEST, size)));
-    const [free, capacity] = [this.#free[order] ?? [], 2 ** order];
-    const address = free.pop() ?? this.#extend(capacity);
+    const [address, capacity] = [this.#find(order), 2 ** order];
+    const present = this.memory.buffer.byteLength;
+    const missing = address + capacity - present;
+    // Each growth makes V8 collect garbage, so the memory doubles. What no one has touched costs addresses only.
+    const growth = Math.min(LARGEST_MEMORY - present, Math.max(missing, present));
+    if (missing > 0) this.memory.grow(Math.ceil(growth / PAGE));
     this.#taken++;
     let released = false;
     return {
@@ -60,21 +68,24 @@ export class Slots {
         if (released) throw new TypeError('slot released twice');
         released = true;
         this.#taken--;
-        free.push(address);
+        this.#release(address, order);
       },
     };
   }
 
-  #extend(capacity: number): number {
-    const address = this.#end;
-    const present = this.memory.buffer.byteLength;
-    const missing = address + capacity - present;
-    if (address + capacity > LARGEST_MEMORY) throw new RangeError('no memory left for batches');
-    // Each growth makes V8 collect garbage, so the memory doubles. What no one has touched costs addresses only.
-    const growth = Math.min(LARGEST_MEMORY - present, Math.max(missing, present));
-    if (missing > 0) this.memory.grow(Math.ceil(growth / PAGE));
-    this.#end = address + capacity;
+  #find(order: number): number {
+    const free = this.#free[order];
+    if (!free) throw new RangeError('no memory left for batches');
+    const [address = this.#find(order + 1)] = free;
+    if (!free.delete(address)) free.add(address + 2 ** order);
     return address;
+  }
+
+  #release(address: number, order: number): void {
+    const buddy = address ^ (2 ** order);
+    if (order >= MERGED && this.#free[order]?.delete(buddy) === true)
+      this.#release(Math.min(address, buddy), order + 1);
+    else this.#free[order]?.add(address);
   }
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Slots } from '../../src/store/slots.ts';
+import { Slots, type Slot } from '../../src/store/slots.ts';
+import fc from '../support/fast-check.ts';
 
 test('the memory of slots grows a few times, up to its ceiling', () => {
   const slots = new Slots();
@@ -15,4 +16,38 @@ test('the memory of slots grows a few times, up to its ceiling', () => {
   assert.throws(takeAll, { name: 'RangeError', message: 'no memory left for batches' });
   assert.equal(taken, 1023, 'all but the part of the module');
   assert.ok(buffers.size <= 9, `${buffers.size} sizes of the memory`);
+});
+
+test('slots never overlap, and what small ones leave behind serves large ones', () => {
+  const slots = new Slots();
+  const held: Slot[] = [];
+  const property = fc.property(
+    fc.array(fc.oneof(fc.nat(200), fc.integer({ min: 1_000, max: 3_000_000 })), { maxLength: 200 }),
+    (steps) => {
+      for (const step of steps) {
+        if (step > 200) {
+          const slot = slots.take(step);
+          assert.ok(slot.capacity >= step && slot.address % slot.capacity === 0);
+          held.push(slot);
+        } else held.splice(step % Math.max(1, held.length), 1)[0]?.release();
+      }
+      const byAddress = held.toSorted((a, b) => a.address - b.address);
+      let end = 0;
+      for (const { address, capacity } of byAddress) {
+        assert.ok(address >= end && address > 0, `a slot at ${address} begins before ${end}`);
+        end = address + capacity;
+      }
+      assert.ok(end <= slots.memory.buffer.byteLength);
+      for (const slot of held.splice(0)) slot.release();
+      assert.equal(slots.taken, 0);
+    },
+  );
+  fc.assert(property);
+
+  const all = new Slots();
+  for (const size of [64 << 10, 256 << 10, 1 << 20, 8 << 20]) {
+    const many = Array.from({ length: (32 << 20) / size }, () => all.take(size));
+    many.forEach((slot) => slot.release());
+  }
+  assert.ok(all.memory.buffer.byteLength < 100 << 20, 'each size takes the same memory');
 });

@@ -80,28 +80,27 @@ async function begin(input: Input, asked: Asked, options: FeedOptions): Promise<
     name: nameOf(query, type, set.plan),
     framed: (text: Uint8Array) => (isEvents ? framed(text, AS_EVENTS) : text),
   };
-  const followed = oneSet(set);
+  const mayRest = (at: FeedPlace) => roomOf(question)?.takes(at) ?? true;
+  const wrote = (rows: number) => void (request.notes.rows = rows);
+  /** A reader at rest keeps nothing of its loop. Null: the response is at its end. */
+  const untilRest = async (sink: Sink, start: Start, sums?: FeedSums) => {
+    const end = { ...asked.query, opens: !sums && isOpening(asked.query) };
+    const answer = feedAnswer(lines(), start, {
+      ...question,
+      followed: oneSet(set),
+      end,
+      mayRest,
+      ...(sums && { sums }),
+    });
+    await send(answer, sink, request, isEvents, options);
+    return answer.rest;
+  };
   return replyOf(type, async (sink) => {
-    let start = from;
-    let opens = isOpening(asked.query);
-    let sums: FeedSums | undefined;
-    for (;;) {
-      const end = { ...asked.query, opens };
-      const mayRest = (at: FeedPlace) => roomOf(question)?.takes(at) ?? true;
-      const answer = feedAnswer(lines(), start, {
-        ...{ ...question, followed, end, mayRest },
-        ...(sums && { sums }),
-      });
-      await send(answer, sink, request, isEvents, options);
-      if (!answer.rest) return;
-      const wrote = (rows: number) => void (request.notes.rows = rows);
-      const at = await Room.stay(question, answer.rest, { sink, wrote });
-      start = {
-        place: at.place,
-        walk: 'over',
-        first: { keys: [], next: at.place, isUpToDate: at.isUpToDate },
-      };
-      [sums, opens] = [at.sums, false];
+    let rest = await untilRest(sink, from);
+    while (rest) {
+      const at = await Room.stay(question, rest, { sink, wrote });
+      const first = { keys: [], next: at.place, isUpToDate: at.isUpToDate };
+      rest = await untilRest(sink, { place: at.place, walk: 'over', first }, at.sums);
     }
   });
 }

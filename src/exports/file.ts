@@ -25,6 +25,8 @@ export class ExportFile implements Sink {
   readonly #codec: PieceCodec;
   #piece = Buffer.allocUnsafeSlow(PIECE_BYTES);
   #filled = 0;
+  /** Pieces whose text is in the file. New ones would be garbage of tens of megabytes before it is collected. */
+  readonly #spare: Buffer<ArrayBuffer>[] = [];
   /** The writes of the last piece and of the one before. */
   #last: Promise<void> = Promise.resolve();
   #before = this.#last;
@@ -88,18 +90,22 @@ export class ExportFile implements Sink {
   }
 
   #submit(): Promise<void> {
-    const piece = this.#piece.subarray(0, this.#filled);
-    this.#piece = Buffer.allocUnsafeSlow(PIECE_BYTES);
+    const piece = this.#piece;
+    const compressed = this.#codec.compress(piece.subarray(0, this.#filled));
+    this.#piece = this.#spare.pop() ?? Buffer.allocUnsafeSlow(PIECE_BYTES);
     this.#filled = 0;
-    return this.#append(this.#codec.compress(piece));
+    return this.#append(compressed, piece);
   }
 
-  /** Appends the bytes behind those before. Resolves when there is room for another piece. */
-  #append(piece: Promise<Uint8Array>): Promise<void> {
+  /** Appends the bytes behind those before. Resolves when there is room for another piece. `text`: what they are made of. */
+  #append(piece: Promise<Uint8Array>, text?: Buffer<ArrayBuffer>): Promise<void> {
     const [room, before] = [this.#before, this.#last];
     piece.catch(() => undefined); // its turn may not come
     this.#before = before;
-    this.#last = before.then(async () => this.#put(await piece));
+    this.#last = before.then(async () => {
+      await this.#put(await piece);
+      if (text) this.#spare.push(text);
+    });
     this.#last.catch(() => undefined); // the next write, or the end, rejects with it
     return room;
   }

@@ -45,7 +45,7 @@ export function endSignals(reader: AbortSignal, stopping: AbortSignal): EndSigna
 /** Aborts with the first of some signals, or of `until`, which ends the listening to the others. */
 export function firstAbort(signals: readonly AbortSignal[], until: AbortSignal): AbortSignal {
   const own = new AbortController();
-  setMaxListeners(0, own.signal); // one for each set
+  setMaxListeners(0, own.signal, until); // one for each set
   const listen = (one: AbortSignal, options: { readonly signal?: AbortSignal }) =>
     one.aborted ? own.abort(one.reason) : one.addEventListener('abort', () => own.abort(one.reason), options);
   for (const one of signals) listen(one, { signal: until });

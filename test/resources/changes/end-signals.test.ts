@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test, type TestContext } from 'node:test';
 import { feedAnswer, oneSet } from '../../../src/resources/changes/answer.ts';
-import { endSignals } from '../../../src/resources/changes/end-signals.ts';
+import { endSignals, firstAbort } from '../../../src/resources/changes/end-signals.ts';
 import type { Start } from '../../../src/resources/changes/follow.ts';
 import { createTranscoder } from '../../../src/rows/transcoder.ts';
 import { Slots } from '../../../src/store/slots.ts';
@@ -119,4 +119,26 @@ test('reads that wait end when the server stops, others a second later, and all 
 
   const left = endSignals(AbortSignal.abort(new Error('gone')), new AbortController().signal);
   for (const signal of [left.reads, left.waits]) assert.match(String(signal.reason), /gone/);
+});
+
+test('the first of many signals aborts, without a warning, and none is listened to in the end', async (t) => {
+  const warnings: Error[] = [];
+  const warn = (warning: Error) => void warnings.push(warning);
+  process.on('warning', warn);
+  t.after(() => process.off('warning', warn));
+  const many = Array.from({ length: 16 }, () => new AbortController());
+  const [one, until] = [new AbortController(), new AbortController()];
+  const signals = many.map(({ signal }) => signal);
+  const first = firstAbort(signals, one.signal);
+  const other = firstAbort(signals, until.signal);
+  until.abort(new Error('over'));
+  many[9]?.abort(new Error('the ninth'));
+  assert.deepEqual([first.reason, other.reason].map(String), ['Error: the ninth', 'Error: over']);
+  assert.equal(
+    String(firstAbort(signals, one.signal).reason),
+    'Error: the ninth',
+    'also one that is aborted',
+  );
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(warnings, []);
 });

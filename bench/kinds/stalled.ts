@@ -49,14 +49,19 @@ async function observe(job: Job<StalledScenario>): Promise<Round> {
     const cursors = (await ground.openCursors()) - cursorsBefore;
     const endUsage = startUsage(pidsOf(job));
     const beside = await load(ask);
+    const usage = endUsage();
+    await Promise.all(readers.map(leave));
+    await untilAtRest(subject.process.pid);
+    const kept = memoryOf(subject.process.pid, 'RssAnon') - memoryBefore;
     return {
       seconds: beside.seconds,
       count: beside.requests,
-      usage: endUsage(),
+      usage,
       latency: beside.latency,
       figures: {
         readers: readers.length,
         kibPerReader: held / 1024 / readers.length,
+        keptMB: kept / 1e6,
         cursors,
         aloneP99Ms: alone.latency.p99,
         alonePerSecond: alone.requests / alone.seconds,

@@ -2,6 +2,7 @@ import type { Asked, Drained } from '../limits/asked.ts';
 import { readStream, verifyArrow, verifyStream, type Encoding } from '../reader.ts';
 import type { Round } from '../results.ts';
 import { startUsage } from '../usage.ts';
+import { withFresh } from './fresh.ts';
 import { pidsOf, urlOf, type Job, type Kind, type Proof } from './kind.ts';
 
 /** Whole streams, one or several at the same time. Counts rows. */
@@ -13,6 +14,8 @@ export interface StreamScenario {
   readonly form?: 'arrow';
   /** The number of concurrent streams. */
   readonly streams: number;
+  /** Whether each round is the first of a new server. */
+  readonly isFresh?: boolean;
   /** The equivalent request to a limit that is not a server. */
   readonly asked?: Asked;
 }
@@ -34,7 +37,9 @@ export const stream: Kind<StreamScenario> = {
   },
 
   async measure(job, proof) {
-    return job.subject.process.url === null ? drain(job, proof) : read(job, proof);
+    if (job.subject.process.url === null) return drain(job, proof);
+    const { isFresh = false } = job.scenario;
+    return isFresh ? withFresh(job.subject, (subject) => read({ ...job, subject }, proof)) : read(job, proof);
   },
 };
 

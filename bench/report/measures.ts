@@ -32,6 +32,20 @@ export function worstAgainst(name: string, other: string): Measured {
   };
 }
 
+/** The CPU time of the server for a million rows, in seconds. */
+export function cpuOfMillion({ usage, count }: Round): number {
+  return (usage.server / count) * 1e6;
+}
+
+export function manyAgainstFew(results: Results): number {
+  const ratios = ['mongodb', 'sqlite'].map(
+    (store) =>
+      pick('streams-256', cpuOfMillion, store)(results) / pick('streams-8', cpuOfMillion, store)(results),
+  );
+  const known = ratios.filter((each) => !Number.isNaN(each));
+  return known.length > 0 ? Math.max(...known) : NaN;
+}
+
 function p99(results: Results, name: string): number {
   return medianOf(find(results, name, 'sluice', 'mongodb'), ({ latency }) => latency?.p99);
 }

@@ -1,4 +1,4 @@
-import { perSecond, type Results, type Round } from '../results.ts';
+import { perSecond, type Results } from '../results.ts';
 import { atLeast, atMost, below, rowsPerSecond, thousandRowsPerSecond } from './bounds.ts';
 import {
   against,
@@ -6,7 +6,9 @@ import {
   besideStalled,
   besideStreams,
   cpuOfChanges,
+  cpuOfMillion,
   deepAgainstFirst,
+  manyAgainstFew,
   pick,
   ratio,
   stalled,
@@ -89,11 +91,27 @@ const TARGETS: readonly Target[] = [
     measured: pick('slow-reader', ({ figures }) => figures?.overIdleMB),
   },
   {
-    figure: 'memory per stalled reader',
-    headline: 'memory of the server for each of 1,000 stalled readers',
-    ...below(64, 'KiB'),
-    measured: stalled('kibPerReader'),
+    figure: '64 streams, first requests to a new server, CPU time for a million rows',
+    ...below(1.5, 's', 2),
+    measured: pick('streams-64-fresh', cpuOfMillion),
   },
+  {
+    figure: 'CPU time for a row of 256 streams, against one of 8, the worse store',
+    ...atMost(1.1),
+    measured: manyAgainstFew,
+  },
+  {
+    figure: 'memory for each of 1,000 stalled readers',
+    headline: 'memory of the server for each of 1,000 stalled readers',
+    ...below(80, 'KiB'),
+    measured: pick('stalled-1000', ({ figures }) => figures?.kibPerReader),
+  },
+  {
+    figure: 'memory for each of 5,000 stalled readers',
+    ...below(50, 'KiB'),
+    measured: pick('stalled-5000', ({ figures }) => figures?.kibPerReader),
+  },
+  { figure: 'memory above idle when they have left', ...below(48, 'MB'), measured: stalled('keptMB') },
   { figure: 'pages beside stalled readers, p99 against pages alone', ...atMost(3), measured: besideStalled },
   {
     figure: 'pages beside 8 streams at full speed, p99 against pages alone',
@@ -193,11 +211,6 @@ const TARGETS: readonly Target[] = [
     measured: ratio('load-ndjson', 'bare insertMany'),
   },
 ];
-
-/** Seconds. */
-function cpuOfMillion({ usage, count }: Round): number {
-  return (usage.server / count) * 1e6;
-}
 
 /** The table of targets. Those whose scenario was not in the run are left out. */
 export function targetTable(results: Results): string {

@@ -118,15 +118,25 @@ export function streams(rows: number): Scenario[] {
       set: parallel === 4 ? 'quick' : 'default',
       on: { mongodb: ['sluice', 'sluice, two workers'], sqlite: ['sluice'] },
     })),
-    ...[8, 64].map((count): Scenario => ({
+    ...[8, 64, 256].map((count): Scenario => ({
       ...whole,
       name: `streams-${count}`,
       shows: `${count} streams at once`,
-      path: `${STREAM}?limit=${Math.floor(some / count)}`,
+      path: `${STREAM}?limit=${Math.floor(count <= 64 ? some / 8 : some / 32)}`,
       streams: count,
       set: count === 8 ? 'quick' : 'default',
-      on: { mongodb: ['sluice', 'fastify', 'fastify raw'], sqlite: ['sluice'] },
+      on: { mongodb: count === 8 ? ['sluice', 'fastify', 'fastify raw'] : ['sluice'], sqlite: ['sluice'] },
     })),
+    {
+      ...whole,
+      name: 'streams-64-fresh',
+      shows: '64 streams at once, the first requests to a new server',
+      path: `${STREAM}?limit=${Math.floor(some / 8)}`,
+      streams: 64,
+      isFresh: true,
+      set: 'default',
+      on: { mongodb: ['sluice'], sqlite: ['sluice'] },
+    },
   ];
 }
 

@@ -186,11 +186,29 @@ function doubleAt(type: i32, at: usize): f64 {
   return type == DOUBLE ? load<f64>(at) : <f64>wholeAt(type, at);
 }
 
-/** Compares those of one exponent and at most 63 bits, such as most amounts of money. */
+/** Compares those of at most 63 bits in the unit of the finer one, such as all amounts of money. */
 function compareDecimals(a: usize, b: usize): i32 {
-  const high = load<u64>(a, 8), otherHigh = load<u64>(b, 8), low = load<i64>(a), otherLow = load<i64>(b);
-  const isPlain = ((high ^ otherHigh) << 1) == 0 && ((high << 15) == 0) && ((high >> 61) & 3) != 3 && (low | otherLow) >= 0;
-  return isPlain ? compare<i64>(<i64>high < 0 ? -low : low, <i64>otherHigh < 0 ? -otherLow : otherLow) : UNSURE;
+  const high = load<u64>(a, 8), otherHigh = load<u64>(b, 8);
+  let value = load<i64>(a), other = load<i64>(b);
+  if (!isPlain(high, value) || !isPlain(otherHigh, other)) return UNSURE;
+  let finer = <i32>((high << 1) >> 50) - <i32>((otherHigh << 1) >> 50); // the difference of the exponents
+  if (abs(finer) > 18) return UNSURE;
+  for (; finer > 0; finer--) {
+    if (value > MOST_TENTH) return UNSURE;
+    value *= 10;
+  }
+  for (; finer < 0; finer++) {
+    if (other > MOST_TENTH) return UNSURE;
+    other *= 10;
+  }
+  return compare<i64>(<i64>high < 0 ? -value : value, <i64>otherHigh < 0 ? -other : other);
+}
+
+const MOST_TENTH: i64 = i64.MAX_VALUE / 10;
+
+/** Whether a decimal is a number of at most 63 bits. */
+function isPlain(high: u64, low: i64): bool {
+  return (high << 15) == 0 && ((high >> 61) & 3) != 3 && low >= 0;
 }
 
 function compareBytes(a: usize, size: usize, b: usize, otherSize: usize): i32 {

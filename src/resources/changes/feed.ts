@@ -81,6 +81,7 @@ async function begin(input: Input, asked: Asked, options: FeedOptions): Promise<
     framed: (text: Uint8Array) => (isEvents ? framed(text, AS_EVENTS) : text),
   };
   const mayRest = (at: FeedPlace) => roomOf(question)?.takes(at) ?? true;
+  const { parked = () => () => undefined } = options;
   const wrote = (rows: number) => void (request.notes.rows = rows);
   /** A reader at rest keeps nothing of its loop. Null: the response is at its end. */
   const untilRest = async (sink: Sink, start: Start, sums?: FeedSums) => {
@@ -98,7 +99,7 @@ async function begin(input: Input, asked: Asked, options: FeedOptions): Promise<
   return replyOf(type, async (sink) => {
     let rest = await untilRest(sink, from);
     while (rest) {
-      const at = await Room.stay(question, rest, { sink, wrote });
+      const at = await Room.stay(question, rest, { sink, wrote, parked });
       const first = { keys: [], next: at.place, isUpToDate: at.isUpToDate };
       rest = await untilRest(sink, { place: at.place, walk: 'over', first }, at.sums);
     }

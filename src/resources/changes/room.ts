@@ -103,20 +103,22 @@ export class Room {
   }
 
   /**
-   * Waits in the room of a question. Resolves with where the reader is when it has to read on by itself, after its sink has
+   * Waits in the room of a question. `parked`: see PumpObserver. Resolves with where the reader is when it has to read on by itself, after its sink has
    * taken everything. Rejects with the error of the sink or its signal's reason.
    */
   static async stay(
     question: Question,
     at: Standing,
-    { sink, wrote }: Pick<Member, 'sink' | 'wrote'>,
+    { sink, wrote, parked }: Pick<Member, 'sink' | 'wrote'> & { readonly parked: () => () => void },
   ): Promise<Standing> {
     sink.signal.throwIfAborted();
     if (question.stopping.aborted) return at;
     const room = roomOf(question) ?? new Room(question, at);
     if (!room.takes(at.place)) return at;
     const member = await room.#join(at, sink, wrote);
+    const over = member.busy && parked();
     await member.busy;
+    over?.();
     return member.at;
   }
 

@@ -23,6 +23,7 @@ type Tally = Readonly<Record<'rows' | 'removed' | 'bytes', number>> & {
 class Reader {
   readonly left = new AbortController();
   readonly pieces: string[] = [];
+  parked = false;
   readonly stay: Promise<Standing>;
   last: Tally | null = null;
   /** What writes wait for from now on. */
@@ -40,7 +41,11 @@ class Reader {
       end: () => undefined,
       fail: () => undefined,
     };
-    this.stay = Room.stay(question, at, { sink, wrote: () => undefined });
+    const parked = () => {
+      this.parked = true;
+      return () => void (this.parked = false);
+    };
+    this.stay = Room.stay(question, at, { sink, wrote: () => undefined, parked });
     this.stay.catch(() => undefined); // awaited by its test
   }
 
@@ -154,10 +159,10 @@ test('a reader that has not taken the lines before leaves with its place, and an
   });
   await put('c');
   await fast.has(3);
-  assert.deepEqual([slow.pieces.length, isBack], [1, false], 'it waits for its sink');
+  assert.deepEqual([slow.pieces.length, slow.parked, isBack], [1, true, false], 'it waits for its sink');
   gate.resolve();
   const { sums, cursor } = await standing;
-  assert.deepEqual([sums.rows, cursor], [1, slow.last?.cursor]);
+  assert.deepEqual([sums.rows, cursor, slow.parked], [1, slow.last?.cursor, false]);
   await leave(fast);
 });
 

@@ -70,8 +70,8 @@ export class MongoFeed implements ScopeLog {
     () => this.#lookBehind(),
     () => performance.now(),
   );
-  /** Whether nothing had changed behind the window at the last look. */
-  #isQuiet = false;
+  /** The place up to which nothing had changed behind the window at the last look. Null: something had. */
+  #quiet: Place | null = null;
 
   constructor(parts: FeedParts, scope?: ScopePredicate) {
     this.#parts = parts;
@@ -167,16 +167,20 @@ export class MongoFeed implements ScopeLog {
     { size, end, asked, isReached, signal }: Call,
   ): Promise<ChangedInScope> {
     const { stream } = this.#parts;
-    let hasLooked = false;
+    let [until, hasLooked, quiet]: [number, boolean, Place | null] = [end, false, null];
     for (let [from, seen] = [place, time]; ;) {
-      const page = window && stream.behind && window.pageAfter(from, seen, size.most, stream.behind);
-      const left = end - performance.now();
+      const behind = quiet && stream.behind && isBefore(stream.behind, quiet) ? quiet : stream.behind;
+      const page = window && behind && window.pageAfter(from, seen, size.most, behind);
+      const left = until - performance.now();
       if (page && (page.count > 0 || (left <= 0 && (hasLooked || isReached()))))
-        return this.#answerOf(page, page.isWhole && (isReached() || (hasLooked && this.#isQuiet)));
+        return this.#answerOf(page, page.isWhole && (isReached() || quiet !== null));
       if (page) {
         if (left > 0) await window.changed(left, signal);
-        else await orAborted(signal, this.#looks.fresh(''));
-        hasLooked = left <= 0;
+        else {
+          await orAborted(signal, this.#looks.fresh(''));
+          [hasLooked, quiet] = [true, this.#quiet];
+          if (!quiet) until = performance.now() + LOOK_AGAIN_MS; // the stream will give it in a moment
+        }
         stream.refuseFailed();
         continue;
       }
@@ -204,7 +208,7 @@ export class MongoFeed implements ScopeLog {
     const { behind } = this.#parts.stream;
     const page = behind && this.#pageFrom(behind, undefined, 1);
     const isWhole = page && (await this.#readHistory(page, await this.#clock.present(NEVER), 1, NEVER));
-    this.#isQuiet = isWhole === true && page.count === 0;
+    this.#quiet = isWhole === true && page.count === 0 ? page.next : null;
   }
 
   #answerOf({ keys, next, seen, before }: FeedPage, isUpToDate: boolean): ChangedInScope {

@@ -350,6 +350,16 @@ for (const [kind, items] of Object.entries(STORES))
     }
   });
 
+test('a number of a change that was never written is damage', async (t) => {
+  const directory = await filled(t, makeItems(3));
+  const spoilt = new DatabaseSync(join(directory, FILE));
+  spoilt.exec(`update l1 set seq = ${2n ** 58n} where seq = 3`);
+  spoilt.close();
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+  t.after(() => store.close());
+  await assert.rejects(feedOf(store.items).now(NEVER), { code: 'store-unfit' });
+});
+
 test('a set whose record is lost is damage, and its rows are kept', async (t) => {
   const directory = await filled(t, makeItems(ROWS));
   const file = () => new DatabaseSync(join(directory, FILE));

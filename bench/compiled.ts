@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 const ROOT = join(import.meta.dirname, '..');
 const OUT = join(ROOT, 'node_modules/.cache/bench');
 const TSC = createRequire(import.meta.url).resolve('typescript/bin/tsc');
+const SQLITE = ['rows.wasm', 'worker.mjs'].map((file) => `src/store/sqlite/${file}`);
 const run = promisify(execFile);
 
 let compiling: Promise<void> | null = null;
@@ -25,7 +26,7 @@ export async function compiled(program: string): Promise<string> {
 async function compile(): Promise<void> {
   await run(process.execPath, [TSC, '-p', join(import.meta.dirname, 'tsconfig.json')]);
   // package.json tells that these files are modules, and their version.
-  for (const file of ['package.json', 'src/rows/wasm/transcode.wasm', 'src/store/sqlite/rows.wasm']) {
+  for (const file of ['package.json', 'src/rows/wasm/transcode.wasm', ...SQLITE]) {
     await mkdir(dirname(join(OUT, file)), { recursive: true });
     await copyFile(join(ROOT, file), join(OUT, file));
   }

@@ -147,7 +147,7 @@ const TARGETS: readonly Target[] = [
   },
   {
     figure: 'stream as Arrow, rows/s against lines of JSON, the worse store',
-    ...atLeast(1.15),
+    ...atLeast(1.3),
     measured: worstAgainst('stream-arrow', 'stream-id'),
   },
   {
@@ -187,7 +187,7 @@ const TARGETS: readonly Target[] = [
   },
   {
     figure: 'pages beside 1,000 followers and 10,000 changes/s, p99 against pages alone',
-    ...atMost(5),
+    ...atMost(3),
     measured: pick('changes-page', againstAlone),
   },
   {

@@ -51,12 +51,12 @@ export function documentsSql(range: Range): string {
   );
 }
 
-/** The query of the entry at an end of a range or beyond it: its key `k`, the number `n` of its row, and whether that has this entry, `good`. */
+/** The query of the two entries at an end of a range or beyond it, the nearer one first: its key `k`, the number `n` of its row, and whether that has this entry, `good`. */
 export function beyondSql({ set, column }: Pick<Range, 'set' | 'column'>, end: 'low' | 'high'): string {
   const [sign, order] = end === 'low' ? ['<=', ' desc'] : ['>=', ''];
   return (
     `select a.${column} k, a.n, a.${column} is b.${column} good ${joined(set, column)}` +
-    ` where a.${column} ${sign} ? order by a.${column}${order} limit 1`
+    ` where a.${column} ${sign} ? order by a.${column}${order} limit 2`
   );
 }
 
@@ -65,6 +65,12 @@ export function beforeSql({ set, column, reverse }: Range): string {
   const [sign, order] = reverse ? ['>=', ''] : ['<=', ' desc'];
   const table = `${rowsTable(set)} indexed by ${indexName(set, column)}`;
   return `select ${column} k from ${table} where ${column} ${sign} ? order by ${column}${order} limit 1 offset ?`;
+}
+
+/** The query of the entry `k` at an end of a whole index. It takes no search, which an entry in the wrong place could mislead. */
+export function outermostSql({ set, column }: Pick<Range, 'set' | 'column'>, end: 'low' | 'high'): string {
+  const table = `${rowsTable(set)} indexed by ${indexName(set, column)}`;
+  return `select ${column} k from ${table} order by ${column}${end === 'low' ? '' : ' desc'} limit 1`;
 }
 
 /** The query of the entries next to two keys: `above` the first, and `below` the second. */

@@ -22,6 +22,7 @@ import {
   documentsSql,
   inOrderSql,
   nextSql,
+  outermostSql,
   restBehind,
   sqlOf,
   type Range,
@@ -147,13 +148,17 @@ export class Reader {
     };
   }
 
-  /** The entry at an end of a range or beyond it. Throws DamagedRowError when it is not that of its row. */
+  /**
+   * The entry at an end of a range or beyond it. Throws DamagedRowError when it is not that of its row, or when the one behind
+   * it lies nearer: it is there in the place of one of the range.
+   */
   #beyond(range: Bounds, end: 'low' | 'high'): Entry | null {
     if (isAroundAll(range[end])) return null;
-    const found = this.#connection.get(beyondSql(range, end), range[end]);
+    const [found, behind] = this.#connection.all(beyondSql(range, end), range[end]);
     if (!found) return null;
-    const key = bytesIn(found, 'k');
-    if (!key || found.good !== 1)
+    const [key, next] = [bytesIn(found, 'k'), bytesIn(behind, 'k')];
+    const isInPlace = key && (!next || compareKeys(next, key) * (end === 'low' ? -1 : 1) > 0);
+    if (!isInPlace || found.good !== 1)
       throw new DamagedRowError(`a row has another key than ${range.column} says`);
     return { key, n: Number(found.n) };
   }
@@ -182,8 +187,11 @@ export class Reader {
   #checkPlaces(range: Range, piece: Piece, skip: number, outer: Entry | null): void {
     const last = entryAt(piece, piece.lastAt, range);
     const before = this.#connection.get(beforeSql(range), last, piece.rows + skip);
+    const first = entryAt(piece, HEAD_BYTES, range);
     const isWhole = isSame(bytesIn(before, 'k'), outer?.key ?? null);
-    if (!isWhole || !isBetween(last, range) || !isBetween(entryAt(piece, HEAD_BYTES, range), range))
+    const isFirst =
+      outer !== null || skip > 0 || isSame(first, this.#outermost(range, range.reverse ? 'high' : 'low'));
+    if (!isWhole || !isFirst || !isBetween(last, range) || !isBetween(first, range))
       throw new DamagedRowError(`rows of ${range.column} are not in their places`);
   }
 
@@ -197,11 +205,15 @@ export class Reader {
   #checkGap(range: Bounds): void {
     const [low, high] = [this.#beyond(range, 'low'), this.#beyond(range, 'high')];
     const next = this.#connection.get(nextSql(range), low?.key ?? LOWEST, high?.key ?? ABOVE_IDS);
-    if (
-      !isSame(bytesIn(next, 'above'), high?.key ?? null) ||
-      !isSame(bytesIn(next, 'below'), low?.key ?? null)
-    )
+    const above = low ? bytesIn(next, 'above') : this.#outermost(range, 'low');
+    const below = high ? bytesIn(next, 'below') : this.#outermost(range, 'high');
+    if (!isSame(above, high?.key ?? null) || !isSame(below, low?.key ?? null))
       throw new DamagedRowError(`entries of ${range.column} are not in their places`);
+  }
+
+  /** The entry at an end of the whole index. */
+  #outermost(range: Pick<Range, 'set' | 'column'>, end: 'low' | 'high'): Key | null {
+    return bytesIn(this.#connection.get(outermostSql(range, end)), 'k');
   }
 }
 

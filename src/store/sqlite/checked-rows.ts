@@ -23,17 +23,15 @@ interface Functions {
   ) => number;
   readonly rows: { readonly value: number };
   readonly last: { readonly value: number };
-  readonly before: { readonly value: number };
   readonly isUnsure: { readonly value: number };
 }
 
 /** Rows of a batch that were checked. */
 export interface Walked {
   readonly rows: number;
-  /** Where they end, and where the documents of the last one and the one before begin, from the start of the walk. */
+  /** Where they end, and where the document of the last one begins, from the start of the walk. */
   readonly length: number;
   readonly lastAt: number;
-  readonly beforeAt: number;
   /** Whether some of them were not compared with the one before: their values are of rare types. */
   readonly isUnsure: boolean;
 }
@@ -68,7 +66,7 @@ export function sortPath({ sort }: Ordered): Uint8Array {
 }
 
 export function rowWalkIn({ memory }: Slots): RowWalk {
-  const { walk, rows, last, before, isUnsure } = instantiate(memory);
+  const { walk, rows, last, isUnsure } = instantiate(memory);
   return ({ address }, length, pathBytes, { rows: most, bytes }, direction) => {
     const path = address + length;
     const end = walk(address, path, most, Math.min(bytes, length), direction, path, path + pathBytes) >>> 0;
@@ -76,11 +74,10 @@ export function rowWalkIn({ memory }: Slots): RowWalk {
       throw new DamagedRowError(
         `row ${rows.value} of a batch does not have the bytes that were written, or not its place`,
       );
-    const documentAt = (row: number) => row - address + HEAD_BYTES;
     return {
       rows: rows.value,
       length: end - address,
-      ...{ lastAt: documentAt(last.value), beforeAt: documentAt(before.value) },
+      lastAt: last.value - address + HEAD_BYTES,
       isUnsure: isUnsure.value !== 0,
     };
   };

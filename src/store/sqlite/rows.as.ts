@@ -5,9 +5,9 @@ const PRIME1: u64 = 0x9e3779b185ebca87, PRIME2: u64 = 0xc2b2ae3d27d4eb4f;
 const HEAD: usize = 6;
 const SMALLEST: usize = 5;
 
-/** The rows that `walk` passed, where the last one and the one before begin, and whether rows were not compared. */
+/** The rows that `walk` passed, where the last one begins, and whether rows were not compared. */
 export let rows: i32 = 0;
-export let last: usize = 0, before: usize = 0;
+export let last: usize = 0;
 export let isUnsure: bool = false;
 
 /** The checksum of bytes, as the name of a row. Each step is a bijection: no change of a single word goes unseen before the last fold. */
@@ -34,7 +34,7 @@ export function walk(at: usize, end: usize, mostRows: i32, mostBytes: usize, dir
   const start = at, names = path + 4;
   let type: i32 = 0, value: usize = 0;
   rows = 0;
-  before = last = 0;
+  last = 0;
   isUnsure = false;
   while (at < end && rows < mostRows && at - start < mostBytes) {
     if (end - at < HEAD + SMALLEST || load<u8>(at) != 3 || load<u8>(at, 5) != 0) return 0;
@@ -51,7 +51,6 @@ export function walk(at: usize, end: usize, mostRows: i32, mostBytes: usize, dir
     }
     type = ownType;
     value = own;
-    before = last;
     last = at;
     rows++;
     at = document + size;

@@ -269,7 +269,29 @@ function* wrongBranches(whole: Buffer): Generator<Damage> {
   }
 }
 
+/** Each leaf of an index, with one of its entries twice, in the place of its neighbour, or without its key. */
+function* wrongPlaces(whole: Buffer): Generator<Damage> {
+  for (let page = PAGE_BYTES; page < whole.length; page += PAGE_BYTES) {
+    const entries = whole[page] === 10 ? whole.readUInt16BE(page + 3) : 0;
+    for (let n = 0; n < entries; n++) {
+      const file = Buffer.from(whole);
+      file[page + whole.readUInt16BE(page + 8 + 2 * n) + 2] = 0; // the type of the key is that of NULL
+      yield { where: `entry ${n} of page ${page / PAGE_BYTES + 1} has no key`, file };
+    }
+    for (let n = 1; n < entries; n++)
+      for (const [to, from] of [
+        [n - 1, n],
+        [n, n - 1],
+      ] as const) {
+        const file = Buffer.from(whole);
+        whole.copy(file, page + 8 + 2 * to, page + 8 + 2 * from, page + 10 + 2 * from);
+        yield { where: `entry ${to} of page ${page / PAGE_BYTES + 1} is entry ${from}`, file };
+      }
+  }
+}
+
 function* damagesOf(whole: Buffer): Generator<Damage> {
+  yield* wrongPlaces(whole);
   yield* wrongBranches(whole);
   yield* lostPages(whole);
   yield* flips(whole, DAMAGES);

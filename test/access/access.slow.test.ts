@@ -19,15 +19,15 @@ async function bare(response: Response): Promise<string> {
   const text = (await response.text()).replaceAll(response.headers.get('x-request-id') ?? '-', 'ID');
   const { pathname } = new URL(response.url);
   const headers = ['allow', 'content-type', 'cache-control', 'vary', 'etag', 'www-authenticate'];
-  const told = headers.map((name) => `${name}: ${response.headers.get(name)}`);
-  return [response.status, ...told, text.replaceAll(pathname, 'PATH')].join('\n');
+  const shown = headers.map((name) => `${name}: ${response.headers.get(name)}`);
+  return [response.status, ...shown, text.replaceAll(pathname, 'PATH')].join('\n');
 }
 
 type Reader = ReadableStreamDefaultReader<Uint8Array>;
 
 const ORDERS: KeyGiven = { name: 'shop', resources: ['orders'] };
 
-test('a resource that a key does not open is as good as none, by every method and path', async (t) => {
+test('a resource that a key does not open gets the answer of a missing one, by every method and path', async (t) => {
   const server = await keyedServer(t, 'sqlite', [ORDERS, { name: 'all' }], RESOURCES);
   if (!server) return;
   for (const rest of ['', '/stream', '/changes', '/partitions', '/values?field=status', '/secrets-1'])
@@ -43,7 +43,7 @@ test('a resource that a key does not open is as good as none, by every method an
   assert.equal((await server.as('all', '/secrets')).status, 200);
 });
 
-test('no list and no text names a resource that the key does not open', async (t) => {
+test('no list and no message names a resource that the key does not open', async (t) => {
   const server = await keyedServer(t, 'sqlite', [ORDERS, { name: 'all' }], RESOURCES);
   if (!server) return;
   const texts = async (name: string) =>
@@ -71,7 +71,7 @@ test('no list and no text names a resource that the key does not open', async (t
   assert.match(anonymous, /\/items/);
 });
 
-test('a preflight, which has no key, tells nothing about declared resources', async (t) => {
+test('a preflight, which has no key, reveals nothing about declared resources', async (t) => {
   const server = await keyedServer(t, 'sqlite', [ORDERS], RESOURCES, { CORS_ORIGIN: '*' });
   if (!server) return;
   const headers = { 'access-control-request-method': 'GET', origin: 'https://a.example' };
@@ -174,7 +174,7 @@ test('a key has its own limits of requests and streams', async (t) => {
   assert.deepEqual([server5.allowed, server5.policy], [5, '"default";q=5;w=3600']);
 });
 
-test('exports belong to a key with its rights: others, and rights that changed, do not find them', async (t) => {
+test('exports belong to a key with its rights: other keys and changed rights do not find them', async (t) => {
   const keys = [ORDERS, { name: 'other', resources: ['orders'] }];
   const server = await keyedServer(t, 'sqlite', keys, RESOURCES, { EXPORT_LIMIT: '1' });
   if (!server) return;
@@ -196,7 +196,7 @@ test('exports belong to a key with its rights: others, and rights that changed, 
   assert.deepEqual(await seen('shop'), [200, 200, 1]);
 });
 
-test('a running stream is cut at its next batch when its key loses the right', async (t) => {
+test('the server cuts a running stream at its next batch when its key loses the right', async (t) => {
   const rows = Array.from({ length: 400 }, (_, n) => ({ _id: n, text: 'x'.repeat(100_000) }));
   const server = await keyedServer(t, 'sqlite', [ORDERS], [{ name: 'orders', rows, indexes: [] }]);
   if (!server) return;
@@ -258,7 +258,7 @@ test('feeds, downloads and streams of a part are cut when the key expires or its
     await cuts('/orders/stream', part, after);
 });
 
-test('a key that names changes that cannot be told is told so in the log when the file is read', async (t) => {
+test('the log warns of a key whose changes cannot be read when the server reads the keys file', async (t) => {
   const lines: string[] = [];
   const part = { name: 'shop', where: { orders: { status: 'new' } } };
   const server = await keyedServer(t, 'mongodb', [part], RESOURCES, {}, { log: logTo(lines) });

@@ -73,7 +73,7 @@ const ORDERED = [
 ];
 
 for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
-  test(`${store}: every answer about a hidden field is that about an unknown one`, async (t) => {
+  test(`${store}: every answer about a hidden field equals that about an unknown one`, async (t) => {
     const file = await resourcesFile(t, { resources: { orders: RESOURCE } });
     const server = await keyedServer(t, store, KEYS, [ORDERS], {
       RESOURCES_FILE: file,
@@ -88,10 +88,10 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
     for (const { name } of KEYS)
       await t.test(name, async () => {
         const hidden = PAIRS.filter(([path]) => PATHS_OF[name]?.test(path));
-        const told: string[] = [];
+        const differences: string[] = [];
         for (const [path, unknown] of hidden) {
           for (const way of GETS)
-            told.push(
+            differences.push(
               ...difference(
                 `${path} ${way}`,
                 await get(server, name, way, path),
@@ -99,7 +99,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
               ),
             );
           for (const wanted of EXPORTED.test(path) ? ORDERED : [])
-            told.push(
+            differences.push(
               ...difference(
                 `${path} ${JSON.stringify(wanted)}`,
                 await exported(server, name, wanted, path),
@@ -109,11 +109,11 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
         }
         for (const way of ['/resources', '/openapi.json']) {
           const text = await (await server.as(name, way)).text();
-          told.push(
+          differences.push(
             ...hidden.filter(([path]) => text.includes(`"${path}`)).map(([path]) => `${way} has ${path}`),
           );
         }
-        assert.deepEqual(told, []);
+        assert.deepEqual(differences, []);
       });
   });
 
@@ -148,7 +148,7 @@ async function exported(server: KeyedServer, name: string, wanted: object, path:
   return comparable(`${done.file?.rows} ${done.file?.bytes} ${text}`, path);
 }
 
-/** A text without what differs between two equal requests: the name itself, tokens, which tell times, and a sum over the name. */
+/** A text without what differs between two equal requests: the name itself, tokens, which contain times, and a sum over the name. */
 function comparable(text: string, path: string): string {
   return text
     .replaceAll(path, 'F')

@@ -56,7 +56,7 @@ test('nothing opens by omission', () => {
   assert.ok(!opens(rightsOf({ where: { constructor: { a: '1' } } }), 'orders'));
 });
 
-test('every fault of a JSON file is told by its place, without what stands there', () => {
+test('the error for each fault of a JSON file names its place, not its value', () => {
   const faulty: readonly (readonly [object, RegExp])[] = [
     [{ nope: 1 }, /\/keys\/0\/nope: unknown field/],
     [{ name: 'a b' }, /\/keys\/0\/name: expected the name/],

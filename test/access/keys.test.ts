@@ -126,7 +126,7 @@ test('a file that is missing, is a directory or has no key stops the start', asy
   );
   assert.match(readKeysFile(folder).faults.join(), /^API_KEYS_FILE must be a readable file.*EISDIR/);
   const path = join(folder, 'keys');
-  writeFileSync(path, '# nobody yet\n');
+  writeFileSync(path, '# no keys yet\n');
   assert.deepEqual(readKeysFile(path).faults, [
     'API_KEYS_FILE must have at least one key; otherwise every request is refused',
   ]);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { cursorIn, toldIn } from '../support/change-lines.ts';
+import { cursorIn, idsIn } from '../support/change-lines.ts';
 import { awaited } from '../support/exports.ts';
 import { bearer, keyedServer, type KeyedServer, type KeyGiven, type Rows } from '../support/keyed.ts';
 import { testClient } from '../support/mongo.ts';
@@ -17,7 +17,7 @@ const KEYS: readonly KeyGiven[] = [
   { name: 'both', where: { orders: { 'customer.id': 'num:7', region: 'eu' } } },
 ];
 
-/** What a client is told since the last time. */
+/** Returns the changes since the last call. */
 function reader(server: KeyedServer, name: string, resource = 'orders'): () => Promise<string[]> {
   let since = '';
   return async () => {
@@ -25,18 +25,18 @@ function reader(server: KeyedServer, name: string, resource = 'orders'): () => P
     const text = await answer.text();
     assert.equal(answer.status, 200, text);
     since = `?since=${cursorIn(text)}`;
-    return toldIn(text);
+    return idsIn(text);
   };
 }
 
 for (const store of ['sqlite', 'mongodb'] as const) {
-  test(`${store}: parts by a nested number, by null and by two values are told their changes`, async (t) => {
+  test(`${store}: keys with a nested number, null and two values in where read their changes`, async (t) => {
     const at = await openParts(t, store, KEYS, ROWS);
     if (!at) return;
     const { server, table } = at;
     const [number, nothing, both] = ['number', 'nothing', 'both'].map((name) => reader(server, name));
-    const expect = async (told: readonly (readonly string[])[], what: string) =>
-      assert.deepEqual([await number?.(), await nothing?.(), await both?.()], told, what);
+    const expect = async (expected: readonly (readonly string[])[], what: string) =>
+      assert.deepEqual([await number?.(), await nothing?.(), await both?.()], expected, what);
     await expect([[], [], []], 'from now on');
     await table.set('own', { region: 'us' });
     await expect([['own'], ['own'], ['-own']], 'one of two values');
@@ -50,7 +50,7 @@ for (const store of ['sqlite', 'mongodb'] as const) {
     await expect([[], ['-own'], []], 'a removal');
   });
 
-  test(`${store}: items of a part are told their changes, and an export tells from where`, async (t) => {
+  test(`${store}: a key for some items reads their changes, and its export gives their start`, async (t) => {
     const keys = [{ name: 'music', where: { items: { category: 'music' } }, hide: { items: ['note'] } }];
     const server = await keyedServer(t, store, keys, []);
     if (!server) return;
@@ -72,14 +72,14 @@ for (const store of ['sqlite', 'mongodb'] as const) {
     const answer = await server.as('music', `/exports/${id}/file`);
     const text = await answer.text();
     assert.equal(answer.status, 200, text);
-    assert.deepEqual(toldIn(text), ['a']);
+    assert.deepEqual(idsIn(text), ['a']);
     const since = answer.headers.get('changes-from');
     assert.ok(since);
     await items.put({ _id: 'b', category: 'FOREIGN', price: 2 });
     await items.put({ _id: 'a', category: 'music', price: 1, note: 'hidden' });
     await items.put({ _id: 'c', category: 'music', price: 3 });
     const changes = await server.as('music', `/items/changes?since=${since}`);
-    assert.deepEqual(toldIn(await changes.text()), ['c']);
+    assert.deepEqual(idsIn(await changes.text()), ['c']);
   });
 }
 

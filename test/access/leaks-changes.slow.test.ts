@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { cursorIn, linesOf, toldIn } from '../support/change-lines.ts';
+import { cursorIn, linesOf, idsIn } from '../support/change-lines.ts';
 import { keyedServer, type KeyGiven, type Rows } from '../support/keyed.ts';
 import { openParts, type Opened, type Table } from '../support/parts.ts';
 import { SEED } from '../support/seed.ts';
@@ -26,8 +26,8 @@ const KEYS: readonly KeyGiven[] = [
 /** A server whose keys open parts of its orders. */
 const opened = (t: TestContext, store: StoreName, keys = KEYS) => openParts(t, store, keys, ORDERS);
 
-/** All text of an answer, with the content of every token in it. Fails when that tells of a foreign row. */
-async function toldBy(answer: Response, what: string): Promise<string> {
+/** All text of an answer, with the content of every token in it. Fails when it contains a foreign row. */
+async function textOf(answer: Response, what: string): Promise<string> {
   const text = await answer.text();
   assert.equal(answer.status, 200, `${what}: ${text}`);
   assertNoLeak(`${[...answer.headers].join('\n')}\n${text}`, what);
@@ -51,12 +51,12 @@ async function foreignHistory(table: Table): Promise<void> {
 }
 
 for (const store of ['sqlite', 'mongodb'] as const) {
-  test(`${store}: changes of a part tell nothing of foreign rows`, async (t) => {
+  test(`${store}: changes of a part reveal nothing about foreign rows`, async (t) => {
     const at = await opened(t, store);
     if (!at) return;
     const { server, table } = at;
     const changes = async (query: string, what: string, headers: Record<string, string> = {}) =>
-      toldBy(await server.as('acme', `/orders/changes${query}`, { headers }), what);
+      textOf(await server.as('acme', `/orders/changes${query}`, { headers }), what);
     const stream = await server.as('acme', '/orders/stream');
     await stream.text();
     const from = stream.headers.get('changes-from') ?? '';
@@ -64,7 +64,7 @@ for (const store of ['sqlite', 'mongodb'] as const) {
 
     await foreignHistory(table);
     for (const query of ['', '&limit=1', '&wait=1', '&fields=id'])
-      assert.deepEqual(toldIn(await changes(`?since=${from}${query}`, query)), []);
+      assert.deepEqual(idsIn(await changes(`?since=${from}${query}`, query)), []);
     const wide = await server.as('all', '/orders/changes?tenant=acme');
     const before = cursorIn(await wide.text());
     await foreignHistory(table);
@@ -84,7 +84,7 @@ for (const store of ['sqlite', 'mongodb'] as const) {
     await table.put({ _id: 'own-3', tenant: 'acme' });
     await table.remove('own-3');
     const mine = await server.as('acme', `/orders/changes?since=${from}`);
-    assert.deepEqual(toldIn(await mine.text()).sort(), ['-own-1', '-own-3', 'FOREIGN-1', 'own-2']);
+    assert.deepEqual(idsIn(await mine.text()).sort(), ['-own-1', '-own-3', 'FOREIGN-1', 'own-2']);
     await table.remove('FOREIGN-1');
 
     const abort = new AbortController();
@@ -106,7 +106,7 @@ for (const store of ['sqlite', 'mongodb'] as const) {
     assert.doesNotMatch(text, /removed":\{/);
   });
 
-  test(`${store}: a change of hidden fields alone is not told`, async (t) => {
+  test(`${store}: a change of hidden fields alone is not reported`, async (t) => {
     const at = await opened(t, store);
     if (!at) return;
     const { server, table } = at;
@@ -122,7 +122,7 @@ for (const store of ['sqlite', 'mongodb'] as const) {
       assert.equal(answer.status, 200, text);
       assert.doesNotMatch(text, /status|margin/);
       from.set(name, cursorIn(text));
-      return toldIn(text);
+      return idsIn(text);
     };
     const expect = async (own: readonly string[], foreign: readonly string[], what: string) => {
       assert.deepEqual(await next('hides'), own, what);
@@ -152,28 +152,28 @@ for (const store of ['sqlite', 'mongodb'] as const) {
     assert.deepEqual(await next('sees-all'), ['own-2']);
   });
 
-  test(`${store}: rows come and go by a value that the key does not see`, async (t) => {
+  test(`${store}: rows enter and leave the part by a value that the key does not see`, async (t) => {
     const at = await opened(t, store);
     if (!at) return;
     const { server, table } = at;
     const next = async (since: string) => {
-      const text = await toldBy(await server.as('blind', `/orders/changes${since}`), 'blind');
+      const text = await textOf(await server.as('blind', `/orders/changes${since}`), 'blind');
       assert.doesNotMatch(text, /tenant/);
-      return { ids: toldIn(text), since: `?since=${cursorIn(text)}` };
+      return { ids: idsIn(text), since: `?since=${cursorIn(text)}` };
     };
-    let told = await next('');
+    let latest = await next('');
     await table.set('own-1', { tenant: 'FOREIGN' });
-    told = await next(told.since);
-    assert.deepEqual(told.ids, ['-own-1']);
+    latest = await next(latest.since);
+    assert.deepEqual(latest.ids, ['-own-1']);
     await table.set('own-1', { tenant: 'acme' });
-    told = await next(told.since);
-    assert.deepEqual(told.ids, ['own-1']);
+    latest = await next(latest.since);
+    assert.deepEqual(latest.ids, ['own-1']);
     await table.set('FOREIGN-1', { tenant: 'FOREIGN-4' });
-    assert.deepEqual((await next(told.since)).ids, []);
+    assert.deepEqual((await next(latest.since)).ids, []);
   });
 }
 
-test('the places of parts in the embedded store do not tell how much changed', async (t) => {
+test('cursors of parts in the embedded store do not reveal how much changed', async (t) => {
   const opening = await opened(t, 'sqlite');
   if (!opening) return;
   const { server } = opening;
@@ -181,7 +181,7 @@ test('the places of parts in the embedded store do not tell how much changed', a
   assert.equal(
     await cursorOf('all'),
     await cursorOf('all'),
-    'one place, one cursor: a comparison would tell',
+    'one place, one cursor: a comparison would show it',
   );
   assert.notEqual(await cursorOf('acme'), await cursorOf('acme'));
   const sealed = Buffer.from(await cursorOf('acme'), 'base64url');
@@ -206,13 +206,13 @@ test('the embedded store has the history of a part from the first key on that op
   assert.equal(await server.rewrite(both), true);
   const late = await server.as('late', `/orders/changes?since=${cursor}`);
   assert.equal(late.status, 200);
-  assert.deepEqual(toldIn(await late.text()), [], 'only a hidden field has changed');
-  assert.deepEqual(toldIn(await (await server.as('acme', `/orders/changes?since=${cursor}`)).text()), [
+  assert.deepEqual(idsIn(await late.text()), [], 'only a hidden field has changed');
+  assert.deepEqual(idsIn(await (await server.as('acme', `/orders/changes?since=${cursor}`)).text()), [
     'own-1',
   ]);
 });
 
-test('changes of a part are refused where the collection keeps no pre-images', async (t) => {
+test('the server refuses changes of a part if the collection keeps no pre-images', async (t) => {
   const server = await keyedServer(t, 'mongodb', KEYS, [ORDERS]);
   if (!server) return;
   for (const path of ['/orders/changes', '/orders/stream?follow=true'])

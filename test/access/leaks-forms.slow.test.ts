@@ -59,7 +59,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
     const server = await keyedServer(t, store, [ACME, { name: 'all' }], [ORDERS]);
     if (!server) return;
 
-    await t.test('no format has a hidden value or a foreign row, whatever its columns are', async () => {
+    await t.test('no format contains a hidden value or a foreign row, for any columns', async () => {
       for (const form of FORMS) {
         const read = async (name: string) => {
           const answer = await server.as(name, `/orders/stream?${form}`);
@@ -73,7 +73,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
       }
     });
 
-    await t.test('no figure is of more than the own rows', async () => {
+    await t.test('no figure counts more than the rows of the key', async () => {
       for (const mode of ['estimated', 'exact'])
         for (const path of [
           '/orders?limit=1',
@@ -97,14 +97,14 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
       assert.match(await deep.text(), /r10599.*"hasMore":false/);
     });
 
-    await t.test('an export tells and holds the own rows only', async () => {
+    await t.test('an export counts and contains only the rows of the key', async () => {
       for (const wanted of [{ format: 'arrow' }, { format: 'csv', compression: 'gzip' }]) {
         const { id } = await order(server.url, { resource: 'orders', ...wanted }, bearer('acme'));
-        const told = (one: Export) => {
+        const isComplete = (one: Export) => {
           assert.ok((one.progress.estimatedRows ?? 0) <= OWN, JSON.stringify(one));
           return one.state === 'complete';
         };
-        const done = await awaited(server.url, id, told, bearer('acme'));
+        const done = await awaited(server.url, id, isComplete, bearer('acme'));
         assert.equal(done.file?.rows, OWN);
         const text = decompressed(await fileOf(server.url, done, bearer('acme')), done).toString('latin1');
         assert.doesNotMatch(text, /HIDDEN|FOREIGN/);

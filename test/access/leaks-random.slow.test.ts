@@ -109,7 +109,7 @@ function compare([a, id]: [unknown, string], [b, other]: [unknown, string]): num
 }
 
 for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
-  test(`${store}: what a random key is answered equals a reference of its rows (seed ${SEED})`, async (t) => {
+  test(`${store}: the answers to a random key equal a reference of its rows (seed ${SEED})`, async (t) => {
     const random = randomFrom(SEED);
     const rows = randomRows(random);
     const keys = randomKeys(random);
@@ -168,7 +168,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
     );
   });
 
-  test(`${store}: a forged cursor or part moves inside the own rows only (seed ${SEED})`, async (t) => {
+  test(`${store}: a forged cursor or partition stays inside the rows of the key (seed ${SEED})`, async (t) => {
     const random = randomFrom(SEED + 1);
     const rows = randomRows(random);
     const keys = [{ name: 'acme', where: { orders: { tenant: 'acme' } } }, { name: 'all' }];

@@ -52,7 +52,7 @@ const KEYS: readonly KeyGiven[] = [
 ];
 
 /** All text that an answer has, with its headers, and with the content of every token in it. */
-async function told(response: Response): Promise<string> {
+async function contentOf(response: Response): Promise<string> {
   const bytes = Buffer.from(await response.arrayBuffer());
   const text = bytes.toString('latin1');
   const headers = [...response.headers].map((pair) => pair.join(': ')).join('\n');
@@ -61,7 +61,7 @@ async function told(response: Response): Promise<string> {
   return [headers, text, ...decoded].join('\n');
 }
 
-/** What a response without an end tells until its reader is up to date. */
+/** The part of an endless response until its reader is up to date. */
 async function untilUpToDate({ body, status, headers }: Response): Promise<Response> {
   let bytes = Buffer.alloc(0);
   for await (const piece of body ?? []) {
@@ -80,9 +80,9 @@ function assertNoLeak(text: string, at: string): void {
     );
 }
 
-/** What a key without limits is answered: the test of the test. */
+/** Whether a key without limits sees foreign rows: the test of the test. */
 async function leaks(server: KeyedServer, path: string): Promise<boolean> {
-  return /FOREIGN|HIDDEN/.test(await told(await server.as('all', path)));
+  return /FOREIGN|HIDDEN/.test(await contentOf(await server.as('all', path)));
 }
 
 /** Every way to ask for rows, with the number of rows that the key has there. null: no rows are counted. */
@@ -135,7 +135,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
       await testClient(t, server.mongo)
         .db()
         .command({ collMod: 'orders', changeStreamPreAndPostImages: { enabled: true } });
-    await t.test('no read of a key tells of a foreign row or a hidden field', async () => {
+    await t.test('no read reveals a foreign row or a hidden field', async () => {
       let leaking = 0;
       for (const name of ['acme', 'blind'])
         for (const [path, rows] of READS) {
@@ -146,7 +146,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
           assert.equal(asked.headers.get('filtered-by-key'), 'true', path);
           assert.match(asked.headers.get('vary') ?? '', /Authorization/);
           assert.ok(Number(asked.headers.get('estimated-rows')) <= OWN, path);
-          const text = await told(asked);
+          const text = await contentOf(asked);
           assertNoLeak(text, path);
           if (name === 'blind') assert.doesNotMatch(text, /tenant|acme/, path);
           if (rows !== null) assert.equal(text.split('"id":"id-').length - 1, rows, path);
@@ -155,7 +155,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
       assert.ok(leaking > 15, 'a key without limits gets foreign rows by the same requests');
     });
 
-    await t.test('counts, values and parts are those of the own rows', async () => {
+    await t.test('counts, values and partitions cover only the rows of the key', async () => {
       const get = async (path: string) => (await (await server.as('acme', path)).json()) as never;
       for (const mode of ['exact', 'estimated']) {
         const { page } = (await get(`/orders?limit=1&count=${mode}`)) as { page: object };
@@ -198,7 +198,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
       assert.doesNotMatch(JSON.stringify(resources), /margin|createIndex|sluice index|"tenant/);
     });
 
-    await t.test('a foreign row is absent, byte for byte, whatever the conditions', async () => {
+    await t.test('a foreign row gets the same bytes as a missing row, for any precondition', async () => {
       const foreign = await server.as('all', '/orders/id-0004-FOREIGN');
       const etag = foreign.headers.get('etag') ?? '';
       assert.equal(foreign.status, 200);
@@ -243,7 +243,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
       );
     });
 
-    await t.test('a hidden field is refused in the words for an unknown one', async () => {
+    await t.test('a hidden field gets the error of an unknown field', async () => {
       const ways = [
         '?F=1',
         '?F.eq=x',
@@ -276,7 +276,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
             const answer: Response = await server.as(name, `/orders${way.replaceAll('F', field)}`, {
               headers: { 'x-request-id': 'same' },
             });
-            const text = await told(answer);
+            const text = await contentOf(answer);
             assertNoLeak(text, `${name} ${way} ${field}`);
             return `${answer.status} ${text.replace(/date: .*|ratelimit: .*|content-length: .*|etag: .*/g, '').replaceAll(field, 'F')}`;
           };
@@ -287,47 +287,53 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
         }
     });
 
-    await t.test('exports of a key hold its rows and fields, and nobody else finds them', async () => {
-      const files: string[] = [];
-      for (const wanted of [
-        {},
-        { format: 'csv' },
-        { sort: 'total_desc', format: 'json' },
-        { tenant: 'foreign' },
-        { status: 's1', compression: 'gzip' },
-      ]) {
-        const { id } = await order(server.url, { resource: 'orders', ...wanted }, bearer('acme'));
-        const done = await awaited(server.url, id, ({ state }) => state === 'complete', bearer('acme'));
-        assertNoLeak(JSON.stringify(done), JSON.stringify(wanted));
-        assertNoLeak(Buffer.from(done.changes ?? '', 'base64url').toString('latin1'), 'changes of an export');
-        assert.ok(!JSON.stringify(done.request).includes('where'));
-        const file = Buffer.from(await (await server.as('acme', `/exports/${id}/file`)).arrayBuffer());
-        const text = 'compression' in wanted ? gunzipSync(file).toString() : file.toString();
-        assertNoLeak(text, JSON.stringify(wanted));
-        files.push(text);
-        for (const other of ['all', 'blind'])
-          for (const of of ['', '/file'])
-            for (const method of ['GET', 'DELETE']) {
-              if (method === 'DELETE' && of !== '') continue;
-              assert.equal((await server.as(other, `/exports/${id}${of}`, { method })).status, 404);
-            }
-      }
-      assert.deepEqual(
-        files.map((text) => (text.match(/id-\d{4}/g) ?? []).length),
-        [OWN, OWN, OWN, 0, 13],
-      );
-      const async = await server.as('acme', '/orders/stream?sort=total_asc', {
-        headers: { prefer: 'respond-async' },
-      });
-      assert.equal(async.status, 202);
-      const { id } = (await async.json()) as { id: string };
-      await awaited(server.url, id, ({ state }) => state === 'complete', bearer('acme'));
-      assertNoLeak(await (await server.as('acme', `/exports/${id}/file`)).text(), 'respond-async');
-      const refused = await post(server.url, { resource: 'secrets' }, bearer('acme'));
-      assert.match(await refused.text(), /expected one of orders; got/);
-    });
+    await t.test(
+      'exports of a key contain only its rows and fields, and no other key finds them',
+      async () => {
+        const files: string[] = [];
+        for (const wanted of [
+          {},
+          { format: 'csv' },
+          { sort: 'total_desc', format: 'json' },
+          { tenant: 'foreign' },
+          { status: 's1', compression: 'gzip' },
+        ]) {
+          const { id } = await order(server.url, { resource: 'orders', ...wanted }, bearer('acme'));
+          const done = await awaited(server.url, id, ({ state }) => state === 'complete', bearer('acme'));
+          assertNoLeak(JSON.stringify(done), JSON.stringify(wanted));
+          assertNoLeak(
+            Buffer.from(done.changes ?? '', 'base64url').toString('latin1'),
+            'changes of an export',
+          );
+          assert.ok(!JSON.stringify(done.request).includes('where'));
+          const file = Buffer.from(await (await server.as('acme', `/exports/${id}/file`)).arrayBuffer());
+          const text = 'compression' in wanted ? gunzipSync(file).toString() : file.toString();
+          assertNoLeak(text, JSON.stringify(wanted));
+          files.push(text);
+          for (const other of ['all', 'blind'])
+            for (const of of ['', '/file'])
+              for (const method of ['GET', 'DELETE']) {
+                if (method === 'DELETE' && of !== '') continue;
+                assert.equal((await server.as(other, `/exports/${id}${of}`, { method })).status, 404);
+              }
+        }
+        assert.deepEqual(
+          files.map((text) => (text.match(/id-\d{4}/g) ?? []).length),
+          [OWN, OWN, OWN, 0, 13],
+        );
+        const async = await server.as('acme', '/orders/stream?sort=total_asc', {
+          headers: { prefer: 'respond-async' },
+        });
+        assert.equal(async.status, 202);
+        const { id } = (await async.json()) as { id: string };
+        await awaited(server.url, id, ({ state }) => state === 'complete', bearer('acme'));
+        assertNoLeak(await (await server.as('acme', `/exports/${id}/file`)).text(), 'respond-async');
+        const refused = await post(server.url, { resource: 'secrets' }, bearer('acme'));
+        assert.match(await refused.text(), /expected one of orders; got/);
+      },
+    );
 
-    await t.test('no feed tells of a foreign row or a hidden field', async () => {
+    await t.test('no feed reveals a foreign row or a hidden field', async () => {
       const feed = await server.as('all', '/orders/stream');
       const since = feed.headers.get('changes-from');
       await feed.text();
@@ -339,7 +345,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
           `/orders/stream?follow=true&cursor=${since}`,
         ]) {
           const answer = await server.as(name, path);
-          const text = await told(await untilUpToDate(answer));
+          const text = await contentOf(await untilUpToDate(answer));
           const expected = path.includes(`${since}`) ? [200, 400] : [200]; // the place is another key's
           assert.ok(expected.includes(answer.status), `${name} ${path}: ${text}`);
           assert.doesNotMatch(text, name === 'hides' ? /"margin"/ : /HIDDEN|"margin"/, path);
@@ -347,7 +353,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
         }
     });
 
-    await t.test('the OpenAPI document of a key names nothing that is hidden from it', async () => {
+    await t.test('the OpenAPI document of a key names nothing that the key hides', async () => {
       const names = (text: string) => [...text.matchAll(/"name":"([^"]+)"/g)].map(([, name]) => name);
       const text = await (await server.as('blind', '/openapi.json')).text();
       assert.doesNotMatch(text, /margin|tenant|secrets|cost\.net/);

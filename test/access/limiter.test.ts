@@ -119,7 +119,7 @@ test('counters equal those of a simple model, for any requests in any order', ()
   );
 });
 
-test("a flood of addresses resets nobody's counter, shares the remaining ones, and is forgotten with its window", () => {
+test('a flood of addresses resets no other counter, shares the remaining ones, and is forgotten with its window', () => {
   const { take, pass } = clocked(MINUTE, 1000);
   for (let i = 0; i < 10; i++) take('192.0.2.7');
   let allowed = 0;

@@ -29,7 +29,7 @@ function guarded(t: TestContext, memory = { bytes: 0 }) {
   return { guard, run };
 }
 
-test('one long pause refuses nobody, and a loop that stays late refuses requests until it has caught up', (t) => {
+test('one long pause refuses no request, and a loop that stays late refuses requests until it has caught up', (t) => {
   const { guard, run } = guarded(t);
   run(0, 10);
   run(600);

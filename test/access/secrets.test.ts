@@ -6,7 +6,7 @@ import { jwtSettings, signingPair, testIssuer, tokenOf } from '../support/issuer
 import { keyedServer } from '../support/keyed.ts';
 import { logTo } from '../support/log-lines.ts';
 
-test('neither keys nor tokens nor their hashes are in the log, the metrics or any answer', async (t) => {
+test('no key, token or hash of one is in the log, the metrics or any answer', async (t) => {
   const [pair, other] = await Promise.all([signingPair('one'), signingPair('one')]);
   const issuer = await testIssuer(t, [pair]);
   const lines: string[] = [];

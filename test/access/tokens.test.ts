@@ -41,7 +41,7 @@ test('a token without the claim has the rights of JWT_DEFAULT, or none', async (
   assert.match(await (await some.ask(named)).text(), /margin/);
 });
 
-test('a claim with a fault refuses the token and names the place', async (t) => {
+test('the error for a claim with a fault names the place of the fault', async (t) => {
   const { pair, ask, lines } = await tokenServer(t);
   const faulty: readonly (readonly [unknown, RegExp])[] = [
     [{ actions: ['read'] }, /\/resources: missing/],
@@ -60,11 +60,11 @@ test('a claim with a fault refuses the token and names the place', async (t) => 
     [[READ], /claim sluice has faults/],
   ];
   for (const [claim, words] of faulty) {
-    const told = await refusal(await ask(await tokenOf(pair, { sluice: claim })));
-    assert.match(told, /^401 /, JSON.stringify(claim));
-    assert.match(told, words, JSON.stringify(claim));
-    assert.doesNotMatch(told, /secrets, items/, 'no list of resources');
-    assert.doesNotMatch(told, /index|createIndex/, 'nothing that only the operator knows');
+    const message = await refusal(await ask(await tokenOf(pair, { sluice: claim })));
+    assert.match(message, /^401 /, JSON.stringify(claim));
+    assert.match(message, words, JSON.stringify(claim));
+    assert.doesNotMatch(message, /secrets, items/, 'no list of resources');
+    assert.doesNotMatch(message, /index|createIndex/, 'nothing that only the operator knows');
   }
   assert.match(lines.join(''), /orders: no index answers where; this one would: /, 'the log has it');
 });
@@ -90,15 +90,15 @@ test('a token that is not for this server, now, is refused in plain words', asyn
     [{ sub: 7 }, /The token has no claim sub/],
   ];
   for (const [claims, words] of refused) {
-    const told = await refusal(await ask(await tokenOf(pair, { sluice: READ, ...claims })));
-    assert.match(told, words, JSON.stringify(claims));
-    assert.match(told, /^401 .*Bearer realm="sluice", error="invalid_token"/);
+    const message = await refusal(await ask(await tokenOf(pair, { sluice: READ, ...claims })));
+    assert.match(message, words, JSON.stringify(claims));
+    assert.match(message, /^401 .*Bearer realm="sluice", error="invalid_token"/);
   }
   for (const claims of [{ exp: inSeconds(-40) }, { nbf: inSeconds(40) }, { aud: ['others', AUDIENCE] }])
     assert.equal((await ask(await tokenOf(pair, { sluice: READ, ...claims }))).status, 200, 'within 60 s');
 });
 
-test('exports of a token belong to its subject with its rights, and to no key of the same name', async (t) => {
+test('exports of a token belong to its subject with its rights, not to a key of the same name', async (t) => {
   const { server, pair, ask } = await tokenServer(t);
   const [ada, again, less, bob] = await Promise.all([
     tokenOf(pair, { sluice: READ }),

@@ -24,7 +24,7 @@ export function cursorIn(text: string): string {
 }
 
 /** The ids of the rows of an answer, and of the removed ones with a minus. */
-export const toldIn = (text: string) =>
+export const idsIn = (text: string) =>
   linesOf(text).flatMap((line) =>
     'id' in line ? [line.id] : 'removed' in line ? [`-${line.removed.id}`] : [],
   );

@@ -52,8 +52,8 @@ async function served(server: KeyedServer, count: number): Promise<Send> {
 
 /** All of an answer that does not differ from answer to answer. */
 function bare({ status, headers, text }: Answer, id: string): string {
-  const told = [...headers].filter(([name]) => !/^(date|ratelimit)$/.test(name));
-  return [status, JSON.stringify(told), text].join('\n').replaceAll(id, 'ID');
+  const kept = [...headers].filter(([name]) => !/^(date|ratelimit)$/.test(name));
+  return [status, JSON.stringify(kept), text].join('\n').replaceAll(id, 'ID');
 }
 
 interface Page {
@@ -70,7 +70,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
     const send = await served(server, 30);
     const own = Array.from({ length: 10 }, (_, n) => `u${String(3 * n).padStart(2, '0')}`);
 
-    await t.test('lists, offsets and cursors of a part are of its own users', async () => {
+    await t.test('lists, offsets and cursors of a key contain only its own users', async () => {
       const list = (query: string) => send('acme', 'GET', `${PATH}${query}`);
       const all = await list('');
       assert.deepEqual(idsOf(all), own);
@@ -112,7 +112,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
     });
 
     await t.test(
-      'a foreign user is absent, byte for byte, whatever the method and the conditions',
+      'a foreign user gets the same bytes as a missing user, for any method and precondition',
       async () => {
         const foreign = await send('all', 'GET', `${PATH}/u01`);
         const etag = foreign.headers.get('etag') ?? '';
@@ -150,7 +150,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
       },
     );
 
-    await t.test('an own user is in the part after each write, or nothing is written', async () => {
+    await t.test('each write leaves the user inside the part, or writes nothing', async () => {
       const at = `${PATH}/u03`;
       const before = await send('acme', 'GET', at);
       for (const [method, body] of [
@@ -209,37 +209,41 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
       assert.equal(deleted.status, 200);
     });
 
-    await t.test('hidden fields of users are in no answer, and such users are not written', async () => {
-      for (const path of [PATH, `${PATH}/u06`]) {
-        const { status, text } = await send('blind', 'GET', path);
-        assert.equal(status, 200);
-        assert.doesNotMatch(text, /tenant|acme|HIDDEN|email|updatedAt|FOREIGN/);
-        assert.match(text, /"metadata":\{"n":"6"\}/);
-      }
-      const seen = await send('blind', 'GET', `${PATH}/u06`);
-      await send('all', 'PATCH', `${PATH}/u06`, { body: { email: 'hidden@x.example' } });
-      const again = await send('blind', 'GET', `${PATH}/u06`, {
-        headers: { 'if-none-match': seen.headers.get('etag') ?? '' },
-      });
-      assert.equal(again.status, 304, 'the tag is of what is shown');
-      const { components } = (await (await server.as('blind', '/openapi.json')).json()) as {
-        components: { schemas: Record<string, { required?: unknown; properties: object }> };
-      };
-      assert.equal(components.schemas.ShownUser?.required, undefined);
-      assert.ok('email' in (components.schemas.ShownUser?.properties ?? {}));
-      // Answers are compared with the document of everybody, whose users have all fields.
-      const faults = server.check.faults;
-      for (const fault of faults.splice(0)) assert.match(fault, /u06\? -> 200: .* required property 'email'/);
-      for (const id of ['u06', 'u01', 'z01'])
-        for (const method of ['PUT', 'PATCH', 'DELETE']) {
-          const refused = await send('blind', method, `${PATH}/${id}`, { body: userOf('acme') });
-          assert.equal(refused.status, 403, `${method} ${id}`);
-          assert.match(refused.text, /hides fields of users/);
+    await t.test(
+      'no answer contains a hidden field of a user, and no write changes such a user',
+      async () => {
+        for (const path of [PATH, `${PATH}/u06`]) {
+          const { status, text } = await send('blind', 'GET', path);
+          assert.equal(status, 200);
+          assert.doesNotMatch(text, /tenant|acme|HIDDEN|email|updatedAt|FOREIGN/);
+          assert.match(text, /"metadata":\{"n":"6"\}/);
         }
-      assert.equal((await send('blind', 'POST', PATH, { body: userOf('acme') })).status, 403);
-    });
+        const seen = await send('blind', 'GET', `${PATH}/u06`);
+        await send('all', 'PATCH', `${PATH}/u06`, { body: { email: 'hidden@x.example' } });
+        const again = await send('blind', 'GET', `${PATH}/u06`, {
+          headers: { 'if-none-match': seen.headers.get('etag') ?? '' },
+        });
+        assert.equal(again.status, 304, 'the tag is of what is shown');
+        const { components } = (await (await server.as('blind', '/openapi.json')).json()) as {
+          components: { schemas: Record<string, { required?: unknown; properties: object }> };
+        };
+        assert.equal(components.schemas.ShownUser?.required, undefined);
+        assert.ok('email' in (components.schemas.ShownUser?.properties ?? {}));
+        // Answers are compared with the document of everybody, whose users have all fields.
+        const faults = server.check.faults;
+        for (const fault of faults.splice(0))
+          assert.match(fault, /u06\? -> 200: .* required property 'email'/);
+        for (const id of ['u06', 'u01', 'z01'])
+          for (const method of ['PUT', 'PATCH', 'DELETE']) {
+            const refused = await send('blind', method, `${PATH}/${id}`, { body: userOf('acme') });
+            assert.equal(refused.status, 403, `${method} ${id}`);
+            assert.match(refused.text, /hides fields of users/);
+          }
+        assert.equal((await send('blind', 'POST', PATH, { body: userOf('acme') })).status, 403);
+      },
+    );
 
-    await t.test('a key writes no user that is moved out of its part meanwhile', async () => {
+    await t.test('a key cannot write a user that leaves its part during the request', async () => {
       const at = `${PATH}/u09`;
       for (let round = 0; round < 10; round++) {
         await send('all', 'PUT', at, { body: userOf('acme') });

@@ -105,9 +105,15 @@ const SEMANTICS: readonly Case[] = [
     status: 422,
     after: 'same',
   },
-  { says: 'PATCH of nobody', before: null, request: ['PATCH', { name: 'Bob' }], status: 404, after: null },
+  {
+    says: 'PATCH of a missing user',
+    before: null,
+    request: ['PATCH', { name: 'Bob' }],
+    status: 404,
+    after: null,
+  },
   { says: 'DELETE removes', before: ADA, request: ['DELETE'], status: 200, after: null },
-  { says: 'DELETE of nobody', before: null, request: ['DELETE'], status: 404, after: null },
+  { says: 'DELETE of a missing user', before: null, request: ['DELETE'], status: 404, after: null },
   { says: 'DELETE ignores a body', before: ADA, request: ['DELETE', 'no JSON'], status: 200, after: null },
   {
     says: 'DELETE is brief where that is preferred',
@@ -118,7 +124,7 @@ const SEMANTICS: readonly Case[] = [
   },
   { says: 'GET is safe', before: { ...ADA, metadata: TEXTS }, request: ['GET'], status: 200, after: 'same' },
   { says: 'HEAD is safe', before: ADA, request: ['HEAD'], status: 200, after: 'same' },
-  { says: 'GET of nobody', before: null, request: ['GET'], status: 404, after: null },
+  { says: 'GET of a missing user', before: null, request: ['GET'], status: 404, after: null },
 ];
 
 async function open(t: TestContext, store: StoreName, engine: EngineName): Promise<Users | null> {

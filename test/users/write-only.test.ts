@@ -10,7 +10,7 @@ const KEYS: readonly KeyGiven[] = [
 ];
 const EVE = { name: 'HIDDEN', email: 'hidden@x.example', metadata: { team: 'HIDDEN' } };
 
-test('a key that may only write users is told nothing of them', async (t) => {
+test('a key that may only write users learns nothing about them', async (t) => {
   const server = await keyedServer(t, 'sqlite', KEYS, [{ name: 'orders', rows: [{ _id: 1 }], indexes: [] }]);
   if (!server) return;
   const users = usersAt(server.url);
@@ -39,12 +39,12 @@ test('a key that may only write users is told nothing of them', async (t) => {
   ] as const;
   for (const [method, body, headers, status] of ways) {
     const answer = await send('writes', method, `${PATH}/eve`, body, headers);
-    const told = JSON.stringify([...answer.headers]) + answer.text;
+    const shown = JSON.stringify([...answer.headers]) + answer.text;
     const asked = JSON.stringify(headers);
-    assert.equal(answer.status, status, `${method} ${asked} ${told}`);
-    assert.doesNotMatch(told, /hidden/i);
+    assert.equal(answer.status, status, `${method} ${asked} ${shown}`);
+    assert.doesNotMatch(shown, /hidden/i);
     assert.equal(answer.headers.get('etag'), null);
-    assert.ok(asked.includes(etag.slice(1, -1)) || !told.includes(etag.slice(1, -1)), told);
+    assert.ok(asked.includes(etag.slice(1, -1)) || !shown.includes(etag.slice(1, -1)), shown);
     assert.equal(answer.text === '', status === 204);
   }
   for (const [method, path] of [

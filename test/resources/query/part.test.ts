@@ -47,7 +47,7 @@ test(`a part of a resource costs at most ${MOST_BYTES} bytes, and none when its 
   assert.ok(left < each / 10, `${left} of ${each} bytes are left, of ${kept.length + scopes.length} parts`);
 });
 
-test('a part is one for its rights, and neither its plans nor its cursors have its values', async (t) => {
+test('the server creates one part for the same rights, and its plans and cursors do not contain its values', async (t) => {
   const { store } = await testSqlite(t);
   const { resource } = itemsOf(store);
   const scopes = ['a', 'b'].map(scopeOfItems);

@@ -1,5 +1,5 @@
-import { Binary, Int32, Long, ObjectId } from './bson.ts';
-import { keyOf, makeBookmark, type Bookmark } from './bookmark.ts';
+import { Binary, Decimal128, Double, Int32, Long, ObjectId } from './bson.ts';
+import { KEY, keyOf, makeBookmark, type Bookmark } from './bookmark.ts';
 
 /** Keys of one type as whole numbers of the same order. */
 interface Scale {
@@ -35,19 +35,38 @@ const SCALES: readonly Scale[] = [
 ];
 
 /**
- * Places that divide the keys from `first` to `last` into `parts` of the same size by value, in order of key, without
- * reading any row. Null when nothing can be calculated between these keys: they are texts, say, or of two types. Rows
- * may lie closer together in one part than in another.
+ * Places that divide what lies between two rows into `parts` of the same size by value, without reading any row: by the
+ * value of the path that they are ordered by. Null when nothing can be calculated between these values: they are texts,
+ * say, or of two types. Rows may lie closer together in one part than in another.
  */
-export function placesBetween(first: Bookmark, last: Bookmark, parts: number): Bookmark[] | null {
-  const [from, to] = [keyOf(first)._id, keyOf(last)._id];
+export function placesBetween(
+  first: Bookmark,
+  last: Bookmark,
+  parts: number,
+  path = KEY,
+): readonly Bookmark[] | null {
+  const { [path]: from, _id } = keyOf(first);
+  const at = valuesBetween(from, keyOf(last)[path], parts);
+  if (!at) return null;
+  return Array.from({ length: parts - 1 }, (_, n) => makeBookmark({ _id, [path]: at(n + 1) }));
+}
+
+/** The function that gives the value at the end of each part, counted from 1. */
+function valuesBetween(from: unknown, to: unknown, parts: number): ((part: number) => unknown) | null {
   for (const { read, write } of SCALES) {
     const [low, high] = [read(from), read(to)];
-    if (low === null || high === null) continue;
-    const at = (part: number) => low + ((high - low) * BigInt(part)) / BigInt(parts);
-    return Array.from({ length: parts - 1 }, (_, n) => makeBookmark({ _id: write(at(n + 1)) }));
+    if (low !== null && high !== null)
+      return (part) => write(low + ((high - low) * BigInt(part)) / BigInt(parts));
   }
-  return null;
+  const [low, high] = [numberOf(from), numberOf(to)];
+  const share = (part: number) => low * (1 - part / parts) + high * (part / parts);
+  return Number.isFinite(low) && Number.isFinite(high) ? (part) => new Double(share(part)) : null;
+}
+
+/** The number of a value, rounded to a double. NaN for other values. */
+function numberOf(value: unknown): number {
+  const isNumber = [Int32, Long, Double, Decimal128].some((type) => value instanceof type);
+  return isNumber ? Number(String(value)) : NaN;
 }
 
 function hex(number: bigint, digits: number): string {

@@ -32,9 +32,12 @@ const DIVIDED: readonly (readonly [first: unknown, last: unknown, places: readon
     ['1', '2', '3'].map((digit) => uuid(digit.padStart(32, '0'))),
   ],
   [new Int32(7), new Int32(7), [new Int32(7), new Int32(7), new Int32(7)]],
+  [new Int32(1), Long.fromNumber(9), [3, 5, 7].map((n) => new Double(n))],
+  [new Double(-1.5), Decimal128.fromString('2.5'), [-0.5, 0.5, 1.5].map((n) => new Double(n))],
+  [new Double(-1e308), new Double(1e308), [-5e307, 0, 5e307].map((n) => new Double(n))],
 ];
 
-test('places are calculated between keys of one type', () => {
+test('places are calculated between keys of one type, and between numbers', () => {
   for (const [first, last, expected] of DIVIDED) {
     const places = placesBetween(makeBookmark({ _id: first }), makeBookmark({ _id: last }), 4);
     assert.deepEqual(
@@ -44,12 +47,21 @@ test('places are calculated between keys of one type', () => {
   }
 });
 
+test('places in the order of a path are calculated from its values', () => {
+  const [first, last] = [
+    makeBookmark({ 'a.b': new Int32(0), _id: 'z' }),
+    makeBookmark({ 'a.b': new Int32(4), _id: 'y' }),
+  ];
+  const places = [1, 2, 3].map((n) => makeBookmark({ 'a.b': new Int32(n), _id: 'z' }));
+  assert.deepEqual(placesBetween(first, last, 4, 'a.b'), places);
+});
+
 test('no places are calculated between texts, other types, and keys of two types', () => {
   const pairs = [
     ['a', 'b'],
-    [new Int32(1), Long.fromNumber(9)],
-    [new Double(1), new Double(2)],
-    [Decimal128.fromString('1'), Decimal128.fromString('2')],
+    [null, new Int32(1)],
+    [new Double(1), new Double(Infinity)],
+    [new Double(1), '9'],
     [new ObjectId('0'.repeat(24)), 'z'],
     [new Binary(Buffer.alloc(16)), new Binary(Buffer.alloc(16, 1))],
     [uuid('00'.repeat(16)), new Binary(Buffer.alloc(8), Binary.SUBTYPE_UUID)],

@@ -295,6 +295,15 @@ def test_a_sum_of_prices_is_that_of_the_same_rows_in_csv(
     assert float(frame["price"].sum()) == pytest.approx(csv["price"].sum(), rel=1e-15)
 
 
+def test_a_column_that_leaves_values_out_is_warned_of(tmp_path: Path) -> None:
+    rows = ({"_id": n, "price": 1.5 if n % 1000 == 777 else 1, "note": {"price": 2}} for n in range(4000))
+    with served(tmp_path, rows, {}) as url:
+        with pytest.warns(UserWarning, match=r"column price is null in 4 rows .* int64.*columns="):
+            frame = sluice.rows(f"{url}?fields=price").to_pandas()
+        assert frame["price"].isna().sum() == 4
+        assert sluice.rows(f"{url}?columns=id:integer,price:double").to_arrow()["price"].null_count == 0
+
+
 def test_paths_are_columns(odd: str) -> None:
     query = "fields=nested.b,a,nested.c"
     table = table_of(f"{odd}/stream?format=arrow&{query}")

@@ -75,9 +75,11 @@ async function* sampled({
   const end = await rows.read({ ...plan, direction: plan.direction === 1 ? -1 : 1 }, {}, size, signal);
   const high = end.last;
   yield end;
-  if (plan.sort !== KEY || plan.direction !== 1 || plan.range || !low || !high) return;
+  if (!low || !high) return;
+  const maySplit = plan.sort === KEY && plan.direction === 1 && !plan.range;
   // A store may count all rows to split them, which is not worth it where places can be calculated.
-  const places = placesBetween(low, high, PLACES) ?? (await rows.split(plan, PLACES, signal));
+  const places =
+    placesBetween(low, high, PLACES, plan.sort) ?? (maySplit ? await rows.split(plan, PLACES, signal) : []);
   for (const place of places) yield await from(place);
 }
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import struct
+import warnings
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow
+import pyarrow.compute
 import pyarrow.ipc
 
 from ._crc32 import crc32_combine
@@ -54,7 +56,27 @@ def table_of(batches: Iterator[Batch]) -> pyarrow.Table:
         schema = schema or item.schema
         if item.batch is not None:
             found.append(item.batch)
-    return pyarrow.Table.from_batches(found, schema)
+    table = pyarrow.Table.from_batches(found, schema)
+    _warn_of_rest(table)
+    return table
+
+
+def _warn_of_rest(table: pyarrow.Table) -> None:
+    """Warns of columns that are null where rows have a value of another kind: a sum would leave these out."""
+    if "_rest" not in table.column_names:
+        return
+    rest = table.column("_rest").cast(pyarrow.string()).drop_null()
+    for field in table.schema:
+        name = "_id" if field.name == "id" else field.name
+        likely = rest.filter(pyarrow.compute.match_substring(rest, f"{json.dumps(name, ensure_ascii=False)}:"))
+        rows = sum(name in json.loads(text) for text in likely.to_pylist())
+        if rows > 0:
+            warnings.warn(
+                f"the column {field.name} is null in {rows} rows whose values are not of its type, {field.type}: they "
+                "stand in the column _rest. columns= in the URL chooses kinds, such as id:integer,price:double, and "
+                "schema=strict refuses such rows",
+                stacklevel=4,
+            )
 
 
 def _stream_of(url: str, options: Options) -> Iterator[Batch]:

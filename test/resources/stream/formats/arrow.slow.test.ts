@@ -105,6 +105,18 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
     assert.match(await refused.text(), /columns is required with cursor/);
   });
 
+  test(`the kinds of columns are those of rows from all over the set, in any order (${store})`, async (t) => {
+    const server = await testServer(t, store, 'uws');
+    if (!server) return;
+    const price = (n: number) => (n % 1_000 >= 400 && n % 1_000 < 700 ? n + 0.5 : n);
+    const rows = Array.from({ length: 2_000 }, (_, n) => ({ _id: n, category: 'x', price: price(n) - 500 }));
+    await server.insert(rows);
+    for (const query of ['sort=price_asc', 'sort=price_desc', 'category=x&sort=price_asc&max_price=600']) {
+      const { columns } = await read(`${server.url}/items/stream?format=arrow&${query}`);
+      assert.equal(columns, 'id:integer,category:text,price:double', query);
+    }
+  });
+
   test(`parts have the same columns, and are together the table (${store})`, async (t) => {
     const server = await serve(t, store);
     if (!server) return;

@@ -43,7 +43,7 @@ function randomRows(random: Random): Document[] {
 /** Keys with all kinds of rights to rows and fields. */
 function randomKeys(random: Random): (KeyGiven & { where: { orders: Record<string, string | number> } })[] {
   return Array.from({ length: 12 }, (_, n) => {
-    const tenant = random() < 0.75 ? { tenant: oneOf(random, [...TENANTS, 'nobody']) } : {};
+    const tenant = random() < 0.75 ? { tenant: oneOf(random, [...TENANTS, 'missing']) } : {};
     const region = random() < 0.4 || !('tenant' in tenant) ? { region: oneOf(random, REGIONS) } : {};
     const hide = ['deep.hidden', 'status', 'total', 'tenant', 'deep'].filter(() => random() < 0.2);
     return {

@@ -10,7 +10,7 @@ import { NEVER } from '../support/reading.ts';
 import { readRow } from '../../src/store/row.ts';
 import type { ContractTest } from './adapters.ts';
 
-/** An empty set of rows that tells changes. */
+/** An empty set of rows that has a change feed. */
 export interface OpenFeed {
   readonly rows: OwnedCollection;
   readonly slots: Slots;
@@ -25,7 +25,7 @@ const BY_ID: Plan = { sort: '_id', direction: 1 };
 /** Longer than any test takes. */
 const LONG_MS = 60_000;
 
-/** The ids as text, sorted: a feed may tell keys of one read in any order. */
+/** The ids as text, sorted: a feed may return keys of one read in any order. */
 function shown(ids: readonly unknown[]): string[] {
   return ids.map((id) => BSON.EJSON.stringify({ id }, { relaxed: false })).sort();
 }
@@ -37,7 +37,7 @@ class Opened {
 
   constructor({ rows, field }: OpenFeed) {
     this.rows = rows;
-    this.feed = rows.changes ?? assert.fail('the set tells changes');
+    this.feed = rows.changes ?? assert.fail('the set has a change feed');
     this.#field = field;
   }
 
@@ -62,7 +62,7 @@ class Opened {
     const ids: string[] = [];
     for (let at = place; ;) {
       const { ids: some, next, isUpToDate } = await this.since(at, most);
-      assert.ok(some.length <= most, `${some.length} keys were told, at most ${most} were asked for`);
+      assert.ok(some.length <= most, `the feed returned ${some.length} keys, and ${most} is the limit`);
       ids.push(...some);
       if (isUpToDate) return { ids, next };
       at = next;
@@ -72,14 +72,14 @@ class Opened {
 
 /** Every promise of src/store/change-feed.ts, tested on one implementation. */
 export function changeFeedContract(test: ContractTest<OpenFeed>): void {
-  const testOpened = (told: string, body: (set: Opened, opened: OpenFeed) => Promise<void>) =>
-    test(told, async (opened) => {
+  const testOpened = (title: string, body: (set: Opened, opened: OpenFeed) => Promise<void>) =>
+    test(title, async (opened) => {
       await body(new Opened(opened), opened);
       assert.equal(opened.slots.taken, 0, 'every slot was released');
     });
 
   testOpened(
-    'inserted, replaced and removed rows are told after a place, and nothing before it',
+    'a feed returns rows inserted, replaced or removed after a place, and none from before it',
     async (set) => {
       await set.write(['before', 'changed', 'gone']);
       const place = await set.feed.now(NEVER);
@@ -94,34 +94,37 @@ export function changeFeedContract(test: ContractTest<OpenFeed>): void {
     },
   );
 
-  testOpened('a row that changed often is told once, at any place between its changes', async (set) => {
-    const places = [await set.feed.now(NEVER)];
-    for (const value of ['a', 'b', 'c']) {
-      await set.write(['often', 'other'], value);
-      places.push(await set.feed.now(NEVER));
-    }
-    await set.remove(['often']);
-    await set.write(['often'], 'd');
-    for (const place of places.slice(0, 3))
-      assert.deepEqual((await set.since(place)).ids, shown(['often', 'other']));
-    assert.deepEqual((await set.since(places[3] ?? assert.fail())).ids, shown(['often']));
-  });
+  testOpened(
+    'a feed returns a row that changed often once, from any place between its changes',
+    async (set) => {
+      const places = [await set.feed.now(NEVER)];
+      for (const value of ['a', 'b', 'c']) {
+        await set.write(['often', 'other'], value);
+        places.push(await set.feed.now(NEVER));
+      }
+      await set.remove(['often']);
+      await set.write(['often'], 'd');
+      for (const place of places.slice(0, 3))
+        assert.deepEqual((await set.since(place)).ids, shown(['often', 'other']));
+      assert.deepEqual((await set.since(places[3] ?? assert.fail())).ids, shown(['often']));
+    },
+  );
 
-  testOpened('pieces of any size tell every key, and the last one is up to date', async (set, { ids }) => {
+  testOpened('pieces of any size return every key, and the last one is up to date', async (set, { ids }) => {
     const place = await set.feed.now(NEVER);
     const written = Array.from({ length: 40 }, (_, n) => `row ${n}`);
     for (let at = 0; at < 40; at += 8) await set.write(written.slice(at, at + 8));
     await set.remove(written.slice(0, 5));
     await set.write(ids.slice(0, 5));
     for (const most of [1, 2, 7, 1_000]) {
-      const { ids: told, next } = await set.allSince(place, most);
-      assert.deepEqual([...new Set(told)].sort(), shown([...written, ...ids.slice(0, 5)]));
+      const { ids: returned, next } = await set.allSince(place, most);
+      assert.deepEqual([...new Set(returned)].sort(), shown([...written, ...ids.slice(0, 5)]));
       // The place itself may move: writes of other collections move it, too.
       assert.deepEqual((await set.allSince(next, most)).ids, []);
     }
   });
 
-  testOpened('a row that a write left alone is not told', async (set) => {
+  testOpened('a feed does not return a row that a write left alone', async (set) => {
     await set.write([1, 2]);
     const place = await set.feed.now(NEVER);
     assert.equal((await set.write([1, 3], 'b', 'skip')).skipped, 1);
@@ -228,7 +231,7 @@ export function changeFeedContract(test: ContractTest<OpenFeed>): void {
   });
 
   testOpened(
-    'a key is told with its exact type, and a look-up finds the row of an equal number',
+    'a feed returns a key with its exact type, and a look-up finds the row of an equal number',
     async (set, { ids }) => {
       const place = await set.feed.now(NEVER);
       const types = [new Int32(7), new Double(7), Long.fromNumber(7), Decimal128.fromString('7.0')];
@@ -237,8 +240,8 @@ export function changeFeedContract(test: ContractTest<OpenFeed>): void {
         await set.remove([new Int32(7)]);
         await set.write([id]);
       }
-      const { ids: told } = await set.since(place);
-      assert.deepEqual(told, shown(taken));
+      const { ids: returned } = await set.since(place);
+      assert.deepEqual(returned, shown(taken));
       const rows = await lookedUp(
         set.feed,
         taken.map((_id) => makeBookmark({ _id })),

@@ -20,7 +20,7 @@ export interface ModelSet {
   readonly values: readonly string[];
   /** Ids of every type that the set takes. Some are numbers of the same value and of other types. */
   readonly ids: readonly unknown[];
-  /** How long histories are: so many steps, or up to four times as many. */
+  /** The fewest steps of a history. The most are four times as many. */
   readonly fewestSteps: number;
   /** Whether a row may take the place of one whose id is an equal number of another type: 7.0 for 7. */
   readonly replacesOtherTypes: boolean;
@@ -28,7 +28,7 @@ export interface ModelSet {
   write(removed: readonly unknown[], put: readonly ModelRow[], random: Random): Promise<void>;
   /** Another collection, which is empty, takes the place of this one. */
   replace(random: Random): Promise<void>;
-  /** Resolves when all that was written will be told by reads that begin now. */
+  /** Resolves when reads that begin now return everything that was written. */
   settle(): Promise<void>;
 }
 
@@ -44,7 +44,7 @@ export interface ModelAdapter extends Adapter<ModelSets> {
 
 const HISTORIES = Number(process.env.HISTORIES ?? (process.env.LONG ? 10_000 : 300));
 const FIRST = Number(process.env.SEED ?? 1);
-/** Histories of one test, so that a long run tells how far it is. */
+/** Histories of one test, so that a long run shows its progress. */
 const GROUP = 1_000;
 
 /**

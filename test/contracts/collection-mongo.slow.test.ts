@@ -101,7 +101,7 @@ async function checkCommands(db: Db, name: string, isClustered: boolean): Promis
     .toArray();
   assert.ok(sent.length > 0, 'the profiler kept commands');
   for (const { command, planSummary, hasSortStage, keysExamined, docsExamined, nreturned } of sent) {
-    const told = JSON.stringify({
+    const shown = JSON.stringify({
       command: command as Document,
       planSummary: planSummary as string,
       keysExamined: keysExamined as number,
@@ -109,16 +109,16 @@ async function checkCommands(db: Db, name: string, isClustered: boolean): Promis
       nreturned: nreturned as number,
     });
     // In an index, null has the entries of the deprecated type undefined, too. Their rows are read and left out.
-    const isNull = told.includes('{"$type":"undefined"}');
+    const isNull = shown.includes('{"$type":"undefined"}');
     if ((command as Document).find !== undefined && !isNull) {
       const most = Number(nreturned) + Number((command as Document).skip ?? 0) + 3;
-      assert.ok(Number(keysExamined ?? 0) <= most, `reads entries that it does not return: ${told}`);
-      assert.ok(Number(docsExamined ?? 0) <= most, `reads rows that it does not return: ${told}`);
+      assert.ok(Number(keysExamined ?? 0) <= most, `reads entries that it does not return: ${shown}`);
+      assert.ok(Number(docsExamined ?? 0) <= most, `reads rows that it does not return: ${shown}`);
     }
     // A clustered collection is the index of its key. How much is examined was checked.
     const isByKey =
       isClustered && ['"_id_"', '{"_id":1}'].includes(JSON.stringify((command as Document).hint));
-    if (!isByKey) assert.doesNotMatch(String(planSummary), /COLLSCAN/, told);
-    assert.notEqual(hasSortStage, true, told);
+    if (!isByKey) assert.doesNotMatch(String(planSummary), /COLLSCAN/, shown);
+    assert.notEqual(hasSortStage, true, shown);
   }
 }

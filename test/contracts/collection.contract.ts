@@ -63,8 +63,8 @@ async function checkCollection(
     const choice = chooseIndex(query.asked, indexes);
     if (isRefusal(choice)) continue;
     allowed++;
-    const told = `${at}, query ${n}: ${EJSON.stringify({ ...query, by: choice.index.name })}`;
-    await checkQuery(collection, documents, random, planOf(choice, query), choice, told);
+    const label = `${at}, query ${n}: ${EJSON.stringify({ ...query, by: choice.index.name })}`;
+    await checkQuery(collection, documents, random, planOf(choice, query), choice, label);
   }
   assert.ok(allowed > 0, `${at}: no query was allowed`);
   await checkValues(collection, documents, random, at);
@@ -147,21 +147,21 @@ async function checkQuery(
   random: Random,
   plan: Plan,
   { kind }: Choice,
-  told: string,
+  label: string,
 ): Promise<void> {
   const whole = expected(documents, plan);
   for (const direction of [plan.direction, -plan.direction as 1 | -1]) {
     const turned = { ...plan, direction };
     const wanted = direction === plan.direction ? whole : [...whole].reverse();
-    assert.deepEqual(await pages(collection, turned, random), wanted, `${told}, direction ${direction}`);
+    assert.deepEqual(await pages(collection, turned, random), wanted, `${label}, direction ${direction}`);
     const skip = below(random, wanted.length + 3);
     const { rows } = await readRows(collection, turned, { skip }, { rows: 7, bytes: PLENTY });
-    assert.deepEqual(rows.map(idOf), wanted.slice(skip, skip + 7), `${told}, skip ${skip}`);
+    assert.deepEqual(rows.map(idOf), wanted.slice(skip, skip + 7), `${label}, skip ${skip}`);
   }
   const count = await collection.count(plan, 'exact', NEVER);
-  assert.deepEqual(count, { rows: whole.length, is: 'exact' }, `${told}, count`);
+  assert.deepEqual(count, { rows: whole.length, is: 'exact' }, `${label}, count`);
   if (kind === 'suffixed' && plan.sort === '_id' && !plan.range)
-    await checkParts(collection, plan, documents, random, told);
+    await checkParts(collection, plan, documents, random, label);
 }
 
 /** A plan in parts, by ids that the store chose or that random rows have, is the whole plan. */
@@ -170,7 +170,7 @@ async function checkParts(
   plan: Plan,
   documents: readonly Document[],
   random: Random,
-  told: string,
+  label: string,
 ): Promise<void> {
   const ascending = { ...plan, direction: 1 as const };
   const ids = documents.map(({ _id }) => _id as unknown).sort(compareBson);
@@ -188,7 +188,7 @@ async function checkParts(
         )),
       );
     }
-    assert.deepEqual(rows, expected(documents, ascending), `${told}, ${cuts.length + 1} parts`);
+    assert.deepEqual(rows, expected(documents, ascending), `${label}, ${cuts.length + 1} parts`);
   }
 }
 

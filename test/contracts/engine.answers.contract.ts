@@ -66,7 +66,7 @@ export function answerContract(name: EngineName): void {
         assert.match(came, /^HTTP\/1.1 200 OK\r\n.*\r\n\r\n$/s);
         assert.equal(/\r\ncontent-length: (\d+)\r\n/i.exec(came)?.[1], length);
       }
-      assert.equal(ran, 1, 'a stream runs even when nobody reads it, because it holds resources');
+      assert.equal(ran, 1, 'a stream runs even without a reader, because it holds resources');
     });
 
     it('with a forbidden header becomes a 500, and none of it reaches the wire', async (t) => {

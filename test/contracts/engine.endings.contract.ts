@@ -17,11 +17,11 @@ export function endingContract(name: EngineName): void {
     t: TestContext,
     reply: (request: Request) => Reply | Promise<Reply>,
     overrides = {},
-  ): Promise<Served & { ended: Deferred<Ending>; told: () => number }> => {
+  ): Promise<Served & { ended: Deferred<Ending>; reports: () => number }> => {
     const ended = deferred<Ending>();
-    let told = 0;
+    let reports = 0;
     const settled = (ending: Ending) => {
-      told++;
+      reports++;
       ended.resolve(ending);
     };
     const served = await serveWith(
@@ -30,7 +30,7 @@ export function endingContract(name: EngineName): void {
       async (asked) => ({ ...(await reply(asked)), settled }),
       overrides,
     );
-    return { ...served, ended, told: () => told };
+    return { ...served, ended, reports: () => reports };
   };
   const begun = (then: (sink: Sink) => Promise<void>) =>
     stream(async (sink) => {
@@ -53,18 +53,18 @@ export function endingContract(name: EngineName): void {
     ];
     for (const [what, reply, method, bytes] of whole) {
       it(`of ${what} is reported with its status and bytes`, async (t) => {
-        const { port, ended, told } = await answering(t, reply);
+        const { port, ended, reports } = await answering(t, reply);
         await rawExchange(t, port, request('/', CLOSE, method));
         assert.deepEqual(await ended.promise, { status: reply().status, bytes, cut: null });
-        assert.equal(told(), 1);
+        assert.equal(reports(), 1);
       });
     }
 
     it('is reported with the reason when a stream fails, and the error handler is not called', async (t) => {
-      const { port, ended, told, errors } = await answering(t, () => begun(() => Promise.reject(broken)));
+      const { port, ended, reports, errors } = await answering(t, () => begun(() => Promise.reject(broken)));
       await rawExchange(t, port, request('/'));
       assert.deepEqual(await ended.promise, { status: 200, bytes: 5, cut: { reason: broken } });
-      assert.equal(told(), 1);
+      assert.equal(reports(), 1);
       assert.deepEqual(errors, []);
     });
 
@@ -91,7 +91,7 @@ export function endingContract(name: EngineName): void {
       const late = await early.ended.promise;
       assert.equal(late.status, 0);
       assert.ok(late.cut?.reason instanceof ClientGoneError);
-      assert.equal(early.told(), 1);
+      assert.equal(early.reports(), 1);
     });
 
     it('is reported when its reader stalls and when the server stops', async (t) => {
@@ -115,10 +115,10 @@ export function endingContract(name: EngineName): void {
     });
 
     it('of a reply that cannot be sent has the status of the 500 that replaces it', async (t) => {
-      const { port, ended, told } = await answering(t, () => text('x', 200, { 'X-Upper': 'b' }));
+      const { port, ended, reports } = await answering(t, () => text('x', 200, { 'X-Upper': 'b' }));
       await rawExchange(t, port, request('/', CLOSE));
       assert.equal((await ended.promise).status, 500);
-      assert.equal(told(), 1);
+      assert.equal(reports(), 1);
     });
   });
 }

@@ -32,7 +32,7 @@ async function write({ store }: Handle, ...ids: string[]): Promise<void> {
   assert.deepEqual((await store.items.insert(ids.map(itemOf), 'replace')).refused, []);
 }
 
-/** The ids that changed since the place that a job tells. */
+/** The ids that changed since the place in the record of a job. */
 async function changedSince(job: Job | null, { store }: Handle): Promise<unknown[]> {
   assert.ok(job?.progress.changes);
   const { place, identity } = decodeFeedCursor(job.progress.changes, 'items', BY_ID);
@@ -42,7 +42,7 @@ async function changedSince(job: Job | null, { store }: Handle): Promise<unknown
 }
 
 for (const name of STORES)
-  test(`${name}: an export that a second worker makes tells a place before its own first read`, async (t) => {
+  test(`${name}: an export that a second worker makes gives a place before its own first read`, async (t) => {
     const handles = await twoHandles(t, name);
     if (!handles?.[0].store.items.changes) {
       t.skip('this store has no changes');
@@ -113,7 +113,7 @@ for (const name of STORES)
     await worker.close();
   });
 
-/** Orders an export, and returns the URL of its changes. Null when it tells no place. */
+/** Orders an export, and returns the URL of its changes. Null when it gives no place. */
 async function placeOf(server: TestServer, body: object, path: string): Promise<string | null> {
   const accepted = await order(server.url, body);
   assert.equal(accepted.changes, undefined);
@@ -127,8 +127,8 @@ async function placeOf(server: TestServer, body: object, path: string): Promise<
   return changes === undefined ? null : `${path}since=${changes}`;
 }
 
-/** The ids of rows that changed, as HTTP tells them. */
-async function toldSince(server: TestServer, path: string | null): Promise<string[]> {
+/** The ids of rows that changed, as HTTP returns them. */
+async function idsSince(server: TestServer, path: string | null): Promise<string[]> {
   assert.ok(path !== null);
   const response = await server.get(path);
   const text = await response.text();
@@ -149,15 +149,15 @@ for (const name of STORES)
     await put('a', 'b');
     const sorted = { category: 'x', format: 'csv', compression: 'gzip', sort: 'price_desc' };
     const path = await placeOf(server, sorted, '/items/changes?category=x&');
-    assert.deepEqual(await toldSince(server, path), []);
+    assert.deepEqual(await idsSince(server, path), []);
     await put('b', 'c');
     await items.remove([makeBookmark({ _id: 'a' })]);
-    assert.deepEqual(await toldSince(server, path), ['a', 'b', 'c']);
+    assert.deepEqual(await idsSince(server, path), ['a', 'b', 'c']);
     assert.equal(await placeOf(server, { sort: 'price_asc', min_price: 1 }, ''), null);
   });
 
 for (const name of STORES)
-  test(`${name}: a complete export of a resource tells its place, behind either queue`, async (t) => {
+  test(`${name}: a complete export of a resource gives its place, behind either queue`, async (t) => {
     const settings = await withOrders(t, name, ordersOf(20));
     if (!settings) return;
     const redis = name === 'mongodb' ? await testRedis(t) : null; // the other queue
@@ -171,5 +171,5 @@ for (const name of STORES)
       return;
     }
     const path = await placeOf(server, { resource: 'orders' }, '/orders/changes?');
-    assert.deepEqual(await toldSince(server, path), []);
+    assert.deepEqual(await idsSince(server, path), []);
   });

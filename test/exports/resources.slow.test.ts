@@ -338,7 +338,7 @@ for (const [what, { code, detail, harm }] of Object.entries(HARM))
         await harm(collection);
       },
     });
-    const whole = { ...PAID, fields: undefined }; // so many bytes that it is still being read when the first are written
+    const whole = { ...PAID, fields: undefined }; // more bytes than are read before the first are written
     const request = await requestFor(handle, await resourcesOf(handle), whole, t.signal);
     const { id } = await worker.jobs.create('ada', request, t.signal);
     await workOn(worker, id, (ms) => (time += ms));
@@ -396,10 +396,11 @@ test('the first export creates its collections, under the prefix, and the log ha
   assert.deepEqual(await names(), ['orders', ...created, 'users'].toSorted());
   const second = await order(server.url, { resource: 'orders' });
   await awaited(server.url, second.id);
-  const told = lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
+  const messages = lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
   for (const name of created)
     assert.equal(
-      told.filter((line) => line.includes(`has created the collection '${db.databaseName}.${name}'`)).length,
+      messages.filter((line) => line.includes(`has created the collection '${db.databaseName}.${name}'`))
+        .length,
       1,
       name,
     );

@@ -127,11 +127,11 @@ for (const name of STORES)
     const [one, other] = [new Worker(handles[0], hooks), new Worker(handles[1], hooks)];
     const jobs = await Promise.all([1, 2, 3].map(() => one.jobs.create('ada', REQUEST, t.signal)));
     const ids = jobs.map(({ id }) => id);
-    const tellAll = () =>
+    const workOnAll = () =>
       Promise.all(
         ids.flatMap((id) => [one, other].flatMap(({ work }) => [1, 2, 3, 4, 5].map(() => work(id)))),
       );
-    await tellAll();
+    await workOnAll();
     assert.deepEqual(
       begun.map((file) => file.split('.')[0]).toSorted(),
       ids.toSorted(),
@@ -144,7 +144,7 @@ for (const name of STORES)
       assert.deepEqual([rows, bytes, crc], [ROWS.length, TEXT.length, crc32(Buffer.from(TEXT))]);
       assert.equal(await textOf(other.files, job.file.name, bytes), TEXT);
     }
-    assert.deepEqual(new Set(await tellAll()), new Set([null]), 'there is nothing to do');
+    assert.deepEqual(new Set(await workOnAll()), new Set([null]), 'there is nothing to do');
     assert.equal(begun.length, ids.length);
     assert.deepEqual(await Promise.all(ids.map((id) => one.jobs.get(id, t.signal))), done);
     assert.deepEqual((await one.files.names()).toSorted(), begun.toSorted());
@@ -296,7 +296,7 @@ test('the attempt after a failed one writes the whole file, and five failures, a
   const failed = await worker.jobs.get(id, t.signal);
   assert.ok(failed?.state === 'queued');
   assert.deepEqual(await worker.files.names(), []);
-  assert.ok(failed.progress.rows > 0 && failed.progress.rows < ROWS.length, 'as the beat told');
+  assert.ok(failed.progress.rows > 0 && failed.progress.rows < ROWS.length, 'as the beat reported');
   assert.equal(await worker.work(id), 1_000, 'it is not due yet');
   [from, fault, time] = [[], null, time + 1_000];
   assert.equal(await worker.work(id), null);

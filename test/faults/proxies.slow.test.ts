@@ -108,7 +108,7 @@ for (const engine of ['uws', 'node'] as const)
         'server { listen 443 ssl; ssl_certificate /etc/sluice/tls/certificate.pem; ssl_certificate_key /etc/sluice/tls/key.pem; location / { proxy_pass http://127.0.0.1:3000; } }\n',
     );
     const answer = await fetch(`http://127.0.0.1:${proxied}/items/stream`);
-    assert.equal(answer.status, 505); // nginx speaks HTTP/1.0 to a server unless told otherwise
+    assert.equal(answer.status, 505); // nginx speaks HTTP/1.0 to a server by default
     assert.doesNotMatch(await answer.text(), /row-1/);
   });
 

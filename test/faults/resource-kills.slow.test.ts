@@ -160,8 +160,8 @@ test('an index that arrays made unusable is built anew by the same command, once
   const own = await store.make({ ...ORDERS, indexes: [] }, () => undefined);
   const write = (total: unknown) => own.insert([BSON.serialize({ _id: 1, total })], 'replace');
   await write([1, 2]);
-  const spoilt = await own.addIndex(['total'], () => undefined, NEVER);
-  assert.match(spoilt.index.refused ?? '', /array at total/);
+  const refused = await own.addIndex(['total'], () => undefined, NEVER);
+  assert.match(refused.index.refused ?? '', /array at total/);
   await write(2);
   const { index, isNew } = await own.addIndex(['total'], () => undefined, NEVER);
   assert.deepEqual([index.refused, isNew], [undefined, true]);

@@ -32,7 +32,7 @@ for (const [name, path, ...options] of ATTACKS)
     const load = ['-c', String(CONNECTIONS), '-r', '300', '-l', String(SECONDS), '-p', '3', '-v', '0'];
     const attack = spawn(found, [...options, ...load, '-u', new URL(path, server.url).href], {
       stdio: ['ignore', 'pipe', 'inherit'],
-      timeout: (SECONDS + 10) * 1000, // it waits for connections that nobody closes
+      timeout: (SECONDS + 10) * 1000, // it waits for connections that neither side closes
     });
     attack.stdout.resume();
     const over = once(attack, 'exit');

@@ -19,7 +19,7 @@ const MEBIBYTE = 1024 * 1024;
 /** Above the space that a writer leaves free. */
 const ROOM = 6 * MEBIBYTE;
 
-/** Leaves so many bytes of the disk free. */
+/** Leaves this number of bytes of the disk free. */
 async function leaveFree(directory: string, bytes: number): Promise<void> {
   const path = join(directory, 'fill');
   await rm(path, { force: true });

@@ -8,7 +8,7 @@ import { read } from '../support/import-reading.ts';
 
 const ROWS = { category: null, price: null, id: null };
 
-/** Texts as JSON values: some are JSON, some only look like it. JSON.parse tells which. */
+/** Texts as JSON values: some are JSON, some only look like it. JSON.parse decides which. */
 const JSON_TEXTS: readonly string[] = [
   ...[
     '0',

@@ -110,7 +110,7 @@ for (const [name, content, options, expected, message] of FAULTS)
     assert.deepEqual([store.size, store.calls.length], [3, 1]);
   });
 
-test('Where nobody can be asked, --drop requires --yes before anything is read', async () => {
+test('--drop without a terminal to ask on requires --yes before anything is read', async () => {
   const asked: [typed: string | null, argv: string[], reason: RegExp][] = [
     [null, ['nowhere.csv', '--drop'], /--yes, because there is no terminal to ask on/],
     ['y\n', ['-', '--format', 'csv', '--drop'], /--yes, because standard input is the file/],

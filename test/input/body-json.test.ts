@@ -63,7 +63,7 @@ test('32 levels and 1,000 values are accepted, more are refused', () => {
 
 test('the scan and JSON.parse accept the same texts', () => {
   const json = fc.json({ maxDepth: 4 });
-  const spoilt = fc
+  const damaged = fc
     .tuple(
       json,
       fc.nat(),
@@ -74,7 +74,7 @@ test('the scan and JSON.parse accept the same texts', () => {
       return text.slice(0, place) + put + text.slice(place + 1);
     });
   fc.assert(
-    fc.property(fc.oneof(json, spoilt, fc.string({ unit: 'binary', maxLength: 12 })), (text) => {
+    fc.property(fc.oneof(json, damaged, fc.string({ unit: 'binary', maxLength: 12 })), (text) => {
       let isJson = true;
       try {
         JSON.parse(text);

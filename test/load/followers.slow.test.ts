@@ -44,16 +44,16 @@ test('the delay of followers is measured from each write to its line, and the wr
   });
 });
 
-test('writes that fail are told, with the reason', async (t) => {
+test('the result reports writes that fail, with the reason', async (t) => {
   const reader = await serverOn(t, { MONGODB_URI: '' });
-  const words = [reader.url, '--followers', '2', '--write', '/api/nobody', ...SHORT];
+  const words = [reader.url, '--followers', '2', '--write', '/api/missing', ...SHORT];
   const { code, result } = await loading(words);
   assert.equal(code, 1);
   assert.ok((result?.followers?.failedWrites ?? 0) > 0);
   assert.match(result?.verdict.reasons.join() ?? '', /writes failed: the answer was 404/);
 });
 
-test('writes whose lines reach nobody are no good run', async () => {
+test('a run whose writes reach no follower is not valid', async () => {
   const sample = JSON.parse(await readFile(join(import.meta.dirname, 'result.json'), 'utf8')) as LoadResult;
   const { series, target, options } = sample;
   const followers = {

@@ -27,7 +27,7 @@ async function bodyOf(server: TestServer, format: string): Promise<Buffer> {
   return Buffer.from(await (await server.get(`/items/stream?format=${format}`)).arrayBuffer());
 }
 
-/** The rows of a body that comes in pieces of so many bytes. */
+/** The rows of a body that comes in pieces of `size` bytes. */
 function rowsOf(format: string, body: Buffer, size: number): number {
   const { reading } = rowReading(format);
   let rows = 0;

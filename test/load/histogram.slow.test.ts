@@ -17,7 +17,7 @@ test('quantiles are those of the nearest rank', () => {
   );
 });
 
-test('latencies are told apart to a tick, or to a thousandth, up to an hour', () => {
+test('the histogram distinguishes latencies to a tick, or to a thousandth, up to an hour', () => {
   const maxOf = (ms: number, ticksPerMs?: number) => {
     const histogram = new LatencyHistogram(ticksPerMs);
     histogram.record(ms);

@@ -99,9 +99,9 @@ test('a report and a comparison with an earlier run are written', async (t) => {
 });
 
 test('a load does not begin without a server, without its key, or on another server', async (t) => {
-  const nobody = await loading(['http://127.0.0.1:1', ...SHORT]);
-  assert.deepEqual([nobody.code, nobody.result], [1, null]);
-  assert.match(nobody.said, /cannot reach http:\/\/127\.0\.0\.1:1: .*ECONNREFUSED/);
+  const unreachable = await loading(['http://127.0.0.1:1', ...SHORT]);
+  assert.deepEqual([unreachable.code, unreachable.result], [1, null]);
+  assert.match(unreachable.said, /cannot reach http:\/\/127\.0\.0\.1:1: .*ECONNREFUSED/);
   const other = createServer((_, response) => response.end('hello')).listen(0, '127.0.0.1');
   await once(other, 'listening');
   t.after(() => other.close());

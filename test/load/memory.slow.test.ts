@@ -36,6 +36,6 @@ test('the memory of a load test does not grow with the bytes that its pullers re
   const memory = series.map(({ client }) => client.memory / MIB);
   const grown = Math.max(...memory.slice(-4)) - Math.max(...memory.slice(0, half));
   t.diagnostic(`${Math.round(grown)} MiB more after the next ${Math.round(read)} MiB`);
-  assert.ok(read > 60, 'too little was read to tell');
+  assert.ok(read > 60, 'too little was read to measure growth');
   assert.ok(grown < read / 2 + 20, `${memory.map(Math.round).join(', ')} MiB`);
 });

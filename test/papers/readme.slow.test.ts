@@ -59,7 +59,7 @@ for (const path of DOCUMENTS) {
         output += `${line}\n${await run(line.slice(2), server.url)}`;
       fresh = fresh.replace(`\`\`\`console\n${block}\`\`\``, () => `\`\`\`console\n${output}\`\`\``);
     }
-    assert.doesNotMatch(fresh, /is of an earlier release/, 'a cursor in a command is to be written anew');
+    assert.doesNotMatch(fresh, /is of an earlier release/, 'a cursor in a command must be replaced');
     if (process.env.UPDATE_DOCUMENTS) writeFileSync(join(ROOT, path), fresh);
     else assert.equal(text, fresh);
   });

@@ -149,7 +149,7 @@ function written() {
   return {
     encoder,
     state,
-    /** Encodes a batch of so many rows. `after` is called after each chunk. */
+    /** Encodes a batch of `count` rows. `after` is called after each chunk. */
     encode: (count: number, chunkBytes = 16_000, after: () => void = () => undefined): string => {
       const rows = Array.from({ length: count }, () => rowOf(next++));
       const last = rows.at(-1);

@@ -91,7 +91,7 @@ class Collector implements Sink {
   }
 }
 
-/** A sink that asks to wait after each write, and is told when its writer does not. */
+/** A sink that asks to wait after each write, and throws when its writer does not. */
 class Waiting extends Collector {
   #isWaiting = false;
 
@@ -306,10 +306,10 @@ for (const coding of codings) {
       })();
       const gone = new Error('client gone');
       await sink.arrived();
-      const told = assert.rejects(writing, gone);
+      const failing = assert.rejects(writing, gone);
       sink.fail(gone);
       sink.unblock();
-      await told;
+      await failing;
       assert.deepEqual(due, []);
     });
 
@@ -347,11 +347,11 @@ for (const coding of codings) {
         for (let at = 0; at < all.length; at += 10_000) await compressor.write(all.subarray(at, at + 10_000));
       })();
       await blocked;
-      const told = assert.rejects(writing, gone);
+      const failing = assert.rejects(writing, gone);
       for (let i = 0; i < 4; i++) await compressBytes(coding, all); // queued behind it on the same threads
       sink.fail(gone);
       refuse(gone);
-      await told;
+      await failing;
     });
 
     it('settles its end when its sink is aborted at the same time', async () => {

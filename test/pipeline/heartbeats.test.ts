@@ -46,7 +46,7 @@ test('while the next batch does not come, empty ones do; the batch comes then, a
   assert.ok(isClosed);
 });
 
-test('a batch that comes when its reader has left is released once, and a failure then is nobody’s', async () => {
+test('a batch that comes when its reader has left is released once, and a later failure rejects nothing', async () => {
   let closed = 0;
   const { source, give } = batchesOf({ closed: () => closed++ });
   const leaving = withHeartbeats(source, EMPTY, 1);
@@ -63,7 +63,7 @@ test('a batch that comes when its reader has left is released once, and a failur
   );
   await failing.next();
   await failing.return(undefined);
-  fail(new Error('nobody waits for it'));
+  fail(new Error('no reader waits for it'));
   await new Promise(setImmediate);
 });
 

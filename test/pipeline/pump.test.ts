@@ -35,20 +35,25 @@ function fakeEncoder(closed: { count: number }): RowEncoder {
 function slowSink() {
   const taken: string[] = [];
   let wake: (() => void) | null = null;
-  let told: (() => void) | null = null;
+  let onFull: (() => void) | null = null;
   const sink: Sink = {
     chunkBytes: 10,
     signal: new AbortController().signal,
     write(chunk) {
       taken.push(Buffer.from(chunk).toString());
-      told?.();
+      onFull?.();
       return new Promise((resolve) => (wake = resolve));
     },
     flush: () => undefined,
     end: () => assert.fail('the pump does not end the sink'),
     fail: () => assert.fail('the pump does not fail the sink'),
   };
-  return { sink, taken, drain: () => wake?.(), full: () => new Promise<void>((resolve) => (told = resolve)) };
+  return {
+    sink,
+    taken,
+    drain: () => wake?.(),
+    full: () => new Promise<void>((resolve) => (onFull = resolve)),
+  };
 }
 
 async function* batches(list: Batch[], error?: Error): AsyncGenerator<Batch> {

@@ -75,7 +75,7 @@ async function stoppedEarly(t: TestContext, args: readonly string[]): Promise<un
   return once(child, 'exit');
 }
 
-test('a server that is told to stop before it listens stops in order all the same', async (t) => {
+test('a server that gets a stop signal before it listens stops in order', async (t) => {
   assert.deepEqual(await stoppedEarly(t, ['serve']), [0, null]);
 });
 

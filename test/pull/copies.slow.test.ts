@@ -232,7 +232,7 @@ test('a followed file of version 0.2 is continued', async (t) => {
   assert.equal(await readFile(file, 'utf8'), '{"id":1}\n{"id":2}\n');
 });
 
-test('a follower ends when nobody reads its standard output any more', async (t) => {
+test('a follower ends when the reader of its standard output has gone', async (t) => {
   let lines = '';
   let [count, timer] = [0, setTimeout(() => undefined)];
   const { url } = await scriptedServer(t, [
@@ -265,7 +265,7 @@ function followedAnd(lines: string, ids: string): RequestListener {
   };
 }
 
-test('a copy in SQLite refuses ids that JSON cannot tell apart, in each run', async (t) => {
+test('a copy in SQLite refuses ids that JSON cannot distinguish, in each run', async (t) => {
   const file = join(await folder(t), 'copy.sqlite');
   const [lines, ids] = [
     '{"id":"5","v":1}\n{"id":"5","v":2}\n{"id":1}\n',

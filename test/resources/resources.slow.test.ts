@@ -328,7 +328,7 @@ test('a file declares resources of an embedded store that keeps them from an ear
   assert.deepEqual((await page(kept, '/orders?status=new')).data, []);
 });
 
-test('hidden fields leave the server in no format, and no query tells of them', async (t) => {
+test('hidden fields leave the server in no format, and no query reveals them', async (t) => {
   const opened = await ordersServer(t);
   if (!opened) return;
   const { uri } = opened;
@@ -359,13 +359,13 @@ test('hidden fields leave the server in no format, and no query tells of them', 
     }
     for (const query of ['note=n1', 'sort=note_asc', 'customer.country=NL', 'customer.country.gte=A']) {
       const unknown = query.replace('note', 'nope').replace('country', 'nowhere');
-      const [told, expected] = [
+      const [answer, expected] = [
         await problem(server, `/${name}?${query}`),
         await problem(server, `/${name}?${unknown}`),
       ];
-      assert.equal(told.code, 'not-indexed', query);
+      assert.equal(answer.code, 'not-indexed', query);
       assert.equal(
-        told.detail.replaceAll('note', 'nope').replaceAll('country', 'nowhere'),
+        answer.detail.replaceAll('note', 'nope').replaceAll('country', 'nowhere'),
         expected.detail,
         query,
       );

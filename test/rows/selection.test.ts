@@ -229,7 +229,7 @@ test('paths that cannot name a field are refused, and so is hiding the key', () 
   assert.throws(() => new Selection({ hide: ['a'], show: ['b'] }), RangeError);
 });
 
-test('a selection tells which paths are whole, for filters and sorts', () => {
+test('a selection knows which paths are whole, for filters and sorts', () => {
   const hide = new Selection({ hide: ['a.b', 'c'] });
   const show = new Selection({ show: ['a.b', 'c'] });
   const whole = (selection: Selection) =>

@@ -38,7 +38,7 @@ function doublesAreEqual(count: number, next: (bits: DataView) => number): void 
   }
 }
 
-/** An array of doubles, built quickly: all its names, which nobody reads, are "0". */
+/** An array of doubles, built quickly: all its names, which no reader uses, are "0". */
 function doubles(values: readonly number[]): Value {
   const bytes = Buffer.alloc(values.length * 11 + 5);
   bytes.writeInt32LE(bytes.length);

@@ -74,8 +74,8 @@ test("the sign of a comparison is that of mongod's, for random pairs of values o
   assert.equal(signs.length, pairs.length);
   for (const [n, { sign }] of signs.entries()) {
     const { a, b } = documents[n] ?? {};
-    const told = () => BSON.EJSON.stringify({ a, b }, { relaxed: false });
-    assert.equal(Math.sign(compareValues(a, b)), sign, told());
+    const label = () => BSON.EJSON.stringify({ a, b }, { relaxed: false });
+    assert.equal(Math.sign(compareValues(a, b)), sign, label());
   }
   assert.ok(signs.filter(({ sign }) => sign === 0).length > 10, 'some are equal');
 });

@@ -38,7 +38,7 @@ test('the size of a value is what is left of its document without head, name and
   assert.equal(sizeOfValue(rare, rare[4] ?? 0, 7), -1);
 });
 
-test('a batch is released once when the work that is to take it over fails, at once or later', async () => {
+test('a batch is released once when the work that takes it over fails, at once or later', async () => {
   let released = 0;
   const batch = { release: () => released++ } as unknown as Batch;
   const fault = new RangeError('x');

@@ -173,18 +173,18 @@ test('a look-up that fails is tried again by all its readers together', async (t
 
 test('readers that wait go on one after another, and those that are done wait for a common round', async () => {
   const turns = new LoopTurns();
-  const told: string[] = [];
+  const steps: string[] = [];
   const act = async (name: string) => {
     await turns.next();
-    told.push(`${name} begins`);
+    steps.push(`${name} begins`);
     await Promise.resolve();
-    told.push(`${name} ends`);
+    steps.push(`${name} ends`);
     await turns.round();
-    told.push(`${name} again`);
+    steps.push(`${name} again`);
   };
-  await turns.round(); // nobody waits
+  await turns.round(); // no reader waits
   await Promise.all(['a', 'b', 'c'].map(act));
-  assert.deepEqual(told, [
+  assert.deepEqual(steps, [
     ...['a begins', 'a ends', 'b begins', 'b ends', 'c begins', 'c ends'],
     ...['a again', 'b again', 'c again'],
   ]);

@@ -88,7 +88,7 @@ test('a read that fails, or whose client left, passes the turn to the next', asy
   const failing = scheduler.take(() => {
     throw new RangeError('no memory');
   }, NEVER);
-  const left = scheduler.take(() => assert.fail('nobody wants it'), leaving.signal);
+  const left = scheduler.take(() => assert.fail('no caller wants it'), leaving.signal);
   const last = scheduler.take(() => scheduler.take(() => 'nested', NEVER), NEVER);
   leaving.abort('gone');
   await assert.rejects(failing, RangeError);
@@ -113,24 +113,24 @@ test('readers that go on one after another yield to sockets and timers after 2 m
 
 test('a reader that asks again at once goes behind the others that wait', async () => {
   const turns = new LoopTurns(() => 0);
-  const told: string[] = [];
+  const log: string[] = [];
   const act = async (name: string, times: number) => {
     for (let n = 0; n < times; n++) {
       await turns.next();
-      told.push(name);
+      log.push(name);
     }
   };
   await Promise.all([act('heavy', 4), act('a', 2), act('b', 1)]);
-  assert.deepEqual(told, ['heavy', 'a', 'b', 'heavy', 'a', 'heavy', 'heavy']);
+  assert.deepEqual(log, ['heavy', 'a', 'b', 'heavy', 'a', 'heavy', 'heavy']);
 });
 
 test('work runs one at a time in the order of the calls, and a failure reaches its own caller only', async () => {
   const turns = new Turns();
-  const told: string[] = [];
+  const log: string[] = [];
   const work = (name: string) => async () => {
-    told.push(`${name} begins`);
+    log.push(`${name} begins`);
     await Promise.resolve();
-    told.push(`${name} ends`);
+    log.push(`${name} ends`);
     return name;
   };
   const first = turns.take(work('a'));
@@ -139,12 +139,12 @@ test('work runs one at a time in the order of the calls, and a failure reaches i
     RangeError,
   );
   const idle = turns.idle().then(() => {
-    assert.ok(told.includes('a ends') && !told.includes('c ends'));
+    assert.ok(log.includes('a ends') && !log.includes('c ends'));
   });
   const last = turns.take(work('c'));
   assert.deepEqual(await Promise.all([first, last]), ['a', 'c']);
   await Promise.all([failing, idle]);
-  assert.deepEqual(told, ['a begins', 'a ends', 'c begins', 'c ends']);
+  assert.deepEqual(log, ['a begins', 'a ends', 'c begins', 'c ends']);
 });
 
 test('nothing is kept of work that is done while other work waits', async () => {
@@ -191,18 +191,18 @@ test('work that is stopped before its turn never runs', async () => {
 
 test('work of one key waits for work of the same key, and not for that of others', async () => {
   const turns = new TurnsByKey();
-  const told: string[] = [];
+  const log: string[] = [];
   let release = (): void => undefined;
   const held = turns.take('a', async () => {
     await new Promise<void>((resolve) => (release = resolve));
-    told.push('a1');
+    log.push('a1');
   });
-  const next = turns.take('a', () => Promise.resolve(void told.push('a2')));
-  await turns.take('b', () => Promise.resolve(void told.push('b')));
-  assert.deepEqual(told, ['b']);
+  const next = turns.take('a', () => Promise.resolve(void log.push('a2')));
+  await turns.take('b', () => Promise.resolve(void log.push('b')));
+  assert.deepEqual(log, ['b']);
   release();
   await Promise.all([held, next]);
-  assert.deepEqual(told, ['b', 'a1', 'a2']);
+  assert.deepEqual(log, ['b', 'a1', 'a2']);
 });
 
 test('a reader that waits alone goes on', async () => {

@@ -13,7 +13,7 @@ export const BY_ID: Plan = { sort: '_id', direction: 1 };
 
 /** The feed of rows that have one. */
 export function feedOf({ changes }: Collection): ChangeFeed {
-  assert.ok(changes, 'these rows tell their changes');
+  assert.ok(changes, 'these rows have a change feed');
   return changes;
 }
 

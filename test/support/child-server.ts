@@ -47,7 +47,7 @@ export interface LogLine {
   readonly time: number;
   readonly url?: string;
   readonly err?: { readonly message: string };
-  /** In lines of a request. `end` tells how it ended, after `ms` milliseconds. */
+  /** In lines of a request. `end` is how it ended, after `ms` milliseconds. */
   readonly method?: string;
   readonly path?: string;
   readonly end?: string;

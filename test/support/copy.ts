@@ -27,7 +27,7 @@ export interface Answer {
 }
 
 interface Limits {
-  /** The client leaves after so many bytes. */
+  /** The client leaves after this number of bytes. */
   readonly bytes?: number;
   /** The client leaves when this is true, after a line. */
   readonly until?: (copy: Copy) => boolean;
@@ -91,7 +91,7 @@ export class Copy {
           });
         message.on('error', () => undefined).on('close', done);
         message.on('data', (chunk: Buffer) => {
-          if (left <= 0) return void message.destroy(); // also when nothing is to be read at all
+          if (left <= 0) return void message.destroy(); // also when `bytes` is 0
           text += chunk.subarray(0, left).toString('latin1');
           left -= chunk.length;
           if (status !== 200) return;

@@ -15,7 +15,7 @@ export class Faults {
   struck = false;
   #left = Infinity;
   #moment: Moment = 'before';
-  #error: () => Error = () => new Error('a fault that nobody armed');
+  #error: () => Error = () => new Error('a fault that no test armed');
 
   /** Makes the `k`-th operation from now on fail with this error. */
   arm(k: number, moment: Moment, error: () => Error): void {

@@ -61,7 +61,7 @@ export class Flood {
   }
 }
 
-interface Told {
+interface Reports {
   answered(came: Came): void;
   /** The connection is closed. `wasBusy`: an answer was pending. `wasUsed`: earlier answers had come. */
   closed(wasBusy: boolean, wasUsed: boolean): void;
@@ -70,19 +70,19 @@ interface Told {
 /** One connection. All its answers have a Content-Length. */
 class Connection {
   readonly socket: Socket;
-  readonly #told: Told;
+  readonly #reports: Reports;
   #head = Buffer.alloc(0);
   #came: Came | null = null;
   #left = 0;
   #isBusy = false;
   #answers = 0;
 
-  constructor(socket: Socket, told: Told) {
+  constructor(socket: Socket, reports: Reports) {
     this.socket = socket;
-    this.#told = told;
+    this.#reports = reports;
     socket.on('data', (data) => this.#take(data));
     socket.on('error', () => undefined); // 'close' follows
-    socket.on('close', () => told.closed(this.#isBusy, this.#answers > 0 && this.#head.length === 0));
+    socket.on('close', () => reports.closed(this.#isBusy, this.#answers > 0 && this.#head.length === 0));
   }
 
   send(bytes: string): void {
@@ -104,7 +104,7 @@ class Connection {
     const came = this.#came;
     [this.#head, this.#came, this.#isBusy] = [Buffer.alloc(0), null, false];
     this.#answers++;
-    this.#told.answered(this.#left === 0 ? came : 'lost');
+    this.#reports.answered(this.#left === 0 ? came : 'lost');
   }
 }
 

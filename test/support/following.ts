@@ -68,7 +68,7 @@ export class Follower {
   /** Begins with an empty copy. */
   static async begin(store: Collection, plan: Plan, random: Random): Promise<Follower> {
     const feed = store.changes;
-    if (!feed) throw new Error('the store tells no changes');
+    if (!feed) throw new Error('the store has no change feed');
     const place = await feed.now(NEVER);
     const { identity } = await store.describe(NEVER);
     const of = identity === undefined ? plan : { ...plan, identity };
@@ -120,13 +120,13 @@ export class Follower {
     return changed.isUpToDate;
   }
 
-  /** What the server tells of keys: first what is gone, and then the rows that are wanted. */
+  /** The lines of a response about these keys: first removed rows, then the rows that are wanted. */
   async #linesOf({ keys, next }: ChangedKeys, isWanted: (id: unknown) => boolean): Promise<readonly Line[]> {
     const rows = await lookedUp(this.#feed, keys, this.#planAt(next), 1 + below(this.#random, 9));
     const found = new Set(rows.map(nameOf));
     const gone = keys.map(nameOf).filter((name) => !found.has(name));
-    const told = rows.filter((row) => isWanted(idIn(row))).map((row): Line => [nameOf(row), row]);
-    return [...gone.map((name): Line => [name, null]), ...told];
+    const present = rows.filter((row) => isWanted(idIn(row))).map((row): Line => [nameOf(row), row]);
+    return [...gone.map((name): Line => [name, null]), ...present];
   }
 
   async #walk(most: number): Promise<void> {
@@ -161,7 +161,7 @@ export class Follower {
     if (this.#random() < 0.5) this.copy = new Map(this.#saved.copy);
   }
 
-  /** Every read sees what the follower was told of before. */
+  /** Every read sees the changes that the follower has read. */
   #planAt({ seen }: FeedPlace): Plan {
     return seen === undefined ? this.#plan : { ...this.#plan, since: seen };
   }

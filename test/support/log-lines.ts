@@ -10,7 +10,7 @@ export function logTo(lines: string[], level = 'info'): Logger {
   return pino({ level }, new Writable({ write }));
 }
 
-/** The lines of the log that tell who was refused, and who took a set. */
+/** The lines of the log about refused requests and about sets that clients read. */
 export function auditOf(lines: readonly string[]): readonly Readonly<Record<string, unknown>>[] {
   return lines
     .map((line) => JSON.parse(line) as Record<string, unknown>)

@@ -3,17 +3,17 @@ import { Readable } from 'node:stream';
 import { spec } from 'node:test/reporters';
 
 /**
- * Node's spec reporter, with what was skipped and why told right before its closing summary, which stays the last thing
+ * Node's spec reporter, with the skipped tests and their reasons right before its closing summary, which stays the last thing
  * said. With TEST_SUMMARY=1 passed tests are not listed. JavaScript, because Node 20 loads reporters without tsx.
  *
  * @param {AsyncIterable<import('node:test/reporters').TestEvent>} source
  */
 export default async function* reporter(source) {
-  for await (const text of Readable.from(told(source)).pipe(new spec())) yield String(text);
+  for await (const text of Readable.from(withSkipped(source)).pipe(new spec())) yield String(text);
 }
 
 /** @param {AsyncIterable<import('node:test/reporters').TestEvent>} source */
-async function* told(source) {
+async function* withSkipped(source) {
   /** @type {Map<string, string[]>} tests by the reason why they were skipped */
   const skipped = new Map();
   /** @type {Map<string, number>} milliseconds that the tests of a file took one after another */

@@ -40,9 +40,9 @@ for (const format of FORMATS) {
 }
 say(Math.min(...[...wholes.values()].map(({ length }) => length)));
 
-const told = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+const commands = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 for (let run = 0; run < Number(runs); run++) {
-  const from = told.next();
+  const from = commands.next();
   const reading = Promise.all(Array.from({ length: Number(readers) }, (_, n) => read(n, from)));
   await from;
   const started = performance.now();

@@ -1,6 +1,6 @@
 """python3 stalled-readers.py PORT COUNT CODING
 
-So many clients that ask for a stream, take its first bytes and no more. Their own kernel buffers are small, which Node
+COUNT clients that ask for a stream, take its first bytes and no more. Their own kernel buffers are small, which Node
 cannot ask for: with both ends on one machine thousands of the usual size fill what its kernel has for TCP, and it cuts
 connections itself. Says "stalled" when all of them stand, and ends when its standard input does.
 """

@@ -4,7 +4,7 @@ import type { Sink } from '../../src/pipeline/sink.ts';
 /** Longer than a stream keeps its batch for a reader that takes nothing (1 s). Milliseconds. */
 const QUIET_MS = 1_300;
 
-const nobody = () => undefined;
+const ignore = () => undefined;
 
 /**
  * Observes streams that wait for their readers. `tap` stands between the engine and the application and sees
@@ -15,7 +15,7 @@ export class Waiting {
   streams = 0;
   #ended = 0;
   /** Checks whether nothing moves. */
-  #changed: () => void = nobody;
+  #changed: () => void = ignore;
 
   readonly tap = (serve: Serve): Serve => {
     return async (request) => {
@@ -36,7 +36,7 @@ export class Waiting {
         if (this.streams + this.#ended === streams) quiet = setTimeout(resolve, QUIET_MS);
       };
     });
-    this.#changed = nobody;
+    this.#changed = ignore;
   }
 
   async #run(run: (sink: Sink) => Promise<void>, sink: Sink): Promise<void> {

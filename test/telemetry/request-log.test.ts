@@ -148,8 +148,8 @@ test("the level of a request's line depends on how it failed", () => {
   assert.equal(level('/items', null, storeUnavailable(bug)), 'warn store');
   assert.equal(level('/items', null, bug), 'error fault');
 
-  const told = JSON.stringify(loggableError(bug));
-  assert.ok(told.length < 6000 && told.includes('bug') && !told.includes('huge'));
+  const entry = JSON.stringify(loggableError(bug));
+  assert.ok(entry.length < 6000 && entry.includes('bug') && !entry.includes('huge'));
   const expected = JSON.stringify(loggableError(storeUnavailable(bug)));
   assert.ok(expected.includes('"cause":{"type":"Error","message":"bug"') && !expected.includes('stack'));
 });

@@ -105,7 +105,7 @@ test('a feed to which nothing happens sends a checkpoint every 15 seconds, and o
   ]);
 });
 
-test('a copy is told within a second of its last row that it is up to date', async (t) => {
+test('a copy learns within a second of its last row that it is up to date', async (t) => {
   let time = 0;
   const { run, stop } = await runOn(
     t,
@@ -119,13 +119,13 @@ test('a copy is told within a second of its last row that it is up to date', asy
     () => time,
     'begun',
   );
-  let toldAt = Infinity;
+  let checkpointAt = Infinity;
   await pumped(run, (chunk) => {
     if (!Buffer.from(chunk).includes('"upToDate":true')) return;
-    toldAt = Math.min(toldAt, time);
+    checkpointAt = Math.min(checkpointAt, time);
     stop.abort();
   });
-  assert.ok(toldAt <= 1_000, `it was told after ${toldAt} ms`);
+  assert.ok(checkpointAt <= 1_000, `it learned that after ${checkpointAt} ms`);
 });
 
 for (const [slow, fewest] of [

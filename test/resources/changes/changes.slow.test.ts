@@ -15,7 +15,7 @@ const COMBINATIONS: [StoreName, EngineName][] = [
   ['mongodb', 'uws'],
 ];
 
-/** A server on a store that tells changes, or null. */
+/** A server on a store with a change feed, or null. */
 async function changingServer(t: TestContext, store: StoreName, engine: EngineName) {
   const server = await testServer(t, store, engine, { RATE_LIMIT: 'off' });
   if (server?.store.items.changes) {
@@ -311,7 +311,7 @@ for (const [store, engine] of COMBINATIONS) {
       assert.ok(['changes-expired', 'collection-replaced'].includes(answer.error?.code ?? ''));
     });
 
-    test('a stream tells from where its changes follow, in a header and in its end', async (t) => {
+    test('a header and the end of a stream give the start of its changes', async (t) => {
       const server = await changingServer(t, store, engine);
       if (!server) return;
       await put(server, item('a', 'x'), item('b', 'y'));
@@ -342,7 +342,7 @@ for (const [store, engine] of COMBINATIONS) {
       assert.equal(checked.headers.get('x-accel-buffering'), 'no');
     });
 
-    test('HEAD has the head of GET and holds nothing, and OPTIONS tells the methods', async (t) => {
+    test('HEAD has the head of GET and no body, and OPTIONS lists the methods', async (t) => {
       const server = await changingServer(t, store, engine);
       if (!server) return;
       await put(server, item('a', 'x'));
@@ -432,7 +432,7 @@ function sorted(rows: ReadonlyMap<string, string>): string[] {
 }
 
 for (const store of ['sqlite', 'mongodb'] as const)
-  test(`a resource of ${store} is told without its hidden fields, by filters that its indexes answer`, async (t) => {
+  test(`changes of a resource of ${store} have no hidden fields, and take filters that its indexes answer`, async (t) => {
     const file = await resourcesFile(t, { resources: { orders: { hide: ['secret'] } } });
     const rows = ['a', 'b', 'c'].map((_id, n) => ({ _id, status: n, secret: `s${n}` }));
     const server = await resourceServer(

@@ -115,7 +115,7 @@ test('the page of the documents sends a key, and says once why it is refused', a
   assert.ok(server);
   for (const [key, wanted] of [
     [null, /^Unauthorized: .*401.*option `key`/],
-    ['secret-of-nobody', /^Unauthorized: /],
+    ['secret-of-no-key', /^Unauthorized: /],
     ['secret-of-bob', /^NotFound: .*404/],
     ['secret-of-ada', /^connected$/],
   ] as const) {

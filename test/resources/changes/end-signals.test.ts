@@ -51,7 +51,7 @@ function hangingAnswer(t: TestContext, follows: boolean, hangs: 'wait' | 'walk')
       .split('\n')
       .map((line) => line.slice(0, 6));
   };
-  const lines = text().then((told) => ({ told, end: answer.encoder.end() }));
+  const lines = text().then((starts) => ({ starts, end: answer.encoder.end() }));
   lines.catch(() => undefined); // awaited later
   return { lines, reader, stopping };
 }
@@ -65,8 +65,8 @@ test('a feed that waits for changes ends at once when the server stops, and is s
   const { lines, stopping } = hangingAnswer(t, true, 'wait');
   await settle();
   stopping.abort();
-  const { told, end } = await lines;
-  assert.deepEqual(told, ['{"chec', '{"end"']);
+  const { starts, end } = await lines;
+  assert.deepEqual(starts, ['{"chec', '{"end"']);
   assert.match(end, /"upToDate":true.*"more":true/);
 });
 
@@ -74,8 +74,8 @@ test('a long poll that has nothing ends as one whose time is over when the serve
   const { lines, stopping } = hangingAnswer(t, false, 'wait');
   await settle();
   stopping.abort();
-  const { told, end } = await lines;
-  assert.deepEqual(told, ['{"end"']);
+  const { starts, end } = await lines;
+  assert.deepEqual(starts, ['{"end"']);
   assert.doesNotMatch(end, /"more"/);
 });
 
@@ -85,8 +85,8 @@ test('a feed whose read hangs ends a second after the server stops, and is not u
   stopping.abort();
   await settle();
   t.mock.timers.tick(1_000);
-  const { told, end } = await lines;
-  assert.deepEqual(told, ['{"chec', '{"end"']);
+  const { starts, end } = await lines;
+  assert.deepEqual(starts, ['{"chec', '{"end"']);
   assert.match(end, /"upToDate":false.*"more":true/);
 });
 

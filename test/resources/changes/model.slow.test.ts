@@ -279,19 +279,19 @@ test('the changes of a snapshot begin exactly one tick after it: none comes twic
     }),
   );
   await items.insertOne(item('f'));
-  const told: { readonly time: bigint; readonly id: string; readonly isRemoved: boolean }[] = [];
-  while (told.length < 7) {
+  const writes: { readonly time: bigint; readonly id: string; readonly isRemoved: boolean }[] = [];
+  while (writes.length < 7) {
     const event = await events.next();
     assert.ok(event.operationType === 'insert' || event.operationType === 'delete');
     const time = event.clusterTime?.toBigInt() ?? assert.fail();
-    told.push({ time, id: event.documentKey._id, isRemoved: event.operationType === 'delete' });
+    writes.push({ time, id: event.documentKey._id, isRemoved: event.operationType === 'delete' });
   }
-  for (const { time } of told)
+  for (const { time } of writes)
     for (const at of [time - 1n, time]) {
       const stream = await server.get(`/items/stream?fields=price&at=${at}`);
       const cursor = stream.headers.get('changes-from');
       const ids = (await stream.text()).match(/(?<=^\{"id":")\w/gm) ?? [];
-      const before = told.filter((one) => one.time <= at);
+      const before = writes.filter((one) => one.time <= at);
       const gone = before.filter(({ isRemoved }) => isRemoved).map(({ id }) => id);
       assert.deepEqual(
         [...ids],
@@ -299,7 +299,7 @@ test('the changes of a snapshot begin exactly one tick after it: none comes twic
       );
       const { lines, end } = await new Copy().read(`${server.url}/items/changes?since=${cursor}`);
       const changed = lines.flatMap((line) => /^\{(?:"removed":\{)?"id":"(\w)"/.exec(line)?.[1] ?? []);
-      const after = told.filter((one) => one.time > at).map(({ id }) => id);
+      const after = writes.filter((one) => one.time > at).map(({ id }) => id);
       assert.deepEqual([...new Set(changed)].sort(), [...new Set(after)].sort(), `after ${at}`);
       assert.deepEqual([changed.length, end?.upToDate], [new Set(after).size, true]);
     }

@@ -62,7 +62,7 @@ class Reader {
     return this.gate;
   }
 
-  /** Resolves when so many pieces have come. */
+  /** Resolves when this number of pieces has come. */
   has(pieces: number): Promise<void> {
     if (this.pieces.length >= pieces) return Promise.resolve();
     return new Promise((resolve) => (this.#waiting = { pieces, resolve }));

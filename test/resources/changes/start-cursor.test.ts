@@ -28,7 +28,7 @@ function rowsOf(
 
 const present = { now: () => Promise.resolve(NOW) };
 
-test('the changes of a set follow from the present place, and its reads see all that was told before', async () => {
+test('the changes of a set follow from the present place, and its reads see everything that earlier reads returned', async () => {
   const start = await changesFrom(rowsOf(present), 'items')(ALL, NEVER);
   assert.ok(start);
   assert.deepEqual(start.bounds, { identity: IDENTITY, since: 7n });
@@ -56,16 +56,16 @@ test('a store whose collections are never replaced and whose rows have one state
   assert.deepEqual(start.bounds, {});
 });
 
-test('nothing tells from where changes follow when nobody could ask for them', async () => {
+test('a set gives no start of changes when no client could read them', async () => {
   const range = { from: null, to: null } as unknown as NonNullable<Plan['range']>;
   const forbidden = () => Promise.reject(new AppError('forbidden', 'A part without pre-images.'));
   const unsupported = () => Promise.reject(changesUnsupported('No replica set.'));
   const long = () => Promise.resolve({ token: new Uint8Array(MAX_CURSOR_BYTES) });
   for (const [why, feed, plan] of [
-    ['the store tells no changes', undefined, ALL],
+    ['the store has no change feed', undefined, ALL],
     ['the set has a range', {}, { ...ALL, range }],
     ['the set has given ids', {}, { ...ALL, ids: [] }],
-    ['the collection cannot tell them', { now: unsupported }, ALL],
+    ['the collection keeps no changes', { now: unsupported }, ALL],
     ['the key may not know them', { now: forbidden }, ALL],
     ['the cursor would be too long', { now: long }, ALL],
   ] as const)

@@ -129,9 +129,9 @@ test('a checkpoint that is due at ids too long for a cursor waits for the next i
       .toString(16)
       .padStart(8, '0');
     const bytes = Buffer.byteLength(rows.join('\n')) + 1;
-    const { changes, ...told } = end?.end as Record<string, unknown>;
+    const { changes, ...proof } = end?.end as Record<string, unknown>;
     assert.equal(typeof changes, 'string');
-    assert.deepEqual(told, { rows: rows.length, bytes, crc32: sum }, 'no cursor that is too long');
+    assert.deepEqual(proof, { rows: rows.length, bytes, crc32: sum }, 'no cursor that is too long');
     const rest = await stream(`&cursor=${proved.cursor}`);
     assert.deepEqual(
       rest.filter((line) => line.startsWith('{"id":')),

@@ -83,7 +83,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
       assert.match((await problemOf(server, 'price=0.1&sort=id_desc')).detail, /num:0.1 or dec:0.1/);
     });
 
-    test('/openapi.json tells the kinds of the parameters', async (t) => {
+    test('/openapi.json gives the kinds of the parameters', async (t) => {
       const server = await resourceServer(t, store, { name: 'm', rows: ROWS, indexes: INDEXES });
       if (!server) return;
       const { paths } = (await (await server.get('/openapi.json')).json()) as {
@@ -96,7 +96,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
       assert.match(described('ref'), /Its kind is (number or string|string or number)\./);
     });
 
-    test('GET /resources tells the kinds, and queries do not ask for them again', async (t) => {
+    test('GET /resources gives the kinds, and queries do not ask for them again', async (t) => {
       const server = await resourceServer(t, store, { name: 'm', rows: ROWS, indexes: INDEXES });
       if (!server) return;
       const { resources } = (await (await server.get('/resources')).json()) as {

@@ -137,8 +137,8 @@ test('an id that looks like an operator is a value: MongoDB refuses to store it,
     const refused = await database
       .command({ insert: 'items', documents: [{ _id, category: 'a', price: 1 }] })
       .catch(String);
-    const told = JSON.stringify(refused);
-    assert.match(told, /\$gt|\$-prefixed/, told);
+    const reply = JSON.stringify(refused);
+    assert.match(reply, /\$gt|\$-prefixed/, reply);
   }
   const cursor = encodeCursor('items', { sort: '_id', direction: 1 }, makeBookmark({ _id: { $ne: 1 } }));
   const rows = (await (await server.get(`/items/stream?cursor=${cursor}`)).text()).split('\n').slice(0, -1);

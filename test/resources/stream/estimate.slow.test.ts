@@ -28,7 +28,7 @@ for (const [store, engine] of COMBINATIONS)
     const server = await testServer(t, store, engine, { CORS_ORIGIN: '*' });
     if (!server) return;
     await server.insert(rows);
-    const told = async (query: string, method = 'GET') => {
+    const estimateOf = async (query: string, method = 'GET') => {
       const response = await fetch(`${server.url}/items/stream?${query}`, {
         method,
         headers: { origin: 'https://a.example' },
@@ -38,17 +38,17 @@ for (const [store, engine] of COMBINATIONS)
       assert.match(response.headers.get('access-control-expose-headers') ?? '', /Estimated-Rows/);
       return response.headers.get('estimated-rows');
     };
-    assert.equal(await told(''), '1500');
-    assert.equal(await told('', 'HEAD'), '1500');
-    assert.equal(await told('sort=price_desc&format=csv'), '1500');
-    assert.equal(await told('limit=1400'), '1400');
-    assert.equal(await told('limit=7'), '7');
-    assert.equal(await told('category=few'), '3', 'all of them are in the first batch');
-    assert.equal(await told('category=none'), '0');
-    assert.equal(await told('category=many'), null);
-    assert.equal(await told('min_price=10'), null);
-    assert.equal(await told('after=r00001'), null);
-    assert.equal(await told('after=r01490'), '9');
+    assert.equal(await estimateOf(''), '1500');
+    assert.equal(await estimateOf('', 'HEAD'), '1500');
+    assert.equal(await estimateOf('sort=price_desc&format=csv'), '1500');
+    assert.equal(await estimateOf('limit=1400'), '1400');
+    assert.equal(await estimateOf('limit=7'), '7');
+    assert.equal(await estimateOf('category=few'), '3', 'all of them are in the first batch');
+    assert.equal(await estimateOf('category=none'), '0');
+    assert.equal(await estimateOf('category=many'), null);
+    assert.equal(await estimateOf('min_price=10'), null);
+    assert.equal(await estimateOf('after=r00001'), null);
+    assert.equal(await estimateOf('after=r01490'), '9');
   });
 
 for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
@@ -59,14 +59,14 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
       indexes: [['category'], ['price']],
     });
     if (!server) return;
-    const told = async (query: string) => {
+    const estimateOf = async (query: string) => {
       const response = await server.get(`/things/stream?${query}`);
       await response.arrayBuffer();
       return response.headers.get('estimated-rows');
     };
-    assert.equal(await told('sort=price_asc'), '1500');
-    assert.equal(await told('category=many'), null);
-    assert.equal(await told('category=few'), '3');
+    assert.equal(await estimateOf('sort=price_asc'), '1500');
+    assert.equal(await estimateOf('category=many'), null);
+    assert.equal(await estimateOf('category=few'), '3');
   });
 
 test('an estimate is asked for once in five seconds, and a stream does without one that fails or takes long', async () => {
@@ -75,7 +75,7 @@ test('an estimate is asked for once in five seconds, and a stream does without o
   let calls = 0;
   let answer: Collection['count'] = () => Promise.resolve({ rows: calls, is: 'estimated' });
   const count: Collection['count'] = (...call) => (calls++, answer(...call));
-  let hasWaited: () => void = () => assert.fail('nobody waits');
+  let hasWaited: () => void = () => assert.fail('no request waits');
   const begin = estimator(
     { count },
     {

@@ -80,8 +80,8 @@ test('a foreign collection named users is reported in the log, and not as an una
   const users = testClient(t, uri).db().collection('users');
   await users.insertOne({ login: 'x', passwordHash: 'y' });
   const { server, lines } = await logging(t, { MONGODB_URI: uri });
-  const told = lines.filter((line) => line.includes('"msg":"Users are not served'));
-  assert.equal(told.length, 1);
+  const reports = lines.filter((line) => line.includes('"msg":"Users are not served'));
+  assert.equal(reports.length, 1);
   for (let n = 0; n < 3; n++) {
     const { status, code, detail } = await problemOf(server, '/api/users');
     assert.deepEqual({ status, code }, { status: 503, code: 'store-unfit' });

@@ -149,9 +149,9 @@ test('a page by price relies on a check of its index that is at most a second ol
     assert.equal((await read({ ...BY_ID, ...inCategory('a') })).rows.length, 2);
     assert.match(warnings.join('\n'), /'price_1__id_1' .*dropIndex\("price_1__id_1"\).*createIndex\(/, name);
     assert.match((await store.ping()).join(), /'price_1__id_1'/, name);
-    const told = warnings.length;
+    const logged = warnings.length;
     await assert.rejects(read(BY_PRICE), { code: 'store-unfit' });
-    assert.equal(warnings.length, told, 'it is reported once');
+    assert.equal(warnings.length, logged, 'it is reported once');
     await fill(items);
     pass(1_001);
     await read(BY_PRICE).catch(() => undefined); // a new collection is checked again

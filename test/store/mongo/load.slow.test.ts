@@ -33,7 +33,7 @@ test('an import into an empty collection makes the indexes after the rows, and l
     .collection('items')
     .createIndexes([{ key: { name: 1 }, unique: true }]);
   const during: string[][] = [];
-  let isTold = false;
+  let isPostponed = false;
   const { items } = opened.store;
   const result = await importItems({
     open: () =>
@@ -48,10 +48,10 @@ test('an import into an empty collection makes the indexes after the rows, and l
     ...{ source: generateItems(5_000, 1), onConflict: 'fail', signal: NEVER },
     progress: () => undefined,
     report: (at, reason) => assert.fail(`${at}: ${reason}`),
-    onPostponed: () => (isTold = true),
+    onPostponed: () => (isPostponed = true),
   });
   assert.equal(result.written, 5_000);
-  assert.ok(isTold);
+  assert.ok(isPostponed);
   assert.ok(during.length > 0);
   for (const names of during) assert.deepEqual(names, ['_id_', 'name_1']);
   assert.deepEqual(await indexesOf(opened), [...WANTED, 'name_1'].sort());
@@ -87,7 +87,7 @@ test('a server beside an import, and one that starts after the import was killed
     rows.map(({ bytes }) => bytes),
     'fail',
   );
-  // The process that imports ends here: nobody makes the indexes for it.
+  // The process that imports ends here: no other process makes the indexes for it.
   const looked = await readRows(beside.store.items, BY_PRICE, {}, SIZE).then(
     (read) => read.rows.length,
     (error: unknown) => (error instanceof AppError ? error.status : error),

@@ -34,7 +34,7 @@ async function openIn(t: TestContext, directory: string, options: Options = {}):
 }
 
 function feedOf(rows: OwnedCollection): ChangeFeed {
-  return rows.changes ?? assert.fail('the set tells changes');
+  return rows.changes ?? assert.fail('the set has a change feed');
 }
 
 function write(rows: OwnedCollection, ids: readonly unknown[], status = 'a') {
@@ -213,7 +213,7 @@ for (const [name, setOf] of Object.entries(SETS)) {
   });
 }
 
-test('a row that is replaced by one with another type of number is told by both ids', async (t) => {
+test('a feed returns both ids of a row that another type of number replaced', async (t) => {
   const orders = await (await openIn(t, await testDirectory(t))).open(ORDERS);
   await write(orders, [new Int32(7)]);
   const place = await feedOf(orders).now(NEVER);
@@ -263,7 +263,7 @@ test('a resource that is dropped is another collection to its readers, and leave
   assert.deepEqual(await since(orders, present), [3]);
 });
 
-test('a reader that waits costs one look at the log for all of them, and none while nobody waits', async () => {
+test('waiting readers share one look at the log, and cost none when no reader waits', async () => {
   const log = { looks: 0, version: 'first' };
   const looks = (): number => log.looks;
   const versionOf = (): string => {
@@ -285,7 +285,7 @@ test('a reader that waits costs one look at the log for all of them, and none wh
   await watch.wait(versionOf, 'second', 1, ownSignal());
 });
 
-/** A signal that nobody else listens to. */
+/** A signal without other listeners. */
 function ownSignal(): AbortSignal {
   return new AbortController().signal;
 }
@@ -303,13 +303,13 @@ test('a follower has every item that a process wrote which was killed, and what 
       [...childProgram('sqlite-writer.ts'), directory, String(seed), String(batches)],
       { stdio: ['ignore', 'pipe', 'inherit'] },
     );
-    let told = '';
+    let output = '';
     let steps = 0;
     const ended = once(child, 'exit');
-    child.stdout.setEncoding('utf8').on('data', (text: string) => (told += text));
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
     while (child.exitCode === null && child.signalCode === null) {
       await follower.step();
-      if (told !== '' && ++steps === 40 && isKilled) child.kill('SIGKILL');
+      if (output !== '' && ++steps === 40 && isKilled) child.kill('SIGKILL');
     }
     await ended;
     assert.equal(child.signalCode, isKilled ? 'SIGKILL' : null);

@@ -1,4 +1,4 @@
-/** What became of bytes on the disk is told: a store with damaged bytes gives the rows that were written, or an error. */
+/** A store with damaged bytes on the disk gives the rows that were written, or an error. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -85,7 +85,7 @@ async function walk(items: Collection, plan: Plan, size = SIZE): Promise<Buffer[
   return rows;
 }
 
-test('a row with a flipped bit is an error, and /readyz tells it from then on, while other rows are read', async (t) => {
+test('a row with a flipped bit is an error, and /readyz reports it from then on, while other rows are read', async (t) => {
   const rows = [1, 2, 3].map((n) => makeItem(new Int32(n), 'a', new Int32(n), `filler ${n} of a row`));
   const directory = await filled(t, rows);
   const file = await readFile(join(directory, FILE));
@@ -214,7 +214,7 @@ test('entries of an index that changed places, or of which one is there twice, e
   }
 });
 
-/** The ids of the rows that the log of changes tells. */
+/** The ids of the rows in the log of changes. */
 async function logged({ items }: Store, { token }: FeedPlace): Promise<string[]> {
   const feed = feedOf(items);
   return (await keysSince(feed, { token }, 50)).keys.map((key) => Buffer.from(key).toString('hex')).sort();
@@ -226,7 +226,7 @@ interface Damage {
   readonly file: Buffer;
 }
 
-/** So many bits, flipped one at a time: all, one of each byte, or some anywhere. */
+/** At most `most` bits, flipped one at a time: all, one of each byte, or some anywhere. */
 function* flips(whole: Buffer, most: number): Generator<Damage> {
   const random = randomFrom(SEED);
   const bytes = whole.length;
@@ -320,7 +320,7 @@ for (const [kind, items] of Object.entries(STORES))
     await store.close();
     const whole = await readFile(join(directory, FILE));
     assert.equal(whole.readUInt16BE(16), PAGE_BYTES);
-    const seen = { right: 0, told: 0 };
+    const seen = { right: 0, reported: 0 };
     const wrong: string[] = [];
     const damaged = await inMemory(t);
     for (const { where, file } of damagesOf(whole)) {
@@ -328,14 +328,16 @@ for (const [kind, items] of Object.entries(STORES))
       await mkdir(place);
       await copyFile(join(directory, 'sluice.mark'), join(place, 'sluice.mark'));
       await writeFile(join(place, FILE), file);
-      const told = await useDamaged(place, (what) => wrong.push(`${where}: ${what}`));
+      const reported = await useDamaged(place, (what) => wrong.push(`${where}: ${what}`));
       await rm(place, { recursive: true });
-      seen[told ? 'told' : 'right']++;
+      seen[reported ? 'reported' : 'right']++;
     }
-    t.diagnostic(`${seen.right} damaged stores were right, ${seen.told} told it, of ${whole.length} bytes`);
+    t.diagnostic(
+      `${seen.right} damaged stores were right, ${seen.reported} reported the damage, of ${whole.length} bytes`,
+    );
     assert.deepEqual(wrong, []);
 
-    /** Whether reads tell the damage. `onWrong`: something else was read than what was written. */
+    /** Whether reads report the damage. `onWrong`: something else was read than what was written. */
     async function useDamaged(place: string, onWrong: (what: string) => void): Promise<boolean> {
       let opened: Store;
       try {
@@ -344,12 +346,12 @@ for (const [kind, items] of Object.entries(STORES))
         assert.ok(error instanceof Error);
         return true;
       }
-      let told = 0;
+      let failures = 0;
       const compare = async (reading: Promise<unknown>, written: unknown, what: string) => {
         try {
           if (!isDeepStrictEqual(await reading, written)) onWrong(`other ${what}`);
         } catch (error) {
-          told++;
+          failures++;
           if (!(error instanceof AppError)) onWrong(`${what}: ${String(error)}`);
         }
       };
@@ -368,15 +370,15 @@ for (const [kind, items] of Object.entries(STORES))
         );
       await compare(logged(opened, from), changes, 'changes');
       await opened.close().catch(() => undefined);
-      return told > 0;
+      return failures > 0;
     }
   });
 
 test('a number of a change that was never written is damage', async (t) => {
   const directory = await filled(t, makeItems(3));
-  const spoilt = new DatabaseSync(join(directory, FILE));
-  spoilt.exec(`update l1 set seq = ${2n ** 58n} where seq = 3`);
-  spoilt.close();
+  const database = new DatabaseSync(join(directory, FILE));
+  database.exec(`update l1 set seq = ${2n ** 58n} where seq = 3`);
+  database.close();
   const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
   t.after(() => store.close());
   await assert.rejects(feedOf(store.items).now(NEVER), { code: 'store-unfit' });
@@ -392,9 +394,9 @@ test('a set whose record is lost is damage, and its rows are kept', async (t) =>
     return found.map(({ name }) => String(name));
   };
   const before = tables();
-  const spoilt = file();
-  spoilt.exec("delete from sets where name = 'items'");
-  spoilt.close();
+  const database = file();
+  database.exec("delete from sets where name = 'items'");
+  database.close();
   await assert.rejects(openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() }), {
     code: 'store-unfit',
     message: /damaged/,

@@ -22,7 +22,7 @@ const MOST_GROWTH = 1.5;
 
 /**
  * The size of the file and its write-ahead log in bytes after rounds that each overwrite a fifth of the rows, beside this many streams that
- * nobody reads.
+ * no client reads.
  */
 async function sizeBeside(t: TestContext, readers: number): Promise<number> {
   const directory = await testDirectory(t);
@@ -60,7 +60,7 @@ async function sizeBeside(t: TestContext, readers: number): Promise<number> {
   return file + log;
 }
 
-test(`${READERS} streams that nobody reads do not make the file grow while ${ROUNDS} rounds overwrite a fifth of it`, async (t) => {
+test(`${READERS} streams that no client reads do not make the file grow while ${ROUNDS} rounds overwrite a fifth of it`, async (t) => {
   const without = await sizeBeside(t, 0);
   const beside = await sizeBeside(t, READERS);
   t.diagnostic(`${without} bytes alone, ${beside} beside ${READERS} streams`);

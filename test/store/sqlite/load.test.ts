@@ -99,7 +99,7 @@ for (const [name, orderOf] of Object.entries(ORDERS))
       file.close();
     });
 
-/** Every read rejects, so nobody takes a part of the rows, or none, for the whole. */
+/** Every read rejects, so no reader takes a part of the rows, or none, for the whole. */
 async function assertNotReady(items: OwnedCollection, id: Item['id']): Promise<void> {
   const inCategoryB = { ...BY_ID, ...inCategory('b') };
   for (const read of [
@@ -156,7 +156,7 @@ test('a write during a load waits for the end of the load, and then keeps the co
   await assertWhole(items, rows);
 });
 
-test('a load that replaces rows begins when another load has ended, and nobody reads between old and new rows', async (t) => {
+test('a load that replaces rows begins when another load has ended, and no reader finds it between old and new rows', async (t) => {
   const directory = await testDirectory(t);
   const [items, others] = [await openIn(t, directory), await openIn(t, directory)];
   const [before, after] = [makeItems(60), makeItems(100).slice(60)];
@@ -197,7 +197,7 @@ for (const [who, mark, silentMs] of [
   ['has ended on this machine', { host: hostname(), pid: 2 ** 22 + 1 }, 0],
   ['was silent for a minute on another machine', { host: 'elsewhere', pid: 1 }, 60_000],
 ] as const)
-  test(`the load of a process that ${who} is undone by whoever opens the store, and stops with an error`, async (t) => {
+  test(`the load of a process that ${who} is undone by the next process that opens the store, and stops with an error`, async (t) => {
     const directory = await testDirectory(t);
     const rows = expectedItems(makeItems(50), BY_ID);
     const load = await loadInto(await openIn(t, directory), 'fail');

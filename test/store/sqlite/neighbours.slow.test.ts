@@ -70,7 +70,7 @@ class Load {
       if (answer === null) continue;
       assert.ok(answer.status === 200 || answer.status === 201, `${answer.status} ${answer.text}`);
       writer.acknowledged = version;
-      this.#tell(++this.#acknowledged);
+      this.#resolveDue(++this.#acknowledged);
     }
   }
 
@@ -99,7 +99,7 @@ class Load {
     }
   }
 
-  #tell(acknowledged: number): void {
+  #resolveDue(acknowledged: number): void {
     const [due, waiting] = [
       this.#waiting.filter(({ at }) => at <= acknowledged),
       this.#waiting.filter(({ at }) => at > acknowledged),
@@ -196,7 +196,7 @@ async function killOne(t: TestContext, killing: Killing, known: readonly Known[]
 }
 
 test(`a server goes on serving streams and taking writes while ${KILLS} imports beside it are killed`, async (t) => {
-  const told = { versions: 0, streams: 0, rows: 0 };
+  const totals = { versions: 0, streams: 0, rows: 0 };
   for (let killed = 0; killed < KILLS; killed += KILLS_A_DIRECTORY) {
     const directory = await testDirectory(t);
     const settings = { MONGODB_URI: '', DATA_DIR: directory, RATE_LIMIT: 'off' };
@@ -207,17 +207,17 @@ test(`a server goes on serving streams and taking writes while ${KILLS} imports 
     const acknowledged = new Set<number>();
     const last = Math.min(killed + KILLS_A_DIRECTORY, KILLS);
     for (let kill = killed + 1; kill <= last; kill++)
-      told.streams += await killOne(t, { server, settings, kill, acknowledged }, known);
+      totals.streams += await killOne(t, { server, settings, kill, acknowledged }, known);
     const before = await countOf(server);
     await importItems(['--generate', String(IMPORTED), '--seed', '99999'], settings);
     assert.equal(await countOf(server), before + IMPORTED, 'the next import is whole');
-    told.versions += versionsOf(known);
-    told.rows += before;
+    totals.versions += versionsOf(known);
+    totals.rows += before;
     await assertWhole(server, directory, known, acknowledged);
     assert.equal(await server.end('SIGTERM'), 0);
   }
   t.diagnostic(
-    `${told.versions} versions acknowledged, ${told.streams} streams, ${told.rows} rows of those killed`,
+    `${totals.versions} versions acknowledged, ${totals.streams} streams, ${totals.rows} rows of those killed`,
   );
 });
 

@@ -203,7 +203,7 @@ test('an index added to a full resource is built meanwhile, goes on after an end
   assert.equal((await idsBy(orders, 'total')).length, 3_001);
 });
 
-test('an index that cannot be built is told of, stays unused, and is tried again a minute later', async (t) => {
+test('the log reports an index that cannot be built, which stays unused until a new try a minute later', async (t) => {
   const directory = await testDirectory(t);
   const first = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
   const row = BSON.serialize({ _id: 1, customer: { country: 'NL' } });

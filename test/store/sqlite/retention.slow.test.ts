@@ -25,7 +25,7 @@ async function openIn(t: TestContext, directory: string, options: Partial<Sqlite
 }
 
 function feedOf(items: OwnedCollection): ChangeFeed {
-  return items.changes ?? assert.fail('the set tells changes');
+  return items.changes ?? assert.fail('the set has a change feed');
 }
 
 function write(items: OwnedCollection, category: string, ...ids: readonly number[]) {
@@ -73,17 +73,17 @@ test('a log that several processes write and prune is within its limits', async 
       await write(items, 'a', ...Array.from({ length: 1 + below(random, 9) }, () => below(random, 15)));
       const { number } = sets.get('items');
       const kept = connection.all(`select seq, at from l${number} order by seq`);
-      const told = `seed ${seed}, step ${step}`;
+      const label = `seed ${seed}, step ${step}`;
       // A set of 15 rows may have twice as many changes.
-      assert.ok(kept.length <= Math.max(mostChanges, 30) * SPARE, `${told}: ${kept.length} changes`);
+      assert.ok(kept.length <= Math.max(mostChanges, 30) * SPARE, `${label}: ${kept.length} changes`);
       const old = kept.filter(({ at }) => now - Number(at) > changesTtlMs * SPARE);
-      assert.deepEqual(old, [], told);
+      assert.deepEqual(old, [], label);
       const floor = Number(connection.get("select floor from sets where name = 'items'")?.floor);
       const last = Number(kept.at(-1)?.seq);
       assert.deepEqual(
         kept.map(({ seq }) => seq),
         Array.from({ length: last - floor }, (_, n) => floor + n + 1),
-        told,
+        label,
       );
     }
     close();

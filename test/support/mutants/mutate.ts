@@ -37,7 +37,7 @@ const OPERATORS: ReadonlyMap<ts.SyntaxKind, string> = new Map([
 
 /**
  * All faults that can be put into a file. None is in types, imports and messages for people (strings with a space), so all but
- * few compile, and each is to be noticed by a test.
+ * few compile, and a test must notice each.
  */
 export function mutantsOf(file: string, text: string): Mutant[] {
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);

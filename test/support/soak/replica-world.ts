@@ -12,7 +12,7 @@ import { ownMongod } from '../mongod.ts';
 import { below, oneOf, type Random } from '../random-collection.ts';
 import type { ReplicaSet } from '../replica-set.ts';
 
-/** Rows that nobody changes: every whole answer about them is known. */
+/** Rows that no writer changes: every whole answer about them is known. */
 export const STABLE_ROWS = 20_000;
 export const STABLE_IDS = Array.from({ length: STABLE_ROWS }, (_, n) => `s${String(n).padStart(6, '0')}`);
 /** Keys of rows that writers insert, change and remove. */
@@ -34,7 +34,7 @@ export class ReplicaWorld {
   /** The first is killed and started again, the second stays. */
   readonly servers: ChildServer[] = [];
   readonly urls: readonly string[];
-  /** Lines of the servers' logs that tell of a fault. */
+  /** Lines of the servers' logs that report a fault. */
   readonly faults: string[] = [];
   readonly #t: TestContext;
   readonly #keysFile: string;

@@ -273,7 +273,7 @@ describe('a resource on the explorer page', () => {
     }
   });
 
-  test('says why rows cannot be read, and reads them when it is told to try again', async (t) => {
+  test('says why rows cannot be read, and reads them after a click on Try again', async (t) => {
     const tab = await orders(t);
     if (!tab) return;
     const { page } = tab;

@@ -19,7 +19,7 @@ const LISTED = {
   links: { page: '/big', stream: '/big/stream' },
 };
 
-/** A page of the explorer whose resource `big` answers as a server with so many rows would, row n with the id n. */
+/** A page of the explorer whose resource `big` answers as a server with that number of rows would, row n with the id n. */
 async function bigTable(t: TestContext): Promise<{ page: Page; asked: string[] } | null> {
   const browser = await openChromium(t);
   if (!browser) return null;

@@ -38,7 +38,7 @@ async function failing(t: TestContext) {
   };
 }
 
-test('changes are told although commands of streams fail for a while', async (t) => {
+test('a feed returns all changes although commands of streams fail for a while', async (t) => {
   const opened = await failing(t);
   if (!opened) return;
   const { store, feed, client, fail } = opened;
@@ -139,7 +139,7 @@ async function write(rows: Collection, id: number): Promise<void> {
   }
 }
 
-/** Reads until so many rows have been told, again from the last place after each failure that passes. */
+/** Reads until the feed has returned `total` rows, again from the last place after each failure that passes. */
 async function follow(
   feed: ChangeFeed,
   from: FeedPlace,
@@ -147,17 +147,17 @@ async function follow(
   most: number,
   total: number,
 ): Promise<Set<number>> {
-  const told = new Set<number>();
-  for (let place = from; told.size < total;) {
+  const ids = new Set<number>();
+  for (let place = from; ids.size < total;) {
     try {
       const { keys, next } = await feed.read(place, { most, waitMs }, undefined, NEVER);
-      for (const id of idsOf(keys)) told.add(id);
+      for (const id of idsOf(keys)) ids.add(id);
       place = next;
     } catch (error) {
       isProblem('store-unavailable')(error);
     }
   }
-  return told;
+  return ids;
 }
 
 test('a place whose history is gone has expired', async (t) => {
@@ -185,7 +185,7 @@ test('a place whose history is gone has expired', async (t) => {
   assert.deepEqual(idsOf((await ask(feed, from, 10, 60_000)).keys), [3], 'later places live');
 });
 
-test('a mongod outside a replica set tells no changes', async (t) => {
+test('a mongod outside a replica set has no change feed', async (t) => {
   const set = await ownMongod(t, { replicated: false });
   if (!set) return;
   const { store } = await openStore(t, set.uri);

@@ -51,7 +51,7 @@ const idsOf = (keys: Awaited<ReturnType<typeof keysSince>>['keys']) =>
 const ask = (feed: ChangeFeed, place: Awaited<ReturnType<ChangeFeed['now']>>, most = 1_000, waitMs = 0) =>
   feed.read(place, { most, waitMs }, undefined, NEVER);
 
-test('a feed tells the keys of rows that were inserted, changed and removed since a place', async (t) => {
+test('a feed returns the keys of rows that were inserted, changed and removed since a place', async (t) => {
   const open = await opened(t);
   if (!open) return;
   const { feed, driver } = open;
@@ -80,7 +80,7 @@ test('a feed tells the keys of rows that were inserted, changed and removed sinc
   assert.deepEqual(rest.keys, []);
 });
 
-test('a feed tells everything in pieces, whatever the type of the ids', async (t) => {
+test('a feed returns everything in pieces, for ids of any type', async (t) => {
   const open = await opened(t);
   if (!open) return;
   const { feed } = open;
@@ -108,16 +108,16 @@ test('a feed tells everything in pieces, whatever the type of the ids', async (t
   const keys = ids.map((_id) => makeBookmark({ _id }));
   for (const most of [1, 2, 1_000]) {
     let at = place;
-    const told: Uint8Array[] = [];
+    const returned: Uint8Array[] = [];
     for (let isUpToDate = false; !isUpToDate;) {
       const read = await ask(feed, at, most);
       assert.ok(read.keys.length <= most, `${read.keys.length} keys`);
       assert.ok(read.next.token.length < 1_100, `a token of ${read.next.token.length} bytes`);
-      told.push(...read.keys);
+      returned.push(...read.keys);
       ({ next: at, isUpToDate } = read);
     }
     assert.deepEqual(
-      told.map((key) => Buffer.from(key)),
+      returned.map((key) => Buffer.from(key)),
       keys.map((key) => Buffer.from(key)),
       `by ${most}`,
     );
@@ -129,7 +129,7 @@ test('a feed tells everything in pieces, whatever the type of the ids', async (t
   );
 });
 
-test('a transaction is told in pieces and is not at its end before its last change', async (t) => {
+test('a feed returns a transaction in pieces, which is not at its end before its last change', async (t) => {
   const open = await opened(t);
   if (!open) return;
   const { feed, driver, client } = open;
@@ -149,7 +149,7 @@ test('a transaction is told in pieces and is not at its end before its last chan
   const many = Array.from({ length: 150 }, (_, n) => `many ${n}`);
   await transact(many);
   assert.deepEqual(idsOf((await keysSince(feed, before, 100)).keys), many);
-  // No place between these changes fits into a cursor, and none of them is told twice.
+  // No place between these changes fits into a cursor, and the feed returns none of them twice.
   const after = await feed.now(NEVER);
   const long = ['a', 'b', 'c'].map((text) => text.repeat(2_000));
   await transact(long);
@@ -232,14 +232,14 @@ test('readers that lag behind the shared stream read their history and join it',
   const place = await feed.now(NEVER);
   const ids = Array.from({ length: 3_000 }, (_, n) => n);
   await driver.insertMany(ids.map((_id) => ({ _id })));
-  const told: unknown[] = [];
+  const returned: unknown[] = [];
   let at = place;
-  while (told.length < ids.length) {
+  while (returned.length < ids.length) {
     const read = await ask(feed, at, 700, 60_000);
-    told.push(...idsOf(read.keys));
+    returned.push(...idsOf(read.keys));
     at = read.next;
   }
-  assert.deepEqual(told, ids);
+  assert.deepEqual(returned, ids);
   const waiting = ask(feed, at, 700, 60_000);
   await driver.deleteOne({ _id: 5 });
   assert.deepEqual(idsOf((await waiting).keys), [5]);
@@ -262,7 +262,7 @@ test('many readers that lag at the same time read their histories without a warn
   assert.deepEqual(warnings, []);
 });
 
-test('readers that ask for the same are told the same, which is put together once', () => {
+test('readers that ask for the same get the same page, which is made once', () => {
   const window = new Window('rows');
   const place = (n: number) => placeOfTime(BigInt(n));
   const event = (n: number) => ({
@@ -271,14 +271,18 @@ test('readers that ask for the same are told the same, which is put together onc
   });
   window.begin(place(1));
   window.add([event(2), event(3)]);
-  const told = window.pageAfter(place(1), 1n, 10, place(4));
-  assert.deepEqual([told?.count, told?.isWhole], [2, true]);
-  assert.equal(window.pageAfter(place(1), 1n, 10, place(4)), told);
-  assert.equal(window.pageAfter(place(1), 1n, 3, place(4)), told, 'it has fewer keys than this reader wants');
+  const returned = window.pageAfter(place(1), 1n, 10, place(4));
+  assert.deepEqual([returned?.count, returned?.isWhole], [2, true]);
+  assert.equal(window.pageAfter(place(1), 1n, 10, place(4)), returned);
+  assert.equal(
+    window.pageAfter(place(1), 1n, 3, place(4)),
+    returned,
+    'it has fewer keys than this reader wants',
+  );
   const cut = window.pageAfter(place(1), 1n, 1, place(4));
   assert.deepEqual([cut?.count, cut?.isWhole], [1, false]);
   const again = window.pageAfter(place(1), 1n, 10, place(4));
-  assert.deepEqual(again?.keys, told?.keys, 'what was cut for another reader is not whole');
+  assert.deepEqual(again?.keys, returned?.keys, 'what was cut for another reader is not whole');
   assert.deepEqual(window.pageAfter(place(2), 2n, 10, place(4))?.count, 1);
   window.add([event(5)]);
   assert.equal(window.pageAfter(place(1), 1n, 10, place(5))?.count, 3);
@@ -472,7 +476,7 @@ const ENDS: readonly (readonly [string, (opened: Opened) => Promise<unknown>])[]
 ];
 
 for (const [what, end] of ENDS)
-  test(`a feed of a collection that ${what} says so, and never tells rows as removed`, async (t) => {
+  test(`a feed of a collection that ${what} says so, and never returns rows as removed`, async (t) => {
     const open = await opened(t);
     if (!open) return;
     const { feed, driver, rows } = open;

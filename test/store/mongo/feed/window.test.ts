@@ -48,9 +48,9 @@ test('rows that change again and again do not push a slow reader out of the wind
   const window = new Window('orders');
   window.begin(placeAt(0));
   for (let tick = 1; tick <= 100_000; tick++) window.add([eventOf(tick, tick % 100)]);
-  const told = window.pageAfter(placeAt(1), undefined, 1_000, placeAt(100_001));
-  assert.equal(told?.count, 100, 'each row once');
-  assert.equal(told.isWhole, true);
+  const page = window.pageAfter(placeAt(1), undefined, 1_000, placeAt(100_001));
+  assert.equal(page?.count, 100, 'each row once');
+  assert.equal(page.isWhole, true);
   for (let tick = 100_001; tick <= 150_000; tick++) window.add([eventOf(tick, tick)]);
   assert.equal(
     window.pageAfter(placeAt(1), undefined, 1_000, placeAt(150_001)),

@@ -94,15 +94,15 @@ test('a member that refuses connections is left to the driver for a while, and i
     setImmediate(onEnd); // its socket closes a little later
     return Promise.reject(refused);
   };
-  const told: unknown[] = [];
+  const refusals: unknown[] = [];
   const onRefusal = (error: unknown) => {
-    told.push(error);
+    refusals.push(error);
   };
   const pool = new Pool({ open, size: 1, waitMs: 1_000, onRefusal });
   assert.equal(pool.isResting, false);
   const takers = [pool.take(NEVER), pool.take(NEVER)];
   for (const taker of takers) await assert.rejects(Promise.resolve(taker), refused);
   assert.equal(pool.isResting, true);
-  assert.deepEqual(told, [refused]);
+  assert.deepEqual(refusals, [refused]);
   assert.equal(pool.load, 0);
 });

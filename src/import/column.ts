@@ -14,6 +14,8 @@ export interface Column {
   readonly declared: Kind | null;
   /** What the cells were so far. null: it is declared, or is no field with a kind of its own. */
   readonly guess: Guess | null;
+  /** Present: the declared kind is that of the values in the store. */
+  readonly isAsStored?: true;
 }
 
 /** The kinds that a column without a declared one may have: booleans and dates as the command writes them. */

@@ -13,6 +13,7 @@ import { startProgress, type Console, type Progress } from './progress.ts';
 import { readRows } from './reading.ts';
 import { BrokenSource, type Rows } from './row.ts';
 import { SAMPLE_ROWS, sampleItems } from './sample.ts';
+import type { KindsAt } from './stored-kinds.ts';
 import { openSource, STDIN, type OpenedSource } from './source.ts';
 import { NoItems, nameOfFile } from './suggest.ts';
 import { generateItems } from './synthetic.ts';
@@ -50,6 +51,8 @@ interface Source extends Rows {
 export interface ImportTarget {
   /** Whether it may have rows. */
   readonly exists: boolean;
+  /** The kinds that its fields have, which columns are read as. */
+  readonly kindsAt?: KindsAt;
   /** Opens it, and makes it when it is missing. Called when the first row can be written. */
   open(say: (line: string) => void): Promise<ImportedStore>;
   /** Called before the rows are written. */
@@ -84,7 +87,7 @@ export async function runImport(
   let code: 0 | 1 | 2;
   try {
     if (command.drop === 'ask') checkCanAsk(command, io);
-    const opened = (source = await openRows(command, io));
+    const opened = (source = await openRows(command, target, io));
     const { rows, unit, position } = opened;
     const result = await importItems({
       ...{ source: rows, onConflict: command.onConflict, signal: io.signal, open: () => open(opened) },
@@ -167,11 +170,11 @@ function isStdin(command: ImportCommand): boolean {
   return command.kind === 'file' && command.file === STDIN;
 }
 
-async function openRows(command: ImportCommand, io: ImportIo): Promise<Source> {
+async function openRows(command: ImportCommand, target: ImportTarget, io: ImportIo): Promise<Source> {
   const position = (rows: number): number => rows;
   switch (command.kind) {
     case 'file':
-      return openFileRows(command, io);
+      return openFileRows(command, command.drop === 'no' ? target.kindsAt : undefined, io);
     case 'generate': {
       const { count, seed } = command;
       return { unit: 'row', rows: generateItems(count, seed), total: count, position };
@@ -181,13 +184,17 @@ async function openRows(command: ImportCommand, io: ImportIo): Promise<Source> {
   }
 }
 
-async function openFileRows(command: FileImport, io: ImportIo): Promise<Source> {
+async function openFileRows(
+  command: FileImport,
+  kindsAt: KindsAt | undefined,
+  io: ImportIo,
+): Promise<Source> {
   const { file } = command;
   const opened = await openSource(file, io.stdin, io.signal);
   const again = async () => withBar(await openSource(file, io.stdin, io.signal), io);
   const close = () => opened.close();
   try {
-    const rows = await readRows(opened.bytes, command, opened.size === null ? null : again);
+    const rows = await readRows(opened.bytes, command, opened.size === null ? null : again, kindsAt);
     return { ...rows, close, total: opened.size, position: () => opened.position() };
   } catch (error) {
     close();

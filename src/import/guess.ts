@@ -64,6 +64,7 @@ function describedKind(column: Column, role: Role, notation: Notation): string {
   const kind = kindOf(column, role);
   if (kind === 'price' || kind === 'integer' || kind === 'guessed number') return 'number';
   const { name, guess } = column;
+  if (column.isAsStored) return `${kind}, as in the rows that are stored`;
   if (guess === null || role === 'category' || kind !== 'string') return kind;
   if (guess.kind === 'empty') return 'no field, every cell is empty';
   return guess.because ? `${kind} (${reasonOf(name, guess.because, guess.isId, notation)})` : kind;

@@ -78,6 +78,17 @@ export function writeKind(
   else writer.value(name, TABLE[kind].read(text, notation));
 }
 
+/** Whether a text has a value of a kind. */
+export function canRead(kind: Kind, text: string, notation: Notation): boolean {
+  try {
+    TABLE[kind].read(text, notation);
+    return true;
+  } catch (error) {
+    if (error instanceof BadRow) return false;
+    throw error;
+  }
+}
+
 /** Writes the JSON value that a text states as an element. Throws BadRow. */
 function writeJson(writer: DocumentWriter, name: Uint8Array, text: string): void {
   const reader = new JsonReader(writer);

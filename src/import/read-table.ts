@@ -8,6 +8,7 @@ import { described, guessing } from './guess.ts';
 import { BrokenSource, type Rows } from './row.ts';
 import { columnsUnder, isNoItems, namedHeader, type Column } from './column.ts';
 import { Suggestion } from './suggest.ts';
+import { readAsStored, type KindsAt } from './stored-kinds.ts';
 import { checkIndexes } from './target.ts';
 
 /** The bytes of a pipe that decide what its columns are. */
@@ -32,6 +33,7 @@ export async function readTable(
   content: AsyncIterable<Buffer>,
   reading: Reading,
   again: Again | null,
+  kindsAt?: KindsAt,
 ): Promise<Rows> {
   const { head, bytes } = await peek(
     content,
@@ -55,6 +57,7 @@ export async function readTable(
     return guessing(table, reading);
   });
   if (suggestion) throw suggestion.error(reading);
+  if (kindsAt) table = await readAsStored(table, kindsAt, reading);
   const fields = table.filter(({ guess }) => guess?.kind !== 'empty').flatMap(({ targets }) => targets);
   if (reading.into)
     checkIndexes(

@@ -9,6 +9,7 @@ import { jsonRows } from './json-rows.ts';
 import { readTable, type Again } from './read-table.ts';
 import { BrokenSource, type Rows, type SourceRow } from './row.ts';
 import { RowWriter } from './row-writer.ts';
+import type { KindsAt } from './stored-kinds.ts';
 import { checkIndexes, type Into } from './target.ts';
 
 /** The length of the longest byte order mark, plus one. Bytes. */
@@ -23,19 +24,20 @@ const LF = 0x0a;
 /**
  * The rows of a file's decompressed content. `json` stands for an array, or for one object per line:
  * mongoexport writes the latter to files ending in .json, so the first byte that is not blank decides. `again` opens the
- * same content once more (see readTable).
+ * same content once more, `kindsAt` is for columns (see readTable).
  */
 export async function readRows(
   content: AsyncIterable<Buffer>,
   reading: Reading,
   again: Again | null = null,
+  kindsAt?: KindsAt,
 ): Promise<Rows> {
   const { head, bytes } = await peek(content, (seen) => seen.length >= MARK_BYTES && isEnough(seen));
   refuseUtf16(head);
   const mark = head.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0;
   const text = without(mark, bytes);
   if (reading.format === 'csv')
-    return readTable(text, reading, again && (async () => without(mark, await again())));
+    return readTable(text, reading, again && (async () => without(mark, await again())), kindsAt);
   refuseLongValue(head.subarray(mark), reading.format);
   const types = new FieldTypes(reading.types);
   const isArray = reading.format === 'json' && beginsArray(head);

@@ -1,12 +1,16 @@
 import { CommandRefusal } from '../errors.ts';
 import type { Declared } from '../resources/declarations.ts';
 import { listsOf, locate } from '../resources/locate.ts';
+import { KindTable } from '../resources/query/kind-table.ts';
 import { formsOf } from '../resources/query/not-indexed.ts';
+import { KEY } from '../store/bookmark.ts';
 import type { Index } from '../store/indexes.ts';
 import type { Declaration, OwnedCollection, Store } from '../store/store.ts';
 import { UsageError } from '../terminal/arguments.ts';
 import { USERS } from '../users/row.ts';
 import type { ImportTarget } from './command.ts';
+import type { Kind } from './kinds.ts';
+import { columnKinds } from './stored-kinds.ts';
 import type { Into } from './target.ts';
 
 /** A resource that a command names. */
@@ -14,6 +18,8 @@ export interface NamedResource {
   readonly declaration: Declaration;
   /** Whether the store has it. */
   readonly exists: boolean;
+  /** The kinds that the settings declare for its fields. */
+  readonly fields?: Declared['fields'];
 }
 
 /**
@@ -41,6 +47,7 @@ export async function findResource(
   return {
     declaration: { name: found.name, collection, indexes: [], ...(database !== undefined && { database }) },
     exists: there.some((one) => one.collection === collection),
+    ...(found.fields && { fields: found.fields }),
   };
 }
 
@@ -51,18 +58,26 @@ export async function findResource(
 export async function resourceTarget(
   into: Into,
   declared: readonly Declared[],
-  store: Pick<Store, 'keepsDeclarations' | 'list' | 'make'>,
+  store: Pick<Store, 'keepsDeclarations' | 'list' | 'make' | 'open'>,
   signal: AbortSignal,
 ): Promise<ImportTarget> {
-  const { declaration, exists } = await findResource(into.name, declared, store);
+  const { declaration, exists, fields } = await findResource(into.name, declared, store);
   if (declaration.collection === USERS.name && declaration.database === undefined)
     throw new UsageError(
       '--into users: the server keeps the users of its API there, and an import could write what is none. Send them to ' +
         'POST /api/users, or choose another name',
     );
   const made: { rows?: OwnedCollection } = {};
+  let found: Promise<KindTable> | undefined;
   return {
     exists,
+    kindsAt: async (path) => {
+      const kind = fields?.[path === KEY ? 'id' : path];
+      if (kind !== undefined) return new Set([kind as Kind]);
+      if (!exists) return new Set();
+      const table = await (found ??= store.open(declaration).then((rows) => new KindTable(rows)));
+      return columnKinds(await table.of(path, signal));
+    },
     open: async (say) => (made.rows = await store.make(declaration, say)),
     prepare: async (say) => {
       if (made.rows?.indexesFirst) await addIndexes(made.rows, into, say, signal);

@@ -121,6 +121,37 @@ for (const name of ['sqlite', 'mongodb'] satisfies StoreName[])
       assert.match((await run(file, '--into', 'stock', '--append')).said, /2 rows read, 2 written/);
     });
 
+    test('a later file is read as the kinds that the fields have, or refused', async (t) => {
+      const shop = await shopOn(t, name);
+      if (!shop) return;
+      const run = async (rows: string, ...args: string[]) =>
+        sluice(
+          ['import', await shop.file('a.csv', `sku,PLZ,Preis,am,n\n${rows}`), '--into', 'a', ...args],
+          shop.environment,
+        );
+      const first = await run(
+        '01,01234,1.50,2026-01-01,5\n',
+        '--id',
+        'sku',
+        '--type',
+        'Preis=decimal,am=date',
+      );
+      assert.equal(first.code, 0, first.said);
+      const later = await run('2,10115,2.50,2026-02-01,6\n', '--id', 'sku');
+      assert.match(later.said, /sku: _id, string, as in the rows that are stored\n {2}PLZ: string, as in/);
+      assert.match(later.said, /Preis: decimal, as in .*\n {2}am: date, as in .*\n {2}n: number\n/);
+      const other = await run('3,1,1,2026-03-01,5\n4,1,1,2026-03-01,05\n', '--id', 'sku');
+      assert.match(
+        other.said,
+        /"n" has "05" on line 3, .* is number: --type n=number refuses .* --type n=string stores/,
+      );
+      assert.equal(other.code, 2);
+      const texts = await run('3,1,1,2026-03-01,05\n', '--id', 'sku', '--type', 'n=string');
+      assert.match(texts.said, /n: string\n/);
+      const anew = await run('1,2,3,x,y\n', '--id', 'sku', '--drop', '--yes');
+      assert.match(anew.said, /PLZ: number\n {2}Preis: number\n {2}am: string \(/);
+    });
+
     test('users are no place for an import', async (t) => {
       const shop = await shopOn(t, name);
       if (!shop) return;

@@ -50,8 +50,8 @@ export abstract class Exchange implements Request {
   protected incoming: BodyCollector | null = null;
   #controller: AbortController | null = null;
   #lostBecause: { readonly reason: unknown } | null = null;
-  /** The reply being sent; null before and after. */
-  #answering: Reply | null = null;
+  /** Of the reply being sent; null before and after. Its headers and body are not kept. */
+  #answering: { readonly status: number; readonly settled: Reply['settled'] } | null = null;
 
   constructor(exchanges: Exchanges, head: RequestHead) {
     this.method = head.method;
@@ -163,8 +163,8 @@ export abstract class Exchange implements Request {
   }
 
   #answer(reply: Reply, close: boolean): void {
-    this.#answering = reply;
     try {
+      this.#answering = { status: reply.status, settled: reply.settled };
       if (this.#lostBecause === null) this.send(reply, close || this.exchanges.stopping);
       else {
         this.#giveBack(reply, this.#lostBecause.reason);
@@ -196,7 +196,7 @@ export abstract class Exchange implements Request {
   #answerFailure(error: unknown): void {
     const failed = failure();
     // The `settled` callback of the reply reports this failure instead.
-    if (this.#answering) this.#answering = { ...this.#answering, ...failed };
+    if (this.#answering) this.#answering = { status: failed.status, settled: this.#answering.settled };
     try {
       this.send(failed, true);
     } catch (again) {

@@ -8,7 +8,8 @@ export function aroundWrites(reply: Reply, around: (write: () => Writing) => Wri
   if (body.kind !== 'stream') return reply;
   const run: typeof body.run = (sink) =>
     body.run({
-      ...{ chunkBytes: sink.chunkBytes, signal: sink.signal },
+      chunkBytes: sink.chunkBytes, // without a spread, which makes a hidden class for each sink
+      signal: sink.signal,
       write: (chunk) => around(() => sink.write(chunk)),
       flush: () => around(() => sink.flush()),
       end: () => sink.end(),

@@ -94,8 +94,10 @@ export class UwsExchange extends Exchange {
     } else if (body.kind === 'stream' && body.length !== undefined) {
       this.#stream(response, body.run, this.#sized(response, reply, body.length, close));
     } else if (body.kind === 'stream') {
-      const options = { ...this.#writingOptions(response, reply, close), headBytes, signal: this.signal };
-      this.#stream(response, body.run, new UwsStream(options));
+      const { writeHead, stallTimer, cut, ended } = this.#writingOptions(response, reply, close);
+      const { signal } = this;
+      const stream = new UwsStream({ response, writeHead, headBytes, stallTimer, signal, cut, ended });
+      this.#stream(response, body.run, stream);
     } else if (body.kind === 'bytes' && headBytes + body.bytes.length > CORK_BYTES) {
       const whole = this.#sized(response, reply, body.bytes.length, close);
       this.#writing = whole;
@@ -127,13 +129,14 @@ export class UwsExchange extends Exchange {
   }
 
   #writingOptions(response: HttpResponse, reply: Reply, close: boolean) {
-    return {
-      response,
-      writeHead: () => writeHead(response, reply, close),
-      stallTimer: this.exchanges.stallTimer,
-      cut: (reason: unknown) => this.cut(reason),
-      ended: () => this.finish(),
-    };
+    const { cut, ended } = this.#endings();
+    const { stallTimer } = this.exchanges;
+    return { response, stallTimer, cut, ended, writeHead: () => writeHead(response, reply, close) };
+  }
+
+  /** In a function of their own, because they would keep what another one uses: the reply, of which a stream needs its head once. */
+  #endings() {
+    return { cut: (reason: unknown) => this.cut(reason), ended: () => this.finish() };
   }
 
   #stream(response: HttpResponse, run: StreamBody['run'], sink: UwsStream | UwsSized): void {

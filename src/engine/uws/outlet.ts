@@ -39,15 +39,19 @@ export class Outlet {
    * - `closed`: ended, cut or lost. The response must not be touched any more.
    */
   state: 'flowing' | 'blocked' | 'closed' = 'flowing';
-  readonly #options: OutletOptions;
-  #headSent = false;
+  readonly #response: StreamResponse;
+  readonly #stallTimer: StallTimer;
+  /** What is to be written before the first chunk. It holds the reply's headers. Null: that was done. */
+  #head: Pick<OutletOptions, 'writeHead' | 'headBytes'> | null;
   /** When the reader last showed that it takes bytes. All times here are from the stall timer's clock. */
   #takenAt = 0;
   /** When uWebSockets.js's timer for this connection was last set; null while it does not run. */
   #armedAt: number | null = null;
 
-  constructor(options: OutletOptions) {
-    this.#options = options;
+  constructor({ response, stallTimer, writeHead, headBytes }: OutletOptions) {
+    this.#response = response;
+    this.#stallTimer = stallTimer;
+    this.#head = { writeHead, headBytes };
   }
 
   /**
@@ -55,16 +59,17 @@ export class Outlet {
    * on.
    */
   send(bytes: Uint8Array, length: number): number {
-    const { response, writeHead, headBytes } = this.#options;
+    const response = this.#response;
     let sent = 0;
     while (sent < length && this.state === 'flowing') {
-      const room = this.#headSent ? CORK_BYTES : CORK_BYTES - headBytes;
+      const head = this.#head;
+      const room = CORK_BYTES - (head?.headBytes ?? 0);
       const piece = bytes.subarray(sent, Math.min(length, sent + room - FRAME_BYTES));
       const accepted = corked(response, () => {
-        if (!this.#headSent) writeHead();
+        head?.writeHead();
         return response.write(piece); // false: taken and buffered, so never sent again
       });
-      this.#headSent = true;
+      this.#head = null;
       sent += piece.length;
       if (!accepted) this.#block();
     }
@@ -73,9 +78,9 @@ export class Outlet {
 
   /** Ends the answer. Only when flowing: the reader then has 10 s for the bytes that uWebSockets.js still holds. */
   end(): void {
-    const { response, writeHead } = this.#options;
+    const response = this.#response;
     response.cork(() => {
-      if (!this.#headSent) writeHead();
+      this.#head?.writeHead();
       response.end();
     });
     this.state = 'closed';
@@ -83,19 +88,19 @@ export class Outlet {
 
   /** Called when the socket has room again and uWebSockets.js has stopped its timer. */
   opened(): void {
-    this.#takenAt = this.#options.stallTimer.now();
+    this.#takenAt = this.#stallTimer.now();
     this.#armedAt = null;
     this.state = 'flowing';
   }
 
   /** Corks nothing, which makes uWebSockets.js send the bytes it holds. */
   drain(): void {
-    this.#options.response.cork(() => undefined);
+    this.#response.cork(() => undefined);
   }
 
   /** Whether the reader has taken nothing for too long. */
   stalled(): boolean {
-    const { stallTimer } = this.#options;
+    const stallTimer = this.#stallTimer;
     return this.state === 'blocked' && stallTimer.now() - this.#takenAt >= stallTimer.stallTimeoutMs;
   }
 
@@ -107,7 +112,7 @@ export class Outlet {
    */
   probe(bytes: Uint8Array): number {
     const takenAt = this.#takenAt;
-    const now = this.#options.stallTimer.now();
+    const now = this.#stallTimer.now();
     if (this.state !== 'blocked' || (now - takenAt >= EAGER_MS && !this.#rearmDue(now))) return 0;
     if (bytes.length === 0) {
       this.drain();
@@ -122,15 +127,15 @@ export class Outlet {
 
   /** Restarts the connection's timer without writing. Resuming does that, and nothing is read or lost in between. */
   rearm(): void {
-    const now = this.#options.stallTimer.now();
+    const now = this.#stallTimer.now();
     if (this.state === 'closed' || !this.#rearmDue(now)) return;
     this.#armedAt = now;
-    this.#options.response.pause();
-    this.#options.response.resume();
+    this.#response.pause();
+    this.#response.resume();
   }
 
   #block(): void {
-    const now = this.#options.stallTimer.now();
+    const now = this.#stallTimer.now();
     this.#takenAt = now; // all bytes before this write were taken
     this.#armedAt = now; // a blocked write sets the timer
     this.state = 'blocked';

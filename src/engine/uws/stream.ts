@@ -2,7 +2,7 @@ import type { Sink } from '../../pipeline/sink.ts';
 import { CORK_BYTES } from '../cork.ts';
 import { Outlet, type OutletOptions } from './outlet.ts';
 import { WaitingWriter } from '../waiting-writer.ts';
-import { StallError, type Stallable } from '../stall-timer.ts';
+import { StallError, type Stallable, type StallTimer } from '../stall-timer.ts';
 
 /** With the reserve and the frame of a chunk, this is the most that one cork carries. */
 const CHUNK_BYTES = 15_800;
@@ -37,7 +37,9 @@ export class UwsStream implements Sink, Stallable {
   readonly signal: AbortSignal;
   /** Bytes taken from the writer. */
   sent = 0;
-  readonly #options: StreamOptions;
+  readonly #stallTimer: StallTimer;
+  readonly #cut: StreamOptions['cut'];
+  readonly #ended: StreamOptions['ended'];
   readonly #outlet: Outlet;
   /**
    * Bytes copied from the writer's chunks and not yet passed to uWebSockets.js: the reserve, and bytes that wait for
@@ -49,10 +51,13 @@ export class UwsStream implements Sink, Stallable {
   #ending = false;
 
   constructor(options: StreamOptions) {
-    this.#options = options;
-    this.signal = options.signal;
+    const { signal, stallTimer, cut, ended } = options;
+    this.signal = signal;
+    this.#stallTimer = stallTimer;
+    this.#cut = cut;
+    this.#ended = ended;
     this.#outlet = new Outlet(options);
-    options.stallTimer.add(this);
+    stallTimer.add(this);
   }
 
   write(chunk: Uint8Array): void | Promise<void> {
@@ -78,7 +83,7 @@ export class UwsStream implements Sink, Stallable {
   }
 
   fail(error: unknown): void {
-    if (!this.#isClosed()) this.#options.cut(error);
+    if (!this.#isClosed()) this.#cut(error);
   }
 
   /**
@@ -94,7 +99,7 @@ export class UwsStream implements Sink, Stallable {
 
   check(): void {
     if (this.#outlet.stalled()) {
-      this.#options.cut(new StallError(this.#options.stallTimer.stallTimeoutMs));
+      this.#cut(new StallError(this.#stallTimer.stallTimeoutMs));
       return;
     }
     if (this.#isBlocked()) {
@@ -121,7 +126,7 @@ export class UwsStream implements Sink, Stallable {
     if (this.#ending) {
       this.#outlet.end();
       this.#close();
-      this.#options.ended();
+      this.#ended();
     }
     this.#writer.resumeLater();
   }
@@ -144,7 +149,7 @@ export class UwsStream implements Sink, Stallable {
 
   #close(): void {
     this.#waiting = NOTHING;
-    this.#options.stallTimer.delete(this);
+    this.#stallTimer.delete(this);
   }
 
   #assertOpen(): void {

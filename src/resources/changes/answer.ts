@@ -155,7 +155,7 @@ export function feedAnswer(
     const { place, isUpToDate } = at;
     if (!end.follows || !isUpToDate || !isKnownUpToDate || encoder.sinceCheckpoint.lines > 0) return null;
     if (mayRest?.(place) !== true) return null;
-    return { place, isUpToDate, cursor: cursorAt(at), sums: { ...encoder.sums, removed } };
+    return { at: { place, isUpToDate, cursor: cursorAt(at) }, sums: { ...encoder.sums, removed } };
   };
 
   const isDone = (): boolean => {

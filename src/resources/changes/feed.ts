@@ -23,6 +23,7 @@ import {
   HEARTBEAT_MS,
   oneSet,
   type FeedAnswer,
+  type FeedEnd,
   type Followed,
   type FollowedSet,
 } from './answer.ts';
@@ -30,7 +31,7 @@ import { feedPlaceOf, type FeedCursor } from './cursor.ts';
 import { AS_EVENTS, EVENT_STREAM, framed, FramedLines } from './events.ts';
 import type { Start } from './follow.ts';
 import { assertUnordered, type FeedQuery } from './parameters.ts';
-import { Room, roomOf, type FeedSums } from './room.ts';
+import { Room, roomOf, type FeedSums, type Question, type Standing } from './room.ts';
 
 export interface FeedOptions {
   readonly sourceFor: SourceFor<FeedSource>;
@@ -72,38 +73,89 @@ async function begin(input: Input, asked: Asked, options: FeedOptions): Promise<
   const { query, request, type, client } = input;
   const { transcoder } = options;
   const source = options.sourceFor(client);
-  const { start: from, shown, ...set } = await beginSet(source, query, asked, request.signal);
-  const lines = () => transcoder.encoder('lines', shown);
+  const { start, shown, ...set } = await beginSet(source, query, asked, request.signal);
   const isEvents = type === EVENT_STREAM;
-  const question = {
-    ...{ ...set, ...timesOf(options), lines },
+  const own: Question = {
+    ...{ ...set, ...timesOf(options) },
     name: nameOf(query, type, set.plan),
-    framed: (text: Uint8Array) => (isEvents ? framed(text, AS_EVENTS) : text),
+    lines: () => transcoder.encoder('lines', shown),
+    framed: (text) => (isEvents ? framed(text, AS_EVENTS) : text),
   };
-  const mayRest = (at: FeedPlace) => roomOf(question)?.takes(at) ?? true;
-  const { parked = () => () => undefined } = options;
-  const wrote = (rows: number) => void (request.notes.rows = rows);
-  /** A reader at rest keeps nothing of its loop. Null: the response is at its end. */
-  const untilRest = async (sink: Sink, start: Start, sums?: FeedSums) => {
-    const end = { ...asked.query, opens: !sums && isOpening(asked.query) };
-    const answer = feedAnswer(lines(), start, {
-      ...question,
-      followed: oneSet(set),
-      end,
-      mayRest,
-      ...(sums && { sums }),
-    });
-    await send(answer, sink, request, isEvents, options);
-    return answer.rest;
-  };
-  return replyOf(type, async (sink) => {
-    let rest = await untilRest(sink, from);
-    while (rest) {
-      const at = await Room.stay(question, rest, { sink, wrote, parked });
-      const first = { keys: [], next: at.place, isUpToDate: at.isUpToDate };
-      rest = await untilRest(sink, { place: at.place, walk: 'over', first }, at.sums);
+  const leg = { start, end: { ...asked.query, opens: isOpening(asked.query) } };
+  const run = new FeedRun(roomOf(own)?.question ?? own, leg, { request, isEvents, options });
+  return replyOf(type, (sink) => run.run(sink));
+}
+
+/** What a reader asks for that goes on after a rest. */
+const ON = { opens: false, follows: true, waitMs: 0, limit: Infinity } as const;
+
+/** Where a reader's own loop begins. */
+interface Leg {
+  readonly start: Start;
+  readonly end: FeedEnd;
+  readonly sums?: FeedSums;
+}
+
+/** The response. */
+interface To {
+  readonly request: Request;
+  readonly isEvents: boolean;
+  readonly options: FeedOptions;
+}
+
+/**
+ * The run of a reader: by its own loop, and in the room of its question while it has everything. There may be thousands at
+ * rest, so a reader keeps nothing of its loop then, nor its query, and its question is the one of its room.
+ */
+class FeedRun {
+  readonly #question: Question;
+  readonly #to: To;
+  /** Where its loop is about to begin. */
+  #leg: Leg | null;
+  /** Where it is, when its loop ended for a rest. */
+  #rest: Standing | null = null;
+
+  constructor(question: Question, leg: Leg, to: To) {
+    this.#question = question;
+    this.#leg = leg;
+    this.#to = to;
+  }
+
+  /** Resolves at the end of the response. */
+  async run(sink: Sink): Promise<void> {
+    await this.#loop(sink);
+    while (this.#rest) {
+      await this.#stay(sink);
+      await this.#loop(sink);
     }
-  });
+  }
+
+  async #loop(sink: Sink): Promise<void> {
+    const [leg, question] = [this.#leg, this.#question];
+    if (!leg) return;
+    this.#leg = null;
+    const { start, ...asked } = leg;
+    const mayRest = (at: FeedPlace) => roomOf(question)?.takes(at) ?? true;
+    const followed = oneSet(question);
+    const answer = feedAnswer(question.lines(), start, { ...question, ...asked, followed, mayRest });
+    const { request, isEvents, options } = this.#to;
+    await send(answer, sink, request, isEvents, options);
+    this.#rest = answer.rest;
+  }
+
+  async #stay(sink: Sink): Promise<void> {
+    const rest = this.#rest;
+    if (!rest) return;
+    this.#rest = null;
+    const { request, options } = this.#to;
+    const { parked = () => () => undefined } = options;
+    const wrote = (rows: number) => void (request.notes.rows = rows);
+    return Room.stay(this.#question, rest, { sink, wrote, parked }).then(({ at, sums }) => {
+      const { place, isUpToDate } = at;
+      const first = { keys: [], next: place, isUpToDate };
+      this.#leg = { start: { place, walk: 'over', first }, end: ON, sums };
+    });
+  }
 }
 
 /** The reply that begins at `start` and sends what is followed. */

@@ -5,7 +5,7 @@ import { crc32Combine } from '../../pipeline/crc32-combine.ts';
 import type { Sink } from '../../pipeline/sink.ts';
 import type { RowEncoder } from '../../rows/rows.ts';
 import type { ChangedKeys, FeedPlace } from '../../store/change-feed.ts';
-import type { Plan } from '../../store/store.ts';
+import type { Plan, RowReader } from '../../store/store.ts';
 import type { FeedReader } from '../../store/tail.ts';
 import { encodeFeedCursor } from './cursor.ts';
 import { BEHIND_MS, linesOf } from './follow.ts';
@@ -25,6 +25,8 @@ export interface Question {
   readonly collection: string;
   /** See Want. */
   readonly plan: Plan;
+  /** For the readers' own loops. */
+  readonly rows: RowReader;
   readonly changes: FeedReader;
   /** Makes an encoder of rows as lines. */
   readonly lines: () => RowEncoder;
@@ -44,24 +46,30 @@ export interface FeedSums extends LineSums {
   readonly removed: number;
 }
 
-/** A reader that was sent every line before a place, and the checkpoint there. */
-export interface Standing {
+/** A place, and what a checkpoint there says of it. */
+export interface Stop {
   readonly place: FeedPlace;
   /** A place to resume at. */
   readonly cursor: string;
   readonly isUpToDate: boolean;
+}
+
+/** A reader that was sent every line before a place, and the checkpoint there. */
+export interface Standing {
+  readonly at: Stop;
   readonly sums: FeedSums;
 }
 
-/** The lines that a read of the log brought. */
-interface Page extends Omit<Standing, 'sums'> {
+/** The lines that a read of the log brought, and where readers are behind them. */
+interface Page extends Standing {
   readonly text: Uint8Array;
-  readonly sums: FeedSums;
 }
 
-/** A reader in a room, and what it was sent. */
-interface Member {
-  at: Standing;
+/** A reader in a room, and what it was sent. There may be thousands, so it keeps nothing that the room has. */
+interface Member extends Standing {
+  /** The same object for all readers at a place. */
+  at: Stop;
+  sums: FeedSums;
   readonly sink: Sink;
   /** Called with the number of rows that the response has so far. */
   readonly wrote: (rows: number) => void;
@@ -85,16 +93,16 @@ export function roomOf({ changes, name }: Pick<Question, 'changes' | 'name'>): R
  * that are many bytes, an error of the store, the end of the server.
  */
 export class Room {
-  readonly #question: Question;
+  readonly question: Question;
   readonly #members = new Set<Member>();
   readonly #leaving = new AbortController();
   /** Every member has all before it, or is being given it. */
-  #at: Omit<Standing, 'sums'>;
+  #at: Stop;
   /** The average of late. */
   #lineBytes = FIRST_LINE_BYTES;
 
-  private constructor(question: Question, at: Standing) {
-    this.#question = question;
+  private constructor(question: Question, at: Stop) {
+    this.question = question;
     this.#at = at;
     const { changes, name, stopping } = question;
     const others = rooms.get(changes) ?? new Map<string, Room>();
@@ -108,18 +116,16 @@ export class Room {
    */
   static async stay(
     question: Question,
-    at: Standing,
+    standing: Standing,
     { sink, wrote, parked }: Pick<Member, 'sink' | 'wrote'> & { readonly parked: () => () => void },
   ): Promise<Standing> {
+    const { at, sums } = standing;
     sink.signal.throwIfAborted();
-    if (question.stopping.aborted) return at;
+    if (question.stopping.aborted) return standing;
     const room = roomOf(question) ?? new Room(question, at);
-    if (!room.takes(at.place)) return at;
-    const member = await room.#join(at, sink, wrote);
-    const over = member.busy && parked();
-    await member.busy;
-    over?.();
-    return member.at;
+    if (!room.takes(at.place)) return standing;
+    // Without an await, which would keep where it stood for as long as it stays.
+    return room.#join(sums, sink, wrote).then((member) => taken(member, parked));
   }
 
   /** The number of readers. */
@@ -129,10 +135,11 @@ export class Room {
 
   /** Whether a reader at this place misses nothing in the room. What it gets twice does no harm. */
   takes(place: FeedPlace): boolean {
-    return this.#question.changes.reaches(place, this.#at.place);
+    return this.question.changes.reaches(place, this.#at.place);
   }
 
-  #join(at: Standing, sink: Sink, wrote: Member['wrote']): Promise<Member> {
+  /** A reader that is beyond the room's place gets what lies between again. */
+  #join(sums: FeedSums, sink: Sink, wrote: Member['wrote']): Promise<Member> {
     return new Promise((resolve, reject) => {
       const gone = () => leave(sink.signal.reason as Error);
       const leave: Member['leave'] = (failure) => {
@@ -142,7 +149,7 @@ export class Room {
         if (failure) reject(failure);
         else resolve(member);
       };
-      const member: Member = { at, sink, wrote, busy: null, leave };
+      const member: Member = { at: this.#at, sums, sink, wrote, busy: null, leave };
       sink.signal.addEventListener('abort', gone);
       this.#members.add(member);
       if (this.#members.size === 1) void this.#run();
@@ -151,15 +158,15 @@ export class Room {
 
   /** Ends the room. All read on by themselves. */
   readonly #close = (): void => {
-    const { changes, name, stopping } = this.#question;
+    const { changes, name, stopping } = this.question;
     stopping.removeEventListener('abort', this.#close);
-    if (roomOf(this.#question) === this) rooms.get(changes)?.delete(name);
+    if (roomOf(this.question) === this) rooms.get(changes)?.delete(name);
     this.#leaving.abort(new Error('the room is closed'));
     for (const { leave } of this.#members) leave();
   };
 
   async #run(): Promise<void> {
-    const { now, heartbeatMs, changes, plan } = this.#question;
+    const { now, heartbeatMs, changes, plan } = this.question;
     const { signal } = this.#leaving;
     let [wait, beat] = [heartbeatMs, now() + heartbeatMs];
     try {
@@ -169,7 +176,7 @@ export class Room {
         const { keys, isUpToDate } = changed;
         const page = await this.#pageOf(changed);
         if (page.text.length > MOST_BYTES) break;
-        this.#at = page;
+        this.#at = page.at;
         if (keys.length > 0 || now() >= beat) {
           await this.#give(page);
           beat = now() + heartbeatMs;
@@ -185,9 +192,9 @@ export class Room {
 
   /** The lines of keys, read to their end unless they are too many bytes for a room. */
   async #pageOf(changed: ChangedKeys): Promise<Page> {
-    const { collection, plan, changes, lines, framed } = this.#question;
+    const { collection, plan, changes, lines, framed } = this.question;
     const { next: place, isUpToDate } = changed;
-    const at = { place, walk: 'over' } as const;
+    const position = { place, walk: 'over' } as const;
     const texts: Uint8Array[] = [];
     let [rows, removed, bytes] = [0, 0, 0];
     if (changed.keys.length > 0) {
@@ -197,7 +204,7 @@ export class Room {
         texts.push(text);
       };
       try {
-        for await (const step of linesOf(changes, changed, at, { plan, reads: this.#leaving.signal })) {
+        for await (const step of linesOf(changes, changed, position, { plan, reads: this.#leaving.signal })) {
           for (const chunk of step.rows ? encoder.encode(step.rows, MOST_BYTES) : []) add(Buffer.from(chunk));
           for (const id of step.removed ?? []) add(Buffer.from(removedLine(id)));
           [rows, removed] = [rows + (step.rows?.rows ?? 0), removed + (step.removed?.length ?? 0)];
@@ -209,9 +216,10 @@ export class Room {
       this.#lineBytes = bytes / Math.max(1, rows + removed);
     }
     const text = Buffer.concat(texts);
-    const cursor = encodeFeedCursor(collection, plan, { ...at, identity: plan.identity }) ?? this.#at.cursor;
+    const cursor =
+      encodeFeedCursor(collection, plan, { ...position, identity: plan.identity }) ?? this.#at.cursor;
     const sums = { rows, removed, bytes, crc: crc32(text) };
-    return { place, isUpToDate, cursor, sums, text: framed(text) };
+    return { at: { place, isUpToDate, cursor }, sums, text: framed(text) };
   }
 
   /** Gives all members lines, and lets others run in between. */
@@ -226,24 +234,23 @@ export class Room {
     }
   }
 
-  #send(member: Member, { text, sums: { rows, removed, bytes, crc }, ...at }: Page): void {
-    const { sink, leave, wrote } = member;
+  #send(member: Member, { at, text, sums: { rows, removed, bytes, crc } }: Page): void {
+    const { sink, leave, wrote, sums: before } = member;
     if (member.busy) {
       leave();
       return;
     }
-    const { sums: before } = member.at;
     const sums = {
       rows: before.rows + rows,
       removed: before.removed + removed,
       bytes: before.bytes + bytes,
       crc: bytes > 0 ? crc32Combine(before.crc, crc, bytes) : before.crc,
     };
-    member.at = { ...at, sums };
+    [member.at, member.sums] = [at, sums];
     const line = checkpointLine({ ...at, ...shownSums(sums), removed: sums.removed });
     try {
       wrote(sums.rows);
-      const taken = sink.write(Buffer.concat([text, this.#question.framed(Buffer.from(line))]));
+      const taken = sink.write(Buffer.concat([text, this.question.framed(Buffer.from(line))]));
       const flushed = sink.flush();
       if (!taken && !flushed) return;
       member.busy = Promise.all([Promise.resolve(taken), Promise.resolve(flushed)]).then(
@@ -254,4 +261,12 @@ export class Room {
       leave(error as Error);
     }
   }
+}
+
+/** The member when its sink has taken everything. */
+async function taken(member: Member, parked: () => () => void): Promise<Standing> {
+  const over = member.busy && parked();
+  await member.busy;
+  over?.();
+  return member;
 }

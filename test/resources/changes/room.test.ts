@@ -76,7 +76,8 @@ class Reader {
 async function opened(t: TestContext, change: Partial<Question> = {}) {
   const { store, slots } = await testSqlite(t);
   const feed = store.items.changes;
-  const { changes } = streamReader(store.items, new ReadTurns(), { retryMs: 1_000 });
+  const rows = streamReader(store.items, new ReadTurns(), { retryMs: 1_000 });
+  const { changes } = rows;
   assert.ok(feed && changes);
   const counts = { reads: 0, lookUps: 0 };
   const counted: FeedReader = {
@@ -94,7 +95,7 @@ async function opened(t: TestContext, change: Partial<Question> = {}) {
   const { identity } = await store.items.describe(NEVER);
   const transcoder = createTranscoder(slots);
   const question: Question = {
-    ...{ name: 'all', collection: 'items', changes: counted, lines: () => transcoder.encoder('lines') },
+    ...{ name: 'all', collection: 'items', rows, changes: counted, lines: () => transcoder.encoder('lines') },
     plan: { sort: '_id', direction: 1, ...(identity !== undefined && { identity }) },
     framed: (text) => text,
     ...{ now: () => performance.now(), stopping: stop.signal, heartbeatMs: 60_000 },
@@ -105,7 +106,7 @@ async function opened(t: TestContext, change: Partial<Question> = {}) {
     assert.equal(slots.taken, 0, 'every slot was released');
   });
   const at = async (): Promise<Standing> => ({
-    ...{ place: await feed.now(NEVER), cursor: 'first', isUpToDate: true },
+    at: { place: await feed.now(NEVER), cursor: 'first', isUpToDate: true },
     sums: { rows: 0, removed: 0, bytes: 0, crc: 0 },
   });
   const put = (_id: string, filler = '') =>
@@ -161,8 +162,8 @@ test('a reader that has not taken the lines before leaves with its place, and an
   await fast.has(3);
   assert.deepEqual([slow.pieces.length, slow.parked, isBack], [1, true, false], 'it waits for its sink');
   gate.resolve();
-  const { sums, cursor } = await standing;
-  assert.deepEqual([sums.rows, cursor, slow.parked], [1, slow.last?.cursor, false]);
+  const { sums, at: last } = await standing;
+  assert.deepEqual([sums.rows, last.cursor, slow.parked], [1, slow.last?.cursor, false]);
   await leave(fast);
 });
 
@@ -185,11 +186,11 @@ test('readers go back to their own loops from their last place when the server s
   await Promise.all(readers.map((one) => one.has(1)));
   stop.abort(new Error('the server stops'));
   for (const { stay, last } of readers) {
-    const { sums, cursor, isUpToDate } = await stay;
-    assert.deepEqual([sums.rows, cursor, isUpToDate], [1, last?.cursor, true]);
+    const { sums, at: rest } = await stay;
+    assert.deepEqual([sums.rows, rest.cursor, rest.isUpToDate], [1, last?.cursor, true]);
   }
-  const { place } = await new Reader(question, start).stay;
-  assert.equal(place, start.place, 'no room is opened any more');
+  const { at: same } = await new Reader(question, start).stay;
+  assert.equal(same, start.at, 'no room is opened any more');
 });
 
 for (const [what, fails] of [
@@ -218,8 +219,8 @@ for (const [what, fails] of [
     isBroken = true;
     await put('b');
     for (const { stay, pieces, last } of readers) {
-      const { sums, cursor } = await stay;
-      assert.deepEqual([sums.rows, pieces.length, cursor], [1, 1, last?.cursor]);
+      const { sums, at: rest } = await stay;
+      assert.deepEqual([sums.rows, pieces.length, rest.cursor], [1, 1, last?.cursor]);
     }
     assert.equal(roomOf(failing), undefined);
   });
@@ -230,8 +231,8 @@ test('lines that are many bytes are left to the loops of the readers', async (t)
   const readers = [new Reader(question, start), new Reader(question, start)];
   await put('a', 'x'.repeat(1_000_000));
   for (const { stay, pieces } of readers) {
-    const { place } = await stay;
-    assert.deepEqual([place, pieces], [start.place, []]);
+    const { at: rest } = await stay;
+    assert.deepEqual([rest, pieces], [start.at, []]);
   }
 });
 
@@ -243,8 +244,8 @@ test('a room sends checkpoints while nothing happens, and does not take a reader
   await put('a');
   await reader.has(reader.pieces.length + 2);
   assert.equal(reader.last?.rows, 1);
-  assert.equal(roomOf(question)?.takes(start.place), false);
+  assert.equal(roomOf(question)?.takes(start.at.place), false);
   const early = new Reader(question, start);
-  assert.deepEqual([(await early.stay).place, early.pieces], [start.place, []]);
+  assert.deepEqual([(await early.stay).at, early.pieces], [start.at, []]);
   await leave(reader);
 });

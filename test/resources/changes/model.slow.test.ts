@@ -1,21 +1,32 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { AppError } from '../../../src/errors.ts';
+import type { Sink } from '../../../src/pipeline/sink.ts';
 import { Room, roomOf } from '../../../src/resources/changes/room.ts';
 import { BSON, Double, Int32, ObjectId, type Document } from '../../../src/store/bson.ts';
+import { around } from '../../../src/store/around.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { until } from '../../support/changes.ts';
-import { Copy, rowsAt } from '../../support/copy.ts';
-import { bearer, keyedServer, type KeyedServer, type KeyGiven } from '../../support/keyed.ts';
+import { Copy, rowsAt, type Answer } from '../../support/copy.ts';
+import { bearer, keyedServer, type KeyGiven } from '../../support/keyed.ts';
 import { testClient } from '../../support/mongo.ts';
-import { testMongo } from '../../support/mongod.ts';
+import { ownMongod, testMongo, withDatabase } from '../../support/mongod.ts';
 import { below, oneOf, randomFrom, type Random } from '../../support/random-collection.ts';
 import { serverOn, type StoreName, type TestServer } from '../../support/server.ts';
 
 const HISTORIES = Number(process.env.HISTORIES ?? (process.env.LONG ? 500 : 3));
 const FIRST = Number(process.env.SEED ?? 1);
 const STEPS = 12;
-/** Clients that follow all the time and ask for the same. */
+/** Clients that follow all the time, ask for the same and have the same key, for each of two keys. */
 const MATES = 3;
+
+/** Where histories run. Each kill takes seconds, so there are fewer with kills. */
+const PLACES = [
+  { name: 'sqlite', store: 'sqlite', histories: HISTORIES, kills: false },
+  { name: 'mongodb', store: 'mongodb', histories: HISTORIES, kills: false },
+  { name: 'mongodb that is killed', store: 'mongodb', histories: Math.ceil(HISTORIES / 5), kills: true },
+] as const;
+type Place = (typeof PLACES)[number];
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -26,60 +37,137 @@ const KEYS: readonly KeyGiven[] = [
   { name: 'x-hides', where: { items: { category: 'x' } }, hide: { items: ['filler'] } },
 ];
 
-/** A server whose feeds soon say that they are up to date. Null when the test was skipped. */
-async function feedServer(t: TestContext, store: StoreName): Promise<KeyedServer | null> {
-  const server = await keyedServer(t, store, KEYS, [], { RATE_LIMIT: 'off' }, { heartbeatMs: 20 });
-  if (!server) return null;
-  if (server.store.items.changes) {
-    t.after(() => assert.equal(server.slots.taken, 0, 'every slot was released'));
-    const images = { collMod: 'items', changeStreamPreAndPostImages: { enabled: true } };
-    if (store === 'mongodb') await testClient(t, server.mongo).db().command(images);
-    return server;
-  }
-  t.skip('this store has no changes');
-  return null;
+/** What histories run on: a server whose feeds soon say that they are up to date, with rooms whose readers stall. */
+interface Ground {
+  readonly server: TestServer;
+  readonly store: StoreName;
+  readonly stalls: Stalls;
+  /** Kills the database and starts it again. Null: nothing kills it. */
+  readonly kill: (() => Promise<void>) | null;
 }
 
-for (const store of ['sqlite', 'mongodb'] as const)
-  test(`clients of ${store} that are cut anywhere have the set in the end, after ${HISTORIES} random histories`, async (t) => {
-    const server = await feedServer(t, store);
-    if (!server) return;
-    const sizes = new Set<number>();
+/** Null when the test was skipped. */
+async function groundOn(t: TestContext, { store, kills }: Place): Promise<Ground | null> {
+  const set = kills ? await ownMongod(t) : null;
+  if (kills && !set) return null;
+  const own = set && { MONGODB_URI: withDatabase(set.uri, 'sluice') };
+  const settings = { RATE_LIMIT: 'off', ...own };
+  const server = await keyedServer(t, store, KEYS, [], settings, { heartbeatMs: 20 });
+  if (!server) return null;
+  t.after(() => assert.equal(server.slots.taken, 0, 'every slot was released'));
+  const images = { collMod: 'items', changeStreamPreAndPostImages: { enabled: true } };
+  if (store === 'mongodb')
+    await testClient(t, own?.MONGODB_URI ?? server.mongo)
+      .db()
+      .command(images);
+  const stalls = new Stalls();
+  t.after(() => stalls.end());
+  const kill = async () => {
+    const member = await set?.primary();
+    await member?.kill();
+    await member?.start();
+    await set?.primary();
+  };
+  return { server, store, stalls, kill: kills ? kill : null };
+}
+
+for (const place of PLACES)
+  test(`clients of ${place.name} that are cut anywhere have the set in the end, after ${place.histories} random histories`, async (t) => {
+    const ground = await groundOn(t, place);
+    if (!ground) return;
+    const [sizes, begin] = [new Map<number, number>(), performance.now()];
     const stay = Room.stay.bind(Room);
-    t.mock.method(Room, 'stay', (...call: Parameters<typeof stay>) => {
-      const stays = stay(...call);
-      sizes.add(roomOf(call[0])?.size ?? 0);
+    t.mock.method(Room, 'stay', (...[question, at, reader]: Parameters<typeof stay>) => {
+      const stays = stay(question, at, { ...reader, sink: ground.stalls.around(reader.sink) });
+      const size = roomOf(question)?.size ?? 0;
+      sizes.set(size, 1 + (sizes.get(size) ?? 0));
       return stays;
     });
-    for (let seed = FIRST; seed < FIRST + HISTORIES; seed++) {
+    for (let seed = FIRST; seed < FIRST + place.histories; seed++) {
       try {
-        await runHistory(server, store, randomFrom(seed));
+        await runHistory(ground, randomFrom(seed));
       } catch (error) {
         throw new Error(`seed ${seed}: ${String(error)}`, { cause: error });
       }
     }
-    assert.ok(sizes.has(MATES), 'all who follow all the time were in one room');
+    assert.ok(sizes.has(MATES), 'all who follow all the time and have one key were in one room');
+    const tally = { stalls: ground.stalls.count, rooms: Object.fromEntries(sizes) };
+    t.diagnostic(`${JSON.stringify(tally)}, ${Math.round(performance.now() - begin)} ms`);
   });
 
-async function runHistory(server: TestServer, store: StoreName, random: Random): Promise<void> {
-  const writer = new Writer(server, store, random);
+async function runHistory(ground: Ground, random: Random): Promise<void> {
+  const { server, stalls, kill } = ground;
+  const writer = new Writer(ground, random);
   const query = oneOf(random, ['', 'fields=n', 'category=x', 'category=y&fields=n']);
-  const headers = bearer(oneOf(random, KEYS).name);
+  const [headers, others] = [bearer(oneOf(random, KEYS).name), bearer(oneOf(random, KEYS).name)];
   await writer.write();
-  const follower = new Following(server, query, headers, random);
-  const poller = await Polling.begin(server, query, headers, random);
-  const mates = Array.from({ length: MATES }, () => new Mate(server, query, headers, random));
+  const follower = new Following(ground, query, headers, random);
+  const poller = await Polling.begin(ground, query, headers, random);
+  const mates = [headers, others].flatMap((own) =>
+    Array.from({ length: MATES }, () => new Mate(ground, query, own, random)),
+  );
+  stalls.begin(random);
   for (let step = 0; step < STEPS; step++) {
+    stalls.open(0.3);
     const acts = [writer.write, ...[follower, poller, ...mates].map((one) => one.step)];
+    if (kill && random() < 0.1) acts.splice(below(random, acts.length), 0, kill);
     if (random() < 0.5) await Promise.all(acts.map((act) => act()));
     else for (const act of acts) await act();
   }
+  stalls.end();
   await Promise.all([follower.finish(), poller.finish()]);
-  const set = sorted(await rowsAt(`${server.url}/items/stream?${query}`, headers));
+  const setOf = async (own: Headers) => sorted(await rowsAt(`${server.url}/items/stream?${query}`, own));
+  const set = await setOf(headers);
   assert.deepEqual(sorted(follower.copy.rows), set, 'the copy of the stream that follows');
   assert.deepEqual(sorted(poller.copy.rows), set, 'the copy of the changes since a cursor');
-  await Promise.all(mates.map((mate) => mate.finish(set)));
+  const set2 = await setOf(others);
+  await Promise.all(mates.map((mate, n) => mate.finish(n < MATES ? set : set2)));
   await writer.clear();
+}
+
+/** The readers that stall in rooms: their sinks take some writes only later in the history. */
+class Stalls {
+  count = 0;
+  #random: Random | null = null;
+  #gates: (() => void)[] = [];
+
+  begin(random: Random): void {
+    this.#random = randomFrom(below(random, 2 ** 31));
+  }
+
+  /** Those that stall go on: all, or some, so that others miss several changes. */
+  open(share = 1): void {
+    for (const open of this.#gates.splice(0))
+      if (share === 1 || (this.#random?.() ?? 0) < share) open();
+      else this.#gates.push(open);
+  }
+
+  end(): void {
+    this.#random = null;
+    this.open();
+  }
+
+  around(sink: Sink): Sink {
+    return around<Sink>(sink, {
+      write: (chunk) => {
+        const taken = sink.write(chunk);
+        if (!this.#random || this.#random() < 0.9) return taken;
+        this.count++;
+        const gate = new Promise<void>((open) => this.#gates.push(open));
+        return Promise.all([taken, gate]).then(() => undefined);
+      },
+    });
+  }
+}
+
+/** Checks how an answer began and ended. A database that is killed may have been away. Returns whether it was there. */
+function isSound(
+  { status, error }: Pick<Answer, 'status' | 'error'>,
+  { kill }: Pick<Ground, 'kill'>,
+): boolean {
+  const isAway = kill !== null && (status === 503 || error?.code === 'store-unavailable');
+  if (!isAway) assert.deepEqual([status, error], [200, null]);
+  return !isAway;
 }
 
 function sorted(rows: ReadonlyMap<string, string>): string[] {
@@ -88,15 +176,15 @@ function sorted(rows: ReadonlyMap<string, string>): string[] {
 
 /** Inserts, replaces and removes a few rows again and again. */
 class Writer {
-  readonly #server: TestServer;
+  readonly #ground: Ground;
   readonly #random: Random;
   readonly #ids: readonly unknown[];
   #n = 0;
 
-  constructor(server: TestServer, store: StoreName, random: Random) {
-    this.#server = server;
+  constructor(ground: Ground, random: Random) {
+    this.#ground = ground;
     this.#random = random;
-    this.#ids = Array.from({ length: 3 + below(random, 40) }, (_, n) => idOf(n, store));
+    this.#ids = Array.from({ length: 3 + below(random, 40) }, (_, n) => idOf(n, ground.store));
   }
 
   readonly write = async (): Promise<void> => {
@@ -119,15 +207,25 @@ class Writer {
   }
 
   async #put(rows: readonly Document[]): Promise<void> {
-    const { refused } = await this.#server.store.items.insert(
-      rows.map((row) => BSON.serialize(row)),
-      'replace',
-    );
+    const documents = rows.map((row) => BSON.serialize(row));
+    const { refused } = await this.#written((items) => items.insert(documents, 'replace'));
     assert.deepEqual(refused, []);
   }
 
   async #remove(ids: readonly unknown[]): Promise<void> {
-    await this.#server.store.items.remove(ids.map((_id) => makeBookmark({ _id })));
+    const keys = ids.map((_id) => makeBookmark({ _id }));
+    await this.#written((items) => items.remove(keys));
+  }
+
+  /** Writes, again while the database is away. */
+  async #written<T>(write: (items: TestServer['store']['items']) => Promise<T>): Promise<T> {
+    const { server, kill } = this.#ground;
+    for (;;)
+      try {
+        return await write(server.store.items);
+      } catch (error) {
+        if (!kill || !(error instanceof AppError) || error.code !== 'store-unavailable') throw error;
+      }
   }
 }
 
@@ -144,13 +242,13 @@ function idOf(n: number, store: StoreName): unknown {
 /** A client that reads the set, and then what changes, in one response. It is cut, and continues by its cursor. */
 class Following {
   readonly copy: Copy;
-  readonly #server: TestServer;
+  readonly #ground: Ground;
   readonly #path: string;
   readonly #random: Random;
 
-  constructor(server: TestServer, query: string, headers: Headers, random: Random) {
+  constructor(ground: Ground, query: string, headers: Headers, random: Random) {
     this.copy = new Copy(random() < 0.5, headers);
-    this.#server = server;
+    this.#ground = ground;
     this.#path = `/items/stream?${query}`;
     this.#random = random;
   }
@@ -160,30 +258,29 @@ class Following {
     await this.#read(random() < 0.8 ? below(random, 3_000) : Infinity);
   };
 
-  finish(): Promise<void> {
-    return this.#read(Infinity);
+  async finish(): Promise<void> {
+    while (!(await this.#read(Infinity)));
   }
 
-  async #read(bytes: number): Promise<void> {
-    const url = this.#server.url + this.copy.next(this.#path);
-    const { status, error } = await this.copy.read(url, { bytes, until: ({ isUpToDate }) => isUpToDate });
-    assert.deepEqual([status, error], [200, null]);
+  async #read(bytes: number): Promise<boolean> {
+    const url = this.#ground.server.url + this.copy.next(this.#path);
+    return isSound(await this.copy.read(url, { bytes, until: ({ isUpToDate }) => isUpToDate }), this.#ground);
   }
 }
 
 /** A client that follows all the time. It is cut now and then, and continues by its cursor. */
 class Mate {
   readonly #copy: Copy;
-  readonly #url: string;
+  readonly #ground: Ground;
   readonly #path: string;
   readonly #random: Random;
   #isCut = false;
-  #reading: ReturnType<Copy['read']>;
+  #reading: Promise<void>;
 
-  constructor(server: TestServer, query: string, headers: Headers, random: Random) {
+  constructor(ground: Ground, query: string, headers: Headers, random: Random) {
     this.#copy = new Copy(random() < 0.5, headers);
     this.#random = random;
-    [this.#url, this.#path] = [server.url, `/items/stream?${query}`];
+    [this.#ground, this.#path] = [ground, `/items/stream?${query}`];
     this.#reading = this.#read();
   }
 
@@ -200,14 +297,15 @@ class Mate {
     await this.#end();
   }
 
-  #read(): ReturnType<Copy['read']> {
-    return this.#copy.read(this.#url + this.#copy.next(this.#path), { until: () => this.#isCut });
+  async #read(): Promise<void> {
+    const url = () => this.#ground.server.url + this.#copy.next(this.#path);
+    while (!isSound(await this.#copy.read(url(), { until: () => this.#isCut }), this.#ground));
   }
 
   async #end(): Promise<void> {
     this.#isCut = true;
-    const { status, error } = await this.#reading;
-    assert.deepEqual([status, error], [200, null]);
+    this.#ground.stalls.open();
+    await this.#reading;
     this.#isCut = false;
   }
 }
@@ -215,19 +313,20 @@ class Mate {
 /** A client that reads the set once, and then asks for its changes in pieces. */
 class Polling {
   readonly copy: Copy;
-  readonly #server: TestServer;
+  readonly #ground: Ground;
   readonly #query: string;
   readonly #random: Random;
 
-  private constructor(server: TestServer, query: string, headers: Headers, random: Random) {
+  private constructor(ground: Ground, query: string, headers: Headers, random: Random) {
     this.copy = new Copy(false, headers);
-    this.#server = server;
+    this.#ground = ground;
     this.#query = query;
     this.#random = random;
   }
 
-  static async begin(server: TestServer, query: string, headers: Headers, random: Random): Promise<Polling> {
-    const polling = new Polling(server, query, headers, random);
+  static async begin(ground: Ground, query: string, headers: Headers, random: Random): Promise<Polling> {
+    const { server } = ground;
+    const polling = new Polling(ground, query, headers, random);
     const head = await fetch(`${server.url}/items/stream?${query}`, { method: 'HEAD', headers });
     polling.copy.cursor = head.headers.get('changes-from');
     polling.copy.rows = await rowsAt(`${server.url}/items/stream?${query}`, headers);
@@ -250,9 +349,8 @@ class Polling {
   }
 
   async #read(how: string, bytes: number, until: (copy: Copy) => boolean): Promise<void> {
-    const url = `${this.#server.url}/items/changes?${this.#query}&since=${this.copy.cursor}&${how}`;
-    const { status, error } = await this.copy.read(url, { bytes, until });
-    assert.deepEqual([status, error], [200, null]);
+    const url = `${this.#ground.server.url}/items/changes?${this.#query}&since=${this.copy.cursor}&${how}`;
+    isSound(await this.copy.read(url, { bytes, until }), this.#ground);
   }
 }
 

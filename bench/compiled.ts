@@ -25,7 +25,7 @@ export async function compiled(program: string): Promise<string> {
 
 async function compile(): Promise<void> {
   await run(process.execPath, [TSC, '-p', join(import.meta.dirname, 'tsconfig.json')]);
-  // package.json tells that these files are modules, and their version.
+  // package.json marks these files as modules, and has their version.
   for (const file of ['package.json', 'src/rows/wasm/transcode.wasm', ...SQLITE]) {
     await mkdir(dirname(join(OUT, file)), { recursive: true });
     await copyFile(join(ROOT, file), join(OUT, file));

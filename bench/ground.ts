@@ -38,7 +38,7 @@ export async function openDatabaseServer(): Promise<DatabaseServer> {
   return { uri, version, stop: async () => own?.stop() };
 }
 
-/** What a ground is to have: items, and perhaps as many orders. */
+/** The contents of a ground: items, and perhaps as many orders. */
 export interface Wanted {
   readonly store: StoreName;
   readonly rows: number;

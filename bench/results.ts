@@ -74,7 +74,7 @@ export function median(values: readonly number[]): number {
   return ((sorted[middle - 1] ?? NaN) + (sorted[middle] ?? NaN)) / 2;
 }
 
-/** Latencies of the bench are told apart to 0.01 ms. */
+/** The bench distinguishes latencies to 0.01 ms. */
 const TICKS_PER_MS = 100;
 
 export function benchHistogram(): LatencyHistogram {

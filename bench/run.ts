@@ -141,8 +141,8 @@ async function measure(options: Options): Promise<number> {
 
 /** The command line without the file that --json names, which is a path on this machine. */
 function commandLine(argv: readonly string[]): string {
-  const told = argv.filter((word, index) => !word.startsWith('--json') && argv[index - 1] !== '--json');
-  return ['npm run bench', ...(told.length > 0 ? ['--', ...told] : [])].join(' ');
+  const shown = argv.filter((word, index) => !word.startsWith('--json') && argv[index - 1] !== '--json');
+  return ['npm run bench', ...(shown.length > 0 ? ['--', ...shown] : [])].join(' ');
 }
 
 function against({ scenarios }: Results, revision: string): number {

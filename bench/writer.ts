@@ -2,8 +2,8 @@
  * node bench/writer.ts ROWS
  *
  * Changes the field `note` of the first ROWS orders, in turn, and at last that of the next one. A reader of changes gets
- * rows as they are when it reads them, so only a row that nothing else changes tells that it has all changes before. Each line of stdin is a WriteOrder, and is answered with a
- * Written. It writes into the store of the environment: into MongoDB by the driver, and into the embedded store by
+ * rows as they are when it reads them, so only a row that nothing else changes proves that it has all changes before.
+ * Each line of stdin is a WriteOrder, and the answer to it a Written. The program writes into the store of the environment: into MongoDB by the driver, and into the embedded store by
  * sluice's own adapter, because only that may write it.
  */
 import { createInterface } from 'node:readline';

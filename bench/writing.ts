@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Ground } from './kinds/kind.ts';
 import { startProcess } from './process.ts';
 
-/** What bench/writer.ts is to do. */
+/** An order to bench/writer.ts. */
 export interface WriteOrder {
   readonly updates: number;
   /** The most updates in a second. */

@@ -48,7 +48,7 @@ export const changeEvents: Kind<ChangeEventsScenario> = {
   },
 };
 
-/** mongod's CPU seconds of the writes while nobody follows. */
+/** mongod's CPU seconds of the writes without followers. */
 async function cpuOfWriting(
   job: Job<ChangeEventsScenario>,
   writer: Writer,

@@ -87,12 +87,12 @@ function library(): Candidate {
   const names = Array.from({ length: CLIENTS }, (_, i) => ipv4(i));
   return async (i) => {
     const { remainingPoints, msBeforeNext } = await limiter.consume(names[i % CLIENTS] ?? '');
-    const told = headers({
+    const sent = headers({
       allowed: true,
       remaining: remainingPoints,
       resetSeconds: Math.ceil(msBeforeNext / 1000),
     });
-    return (told.ratelimit ?? '').length;
+    return (sent.ratelimit ?? '').length;
   };
 }
 
@@ -140,8 +140,8 @@ for (let round = 0; round < ROUNDS; round++) {
     const started = process.cpuUsage();
     let length = 0;
     for (let i = 0; i < count; i++) {
-      const told = candidate(i);
-      length += typeof told === 'number' ? told : await told;
+      const size = candidate(i);
+      length += typeof size === 'number' ? size : await size;
     }
     const { user, system } = process.cpuUsage(started);
     assert.equal(length, count * 28, name);

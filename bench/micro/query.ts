@@ -48,7 +48,7 @@ takeTurns(
     'a page with a limit': { work: () => readPage('limit=100').limit, expected: 100 },
     'a page with seven parameters': { work: () => readPage(FULL).limit, expected: 100 },
     'a stream with two': { work: () => readStream('sort=price_asc&limit=7').limit, expected: 7 },
-    'a mistake, told': {
+    'a mistake, with its message': {
       work: () => {
         try {
           return readPage('limit=5000').limit;

@@ -150,7 +150,7 @@ export class SqliteCopy implements Copy {
       for (const row of bytes.toString('utf8').split('\n').slice(0, -1))
         if (add.run(keyOf(row)).changes === 0)
           throw new Refused(
-            `two rows have the id ${memberOf(row)}: their ids are of different kinds, which JSON cannot tell apart, so a copy would lose one of them`,
+            `two rows have the id ${memberOf(row)}: their ids are of different kinds, which JSON cannot distinguish, so a copy would lose one of them`,
           );
     this.#database.exec('DROP TABLE temp.ids');
   }

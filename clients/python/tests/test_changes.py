@@ -93,7 +93,7 @@ def feed(lines: list[str], cursor: str, up_to_date: bool = True) -> bytes:
     return FEED + data + json.dumps({"checkpoint": proof}).encode() + b"\n"
 
 
-def test_rows_and_removals_are_told_apart(answers: Callable[..., str]) -> None:
+def test_rows_and_removals_are_distinguished(answers: Callable[..., str]) -> None:
     lines = ['{"id":1,"a":2}', '{"removed":{"id":"x"}}', '{"_id":3,"id":"own"}']
     (batch,) = sluice.changes(f"{answers(feed(lines, 'c'))}/items", "b")
     assert [(change.id, change.removed) for change in batch.changes] == [(1, False), ("x", True), (3, False)]
@@ -108,7 +108,7 @@ def test_a_feed_goes_on_behind_its_last_proof(answers: Callable[..., str]) -> No
     assert [next(followed).changes[0].id for _ in range(2)] == [1, 2]
 
 
-def test_history_that_is_gone_is_told(answers: Callable[..., str]) -> None:
+def test_history_that_is_gone_is_an_error(answers: Callable[..., str]) -> None:
     gone = b"HTTP/1.1 410 Gone\r\nContent-Type: application/problem+json\r\nContent-Length: 22\r\n\r\n"
     url = answers(gone + b'{"detail": "too late"}')
     with pytest.raises(sluice.Gone, match="too late"):

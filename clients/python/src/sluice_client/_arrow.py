@@ -126,7 +126,7 @@ def _without_rest(item: Batch) -> Batch:
 def _columns_of(schema: pyarrow.Schema) -> str:
     value = (schema.metadata or {}).get(_COLUMNS)
     if value is None:
-        raise Refused("the schema does not tell its columns")
+        raise Refused("the schema does not name its columns")
     return bytes(value).decode()
 
 
@@ -227,7 +227,7 @@ class _Source:
 
 
 def _metadata(message: bytes) -> dict[str, str]:
-    """The custom metadata of a message, which pyarrow does not tell of a message that is read by itself."""
+    """The custom metadata of a message, which pyarrow does not return for a message that is read by itself."""
     table = _u32(message, 0)
     vector = _member(message, table, _CUSTOM_METADATA)
     if vector is None:

@@ -132,7 +132,7 @@ class _Copy:
                     if database.execute("INSERT OR IGNORE INTO temp.ids VALUES (?)", (_key_of(row),)).rowcount == 0:
                         raise Refused(
                             f"two rows have the id {row[row.index(':') + 1 : -1]}: their ids are of different kinds, "
-                            "which JSON cannot tell apart, so a copy would lose one of them"
+                            "which JSON cannot distinguish, so a copy would lose one of them"
                         )
             database.execute("DROP TABLE temp.ids")
         self._is_confirmed = True

@@ -46,7 +46,7 @@ def refuse(url: str, names: Iterable[str], why: str) -> None:
 
 
 def rest_of(url: str, cursor: str | None, rows: int) -> str | None:
-    """The URL of what follows a cursor in a stream that has given so many rows. None when its limit is reached."""
+    """The URL of what follows a cursor in a stream that has given `rows` rows. None when its limit is reached."""
     if cursor is None:
         return url
     limit = parameter(url, "limit")

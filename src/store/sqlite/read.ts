@@ -17,7 +17,9 @@ import { bytesIn, freeBytes, type Connection } from './connection.ts';
 import { entryOf } from './keyed.ts';
 import { rowsTable } from './layout.ts';
 import {
+  anySql,
   beforeSql,
+  betweenSql,
   beyondSql,
   documentsSql,
   inOrderSql,
@@ -109,15 +111,10 @@ export class Reader {
   /** The first rows of a range, checked, in a slot. Null when there are none. `more`: whether others follow, if that is known. */
   #piece(range: Range, skip: number, size: Size, more?: boolean): Piece | null {
     const ends = this.#ends(range);
-    const isInOrder = range.isInOrder === true && skip === 0;
-    const documents = isInOrder ? inOrderSql(range) : documentsSql(range);
-    const [low, high] = isInOrder
-      ? [ends.low?.n ?? -1, ends.high?.n ?? Number.MAX_SAFE_INTEGER]
-      : [range.low, range.high];
-    const sql = `select cast(group_concat(d, '') as blob) d from (${documents} limit ? offset ?)`;
     // One row more shows whether there are more.
     const asked = more === undefined ? size.rows + 1 : size.rows;
-    const found = bytesIn(this.#connection.get(sql, low, high, asked, skip), 'd');
+    const between = more === undefined && skip === 0 ? this.#between(range, asked, ends) : null;
+    const found = between?.documents ?? this.#limited(range, skip, asked, ends);
     if (!found) return null;
     const path = sortPath(range);
     const { length } = found;
@@ -129,7 +126,7 @@ export class Reader {
       bytes.set(path, length);
       const walked = this.#walk(slot, length, path.length, size, range.reverse ? -1 : 1);
       this.#mean += (walked.length / walked.rows - this.#mean) / 4;
-      const piece = { ...walked, slot, more: more === true || walked.length < length };
+      const piece = { ...walked, slot, more: (between?.more ?? more) === true || walked.length < length };
       if (walked.isUnsure) checkOrder(piece, range);
       this.#checkPlaces(range, piece, skip, ends[range.reverse ? 'high' : 'low']);
       return piece;
@@ -139,8 +136,34 @@ export class Reader {
     }
   }
 
+  /**
+   * The documents of rows that lie in order, by as many numbers as rows are asked for, and whether others follow. Null when
+   * fewer than half of the numbers have rows.
+   */
+  #between(range: Range, asked: number, { low, high }: Ends) {
+    if (range.isInOrder !== true || range.reverse) return null;
+    const [from, end] = [low?.n ?? 0, high?.n ?? Number.MAX_SAFE_INTEGER];
+    const to = Math.min(end, from + asked + 1);
+    const found = this.#connection.get(betweenSql(range), from, to);
+    const [documents, rows] = [bytesIn(found, 'd'), Number(found?.rows)];
+    if (!documents || rows < asked / 2) return null;
+    const more = rows < asked && this.#connection.get(anySql(range), to - 1, end) !== undefined;
+    return { documents, more };
+  }
+
+  /** The documents of at most so many rows. */
+  #limited(range: Range, skip: number, asked: number, ends: Ends): Uint8Array | null {
+    const isInOrder = range.isInOrder === true && skip === 0;
+    const documents = isInOrder ? inOrderSql(range) : documentsSql(range);
+    const [low, high] = isInOrder
+      ? [ends.low?.n ?? -1, ends.high?.n ?? Number.MAX_SAFE_INTEGER]
+      : [range.low, range.high];
+    const sql = `select cast(group_concat(d, '') as blob) d from (${documents} limit ? offset ?)`;
+    return bytesIn(this.#connection.get(sql, low, high, asked, skip), 'd');
+  }
+
   /** The entries beyond the ends of a range that a read begins or, where rows lie in order, ends at. */
-  #ends(range: Range) {
+  #ends(range: Range): Ends {
     const { reverse, isInOrder } = range;
     return {
       low: !reverse || isInOrder === true ? this.#beyond(range, 'low') : null,
@@ -223,6 +246,12 @@ type Bounds = Pick<Range, 'set' | 'column' | 'low' | 'high'>;
 interface Entry {
   readonly key: Key;
   readonly n: number;
+}
+
+/** The entries at the ends of a range, or beyond them. Null: all rows are within, or the end is not needed. */
+interface Ends {
+  readonly low: Entry | null;
+  readonly high: Entry | null;
 }
 
 /** Rows of one statement. `more`: whether rows of the range follow. */

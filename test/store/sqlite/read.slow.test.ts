@@ -69,6 +69,21 @@ test('a walk by id is in order, whether the rows came in order or not', async (t
   await assertWalks();
 });
 
+test('rows in order are read whole, whatever gaps removed rows left between them', async (t) => {
+  const { store } = await testSqlite(t);
+  const items = Array.from({ length: 120 }, (_, n) => makeItem(new Int32(n), 'b', new Double(n)));
+  await store.items.insert(bytesOf(items), 'fail');
+  const gaps: ((n: number) => boolean)[] = [(n) => n < 9, (n) => n % 4 === 1, (n) => n > 50 && n < 99];
+  let left = items;
+  for (const isInGap of [...gaps, (n: number) => n === 118, (n: number) => n % 25 !== 0]) {
+    const removed = left.filter((item) => isInGap(items.indexOf(item)));
+    await store.items.remove(removed.map(({ id }) => makeBookmark({ _id: id })));
+    left = left.filter((item) => !removed.includes(item));
+    for (const rows of [1, 2, 7, 30, 119])
+      await assertChain(store.items, BY_ID, {}, { rows, bytes: PLENTY }, left);
+  }
+});
+
 test('rows are read correctly while the memory of the slots grows', async (t) => {
   // A wasm memory without a free page. Every new slot detaches all existing views.
   const memory = new WebAssembly.Memory({ initial: 4, maximum: 4096 });

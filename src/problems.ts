@@ -242,7 +242,7 @@ export const PROBLEMS = {
     status: 503,
     title: 'Store cannot be read reliably',
     explanation:
-      'The database responds, but a read might skip or repeat rows: the collection is missing or holds other data, an index is missing, partial or multikey, or the server has no permission to read. The log and /readyz tell the operator what to repair. The server then continues by itself.',
+      'The database responds, but a read might skip or repeat rows: the collection is missing or holds other data, an index is missing, partial or multikey, or the server has no permission to read. The log and /readyz say what the operator must repair. The server then continues by itself.',
     retry: 30, // the least time an operator needs to repair a store
   },
   'not-ready': {

@@ -32,8 +32,8 @@ export class Head {
   }
 
   /**
-   * Whether two readers could disagree about where this request ends (request smuggling: RFC 9112, 11.2), which host
-   * it is for, or what it requests. The only safe answer is to close the connection.
+   * Whether two readers could disagree about where this request ends (request smuggling: RFC 9112, 11.2), its host,
+   * or its target. Closing the connection is the only safe answer.
    */
   ambiguous(method: string): boolean {
     const { host = '', 'content-length': length, 'transfer-encoding': coding } = this.headers;

@@ -9,7 +9,7 @@ const MOST_KINDS = 100;
 export class BadRows {
   readonly #kinds = new Map<string, { readonly at: string; readonly of: string; rows: number }>();
 
-  /** Counts a bad row at a place such as `line 2`. Returns whether it is to be listed. */
+  /** Counts a bad row at a place such as `line 2`. Returns whether the report lists it. */
   add(at: string, reason: string, of = ''): boolean {
     const shape = `${of} ${reason.replace(/"(?:[^"\\]|\\.)*"/g, '""').replace(/\d+/g, '0')}`;
     const key = this.#kinds.has(shape) || this.#kinds.size < MOST_KINDS ? shape : '';

@@ -42,7 +42,7 @@ export interface ImportIo extends Console {
 interface Source extends Rows {
   /** The bytes of a file, or the number of generated rows. null: unknown. */
   readonly total: number | null;
-  /** How much of them was read, after so many rows. */
+  /** How much of them was read, after this number of rows. */
   readonly position: (rowsRead: number) => number;
   readonly close?: () => void;
 }

@@ -51,7 +51,7 @@ export class DocumentWriter {
     this.at = this.#start + offset;
   }
 
-  /** Makes room for so many bytes. It may replace `bytes` and change `at`. */
+  /** Makes room for this number of bytes. It may replace `bytes` and change `at`. */
   room(bytes: number): void {
     if (this.at + bytes + SPARE_BYTES <= this.bytes.length) return;
     const written = this.bytes.subarray(this.#start, this.at);

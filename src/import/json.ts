@@ -35,7 +35,7 @@ export async function* readJsonLines(
 }
 
 /**
- * Reads the elements of one array, which are told apart by its commas, brackets and quotes alone. Throws BrokenSource
+ * Reads the elements of one array, which its commas, brackets and quotes alone separate. Throws BrokenSource
  * where the array cannot go on, and behind an element that is not JSON. The elements before it were yielded.
  */
 export async function* readJsonArray(

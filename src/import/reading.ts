@@ -52,7 +52,7 @@ export async function readRows(
   };
 }
 
-/** The same rows. Throws UsageError when none of the first has a field that is to be indexed. */
+/** The same rows. Throws UsageError when none of the first has a field of an index. */
 async function withIndexedFields(
   rows: AsyncGenerator<SourceRow>,
   into: Into,

@@ -145,7 +145,7 @@ function writeText(writer: RowWriter, name: Uint8Array, record: CsvRecord, index
   writer.closeText(start);
 }
 
-/** Writes the value of a cell that its bytes alone do not tell. Throws BadRow when it is none that the field may have. */
+/** Writes the value of a cell whose kind its bytes alone do not show. Throws BadRow when it is none that the field may have. */
 function writeOther(
   writer: DocumentWriter,
   name: Uint8Array,

@@ -6,7 +6,7 @@ import { nearest, quoted } from '../terminal/text.ts';
 /** The resource that an import writes. */
 export interface Into {
   readonly name: string;
-  /** The fields of the indexes that it is to have, without the key at their ends. */
+  /** The fields of its indexes, without the key at their ends. */
   readonly indexes: readonly (readonly string[])[];
   /** Whether they are made when no row has a field of them. */
   readonly isForced?: boolean;

@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { ClientSide } from './figures.ts';
 
-/** How often the delay of the event loop is looked at. It is part of what the monitor measures. Milliseconds. */
+/** How often the monitor samples the delay of the event loop. The figures include this time. Milliseconds. */
 const RESOLUTION_MS = 10;
 
 /** Measures this process, since the reading before. */

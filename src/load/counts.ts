@@ -30,7 +30,7 @@ export function outcomeOf(status: number): Outcome {
   return status >= 500 ? 'faults5xx' : 'faults4xx';
 }
 
-/** What a failure of a stream stands for. A server that does not do what it says is wrong, also where a pull gives up. */
+/** What a failure of a stream stands for. A server that breaks its own promise is `wrong`, even if a pull gives up. */
 export function outcomeOfFailure(failure: Interrupted | Refused): Outcome {
   if (failure.status !== undefined) return outcomeOf(failure.status);
   return failure instanceof Mismatched || failure instanceof Refused ? 'wrong' : 'cut';

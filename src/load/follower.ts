@@ -111,7 +111,7 @@ export class Follower {
     return this.#options.signal.aborted;
   }
 
-  /** Closes the connection. To be called when the signal is aborted. */
+  /** Closes the connection. Call it when the signal is aborted. */
   close(): void {
     this.#content?.close();
   }
@@ -134,8 +134,8 @@ export class Follower {
 }
 
 /**
- * The cursor from which changes follow that are made from now on. Rejects with Interrupted or Refused when the server does
- * not tell.
+ * The cursor before all changes from now on. Rejects with Interrupted, Refused or Mismatched when the server returns
+ * none.
  */
 export async function cursorOfNow(requests: Requests, path: string): Promise<string> {
   const { head, body } = await answerTo(requests.origin, requests.get(path, NDJSON)).catch(

@@ -6,7 +6,7 @@ Puts a load on a running server, and counts only answers that are whole and righ
 it asks for 100 pages per second, for 30 s.
 
 Pages:
-  --pages RATE/s       sends so many requests per second by a schedule, however slow the answers are, and counts latency
+  --pages RATE/s       sends RATE requests per second by a schedule, however slow the answers are, and counts latency
                        from the time by the schedule. Requests that find all connections busy wait, and that counts.
   --pages max          each connection asks again when it has its answer. The latencies then hide what would have queued.
   --connections N      connections of the readers of pages (default 32)

@@ -55,7 +55,7 @@ export class PageReader {
     this.#connection = new Connection(options.requests.origin);
   }
 
-  /** When the request was to be sent that has no answer yet. null: there is none. */
+  /** When the request without an answer was due. null: there is none. */
   get waitsSince(): number | null {
     return this.#query ? this.#intended : null;
   }

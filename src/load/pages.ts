@@ -86,7 +86,7 @@ export class Pages {
   }
 
   /**
-   * Ends the arrivals. Waits for outstanding answers, at most `ms` milliseconds. Those that are still missing count as
+   * Ends the arrivals. Waits for outstanding answers, at most `ms` milliseconds. Missing answers then count as
    * unanswered, with their latency so far.
    */
   async stop(ms: number, signal: AbortSignal): Promise<void> {

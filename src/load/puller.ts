@@ -26,7 +26,7 @@ export interface PullerOptions {
   readonly signal: AbortSignal;
 }
 
-/** The pause before a stream that has no proof is asked for again after a failure. Milliseconds. */
+/** The pause after a failure before a new request for a stream without proofs. Milliseconds. */
 const PAUSE_MS = 1000;
 /** A puller goes on as long as the run. Milliseconds. */
 const RETRY_FOR_MS = 86_400_000;
@@ -82,7 +82,7 @@ export class Puller {
     while (!signal.aborted && (await this.#once(pull)));
   }
 
-  /** Closes the connection. To be called when the signal is aborted. */
+  /** Closes the connection. Call it when the signal is aborted. */
   close(): void {
     this.#content?.close();
   }

@@ -17,7 +17,7 @@ import { steadySchedule } from './schedule.ts';
 import { ServerMeter } from './server-meter.ts';
 import { verdictOf } from './verdict.ts';
 
-/** How long answers are waited for when no more requests are sent. Milliseconds. */
+/** How long the run waits for answers after its last request. Milliseconds. */
 const DRAIN_MS = 10_000;
 /** A server that cannot be reached for this long ends the run. Seconds. */
 const GONE_SECONDS = 10;

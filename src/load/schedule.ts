@@ -1,8 +1,8 @@
-/** When requests are to be sent, whatever becomes of those before them: the arrivals of an open model. */
+/** When to send requests, regardless of earlier answers: the arrivals of an open model. */
 export interface Schedule {
   /** Milliseconds from the beginning to arrival `n`, the first of which is 0. Ascending. */
   at(n: number): number;
-  /** Requests per second that are asked for after so many milliseconds. */
+  /** Requests per second that the schedule asks for after `ms` milliseconds. */
   rateAt(ms: number): number;
 }
 

@@ -8,7 +8,7 @@ import type { PullerRow } from './result.ts';
 
 const AGAIN_MS = 1000;
 
-/** Begins a stream and then reads nothing. When the server cuts it, as it should after STALL_TIMEOUT, it begins again. */
+/** Begins a stream and then reads nothing. When the server cuts the stream, as it should after STALL_TIMEOUT, the reader begins again. */
 export class StalledReader implements Answered {
   readonly #connection: Connection;
   readonly #request: string;

@@ -34,7 +34,7 @@ export class ArrowEncoder implements RowEncoder {
   #rows = 0;
   #bytes = 0;
   #crc = 0;
-  /** Whether the batch is to end with the record batch under way, and where that ends in it. */
+  /** Whether the batch must end with the record batch under way, and where that ends in it. */
   #isCut = false;
   #end = 0;
 

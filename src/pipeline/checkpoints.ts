@@ -68,7 +68,7 @@ export class CheckpointEncoder implements RowEncoder {
   #sliceRows = FIRST_SLICE_ROWS;
   /** Whether a checkpoint was due after a row without a cursor. Rows are then passed on one by one. */
   #isOverdue = false;
-  /** Where the slice begins in the batch, and where the batch is to end. Bytes from the batch's first row. */
+  /** Where the slice begins in the batch, and where the batch will end. Bytes from the batch's first row. */
   #sliceAt = 0;
   #end = 0;
 

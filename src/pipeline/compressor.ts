@@ -39,7 +39,7 @@ export class Compressor implements Sink {
    * Resolves (it never rejects) when the previous batch is compressed and its output taken. Null when there is none.
    */
   #busy: Promise<void> | null = null;
-  /** Whether everything written so far is to be sent, even if it does not fill a chunk. */
+  /** Whether to send everything written so far, even if it does not fill a chunk. */
   #due = false;
   #cancelTimer: (() => void) | null = null;
   #ended = false;

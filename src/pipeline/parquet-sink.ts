@@ -8,7 +8,7 @@ import { codeOf } from '../error-reason.ts';
 /** The optional package that writes Parquet. parquet-thread.mjs imports it. */
 const LIBRARY = 'parquet-wasm';
 const THREAD = asset('pipeline/parquet-thread.mjs');
-/** A row group ends at so many rows, or so many bytes in the memory of the library. Larger ones compress hardly better. */
+/** A row group ends at this number of rows, or of bytes in the memory of the library. Larger ones compress hardly better. */
 const GROUP = { rows: 1 << 17, bytes: 1 << 24 };
 
 const modules = createRequire(import.meta.url);

@@ -27,7 +27,7 @@ export interface Rows {
 
 /** Receives the progress of a run. */
 export interface PumpObserver {
-  /** So many more rows were written. */
+  /** `count` more rows were written. */
   rows(count: number): void;
   /**
    * The sink takes nothing, and all batches were released. The returned function is called once when the stall is over.

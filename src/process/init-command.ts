@@ -16,7 +16,7 @@ Prints a file for RESOURCES_FILE: the collections of the database of MONGODB_URI
 that queries can use. Without MONGODB_URI: the resources of the embedded store. It changes nothing in the store.
 
 Notes on stderr name the collections that cannot be served, and the indexes that only lack _id at their end, with the command
-of mongosh that makes the fitting one. Delete from the file what is not to be served, and add what is to be hidden:
+of mongosh that makes the fitting one. Delete from the file what must not be served, and add what must be hidden:
 "hide": ["card"].
 
 Exit codes: 0 the file is printed, 1 the store does not answer, 2 the command is wrong.

@@ -19,7 +19,7 @@ export async function openCopy(
   return output === STDOUT ? pipeTo(stdout, signal) : openChangeLog(output, url.href, restart);
 }
 
-/** Lines on standard output, written when they are proved. `signal` ends a write that nobody reads. */
+/** Lines on standard output, written when they are proved. `signal` ends a write that has no reader. */
 export function pipeTo(stdout: NodeJS.WritableStream, signal: AbortSignal): Copy {
   const held = new Blocks();
   let place = BEGINNING;
@@ -39,7 +39,7 @@ export function pipeTo(stdout: NodeJS.WritableStream, signal: AbortSignal): Copy
 }
 
 /**
- * Opens a file that grows: all rows of a set, then a line for each change. Whoever applies its lines by id, in their
+ * Opens a file that grows: all rows of a set, then a line for each change. A program that applies its lines by id, in their
  * order, has the set. `FILE.state` says how far it is proved. When a run is killed at any time, the next run removes
  * what is not proved and continues. Rejects with Refused when the file is not the one that an earlier run of the same
  * URL left.

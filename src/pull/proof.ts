@@ -56,7 +56,7 @@ const LF = 0x0a;
 /**
  * Reads an answer that begins at `from`. Yields the rows as they come, and the proofs of them. The bytes of
  * rows are valid until the next step. Rows after the last proof are void, and come again with the next
- * attempt. Returns when the bytes end, whole or not: `place.ended` of the last proof tells which. Throws
+ * attempt. Returns when the bytes end, whole or not: `place.ended` of the last proof says which. Throws
  * Interrupted when a control line is wrong or says that the server gave up. Throws Refused when the server
  * gave up for good, or sends what no sluice server sends.
  */

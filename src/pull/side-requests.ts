@@ -46,7 +46,7 @@ function urlOf(partition: unknown, stream: URL): URL | null {
   return typeof url === 'string' && URL.canParse(url, stream.href) ? new URL(url, stream) : null;
 }
 
-/** The approximate number of rows of a stream. null when the server cannot tell. */
+/** The approximate number of rows of a stream. null when the server does not know. */
 export async function getEstimate(stream: URL, options: RequestOptions): Promise<number | null> {
   const url = sibling(stream, '');
   for (const name of OF_STREAMS) url.searchParams.delete(name);

@@ -150,7 +150,7 @@ export class ServedResources {
   }
 
   /**
-   * What is to be served: what is declared by its name, then what matches a pattern, then what the store itself keeps. Throws
+   * What the server must serve: what is declared by its name, then what matches a pattern, then what the store itself keeps. Throws
    * ResourceFaults. Rejects with `store-unavailable` unless it is the first look.
    */
   async #locate(isFirst: boolean): Promise<readonly Located[]> {

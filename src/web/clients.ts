@@ -62,7 +62,7 @@ const LIST = named(
 );
 const serialize = serializerOf(LIST);
 
-/** GET /clients/{name} of each client, and GET /clients, which lists them. Everybody may load them without a key. */
+/** GET /clients/{name} of each client, and GET /clients, which lists them. They need no key. */
 export function clientRoutes(): { readonly list: Route; readonly files: readonly Route[] } {
   const clients = CLIENTS.map((client) => {
     const content = readFileSync(asset(`web/clients/${client.name}`));

@@ -4,7 +4,7 @@ import type { Route } from '../http/route.ts';
 type FileRoute = Pick<Route, 'path' | 'id' | 'summary' | 'handler'> & Partial<Route>;
 
 /**
- * A route of a file that everybody may load. `description`: of its answer. `media`: the types of its content.
+ * A route of a file that needs no key. `description`: of its answer. `media`: the types of its content.
  */
 export function fileRoute(description: string, media: readonly string[], route: FileRoute): Route {
   return {

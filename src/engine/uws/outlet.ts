@@ -41,7 +41,7 @@ export class Outlet {
   state: 'flowing' | 'blocked' | 'closed' = 'flowing';
   readonly #response: StreamResponse;
   readonly #stallTimer: StallTimer;
-  /** What is to be written before the first chunk. It holds the reply's headers. Null: that was done. */
+  /** Writes what precedes the first chunk. It holds the reply's headers. Null: that was done. */
   #head: Pick<OutletOptions, 'writeHead' | 'headBytes'> | null;
   /** When the reader last showed that it takes bytes. All times here are from the stall timer's clock. */
   #takenAt = 0;

@@ -16,7 +16,7 @@ import type { FeedSums, Standing } from './room.ts';
 export const HEARTBEAT_MS = 15_000;
 /** What was sent is followed by a checkpoint within this time, when nothing more comes. */
 const SETTLE_MS = 1_000;
-/** A checkpoint after so many lines costs nothing, where the place has just moved on. */
+/** A checkpoint after this number of lines costs nothing, where the place has just moved on. */
 const MANY_LINES = 5_000;
 /**
  * How many keys are read at a time: as many as the reader takes in a moment, so that a checkpoint follows soon. Only the

@@ -51,7 +51,7 @@ export type FeedSource = Pick<RowSource, 'rows' | 'streams' | 'plan'>;
 /** The parameters of a feed that the stream to begin anew with does not have. */
 const OF_FEEDS = ['since', 'cursor', 'limit', 'wait', 'follow', 'checkpoints', 'format'];
 
-/** What a feed is to send, and where it starts. */
+/** What a feed must send, and where it starts. */
 export interface Asked {
   readonly query: FeedQuery;
   /** Whether a feed without a cursor begins with all rows. */

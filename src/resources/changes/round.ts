@@ -37,7 +37,7 @@ export class Round {
     return new Round([...this.#putOff.values()]);
   }
 
-  /** Whether a row that was found is to be written now. `isToCome`: a walk will meet it, so it is not written at all. */
+  /** Whether to write a row that was found now. `isToCome`: a walk will meet it, so it is not written at all. */
   isNow(id: Bookmark, isToCome: boolean): boolean {
     const text = textOf(id);
     const isAlone = !isShownAlike(id) || (this.#shown.get(removedLine(id)) ?? 0) <= 1;

@@ -151,10 +151,10 @@ function refusalOf(
   if (refused)
     return { reason: `The index ${refused.name} has these fields, but it is not used: ${refused.refused}.` };
   const path = remedy.find((one) => arraysAt(one, among));
-  const spoilt = path === undefined ? undefined : arraysAt(path, among);
-  if (spoilt)
+  const unusable = path === undefined ? undefined : arraysAt(path, among);
+  if (unusable)
     return {
-      reason: `No index over ${path} can answer a query: some row has, or had, an array there, as the index ${spoilt.name} shows. Take the arrays out, then drop that index and create it again.`,
+      reason: `No index over ${path} can answer a query: some row has, or had, an array there, as the index ${unusable.name} shows. Take the arrays out, then drop that index and create it again.`,
     };
   if (among.length >= MOST_INDEXES)
     return {

@@ -190,8 +190,8 @@ export function cursorMismatch(detail: string, parameter = 'cursor'): AppError {
 }
 
 /**
- * A short form of a collection's identity, which cursors and parts carry. It lets a stream notice that what it is to
- * continue began in another collection. Two collections have the same mark once in 2^32 times.
+ * A short form of a collection's identity, which cursors and parts carry. By it, a continued stream notices that
+ * it began in another collection. Two collections have the same mark once in 2^32 times.
  */
 export function markOf(identity: Identity): number {
   return crc32(identity);

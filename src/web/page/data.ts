@@ -36,7 +36,7 @@ interface Current {
 let current: Current | null = null;
 let leave = new AbortController();
 
-/** Shows a view. Everything of the one before is given up. */
+/** Shows a view, and ends the work of the one before. */
 export function showData(resource: Resource, view: View, { go, reload }: DataOptions): void {
   leaveData();
   leave = new AbortController();
@@ -44,14 +44,14 @@ export function showData(resource: Resource, view: View, { go, reload }: DataOpt
   say('data-title', resource.name);
   say('request', '');
   warn('');
-  tellEmpty('');
+  showEmpty('');
   showFilters({ resource, view, go, signal });
   showJump(view, isCounted(resource));
   const why = unreadable(resource, view);
   element('grid').hidden = why !== '';
   say('data-count', '');
   if (why !== '') {
-    tellEmpty(why);
+    showEmpty(why);
     if (resource.unavailable !== undefined) element('empty').append(tryAgain(reload));
     element('live', HTMLButtonElement).hidden = true;
     return;
@@ -73,7 +73,7 @@ export function readAgain(): boolean {
   return current !== null;
 }
 
-/** Gives up all that is shown, for another part of the page. */
+/** Ends the work of the shown view, for another part of the page. */
 export function leaveData(): void {
   leave.abort();
   current?.blocks.close();
@@ -108,14 +108,14 @@ function tableOf(
       if (hasFailed) warn('');
       hasFailed = false;
       current.table.show();
-      tellCount(current);
+      showCount(current);
       markAppeared();
     },
     failed: (error) => {
       const again = mayPass(error) ? () => blocks.refresh() : undefined;
       warn(reasonOf(error), again);
       hasFailed = true;
-      if ([...blocks.rows()].length === 0) tellEmpty('The rows could not be read.');
+      if ([...blocks.rows()].length === 0) showEmpty('The rows could not be read.');
     },
   });
   const table = new Table({
@@ -201,7 +201,7 @@ async function count(now: Current): Promise<void> {
   if (total && !now.blocks.beginsInside) now.blocks.counted(total);
 }
 
-function tellCount({ reader, blocks }: Current): void {
+function showCount({ reader, blocks }: Current): void {
   const { rows, is } = blocks.total;
   const about = { exact: '', estimated: 'about ', atLeast: 'at least ' }[is];
   const words = wordsOf(reader.view);
@@ -210,13 +210,13 @@ function tellCount({ reader, blocks }: Current): void {
     blocks.beginsInside ? 'rows from the place that you jumped to' : `${about}${rowsOf(rows)}`,
   );
   element('grid').hidden = rows === 0;
-  if (rows > 0) tellEmpty('');
-  else if (words === '') tellEmpty(`${reader.resource.name} has no rows yet.`);
-  else tellEmpty(`No row matches: ${words}.`);
+  if (rows > 0) showEmpty('');
+  else if (words === '') showEmpty(`${reader.resource.name} has no rows yet.`);
+  else showEmpty(`No row matches: ${words}.`);
 }
 
 /** Words in place of rows. Empty: there are rows. */
-function tellEmpty(words: string): void {
+function showEmpty(words: string): void {
   element('empty').hidden = words === '';
   element('empty').replaceChildren(make('p', {}, words));
 }
@@ -252,7 +252,7 @@ async function jump(now: Current, wanted: string): Promise<void> {
     const { go, reader, signal } = now;
     current = tableOf(reader, signal, go, undefined, place.page);
     current.table.show();
-    tellCount(current);
+    showCount(current);
     showLive({ reader, blocks: current.blocks, table: current.table, signal });
     const label = `Show the rows from the beginning, not from ${wanted} on`;
     const back = () => go(reader.view);

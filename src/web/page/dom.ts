@@ -43,7 +43,7 @@ export function say(id: string, text: string): void {
   if (place.textContent !== text) place.textContent = text;
 }
 
-/** Runs an event's handler. A failure is shown to the user. */
+/** Runs an event's handler. `warn` shows its failure to the user. */
 export function on(
   target: EventTarget,
   event: string,
@@ -56,7 +56,7 @@ export function on(
   });
 }
 
-/** Runs what nobody waits for. A failure is shown to the user. */
+/** Runs an action without waiting for it. `fail` shows its failure to the user. */
 export function run(act: () => unknown, fail = (text: string): void => warn(text)): void {
   const settle = async () => {
     try {

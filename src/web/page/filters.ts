@@ -8,7 +8,7 @@ import { listFacet, type Facet, type FacetValue } from './facets.ts';
 import { counted, isAbort, listed, reasonOf } from './text.ts';
 import { shownText, wordsOf, type View } from './view.ts';
 
-/** Fields whose values are shown without being asked for. */
+/** The number of fields whose values are open at first. */
 const OPEN_AT_FIRST = 2;
 
 export interface FilterOptions {

@@ -55,7 +55,7 @@ export function keyName(row: Row): '_id' | 'id' {
   return '_id' in row ? '_id' : 'id';
 }
 
-/** The key of a row as text, which tells rows apart. */
+/** The key of a row as text, which is unique among the rows. */
 export function keyOf(row: Row): string {
   return textOf(row[keyName(row)] ?? null);
 }

@@ -38,7 +38,7 @@ async function firstFrom(reader: Reader, wanted: string, signal: AbortSignal): P
   return body.data[0];
 }
 
-/** Where no parameter asks for a range of ids, the row itself is read, or what follows where it would be. */
+/** Without a parameter for a range of ids: reads the row itself, or the row after its place. */
 async function rowFrom(reader: Reader, wanted: string, signal: AbortSignal): Promise<Row | undefined> {
   const { resource, view } = reader;
   try {
@@ -93,7 +93,7 @@ async function numberOf(
   }
 }
 
-/** The order of two rows by a path and then by key. Null: this page cannot tell. */
+/** The order of two rows by a path and then by key. Null: this page does not know it. */
 function compared(one: Row, other: Row, sort: string): number | null {
   const byKey = () => comparedValues(one._id ?? one.id, other._id ?? other.id);
   if (sort === 'id') return byKey();

@@ -123,7 +123,7 @@ async function marked({ reader, blocks, table, signal }: Shown, off: AbortSignal
 
 let appeared = (): void => undefined;
 
-/** Marks rows that have come into the table since they were told. To be called when rows were read. */
+/** Marks rows that came into the table after their change was reported. Call this when rows were read. */
 export function markAppeared(): void {
   appeared();
 }

@@ -19,7 +19,7 @@ export interface LiveOptions {
   readonly view: View;
   readonly signal: AbortSignal;
   readonly changed: (changes: Changes) => void;
-  /** The server no longer has all changes, so everything is to be read again. */
+  /** The server no longer has all changes, so the page must read everything again. */
   readonly lost: () => void;
   readonly state: (words: string) => void;
 }
@@ -87,7 +87,7 @@ async function nowOf(resource: Resource, view: View, signal: AbortSignal): Promi
   const [first = ''] = (await response.text()).split('\n');
   const { checkpoint, end } = parseJson(first) as Line;
   const cursor = (checkpoint ?? end)?.cursor;
-  if (cursor === undefined) throw new Error('The server tells no place to follow from.');
+  if (cursor === undefined) throw new Error('The server returned no cursor to follow from.');
   return cursor;
 }
 

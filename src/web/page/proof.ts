@@ -1,4 +1,4 @@
-/** A live stream to be stopped and broken: it pauses by not reading, is cut, and goes on after the last proof. */
+/** A live stream that the user pauses and cuts: a pause stops reading, and a cut stream continues after its last proof. */
 import { mayPass, open, sleep, urlOf } from './api.ts';
 import type { Resource } from './resource.ts';
 import { crcText } from './crc32.ts';
@@ -19,7 +19,7 @@ type State = 'idle' | 'running' | 'paused' | 'cut' | 'whole' | 'failed';
 let shown: { readonly resource: Resource; readonly view: View } | null = null;
 let stop = (): void => undefined;
 
-/** Shows which rows the stream is of. Another stream than before is stopped. */
+/** Names the rows of the stream. Stops a stream of other rows. */
 export function showProof(resource: Resource, view: View): void {
   const isSame = shown !== null && streamUrl(shown.resource, shown.view) === streamUrl(resource, view);
   if (isSame) return;
@@ -151,7 +151,7 @@ export function setUpProof(): void {
   become('idle', 'not started');
 }
 
-/** The rows per second that the page is to read. */
+/** The rows per second that the page reads. */
 function rateOf({ rows = 0 }: Resource): number {
   if (element('speed', HTMLSelectElement).value === 'full') return Infinity;
   return Math.max(LEAST_RATE, rows / EASY_SECONDS);
@@ -196,7 +196,7 @@ class Pace {
     this.#rowsPerSecond = rowsPerSecond;
   }
 
-  /** Resolves when so many more rows may have been read. */
+  /** Resolves when the page may read `rows` more rows. */
   async after(rows: number): Promise<void> {
     if (this.#rowsPerSecond === Infinity) return;
     this.#due = Math.max(performance.now() - 50, this.#due) + (rows * 1000) / this.#rowsPerSecond;

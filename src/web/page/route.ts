@@ -36,7 +36,7 @@ function splitOnce(text: string, by: string): [string, string] {
   return at === -1 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)];
 }
 
-/** A name from an address that anybody may have typed. */
+/** A name from an address, which a user may have mistyped. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -1,6 +1,6 @@
 /**
  * The rows of a view as if all were there: blocks of them are read when they come into sight, and dropped again, so
- * that memory stays bounded however long somebody scrolls.
+ * that memory stays bounded however long the user scrolls.
  */
 import { Refused } from './api.ts';
 import type { Row } from './json.ts';
@@ -12,7 +12,7 @@ export const BLOCK = 100;
 const MOST_BLOCKS = 40;
 /** Cursors that are kept, of about 100 bytes each: those of two million rows. */
 const MOST_CURSORS = 20_000;
-/** A block far from those that are there is read after so many milliseconds without another jump. */
+/** A block far from the cached ones is read after this number of milliseconds without another jump. */
 const SETTLED_MS = 80;
 
 export interface BlocksOptions {

@@ -55,7 +55,7 @@ export class RowCounter {
     this.#decoder = new TextDecoder();
   }
 
-  /** Takes the next bytes. Throws when a control line does not fit the rows, or tells of a failure. */
+  /** Takes the next bytes. Throws when a control line does not fit the rows, or reports a failure. */
   add(chunk: Uint8Array): void {
     this.bytes += chunk.length;
     for (let at = 0; at < chunk.length;) {
@@ -121,7 +121,7 @@ interface Control {
   readonly error?: { readonly detail: string };
 }
 
-/** A line as far as it has come. `head`: its first bytes, until they tell whether it is a row. */
+/** A line as far as it has come. `head`: its first bytes, until they show whether it is a row. */
 interface Line {
   length: number;
   isRow: boolean | null;

@@ -12,7 +12,7 @@ import { counted } from './text.ts';
 const ROW_HEIGHT = 30;
 /** Rows beyond those in sight that are made as well. */
 const BEYOND = 6;
-/** Rows whose values tell the kinds and widths of new columns. */
+/** Rows whose values decide the kinds and widths of new columns. */
 const LOOKED_AT = 100;
 /** Pixels around the number of a row, of one of its digits, and digits that there is always place for. */
 const [NUMBER_AROUND, DIGIT, LEAST_DIGITS] = [20, 7, 6];
@@ -166,7 +166,7 @@ export class Table {
     this.#point();
   }
 
-  /** Tells readers of the screen which row is active, while it is in the page. */
+  /** Names the active row to screen readers, while it is in the page. */
   #point(): void {
     const { place } = this.#options;
     const active = this.#made.get(this.#active);

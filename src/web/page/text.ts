@@ -25,7 +25,7 @@ export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Whether an error is only the end of a request that nobody waits for any more. */
+/** Whether an error is only the end of a request whose result is no longer needed. */
 export function isAbort(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'AbortError';
 }

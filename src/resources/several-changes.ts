@@ -4,15 +4,16 @@ import type { Reply } from '../engine/edge.ts';
 import { AppError, storeUnavailable } from '../errors.ts';
 import { STORE_PROBLEMS, type Input, type Route } from '../http/route.ts';
 import { invalid } from '../input/parameter.ts';
-import { quote } from '../input/query.ts';
+import { quote, type Query } from '../input/query.ts';
 import { named, Type } from '../schema.ts';
-import { beginSet, followReply, withLocation, type FeedOptions } from './changes/feed.ts';
+import { beginSet, followReply, type FeedOptions } from './changes/feed.ts';
 import { REMOVED } from './changes/lines.ts';
 import { readChangesQuery, readResources, SEVERAL_CHANGES } from './changes/parameters.ts';
 import { answerOf, PROBLEMS, TYPES } from './changes/routes.ts';
-import { BETWEEN_CURSORS, severalSets } from './changes/several.ts';
+import { BETWEEN_CURSORS, ofOneSet, severalSets } from './changes/several.ts';
 import type { OpenResource } from './open.ts';
 import { resourceFor } from './query/part.ts';
+import { isField } from './query/read-plan.ts';
 import { sourceOf } from './source.ts';
 import { decodeToken, refusal, type Token } from './token/token.ts';
 
@@ -24,9 +25,6 @@ const GONE = named(
   'ResourceRemoved',
   Type.Object({ resource, ...REMOVED.properties }, shut('a row that its resource no longer has')),
 );
-
-/** No filters, and all fields. */
-const WHOLE = new Map<string, string>();
 
 type Options = Omit<FeedOptions, 'sourceFor' | 'stopping'>;
 /** The resources of now, and whether one of a name may come: see Router. */
@@ -50,11 +48,12 @@ export function severalChangesRoute(
     needs: (query) => readResources(query).map((name) => ({ resource: name })),
     summary: 'Get the changes of several resources in one response',
     description:
-      'Sends what `/{resource}/changes` sends, for several resources at once. Each line names its resource. One cursor holds the place in all: their cursors in the order of `resources`, joined by dots.',
+      'Sends what `/{resource}/changes` sends, for several resources at once. Each line names its resource. One cursor holds the place in all: their cursors in the order of `resources`, joined by dots. A parameter of one resource begins with its name and a dot: `orders.status=paid` sends only these rows of `orders`, `orders.fields=status` only this field.',
     query: SEVERAL_CHANGES,
+    isField: (name) => name.includes('.'),
     headers: ['Last-Event-ID'],
     answers: { 200: answerOf('the resources', [ROW, GONE]) },
-    problems: [...PROBLEMS, 'not-found', ...STORE_PROBLEMS],
+    problems: [...PROBLEMS, 'not-found', 'not-indexed', 'ambiguous-value', ...STORE_PROBLEMS],
     produces: TYPES,
     handler: (input) => reply(input, served, options),
   };
@@ -64,19 +63,21 @@ async function reply(input: Input, served: Served, options: Options): Promise<Re
   const { request, query, client } = input;
   const names = readResources(query);
   const chosen = names.map((name) => servedTo(client, name, served));
+  const queries = queriesOf(query, chosen);
   const asked = readChangesQuery(input, (text, parameter) => cursorsIn(text, parameter, names.length));
   if (asked.limit < names.length)
     throw invalid('limit', 'limit must be at least the number of resources: each has its share.');
   const begun = await Promise.all(
     chosen.map(async (one, n) => {
       const { name } = one.resource;
+      const ofSet = { name, query: queries[n] ?? new Map<string, string>() };
       const limit = Math.floor((asked.limit + n) / names.length);
       const own = { query: { ...asked, limit, cursor: asked.cursor?.[n] }, walks: false };
       try {
         const source = sourceOf(resourceFor(one.resource, client));
-        return { ...(await beginSet(source, WHOLE, own, request.signal)), name, limit };
+        return { ...(await beginSet(source, ofSet.query, own, request.signal)), ...ofSet, limit };
       } catch (error) {
-        throw withLocation(error, `/${name}/stream`, name);
+        throw ofOneSet(error, ofSet);
       }
     }),
   );
@@ -103,6 +104,31 @@ function servedTo({ key }: Pick<Client, 'key'>, name: string, served: Served): O
     throw new AppError('forbidden', `The key does not open ${quote(name)}. It opens ${known}.`);
   if (served.mayCome(name)) throw storeUnavailable(new Error('it is not known yet'));
   throw new AppError('not-found', `There is no resource ${quote(name)}. The resources are ${known}.`);
+}
+
+/**
+ * What a query asks of each set: `orders.status=paid` is `status=paid` of `orders`. A parameter is of the set with the
+ * longest name that it begins with. AppError `unknown-parameter`.
+ */
+function queriesOf(query: Query, chosen: readonly OpenResource[]): readonly Query[] {
+  const queries = chosen.map(() => new Map<string, string>());
+  const sets = chosen.map(({ resource: { name, form } }, n) => ({ head: `${name}.`, form, own: queries[n] }));
+  sets.sort((a, b) => b.head.length - a.head.length);
+  for (const [name, text] of query) {
+    if (SEVERAL_CHANGES.some((one) => one.name === name)) continue;
+    const set = sets.find(({ head }) => name.startsWith(head));
+    const rest = name.slice(set?.head.length ?? 0);
+    const { closed, fields } = set?.form ?? {};
+    const isKnown = closed ? closed.some(({ parameter }) => parameter.name === rest) : isField(rest);
+    if (!set || rest === '' || !(isKnown || rest === fields?.name))
+      throw new AppError(
+        'unknown-parameter',
+        `${quote(name)} is not a parameter of this resource. Those of a set are filters, and fields, behind its name and a dot, such as ${sets[0]?.head ?? ''}fields.`,
+        { parameter: name },
+      );
+    set.own?.set(rest, text);
+  }
+  return queries;
 }
 
 /** The cursors of the sets, of which the one of all is made. AppError `invalid-cursor`. */

@@ -304,16 +304,12 @@ function beginAnew(query: Query): string {
   return new URLSearchParams([['follow', 'true'], ...kept]).toString();
 }
 
-/**
- * The error with the URL of the stream to begin anew with, when its cursor has become useless. `name`: of the set that it
- * is about, where there are several.
- */
-export function withLocation(error: unknown, location: string, name?: string): unknown {
-  if (!(error instanceof AppError) || (error.status !== 410 && name === undefined)) return error;
+/** The error with the URL of the stream to begin anew with, when its cursor has become useless. */
+export function withLocation(error: unknown, location: string): unknown {
+  if (!(error instanceof AppError) || error.status !== 410) return error;
   const { code, message, parameter, headers, cause } = error;
-  return new AppError(code, name === undefined ? message : `${name}: ${message}`, {
-    headers: error.status === 410 ? { ...headers, location } : headers,
-    cause,
+  return new AppError(code, message, {
+    ...{ headers: { ...headers, location }, cause },
     ...(parameter !== undefined && { parameter }),
   });
 }

@@ -1,19 +1,26 @@
+import { AppError } from '../../errors.ts';
+import type { Query } from '../../input/query.ts';
 import type { RowEncoder, Transcoder } from '../../rows/rows.ts';
 import { MAX_CURSOR_BYTES } from '../token/cursor.ts';
 import { PARK_AFTER_MS } from '../../pipeline/pump.ts';
 import { cursorOf, keysIn, type Followed } from './answer.ts';
 import { firstAbort } from './end-signals.ts';
 import { FramedLines } from './events.ts';
-import { withLocation, type BegunSet } from './feed.ts';
+import type { BegunSet } from './feed.ts';
 import { follow, type Start, type Step, type Want } from './follow.ts';
 import { removedLine } from './lines.ts';
 
 /** What separates the cursors of the sets in the cursor of all. No cursor has this character. */
 export const BETWEEN_CURSORS = '.';
 
-/** One of several sets that an answer follows. */
-export interface NamedSet extends BegunSet {
+/** A set, and what is asked of it: its filters and `fields`. */
+interface OneSet {
   readonly name: string;
+  readonly query: Query;
+}
+
+/** One of several sets that an answer follows. */
+export interface NamedSet extends BegunSet, OneSet {
   /** The most keys. */
   readonly limit: number;
 }
@@ -118,7 +125,7 @@ class SetRun {
 
   /** The steps from where it is, up to its share of keys. */
   async *steps(want: Omit<Want, 'plan'>): AsyncGenerator<Step, void, undefined> {
-    const { name, plan, rows, changes } = this.set;
+    const { plan, rows, changes } = this.set;
     const own: Want = {
       ...{ ...want, plan, most: () => Math.max(1, Math.min(want.most(), this.#left)) },
       onKeys: (keys) => {
@@ -134,9 +141,21 @@ class SetRun {
         if (isFull) return;
       }
     } catch (error) {
-      throw withLocation(error, `/${name}/stream`, name);
+      throw ofOneSet(error, this.set);
     }
   }
+}
+
+/** An error that names its set, with the URL of the stream to read anew when the cursor of the set has become useless. */
+export function ofOneSet(error: unknown, { name, query }: OneSet): unknown {
+  if (!(error instanceof AppError)) return error;
+  const asked = query.size > 0 ? `?${new URLSearchParams([...query]).toString()}` : '';
+  const { code, message, parameter, headers, cause } = error;
+  return new AppError(code, `${name}: ${message}`, {
+    headers: error.status === 410 ? { ...headers, location: `/${name}/stream${asked}` } : headers,
+    cause,
+    ...(parameter !== undefined && { parameter: query.has(parameter) ? `${name}.${parameter}` : parameter }),
+  });
 }
 
 /** The steps of several runs as they come, each with the number of its run. `leave`: ends what runs wait for. */

@@ -76,6 +76,47 @@ for (const [store, engine] of COMBINATIONS)
       }
     });
 
+    test('each set can have filters and fields of its own', async (t) => {
+      const at = await opened(t, store, engine);
+      if (!at) return;
+      const { orders, customers } = at;
+      const own = '&orders.tenant=acme&orders.fields=n&customers.tenant=other';
+      const now = await ask(at, own);
+      await orders.put(row('o1', 7));
+      await orders.put({ ...row('o2'), tenant: 'other' });
+      await orders.put({ ...row('orders-0'), tenant: 'other' });
+      await customers.put(row('c1'));
+      await customers.put({ ...row('c2'), tenant: 'other' });
+      const changed = await ask(at, `${own}&since=${now.cursor}`);
+      const mine = dataOf(changed).filter((line) => !/"removed":\{"id":"(o2|c1)"/.test(line)); // these never matched
+      assert.deepEqual(mine, [
+        '{"resource":"customers","row":{"id":"c2","tenant":"other","n":0}}',
+        '{"resource":"orders","removed":{"id":"orders-0"}}',
+        '{"resource":"orders","row":{"id":"o1","n":7}}',
+      ]);
+      const other = await problemOf(at, `${PATH}&since=${changed.cursor}`);
+      assert.deepEqual([other.code, other.parameter], ['cursor-mismatch', 'since']);
+      const refused = async (query: string) => {
+        const { status, code, parameter, detail } = await problemOf(at, PATH + query);
+        return [status, code, parameter, detail];
+      };
+      for (const name of [
+        'tenant.eq',
+        'users.tenant',
+        'orders.',
+        'orders.limit',
+        'orders.sort',
+        'x.orders.n',
+      ]) {
+        const [, code, parameter] = await refused(`&${name}=1`);
+        assert.deepEqual([code, parameter], ['unknown-parameter', name]);
+      }
+      assert.deepEqual((await refused('&orders.other=1'))[1], 'not-indexed');
+      assert.match(String((await refused('&orders.other=1'))[3]), /^orders: No index answers/);
+      assert.deepEqual((await refused('&orders.fields=a..b'))[2], 'orders.fields');
+      assert.deepEqual((await refused('&customers.tenant=int:x'))[2], 'customers.tenant');
+    });
+
     test('a long poll ends with the first change of any set', async (t) => {
       const at = await opened(t, store, engine);
       if (!at) return;
@@ -165,7 +206,8 @@ for (const [store, engine] of COMBINATIONS)
       const at = await opened(t, store, engine);
       if (!at) return;
       const { server, orders, customers } = at;
-      const { cursor } = await ask(at);
+      const [filter, { cursor }] = ['&orders.tenant=acme&orders.fields=n', await ask(at)];
+      const { cursor: filtered } = await ask(at, filter);
       const running = follow(at, `&since=${cursor}&follow=true`, async () => {
         const rows = await server.store.open({ name: 'orders', collection: 'orders', indexes: [['tenant']] });
         if ('clear' in rows) await rows.clear(NEVER);
@@ -178,6 +220,8 @@ for (const [store, engine] of COMBINATIONS)
       const { status, location, detail } = await problemOf(at, `${PATH}&since=${cursor}`);
       assert.deepEqual([status, location], [410, '/orders/stream']);
       assert.match(detail, /^orders: /);
+      const narrow = await problemOf(at, `${PATH}${filter}&since=${filtered}`);
+      assert.equal(narrow.location, '/orders/stream?tenant=acme&fields=n');
       const again = await server.as('all', location ?? '');
       await again.text();
       const joined = `${again.headers.get('changes-from')}.${cursor.split('.')[1]}`;

@@ -31,7 +31,7 @@ async function running(
     const place = await rows.changes.now(NEVER);
     const { identity } = await rows.describe(NEVER);
     const set = {
-      ...{ name, collection: name, rows: streams, shown: EVERYTHING, limit: Infinity },
+      ...{ name, query: new Map(), collection: name, rows: streams, shown: EVERYTHING, limit: Infinity },
       changes: wrap(streams.changes, name),
       plan: { sort: '_id', direction: 1 as const, ...(identity !== undefined && { identity }) },
       start: { place, walk: 'over' as const },

@@ -68,8 +68,8 @@ export type RowKey = { readonly _id: unknown } & Readonly<Record<string, unknown
 
 /**
  * The element of a row at a path, with the path as its name; null when there is none. The first field of each name
- * counts, as in an index. Only documents lead further down: an array on the way is returned itself, so that whoever
- * orders by it notices.
+ * counts, as in an index. Only documents lead further down: an array on the way is returned itself, so that a caller
+ * that orders by it notices.
  */
 function elementAt(row: Uint8Array, path: string): Uint8Array {
   let document = row;

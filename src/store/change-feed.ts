@@ -4,7 +4,7 @@ import type { Plan, Size } from './plan.ts';
 import type { ScopePredicate } from './scope-predicate.ts';
 
 /**
- * A place in the history of a collection, for the cursors of clients. It says nothing about which collection: whoever
+ * A place in the history of a collection, for the cursors of clients. It does not name the collection: a caller that
  * keeps it also keeps the collection's identity, because a store may take the place of another collection for its own.
  */
 export interface FeedPlace {

@@ -50,7 +50,7 @@ export interface Collection extends RowReader {
   /** `wants.now`: also the current time, which costs a read of one row on MongoDB. Rejects as reads do. */
   describe(signal: AbortSignal, wants?: { readonly now: boolean }): Promise<Description>;
   /**
-   * The number of rows of a plan without `ids`. `is` tells how good the count is: better than `mode` when that costs
+   * The number of rows of a plan without `ids`. `is` is how good the count is: better than `mode` when that costs
    * nothing, less exact when the time is up.
    */
   count(plan: Plan, mode: CountMode, signal: AbortSignal): Promise<Count>;
@@ -70,7 +70,7 @@ export interface Collection extends RowReader {
     from: ValuesFrom,
     signal: AbortSignal,
   ): Promise<Bookmark | null>;
-  /** Tells which rows changed. */
+  /** The changes of rows. Absent: the store has none. */
   readonly changes?: ChangeFeed | undefined;
 }
 
@@ -82,9 +82,9 @@ export interface ValuesFrom {
 
 /** A resource whose rows and indexes the commands of its operator write. */
 export interface OwnedCollection extends Collection {
-  /** Ends what looks at the collection by itself. It is not to be used afterwards. */
+  /** Ends what looks at the collection by itself. The collection must not be used afterwards. */
   close(): void;
-  /** Whether indexes are to be added before the rows. Otherwise that is faster after them. */
+  /** Whether an import adds indexes before the rows. Otherwise that is faster after them. */
   readonly indexesFirst: boolean;
   /**
    * Removes the rows with these keys (bookmarks `{_id}`). Resolves with the number of rows removed when that is durable.
@@ -99,9 +99,9 @@ export interface OwnedCollection extends Collection {
    */
   load?(onConflict: OnConflict, refuse: Refuse, replaces?: boolean): Promise<Load | null>;
   /**
-   * Drops the indexes of an empty collection, so that inserts cost less. Resolves with a function that makes them, to be
-   * called when the rows are there. Null when the collection has rows, or when nobody would make the indexes after a
-   * crash. Reads that need an index reject meanwhile. This process is to read nothing. Missing: the store has no need.
+   * Drops the indexes of an empty collection, so that inserts cost less. Resolves with a function that makes them: call
+   * it when the rows are there. Null when the collection has rows, or when no process would make the indexes after a
+   * crash. Reads that need an index reject meanwhile. This process must read nothing. Missing: the store has no need.
    */
   postponeIndexes?(): Promise<(() => Promise<void>) | null>;
   /**
@@ -194,7 +194,7 @@ export interface Declaration {
   /** Absent: the store's own database. */
   readonly database?: string;
   readonly collection: string;
-  /** The fields of indexes that are to be made when they are missing and the store may make them. */
+  /** The fields of indexes that the store makes when they are missing and it may make them. */
   readonly indexes: readonly (readonly string[])[];
   /** How the collection is made when it is missing and the store may make it. Absent: it is never made. */
   readonly create?: Creation;

@@ -19,7 +19,7 @@ export interface ScopeFields {
   readonly hide: readonly string[];
 }
 
-/** What the change of a row is to the readers of a scope. */
+/** What the change of a row means for the readers of a scope. */
 export interface ScopePredicate {
   /** Scopes by other values of the same fields have the same ones. */
   readonly fields: ScopeFields;

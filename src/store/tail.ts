@@ -149,8 +149,8 @@ export class Tail {
 }
 
 /**
- * A look-up that several readers share. It is aborted when the last one leaves before the rows have come, whoever began
- * it, and its batch is released when all have dropped it.
+ * A look-up that several readers share. It is aborted when the last one leaves before the rows have come,
+ * and its batch is released when all have dropped it.
  */
 class SharedLookUp {
   readonly found: Promise<LookedUp>;

@@ -90,7 +90,7 @@ export function openRaw(directory: string) {
         else
           [keyed.key, ...keyed.entries].forEach((key, at) => {
             const index = record.indexes[at - 1];
-            if (index && (index.spoilt !== undefined || index.builtTo !== null)) return;
+            if (index && (index.unusable !== undefined || index.builtTo !== null)) return;
             const column = index ? columnOf(index.number) : 'k';
             if (hex(bytesIn(row, column)) !== hex(key))
               faults.push(`${column} of ${hex(keyed.key)} is ${hex(bytesIn(row, column))}`);

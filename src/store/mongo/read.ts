@@ -40,7 +40,7 @@ export class Reads {
   /** Nearly always one find. More when a reply hit its limit of 16 MB, or rows were smaller than the recent average. */
   async read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<ReadBatch> {
     if (from.after && from.skip)
-      throw new TypeError('a read begins after a row or after so many rows, not both');
+      throw new TypeError('a read begins after a row or after a number of rows, not both');
     signal.throwIfAborted();
     try {
       return await inPresentCollection(plan.identity, signal, () => this.#read(plan, from, size, signal));

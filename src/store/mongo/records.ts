@@ -16,8 +16,8 @@ import { emptyUntilMade } from './records-to-come.ts';
 import { rowsOf } from './reply.ts';
 
 /**
- * Each miss means that another process changed the same record in between. So many misses in a row do not happen by
- * chance.
+ * Each miss means that another process changed the same record in between. This number of misses in a row does not happen
+ * by chance.
  */
 const MOST_TRIES = 50;
 /** A missing write permission may be granted tomorrow, but not within a second. */

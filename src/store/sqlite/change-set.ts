@@ -89,10 +89,10 @@ export class SetChanges {
   }
 
   /** Notes what the row changes of the set itself. */
-  #note({ document, spoils }: KeyedRow): void {
+  #note({ document, unusable }: KeyedRow): void {
     const isFirstLarge = document.length > LARGE && this.#set.hasLargeRows !== true;
-    if (spoils.length === 0 && !isFirstLarge) return;
-    this.#set = { ...spoiltBy(this.#set, spoils), ...(isFirstLarge && { hasLargeRows: true }) };
+    if (unusable.length === 0 && !isFirstLarge) return;
+    this.#set = { ...withUnusable(this.#set, unusable), ...(isFirstLarge && { hasLargeRows: true }) };
     this.#options.sets.put(this.#set);
   }
 
@@ -109,11 +109,11 @@ export class SetChanges {
 }
 
 /** The set with these indexes unusable. The first reason stays. */
-export function spoiltBy(set: SetRecord, spoils: KeyedRow['spoils']): SetRecord {
-  const reasons = new Map(spoils.map(({ index, reason }) => [index, reason]));
+export function withUnusable(set: SetRecord, unusable: KeyedRow['unusable']): SetRecord {
+  const reasons = new Map(unusable.map(({ index, reason }) => [index, reason]));
   const indexes = set.indexes.map((index, at): IndexRecord => {
     const reason = reasons.get(at);
-    return reason === undefined || index.spoilt !== undefined ? index : { ...index, spoilt: reason };
+    return reason === undefined || index.unusable !== undefined ? index : { ...index, unusable: reason };
   });
   return { ...set, indexes };
 }

@@ -92,7 +92,7 @@ function faultsOf(row: SqlRow, indexes: readonly IndexRecord[]): readonly string
   const faults = isSame(bytesIn(row, 'k'), keyed.key) ? [] : ['has another key'];
   for (const [at, entry] of keyed.entries.entries()) {
     const index = indexes[at];
-    if (!index || index.spoilt !== undefined || isAhead(index, keyed.key)) continue;
+    if (!index || index.unusable !== undefined || isAhead(index, keyed.key)) continue;
     const isRight = isSame(bytesIn(row, columnOf(index.number)), entry);
     if (!isRight) faults.push(`has another entry in the index ${nameOf(index.paths)}`);
   }
@@ -108,7 +108,7 @@ function keyedIn(row: SqlRow, indexes: readonly IndexRecord[]): ReturnType<typeo
 }
 
 function isUsed(index: IndexRecord): boolean {
-  return index.spoilt === undefined && !isInBuilding(index);
+  return index.unusable === undefined && !isInBuilding(index);
 }
 
 /** Whether an index in building need not have a row yet. */

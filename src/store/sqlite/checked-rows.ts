@@ -49,7 +49,7 @@ function instantiate(memory: object): Functions {
 }
 
 /**
- * Passes the first rows in a slot, of `length` bytes, until there are so many rows or bytes. Behind them lies `sortPath` of
+ * Passes the first rows in a slot, of `length` bytes, until it has passed the rows or bytes of a size. Behind them lies `sortPath` of
  * their order. Throws DamagedRowError for a row that does not have its checksum, or does not lie behind the one before.
  */
 export type RowWalk = (

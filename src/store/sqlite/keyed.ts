@@ -19,7 +19,7 @@ export interface KeyedRow {
   /** The key in each index. Null: the index cannot have the row, or is unusable. */
   readonly entries: readonly (Key | null)[];
   /** The indexes that the row makes unusable, with the reason. */
-  readonly spoils: readonly { readonly index: number; readonly reason: string }[];
+  readonly unusable: readonly { readonly index: number; readonly reason: string }[];
 }
 
 /** A row with its keys, or why the store refuses it. */
@@ -31,15 +31,15 @@ export function keyRow(document: Uint8Array, indexes: readonly IndexRecord[]): K
   if (!id) return '_id is missing';
   if (NO_IDS.includes(id.type)) return `_id is of BSON type ${id.type}, which no key can have`;
   const key = keyOfAny(id);
-  const spoils: { index: number; reason: string }[] = [];
+  const unusable: { index: number; reason: string }[] = [];
   const entries = indexes.map((index, at) => {
-    if (index.spoilt !== undefined) return null;
+    if (index.unusable !== undefined) return null;
     const parts = partsOf(document, index.paths);
     if (typeof parts !== 'string') return joinKeys(...parts, key);
-    spoils.push({ index: at, reason: arrayAt(parts, key) });
+    unusable.push({ index: at, reason: arrayAt(parts, key) });
     return null;
   });
-  return { document, key, entries, spoils };
+  return { document, key, entries, unusable };
 }
 
 /** What an index has of a row. Throws DamagedRowError when it cannot have the row. */

@@ -1,7 +1,7 @@
 import type { Count, Load, LoadResult, OnConflict, Refuse } from '../store.ts';
 import { compareKeys, type Key } from '../keys.ts';
 import { storedRow } from './checked-rows.ts';
-import { spoiltBy } from './change-set.ts';
+import { withUnusable } from './change-set.ts';
 import { keyRow } from './keyed.ts';
 import { columnOf, indexSql, rowsTable, tablesSql } from './layout.ts';
 import { RENEW_MS } from './load-mark.ts';
@@ -63,7 +63,7 @@ export class SetLoad implements Load {
       refuse(at, row);
       return;
     }
-    if (row.spoils.length > 0) this.#set = spoiltBy(this.#set, row.spoils);
+    if (row.unusable.length > 0) this.#set = withUnusable(this.#set, row.unusable);
     this.#isInOrder &&= this.#lastKey === null || compareKeys(this.#lastKey, row.key) < 0;
     this.#lastKey = row.key;
     this.#hasLargeRows ||= document.length > 64 * 1024;

@@ -60,7 +60,7 @@ export function beyondSql({ set, column }: Pick<Range, 'set' | 'column'>, end: '
   );
 }
 
-/** The query of the key `k` of the entry so many entries before one, in the direction of the range. */
+/** The query of the key `k` of the entry a number of entries before one, in the direction of the range. */
 export function beforeSql({ set, column, reverse }: Range): string {
   const [sign, order] = reverse ? ['>=', ''] : ['<=', ' desc'];
   const table = `${rowsTable(set)} indexed by ${indexName(set, column)}`;

@@ -151,7 +151,7 @@ export class Reader {
     return { documents, more };
   }
 
-  /** The documents of at most so many rows. */
+  /** The documents of at most `asked` rows. */
   #limited(range: Range, skip: number, asked: number, ends: Ends): Uint8Array | null {
     const isInOrder = range.isInOrder === true && skip === 0;
     const documents = isInOrder ? inOrderSql(range) : documentsSql(range);
@@ -186,7 +186,7 @@ export class Reader {
     return { key, n: Number(found.n) };
   }
 
-  /** How many of the first rows have so many bytes, by their sizes, and whether others follow. */
+  /** How many of the first rows fit the bytes of a size, and whether others follow. */
   #fitting(
     range: Range,
     skip: number,

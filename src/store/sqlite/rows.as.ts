@@ -26,7 +26,7 @@ export function sum(at: usize, length: usize): u32 {
 }
 
 /**
- * Passes rows until there are so many, or so many bytes, and checks them. Returns where they end; 0: a row is damaged, or
+ * Passes rows until there are `mostRows` of them or `mostBytes` bytes, and checks them. Returns where they end; 0: a row is damaged, or
  * does not lie behind the one before. `direction`: 1 or -1. At `path`: `_id` and then, where rows are not ordered by it
  * alone, the names on the path that they are ordered by first; each with its NUL.
  */

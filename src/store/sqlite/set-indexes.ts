@@ -7,7 +7,7 @@ import { columnOf, indexSql, rowsTable } from './layout.ts';
 import type { LoadGate } from './load-gate.ts';
 import type { SetParts } from './set-parts.ts';
 import { indexOf, isInBuilding, nameOf, type IndexRecord, type SetRecord } from './sets.ts';
-import { spoiltBy } from './change-set.ts';
+import { withUnusable } from './change-set.ts';
 
 /** Rows that one transaction gives their keys: about 8 ms of the event loop. */
 const FILLED_AT_ONCE = 512;
@@ -29,7 +29,7 @@ export class SetIndexes {
     [this.#options, this.#gate] = [options, gate];
   }
 
-  /** Adds the indexes that the set lacks. Those of a set with rows are to be built. */
+  /** Adds the indexes that the set lacks. Those of a set with rows must then be built. */
   async declare(wanted: readonly (readonly string[])[]): Promise<void> {
     const { sets, looks, name } = this.#options;
     if (await looks.soon(() => missingIn(sets.get(name), wanted).length === 0)) return;
@@ -47,18 +47,18 @@ export class SetIndexes {
     const { sets, looks, name } = this.#options;
     const find = (set = sets.get(name)) => set.indexes.find((one) => nameOf(one.paths) === nameOf(paths));
     const before = await looks.soon(() => find());
-    if (before?.spoilt === undefined) await this.declare([paths]);
+    if (before?.unusable === undefined) await this.declare([paths]);
     else
       await this.#gate.write((set) => {
         const index = find(set);
-        if (index?.spoilt === undefined) return;
+        if (index?.unusable === undefined) return;
         this.#add({ ...set, indexes: set.indexes.filter((one) => one !== index) }, paths);
       });
     await this.#build(() => this.#isOpen && !signal.aborted, onRows);
     signal.throwIfAborted();
     const now = await looks.soon(() => find());
     if (!now) throw new Error(`the index ${nameOf(paths)} is gone`);
-    return { index: indexOf(now), isNew: before?.spoilt !== undefined || before?.builtTo !== null };
+    return { index: indexOf(now), isNew: before?.unusable !== undefined || before?.builtTo !== null };
   }
 
   /** Builds what is not whole in the background, unless a build is under way or has failed within the last minute. */
@@ -124,9 +124,9 @@ export class SetIndexes {
     );
     for (const row of rows) {
       const keyed = keyRow(documentIn(bytesIn(row, 'd') ?? new Uint8Array(0)), [index]);
-      const reason = typeof keyed === 'string' ? `${keyed} in a row` : keyed.spoils[0]?.reason;
+      const reason = typeof keyed === 'string' ? `${keyed} in a row` : keyed.unusable[0]?.reason;
       if (typeof keyed === 'string' || reason !== undefined) {
-        sets.put(spoiltBy(set, [{ index: at, reason: reason ?? '' }]));
+        sets.put(withUnusable(set, [{ index: at, reason: reason ?? '' }]));
         return { rows: rows.length, isWhole: null };
       }
       const [entry = null] = keyed.entries;

@@ -21,7 +21,7 @@ export const PASSED_AT_ONCE = 40_000;
 const LOOKED_UP_AT_ONCE = 512;
 const ONE: Size = { rows: 1, bytes: 1 };
 
-/** How far a walk over all rows of a set has come: so many rows, while the log ended so. */
+/** How far a walk over all rows of a set has come: the number of rows, and the end of the log at that time. */
 interface Walked {
   readonly rows: number;
   readonly state: string;
@@ -49,7 +49,7 @@ export class SetReads {
     if (plan.at !== undefined) throw snapshotUnsupported();
     if (plan.since !== undefined) throw noSuchPlace(); // only MongoDB has such times
     if (from.after && from.skip)
-      throw new TypeError('a read begins after a row or after so many rows, not both');
+      throw new TypeError('a read begins after a row or after a number of rows, not both');
     signal.throwIfAborted();
     return this.#setLooks.within(plan, async (set, look) => {
       const { identity } = set;

@@ -14,7 +14,7 @@ export interface IndexRecord {
   /** Rows up to this key (in hexadecimal) have their keys in the index; null: it is whole. */
   readonly builtTo: string | null;
   /** Why no plan may use it, as the end of a sentence. It stays so: rows no longer have keys in it. */
-  readonly spoilt?: string;
+  readonly unusable?: string;
 }
 
 /** A set of rows. */
@@ -42,8 +42,8 @@ export interface SetRecord {
 export const NEW = { isInOrder: true, hasLargeRows: undefined, loading: undefined, before: undefined };
 
 /** An index as plans see it. The key of a row is the last part of every entry. */
-export function indexOf({ paths, builtTo, spoilt }: IndexRecord): Index {
-  const refused = spoilt ?? (builtTo === null ? undefined : 'it is still being built');
+export function indexOf({ paths, builtTo, unusable }: IndexRecord): Index {
+  const refused = unusable ?? (builtTo === null ? undefined : 'it is still being built');
   return {
     name: nameOf(paths),
     keys: [...paths, KEY].map((path) => ({ path, sign: 1 })),
@@ -53,8 +53,8 @@ export function indexOf({ paths, builtTo, spoilt }: IndexRecord): Index {
 }
 
 /** Whether rows still lack their keys in an index that is not unusable. */
-export function isInBuilding({ builtTo, spoilt }: IndexRecord): boolean {
-  return builtTo !== null && spoilt === undefined;
+export function isInBuilding({ builtTo, unusable }: IndexRecord): boolean {
+  return builtTo !== null && unusable === undefined;
 }
 
 /** As MongoDB names an index by default. */

@@ -109,7 +109,7 @@ export class Writes {
     }
   }
 
-  /** Runs as many actions as fit into a transaction. Returns what is to be called when they are durable. */
+  /** Runs as many actions as fit into a transaction. Returns the functions to call when they are durable. */
   #commit(taken: Wanted[]): Settle[] {
     const { connection, onUndone } = this.#options;
     connection.run('begin immediate');

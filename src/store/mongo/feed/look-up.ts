@@ -18,7 +18,7 @@ import { endOf, feedFault } from './faults.ts';
 const MOST_KEYS = 1_000;
 const MOST_KEYS_CLUSTERED = 100;
 const MOST_KEY_BYTES = 1024 * 1024;
-/** A reply may be so many times larger than a batch is to be. */
+/** A reply may be this many times larger than the wanted batch. */
 const MOST_TIMES = 4;
 
 /** Looks up the rows of keys. */

@@ -42,7 +42,7 @@ export function isDamage(error: unknown): boolean {
  * A statement of ours names what the file has no more: the text of its schema is another one. Or a number is larger than
  * any that is written.
  */
-const LOST = /^no such (table|column): |^Value is too large to be represented/;
+const LOST = /^no such (table|column|index): |^Value is too large to be represented/;
 
 /** Translates an error of SQLite to an AppError. Returns any other error (a programming error) as it is. */
 export function storeFault(error: unknown, directory: string): unknown {

@@ -384,6 +384,21 @@ test('a number of a change that was never written is damage', async (t) => {
   await assert.rejects(feedOf(store.items).now(NEVER), { code: 'store-unfit' });
 });
 
+test('an index that the file has lost is damage', async (t) => {
+  const directory = await filled(t, makeItems(3));
+  const database = new DatabaseSync(join(directory, FILE));
+  const lost = database
+    .prepare("select name from sqlite_schema where type = 'index' and sql is not null")
+    .all();
+  for (const { name } of lost) database.exec(`drop index ${String(name)}`);
+  database.close();
+  assert.ok(lost.length >= 3);
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+  t.after(() => store.close());
+  for (const plan of PLANS.slice(1))
+    await assert.rejects(walk(store.items, plan), { code: 'store-unfit', message: /damaged/ });
+});
+
 test('a set whose record is lost is damage, and its rows are kept', async (t) => {
   const directory = await filled(t, makeItems(ROWS));
   const file = () => new DatabaseSync(join(directory, FILE));

@@ -1,6 +1,5 @@
 import { readGrantText, type Grant } from './grants.ts';
 
-/** The settings that turn on tokens. */
 export interface TokenSettings {
   readonly url: string;
   readonly issuer: string;

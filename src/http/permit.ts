@@ -31,7 +31,6 @@ export function refusalOf(
   return key.rights.actions.has(right) ? null : forbidden(right, resource ?? null);
 }
 
-/** Whether a client may use a route. */
 export function mayUse(client: Pick<Client, 'key'>, route: Permitted): boolean {
   return mayKnow(client, route.resource ?? null) && refusalOf(client, route) === null;
 }

@@ -139,7 +139,6 @@ export const BODY_PROBLEMS: readonly ProblemCode[] = [
 
 export const JSON_TYPE = 'application/json';
 
-/** Declares a JSON answer. */
 export function jsonAnswer(
   description: string,
   schema: Schema,

@@ -78,7 +78,6 @@ export function writeKind(
   else writer.value(name, TABLE[kind].read(text, notation));
 }
 
-/** Whether a text has a value of a kind. */
 export function canRead(kind: Kind, text: string, notation: Notation): boolean {
   try {
     TABLE[kind].read(text, notation);

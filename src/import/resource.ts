@@ -13,7 +13,6 @@ import type { Kind } from './kinds.ts';
 import { columnKinds } from './stored-kinds.ts';
 import type { Into } from './target.ts';
 
-/** A resource that a command names. */
 export interface NamedResource {
   readonly declaration: Declaration;
   /** Whether the store has it. */

@@ -86,7 +86,6 @@ export interface Quantiles {
   readonly max: number | null;
 }
 
-/** This client. */
 export interface ClientSide {
   /** Processor time per second: 1 is one core in full. */
   readonly cpu: number;

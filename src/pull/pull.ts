@@ -19,7 +19,6 @@ export interface Piece {
 /** The options of a pull. Every option has a default. */
 export type PullOptions = Partial<Omit<ProvingOptions, 'firstRow' | 'follow' | 'getContent'>>;
 
-/** The default options of a pull. */
 export const DEFAULTS: ProvingOptions = {
   from: BEGINNING,
   firstRow: null,

@@ -109,7 +109,6 @@ export class Selection {
 /** The selection of every field. */
 export const EVERYTHING = new Selection({});
 
-/** The selection of the key alone. */
 export const KEY_ALONE = new Selection({ fields: [] });
 
 /** Why a text is not the path of a field, as the end of a sentence. undefined when it is one. */

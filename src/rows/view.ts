@@ -21,7 +21,6 @@ export class View {
     this.#hidden = hidden;
   }
 
-  /** The view of a row. */
   static of({ fields, policy }: Lists): View {
     const picked = [fields, policy?.kind === 'show' ? policy.paths : undefined];
     const hidden = policy?.kind === 'hide' ? policy.paths : [];

@@ -18,7 +18,6 @@ export const USER_ID = {
   examples: ['ada'],
 } as const;
 
-/** Whether a user can have this id. */
 export function isUserId(text: string): boolean {
   return new RegExp(ID_FORM).test(text) && !NO_IDS.includes(text);
 }

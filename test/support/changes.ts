@@ -11,7 +11,6 @@ import { NEVER, PLENTY, takeRows } from './reading.ts';
 /** All rows in the order of the key. */
 export const BY_ID: Plan = { sort: '_id', direction: 1 };
 
-/** The feed of rows that have one. */
 export function feedOf({ changes }: Collection): ChangeFeed {
   assert.ok(changes, 'these rows have a change feed');
   return changes;
@@ -46,7 +45,6 @@ export async function lookUp(
   return rows;
 }
 
-/** Whether an error is a problem of this code. */
 export function isProblem(code: string) {
   return (error: unknown): boolean => {
     assert.ok(error instanceof AppError, String(error));

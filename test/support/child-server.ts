@@ -56,7 +56,6 @@ export interface LogLine {
   readonly workerPid?: number;
   readonly code?: number | null;
   readonly signal?: string | null;
-  /** The id of an export. */
   readonly exportId?: string;
   /**
    * In lines of loop-hold.mjs: turns of the event loop, the longest turn, and p99.9 of all so far, in

@@ -58,7 +58,6 @@ function isComplete(found: Export): boolean {
   return found.state === 'complete';
 }
 
-/** The file of a complete export. */
 export async function fileOf(url: string, { file }: Export, headers: Headers = {}): Promise<Buffer> {
   assert.ok(file);
   const response = await fetch(url + file.url, { headers });

@@ -3,7 +3,6 @@ import type { ImportedStore } from '../../src/import/import.ts';
 import { BSON, type Document } from '../../src/store/bson.ts';
 import type { Count, InsertResult, OwnedCollection, OnConflict } from '../../src/store/store.ts';
 
-/** A store as the target of an import. */
 export function targetOf(store: ImportedStore): ImportTarget {
   return { exists: true, open: () => Promise.resolve(store) };
 }

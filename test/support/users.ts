@@ -50,7 +50,6 @@ function parsed(text: string): unknown {
   return text === '' ? undefined : (JSON.parse(text) as unknown);
 }
 
-/** The code of a problem. */
 export function codeOf({ json }: Answer): string | undefined {
   return (json as { code?: string } | undefined)?.code;
 }

@@ -56,7 +56,6 @@ export interface Followed {
   removedLine(id: Bookmark): string;
 }
 
-/** One set. */
 export function oneSet(set: FollowedSet): Followed {
   const { plan, rows, changes } = set;
   return {

@@ -46,7 +46,6 @@ const OF_STREAMS: readonly Parameter<unknown>[] = [
   ...OPTIONS.map(({ parameter }) => parameter),
 ];
 
-/** The parameters of the streams of a collection. */
 export function streamParameters(ofPlan: readonly Parameter<unknown>[]): readonly Parameter<unknown>[] {
   return [...OF_STREAMS, ...ofPlan];
 }

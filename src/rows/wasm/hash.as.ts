@@ -9,7 +9,6 @@ let lane1: u64, lane2: u64, lane3: u64, lane4: u64, hashSeed: u64, hashed: u64;
   return rotl(lane + word * PRIME2, 31) * PRIME1;
 }
 
-/** Begins a hash. */
 export function hashBegin(seed: u64): void {
   lane1 = seed + PRIME1 + PRIME2;
   lane2 = seed + PRIME2;

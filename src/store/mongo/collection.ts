@@ -43,7 +43,6 @@ export interface MongoCollectionParts extends ReadParts {
   readonly changes?: ChangeFeed;
 }
 
-/** A collection of MongoDB. */
 export class MongoCollection implements OwnedCollection {
   readonly indexesFirst = false;
   readonly changes?: ChangeFeed;

@@ -122,7 +122,6 @@ export const MAJORITY = { w: 'majority', wtimeout: 60_000 };
 /** For commands that change something. */
 export const ON_PRIMARY = { readPreference: 'primary' } as const;
 
-/** Whether a collection has a row. */
 export async function hasRows(connection: MongoConnection, name: string): Promise<boolean> {
   const { cursor } = await connection.run({ find: name, limit: 1, projection: { _id: 1 } }, ON_PRIMARY);
   return (cursor as { firstBatch: Document[] }).firstBatch.length > 0;

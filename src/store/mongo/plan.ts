@@ -55,7 +55,6 @@ export interface Range extends When {
   readonly isLoose?: boolean;
 }
 
-/** The index a plan runs on. */
 export function indexOf(plan: Plan): IndexPaths {
   if (plan.index) return namedIndex(plan.index);
   return joinPaths(pathsOf(plan));

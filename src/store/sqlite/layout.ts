@@ -64,7 +64,6 @@ export function columnOf(index: number): string {
   return `i${index}`;
 }
 
-/** The name of the index of a column. */
 export function indexName(number: number, column: string): string {
   return `${column}_${number}`;
 }

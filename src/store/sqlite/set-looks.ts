@@ -11,7 +11,6 @@ import { indexOf, type SetRecord } from './sets.ts';
 /** The tables of a set, or the order of its rows, are others than when its read began. */
 class SetReplaced extends Error {}
 
-/** Looks at a set. */
 export class SetLooks {
   readonly #options: SetParts;
   readonly #gate: LoadGate;

@@ -27,7 +27,6 @@ interface Walked {
   readonly state: string;
 }
 
-/** Reads the rows of a set. */
 export class SetReads {
   readonly #options: SetParts;
   readonly #setLooks: SetLooks;

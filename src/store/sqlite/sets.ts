@@ -6,7 +6,6 @@ import { DamagedRowError, documentIn, storedRow } from './checked-rows.ts';
 import { columnOf, indexSql, meta, setMeta, tablesSql } from './layout.ts';
 import type { LoadMark } from './load-mark.ts';
 
-/** An index of a set. */
 export interface IndexRecord {
   /** The number of its column. Never used again in the set. */
   readonly number: number;
@@ -17,7 +16,6 @@ export interface IndexRecord {
   readonly unusable?: string;
 }
 
-/** A set of rows. */
 export interface SetRecord {
   /** The name in the file. */
   readonly name: string;

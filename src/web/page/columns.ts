@@ -73,7 +73,6 @@ export function cellOf(row: Row, name: string, hasOwnId: boolean): Json | undefi
   return name === 'id' ? undefined : own(row, name);
 }
 
-/** The text of a value in its column. */
 export function cellText(value: Json | undefined, { kind, fraction, isKey }: Column): string {
   const text = shown(value, isKey);
   return kind === 'number' && kindOf(value) === 'number' ? aligned(text, fraction) : text;

@@ -52,7 +52,6 @@ export function isCounted({ links }: Resource): boolean {
 /** Segments behind a resource that are no keys. */
 const TAKEN = new Set(['stream', 'partitions', 'values', 'changes']);
 
-/** The URL of one row. */
 export function rowUrl({ links }: Resource, key: string): string {
   const code = key.charCodeAt(0).toString(16).toUpperCase();
   const segment = TAKEN.has(key) ? `%${code}${key.slice(1)}` : encodeURIComponent(key);

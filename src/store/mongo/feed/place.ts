@@ -48,7 +48,6 @@ export function isShort({ hex, typeBits }: Place): boolean {
   return hex.length / 2 + (typeBits?.length ?? 0) <= LONGEST_TOKEN;
 }
 
-/** Whether a place is a time. */
 export function isTime({ hex }: Place): boolean {
   return hex.length === TIME_DIGITS;
 }

@@ -1,4 +1,4 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { shownSums, type LineSums } from '../../pipeline/checkpoints.ts';
 import { crc32 } from '../../pipeline/crc32.ts';
 import { crc32Combine } from '../../pipeline/crc32-combine.ts';
@@ -16,7 +16,9 @@ const MOST_BYTES = 128 * 1024;
 const MOST_KEYS = 1_000;
 const FIRST_LINE_BYTES = 256;
 /** How long readers are served in a row before the process looks at its sockets and timers. Milliseconds. */
-const TURN_MS = 2;
+const TURN_MS = 1;
+/** How long a room rests at most when it has given a page. Milliseconds. */
+const LONGEST_REST_MS = 200;
 
 /** What readers of one room have in common: at the same place they get the same lines. */
 export interface Question {
@@ -178,8 +180,10 @@ export class Room {
         if (page.text.length > MOST_BYTES) break;
         this.#at = page.at;
         if (keys.length > 0 || now() >= beat) {
+          const begun = now();
           await this.#give(page);
           beat = now() + heartbeatMs;
+          await this.#rest(now() - begun);
         }
         wait = isUpToDate ? Math.max(1, beat - now()) : keys.length > 0 ? 0 : BEHIND_MS;
       }
@@ -232,6 +236,12 @@ export class Room {
       }
       if (this.#members.has(member)) this.#send(member, page);
     }
+  }
+
+  /** Others have as much time as the readers had, and what changes meanwhile comes as one line. */
+  async #rest(tookMs: number): Promise<void> {
+    const ms = Math.min(LONGEST_REST_MS, tookMs);
+    if (ms >= TURN_MS) await sleep(ms, undefined, { signal: this.#leaving.signal });
   }
 
   #send(member: Member, { at, text, sums: { rows, removed, bytes, crc } }: Page): void {

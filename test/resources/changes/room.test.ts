@@ -249,3 +249,20 @@ test('a room sends checkpoints while nothing happens, and does not take a reader
   assert.deepEqual([(await early.stay).at, early.pieces], [start.at, []]);
   await leave(reader);
 });
+
+test('a room that has given lines for long rests, and gives what changes meanwhile at once', async (t) => {
+  let late = 0;
+  const { question, at, put } = await opened(t, { now: () => performance.now() + late });
+  const reader = new Reader(question, await at());
+  const has = reader.has(1).then(() => (late += 10_000));
+  await put('a');
+  await has;
+  await put('b');
+  await put('c');
+  await reader.has(2);
+  assert.deepEqual(
+    reader.pieces.map((piece) => piece.split('\n').length - 2),
+    [1, 2],
+  );
+  await leave(reader);
+});

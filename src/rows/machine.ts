@@ -26,7 +26,6 @@ export function whyFailed(code: number): string {
  * types.
  */
 export class Machine {
-  readonly wasm: TranscodeExports;
   readonly slots: Slots;
   /** How long all runs of encoders took. Milliseconds. */
   busyMs = 0;
@@ -35,11 +34,22 @@ export class Machine {
   #output: Slot | null = null;
   #users = 0;
   #view = new Uint8Array();
+  readonly #wasm: () => TranscodeExports;
 
   /** Throws when the module cannot be loaded. */
   constructor(slots: Slots) {
     this.slots = slots;
-    this.wasm = instantiate(slots.memory, {
+    this.#wasm = slots.over((memory) => this.#instantiate(memory));
+  }
+
+  /** The module over the memory of the slots. See Slots.over. */
+  get wasm(): TranscodeExports {
+    return this.#wasm();
+  }
+
+  #instantiate(memory: object): TranscodeExports {
+    this.#view = new Uint8Array();
+    return instantiate(memory, {
       number: (value: number, out: number) => this.#write(String(value), out),
       decimal: (at: number, out: number) => this.#write(this.#decimal(at), out),
       double: (at: number) => Number(this.#decimal(at)),

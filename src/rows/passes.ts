@@ -2,7 +2,6 @@ import type { Slot } from '../store/slots.ts';
 import { storedNames } from './csv-cell.ts';
 import type { Machine } from './machine.ts';
 import { EVERYTHING, type Selection } from './selection.ts';
-import type { TranscodeExports } from './wasm.ts';
 
 /** One of the module's two ways to write rows, with its state and its functions. */
 export interface Pass {
@@ -17,8 +16,8 @@ export interface Pass {
 }
 
 /** Rows as JSON, as the elements of an array or as lines: a State, followed by the names of top-level fields, or by a Selection and its lists of paths. */
-export function rowPass({ wasm }: Machine, isArray: boolean, selection: Selection = EVERYTHING): Pass {
-  const layout = new Layout(wasm.STATE_SIZE.value);
+export function rowPass(machine: Machine, isArray: boolean, selection: Selection = EVERYTHING): Pass {
+  const layout = new Layout(machine.wasm.STATE_SIZE.value);
   const commas = isArray ? 1 : 0;
   const open = selection.isFlat ? openNames() : openPaths();
   return {
@@ -27,50 +26,50 @@ export function rowPass({ wasm }: Machine, isArray: boolean, selection: Selectio
       layout.fill(state);
       open(state.address);
     },
-    begin: wasm.begin,
-    run: wasm.run,
-    finished: wasm.finished,
-    endHere: wasm.endHere,
-    rowsDone: wasm.rowsDone,
+    begin: (state, at, end) => machine.wasm.begin(state, at, end),
+    run: (state, out, limit) => machine.wasm.run(state, out, limit),
+    finished: (state) => machine.wasm.finished(state),
+    endHere: (state) => machine.wasm.endHere(state),
+    rowsDone: (state) => machine.wasm.rowsDone(state),
   };
 
   function openNames(): (address: number) => void {
     const names = selection.fields && layout.add(nameList(selection.fields));
-    return (address) => wasm.open(address, commas, pointer(address, names));
+    return (address) => machine.wasm.open(address, commas, pointer(address, names));
   }
 
   function openPaths(): (address: number) => void {
-    const selectionAt = layout.reserve(wasm.SELECTION_SIZE.value);
+    const selectionAt = layout.reserve(machine.wasm.SELECTION_SIZE.value);
     const fields = selection.fields && layout.add(pathList(selection.fields));
     const policy = addPolicy(layout, selection);
     return (address) => {
-      wasm.open(address, commas, 0);
+      machine.wasm.open(address, commas, 0);
       const lists = [pointer(address, fields), pointer(address, policy.at), policy.hides] as const;
-      wasm.select(address, address + selectionAt, ...lists);
+      machine.wasm.select(address, address + selectionAt, ...lists);
     };
   }
 }
 
 /** Rows as CSV: a Table, and what belongs to it. */
 export function tablePass(
-  { wasm }: Machine,
+  machine: Machine,
   columns: readonly string[],
   safe: boolean,
   selection: Selection = EVERYTHING,
 ): Pass {
-  const layout = new Layout(wasm.TABLE_SIZE.value);
-  const table = addTable(layout, wasm, columns, selection);
+  const layout = new Layout(machine.wasm.TABLE_SIZE.value);
+  const table = addTable(layout, machine, columns, selection);
   return {
     size: layout.size,
     open(state) {
       layout.fill(state);
       table.open(state, safe);
     },
-    begin: wasm.tableBegin,
-    run: wasm.tableRun,
-    finished: wasm.tableFinished,
-    endHere: wasm.tableEndHere,
-    rowsDone: wasm.tableRowsDone,
+    begin: (state, at, end) => machine.wasm.tableBegin(state, at, end),
+    run: (state, out, limit) => machine.wasm.tableRun(state, out, limit),
+    finished: (state) => machine.wasm.tableFinished(state),
+    endHere: (state) => machine.wasm.tableEndHere(state),
+    rowsDone: (state) => machine.wasm.tableRowsDone(state),
   };
 }
 
@@ -84,16 +83,18 @@ export interface ArrowState {
 
 /** See arrow-rows.as.ts. `keepsRest`: fields without a column are kept. `hasRest`: there is a column `_rest`. */
 export function arrowState(
-  { wasm }: Machine,
+  machine: Machine,
   columns: readonly string[],
   kinds: Uint8Array,
   { keepsRest, hasRest }: { readonly keepsRest: boolean; readonly hasRest: boolean },
   selection: Selection,
 ): ArrowState {
-  const layout = new Layout(wasm.TABLE_SIZE.value);
-  const table = addTable(layout, wasm, columns, selection);
+  const layout = new Layout(machine.wasm.TABLE_SIZE.value);
+  const table = addTable(layout, machine, columns, selection);
   const kindsAt = layout.add(kinds);
-  const arrowAt = layout.reserve(wasm.ARROW_SIZE.value + (columns.length + 1) * wasm.PART_SIZE.value);
+  const arrowAt = layout.reserve(
+    machine.wasm.ARROW_SIZE.value + (columns.length + 1) * machine.wasm.PART_SIZE.value,
+  );
   return {
     size: layout.size,
     arrowAt,
@@ -101,7 +102,13 @@ export function arrowState(
       layout.fill(state);
       table.open(state, false);
       const { address } = state;
-      wasm.arrowOpen(address + arrowAt, address, address + kindsAt, Number(keepsRest), Number(hasRest));
+      machine.wasm.arrowOpen(
+        address + arrowAt,
+        address,
+        address + kindsAt,
+        Number(keepsRest),
+        Number(hasRest),
+      );
     },
   };
 }
@@ -112,27 +119,27 @@ export function arrowState(
  */
 function addTable(
   layout: Layout,
-  wasm: TranscodeExports,
+  machine: Machine,
   columns: readonly string[],
   selection: Selection,
 ): { open: (state: Slot, safe: boolean) => void } {
   const names = storedNames(columns, selection.fields !== undefined);
-  const cells = layout.reserve(columns.length * wasm.CELL_SIZE.value);
+  const cells = layout.reserve(columns.length * machine.wasm.CELL_SIZE.value);
   const entries = names.map(
     (name) => [layout.add(Buffer.from(`${name}\0`)), Buffer.byteLength(name)] as const,
   );
-  const select = selection.isFlat ? undefined : addPlaces(layout, names, selection, wasm);
+  const select = selection.isFlat ? undefined : addPlaces(layout, names, selection, machine);
   layout.reserve(16); // names are read 16 bytes at a time
   return {
     open(state, safe) {
       const { address } = state;
       const view = new DataView(state.bytes().buffer, address, state.capacity);
       for (const [column, [at, length]] of entries.entries()) {
-        const cell = cells + column * wasm.CELL_SIZE.value;
+        const cell = cells + column * machine.wasm.CELL_SIZE.value;
         view.setUint32(cell, address + at, true);
         view.setUint32(cell + 4, length, true);
       }
-      wasm.tableOpen(address, columns.length, safe ? 1 : 0);
+      machine.wasm.tableOpen(address, columns.length, safe ? 1 : 0);
       select?.(address, view);
     },
   };
@@ -142,18 +149,18 @@ function addPlaces(
   layout: Layout,
   names: readonly string[],
   selection: Selection,
-  wasm: TranscodeExports,
+  machine: Machine,
 ): (address: number, view: DataView) => void {
-  const selectionAt = layout.reserve(wasm.SELECTION_SIZE.value);
-  const places = layout.reserve(names.length * wasm.PLACE_SIZE.value);
+  const selectionAt = layout.reserve(machine.wasm.SELECTION_SIZE.value);
+  const places = layout.reserve(names.length * machine.wasm.PLACE_SIZE.value);
   const arePaths = selection.fields !== undefined;
   const paths = arePaths ? names.map((path) => layout.add(pathList([path]))) : [];
   const policy = addPolicy(layout, selection);
   return (address, view) => {
     for (const [column, path] of paths.entries())
-      view.setUint32(places + column * wasm.PLACE_SIZE.value, address + path, true);
+      view.setUint32(places + column * machine.wasm.PLACE_SIZE.value, address + path, true);
     const lists = [pointer(address, policy.at), policy.hides] as const;
-    wasm.tableSelect(address, address + selectionAt, address + places, ...lists, arePaths ? 1 : 0);
+    machine.wasm.tableSelect(address, address + selectionAt, address + places, ...lists, arePaths ? 1 : 0);
   };
 }
 

@@ -3,17 +3,25 @@
  * transcoder reads a batch where the store put it, without a copy. Its addresses in the process are reserved up to its
  * maximum: when it grows, a read of the operating system into a slot still arrives there.
  *
- * A slot keeps its place until it is released, but a view of it may not: growth of a wasm memory detaches all views.
- * `bytes()` therefore makes a fresh view each time. Never keep a view across an await.
+ * A slot keeps its place until it is released, but a view of it may not: growth of a wasm memory detaches all views, and
+ * a wasm memory never shrinks, so a new one takes its place after many slots were released. `bytes()` therefore makes a
+ * fresh view each time. Never keep a view across an await.
  */
 const PAGE = 65_536;
 /** The first pages belong to the wasm module, for its static data and its shadow stack. */
 const RESERVED = 4 * PAGE;
+/** 8 MB ready: the first streams need no growth. */
+const INITIAL = RESERVED + 128 * PAGE;
 const SMALLEST = 1 << 10;
 /** 1 GiB: far above what the limits on open streams allow, far below what wasm32 can address. */
 const LARGEST_MEMORY = 1 << 30;
 /** Smaller slots are for pages and for the state of encoders, and stay as they are. The binary logarithm of a size. */
 const MERGED = 16;
+
+/** A memory that slots took more than this of is replaced after as long without many of them. Bytes, milliseconds. */
+const [LARGE, QUIET_MS] = [8 << 20, 1_000];
+/** V8 begins to collect garbage, in small steps, when so many bytes outside of its heap are new. */
+const NOTICED = 65 << 20;
 
 export interface Slot {
   /** Byte offset in the memory. */
@@ -31,22 +39,44 @@ export interface Slot {
  * both are free. So small batches and large ones take the same memory.
  */
 export class Slots {
-  /** The memory that holds all slots. */
-  readonly memory: WebAssembly.Memory;
+  /** Slots that the operating system writes to. While there are any, the memory stays. A released slot is none. */
+  readonly filling = new Set<Slot>();
+  #memory: WebAssembly.Memory;
   /** The addresses of free slots, by the binary logarithm of their size. All that no one has touched is free. */
   readonly #free = Array.from(
     { length: Math.log2(LARGEST_MEMORY) },
     (_, order) => new Set(2 ** order < RESERVED ? [] : [2 ** order]),
   );
-  #taken = 0;
+  readonly #taken = new Set<Slot>();
+  readonly #remake: (() => void)[] = [];
+  /** The bytes of all slots: now, at most since the last look, and at most since this memory is in use. */
+  #bytes = 0;
+  #recently = 0;
+  #most = 0;
+  #timer: NodeJS.Timeout | null = null;
 
-  constructor(memory = newMemory()) {
-    this.memory = memory;
+  constructor(memory = newMemory(INITIAL)) {
+    this.#memory = memory;
+  }
+
+  /** The memory that holds all slots at present. */
+  get memory(): WebAssembly.Memory {
+    return this.#memory;
+  }
+
+  /**
+   * Returns what `make` makes of the memory, such as the functions of a wasm module, and makes it again for each new
+   * memory. Never keep the result across an await: it may be of an old memory, which it would keep as well.
+   */
+  over<T>(make: (memory: WebAssembly.Memory) => T): () => T {
+    let made = make(this.#memory);
+    this.#remake.push(() => (made = make(this.#memory)));
+    return () => made;
   }
 
   /** Number of slots not yet released. 0 when nothing is under way. */
   get taken(): number {
-    return this.#taken;
+    return this.#taken.size;
   }
 
   /** Takes a slot of at least `size` bytes. Throws RangeError when the memory reaches its ceiling. */
@@ -58,19 +88,50 @@ export class Slots {
     // Each growth makes V8 collect garbage, so the memory doubles. What no one has touched costs addresses only.
     const growth = Math.min(LARGEST_MEMORY - present, Math.max(missing, present));
     if (missing > 0) this.memory.grow(Math.ceil(growth / PAGE));
-    this.#taken++;
     let released = false;
-    return {
+    const slot = {
       address,
       capacity,
       bytes: (length = capacity) => new Uint8Array(this.memory.buffer, address, length),
       release: () => {
         if (released) throw new TypeError('slot released twice');
         released = true;
-        this.#taken--;
+        this.#taken.delete(slot);
+        this.filling.delete(slot);
+        this.#bytes -= capacity;
         this.#release(address, order);
       },
     };
+    this.#count(slot);
+    return slot;
+  }
+
+  #count(slot: Slot): void {
+    this.#taken.add(slot);
+    this.#bytes += slot.capacity;
+    this.#recently = Math.max(this.#recently, this.#bytes);
+    this.#most = Math.max(this.#most, this.#bytes);
+    if (this.#most > LARGE) this.#timer ??= setTimeout(() => this.#look(), QUIET_MS).unref();
+  }
+
+  /** Replaces the memory when few of its slots were taken since the last look. Else it will look again. */
+  #look(): void {
+    const isQuiet = this.#recently <= this.#most / 4 && this.filling.size === 0;
+    this.#recently = this.#bytes;
+    this.#timer = isQuiet ? null : setTimeout(() => this.#look(), QUIET_MS).unref();
+    if (!isQuiet) return;
+    this.#most = this.#bytes;
+    this.#replace();
+  }
+
+  #replace(): void {
+    const slots = [...this.#taken];
+    const from = slots.map((slot) => slot.bytes());
+    const end = slots.reduce((most, { address, capacity }) => Math.max(most, address + capacity), INITIAL);
+    this.#memory = newMemory(end);
+    for (const [at, slot] of slots.entries()) slot.bytes().set(from[at] ?? []);
+    for (const remake of this.#remake) remake();
+    new ArrayBuffer(NOTICED); // else the old memory would stay as long as the server is idle
   }
 
   #find(order: number): number {
@@ -89,9 +150,9 @@ export class Slots {
   }
 }
 
-function newMemory(): WebAssembly.Memory {
+/** A memory of at least this many bytes. */
+function newMemory(bytes: number): WebAssembly.Memory {
   if (typeof WebAssembly === 'undefined')
     throw new Error('WebAssembly is required, but this Node.js cannot run it: start it without --jitless.');
-  const initial = RESERVED / PAGE + 128; // 8 MB ready: the first streams need no growth
-  return new WebAssembly.Memory({ initial, maximum: LARGEST_MEMORY / PAGE });
+  return new WebAssembly.Memory({ initial: Math.ceil(bytes / PAGE), maximum: LARGEST_MEMORY / PAGE });
 }

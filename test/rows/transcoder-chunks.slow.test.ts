@@ -1,16 +1,23 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from '../support/fast-check.ts';
 import { itemToJson } from '../support/item-json.ts';
 import { javascriptTranscoder, type TextTranscoder } from '../support/javascript-transcoder.ts';
-import type { Framing } from '../../src/rows/rows.ts';
+import type { Framing, RowEncoder, Transcoder } from '../../src/rows/rows.ts';
+import { Selection } from '../../src/rows/selection.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
 import { instantiate } from '../../src/rows/wasm.ts';
 import { Slots } from '../../src/store/slots.ts';
 import { anyRow } from '../support/any-row.ts';
 import { array, binary, code, int32, int64, object, regex, row, string } from '../support/bson-writer.ts';
 import type { Field } from '../support/bson-writer.ts';
+import { newMemory } from '../support/new-memory.ts';
 import { arrayBody, batchOf, chunksOf, decode } from '../support/transcode.ts';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
 
 const LONG = process.env.LONG === '1';
 const SIZES = [256, 257, 1000, 16_000, 1 << 20];
@@ -212,6 +219,41 @@ test('the output is the same when the memory grows in the middle of a batch', ()
   encoder.close();
   assert.equal(decode(chunks), framed(rows, 'lines'));
 });
+
+const ENCODERS: readonly (readonly [string, (transcoder: Transcoder) => RowEncoder])[] = [
+  ['lines', (transcoder) => transcoder.encoder('lines')],
+  [
+    'selected fields',
+    (transcoder) => transcoder.encoder('array', new Selection({ fields: ['text', 'many'] })),
+  ],
+  ['CSV', (transcoder) => transcoder.table(['text', 'many', 'bytes'], true)],
+];
+
+for (const [what, make] of ENCODERS)
+  test(`the output of ${what} is the same when a new memory is used in the middle of a batch`, async (t) => {
+    const own = new Slots();
+    const replace = newMemory(t, own);
+    const transcoder = createTranscoder(own);
+    const batch = batchOf(own, arrayBody(rows));
+    const expected = Buffer.concat(chunksOf(transcoder, batch, 256, 'lines', () => make(transcoder)));
+    const encoder = make(transcoder);
+    const old: WeakRef<object>[] = [];
+    const chunks: Buffer[] = [];
+    for (const chunk of encoder.encode(batch, 256)) {
+      chunks.push(Buffer.from(chunk));
+      if (chunks.length > 50) continue;
+      old.push(new WeakRef(own.memory));
+      replace();
+    }
+    assert.ok(Buffer.concat(chunks).equals(expected));
+    await new Promise((resolve) => setImmediate(resolve));
+    collectGarbage();
+    assert.ok(
+      old.length > 10 && old.every((memory) => memory.deref() === undefined),
+      'no old memory is kept',
+    );
+    encoder.close();
+  });
 
 test('a closed encoder holds nothing and cannot be used, and tiny chunks are refused', () => {
   const own = new Slots();

@@ -51,3 +51,39 @@ test('slots never overlap, and what small ones leave behind serves large ones', 
   }
   assert.ok(all.memory.buffer.byteLength < 100 << 20, 'each size takes the same memory');
 });
+
+test('a memory that many slots took is replaced when they are released, and slots that stay keep their bytes', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const slots = new Slots();
+  const many = Array.from({ length: 32 }, () => slots.take(1 << 20));
+  const stays = slots.take(3_000);
+  stays.bytes().fill(7);
+  const made = slots.over(({ buffer }) => ({ buffer }));
+  const { memory } = slots;
+  const isAsBefore = () => slots.memory === memory && made().buffer === memory.buffer;
+  t.mock.timers.tick(5_000);
+  for (const slot of many) slot.release();
+  t.mock.timers.tick(1_000);
+  assert.ok(isAsBefore(), 'slots were in use less than a second ago');
+  slots.filling.add(stays);
+  t.mock.timers.tick(1_000);
+  assert.ok(isAsBefore(), 'the operating system may write to a slot');
+  slots.filling.delete(stays);
+  t.mock.timers.tick(1_000);
+  assert.ok(slots.memory !== memory && made().buffer === slots.memory.buffer);
+  assert.ok(stays.bytes().every((byte) => byte === 7));
+  assert.ok(slots.memory.buffer.byteLength < memory.buffer.byteLength);
+
+  const { memory: second } = slots;
+  slots.take(4 << 20).release();
+  t.mock.timers.tick(5_000);
+  assert.equal(slots.memory, second, 'a few slots are no reason');
+});
+
+test('a slot that is released is no longer being filled', () => {
+  const slots = new Slots();
+  const slot = slots.take(100);
+  slots.filling.add(slot);
+  slot.release();
+  assert.equal(slots.filling.size, 0);
+});

@@ -65,9 +65,10 @@ export function sortPath({ sort }: Ordered): Uint8Array {
   return Buffer.from(sort === KEY ? `${KEY}\0` : `${KEY}\0${sort.replaceAll('.', '\0')}\0`);
 }
 
-export function rowWalkIn({ memory }: Slots): RowWalk {
-  const { walk, rows, last, isUnsure } = instantiate(memory);
+export function rowWalkIn(slots: Slots): RowWalk {
+  const functions = slots.over(instantiate);
   return ({ address }, length, pathBytes, { rows: most, bytes }, direction) => {
+    const { walk, rows, last, isUnsure } = functions();
     const path = address + length;
     const end = walk(address, path, most, Math.min(bytes, length), direction, path, path + pathBytes) >>> 0;
     if (end === 0)

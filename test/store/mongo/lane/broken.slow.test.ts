@@ -13,6 +13,7 @@ import { Pool } from '../../../../src/store/mongo/lane/pool.ts';
 import type { FindWay, Reply } from '../../../../src/store/mongo/reply.ts';
 import { Slots } from '../../../../src/store/slots.ts';
 import { fakeMongod, opMsg, type Asked } from '../../../support/fake-mongod.ts';
+import { newMemory } from '../../../support/new-memory.ts';
 import { NEVER } from '../../../support/reading.ts';
 
 /** The error with which the lane hands a read to the driver. */
@@ -172,6 +173,25 @@ test('an answer is read whole however it is split into packets, also when the me
   for (size of sizes) assert.deepEqual(documentsOf(await lane.find(FIND, NEVER)), ROWS, `packets of ${size}`);
   assert.ok(slots.memory.buffer.byteLength > before, 'the memory grew');
   assert.equal(slots.taken, 0);
+});
+
+test('the memory is not replaced in the middle of an answer', async (t) => {
+  const { lane, slots } = await openLane(t, ({ requestId, socket }) => {
+    const message = opMsg(requestId, ANSWER);
+    socket.write(message.subarray(0, 50_000));
+    const sendRest = () => {
+      if (slots.taken === 0) return void setImmediate(sendRest); // its first bytes have not arrived yet
+      if (slots.memory === memory) lookForNew();
+      socket.write(message.subarray(50_000));
+    };
+    sendRest();
+  });
+  const lookForNew = newMemory(t, slots);
+  const { memory } = slots;
+  assert.deepEqual(documentsOf(await lane.find(FIND, NEVER)), ROWS);
+  lookForNew();
+  assert.notEqual(slots.memory, memory, 'it is afterwards');
+  assert.deepEqual(documentsOf(await lane.find(FIND, NEVER)), ROWS);
 });
 
 test('a client that leaves in the middle of an answer is rejected at once, and its slot is released', async (t) => {

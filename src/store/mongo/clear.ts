@@ -1,6 +1,7 @@
 import type { Document } from 'mongodb';
 import { CODES, MongoRefusal, serverCodeOf, translate } from './errors.ts';
-import { describeCollection, hasRows, MAJORITY, ON_PRIMARY } from './create-collection.ts';
+import { MAJORITY, ON_PRIMARY } from './commands.ts';
+import { describeCollection, hasRows } from './create-collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { listIndexes } from './index-list.ts';
 import { createIndexes } from './make-indexes.ts';

@@ -1,10 +1,11 @@
 import { AppError } from '../../errors.ts';
+import { documentsOf, findOne } from './commands.ts';
 import type { Layout } from './create-collection.ts';
 import type { CommandOptions, MongoConnection } from './connection.ts';
-import { UUID, type Document } from '../bson.ts';
+import type { Document } from '../bson.ts';
 import { CODES, serverCodeOf } from './errors.ts';
 import { faultOf } from './faults.ts';
-import { BY_KEY, indexOf } from './plan.ts';
+import { indexOf } from './plan.ts';
 import type { Layouts } from './layouts.ts';
 import type { Count, CountMode, Plan } from '../store.ts';
 import { conditionsOf, rangeCondition } from './predicates.ts';
@@ -36,8 +37,8 @@ export async function countRows(
     // By an index that the plan names the server counts entries, and without one it walks the rows.
     const hint = plan.index && { hint: layout.names.get(indexOf(plan)) };
     const command = { aggregate: collection, pipeline: [{ $count: 'rows' }], cursor: {}, ...hint };
-    const { cursor } = await run(command, { limitMs: EXACT_LIMIT_MS });
-    return (cursor as { firstBatch: { rows: number }[] }).firstBatch[0]?.rows ?? 0;
+    const [counted] = await documentsOf(connection, command, { signal, limitMs: EXACT_LIMIT_MS });
+    return Number(counted?.rows ?? 0);
   };
   const exactly = () => (isWhole(plan) ? walked() : counted({}, { limitMs: EXACT_LIMIT_MS }));
   const nearly = async (): Promise<Count> => {
@@ -49,11 +50,8 @@ export async function countRows(
   try {
     const exact = mode === 'exact' ? await exactly().catch(unlessOutOfTime) : undefined;
     const count: Count = exact === undefined ? await nearly() : { rows: exact, is: 'exact' };
-    const identity = plan.identity ?? layout.identity;
-    if (identity === undefined) return count;
     // The server counts 0 rows in a missing collection, and `count` accepts no `collectionUUID`. A read after it does.
-    const one = { find: collection, hint: layout.names.get(BY_KEY), projection: { _id: 1 }, limit: 1 };
-    await run({ ...one, singleBatch: true, collectionUUID: new UUID(identity) });
+    await run(findOne(collection, plan.identity ?? layout.identity));
     return count;
   } catch (error) {
     throw faultOf(error, layouts, plan);

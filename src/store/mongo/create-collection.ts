@@ -1,5 +1,6 @@
 import type { Document } from 'mongodb';
 import { storeUnavailable } from '../../errors.ts';
+import { documentsOf, findOne, MAJORITY, ON_PRIMARY, PRIMARY_FIRST } from './commands.ts';
 import type { MongoConnection } from './connection.ts';
 import { CODES, MongoRefusal, serverCodeOf, type ForeignServer } from './errors.ts';
 import type { Creation, Description } from '../collection.ts';
@@ -83,11 +84,7 @@ export async function describeCollection(
   connection: MongoConnection,
   name: string,
 ): Promise<Document | null> {
-  const { cursor } = await connection.run(
-    { listCollections: 1, filter: { name } },
-    { readPreference: 'primaryPreferred' },
-  );
-  const [found] = (cursor as { firstBatch: Document[] }).firstBatch;
+  const [found] = await documentsOf(connection, { listCollections: 1, filter: { name } }, PRIMARY_FIRST);
   return found ?? null;
 }
 
@@ -116,13 +113,6 @@ async function createCollection(
 /** Why nothing is created, unless the options say more. */
 export const UNMANAGED = 'MONGODB_MANAGE_INDEXES=false forbids the server to create it';
 
-/** How a change of collections and indexes is acknowledged. */
-export const MAJORITY = { w: 'majority', wtimeout: 60_000 };
-
-/** For commands that change something. */
-export const ON_PRIMARY = { readPreference: 'primary' } as const;
-
 export async function hasRows(connection: MongoConnection, name: string): Promise<boolean> {
-  const { cursor } = await connection.run({ find: name, limit: 1, projection: { _id: 1 } }, ON_PRIMARY);
-  return (cursor as { firstBatch: Document[] }).firstBatch.length > 0;
+  return (await documentsOf(connection, findOne(name), ON_PRIMARY)).length > 0;
 }

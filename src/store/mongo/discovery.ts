@@ -1,12 +1,13 @@
 import type { Binary, Document } from 'mongodb';
-import { MaxKey, MinKey, UUID } from '../bson.ts';
+import { MaxKey, MinKey } from '../bson.ts';
+import { documentsOf, findOne, PRIMARY_FIRST } from './commands.ts';
 import type { Index } from '../indexes.ts';
 import { UNMANAGED, type Layout, type LayoutOptions } from './create-collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { MongoRefusal } from './errors.ts';
 import { hasArrays, indexFrom, listIndexes, type Listed } from './index-list.ts';
 import { createMissing, specOf, withKey } from './make-indexes.ts';
-import { BY_KEY, joinPaths, namedIndex, type IndexPaths } from './plan.ts';
+import { joinPaths, namedIndex, type IndexPaths } from './plan.ts';
 
 /** Databases that belong to the server. */
 const RESERVED_DATABASES: readonly string[] = ['admin', 'local', 'config'];
@@ -52,7 +53,7 @@ export async function layoutOf(
     faults,
     wanted: wanted.map(joinPaths),
   };
-  const end = await endOf(connection, collection, layout);
+  const end = await faultOfKey(connection, collection, layout);
   if (end !== null) throw new MongoRefusal(`The collection '${name}' is not served: ${end}.`);
   return layout;
 }
@@ -96,46 +97,19 @@ export function whyRefused(database: string, { name, type, options = {} }: Docum
 }
 
 /**
- * Why reads by the key can no longer be what they were: its index has changed, or a row lies where bounds end. Null: nothing
- * has changed. Fails unless the collection is the one of the layout.
+ * Why reads by the key can not be relied on: a row whose key is MinKey or MaxKey lies where bounds end, and no read could
+ * promise to have it. Null: there is none. Fails unless the collection is the one of the layout, whose index of the key is as
+ * old as itself and cannot change.
  */
-export async function changeOfKey(
-  connection: MongoConnection,
-  collection: string,
-  layout: Layout,
-): Promise<string | null> {
-  const name = layout.names.get(BY_KEY);
-  const [end, listed] = await Promise.allSettled([
-    endOf(connection, collection, layout),
-    listIndexes(connection, collection),
-  ]);
-  if (end.status === 'rejected') throw end.reason; // this error says more
-  if (listed.status === 'rejected') throw listed.reason;
-  if (end.value !== null) return end.value;
-  const now = listed.value.find(({ spec }) => spec.name === name);
-  if (!now) return `the index ${name ?? ''} is gone`;
-  return JSON.stringify(now.spec) === layout.specs.get(BY_KEY) ? null : 'its index was replaced';
-}
-
-/**
- * A row whose key is MinKey or MaxKey lies where bounds end, and no read could promise to have it. Null: there is none.
- * Fails unless the collection is the one of the layout.
- */
-async function endOf(
+export async function faultOfKey(
   connection: MongoConnection,
   collection: string,
   { identity }: Pick<Layout, 'identity'>,
 ): Promise<string | null> {
   const ends = await Promise.all(
     [new MinKey(), new MaxKey()].map(async ($eq) => {
-      const find = {
-        find: collection,
-        filter: { _id: { $eq } },
-        ...{ projection: { _id: 1 }, limit: 1, singleBatch: true },
-      };
-      const named = identity === undefined ? find : { ...find, collectionUUID: new UUID(identity) };
-      const { cursor } = await connection.run(named, { readPreference: 'primaryPreferred', causal: false });
-      return (cursor as { firstBatch: unknown[] }).firstBatch.length;
+      const find = findOne(collection, identity, { _id: { $eq } });
+      return (await documentsOf(connection, find, { ...PRIMARY_FIRST, causal: false })).length;
     }),
   );
   return ends.some((rows) => rows > 0)

@@ -1,6 +1,7 @@
-import { Long, UUID, type Document, type Timestamp } from '../bson.ts';
+import { Long, type Document, type Timestamp } from '../bson.ts';
 import { beginRow, ROW_HEAD_BYTES } from '../bson-array.ts';
 import type { Slots } from '../slots.ts';
+import { named } from './commands.ts';
 import type { MongoConnection } from './connection.ts';
 import { isForgotten } from './errors.ts';
 import { rowsOf, type FindWay, type Reply, type When } from './reply.ts';
@@ -46,7 +47,7 @@ export class DriverWay implements FindWay {
     signal: AbortSignal,
     { at, since, identity }: When,
   ): Promise<Document> {
-    const command = identity === undefined ? find : { ...find, collectionUUID: new UUID(identity) };
+    const command = named(find, identity);
     if (at === undefined) return this.#connection.run(command, { signal, rowsAsBytes: true, since });
     const options = { signal, rowsAsBytes: true, snapshot: at };
     try {

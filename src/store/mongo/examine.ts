@@ -2,6 +2,7 @@ import type { Document } from 'mongodb';
 import { reasonOf } from '../../error-reason.ts';
 import type { Finding } from '../finding.ts';
 import type { Declaration, Found } from '../store.ts';
+import { documentsOf, PRIMARY_FIRST } from './commands.ts';
 import { MongoConnection } from './connection.ts';
 import { describeCollection, UNMANAGED } from './create-collection.ts';
 import { layoutOf, ownCollections } from './discovery.ts';
@@ -28,7 +29,6 @@ export interface Examined extends Declaration {
 /** What a promise was seen to be: see Finding. */
 type Seen = Pick<Finding, 'holds' | 'seen'>;
 
-const ON_ANY = { readPreference: 'primaryPreferred' } as const;
 const WRITES = ['find', 'insert', 'update', 'remove'];
 
 /**
@@ -203,9 +203,8 @@ export class MongoExamination {
     const local = this.#connection.in('local');
     const end = async (sign: 1 | -1): Promise<number> => {
       const find = { find: 'oplog.rs', sort: { $natural: sign }, limit: 1, projection: { ts: 1 } };
-      const { cursor } = await local.run({ ...find, singleBatch: true }, ON_ANY);
-      const [row] = (cursor as { readonly firstBatch: readonly { readonly ts: Timestamp }[] }).firstBatch;
-      return row?.ts.t ?? 0;
+      const [entry] = await documentsOf(local, { ...find, singleBatch: true }, PRIMARY_FIRST);
+      return (entry?.ts as Timestamp | undefined)?.t ?? 0;
     };
     const hours = ((await end(-1)) - (await end(1))) / 3600;
     return {
@@ -215,7 +214,7 @@ export class MongoExamination {
   }
 
   #admin(command: Document): Promise<Document> {
-    return this.#connection.in('admin').run(command, ON_ANY);
+    return this.#connection.in('admin').run(command, PRIMARY_FIRST);
   }
 
   /** Reports a promise by a look. One that this user may not have is not seen. */

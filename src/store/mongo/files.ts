@@ -1,6 +1,7 @@
 import type { Collection, Document } from 'mongodb';
 import { Binary } from '../bson.ts';
 import { FileGoneError, isFileName, type FileStore, type FileWriter } from '../files.ts';
+import { documentsOf, ON_PRIMARY, PRIMARY_FIRST } from './commands.ts';
 import type { MongoConnection } from './connection.ts';
 
 /**
@@ -48,10 +49,7 @@ export class GridFs implements FileStore {
     await this.remove(name);
     const index = { key: { files_id: 1, n: 1 }, name: 'files_id_1_n_1', unique: true };
     const { chunks, files } = this.#names;
-    const made = await this.#connection.run(
-      { createIndexes: chunks, indexes: [index] },
-      { readPreference: 'primary' },
-    );
+    const made = await this.#connection.run({ createIndexes: chunks, indexes: [index] }, ON_PRIMARY);
     const writer = new Writer(this.#connection, name, this.#names);
     await writer.begin();
     const isFirst = Object.values((made.raw as Document | undefined) ?? { made }).some(
@@ -69,14 +67,13 @@ export class GridFs implements FileStore {
     check(name);
     for (let at = start; at < end;) {
       const n = Math.floor(at / CHUNK_BYTES);
-      const { cursor } = await this.#connection.run({
+      const found = await documentsOf(this.#connection, {
         find: this.#names.chunks,
         filter: { files_id: name, n: { $gte: n, $lt: n + READ_CHUNKS } },
         sort: { n: 1 },
         batchSize: READ_CHUNKS,
         singleBatch: true,
       });
-      const found = (cursor as { firstBatch: Document[] }).firstBatch;
       for (const { n: number, data } of found) {
         if (at >= end) return;
         const bytes = (data as Binary).value();
@@ -126,7 +123,7 @@ export class GridFs implements FileStore {
   }
 
   /** The files of one reply, in order of name. */
-  async #files(filter: Document, projection: Document): Promise<Document[]> {
+  #files(filter: Document, projection: Document): Promise<readonly Document[]> {
     const find = {
       find: this.#names.files,
       filter,
@@ -135,8 +132,7 @@ export class GridFs implements FileStore {
       batchSize: NAMES,
       singleBatch: true,
     };
-    const { cursor } = await this.#connection.run(find, { readPreference: 'primaryPreferred' });
-    return (cursor as { firstBatch: Document[] }).firstBatch;
+    return documentsOf(this.#connection, find, PRIMARY_FIRST);
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Document } from 'mongodb';
 import type { Index, IndexKey } from '../indexes.ts';
 import type { MongoConnection } from './connection.ts';
+import { documentsOf, PRIMARY_FIRST } from './commands.ts';
 import { CODES, serverCodeOf } from './errors.ts';
 
 /** An index as `listIndexes` describes it. */
@@ -15,9 +16,6 @@ export interface Listed {
   readonly isBuilding: boolean;
 }
 
-/** Only reads of rows wait for a member to catch up. A secondary might not know yet what was just created. */
-const FRESH = { readPreference: 'primaryPreferred' } as const;
-
 /** The options that keep an index from holding every row exactly once in BSON's order, and why. */
 const UNFIT: readonly { readonly option: string; readonly reason: string }[] = [
   { option: 'partialFilterExpression', reason: 'it is partial, so it lacks rows' },
@@ -26,14 +24,16 @@ const UNFIT: readonly { readonly option: string; readonly reason: string }[] = [
   { option: 'collation', reason: 'it has a collation, so its order of texts is another' },
 ];
 
-/** Lists all indexes of a collection. Rejects as MongoConnection.run does. */
+/**
+ * Lists all indexes of a collection. Rejects as MongoConnection.run does. Only reads of rows wait for a member to catch up: a
+ * secondary might not know yet what was just created.
+ */
 export async function listIndexes(
   connection: MongoConnection,
   collection: string,
 ): Promise<readonly Listed[]> {
   const list = { listIndexes: collection, cursor: { batchSize: 1_000 }, includeIndexBuildInfo: true };
-  const { cursor } = await connection.run(list, FRESH);
-  return (cursor as { firstBatch: Document[] }).firstBatch.map((one) => ({
+  return (await documentsOf(connection, list, PRIMARY_FIRST)).map((one) => ({
     spec: one.spec as IndexSpec,
     isBuilding: one.indexBuildInfo !== undefined,
   }));
@@ -127,7 +127,7 @@ async function scansOf(
 ): Promise<readonly Readonly<Record<string, unknown>>[] | null> {
   const command = { find: collection, hint, limit: 1 };
   try {
-    const plan = await connection.run({ explain: command, verbosity: 'queryPlanner' }, FRESH);
+    const plan = await connection.run({ explain: command, verbosity: 'queryPlanner' }, PRIMARY_FIRST);
     return stagesOf(plan.queryPlanner).filter(({ isMultiKey }) => isMultiKey !== undefined);
   } catch (error) {
     if (serverCodeOf(error) === CODES.badValue) return null; // it was dropped, hidden or is being built

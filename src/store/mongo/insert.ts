@@ -1,6 +1,6 @@
-import type { Document } from 'mongodb';
 import { bookmarkOf, KEY } from '../bookmark.ts';
 import type { InsertResult, OnConflict } from '../store.ts';
+import { documentsOf, findOne, ON_PRIMARY } from './commands.ts';
 import type { MongoConnection } from './connection.ts';
 import { CODES } from './errors.ts';
 import { commandKey } from './bookmark-in-command.ts';
@@ -74,12 +74,6 @@ async function isIdTaken(
 ): Promise<boolean> {
   if (code === CODES.duplicateKey) return /(index: _id_|collection: \S+) dup key: \{ _id: /.test(errmsg);
   if (code === CODES.validation) return false;
-  const find = {
-    find: collection,
-    filter: { _id: { $eq: commandKey(bookmarkOf(row, { sort: KEY }))._id } },
-    limit: 1,
-    projection: { _id: 1 },
-  };
-  const { cursor } = await connection.run(find, { readPreference: 'primary' });
-  return (cursor as { firstBatch: Document[] }).firstBatch.length > 0;
+  const filter = { _id: { $eq: commandKey(bookmarkOf(row, { sort: KEY }))._id } };
+  return (await documentsOf(connection, findOne(collection, undefined, filter), ON_PRIMARY)).length > 0;
 }

@@ -4,9 +4,10 @@ import type { Document } from '../bson.ts';
 import { awaitAtMost } from '../deadline.ts';
 import type { PointInTime } from '../store.ts';
 import { coalesced, type Coalesced } from './coalesced.ts';
+import { PRIMARY_FIRST } from './commands.ts';
 import { describeCollection, makeMissing, type Layout, type LayoutOptions } from './create-collection.ts';
 import { GRACE_MS, type MongoConnection } from './connection.ts';
-import { changeOfKey, layoutOf } from './discovery.ts';
+import { faultOfKey, layoutOf } from './discovery.ts';
 import { CODES, ForeignServer, isGone, MongoRefusal, serverCodeOf } from './errors.ts';
 import { faultOf } from './faults.ts';
 import { changeOfIndex } from './index-list.ts';
@@ -200,7 +201,7 @@ export class Layouts {
 
   /** The latest time that the primary, or another member while there is none, knows of. */
   async presentTime(): Promise<PointInTime> {
-    await this.#connection.run({ ping: 1 }, { readPreference: 'primaryPreferred' });
+    await this.#connection.run({ ping: 1 }, PRIMARY_FIRST);
     const time = this.#connection.session.clusterTime?.clusterTime;
     return time ? pointInTimeOf(time) : 0n;
   }
@@ -294,7 +295,7 @@ export class Layouts {
   }
 
   async #changeOf(index: IndexPaths, layout: Layout): Promise<string | null> {
-    if (index === BY_KEY) return changeOfKey(this.#connection, this.collection, layout);
+    if (index === BY_KEY) return faultOfKey(this.#connection, this.collection, layout);
     const listed = layout.indexes.find(({ name }) => name === layout.names.get(index));
     return listed ? changeOfIndex(this.#connection, this.collection, listed) : 'its indexes have changed';
   }

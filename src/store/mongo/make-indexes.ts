@@ -2,7 +2,8 @@ import type { Document } from 'mongodb';
 import { CommandRefusal } from '../../errors.ts';
 import { KEY } from '../bookmark.ts';
 import type { AddedIndex } from '../store.ts';
-import { hasRows, MAJORITY, ON_PRIMARY, type LayoutOptions } from './create-collection.ts';
+import { MAJORITY, ON_PRIMARY } from './commands.ts';
+import { hasRows, type LayoutOptions } from './create-collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { CODES, serverCodeOf } from './errors.ts';
 import { indexFrom, listIndexes, type Listed } from './index-list.ts';
@@ -45,7 +46,7 @@ export async function createIndexes(
   signal?: AbortSignal,
 ): Promise<void> {
   const command = { createIndexes: collection, indexes, writeConcern: MAJORITY };
-  await connection.run(command, { readPreference: 'primary', unlimited: true, ...(signal && { signal }) });
+  await connection.run(command, { ...ON_PRIMARY, unlimited: true, ...(signal && { signal }) });
 }
 
 /** The fields of an index with the key at its end. */

@@ -1,6 +1,7 @@
 import { CommandRefusal } from '../../errors.ts';
 import type { OwnedCollection } from '../store.ts';
-import { describeCollection, MAJORITY, ON_PRIMARY } from './create-collection.ts';
+import { MAJORITY, ON_PRIMARY } from './commands.ts';
+import { describeCollection } from './create-collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { CODES, MongoRefusal, serverCodeOf } from './errors.ts';
 import { refusalOf } from './make-indexes.ts';

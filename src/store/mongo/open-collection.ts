@@ -1,6 +1,6 @@
-import type { Document } from 'mongodb';
 import type { Slots } from '../slots.ts';
 import type { Declaration, Found } from '../store.ts';
+import { documentsOf, PRIMARY_FIRST } from './commands.ts';
 import type { MongoConnection } from './connection.ts';
 import { MongoFeed, type FeedParts } from './feed/feed.ts';
 import { LookUp } from './feed/look-up.ts';
@@ -50,8 +50,7 @@ export async function listCollections(
   const { database } = connection;
   await connection.connect(); // again, if the server was away at the start
   const command = { listCollections: 1, cursor: { batchSize: 100_000 } };
-  const { cursor } = await connection.run(command, { readPreference: 'primaryPreferred' });
-  return (cursor as { firstBatch: Document[] }).firstBatch
+  return (await documentsOf(connection, command, PRIMARY_FIRST))
     .map((one): Found => {
       const collection = String(one.name);
       const refused = whyOwn(collection, prefix) ?? whyRefused(database, one);

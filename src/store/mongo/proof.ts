@@ -1,6 +1,7 @@
 import { storeUnavailable } from '../../errors.ts';
 import { bookmarkOf, KEY, keyOf } from '../bookmark.ts';
 import { BSON, MaxKey, MinKey, UUID, type Document } from '../bson.ts';
+import { PRIMARY_FIRST } from './commands.ts';
 import type { CommandOptions, MongoConnection } from './connection.ts';
 import { CODES, ForeignServer, serverCodeOf } from './errors.ts';
 import { rowsOf } from './reply.ts';
@@ -76,9 +77,7 @@ async function answerTo(
   options: CommandOptions = {},
 ): Promise<Answer> {
   try {
-    return rowsOf(
-      await connection.run(find, { rowsAsBytes: true, readPreference: 'primaryPreferred', ...options }),
-    ).rows;
+    return rowsOf(await connection.run(find, { rowsAsBytes: true, ...PRIMARY_FIRST, ...options })).rows;
   } catch (error) {
     const code = serverCodeOf(error);
     if (code === undefined || DENIED.has(code)) throw error;

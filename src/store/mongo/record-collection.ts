@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Document } from 'mongodb';
 import type { RecordDeclaration } from '../records.ts';
+import { documentsOf, findOne, PRIMARY_FIRST } from './commands.ts';
 import type { LayoutOptions } from './create-collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { MongoRefusal } from './errors.ts';
@@ -38,9 +39,8 @@ async function check(
   if (type !== 'collection') throw refusal(noun, collection, `it is a ${String(type)}, not a collection`);
   if (collation) throw refusal(noun, collection, 'it has a collation, which changes its order');
   if (isDeepStrictEqual(validator, wanted)) return;
-  const find = { find: collection, filter: { $nor: [wanted] }, limit: 1, projection: { _id: 1 } };
-  const { cursor } = await connection.run(find, { readPreference: 'primaryPreferred' });
-  const [stranger] = (cursor as { firstBatch: Document[] }).firstBatch;
+  const others = findOne(collection, undefined, { $nor: [wanted] });
+  const [stranger] = await documentsOf(connection, others, PRIMARY_FIRST);
   if (stranger) throw refusal(noun, collection, `it has documents that are not ${noun} of this server`);
   onWarning(
     `The collection '${collection}' has no such validator, so clients would see documents that other programs insert. Its validator should be ${JSON.stringify(wanted)}`,

@@ -2,8 +2,8 @@ import { MongoServerError } from 'mongodb';
 import { AppError, storeUnavailable } from '../../errors.ts';
 import { TurnsByKey } from '../../turns.ts';
 import type { Identity } from '../bookmark.ts';
-import { UUID } from '../bson.ts';
 import type { Change, Changed, RecordDeclaration, Records } from '../records.ts';
+import { named, ON_PRIMARY } from './commands.ts';
 import { NotMadeYet, type Layout, type LayoutOptions } from './create-collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { CODES, serverCodeOf, translate } from './errors.ts';
@@ -101,13 +101,10 @@ class RecordChanges {
    * nothing, and the write would create the collection again.
    */
   async #find(id: string, identity: Identity | undefined): Promise<Uint8Array | null> {
-    const find = {
-      find: this.#layouts.collection,
-      ...(identity !== undefined && { collectionUUID: new UUID(identity) }),
-      ...{ filter: { _id: { $eq: id } }, limit: 1, singleBatch: true },
-    };
+    const { collection } = this.#layouts;
+    const find = { find: collection, filter: { _id: { $eq: id } }, limit: 1, singleBatch: true };
     try {
-      const reply = await this.#connection.run(find, { rowsAsBytes: true, readPreference: 'primary' });
+      const reply = await this.#connection.run(named(find, identity), { rowsAsBytes: true, ...ON_PRIMARY });
       return rowsOf(reply).rows[0] ?? null;
     } catch (error) {
       throw faultOf(translate(error), this.#layouts, {});

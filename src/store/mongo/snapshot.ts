@@ -1,7 +1,7 @@
 import type { Timestamp } from 'mongodb';
 import { AppError } from '../../errors.ts';
-import { UUID } from '../bson.ts';
 import type { Identity, PointInTime } from '../bookmark.ts';
+import { findOne } from './commands.ts';
 import type { MongoConnection } from './connection.ts';
 import { snapshotFault } from './errors.ts';
 
@@ -21,10 +21,8 @@ export async function presentTime(
   identity: Identity | undefined,
   signal: AbortSignal,
 ): Promise<PointInTime | null> {
-  const find = { find: collection, projection: { _id: 1 }, limit: 1, singleBatch: true };
-  const named = identity === undefined ? find : { ...find, collectionUUID: new UUID(identity) };
   try {
-    const { cursor } = await connection.run(named, { signal, snapshot: 'latest' });
+    const { cursor } = await connection.run(findOne(collection, identity), { signal, snapshot: 'latest' });
     const { atClusterTime } = cursor as { atClusterTime?: Timestamp };
     if (!atClusterTime) throw new TypeError('a snapshot came without its time');
     return pointInTimeOf(atClusterTime);

@@ -1,7 +1,7 @@
 import { makeBookmark, type Bookmark } from '../bookmark.ts';
-import { UUID } from '../bson.ts';
 import { exactValues } from '../exact-values.ts';
 import type { Count, CountMode, Plan } from '../store.ts';
+import { named } from './commands.ts';
 import type { Layout } from './create-collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { faultOf } from './faults.ts';
@@ -80,7 +80,6 @@ async function bySample(
   layout: Layout,
   signal: AbortSignal,
 ): Promise<Bookmark[]> {
-  const { identity = layout.identity } = plan;
   const { equals = [] } = plan;
   const at = { $floor: { $multiply: ['$$part', { $divide: [{ $size: '$ids' }, parts] }] } };
   const pipeline = [
@@ -95,11 +94,8 @@ async function bySample(
       },
     },
   ];
-  const command = {
-    aggregate: layouts.collection,
-    ...(identity !== undefined && { collectionUUID: new UUID(identity) }),
-    ...{ pipeline, cursor: {}, allowDiskUse: true },
-  };
+  const sampled = { aggregate: layouts.collection, pipeline, cursor: {}, allowDiskUse: true };
+  const command = named(sampled, plan.identity ?? layout.identity);
   const reply = await connection.run(command, { signal, rowsAsBytes: true }).catch((error: unknown) => {
     throw faultOf(error, layouts, plan);
   });

@@ -201,6 +201,12 @@ async function walkByTens(store: Store, before: (batch: ReadBatch) => unknown): 
   return rows;
 }
 
+/** Whether a find is for the lowest id, as each look at the key asks for once. The driver has a class of its own for it. */
+function isForLowest(filter: Document | undefined): boolean {
+  const { $eq } = (filter?._id ?? {}) as { readonly $eq?: { readonly _bsontype?: string } };
+  return $eq?._bsontype === 'MinKey';
+}
+
 test('the batches by an index share looks at the collection for 100 ms, and have a query plan each', async (t) => {
   const uri = await testMongo(t);
   if (uri === null) return;
@@ -218,10 +224,14 @@ test('the batches by an index share looks at the collection for 100 ms, and have
     assert.equal(await walkByTens(store, () => pass(ms)), ROWS);
     await db.command({ profile: 0 });
     const profile = await db.collection('system.profile').find().toArray();
-    const count = (name: string) =>
-      profile.filter(({ command }) => Object.hasOwn(command as Document, name)).length;
-    assert.equal(count('explain'), ROWS / 10, `${ms} ms between batches`);
-    const looks = count('listIndexes');
+    const count = (is: (command: Document) => boolean) =>
+      profile.filter(({ command }) => is(command as Document)).length;
+    assert.equal(
+      count((command) => Object.hasOwn(command, 'explain')),
+      ROWS / 10,
+      `${ms} ms between batches`,
+    );
+    const looks = count(({ filter }) => isForLowest(filter as Document | undefined));
     assert.ok(looks >= least && looks <= most, `${looks} looks, ${ms} ms between batches`);
     await db.dropCollection('system.profile');
   }

@@ -1,8 +1,8 @@
 import type { Timestamp } from 'mongodb';
 import { changesUnsupported } from '../../../errors.ts';
 import type { PointInTime } from '../../bookmark.ts';
-import { UUID } from '../../bson.ts';
 import { awaitAtMost } from '../../deadline.ts';
+import { findOne, ON_PRIMARY } from '../commands.ts';
 import { COMMAND_LIMIT_MS, type MongoConnection } from '../connection.ts';
 import { faultOf } from '../faults.ts';
 import { coalesced } from '../coalesced.ts';
@@ -43,7 +43,7 @@ export class FeedClock {
   async refuseFuture(time: PointInTime, signal: AbortSignal): Promise<void> {
     if (time <= this.#known + 1n) return;
     // Another process may have heard of a later time. The primary knows every time that a change can have.
-    await this.#connection.run({ hello: 1 }, { signal, readPreference: 'primary' });
+    await this.#connection.run({ hello: 1 }, { signal, ...ON_PRIMARY });
     if (time > this.#known + 1n) throw notOfThisStore();
   }
 
@@ -54,10 +54,8 @@ export class FeedClock {
 
   async #ask(): Promise<void> {
     const { identity } = await this.#layouts.layout();
-    const find = { find: this.#layouts.collection, projection: { _id: 1 }, limit: 1, singleBatch: true };
-    const named = identity === undefined ? find : { ...find, collectionUUID: new UUID(identity) };
     try {
-      const { operationTime } = await this.#connection.run(named);
+      const { operationTime } = await this.#connection.run(findOne(this.#layouts.collection, identity));
       if (!operationTime) throw changesUnsupported(STANDALONE);
       this.#time = pointInTimeOf(operationTime as Timestamp);
     } catch (error) {

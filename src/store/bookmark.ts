@@ -1,7 +1,9 @@
 import { BSON } from './bson.ts';
-import { elementsNamed } from './bson-elements.ts';
+import { documentWith, elementOf } from './bson-elements.ts';
 import { BSON_TYPE } from './bson-types.ts';
 import { exactValues } from './exact-values.ts';
+import { valueAt } from './fields.ts';
+import type { Value } from './keys.ts';
 
 /**
  * Bookmark: the exact key values of a row, as a BSON document: `{_id}` in the order of the key, `{PATH: value, _id}` in
@@ -39,12 +41,12 @@ export function keyPaths({ sort }: Ordered): readonly string[] {
  * The bookmark of a row (one BSON document) in a plan's order. Throws BSON errors when the bytes are not a document.
  */
 export function bookmarkOf(row: Uint8Array, plan: Ordered): Bookmark {
-  return join(keyPaths(plan).map((path) => elementAt(row, path)));
+  return valuesAt(row, keyPaths(plan));
 }
 
 /** The value of a row at a path, as a bookmark `{PATH: value}`. A missing value is null. Throws as `bookmarkOf` does. */
 export function valueBookmarkOf(row: Uint8Array, path: string): Bookmark {
-  return join([elementAt(row, path)]);
+  return valuesAt(row, [path]);
 }
 
 /** Makes a bookmark from the value of the path that rows are ordered by, if they are, and the key. */
@@ -66,55 +68,16 @@ export function keyOf(bookmark: Bookmark): RowKey {
 /** The values of a bookmark, by path: that of the path that rows are ordered by, if they are, and `_id`. */
 export type RowKey = { readonly _id: unknown } & Readonly<Record<string, unknown>>;
 
-/**
- * The element of a row at a path, with the path as its name; null when there is none. The first field of each name
- * counts, as in an index. Only documents lead further down: an array on the way is returned itself, so that a caller
- * that orders by it notices.
- */
-function elementAt(row: Uint8Array, path: string): Uint8Array {
-  let document = row;
-  const names = namesOf(path);
-  for (const [depth, name] of names.entries()) {
-    const [found] = elementsNamed(document, [name]);
-    if (!found) return elementOf(BSON_TYPE.null, path, NOTHING);
-    const { type, at, valueAt, end } = found;
-    if (names.length === 1) return document.subarray(at, end);
-    const value = document.subarray(valueAt, end);
-    if (depth === names.length - 1 || type === BSON_TYPE.array) return elementOf(type, path, value);
-    if (type !== BSON_TYPE.document) return elementOf(BSON_TYPE.null, path, NOTHING);
-    document = value;
-  }
-  throw new TypeError('a path has a name');
+/** The values of a row at paths, each with its path as its name. A missing value is null. */
+function valuesAt(row: Uint8Array, paths: readonly string[]): Bookmark {
+  const elements = paths.map((path) => {
+    const { type, bytes } = valueAt(row, path) ?? NULL;
+    return elementOf(type, path, bytes);
+  });
+  return documentWith(...elements) as Bookmark;
 }
 
-const NOTHING = new Uint8Array(0);
-
-function elementOf(type: number, name: string, value: Uint8Array): Uint8Array {
-  return Buffer.concat([Uint8Array.of(type), Buffer.from(name), Uint8Array.of(0), value]);
-}
-
-/** The names in each path that rows were ordered by, in UTF-8. They are few: those of indexes. */
-const NAMES = new Map<string, readonly Uint8Array[]>();
-
-function namesOf(path: string): readonly Uint8Array[] {
-  const known = NAMES.get(path);
-  if (known) return known;
-  const names = path.split('.').map((name) => Buffer.from(name));
-  NAMES.set(path, names);
-  return names;
-}
-
-function join(elements: readonly Uint8Array[]): Bookmark {
-  const size = elements.reduce((sum, element) => sum + element.length, 5);
-  const bytes = new Uint8Array(size);
-  new DataView(bytes.buffer).setInt32(0, size, true);
-  let at = 4;
-  for (const element of elements) {
-    bytes.set(element, at);
-    at += element.length;
-  }
-  return bytes as Bookmark;
-}
+const NULL: Value = { type: BSON_TYPE.null, bytes: new Uint8Array(0) };
 
 /** Bytes as a text, for maps. Equal values of different types have different texts. */
 export function textOf(bytes: Uint8Array): string {

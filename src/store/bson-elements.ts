@@ -9,6 +9,24 @@ export interface BsonElement {
   readonly end: number;
 }
 
+/** The bytes of an element. */
+export function elementOf(type: number, name: string, value: Uint8Array): Uint8Array {
+  return Buffer.concat([Uint8Array.of(type), Buffer.from(`${name}\0`), value]);
+}
+
+/** A document of these elements. */
+export function documentWith(...elements: readonly Uint8Array[]): Uint8Array {
+  const size = elements.reduce((sum, { length }) => sum + length, 5);
+  const bytes = new Uint8Array(size);
+  new DataView(bytes.buffer).setInt32(0, size, true);
+  let at = 4;
+  for (const element of elements) {
+    bytes.set(element, at);
+    at += element.length;
+  }
+  return bytes;
+}
+
 /** Where elements are in a document, by the place of their name. Used again for each document. */
 interface ElementPlaces {
   /** The BSON type, or 0 when the document has no such element. */

@@ -1,4 +1,5 @@
 import { BSON, Code, onDemand } from './bson.ts';
+import { documentWith, elementOf } from './bson-elements.ts';
 import { BSON_TYPE } from './bson-types.ts';
 
 const EXACT = {
@@ -33,12 +34,7 @@ function valueOf(type: number, value: Uint8Array): unknown {
   if (type === BSON_TYPE.document) return new Map(members(value));
   if (type === BSON_TYPE.array) return [...members(value)].map(([, element]) => element);
   if (type === BSON_TYPE.scopedCode) return scopedCode(value);
-  const size = value.length + 7; // a size of 4 bytes, the type, an empty name, the value, NUL
-  const alone = Buffer.alloc(size);
-  alone.writeInt32LE(size);
-  alone.writeUInt8(type, 4);
-  alone.set(value, 6);
-  return BSON.deserialize(alone, EXACT)[''];
+  return BSON.deserialize(documentWith(elementOf(type, '', value)), EXACT)[''];
 }
 
 /** Size (4 bytes), the text as a BSON string (its size, the text, NUL), the scope. */

@@ -1,6 +1,8 @@
 import { elementsNamed, type BsonElement } from './bson-elements.ts';
 import { sizeAt } from './bson-size.ts';
+import { BSON_TYPE } from './bson-types.ts';
 import { reasonOf } from '../error-reason.ts';
+import { getOrMake } from '../get-or-make.ts';
 import type { Value } from './keys.ts';
 
 /**
@@ -22,13 +24,25 @@ export function fieldsOf(document: Uint8Array, names: readonly string[]): (Value
   );
 }
 
+/**
+ * The value of a row at a path; null when there is none. The first field of each name counts, as in an index. Only documents
+ * lead further down: an array on the way is returned itself, so that its caller notices. Throws a BSONError for bytes that
+ * do not begin with a BSON document.
+ */
+export function valueAt(row: Uint8Array, path: string): Value | null {
+  let value: Value = { type: BSON_TYPE.document, bytes: row };
+  for (const name of path.split('.')) {
+    if (value.type === BSON_TYPE.array) return value;
+    const [found] = value.type === BSON_TYPE.document ? elementsNamed(value.bytes, [utf8Of(name)]) : [];
+    if (!found) return null;
+    value = { type: found.type, bytes: value.bytes.subarray(found.valueAt, found.end) };
+  }
+  return value;
+}
+
 /** The names that are asked for, in UTF-8. They are few: those of indexes. */
 const NAMES = new Map<string, Uint8Array>();
 
 function utf8Of(name: string): Uint8Array {
-  const known = NAMES.get(name);
-  if (known) return known;
-  const utf8 = Buffer.from(name);
-  NAMES.set(name, utf8);
-  return utf8;
+  return getOrMake(NAMES, name, () => Buffer.from(name));
 }

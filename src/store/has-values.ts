@@ -1,13 +1,14 @@
+import { reasonOf } from '../error-reason.ts';
 import { BSON } from './bson.ts';
 import { BSON_TYPE } from './bson-types.ts';
-import { fieldsOf } from './fields.ts';
+import { fieldsOf, valueAt } from './fields.ts';
 import { compareKeys, type Key, type Value } from './keys.ts';
 import type { Equality } from './plan.ts';
 import { keyOfAny, NULL_KEY } from './value-keys.ts';
 
 /** The key of the value at a path; the path itself when there is an array on it. */
 export function keyAt(document: Uint8Array, path: string): Key | string {
-  const value = valueAt(document, path.split('.'));
+  const value = readableAt(document, path);
   if (value?.type === BSON_TYPE.array) return path;
   return value ? keyOfAny(value) : NULL_KEY;
 }
@@ -37,12 +38,10 @@ export function keyOfNamed(value: unknown): Key {
   return keyOfAny(named[0]);
 }
 
-/** The first field of each name counts. Only documents lead further down; an array on the way is returned itself. */
-function valueAt(document: Uint8Array, names: readonly string[]): Value | null {
-  const [name = '', ...others] = names;
-  const fields = fieldsOf(document, [name]);
-  if (typeof fields === 'string') throw new TypeError(`a document in a row cannot be read: ${fields}`);
-  const [value] = fields;
-  if (!value || others.length === 0 || value.type === BSON_TYPE.array) return value ?? null;
-  return value.type === BSON_TYPE.document ? valueAt(value.bytes, others) : null;
+function readableAt(document: Uint8Array, path: string): Value | null {
+  try {
+    return valueAt(document, path);
+  } catch (error) {
+    throw new TypeError(`a document in a row cannot be read: ${reasonOf(error)}`, { cause: error });
+  }
 }

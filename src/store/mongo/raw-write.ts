@@ -8,6 +8,7 @@ import {
 } from 'mongodb';
 import { storeUnavailable } from '../../errors.ts';
 import { bookmarkOf, KEY } from '../bookmark.ts';
+import { documentWith, elementOf } from '../bson-elements.ts';
 import { BSON_TYPE } from '../bson-types.ts';
 import { BSON, Long } from '../bson.ts';
 import type { MongoConnection } from './connection.ts';
@@ -112,11 +113,11 @@ function isStandalone(error: unknown): boolean {
 
 /** Replaces a row, or inserts it. Names that begin with $ are operators there, so such a row is sent as a literal. */
 export function replacement(row: Uint8Array, hasOperators: boolean): Uint8Array {
-  const literal = () => document(element(BSON_TYPE.document, '$replaceWith', literalOf(row)));
+  const literal = () => documentWith(elementOf(BSON_TYPE.document, '$replaceWith', literalOf(row)));
   const update = hasOperators
-    ? element(BSON_TYPE.array, 'u', document(element(BSON_TYPE.document, '0', literal())))
-    : element(BSON_TYPE.document, 'u', row);
-  return document(byKey(row), update, elementsOf({ upsert: true }));
+    ? elementOf(BSON_TYPE.array, 'u', documentWith(elementOf(BSON_TYPE.document, '0', literal())))
+    : elementOf(BSON_TYPE.document, 'u', row);
+  return documentWith(byKey(row), update, elementsOf({ upsert: true }));
 }
 
 /**
@@ -129,7 +130,7 @@ export async function deleteRaw(
   keys: readonly Uint8Array[],
 ): Promise<number> {
   // One condition each: `$in` on the key of a clustered collection reads all rows between the lowest and the highest.
-  const statements = keys.map((key) => document(byKey(key), elementsOf({ limit: 1 })));
+  const statements = keys.map((key) => documentWith(byKey(key), elementsOf({ limit: 1 })));
   const { rows, errors } = await writeRaw(connection, collection, 'delete', statements);
   const [error] = errors;
   if (error) throw new MongoServerError({ ...error });
@@ -138,39 +139,31 @@ export async function deleteRaw(
 
 /** Replaces a row, or deletes it (null), if it is still as it was. */
 export function changed(before: Uint8Array, after: Uint8Array | null): Uint8Array {
-  const same = document(elementsOf({ 0: '$$ROOT' }), element(BSON_TYPE.document, '1', literalOf(before)));
-  const isSame = document(element(BSON_TYPE.array, '$eq', same));
-  const query = document(keyOf(before), element(BSON_TYPE.document, '$expr', isSame));
-  const [q, end] = [element(BSON_TYPE.document, 'q', query), elementsOf({ limit: 1 })];
-  return after ? document(q, element(BSON_TYPE.document, 'u', after)) : document(q, end);
+  const same = documentWith(
+    elementsOf({ 0: '$$ROOT' }),
+    elementOf(BSON_TYPE.document, '1', literalOf(before)),
+  );
+  const isSame = documentWith(elementOf(BSON_TYPE.array, '$eq', same));
+  const query = documentWith(keyOf(before), elementOf(BSON_TYPE.document, '$expr', isSame));
+  const [q, end] = [elementOf(BSON_TYPE.document, 'q', query), elementsOf({ limit: 1 })];
+  return after ? documentWith(q, elementOf(BSON_TYPE.document, 'u', after)) : documentWith(q, end);
 }
 
 function literalOf(row: Uint8Array): Uint8Array {
-  return document(element(BSON_TYPE.document, '$literal', row));
+  return documentWith(elementOf(BSON_TYPE.document, '$literal', row));
 }
 
 function byKey(row: Uint8Array): Uint8Array {
-  return element(BSON_TYPE.document, 'q', document(keyOf(row)));
+  return elementOf(BSON_TYPE.document, 'q', documentWith(keyOf(row)));
 }
 
 /** The condition that the key is that of a row. */
 function keyOf(row: Uint8Array): Uint8Array {
   const key = bookmarkOf(row, { sort: KEY }); // one element: length, type, name, value
   const [type = 0, value] = [key[4], key.subarray(4 + 1 + KEY.length + 1, -1)];
-  return element(BSON_TYPE.document, KEY, document(element(type, '$eq', value)));
+  return elementOf(BSON_TYPE.document, KEY, documentWith(elementOf(type, '$eq', value)));
 }
 
 function elementsOf(values: Document): Uint8Array {
   return BSON.serialize(values).subarray(4, -1);
-}
-
-function element(type: number, name: string, value: Uint8Array): Uint8Array {
-  return Buffer.concat([Uint8Array.of(type), Buffer.from(`${name}\0`), value]);
-}
-
-function document(...elements: readonly Uint8Array[]): Uint8Array {
-  const size = elements.reduce((sum, { length }) => sum + length, 5);
-  const head = Buffer.alloc(4);
-  head.writeInt32LE(size);
-  return Buffer.concat([head, ...elements, Uint8Array.of(0)]);
 }

@@ -92,7 +92,6 @@ function describe({ lane }: Ways): string {
 class MongoStore implements Store {
   readonly name = 'mongodb';
   readonly keepsDeclarations = false;
-  readonly loads = false;
   readonly items: OwnedCollection;
   readonly files: GridFs;
   readonly #connection: MongoConnection;

@@ -68,7 +68,6 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
 class SqliteStore implements Store {
   readonly name = 'sqlite';
   readonly keepsDeclarations = true;
-  readonly loads = true;
   readonly isNew: boolean;
   readonly items: OwnedCollection;
   readonly files: FileStore;

@@ -14,8 +14,6 @@ export interface Store {
    * under their names. Otherwise the operator's settings name its collections, see Declaration.
    */
   readonly keepsDeclarations: boolean;
-  /** Whether the collections that `make` opens have `load`. */
-  readonly loads: boolean;
   /** Whether no process that had the store open has ended in order yet: the first start makes it. Absent: no. */
   readonly isNew?: boolean;
   /** The collection that the store was opened with. test/contracts/store.contract.ts runs on both stores. */

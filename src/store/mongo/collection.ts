@@ -127,8 +127,8 @@ export class MongoCollection implements OwnedCollection {
       const found = await this.#reads.first(index, { ...prefix, [path]: condition }, path, sign, signal);
       if (found) return found;
     }
-    const { specs, identity } = await layouts.layoutFor(namedIndex(index), signal);
-    await layouts.confirm(namedIndex(index), specs.get(namedIndex(index)), identity, true, signal);
+    const { identity } = await layouts.layoutFor(namedIndex(index), signal);
+    await layouts.confirm(namedIndex(index), index.name, identity, true, signal);
     return null;
   }
 

@@ -14,8 +14,6 @@ export interface Layout extends Description {
   readonly clustered: boolean;
   readonly sharded: boolean;
   readonly names: ReadonlyMap<IndexPaths, string>;
-  /** What `listIndexes` says of each, as text. It changes when another index takes the place. */
-  readonly specs: ReadonlyMap<IndexPaths, string>;
   /** Why indexes that the declaration wants cannot be used, although others can: a sentence each. */
   readonly faults: ReadonlyMap<IndexPaths, string>;
   /** The indexes that the declaration wants. */

@@ -122,18 +122,15 @@ async function indexesFrom(
   connection: MongoConnection,
   collection: string,
   listed: readonly Listed[],
-): Promise<Pick<Layout, 'indexes' | 'names' | 'specs'>> {
+): Promise<Pick<Layout, 'indexes' | 'names'>> {
   const indexes = await Promise.all(listed.map((one) => indexFrom(connection, collection, one)));
   const names = new Map<IndexPaths, string>();
-  const specs = new Map<IndexPaths, string>();
-  for (const [n, index] of indexes.entries()) {
+  for (const index of indexes) {
     if (index.refused !== undefined) continue;
     const isAscending = index.keys.every(({ sign }) => sign === 1);
     const paths = pathsOf(index);
-    for (const key of [namedIndex(index), ...(isAscending && !names.has(paths) ? [paths] : [])]) {
+    for (const key of [namedIndex(index), ...(isAscending && !names.has(paths) ? [paths] : [])])
       names.set(key, index.name);
-      specs.set(key, JSON.stringify(listed[n]?.spec));
-    }
   }
-  return { indexes, names, specs };
+  return { indexes, names };
 }

@@ -129,7 +129,7 @@ export class Layouts {
   /** The layout, in which reads can use this index. Rejects with `store-unfit` when they cannot, else as `layout` does. */
   async layoutFor(index: IndexPaths, signal: AbortSignal): Promise<Layout> {
     const layout = await this.#mended(signal);
-    const isGone = !layout.specs.has(index);
+    const isGone = !layout.names.has(index);
     const fault = layout.faults.get(index) ?? (isGone ? 'its indexes have changed' : undefined);
     if (fault === undefined) return layout;
     throw this.#unfit(fault);
@@ -144,13 +144,13 @@ export class Layouts {
   }
 
   /**
-   * Rejects unless an index is still the one that the rows were read by (`spec`) and holds every row exactly once.
+   * Rejects unless an index is still the one that the rows were read by (`name`) and holds every row exactly once.
    * With an `identity`, also rejects with `collection-replaced` when the collection no longer has it. `isEnd`: nothing is
    * read after these rows that would find another collection, or ids that are no part of it.
    */
   async confirm(
     index: IndexPaths,
-    spec: string | undefined,
+    name: string | undefined,
     identity: Identity | undefined,
     isEnd: boolean,
     signal: AbortSignal,
@@ -158,7 +158,7 @@ export class Layouts {
     try {
       const looks = [index, ...(isEnd && index !== BY_KEY ? [BY_KEY] : [])];
       await awaitAtMost(GRACE_MS, signal, Promise.all(looks.map((one) => this.#looks.fresh(one))));
-      await this.check(index, spec, signal);
+      await this.check(index, name, signal);
     } catch (error) {
       throw await this.orReplaced(error, identity, signal);
     }
@@ -182,10 +182,10 @@ export class Layouts {
   }
 
   /** Rejects when the layout's index is not the one that the rows were read by. */
-  async check(index: IndexPaths, spec: string | undefined, signal: AbortSignal): Promise<void> {
+  async check(index: IndexPaths, name: string | undefined, signal: AbortSignal): Promise<void> {
     if (index === BY_KEY) return;
     const layout = await this.layoutFor(index, signal);
-    if (layout.specs.get(index) !== spec) throw this.#unfit('its index was replaced during the read');
+    if (layout.names.get(index) !== name) throw this.#unfit('its index was replaced during the read');
   }
 
   /**
@@ -283,7 +283,7 @@ export class Layouts {
   /** Rejects when an index of the layout can no longer be used, and forgets the layout. */
   async #lookAt(index: IndexPaths): Promise<void> {
     const layout = await this.layout();
-    if (layout.faults.has(index) || !layout.specs.has(index)) return; // known: reads are refused
+    if (layout.faults.has(index) || !layout.names.has(index)) return; // known: reads are refused
     const shared = index === BY_KEY ? null : this.#looks.recent(BY_KEY, SHARED_MS);
     const fault = await this.#changeOf(index, layout).catch((error: unknown) => {
       throw faultOf(error, this, {});

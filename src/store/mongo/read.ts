@@ -54,7 +54,7 @@ export class Reads {
     const index = indexOf(plan);
     const layout = await layouts.layoutFor(index, signal);
     const looking = layouts.recent(index);
-    const readBy = layout.specs.get(index);
+    const readBy = layout.names.get(index);
     const identity = plan.identity ?? layout.identity;
     const isOne = isSingle(plan);
     const batch = isOne

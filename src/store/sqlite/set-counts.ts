@@ -4,10 +4,10 @@ import { KEY_INDEX, type Index } from '../indexes.ts';
 import type { Count, CountMode, Equality, Plan, Size, ValuesFrom } from '../store.ts';
 import { ABOVE_IDS, HIGHEST, joinKeys, LOWEST, type Key } from '../keys.ts';
 import { highestId, highestValue, isByKey, keysOfBookmark, lowestId, orderFor } from './range.ts';
-import { lowestValue, prefixOf, rangeOf, type Range } from './range.ts';
+import { lowestValue, prefixOf, type Range } from './range.ts';
 import type { SetParts } from './set-parts.ts';
 import { isSingle, type SetLooks } from './set-looks.ts';
-import { PASSED_AT_ONCE, type SetReads } from './set-reads.ts';
+import type { SetReads } from './set-reads.ts';
 
 /** How long counting may take, in milliseconds. */
 const COUNT_LIMIT_MS: Readonly<Record<CountMode, number>> = { estimated: 20, exact: 2_000 };
@@ -29,24 +29,19 @@ export class SetCounts {
   /** See Collection.count. The number of all rows is kept by writes; others are counted in the index. */
   count(plan: Plan, mode: CountMode, signal: AbortSignal): Promise<Count> {
     signal.throwIfAborted();
-    return this.#setLooks.within(plan, async (set, look) => {
+    return this.#setLooks.within(plan, async (look) => {
       if (isSingle(plan)) {
-        const batch = await look(() => this.#reads.single(set, plan, {}), signal);
+        const batch = await look((set) => this.#reads.single(set, plan, {}), signal);
         batch.release();
         return { rows: batch.rows, is: 'exact' };
       }
+      const { sets, now } = this.#options;
       if (isByKey(plan) && !plan.range && !plan.ids)
-        return { rows: await look(() => this.#options.sets.rows(set.name), signal), is: 'exact' };
-      const end = this.#options.now() + COUNT_LIMIT_MS[mode];
-      let rows = 0;
-      for (let range = rangeOf(set, plan, undefined); range;) {
-        const rest: Range = range;
-        const passed = await look(() => this.#options.reader.pass(rest, PASSED_AT_ONCE), signal);
-        rows += passed.rows;
-        range = passed.rest;
-        if (range && this.#options.now() >= end) return { rows, is: 'atLeast' };
-      }
-      return { rows, is: 'exact' };
+        return { rows: await look((set) => sets.rows(set.name), signal), is: 'exact' };
+      const end = now() + COUNT_LIMIT_MS[mode];
+      const all = await this.#reads.begin(look, plan, {}, signal);
+      const { rows, rest } = await this.#reads.pass(look, all, Infinity, signal, () => now() < end);
+      return { rows, is: rest ? 'atLeast' : 'exact' };
     });
   }
 
@@ -54,25 +49,22 @@ export class SetCounts {
   async split(plan: Plan, parts: number, signal: AbortSignal): Promise<readonly Bookmark[]> {
     if (parts === 1 || isSingle(plan)) return [];
     const { rows } = await this.count(plan, 'exact', signal);
-    return this.#setLooks.within(plan, async (set, look) => {
+    return this.#setLooks.within(plan, async (look) => {
       const ids: Bookmark[] = [];
-      let [range, at] = [rangeOf(set, plan, undefined), 0];
+      let [range, at] = [await this.#reads.begin(look, plan, {}, signal), 0];
       for (let part = 1; part < parts; part++) {
         const to = Math.floor((part * rows) / parts);
-        while (at < to && range) {
-          const [rest, most]: [Range, number] = [range, Math.min(to - at, PASSED_AT_ONCE)];
-          const passed = await look(() => this.#options.reader.pass(rest, most), signal);
-          [range, at] = [passed.rest, at + passed.rows];
-        }
+        const passed = await this.#reads.pass(look, range, to - at, signal);
+        [range, at] = [passed.rest, at + passed.rows];
         if (at === 0 || !range) continue;
         const rest = range;
-        const batch = await look(
-          () => this.#options.reader.batch(rest, 0, ONE, plan, set.hasLargeRows === true),
-          signal,
-        );
-        batch.release();
+        const { last: next } = await look((set) => {
+          const batch = this.#options.reader.batch(rest, 0, ONE, plan, set.hasLargeRows === true);
+          batch.release();
+          return batch;
+        }, signal);
         const last = ids.at(-1);
-        if (batch.last && !(last && Buffer.compare(batch.last, last) === 0)) ids.push(batch.last);
+        if (next && !(last && Buffer.compare(next, last) === 0)) ids.push(next);
       }
       return ids;
     });
@@ -115,8 +107,8 @@ export class SetCounts {
     const plan: Plan = { index, equals, sort, direction: 1 };
     return this.#setLooks.within(
       { ...plan, ...(sort === KEY && equals.length === 0 && { index: KEY_INDEX }) },
-      (set, look) =>
-        look(() => {
+      (look) =>
+        look((set) => {
           const range = { ...orderFor(set, plan), reverse: false, ...bounds };
           const batch = this.#options.reader.batch(range, 0, ONE, BY_ID, set.hasLargeRows === true);
           const value = batch.rows > 0 ? valueBookmarkOf(documentOf(batch).slice(), path) : null;

@@ -1,8 +1,8 @@
 import { collectionReplaced, storeUnfit } from '../../errors.ts';
+import type { Identity } from '../bookmark.ts';
 import { KEY_INDEX } from '../indexes.ts';
 import type { Plan } from '../store.ts';
 import type { LoadGate } from './load-gate.ts';
-import type { Looks } from './looks.ts';
 import { indexFor, isByKey, readByOf } from './range.ts';
 import type { SetIndexes } from './set-indexes.ts';
 import type { SetParts } from './set-parts.ts';
@@ -10,6 +10,13 @@ import { indexOf, type SetRecord } from './sets.ts';
 
 /** The tables of a set, or the order of its rows, are others than when its read began. */
 class SetReplaced extends Error {}
+
+/** Looks at a set when its turn comes. See Looks.take. */
+export type SetLook = <T>(
+  look: (set: SetRecord) => T,
+  signal: AbortSignal,
+  isPatient?: boolean,
+) => Promise<T>;
 
 export class SetLooks {
   readonly #options: SetParts;
@@ -41,42 +48,32 @@ export class SetLooks {
     return set;
   }
 
-  /** The set as it is now. Rejects unless the plan can read it, and is of its identity. */
-  async now(plan: Plan): Promise<SetRecord> {
-    const set = await this.#options.looks.soon(() => this.present(plan));
-    if (plan.identity !== undefined && plan.identity !== set.identity) throw collectionReplaced();
-    return set;
+  /** Rejects unless the plan can read the set as it is now, and it is of this identity. */
+  async confirm(plan: Plan, identity: Identity): Promise<void> {
+    await this.#options.looks.soon(() => this.#ofIdentity({ ...plan, identity }));
   }
 
-  /**
-   * Runs looks that are all of one identity: when the rows are removed between them, `work` begins anew. It begins with the set
-   * as it was last seen, which saves a look, so it must look itself.
-   */
-  async within<T>(plan: Plan, work: (set: SetRecord, look: Looks['take']) => Promise<T>): Promise<T> {
-    for (let seen = this.#lastSeen(plan); ; seen = null) {
-      const set = seen ?? (await this.now(plan));
+  /** Runs looks that are all of one identity: when the rows are removed between them, `work` begins anew. */
+  async within<T>(plan: Plan, work: (look: SetLook) => Promise<T>): Promise<T> {
+    for (;;) {
+      let first: SetRecord | null = null;
+      const inSet = <R>(look: (set: SetRecord) => R): R => {
+        const set = this.#ofIdentity(plan);
+        if (isOther(set, (first ??= set))) throw new SetReplaced();
+        return look(set);
+      };
       try {
-        return await work(set, (look, ...call) =>
-          this.#options.looks.take(
-            () => {
-              if (isOther(this.present(plan), set)) throw new SetReplaced();
-              return look();
-            },
-            ...call,
-          ),
-        );
+        return await work((look, ...call) => this.#options.looks.take(() => inSet(look), ...call));
       } catch (error) {
         if (!(error instanceof SetReplaced)) throw error;
       }
     }
   }
 
-  /** The set as it was last seen, when the plan could read it then. */
-  #lastSeen(plan: Plan): SetRecord | null {
-    const { sets, name } = this.#options;
-    const set = sets.lastSeen(name);
-    if (!set || (plan.identity !== undefined && plan.identity !== set.identity)) return null;
-    return isByKey(plan) || isSingle(plan) || indexFor(set, plan) ? set : null;
+  #ofIdentity(plan: Plan): SetRecord {
+    const set = this.present(plan);
+    if (plan.identity !== undefined && plan.identity !== set.identity) throw collectionReplaced();
+    return set;
   }
 }
 

@@ -10,13 +10,13 @@ import { DamagedRowError, documentIn } from './checked-rows.ts';
 import { keyOfRow } from './keyed.ts';
 import type { SetParts } from './set-parts.ts';
 import { boundsBehind, keysOfBookmark, prefixOf, rangeOf, type Range } from './range.ts';
-import { isSingle, type SetLooks } from './set-looks.ts';
+import { isSingle, type SetLook, type SetLooks } from './set-looks.ts';
 import { indexOf, type SetRecord } from './sets.ts';
 
 /** How long a list of indexes, and what is known with it, stands for the collection. Milliseconds. */
 const LISTED_MS = 1_000;
 /** Entries of an index that one look passes over: about 2 ms. */
-export const PASSED_AT_ONCE = 40_000;
+const PASSED_AT_ONCE = 40_000;
 /** Rows looked up in one look: about 4 ms. */
 const LOOKED_UP_AT_ONCE = 512;
 const ONE: Size = { rows: 1, bytes: 1 };
@@ -50,27 +50,56 @@ export class SetReads {
     if (from.after && from.skip)
       throw new TypeError('a read begins after a row or after a number of rows, not both');
     signal.throwIfAborted();
-    return this.#setLooks.within(plan, async (set, look) => {
-      const { identity } = set;
-      const proved = (batch: Batch): ReadBatch => ({
+    return this.#setLooks.within(plan, async (look) => {
+      const proved = ({ identity }: SetRecord, batch: Batch): ReadBatch => ({
         ...{ ...batch, identity },
-        confirm: async () => {
-          await this.#setLooks.now({ ...plan, identity });
-        },
+        confirm: () => this.#setLooks.confirm(plan, identity),
       });
-      if (isSingle(plan)) return proved(await look(() => this.single(set, plan, from), signal, size.patient));
-      let [range, skip] = [rangeOf(set, plan, from.after), from.skip ?? 0];
-      while (range && skip > PASSED_AT_ONCE) {
-        const rest: Range = range;
-        const passed = await look(() => this.#options.reader.pass(rest, PASSED_AT_ONCE), signal);
-        [range, skip] = [passed.rest, skip - passed.rows];
-      }
-      const readBatch = () => {
-        const found = this.#options.reader.batch(range, skip, size, plan, set.hasLargeRows === true);
-        return this.#counted(set, plan, from, found);
+      if (isSingle(plan))
+        return look((set) => proved(set, this.single(set, plan, from)), signal, size.patient);
+      const { skip = 0 } = from;
+      const isFar = skip > PASSED_AT_ONCE;
+      const passed = isFar
+        ? await this.pass(look, await this.begin(look, plan, from, signal), skip, signal)
+        : null;
+      const read = (set: SetRecord): ReadBatch => {
+        const range = passed ? passed.rest : rangeOf(set, plan, from.after);
+        const found = this.#options.reader.batch(
+          range,
+          passed ? 0 : skip,
+          size,
+          plan,
+          set.hasLargeRows === true,
+        );
+        return proved(set, this.#counted(set, plan, from, found));
       };
-      return proved(await look(readBatch, signal, size.patient));
+      return look(read, signal, size.patient);
     });
+  }
+
+  /** The range of a plan's rows, for `pass`. */
+  begin(look: SetLook, plan: Plan, from: From, signal: AbortSignal): Promise<Range | null> {
+    return look((set) => rangeOf(set, plan, from.after), signal);
+  }
+
+  /**
+   * Passes over the first rows of a range in bounded looks, at most `most`, and as long as it may go on. Returns what is
+   * behind them: null when the range has no more.
+   */
+  async pass(
+    look: SetLook,
+    range: Range | null,
+    most: number,
+    signal: AbortSignal,
+    mayGoOn: () => boolean = () => true,
+  ): Promise<{ readonly rows: number; readonly rest: Range | null }> {
+    let [rest, rows] = [range, 0];
+    while (rest && rows < most && (rows === 0 || mayGoOn())) {
+      const [next, some]: [Range, number] = [rest, Math.min(most - rows, PASSED_AT_ONCE)];
+      const passed = await look(() => this.#options.reader.pass(next, some), signal);
+      [rest, rows] = [passed.rest, rows + passed.rows];
+    }
+    return { rows, rest };
   }
 
   /** See ChangeFeed. */

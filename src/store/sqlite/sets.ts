@@ -109,11 +109,6 @@ export class Sets {
     return record;
   }
 
-  /** A set as it was in the last look at it; null when there was none. */
-  lastSeen(name: string): SetRecord | null {
-    return this.#known.get(name) ?? null;
-  }
-
   get(name: string): SetRecord {
     const record = this.find(name);
     if (!record) throw new Error(`the embedded store has no set ${name}`);

@@ -128,7 +128,7 @@ class Writer implements FileWriter {
 }
 
 /** A new name is durable only after its directory is synced. */
-async function syncDirectory(path: string): Promise<void> {
+export async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, constants.O_RDONLY);
   try {
     await directory.sync();

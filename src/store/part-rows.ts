@@ -1,3 +1,4 @@
+import { around } from './around.ts';
 import type { Bookmark } from './bookmark.ts';
 import type { ReadBatch } from './batch.ts';
 import type { ChangeFeed, ScopeLog } from './change-feed.ts';
@@ -100,14 +101,9 @@ function atEdge<P extends { readonly equals?: readonly Equality[] }>(plan: P, wh
 
 /** The changes of a part, whose look-ups pass the edge. */
 function logAtEdge(log: ScopeLog, where: readonly Equality[]): ScopeLog {
-  return {
-    now: (signal) => log.now(signal),
-    at: (time) => log.at(time),
-    reaches: (...places) => log.reaches(...places),
-    read: (...call) => log.read(...call),
-    refusal: (signal) => log.refusal(signal),
+  return around(log, {
     lookUp: async (keys, plan, ...rest) => log.lookUp(keys, atEdge(plan, where), ...rest),
-  };
+  });
 }
 
 /** Equalities in the order of an index. Those that it lacks are behind. */

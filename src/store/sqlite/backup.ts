@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { open, realpath, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { syncDirectory } from '../directory.ts';
 import { Connection } from './connection.ts';
 import { sizeOf } from './directory.ts';
 import { assertOurs, setMeta } from './layout.ts';
-import { syncDirectory } from './mark.ts';
 
 export interface BackupOptions {
   /** The store's file. Other processes may read and write it. */

@@ -1,11 +1,12 @@
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { reasonOf } from '../../error-reason.ts';
+import { syncDirectory } from '../directory.ts';
 import { Connection } from './connection.ts';
 import { prepareDirectory } from './directory.ts';
 import { mmapBytesIn } from './file-system.ts';
 import { assertOurs, createLayout, meta, newEpoch, setMeta } from './layout.ts';
-import { readMark, storeGone, syncDirectory, writeMark } from './mark.ts';
+import { readMark, storeGone, writeMark } from './mark.ts';
 import { retryBusy } from './retry-busy.ts';
 import { newIdentity, Sets } from './sets.ts';
 

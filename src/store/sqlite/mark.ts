@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { open, readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { syncDirectory } from '../directory.ts';
 import { unlessMissing } from './directory.ts';
 
 /** The mark of a directory that has a store. It distinguishes a store that is gone from one that never was. */
@@ -32,16 +33,6 @@ export async function writeMark(directory: string, mark: Mark): Promise<void> {
   await writeFile(unfinished, JSON.stringify(mark), { mode: 0o600, flush: true });
   await rename(unfinished, path);
   await syncDirectory(directory);
-}
-
-/** A new name is durable only after its directory is synced. */
-export async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, 'r');
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
 }
 
 /** The error for a directory whose mark says that the store should be another one. */

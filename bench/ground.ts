@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
-import { startMongod, withDatabase } from '../test/support/mongod.ts';
+import { startMongod, withDatabase } from '../test/support/store/mongo/mongod.ts';
 import type { Ground } from './kinds/kind.ts';
 import { ORDER_INDEXES, writeOrders } from './orders.ts';
 import { runToEnd } from './process.ts';

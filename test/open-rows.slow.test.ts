@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Bookmark } from '../src/store/bookmark.ts';
 import { BSON } from '../src/store/bson.ts';
-import { sluice } from './support/commands.ts';
-import { withOrders } from './support/orders-store.ts';
-import { resourcesFile } from './support/resources.ts';
-import { serverOn, type TestServer } from './support/server.ts';
-import { testDirectory } from './support/sqlite.ts';
-import { testMongo } from './support/mongod.ts';
+import { sluice } from './support/process/commands.ts';
+import { withOrders } from './support/store/orders-store.ts';
+import { resourcesFile } from './support/resources/resources.ts';
+import { serverOn, type TestServer } from './support/process/server.ts';
+import { testDirectory } from './support/store/sqlite/sqlite.ts';
+import { testMongo } from './support/store/mongo/mongod.ts';
 
 const SAMPLE_ROWS = 53_940;
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { unknownSettings } from '../src/unknown-settings.ts';
-import { sluice } from './support/commands.ts';
-import { testDirectory } from './support/sqlite.ts';
+import { sluice } from './support/process/commands.ts';
+import { testDirectory } from './support/store/sqlite/sqlite.ts';
 
 /** Names that look like a setting, and the one that each is meant for. */
 const MEANT: Readonly<Record<string, string>> = {

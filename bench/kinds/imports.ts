@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
-import { withDatabase } from '../../test/support/mongod.ts';
+import { withDatabase } from '../../test/support/store/mongo/mongod.ts';
 import { itemsFile, type FileForm } from '../item-files.ts';
 import type { Drained } from '../limits/asked.ts';
 import { runToEnd, startProcess } from '../process.ts';

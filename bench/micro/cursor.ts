@@ -1,7 +1,7 @@
 /** The cost of a cursor: node --import tsx bench/micro/cursor.ts [turns] */
 import assert from 'node:assert/strict';
-import { numberRange } from '../../test/support/number-range.ts';
-import { decodeCursor } from '../../test/support/tokens.ts';
+import { numberRange } from '../../test/support/store/number-range.ts';
+import { decodeCursor } from '../../test/support/resources/tokens.ts';
 import { encodeCursor } from '../../src/resources/token/cursor.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import { ObjectId } from '../../src/store/bson.ts';

@@ -18,7 +18,7 @@ import { StreamSlots } from '../../src/access/stream-slots.ts';
 import { Tokens } from '../../src/access/tokens.ts';
 import { newNotes, type Request } from '../../src/engine/edge.ts';
 import { mayKnow, mayUse } from '../../src/http/permit.ts';
-import { inSeconds, AUDIENCE, ISSUER, signingPair, tokenOf } from '../../test/support/issuer.ts';
+import { inSeconds, AUDIENCE, ISSUER, signingPair, tokenOf } from '../../test/support/access/issuer.ts';
 
 const ROUNDS = 15;
 const count = Number(process.argv[2]) || 100_000;

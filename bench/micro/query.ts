@@ -1,6 +1,6 @@
 /** The cost of parsing a query: node --import tsx bench/micro/query.ts [turns] */
 import assert from 'node:assert/strict';
-import { numberRange } from '../../test/support/number-range.ts';
+import { numberRange } from '../../test/support/store/number-range.ts';
 import { parseQuery } from '../../src/input/query.ts';
 import { openItems } from '../../src/resources/open.ts';
 import { resourcePlan } from '../../src/resources/query/read-plan.ts';

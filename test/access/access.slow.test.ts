@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConfigError, readConfig } from '../../src/config.ts';
 import type { Route } from '../../src/http/route.ts';
-import { awaited, order, post } from '../support/exports.ts';
-import { bearer, keyedServer, type KeyGiven, type Rows } from '../support/keyed.ts';
-import { auditOf, logTo } from '../support/log-lines.ts';
-import { testEnvironment } from '../support/server.ts';
+import { awaited, order, post } from '../support/exports/exports.ts';
+import { bearer, keyedServer, type KeyGiven, type Rows } from '../support/access/keyed.ts';
+import { auditOf, logTo } from '../support/access/log-lines.ts';
+import { testEnvironment } from '../support/process/server.ts';
 
 const ROW = { status: 'new', note: 'x'.repeat(50) };
 const RESOURCES: readonly Rows[] = ['orders', 'secrets'].map((name) => ({

@@ -9,7 +9,7 @@ import { createClientReader } from '../../src/access/client.ts';
 import type { Request } from '../../src/engine/edge.ts';
 import { createEngine } from '../../src/engine/engine.ts';
 import { canonicalAddress, parseTrustedProxies } from '../../src/access/proxies.ts';
-import { text, whyNoUws, type EngineName } from '../support/engines.ts';
+import { text, whyNoUws, type EngineName } from '../support/engine/engines.ts';
 
 function reader(trustedProxies?: string) {
   const { trusts, faults } = parseTrustedProxies(trustedProxies);

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { awaited, order } from '../support/exports.ts';
-import { bearer, keyedServer, type KeyGiven, type KeyedServer, type Rows } from '../support/keyed.ts';
-import { testClient } from '../support/mongo.ts';
-import { resourcesFile } from '../support/resources.ts';
-import type { StoreName } from '../support/server.ts';
+import { awaited, order } from '../support/exports/exports.ts';
+import { bearer, keyedServer, type KeyGiven, type KeyedServer, type Rows } from '../support/access/keyed.ts';
+import { testClient } from '../support/store/mongo/mongo.ts';
+import { resourcesFile } from '../support/resources/resources.ts';
+import type { StoreName } from '../support/process/server.ts';
 
 const rowOf = (n: number) => ({
   _id: `r${String(n).padStart(3, '0')}`,

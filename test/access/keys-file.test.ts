@@ -5,7 +5,7 @@ import { Keyring } from '../../src/access/keys.ts';
 import { ACTIONS, opens, rightsOf, stillAllow } from '../../src/access/rights.ts';
 import { AppError } from '../../src/errors.ts';
 import { newKey, parseKeyArguments } from '../../src/process/key-command.ts';
-import { keysText } from '../support/keyed.ts';
+import { keysText } from '../support/access/keyed.ts';
 
 const FULL = {
   name: 'acme',

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { cursorIn, idsIn } from '../support/change-lines.ts';
-import { awaited } from '../support/exports.ts';
-import { bearer, keyedServer, type KeyedServer, type KeyGiven, type Rows } from '../support/keyed.ts';
-import { testClient } from '../support/mongo.ts';
-import { openParts, tableOf } from '../support/parts.ts';
+import { cursorIn, idsIn } from '../support/access/change-lines.ts';
+import { awaited } from '../support/exports/exports.ts';
+import { bearer, keyedServer, type KeyedServer, type KeyGiven, type Rows } from '../support/access/keyed.ts';
+import { testClient } from '../support/store/mongo/mongo.ts';
+import { openParts, tableOf } from '../support/store/parts.ts';
 
 const ROWS: Rows = {
   name: 'orders',

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { cursorIn, linesOf, idsIn } from '../support/change-lines.ts';
-import { keyedServer, type KeyGiven, type Rows } from '../support/keyed.ts';
-import { openParts, type Opened, type Table } from '../support/parts.ts';
+import { cursorIn, linesOf, idsIn } from '../support/access/change-lines.ts';
+import { keyedServer, type KeyGiven, type Rows } from '../support/access/keyed.ts';
+import { openParts, type Opened, type Table } from '../support/store/parts.ts';
 import { SEED } from '../support/seed.ts';
-import type { StoreName } from '../support/server.ts';
+import type { StoreName } from '../support/process/server.ts';
 
 const ORDERS: Rows = {
   name: 'orders',

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Export } from '../../src/exports/export.ts';
-import { awaited, decompressed, fileOf, order } from '../support/exports.ts';
-import { bearer, keyedServer, type KeyGiven, type Rows } from '../support/keyed.ts';
-import type { StoreName } from '../support/server.ts';
+import { awaited, decompressed, fileOf, order } from '../support/exports/exports.ts';
+import { bearer, keyedServer, type KeyGiven, type Rows } from '../support/access/keyed.ts';
+import type { StoreName } from '../support/process/server.ts';
 
 /** More rows than a store counts before it estimates, and more of others. */
 const [OWN, FOREIGN] = [10_600, 3_000];

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BSON, Int32, type Document } from 'bson';
-import { keyedServer, type KeyGiven, type Rows } from '../support/keyed.ts';
-import { below, oneOf, randomFrom, type Random } from '../support/random-collection.ts';
+import { keyedServer, type KeyGiven, type Rows } from '../support/access/keyed.ts';
+import { below, oneOf, randomFrom, type Random } from '../support/store/random-collection.ts';
 import { SEED } from '../support/seed.ts';
-import type { StoreName } from '../support/server.ts';
-import { forgedToken } from '../support/tokens.ts';
+import type { StoreName } from '../support/process/server.ts';
+import { forgedToken } from '../support/resources/tokens.ts';
 
 const [QUERIES, FORGED] = process.env.LONG === '1' ? [5_000, 50_000] : [120, 200];
 

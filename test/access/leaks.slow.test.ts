@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { awaited, order, post } from '../support/exports.ts';
-import { bearer, keyedServer, type KeyGiven, type KeyedServer, type Rows } from '../support/keyed.ts';
-import { testClient } from '../support/mongo.ts';
-import type { StoreName } from '../support/server.ts';
+import { awaited, order, post } from '../support/exports/exports.ts';
+import { bearer, keyedServer, type KeyGiven, type KeyedServer, type Rows } from '../support/access/keyed.ts';
+import { testClient } from '../support/store/mongo/mongo.ts';
+import type { StoreName } from '../support/process/server.ts';
 
 /** The rows that the key may see are fewer than the others, and lie between them in every order. */
 const [OWN, ALL] = [40, 400];

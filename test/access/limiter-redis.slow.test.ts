@@ -8,7 +8,7 @@ import type { Taken } from '../../src/access/policy.ts';
 import { redisUrlFaults } from '../../src/redis/url.ts';
 import { connectRedisLimiter } from '../../src/access/limiter-redis.ts';
 import { freePort } from '../support/free-port.ts';
-import { testRedis } from '../support/redis.ts';
+import { testRedis } from '../support/redis/redis.ts';
 
 const POLICY = { limit: 10, windowSeconds: 60 };
 

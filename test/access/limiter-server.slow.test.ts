@@ -9,9 +9,9 @@ import { describe, test, type TestContext } from 'node:test';
 import { pino } from 'pino';
 import { ConfigError, readConfig } from '../../src/config.ts';
 import { startServer } from '../../src/main.ts';
-import { catalogue } from '../support/catalogue.ts';
-import { temporaryFolder, whyNoUws } from '../support/engines.ts';
-import { serverOn, testEnvironment, testServer, type EngineName } from '../support/server.ts';
+import { catalogue } from '../support/resources/catalogue.ts';
+import { temporaryFolder, whyNoUws } from '../support/engine/engines.ts';
+import { serverOn, testEnvironment, testServer, type EngineName } from '../support/process/server.ts';
 
 const POLICY = /^"default";q=\d+;w=\d+$/;
 const LIMIT = /^"default";r=\d+;t=\d+$/;

@@ -14,7 +14,7 @@ import {
   tooManyRequests,
 } from '../../src/access/policy.ts';
 import { StreamSlots } from '../../src/access/stream-slots.ts';
-import { childProgram } from '../support/child-program.ts';
+import { childProgram } from '../support/process/child-program.ts';
 
 const MINUTE = { limit: 10, windowSeconds: 60 };
 
@@ -147,7 +147,7 @@ test('windows that end one after another are freed one after another', () => {
 test('a million addresses fit into 100 MB, each with its own counter', async (t) => {
   const [count, most] = process.env.LONG ? [1_000_000, 100] : [100_000, 50];
   const { stdout } = await promisify(execFile)(process.execPath, [
-    ...childProgram('address-flood.ts'),
+    ...childProgram('access/address-flood.ts'),
     String(count),
   ]);
   const megabytes = Number(stdout) / 1e6;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { childServer } from '../support/child-server.ts';
-import { Flood } from '../support/flood.ts';
+import { childServer } from '../support/process/child-server.ts';
+import { Flood } from '../support/access/flood.ts';
 
 const SECONDS = 60;
 /** The time in which capacity is measured and the server warms up. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { OverloadGuard } from '../../src/access/overload.ts';
-import { serverOn } from '../support/server.ts';
+import { serverOn } from '../support/process/server.ts';
 
 const MIB = 2 ** 20;
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import type { Route } from '../../src/http/route.ts';
-import { jwtSettings, signingPair, testIssuer, tokenOf } from '../support/issuer.ts';
-import { keyedServer } from '../support/keyed.ts';
-import { logTo } from '../support/log-lines.ts';
+import { jwtSettings, signingPair, testIssuer, tokenOf } from '../support/access/issuer.ts';
+import { keyedServer } from '../support/access/keyed.ts';
+import { logTo } from '../support/access/log-lines.ts';
 
 test('no key, token or hash of one is in the log, the metrics or any answer', async (t) => {
   const [pair, other] = await Promise.all([signingPair('one'), signingPair('one')]);

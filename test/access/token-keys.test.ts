@@ -4,8 +4,8 @@ import { sha256 } from '../../src/access/keys.ts';
 import { openTokenCheck } from '../../src/access/token-check.ts';
 import { Tokens, type TokensOptions } from '../../src/access/tokens.ts';
 import { AppError } from '../../src/errors.ts';
-import { logTo } from '../support/log-lines.ts';
-import { keyedServer } from '../support/keyed.ts';
+import { logTo } from '../support/access/log-lines.ts';
+import { keyedServer } from '../support/access/keyed.ts';
 import {
   AUDIENCE,
   inSeconds,
@@ -16,7 +16,7 @@ import {
   tokenOf,
   type SigningPair,
   type TestIssuer,
-} from '../support/issuer.ts';
+} from '../support/access/issuer.ts';
 
 const READ = { resources: ['orders'], actions: ['read', 'stream'] };
 const REFRESH_MS = 600_000;

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { test } from 'node:test';
 import { CompactEncrypt, exportSPKI, generateKeyPair, importJWK, type CryptoKey } from 'jose';
-import { AUDIENCE, inSeconds, ISSUER, signingPair, tokenOf, tokenOfText } from '../support/issuer.ts';
-import { READ, refusal, tokenServer } from '../support/tokened.ts';
+import { AUDIENCE, inSeconds, ISSUER, signingPair, tokenOf, tokenOfText } from '../support/access/issuer.ts';
+import { READ, refusal, tokenServer } from '../support/access/tokened.ts';
 
 test('every token whose signature does not prove the issuer gets the same error', async (t) => {
   const { pair, ask, issuer } = await tokenServer(t);

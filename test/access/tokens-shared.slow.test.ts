@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { childServer } from '../support/child-server.ts';
-import { jwtSettings, signingPair, testIssuer, tokenOf } from '../support/issuer.ts';
-import { testRedis } from '../support/redis.ts';
-import { ACME, READ, tokenServerOn } from '../support/tokened.ts';
+import { childServer } from '../support/process/child-server.ts';
+import { jwtSettings, signingPair, testIssuer, tokenOf } from '../support/access/issuer.ts';
+import { testRedis } from '../support/redis/redis.ts';
+import { ACME, READ, tokenServerOn } from '../support/access/tokened.ts';
 
 test('two workers accept a token, give it its part, and count its subject together in Redis', async (t) => {
   const redis = await testRedis(t);

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readConfig } from '../../src/config.ts';
-import { AUDIENCE, inSeconds, ISSUER, tokenOf } from '../support/issuer.ts';
-import { awaited, order } from '../support/exports.ts';
-import { auditOf } from '../support/log-lines.ts';
-import { ACME, READ, refusal, tokenServer } from '../support/tokened.ts';
+import { AUDIENCE, inSeconds, ISSUER, tokenOf } from '../support/access/issuer.ts';
+import { awaited, order } from '../support/exports/exports.ts';
+import { auditOf } from '../support/access/log-lines.ts';
+import { ACME, READ, refusal, tokenServer } from '../support/access/tokened.ts';
 
 test('a token opens what its claim says: rows by value, without hidden fields', async (t) => {
   const { server, issuer, pair, ask } = await tokenServer(t);

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { readStream, verifyStream } from '../../bench/reader.ts';
-import { answering } from '../support/answering.ts';
+import { answering } from '../support/load/answering.ts';
 
 const BODY = '{"id":"a"}\n{"id":"b"}\n';
 const OK = 'HTTP/1.1 200 OK\r\n';

@@ -9,7 +9,7 @@ import { published, together } from '../../bench/report/publish.ts';
 import { tables } from '../../bench/report/tables.ts';
 import { median, type Results, type Round, type ScenarioResult } from '../../bench/results.ts';
 import { compare } from '../../bench/revision.ts';
-import { documentText } from '../support/documents.ts';
+import { documentText } from '../support/papers/documents.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Slots } from '../../src/store/slots.ts';
 import type { Store } from '../../src/store/store.ts';
-import { whyNoMongod } from '../support/mongod.ts';
-import { testMongoStore, WAYS, type MongoTestOptions, type OpenMongo } from '../support/mongo.ts';
-import { testSqlite } from '../support/sqlite.ts';
+import { whyNoMongod } from '../support/store/mongo/mongod.ts';
+import { testMongoStore, WAYS, type MongoTestOptions, type OpenMongo } from '../support/store/mongo/mongo.ts';
+import { testSqlite } from '../support/store/sqlite/sqlite.ts';
 
 /** A new, empty store. The port has no delete, so the adapter's tests provide one. */
 export interface OpenStore {

@@ -5,8 +5,8 @@ import type { ChangeFeed, FeedPlace } from '../../src/store/change-feed.ts';
 import type { Slots } from '../../src/store/slots.ts';
 import type { Plan, OwnedCollection } from '../../src/store/store.ts';
 import { lookUps } from '../../src/store/tail.ts';
-import { idIn, lookedUp, nameOf } from '../support/following.ts';
-import { NEVER } from '../support/reading.ts';
+import { idIn, lookedUp, nameOf } from '../support/store/following.ts';
+import { NEVER } from '../support/store/reading.ts';
 import { readRow } from '../../src/store/row.ts';
 import type { ContractTest } from './adapters.ts';
 

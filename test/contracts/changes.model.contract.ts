@@ -7,9 +7,16 @@ import type { Scope } from '../../src/store/scope-predicate.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import type { Slots } from '../../src/store/slots.ts';
 import type { Collection, Plan } from '../../src/store/store.ts';
-import { Follower, nameOf } from '../support/following.ts';
-import { assertSame, isEqual, isSame, copyWithout, without, type ModelRow } from '../support/model-rows.ts';
-import { below, oneOf, randomFrom, type Random } from '../support/random-collection.ts';
+import { Follower, nameOf } from '../support/store/following.ts';
+import {
+  assertSame,
+  isEqual,
+  isSame,
+  copyWithout,
+  without,
+  type ModelRow,
+} from '../support/store/model-rows.ts';
+import { below, oneOf, randomFrom, type Random } from '../support/store/random-collection.ts';
 import type { Adapter, ContractTest } from './adapters.ts';
 
 /** A set with writers: one of several in a store, whose histories run beside each other. */

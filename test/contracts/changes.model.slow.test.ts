@@ -17,10 +17,10 @@ import {
   type ModelSets,
 } from './changes.model.contract.ts';
 import { removeDirectory } from '../support/directory.ts';
-import { mongoSets } from '../support/model-mongo.ts';
-import { WAYS } from '../support/mongo.ts';
-import { ANY_IDS, ITEM_IDS, VALUES } from '../support/feed-ids.ts';
-import { NEVER } from '../support/reading.ts';
+import { mongoSets } from '../support/store/mongo/model-mongo.ts';
+import { WAYS } from '../support/store/mongo/mongo.ts';
+import { ANY_IDS, ITEM_IDS, VALUES } from '../support/store/feed-ids.ts';
+import { NEVER } from '../support/store/reading.ts';
 import { NO_MONGOD, onEach, openMongo } from './adapters.ts';
 
 const RESOURCES = 7;

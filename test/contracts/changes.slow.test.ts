@@ -1,6 +1,6 @@
 import type { TestContext } from 'node:test';
-import { ANY_IDS, ITEM_IDS, MONGO_IDS, VALUES } from '../support/feed-ids.ts';
-import { testSqlite } from '../support/sqlite.ts';
+import { ANY_IDS, ITEM_IDS, MONGO_IDS, VALUES } from '../support/store/feed-ids.ts';
+import { testSqlite } from '../support/store/sqlite/sqlite.ts';
 import { NO_MONGOD, onEach, openMongo, type Adapter, type OpenStore } from './adapters.ts';
 import { changeFeedContract, type OpenFeed } from './changes.contract.ts';
 

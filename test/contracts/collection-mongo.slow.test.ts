@@ -4,11 +4,11 @@ import { MongoServerError, type Db, type Document } from 'mongodb';
 import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
 import { connectMongo } from '../../src/store/mongo.ts';
 import { Slots } from '../../src/store/slots.ts';
-import { testMongo } from '../support/mongod.ts';
-import { WAYS, testClient } from '../support/mongo.ts';
+import { testMongo } from '../support/store/mongo/mongod.ts';
+import { WAYS, testClient } from '../support/store/mongo/mongo.ts';
 import { NO_MONGOD, onEach } from './adapters.ts';
 import { collectionContract, type PutRandom, type SeededAdapter } from './collection.contract.ts';
-import type { RandomCollection } from '../support/random-collection.ts';
+import type { RandomCollection } from '../support/store/random-collection.ts';
 
 /** Errors of an index that this collection cannot have: duplicate keys, keys that are taken, an odd one of _id. */
 const IMPOSSIBLE = [2, 11000, 85, 86, 67, 197];

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { BSON, type Document } from 'bson';
 
-import { testSqlite } from '../support/sqlite.ts';
+import { testSqlite } from '../support/store/sqlite/sqlite.ts';
 import { onEach } from './adapters.ts';
 import { collectionContract, type PutRandom } from './collection.contract.ts';
 

@@ -6,10 +6,17 @@ import type { Slots } from '../../src/store/slots.ts';
 import type { Index } from '../../src/store/indexes.ts';
 import type { Collection, Equality, Plan } from '../../src/store/store.ts';
 import type { ValueRange } from '../../src/store/plan.ts';
-import { compareBson, isNaNValue, rankOf } from '../support/bson-order.ts';
-import { NEVER, PLENTY, readRows } from '../support/reading.ts';
-import { PATHS, below, oneOf, randomCollection, randomFrom, valueAt } from '../support/random-collection.ts';
-import type { Random, RandomCollection } from '../support/random-collection.ts';
+import { compareBson, isNaNValue, rankOf } from '../support/store/bson-order.ts';
+import { NEVER, PLENTY, readRows } from '../support/store/reading.ts';
+import {
+  PATHS,
+  below,
+  oneOf,
+  randomCollection,
+  randomFrom,
+  valueAt,
+} from '../support/store/random-collection.ts';
+import type { Random, RandomCollection } from '../support/store/random-collection.ts';
 import type { Adapter, ContractTest } from './adapters.ts';
 
 /** A random collection in a store. `check` looks at what the store did with the database, after all reads. */

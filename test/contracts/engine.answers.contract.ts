@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import type { Serve } from '../../src/engine/edge.ts';
 import { compress, codings } from '../../src/pipeline/compress.ts';
-import { rawExchange, RawClient, request } from '../support/raw.ts';
-import { echo, serveWith, stream, text, type EngineName, type Served } from '../support/engines.ts';
+import { rawExchange, RawClient, request } from '../support/engine/raw.ts';
+import { echo, serveWith, stream, text, type EngineName, type Served } from '../support/engine/engines.ts';
 
 /** Answers, and the results of faulty ones. */
 export function answerContract(name: EngineName): void {

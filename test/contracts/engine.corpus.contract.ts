@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { allOf, BEHIND, type Case } from '../support/corpus/case.ts';
-import { CORPUS } from '../support/corpus/corpus.ts';
-import { DEVIATIONS, SILENT } from '../support/corpus/deviations.ts';
-import { serveWith, text, type EngineName } from '../support/engines.ts';
-import { RawClient } from '../support/raw.ts';
+import { allOf, BEHIND, type Case } from '../support/engine/corpus/case.ts';
+import { CORPUS } from '../support/engine/corpus/corpus.ts';
+import { DEVIATIONS, SILENT } from '../support/engine/corpus/deviations.ts';
+import { serveWith, text, type EngineName } from '../support/engine/engines.ts';
+import { RawClient } from '../support/engine/raw.ts';
 
 const LONG = process.env.LONG === '1';
 /** The share of cases that are also sent byte by byte. With LONG it is every case. */

@@ -3,8 +3,8 @@ import { describe, it, type TestContext } from 'node:test';
 import { once } from 'node:events';
 import type { Ending, Reply, Request } from '../../src/engine/edge.ts';
 import { ClientGoneError, StallError, StoppedError } from '../../src/engine/stall-timer.ts';
-import { deferred, RawClient, rawExchange, request, type Deferred } from '../support/raw.ts';
-import { serveWith, stream, text, type EngineName, type Served } from '../support/engines.ts';
+import { deferred, RawClient, rawExchange, request, type Deferred } from '../support/engine/raw.ts';
+import { serveWith, stream, text, type EngineName, type Served } from '../support/engine/engines.ts';
 import type { Sink } from '../../src/pipeline/sink.ts';
 
 const CLOSE = ['Connection: close'];

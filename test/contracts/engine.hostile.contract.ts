@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import type { Serve } from '../../src/engine/edge.ts';
-import { rawExchange, RawClient, request } from '../support/raw.ts';
-import { echo, serveWith, text, type EngineName, type Served } from '../support/engines.ts';
+import { rawExchange, RawClient, request } from '../support/engine/raw.ts';
+import { echo, serveWith, text, type EngineName, type Served } from '../support/engine/engines.ts';
 
 /** Requests that are pipelined or too large. Malformed and ambiguous ones are in the corpus. */
 export function hostileContract(name: EngineName): void {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import type { Serve } from '../../src/engine/edge.ts';
-import { deferred, RawClient, request } from '../support/raw.ts';
-import { serveWith, stream, type EngineName, type Served } from '../support/engines.ts';
+import { deferred, RawClient, request } from '../support/engine/raw.ts';
+import { serveWith, stream, type EngineName, type Served } from '../support/engine/engines.ts';
 
 /** Streams: when they are sent, and who learns that a client left. */
 export function streamContract(name: EngineName): void {

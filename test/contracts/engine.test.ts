@@ -6,7 +6,7 @@ import { hostileContract } from './engine.hostile.contract.ts';
 import { requestContract } from './engine.requests.contract.ts';
 import { stopContract } from './engine.stop.contract.ts';
 import { streamContract } from './engine.streams.contract.ts';
-import { whyNoUws, type EngineName } from '../support/engines.ts';
+import { whyNoUws, type EngineName } from '../support/engine/engines.ts';
 
 /** What every engine promises in src/engine/edge.ts, but for what needs slow readers: see engine-slow.test.ts. */
 function engineContract(name: EngineName): void {

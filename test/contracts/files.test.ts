@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { Directory } from '../../src/store/directory.ts';
 import { FileGoneError, type FileStore } from '../../src/store/files.ts';
-import { testDirectory } from '../support/sqlite.ts';
-import { testMongoStore } from '../support/mongo.ts';
+import { testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { testMongoStore } from '../support/store/mongo/mongo.ts';
 
 const PLACES: [name: string, open: (t: TestContext) => Promise<FileStore | null>][] = [
   ['a directory', async (t) => new Directory(join(await testDirectory(t), 'exports'))],

@@ -6,7 +6,7 @@ import { BullQueue } from '../../src/queue/bullmq.ts';
 import { LocalQueue } from '../../src/queue/local.ts';
 import { queueOpener } from '../../src/queue/open.ts';
 import type { JobQueue, QueueOptions } from '../../src/queue/queue.ts';
-import { testRedis, type TestRedis } from '../support/redis.ts';
+import { testRedis, type TestRedis } from '../support/redis/redis.ts';
 
 const quiet = { info: () => undefined, warn: () => undefined, error: () => undefined };
 type Open = (options: QueueOptions) => JobQueue;

@@ -6,7 +6,7 @@ import type { Change, Records } from '../../src/store/records.ts';
 import type { From, Plan } from '../../src/store/store.ts';
 import { fromRow, toRow, USERS } from '../../src/users/row.ts';
 import type { User } from '../../src/users/user.ts';
-import { NEVER, PLENTY, takeRows } from '../support/reading.ts';
+import { NEVER, PLENTY, takeRows } from '../support/store/reading.ts';
 import type { ContractTest, OpenStore } from './adapters.ts';
 import { readRow } from '../../src/store/row.ts';
 

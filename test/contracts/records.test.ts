@@ -6,10 +6,10 @@ import { openSqlite } from '../../src/store/sqlite.ts';
 import { Slots } from '../../src/store/slots.ts';
 import { fromRow, toRow, USERS } from '../../src/users/row.ts';
 import type { User } from '../../src/users/user.ts';
-import { testDirectory, testSqlite } from '../support/sqlite.ts';
-import { openStore, testClient, testMongoStore } from '../support/mongo.ts';
-import { ownMongod, testMongo } from '../support/mongod.ts';
-import { NEVER, PLENTY, takeRows } from '../support/reading.ts';
+import { testDirectory, testSqlite } from '../support/store/sqlite/sqlite.ts';
+import { openStore, testClient, testMongoStore } from '../support/store/mongo/mongo.ts';
+import { ownMongod, testMongo } from '../support/store/mongo/mongod.ts';
+import { NEVER, PLENTY, takeRows } from '../support/store/reading.ts';
 import { NO_MONGOD, onEach, openMongo } from './adapters.ts';
 import { userStoreContract } from './records.contract.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { numberRange } from '../support/number-range.ts';
+import { numberRange } from '../support/store/number-range.ts';
 import type { Plan } from '../../src/store/store.ts';
-import { CATEGORIES, expectedItems, inCategory, makeItems } from '../support/items.ts';
-import { PLENTY, assertChain, assertRows, readRows } from '../support/reading.ts';
+import { CATEGORIES, expectedItems, inCategory, makeItems } from '../support/store/items.ts';
+import { PLENTY, assertChain, assertRows, readRows } from '../support/store/reading.ts';
 import type { ContractTest, OpenStore } from './adapters.ts';
 
 const BATCH_ROWS = [1, 3, 7, 100, 1000];

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { numberRange } from '../support/number-range.ts';
+import { numberRange } from '../support/store/number-range.ts';
 import type { CountMode, Plan } from '../../src/store/store.ts';
 import { allPlans } from './store.chain.contract.ts';
 import type { ContractTest, OpenStore } from './adapters.ts';
-import { expectedItems, inCategory, makeItems } from '../support/items.ts';
-import { NEVER } from '../support/reading.ts';
+import { expectedItems, inCategory, makeItems } from '../support/store/items.ts';
+import { NEVER } from '../support/store/reading.ts';
 
 const MODES: readonly CountMode[] = ['estimated', 'exact'];
 

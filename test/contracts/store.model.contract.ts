@@ -1,13 +1,20 @@
 import assert from 'node:assert/strict';
-import { numberRange } from '../support/number-range.ts';
+import { numberRange } from '../support/store/number-range.ts';
 import fc from '../support/fast-check.ts';
 import { bookmarkOf } from '../../src/store/bookmark.ts';
 import { Decimal128, Double, Int32, Long, ObjectId } from '../../src/store/bson.ts';
 import type { Plan } from '../../src/store/store.ts';
-import { compareItems, exactDigits, expectedItems, inCategory, makeItem, shown } from '../support/items.ts';
-import type { Id, Item, Price } from '../support/items.ts';
-import { isBoundDigits, nearPrice } from '../support/prices.ts';
-import { PLENTY, assertChain } from '../support/reading.ts';
+import {
+  compareItems,
+  exactDigits,
+  expectedItems,
+  inCategory,
+  makeItem,
+  shown,
+} from '../support/store/items.ts';
+import type { Id, Item, Price } from '../support/store/items.ts';
+import { isBoundDigits, nearPrice } from '../support/store/prices.ts';
+import { PLENTY, assertChain } from '../support/store/reading.ts';
 import type { ContractTest, OpenStore } from './adapters.ts';
 
 const id: fc.Arbitrary<Id> = fc.oneof(

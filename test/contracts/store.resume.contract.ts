@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { numberRange } from '../support/number-range.ts';
+import { numberRange } from '../support/store/number-range.ts';
 import { bookmarkOf } from '../../src/store/bookmark.ts';
 import { Double, Int32, Long } from '../../src/store/bson.ts';
 import type { OwnedCollection, Plan } from '../../src/store/store.ts';
-import { compareItems, expectedItems, inCategory, makeItem, makeItems } from '../support/items.ts';
-import type { Item, Price } from '../support/items.ts';
-import { PLENTY, assertChain, readRows } from '../support/reading.ts';
+import { compareItems, expectedItems, inCategory, makeItem, makeItems } from '../support/store/items.ts';
+import type { Item, Price } from '../support/store/items.ts';
+import { PLENTY, assertChain, readRows } from '../support/store/reading.ts';
 import type { ContractTest, OpenStore } from './adapters.ts';
 
 const SIZE = { rows: 7, bytes: PLENTY };

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import { BSON, Double, Int32, Long, ObjectId, UUID } from '../../src/store/bson.ts';
 import type { Plan } from '../../src/store/store.ts';
-import { expectedItems, makeItem, makeItems } from '../support/items.ts';
-import { NEVER, PLENTY, assertChain, assertRows, readRows, takeRows } from '../support/reading.ts';
+import { expectedItems, makeItem, makeItems } from '../support/store/items.ts';
+import { NEVER, PLENTY, assertChain, assertRows, readRows, takeRows } from '../support/store/reading.ts';
 import type { ContractTest, OpenStore } from './adapters.ts';
 import { readRow } from '../../src/store/row.ts';
 

@@ -4,8 +4,8 @@ import { BSON, ObjectId, UUID } from '../../src/store/bson.ts';
 import type { Batch } from '../../src/store/batch.ts';
 import type { IdRange, OwnedCollection, Plan } from '../../src/store/store.ts';
 import type { ContractTest, OpenStore } from './adapters.ts';
-import { expectedItems, inCategory, makeItems } from '../support/items.ts';
-import { assertChain, NEVER, readRows } from '../support/reading.ts';
+import { expectedItems, inCategory, makeItems } from '../support/store/items.ts';
+import { assertChain, NEVER, readRows } from '../support/store/reading.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
 const ROWS = 12_000;

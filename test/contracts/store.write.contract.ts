@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { BSON, Double, Int32 } from '../../src/store/bson.ts';
 import type { Plan } from '../../src/store/store.ts';
-import { compareItems, expectedItems, inCategory, makeItem, makeItems } from '../support/items.ts';
-import type { Item } from '../support/items.ts';
-import { PLENTY, assertChain, readRows } from '../support/reading.ts';
+import { compareItems, expectedItems, inCategory, makeItem, makeItems } from '../support/store/items.ts';
+import type { Item } from '../support/store/items.ts';
+import { PLENTY, assertChain, readRows } from '../support/store/reading.ts';
 import { allPlans } from './store.chain.contract.ts';
 import type { ContractTest, OpenStore } from './adapters.ts';
 

@@ -8,8 +8,8 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { cannotListen, whyNotListening } from '../../src/engine/cannot-listen.ts';
 import { VERSION } from '../../src/version.ts';
-import { cli } from '../support/child-server.ts';
-import { testEnvironment } from '../support/server.ts';
+import { cli } from '../support/process/child-server.ts';
+import { testEnvironment } from '../support/process/server.ts';
 
 async function sluice(argv: readonly string[], env: NodeJS.ProcessEnv = {}) {
   const run = promisify(execFile)(process.execPath, [await cli(), ...argv], {

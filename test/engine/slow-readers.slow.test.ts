@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Reply, Request } from '../../src/engine/edge.ts';
 import { compress, type Coding } from '../../src/pipeline/compress.ts';
-import { serveWith, stream, whyNoUws, type EngineName } from '../support/engines.ts';
-import { content, readSlowly, writeContent, type Reading } from '../support/slow-reader.ts';
+import { serveWith, stream, whyNoUws, type EngineName } from '../support/engine/engines.ts';
+import { content, readSlowly, writeContent, type Reading } from '../support/engine/slow-reader.ts';
 
 /** More than the kernel's buffers hold on a loopback connection (4 MB to send, at most 6 MB to receive). */
 const BYTES = 6_000_000;

@@ -4,8 +4,8 @@ import { describe, it, type TestContext } from 'node:test';
 import { StallError } from '../../src/engine/stall-timer.ts';
 import { compress } from '../../src/pipeline/compress.ts';
 import type { Sink } from '../../src/pipeline/sink.ts';
-import { serveWith, stream, whyNoUws, type EngineName } from '../support/engines.ts';
-import { deferred, request } from '../support/raw.ts';
+import { serveWith, stream, whyNoUws, type EngineName } from '../support/engine/engines.ts';
+import { deferred, request } from '../support/engine/raw.ts';
 
 const CHUNK = Buffer.alloc(50_000, 'x');
 

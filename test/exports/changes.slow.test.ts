@@ -5,14 +5,14 @@ import type { ExportRequest, Job } from '../../src/exports/job.ts';
 import { keyOf, makeBookmark } from '../../src/store/bookmark.ts';
 import { BSON } from '../../src/store/bson.ts';
 import type { Plan } from '../../src/store/store.ts';
-import { BY_ID, feedOf, keysSince } from '../support/changes.ts';
-import { LEASE_MS, twoHandles, Worker, type Handle } from '../support/export-worker.ts';
-import { awaited, exportRows, order } from '../support/exports.ts';
-import { withOrders } from '../support/orders-store.ts';
-import { ordersOf } from '../support/orders.ts';
-import { testRedis } from '../support/redis.ts';
-import { serverOn, testServer, type TestServer } from '../support/server.ts';
-import { decodeFeedCursor } from '../support/tokens.ts';
+import { BY_ID, feedOf, keysSince } from '../support/store/changes.ts';
+import { LEASE_MS, twoHandles, Worker, type Handle } from '../support/exports/export-worker.ts';
+import { awaited, exportRows, order } from '../support/exports/exports.ts';
+import { withOrders } from '../support/store/orders-store.ts';
+import { ordersOf } from '../support/resources/orders.ts';
+import { testRedis } from '../support/redis/redis.ts';
+import { serverOn, testServer, type TestServer } from '../support/process/server.ts';
+import { decodeFeedCursor } from '../support/resources/tokens.ts';
 
 const STORES = ['sqlite', 'mongodb'] as const;
 const REQUEST: ExportRequest = {

@@ -10,12 +10,12 @@ import { TEXT_FORMATS } from '../../src/rows/text-files.ts';
 import { BSON } from '../../src/store/bson.ts';
 import { crc32 } from '../../src/pipeline/crc32.ts';
 import { COMPRESSIONS } from '../../src/pipeline/pieces.ts';
-import { handleOf, Worker } from '../support/export-worker.ts';
-import { awaited, decompressed, exportRows, fileOf, order, post } from '../support/exports.ts';
-import { testDirectory } from '../support/sqlite.ts';
-import { openStore } from '../support/mongo.ts';
-import { testMongo } from '../support/mongod.ts';
-import { serverOn, testServer, type TestServer } from '../support/server.ts';
+import { handleOf, Worker } from '../support/exports/export-worker.ts';
+import { awaited, decompressed, exportRows, fileOf, order, post } from '../support/exports/exports.ts';
+import { testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { openStore } from '../support/store/mongo/mongo.ts';
+import { testMongo } from '../support/store/mongo/mongod.ts';
+import { serverOn, testServer, type TestServer } from '../support/process/server.ts';
 
 const ROWS = exportRows(6_000); // several pieces
 

@@ -8,9 +8,9 @@ import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import type { Export } from '../../src/exports/export.ts';
 import type { Store } from '../../src/store/store.ts';
-import { awaited, exportRows, fileOf, order, post } from '../support/exports.ts';
-import { testDirectory } from '../support/sqlite.ts';
-import { serverOn, testServer, type TestServer } from '../support/server.ts';
+import { awaited, exportRows, fileOf, order, post } from '../support/exports/exports.ts';
+import { testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { serverOn, testServer, type TestServer } from '../support/process/server.ts';
 
 const run = promisify(execFile);
 

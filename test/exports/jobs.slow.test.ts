@@ -4,7 +4,7 @@ import { type ExportRequest } from '../../src/exports/job.ts';
 import { Jobs } from '../../src/exports/jobs.ts';
 import { BSON } from '../../src/store/bson.ts';
 import type { Records } from '../../src/store/records.ts';
-import { twoHandles, Worker } from '../support/export-worker.ts';
+import { twoHandles, Worker } from '../support/exports/export-worker.ts';
 
 const REQUEST: ExportRequest = {
   ...{ resource: 'items', query: 'sort=id_asc', format: 'ndjson', compression: 'none' },

@@ -19,15 +19,15 @@ import { streamReader } from '../../src/store/readers.ts';
 import { Slots } from '../../src/store/slots.ts';
 
 import { removeDirectory } from '../support/directory.ts';
-import { handleOf, LEASE_MS, Worker, type Handle } from '../support/export-worker.ts';
-import { awaited, decompressed, fileOf, order, post } from '../support/exports.ts';
-import { openStore, testClient } from '../support/mongo.ts';
-import { itemsOf } from '../support/items-resource.ts';
-import { ordersOf } from '../support/orders.ts';
-import { withOrders } from '../support/orders-store.ts';
-import { resourcesFile } from '../support/resources.ts';
-import { testRedis } from '../support/redis.ts';
-import { serverOn, type TestServer } from '../support/server.ts';
+import { handleOf, LEASE_MS, Worker, type Handle } from '../support/exports/export-worker.ts';
+import { awaited, decompressed, fileOf, order, post } from '../support/exports/exports.ts';
+import { openStore, testClient } from '../support/store/mongo/mongo.ts';
+import { itemsOf } from '../support/resources/items-resource.ts';
+import { ordersOf } from '../support/resources/orders.ts';
+import { withOrders } from '../support/store/orders-store.ts';
+import { resourcesFile } from '../support/resources/resources.ts';
+import { testRedis } from '../support/redis/redis.ts';
+import { serverOn, type TestServer } from '../support/process/server.ts';
 
 const STORES = ['sqlite', 'mongodb'] as const;
 const FEW = ordersOf(600);

@@ -4,9 +4,9 @@ import { test } from 'node:test';
 import { crc32, gunzipSync } from 'node:zlib';
 import { readParquet } from 'parquet-wasm';
 import type { Export } from '../../src/exports/export.ts';
-import { arrowMessages } from '../support/arrow.ts';
-import { awaited, exportRows, fileOf, order, post } from '../support/exports.ts';
-import { testServer, type TestServer } from '../support/server.ts';
+import { arrowMessages } from '../support/resources/arrow.ts';
+import { awaited, exportRows, fileOf, order, post } from '../support/exports/exports.ts';
+import { testServer, type TestServer } from '../support/process/server.ts';
 
 const ROWS = exportRows(6_000); // several record batches
 const STORES = ['sqlite', 'mongodb'] as const;

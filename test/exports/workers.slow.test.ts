@@ -20,13 +20,19 @@ import { BSON } from '../../src/store/bson.ts';
 import type { FileStore } from '../../src/store/files.ts';
 import type { From, Store } from '../../src/store/store.ts';
 import { crc32 } from '../../src/pipeline/crc32.ts';
-import { childServer, logged } from '../support/child-server.ts';
-import { LEASE_MS, openDirectory, twoHandles, Worker, type Handle } from '../support/export-worker.ts';
-import { awaited, exportRows, fileOf, order } from '../support/exports.ts';
-import { testDirectory } from '../support/sqlite.ts';
-import { openStore } from '../support/mongo.ts';
-import { testMongo } from '../support/mongod.ts';
-import type { StoreName } from '../support/server.ts';
+import { childServer, logged } from '../support/process/child-server.ts';
+import {
+  LEASE_MS,
+  openDirectory,
+  twoHandles,
+  Worker,
+  type Handle,
+} from '../support/exports/export-worker.ts';
+import { awaited, exportRows, fileOf, order } from '../support/exports/exports.ts';
+import { testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { openStore } from '../support/store/mongo/mongo.ts';
+import { testMongo } from '../support/store/mongo/mongod.ts';
+import type { StoreName } from '../support/process/server.ts';
 
 const ROWS = exportRows(13_000); // two pieces and a remainder
 const REQUEST: ExportRequest = {

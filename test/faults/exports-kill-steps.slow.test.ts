@@ -12,13 +12,13 @@ import type { FinishedFile, Job } from '../../src/exports/job.ts';
 import type { Jobs } from '../../src/exports/jobs.ts';
 import { BSON } from '../../src/store/bson.ts';
 import type { FileStore } from '../../src/store/files.ts';
-import { openAt, openWorker, STEPS, type Victim } from '../support/export-victim.ts';
-import { exportRows } from '../support/exports.ts';
-import { testDirectory } from '../support/sqlite.ts';
-import { testClient } from '../support/mongo.ts';
-import { testMongo } from '../support/mongod.ts';
-import { NEVER } from '../support/reading.ts';
-import { testRedis } from '../support/redis.ts';
+import { openAt, openWorker, STEPS, type Victim } from '../support/exports/export-victim.ts';
+import { exportRows } from '../support/exports/exports.ts';
+import { testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { testClient } from '../support/store/mongo/mongo.ts';
+import { testMongo } from '../support/store/mongo/mongod.ts';
+import { NEVER } from '../support/store/reading.ts';
+import { testRedis } from '../support/redis/redis.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 /** Kills at each step, with each store and queue. */
@@ -46,7 +46,7 @@ async function bundledVictim(t: TestContext): Promise<string> {
   const outfile = join(ROOT, `node_modules/.cache/victim-${process.pid}.mjs`); // there it finds its libraries
   t.after(() => rm(outfile, { force: true }));
   await build({
-    ...{ entryPoints: [join(ROOT, 'test/support/export-victim.ts')], outfile, bundle: true },
+    ...{ entryPoints: [join(ROOT, 'test/support/exports/export-victim.ts')], outfile, bundle: true },
     ...{ platform: 'node', format: 'esm', packages: 'external', logLevel: 'error' },
     define: { 'import.meta.url': JSON.stringify(pathToFileURL(join(ROOT, 'src/asset.ts'))) },
   });

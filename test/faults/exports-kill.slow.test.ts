@@ -12,13 +12,13 @@ import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
 import { BSON } from '../../src/store/bson.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import { Slots } from '../../src/store/slots.ts';
-import { childProgram } from '../support/child-program.ts';
-import { awaited, exportRows, fileOf, order } from '../support/exports.ts';
-import { testDirectory } from '../support/sqlite.ts';
-import { openStore } from '../support/mongo.ts';
-import { ownMongod } from '../support/mongod.ts';
-import { ORDER_INDEXES, ordersOf } from '../support/orders.ts';
-import { testRedis } from '../support/redis.ts';
+import { childProgram } from '../support/process/child-program.ts';
+import { awaited, exportRows, fileOf, order } from '../support/exports/exports.ts';
+import { testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { openStore } from '../support/store/mongo/mongo.ts';
+import { ownMongod } from '../support/store/mongo/mongod.ts';
+import { ORDER_INDEXES, ordersOf } from '../support/resources/orders.ts';
+import { testRedis } from '../support/redis/redis.ts';
 
 const KILLS = process.env.LONG ? 30 : 3;
 const ROWS = process.env.LONG ? 100_000 : 30_000;
@@ -53,7 +53,7 @@ async function startChild(t: TestContext, environment: Record<string, string>): 
     MAX_LOOP_DELAY: '1 h', // the machine is busy with other tests
     ...environment,
   };
-  const child: ChildProcess = spawn(process.execPath, childProgram('export-child.ts'), {
+  const child: ChildProcess = spawn(process.execPath, childProgram('exports/export-child.ts'), {
     env: { ...process.env, MONGODB_URI: '', REDIS_URL: '', ...settings },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -6,13 +6,13 @@ import { MongoClient, MongoNetworkError } from 'mongodb';
 import { BSON, type Document } from '../../src/store/bson.ts';
 import { chain } from '../../src/pipeline/chain.ts';
 import type { Plan } from '../../src/store/store.ts';
-import { catalogue, expectedIds } from '../support/catalogue.ts';
-import { LAST_CHUNK, dechunked } from '../support/chunked.ts';
-import { WAYS, openStore } from '../support/mongo.ts';
-import { ownMongod, withDatabase } from '../support/mongod.ts';
-import { NEVER } from '../support/reading.ts';
-import type { Member, ReplicaSet } from '../support/replica-set.ts';
-import { serverOn, type TestServer } from '../support/server.ts';
+import { catalogue, expectedIds } from '../support/resources/catalogue.ts';
+import { LAST_CHUNK, dechunked } from '../support/engine/chunked.ts';
+import { WAYS, openStore } from '../support/store/mongo/mongo.ts';
+import { ownMongod, withDatabase } from '../support/store/mongo/mongod.ts';
+import { NEVER } from '../support/store/reading.ts';
+import type { Member, ReplicaSet } from '../support/store/mongo/replica-set.ts';
+import { serverOn, type TestServer } from '../support/process/server.ts';
 
 /** Only the cases whose name starts with this. All of them take a quarter of an hour. */
 const ONLY = process.env.ONLY ?? '';

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { childServer, logged } from '../support/child-server.ts';
-import { temporaryFolder } from '../support/engines.ts';
-import { keysText } from '../support/keyed.ts';
+import { childServer, logged } from '../support/process/child-server.ts';
+import { temporaryFolder } from '../support/engine/engines.ts';
+import { keysText } from '../support/access/keyed.ts';
 
 /** Sends SIGHUP to its own process as soon as that hears the first signal. */
 const HANG_UP = `process.on('newListener', function once(name) {

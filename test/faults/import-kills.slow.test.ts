@@ -7,12 +7,12 @@ import { MongoClient } from 'mongodb';
 import { generateItems } from '../../src/import/synthetic.ts';
 import { importItems } from '../../src/import/import.ts';
 import type { OwnedCollection } from '../../src/store/store.ts';
-import { childProgram } from '../support/child-program.ts';
-import { openRaw, testDirectory } from '../support/sqlite.ts';
-import { testMongo } from '../support/mongod.ts';
-import { openPlace } from '../support/place.ts';
-import { NEVER, PLENTY, readRows } from '../support/reading.ts';
-import type { StoreName } from '../support/server.ts';
+import { childProgram } from '../support/process/child-program.ts';
+import { openRaw, testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { testMongo } from '../support/store/mongo/mongod.ts';
+import { openPlace } from '../support/store/place.ts';
+import { NEVER, PLENTY, readRows } from '../support/store/reading.ts';
+import type { StoreName } from '../support/process/server.ts';
 
 const COUNT = 15_000;
 /** Of three kills each. */
@@ -25,9 +25,13 @@ const KILLED = 'killed';
 /** Runs an import in a process of its own and kills it as soon as it says that `durable` rows are in. Resolves with how many it said. */
 async function killedAt(t: TestContext, place: string, durable: number): Promise<number> {
   const named = place.startsWith('mongodb://') ? `${place}&appName=${KILLED}` : place;
-  const importing = spawn(process.execPath, [...childProgram('import-child.ts'), named, String(COUNT)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const importing = spawn(
+    process.execPath,
+    [...childProgram('import/import-child.ts'), named, String(COUNT)],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
   t.after(() => importing.kill('SIGKILL'));
   const exited = once(importing, 'exit');
   let said = 0;

@@ -11,15 +11,15 @@ import type { Reply } from '../../src/engine/edge.ts';
 import type { JobQueue, QueueOptions } from '../../src/queue/queue.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
 import { BSON } from '../../src/store/bson.ts';
-import { exportRows } from '../support/exports.ts';
-import { Faults, type Moment } from '../support/faults.ts';
-import { itemsOf } from '../support/items-resource.ts';
-import { testSqlite } from '../support/sqlite.ts';
-import { testMongoStore } from '../support/mongo.ts';
-import { testMongo } from '../support/mongod.ts';
-import { NEVER } from '../support/reading.ts';
-import { serverOn, type EngineName, type StoreName } from '../support/server.ts';
-import { PATH, usersAt } from '../support/users.ts';
+import { exportRows } from '../support/exports/exports.ts';
+import { Faults, type Moment } from '../support/faults/faults.ts';
+import { itemsOf } from '../support/resources/items-resource.ts';
+import { testSqlite } from '../support/store/sqlite/sqlite.ts';
+import { testMongoStore } from '../support/store/mongo/mongo.ts';
+import { testMongo } from '../support/store/mongo/mongod.ts';
+import { NEVER } from '../support/store/reading.ts';
+import { serverOn, type EngineName, type StoreName } from '../support/process/server.ts';
+import { PATH, usersAt } from '../support/users/users.ts';
 
 /** The short form tries every third operation. */
 const STEP = process.env.LONG ? 1 : 3;

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
-import { samples } from '../support/metrics.ts';
-import { request } from '../support/raw.ts';
-import { serverOn, type EngineName } from '../support/server.ts';
+import { samples } from '../support/telemetry/metrics.ts';
+import { request } from '../support/engine/raw.ts';
+import { serverOn, type EngineName } from '../support/process/server.ts';
 
 const READERS = 4;
 /** Incompressible rows of 8 kB. They exceed the kernel's buffers for any one stream. */

@@ -4,9 +4,9 @@ import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { Reply } from '../../src/engine/edge.ts';
-import { catalogue } from '../support/catalogue.ts';
-import { request } from '../support/raw.ts';
-import { serverOn, type EngineName } from '../support/server.ts';
+import { catalogue } from '../support/resources/catalogue.ts';
+import { request } from '../support/engine/raw.ts';
+import { serverOn, type EngineName } from '../support/process/server.ts';
 
 const ROUNDS = 100;
 const AT_ONCE = 10;

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { test, type TestContext } from 'node:test';
 import type { Collection, MongoClient } from 'mongodb';
-import { sluice } from '../support/commands.ts';
-import { testClient } from '../support/mongo.ts';
-import { testMongo } from '../support/mongod.ts';
-import { folder } from '../support/pulling.ts';
-import { serverOn } from '../support/server.ts';
+import { sluice } from '../support/process/commands.ts';
+import { testClient } from '../support/store/mongo/mongo.ts';
+import { testMongo } from '../support/store/mongo/mongod.ts';
+import { folder } from '../support/pull/pulling.ts';
+import { serverOn } from '../support/process/server.ts';
 
 const ROWS = 20_000;
 

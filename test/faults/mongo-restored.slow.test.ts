@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { testClient } from '../support/mongo.ts';
-import { ownMongod, testMongo, withDatabase } from '../support/mongod.ts';
-import { folder } from '../support/pulling.ts';
-import { serverOn, type TestServer } from '../support/server.ts';
+import { testClient } from '../support/store/mongo/mongo.ts';
+import { ownMongod, testMongo, withDatabase } from '../support/store/mongo/mongod.ts';
+import { folder } from '../support/pull/pulling.ts';
+import { serverOn, type TestServer } from '../support/process/server.ts';
 
 const rows = (from: number, to: number) =>
   Array.from({ length: to - from }, (_, n) => ({ _id: from + n, category: 'a', price: from + n }));

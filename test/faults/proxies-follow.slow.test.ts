@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { program } from '../support/programs.ts';
-import { PROXIES, startProxy } from '../support/proxies.ts';
-import { RawClient } from '../support/raw.ts';
-import { serverOn } from '../support/server.ts';
+import { program } from '../support/process/programs.ts';
+import { PROXIES, startProxy } from '../support/faults/proxies.ts';
+import { RawClient } from '../support/engine/raw.ts';
+import { serverOn } from '../support/process/server.ts';
 
 /** A proxy closes what is silent for so long, and a feed to which nothing happens sends a checkpoint so often. */
 const SILENCE_MS = 4_000;

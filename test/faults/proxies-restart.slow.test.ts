@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, test, type TestContext } from 'node:test';
-import { samples } from '../support/metrics.ts';
-import { catalogue } from '../support/catalogue.ts';
-import { childServer, type ChildServer } from '../support/child-server.ts';
+import { samples } from '../support/telemetry/metrics.ts';
+import { catalogue } from '../support/resources/catalogue.ts';
+import { childServer, type ChildServer } from '../support/process/child-server.ts';
 import { freePorts } from '../support/free-port.ts';
-import { ask, http2Session } from '../support/http2.ts';
-import { settingsOf } from '../support/ops.ts';
-import { program } from '../support/programs.ts';
-import { PROXIES, startProxy } from '../support/proxies.ts';
-import { folder } from '../support/pulling.ts';
-import { serverOn } from '../support/server.ts';
+import { ask, http2Session } from '../support/engine/http2.ts';
+import { settingsOf } from '../support/faults/ops.ts';
+import { program } from '../support/process/programs.ts';
+import { PROXIES, startProxy } from '../support/faults/proxies.ts';
+import { folder } from '../support/pull/pulling.ts';
+import { serverOn } from '../support/process/server.ts';
 
 /** The fewest requests of a restart of both servers, and how many are on their way at any time. */
 const REQUESTS = 600;

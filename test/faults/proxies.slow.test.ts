@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { catalogue } from '../support/catalogue.ts';
-import { allOf, type Case } from '../support/corpus/case.ts';
-import { CORPUS } from '../support/corpus/corpus.ts';
-import { samples } from '../support/metrics.ts';
-import { program } from '../support/programs.ts';
-import { PROXIES, startProxy } from '../support/proxies.ts';
-import { RawClient } from '../support/raw.ts';
-import { serveWith, stream } from '../support/engines.ts';
-import { serverOn } from '../support/server.ts';
+import { catalogue } from '../support/resources/catalogue.ts';
+import { allOf, type Case } from '../support/engine/corpus/case.ts';
+import { CORPUS } from '../support/engine/corpus/corpus.ts';
+import { samples } from '../support/telemetry/metrics.ts';
+import { program } from '../support/process/programs.ts';
+import { PROXIES, startProxy } from '../support/faults/proxies.ts';
+import { RawClient } from '../support/engine/raw.ts';
+import { serveWith, stream } from '../support/engine/engines.ts';
+import { serverOn } from '../support/process/server.ts';
 
 /** The time after which a proxy has forwarded all that it will of an incomplete request. */
 const ENOUGH_MS = 1_000;

@@ -9,10 +9,10 @@ import { BSON } from '../../src/store/bson.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import { Slots } from '../../src/store/slots.ts';
 import type { Store } from '../../src/store/store.ts';
-import { sluice } from '../support/commands.ts';
-import { openRaw } from '../support/sqlite.ts';
-import { folder } from '../support/pulling.ts';
-import { NEVER, PLENTY, readRows } from '../support/reading.ts';
+import { sluice } from '../support/process/commands.ts';
+import { openRaw } from '../support/store/sqlite/sqlite.ts';
+import { folder } from '../support/pull/pulling.ts';
+import { NEVER, PLENTY, readRows } from '../support/store/reading.ts';
 
 const ROWS = 30_000;
 const ORDERS = { name: 'orders', collection: 'orders', indexes: [['total']] };

@@ -3,8 +3,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { childServer } from '../support/child-server.ts';
-import { program } from '../support/programs.ts';
+import { childServer } from '../support/process/child-server.ts';
+import { program } from '../support/process/programs.ts';
 
 const SECONDS = 30;
 const CONNECTIONS = 1_000;

@@ -3,11 +3,11 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { describe, test, type TestContext } from 'node:test';
 import type { Document } from '../../src/store/bson.ts';
-import { catalogue } from '../support/catalogue.ts';
-import { childProgram } from '../support/child-program.ts';
-import { serverOn, type EngineName } from '../support/server.ts';
-import type { Run } from '../support/slow-readers-child.ts';
-import { Waiting } from '../support/waiting.ts';
+import { catalogue } from '../support/resources/catalogue.ts';
+import { childProgram } from '../support/process/child-program.ts';
+import { serverOn, type EngineName } from '../support/process/server.ts';
+import type { Run } from '../support/engine/slow-readers-child.ts';
+import { Waiting } from '../support/engine/waiting.ts';
 
 const READERS = process.env.LONG ? 200 : 24;
 const RUNS = Number(process.env.RUNS ?? (process.env.LONG ? 20 : 1));
@@ -34,7 +34,7 @@ function rows(): Document[] {
 function readers(t: TestContext, url: string) {
   const child = spawn(
     process.execPath,
-    [...childProgram('slow-readers-child.ts'), url, String(READERS), String(RUNS)],
+    [...childProgram('engine/slow-readers-child.ts'), url, String(READERS), String(RUNS)],
     {
       stdio: ['pipe', 'pipe', 'inherit'],
     },

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { childServer, type ChildServer } from '../support/child-server.ts';
-import { Copy, rowsAt } from '../support/copy.ts';
-import { startCutter } from '../support/cutter.ts';
-import { samples } from '../support/metrics.ts';
-import { randomFrom } from '../support/random-collection.ts';
+import { childServer, type ChildServer } from '../support/process/child-server.ts';
+import { Copy, rowsAt } from '../support/resources/copy.ts';
+import { startCutter } from '../support/faults/cutter.ts';
+import { samples } from '../support/telemetry/metrics.ts';
+import { randomFrom } from '../support/store/random-collection.ts';
 import { SEED } from '../support/seed.ts';
-import { runClients } from '../support/soak/catalogue-clients.ts';
-import { ReplicaClients } from '../support/soak/replica-clients.ts';
-import { insist, ReplicaWorld } from '../support/soak/replica-world.ts';
-import { assertFlat, clockOf, draw, sampled } from '../support/soak/samples.ts';
-import { UPSETS } from '../support/soak/upsets.ts';
+import { runClients } from '../support/faults/soak/catalogue-clients.ts';
+import { ReplicaClients } from '../support/faults/soak/replica-clients.ts';
+import { insist, ReplicaWorld } from '../support/faults/soak/replica-world.ts';
+import { assertFlat, clockOf, draw, sampled } from '../support/faults/soak/samples.ts';
+import { UPSETS } from '../support/faults/soak/upsets.ts';
 
 const SECONDS = Number(process.env.SOAK_SECONDS ?? 600);
 const REPLICA_SECONDS = Number(process.env.SOAK_SECONDS ?? 1_800);

@@ -10,10 +10,10 @@ import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
 import { Double, Int32 } from '../../src/store/bson.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import { Slots } from '../../src/store/slots.ts';
-import { expectedItems, makeItem } from '../support/items.ts';
-import type { Item } from '../support/items.ts';
-import { openRaw } from '../support/sqlite.ts';
-import { PLENTY, assertChain } from '../support/reading.ts';
+import { expectedItems, makeItem } from '../support/store/items.ts';
+import type { Item } from '../support/store/items.ts';
+import { openRaw } from '../support/store/sqlite/sqlite.ts';
+import { PLENTY, assertChain } from '../support/store/reading.ts';
 
 const MEBIBYTE = 1024 * 1024;
 /** Above the space that a writer leaves free. */

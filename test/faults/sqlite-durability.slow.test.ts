@@ -7,8 +7,8 @@ import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
 import { BSON } from '../../src/store/bson.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import { Slots } from '../../src/store/slots.ts';
-import { childProgram } from '../support/child-program.ts';
-import { openRaw, testDirectory } from '../support/sqlite.ts';
+import { childProgram } from '../support/process/child-program.ts';
+import { openRaw, testDirectory } from '../support/store/sqlite/sqlite.ts';
 
 const KILLS = process.env.LONG ? 200 : 5;
 /** A new directory is used after this many kills, because all of its rows are read after each kill. */
@@ -50,7 +50,7 @@ test(`after ${KILLS} kill -9 every acknowledged row is there, and the indexes ar
 async function writeUntilKilled(directory: string, seed: number, acknowledged: Set<number>): Promise<void> {
   const child = spawn(
     process.execPath,
-    [...childProgram('sqlite-writer.ts'), directory, String(seed), '1000'],
+    [...childProgram('store/sqlite/sqlite-writer.ts'), directory, String(seed), '1000'],
     {
       stdio: ['ignore', 'pipe', 'inherit'],
     },

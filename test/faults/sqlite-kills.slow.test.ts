@@ -5,11 +5,11 @@ import { once } from 'node:events';
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { childServer, cli, type ChildServer } from '../support/child-server.ts';
-import { sluice } from '../support/commands.ts';
-import { testDirectory } from '../support/sqlite.ts';
-import { bodyOf, checkAll, newWriters, type Known } from '../support/user-writers.ts';
-import { PATH, usersAt } from '../support/users.ts';
+import { childServer, cli, type ChildServer } from '../support/process/child-server.ts';
+import { sluice } from '../support/process/commands.ts';
+import { testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { bodyOf, checkAll, newWriters, type Known } from '../support/users/user-writers.ts';
+import { PATH, usersAt } from '../support/users/users.ts';
 
 const VICTIMS = ['server', 'import', 'index', 'worker', 'export worker', 'backup'] as const;
 /** How often each kind of process is killed. */

@@ -8,9 +8,9 @@ import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
 import { FILE } from '../../src/store/sqlite/file.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import { Slots } from '../../src/store/slots.ts';
-import { childProgram } from '../support/child-program.ts';
-import { openRaw, testDirectory } from '../support/sqlite.ts';
-import { NEVER, PLENTY, readRows } from '../support/reading.ts';
+import { childProgram } from '../support/process/child-program.ts';
+import { openRaw, testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { NEVER, PLENTY, readRows } from '../support/store/reading.ts';
 
 /** In two transactions of rows. */
 const COUNT = 13_000;
@@ -28,7 +28,7 @@ async function isKilledIn(
   transaction: number,
   where: string,
 ): Promise<boolean> {
-  const program = childProgram('load-child.ts');
+  const program = childProgram('import/load-child.ts');
   const child = spawn(process.execPath, [...program, directory, String(COUNT), String(transaction), where], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });

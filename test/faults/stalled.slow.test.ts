@@ -13,12 +13,12 @@ import { BSON } from '../../src/store/bson.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import { kernelWarning } from '../../src/process/kernel-warning.ts';
 import { Slots } from '../../src/store/slots.ts';
-import { childServer, importItems, type ChildServer } from '../support/child-server.ts';
-import { testDirectory } from '../support/sqlite.ts';
-import { openStore } from '../support/mongo.ts';
-import { testMongo } from '../support/mongod.ts';
-import { program } from '../support/programs.ts';
-import type { StoreName } from '../support/server.ts';
+import { childServer, importItems, type ChildServer } from '../support/process/child-server.ts';
+import { testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { openStore } from '../support/store/mongo/mongo.ts';
+import { testMongo } from '../support/store/mongo/mongod.ts';
+import { program } from '../support/process/programs.ts';
+import type { StoreName } from '../support/process/server.ts';
 
 const LONG = Boolean(process.env.LONG);
 const READERS = Number(process.env.READERS ?? (LONG ? 5_000 : 60));
@@ -34,7 +34,7 @@ const PAGE_SECONDS = LONG ? 5 : 0.5;
 
 /** Streams that are read at full speed while pages are requested. */
 const FAST = { streams: 8, rows: 1_000_000, mostSlowdown: 5 };
-const STALLED_READERS = join(import.meta.dirname, '../support/stalled-readers.py');
+const STALLED_READERS = join(import.meta.dirname, '../support/faults/stalled-readers.py');
 const FAST_READERS = join(import.meta.dirname, '../../bench/readers.ts');
 
 const CASES: readonly (readonly [StoreName, 'identity' | 'br'])[] = LONG

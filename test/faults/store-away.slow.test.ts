@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { ServerOptions } from '../../src/server-options.ts';
-import { catalogue, expectedIds } from '../support/catalogue.ts';
-import { testClient } from '../support/mongo.ts';
-import { ownMongod, withDatabase } from '../support/mongod.ts';
-import { resourcesFile } from '../support/resources.ts';
-import { serverOn } from '../support/server.ts';
+import { catalogue, expectedIds } from '../support/resources/catalogue.ts';
+import { testClient } from '../support/store/mongo/mongo.ts';
+import { ownMongod, withDatabase } from '../support/store/mongo/mongod.ts';
+import { resourcesFile } from '../support/resources/resources.ts';
+import { serverOn } from '../support/process/server.ts';
 
 /** Counted from mongod's next answer, its election included. */
 const RECOVERY_MS = 5_000;

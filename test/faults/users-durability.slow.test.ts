@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { childServer } from '../support/child-server.ts';
-import { testDirectory } from '../support/sqlite.ts';
-import { ownMongod, withDatabase } from '../support/mongod.ts';
-import { serverOn } from '../support/server.ts';
-import { bodyOf, checkAll, newWriters, type Known } from '../support/user-writers.ts';
-import { PATH, usersAt, type Users } from '../support/users.ts';
+import { childServer } from '../support/process/child-server.ts';
+import { testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { ownMongod, withDatabase } from '../support/store/mongo/mongod.ts';
+import { serverOn } from '../support/process/server.ts';
+import { bodyOf, checkAll, newWriters, type Known } from '../support/users/user-writers.ts';
+import { PATH, usersAt, type Users } from '../support/users/users.ts';
 
 const KILLS = process.env.LONG ? 200 : 1;
 /** The number of servers that are killed side by side. Most of the time is spent waiting for restarts. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PROBLEMS } from '../../src/problems.ts';
-import { catalogue } from '../support/catalogue.ts';
-import { testServer, type EngineName } from '../support/server.ts';
+import { catalogue } from '../support/resources/catalogue.ts';
+import { testServer, type EngineName } from '../support/process/server.ts';
 
 for (const engine of ['uws', 'node'] satisfies EngineName[]) {
   describe(`every answer behind ${engine}`, () => {

@@ -3,8 +3,8 @@ import { describe, test } from 'node:test';
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
 import { startServer } from '../../src/main.ts';
-import { RawClient } from '../support/raw.ts';
-import { testEnvironment, type EngineName } from '../support/server.ts';
+import { RawClient } from '../support/engine/raw.ts';
+import { testEnvironment, type EngineName } from '../support/process/server.ts';
 
 /** Texts that would start a header, a log line or a terminal command, as they can occur in a URL and in a header. */
 const CODED = '%0d%0aevil:%20yes%0a%00%1b%5b2J%c2%85%e2%80%a8';

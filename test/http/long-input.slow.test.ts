@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { keyedServer } from '../support/keyed.ts';
-import { RawClient } from '../support/raw.ts';
-import type { EngineName } from '../support/server.ts';
+import { keyedServer } from '../support/access/keyed.ts';
+import { RawClient } from '../support/engine/raw.ts';
+import type { EngineName } from '../support/process/server.ts';
 
 /** What a request may cost the process, the client here included. Milliseconds of CPU, not of the clock on the wall. */
 const MOST_MS = 50;

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { request as ask, type IncomingHttpHeaders } from 'node:http';
 import { test } from 'node:test';
 import { codings } from '../../src/pipeline/compress.ts';
-import { catalogue } from '../support/catalogue.ts';
-import { awaited, order } from '../support/exports.ts';
-import { resourceServer, resourcesFile } from '../support/resources.ts';
-import type { EngineName, TestServer } from '../support/server.ts';
-import { usersAt } from '../support/users.ts';
+import { catalogue } from '../support/resources/catalogue.ts';
+import { awaited, order } from '../support/exports/exports.ts';
+import { resourceServer, resourcesFile } from '../support/resources/resources.ts';
+import type { EngineName, TestServer } from '../support/process/server.ts';
+import { usersAt } from '../support/users/users.ts';
 
 interface Answered {
   readonly status: number | undefined;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { TextFormat } from '../../src/rows/text-files.ts';
-import { read } from '../support/import-reading.ts';
+import { read } from '../support/import/import-reading.ts';
 
 const ROWS = { columns: { category: null, price: null, id: null } };
 const [NUMBER, STRING, VALUE] = [

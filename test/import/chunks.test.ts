@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { readRows } from '../../src/import/reading.ts';
 import { formatOfName, type TextFormat } from '../../src/rows/text-files.ts';
 import { BrokenSource } from '../../src/import/row.ts';
-import { read, readingOf } from '../support/import-reading.ts';
+import { read, readingOf } from '../support/import/import-reading.ts';
 
 const GOOD = '{"id":"g","category":"c","price":1}';
 test('A .json file with one object per line is read as lines', async () => {

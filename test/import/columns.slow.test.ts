@@ -8,7 +8,7 @@ import { readRows } from '../../src/import/reading.ts';
 import { BrokenSource } from '../../src/import/row.ts';
 import { Decimal128, Long, ObjectId, UUID, type Document } from '../../src/store/bson.ts';
 import { UsageError } from '../../src/terminal/arguments.ts';
-import { inChunks, jsonItem, read, readingOf } from '../support/import-reading.ts';
+import { inChunks, jsonItem, read, readingOf } from '../support/import/import-reading.ts';
 
 type Options = Parameters<typeof read>[2];
 

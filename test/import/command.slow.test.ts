@@ -16,7 +16,7 @@ import {
 import { startProgress } from '../../src/import/progress.ts';
 import { UsageError } from '../../src/terminal/arguments.ts';
 import { SAMPLE_ROWS } from '../../src/import/sample.ts';
-import { ImportStore, targetOf } from '../support/import-store.ts';
+import { ImportStore, targetOf } from '../support/import/import-store.ts';
 
 const NEVER = new AbortController().signal;
 const CSV = 'id,category,price\n1,a,1.5\n2,b,2\n';

@@ -3,8 +3,8 @@ import { isUtf8 } from 'node:buffer';
 import { test } from 'node:test';
 import { parse } from 'csv-parse/sync';
 import type { Kind } from '../../src/import/kinds.ts';
-import { itemToJson } from '../support/item-json.ts';
-import { read } from '../support/import-reading.ts';
+import { itemToJson } from '../support/rows/item-json.ts';
+import { read } from '../support/import/import-reading.ts';
 
 const ROWS = { category: null, price: null, id: null };
 

@@ -6,7 +6,7 @@ import { cellValue } from '../../src/import/numbers.ts';
 import { BrokenSource } from '../../src/import/row.ts';
 import { UsageError } from '../../src/terminal/arguments.ts';
 import { Decimal128, type Document, Long, onDemand } from '../../src/store/bson.ts';
-import { COLUMNS, inChunks, jsonItem, read, readingOf } from '../support/import-reading.ts';
+import { COLUMNS, inChunks, jsonItem, read, readingOf } from '../support/import/import-reading.ts';
 
 /** The one line of CSV under a header of these columns, as an item. */
 async function csvItem(header: string, row: string, columns = COLUMNS): Promise<Document> {

@@ -5,9 +5,9 @@ import { parseImportArguments, runImport } from '../../src/import/command.ts';
 import { BSON } from '../../src/store/bson.ts';
 import { placeOf } from '../../src/process/store-name.ts';
 import type { OwnedCollection } from '../../src/store/store.ts';
-import { ImportStore, targetOf } from '../support/import-store.ts';
-import { NEVER } from '../support/reading.ts';
-import { testServer, type StoreName } from '../support/server.ts';
+import { ImportStore, targetOf } from '../support/import/import-store.ts';
+import { NEVER } from '../support/store/reading.ts';
+import { testServer, type StoreName } from '../support/process/server.ts';
 
 const CSV = 'id,category,price\nn1,new,1\nn2,new,2\n';
 const OLD = Array.from({ length: 3 }, (_, n) =>

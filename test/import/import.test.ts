@@ -12,7 +12,7 @@ import {
 import { BrokenSource, type SourceRow } from '../../src/import/row.ts';
 import { BSON } from '../../src/store/bson.ts';
 import { counted } from '../../src/terminal/text.ts';
-import { ImportStore } from '../support/import-store.ts';
+import { ImportStore } from '../support/import/import-store.ts';
 
 const NEVER = new AbortController().signal;
 

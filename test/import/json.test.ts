@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BrokenSource } from '../../src/import/row.ts';
-import { read } from '../support/import-reading.ts';
+import { read } from '../support/import/import-reading.ts';
 
 /** Values of Extended JSON that are wrong, each with its reason. */
 const WRONG_VALUES: [value: string, reason: RegExp][] = [

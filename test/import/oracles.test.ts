@@ -5,11 +5,11 @@ import { parse } from 'csv-parse/sync';
 import { cellValue, jsonNumber, simpleNumber } from '../../src/import/numbers.ts';
 import type { Kind } from '../../src/import/kinds.ts';
 import type { Columns } from '../../src/import/fields.ts';
-import { itemToJson } from '../support/item-json.ts';
-import { COLUMNS, read } from '../support/import-reading.ts';
-import { below, oneOf, randomFrom } from '../support/random-collection.ts';
-import { NAMES, randomCsv } from '../support/random-csv.ts';
-import { RandomLines } from '../support/random-json.ts';
+import { itemToJson } from '../support/rows/item-json.ts';
+import { COLUMNS, read } from '../support/import/import-reading.ts';
+import { below, oneOf, randomFrom } from '../support/store/random-collection.ts';
+import { NAMES, randomCsv } from '../support/import/random-csv.ts';
+import { RandomLines } from '../support/import/random-json.ts';
 import { SEED } from '../support/seed.ts';
 
 const ROUNDS = process.env.LONG === '1' ? 5_000 : 40;

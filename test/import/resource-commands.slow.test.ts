@@ -3,11 +3,11 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { sluice } from '../support/commands.ts';
-import { testClient } from '../support/mongo.ts';
-import { testMongo } from '../support/mongod.ts';
-import { folder } from '../support/pulling.ts';
-import { serverOn, type StoreName } from '../support/server.ts';
+import { sluice } from '../support/process/commands.ts';
+import { testClient } from '../support/store/mongo/mongo.ts';
+import { testMongo } from '../support/store/mongo/mongod.ts';
+import { folder } from '../support/pull/pulling.ts';
+import { serverOn, type StoreName } from '../support/process/server.ts';
 
 /** As a spreadsheet in Germany saves it: a byte order mark, semicolons, decimal commas, CRLF. */
 const SPREADSHEET =

@@ -11,8 +11,8 @@ import { loadSample, SAMPLE_ROWS, sampleItems } from '../../src/import/sample.ts
 import { BSON, ObjectId, type Document } from '../../src/store/bson.ts';
 import type { OwnedCollection } from '../../src/store/store.ts';
 import type { SourceRow } from '../../src/import/row.ts';
-import { testSqlite } from '../support/sqlite.ts';
-import { NEVER, PLENTY, readRows } from '../support/reading.ts';
+import { testSqlite } from '../support/store/sqlite/sqlite.ts';
+import { NEVER, PLENTY, readRows } from '../support/store/reading.ts';
 
 const FILE = join(import.meta.dirname, '../../src/import/sample/diamonds.csv.br');
 const BY_ID = { sort: '_id', direction: 1 } as const;

@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
 import { Decimal128, type Document } from '../../src/store/bson.ts';
-import { cli } from '../support/child-server.ts';
-import { testMongo } from '../support/mongod.ts';
-import { folder } from '../support/pulling.ts';
-import { serverOn, testServer, type StoreName, type TestServer } from '../support/server.ts';
+import { cli } from '../support/process/child-server.ts';
+import { testMongo } from '../support/store/mongo/mongod.ts';
+import { folder } from '../support/pull/pulling.ts';
+import { serverOn, testServer, type StoreName, type TestServer } from '../support/process/server.ts';
 
 /** As a spreadsheet in Germany saves it: a byte order mark, semicolons, decimal commas, CRLF. */
 const SPREADSHEET =

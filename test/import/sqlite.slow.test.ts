@@ -8,9 +8,9 @@ import { parse } from 'csv-parse/sync';
 import { parseImportArguments, runImport } from '../../src/import/command.ts';
 import { BSON, ObjectId } from '../../src/store/bson.ts';
 import type { OwnedCollection } from '../../src/store/store.ts';
-import { targetOf } from '../support/import-store.ts';
-import { testSqlite } from '../support/sqlite.ts';
-import { NEVER, PLENTY, readRows } from '../support/reading.ts';
+import { targetOf } from '../support/import/import-store.ts';
+import { testSqlite } from '../support/store/sqlite/sqlite.ts';
+import { NEVER, PLENTY, readRows } from '../support/store/reading.ts';
 
 const DIAMONDS = join(import.meta.dirname, '../../src/import/sample/diamonds.csv.br');
 

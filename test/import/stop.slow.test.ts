@@ -7,8 +7,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
 import { Slots } from '../../src/store/slots.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
-import { cli } from '../support/child-server.ts';
-import { testDirectory } from '../support/sqlite.ts';
+import { cli } from '../support/process/child-server.ts';
+import { testDirectory } from '../support/store/sqlite/sqlite.ts';
 
 const ROWS = 20_000;
 const PLAN = { sort: '_id', direction: 1 } as const;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { itemToJson } from '../support/item-json.ts';
+import { itemToJson } from '../support/rows/item-json.ts';
 import { Binary, BSON, BSONRegExp, Code, Decimal128, Long, ObjectId, UUID } from '../../src/store/bson.ts';
-import { COLUMNS, jsonItem, read } from '../support/import-reading.ts';
+import { COLUMNS, jsonItem, read } from '../support/import/import-reading.ts';
 
 test('Integers keep every digit in NDJSON and in JSON arrays', async () => {
   const row =

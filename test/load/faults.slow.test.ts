@@ -7,8 +7,8 @@ import { Pages } from '../../src/load/pages.ts';
 import { Mix } from '../../src/load/queries.ts';
 import { Recorder } from '../../src/load/recorder.ts';
 import { steadySchedule } from '../../src/load/schedule.ts';
-import { faultyServer, type FaultsOnPurpose } from '../support/faulty-server.ts';
-import { loading } from '../support/loading.ts';
+import { faultyServer, type FaultsOnPurpose } from '../support/load/faulty-server.ts';
+import { loading } from '../support/load/loading.ts';
 
 const SHORT = ['--for', '1s', '--ramp', '0s'];
 /** Pages per second. */

@@ -6,9 +6,9 @@ import { noCounts } from '../../src/load/counts.ts';
 import { Faults } from '../../src/load/faults.ts';
 import type { LoadResult } from '../../src/load/result.ts';
 import { verdictOf } from '../../src/load/verdict.ts';
-import { loading } from '../support/loading.ts';
-import { testMongo } from '../support/mongod.ts';
-import { serverOn, type TestServer } from '../support/server.ts';
+import { loading } from '../support/load/loading.ts';
+import { testMongo } from '../support/store/mongo/mongod.ts';
+import { serverOn, type TestServer } from '../support/process/server.ts';
 
 const SHORT = ['--for', '3s', '--ramp', '0s'];
 

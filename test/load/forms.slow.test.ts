@@ -5,8 +5,8 @@ import { CsvRows } from '../../src/load/forms/csv.ts';
 import { rowReading } from '../../src/load/forms/form.ts';
 import { JsonRows } from '../../src/load/forms/json.ts';
 import { Mismatched } from '../../src/pull/retry.ts';
-import { loading } from '../support/loading.ts';
-import { serverOn, type TestServer } from '../support/server.ts';
+import { loading } from '../support/load/loading.ts';
+import { serverOn, type TestServer } from '../support/process/server.ts';
 
 const ROWS = 100;
 const ODD = ['plain', 'a,"b"\n{[\\"', '\\', '}]', 'ü€'];

@@ -8,7 +8,7 @@ import { answerOver, exchange } from '../../src/load/http/get.ts';
 import { Requests } from '../../src/load/http/requests.ts';
 import { StreamContent } from '../../src/load/http/stream-content.ts';
 import { Mismatched } from '../../src/pull/retry.ts';
-import { answering } from '../support/answering.ts';
+import { answering } from '../support/load/answering.ts';
 
 const BODY = '{"id":"a"}\n{"id":"b"}\n';
 const OK = 'HTTP/1.1 200 OK\r\n';

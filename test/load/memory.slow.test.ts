@@ -3,8 +3,8 @@ import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import type { LoadResult } from '../../src/load/result.ts';
-import { catalogue } from '../support/catalogue.ts';
-import { serverOn } from '../support/server.ts';
+import { catalogue } from '../support/resources/catalogue.ts';
+import { serverOn } from '../support/process/server.ts';
 
 const PULLERS = 200;
 const MIB = 1024 * 1024;

@@ -9,9 +9,9 @@ import { text } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
 import { createServer } from 'node:tls';
 import type { LoadResult } from '../../src/load/result.ts';
-import { selfSigned } from '../support/certificate.ts';
-import { folder } from '../support/pulling.ts';
-import { serverOn } from '../support/server.ts';
+import { selfSigned } from '../support/load/certificate.ts';
+import { folder } from '../support/pull/pulling.ts';
+import { serverOn } from '../support/process/server.ts';
 
 const CLI = join(import.meta.dirname, '../../src/process/cli.ts');
 

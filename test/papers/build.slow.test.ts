@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
-import { cli } from '../support/child-server.ts';
+import { cli } from '../support/process/child-server.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const DEVELOPMENT_ONLY = ['typescript', 'assemblyscript', '@scalar'];

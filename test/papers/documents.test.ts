@@ -17,7 +17,7 @@ import {
   tableRows,
   TEST_FILES,
   testText,
-} from '../support/documents.ts';
+} from '../support/papers/documents.ts';
 
 test('the README has at most 300 lines', () => {
   assert.ok(documentText('README.md').split('\n').length <= 300);

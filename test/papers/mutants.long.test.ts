@@ -5,11 +5,11 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { removeDirectory } from '../support/directory.ts';
-import { Coverage } from '../support/mutants/coverage.ts';
-import { reasonToLive } from '../support/mutants/harmless.ts';
-import { PARTS, TESTS } from '../support/mutants/parts.ts';
-import { lineOf, sample, tryOut, type Tried } from '../support/mutants/run.ts';
-import { Tree } from '../support/mutants/tree.ts';
+import { Coverage } from '../support/papers/mutants/coverage.ts';
+import { reasonToLive } from '../support/papers/mutants/harmless.ts';
+import { PARTS, TESTS } from '../support/papers/mutants/parts.ts';
+import { lineOf, sample, tryOut, type Tried } from '../support/papers/mutants/run.ts';
+import { Tree } from '../support/papers/mutants/tree.ts';
 import { SEED } from '../support/seed.ts';
 
 const MOST = Number(process.env.MUTANTS ?? 60);

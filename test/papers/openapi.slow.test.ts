@@ -27,12 +27,12 @@ import { streamReader } from '../../src/store/readers.ts';
 import type { RecordDeclaration } from '../../src/store/records.ts';
 import type { Store } from '../../src/store/store.ts';
 import { USERS } from '../../src/users/row.ts';
-import { AnswerCheck } from '../support/answer-check.ts';
-import { firstColumn } from '../support/documents.ts';
-import { itemsOf } from '../support/items-resource.ts';
-import { testSqlite } from '../support/sqlite.ts';
-import { bearer, keyedServer } from '../support/keyed.ts';
-import { serverOn } from '../support/server.ts';
+import { AnswerCheck } from '../support/papers/answer-check.ts';
+import { firstColumn } from '../support/papers/documents.ts';
+import { itemsOf } from '../support/resources/items-resource.ts';
+import { testSqlite } from '../support/store/sqlite/sqlite.ts';
+import { bearer, keyedServer } from '../support/access/keyed.ts';
+import { serverOn } from '../support/process/server.ts';
 
 const OPTIONS = { withKeys: true, limited: true };
 

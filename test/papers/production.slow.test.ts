@@ -18,13 +18,13 @@ import { promisify } from 'node:util';
 import { parse, parseAllDocuments } from 'yaml';
 import { readConfig } from '../../src/config.ts';
 import { SETTINGS } from '../../src/settings.ts';
-import { cli } from '../support/child-server.ts';
-import { childProgram } from '../support/child-program.ts';
-import { documentText, ROOT } from '../support/documents.ts';
+import { cli } from '../support/process/child-server.ts';
+import { childProgram } from '../support/process/child-program.ts';
+import { documentText, ROOT } from '../support/papers/documents.ts';
 import { freePorts } from '../support/free-port.ts';
-import { settingsOf, unitOf } from '../support/ops.ts';
-import { folder } from '../support/pulling.ts';
-import { serverOn } from '../support/server.ts';
+import { settingsOf, unitOf } from '../support/faults/ops.ts';
+import { folder } from '../support/pull/pulling.ts';
+import { serverOn } from '../support/process/server.ts';
 
 const run = promisify(execFile);
 const PAGE = 'docs/production.md';
@@ -85,7 +85,9 @@ async function machine(t: TestContext) {
   for (const name of ['dist', 'src', 'package.json']) symlinkSync(join(ROOT, name), join(sluice, name));
   for (const name of ['bin', 'state', 'run', 'root', 'var/lib', 'var/cache'])
     mkdirSync(join(root, name), { recursive: true });
-  const systemctl = [process.execPath, ...childProgram('systemctl.ts'), root].map((word) => `'${word}'`);
+  const systemctl = [process.execPath, ...childProgram('papers/systemctl.ts'), root].map(
+    (word) => `'${word}'`,
+  );
   const programs = { ...STAND_INS, systemctl: `exec ${systemctl.join(' ')} "$@"` };
   for (const [name, text] of Object.entries(programs))
     writeFileSync(join(root, 'bin', name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { openChromium, openTab } from '../support/chromium.ts';
-import { startCutter } from '../support/cutter.ts';
-import { documentText } from '../support/documents.ts';
-import { testServer } from '../support/server.ts';
+import { openChromium, openTab } from '../support/web/chromium.ts';
+import { startCutter } from '../support/faults/cutter.ts';
+import { documentText } from '../support/papers/documents.ts';
+import { testServer } from '../support/process/server.ts';
 
 const DOCUMENT = 'docs/streams.md';
 const run = promisify(execFile);

@@ -5,10 +5,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { childServer, cli } from '../support/child-server.ts';
-import { documentText, ROOT, section } from '../support/documents.ts';
-import { temporaryFolder } from '../support/engines.ts';
-import { keyedServer, type Rows } from '../support/keyed.ts';
+import { childServer, cli } from '../support/process/child-server.ts';
+import { documentText, ROOT, section } from '../support/papers/documents.ts';
+import { temporaryFolder } from '../support/engine/engines.ts';
+import { keyedServer, type Rows } from '../support/access/keyed.ts';
 
 const PATH = 'docs/operations.md';
 const KEYS = section(PATH, 'API keys');

@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { ObjectId } from 'mongodb';
-import { sluice } from '../support/commands.ts';
-import { documentText, ROOT } from '../support/documents.ts';
-import { testClient } from '../support/mongo.ts';
-import { testMongo } from '../support/mongod.ts';
-import { folder } from '../support/pulling.ts';
-import { serverOn } from '../support/server.ts';
+import { sluice } from '../support/process/commands.ts';
+import { documentText, ROOT } from '../support/papers/documents.ts';
+import { testClient } from '../support/store/mongo/mongo.ts';
+import { testMongo } from '../support/store/mongo/mongod.ts';
+import { folder } from '../support/pull/pulling.ts';
+import { serverOn } from '../support/process/server.ts';
 
 const BLOCKS = /```shell-session\n(\$ [^]*?)```/g;
 const STATUSES = ['new', 'paid', 'sent'];

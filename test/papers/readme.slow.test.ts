@@ -4,8 +4,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { DOCUMENTS, documentText, ROOT } from '../support/documents.ts';
-import { testServer } from '../support/server.ts';
+import { DOCUMENTS, documentText, ROOT } from '../support/papers/documents.ts';
+import { testServer } from '../support/process/server.ts';
 
 const ADDRESS = 'localhost:3000';
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
-import { testServer, type StoreName } from '../support/server.ts';
+import { testServer, type StoreName } from '../support/process/server.ts';
 
 /**
  * The path of schemathesis, which .ci/schemathesis installs. Without it the test is skipped, because a run takes a

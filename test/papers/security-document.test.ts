@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { section, tableRows, testText } from '../support/documents.ts';
+import { section, tableRows, testText } from '../support/papers/documents.ts';
 
 test('every promise of docs/security.md names a test that exists', () => {
   const rows = tableRows(section('docs/security.md', 'What a key does not reveal'));

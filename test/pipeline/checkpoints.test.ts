@@ -8,8 +8,8 @@ import type { Plan } from '../../src/store/store.ts';
 import { crc32 } from '../../src/pipeline/crc32.ts';
 import { crc32Combine } from '../../src/pipeline/crc32-combine.ts';
 import { CheckpointEncoder } from '../../src/pipeline/checkpoints.ts';
-import { int32, row } from '../support/bson-writer.ts';
-import { arrayBody, batchOf } from '../support/transcode.ts';
+import { int32, row } from '../support/rows/bson-writer.ts';
+import { arrayBody, batchOf } from '../support/rows/transcode.ts';
 
 interface Tally {
   cursor: string | null;

@@ -5,9 +5,9 @@ import { codings, compress, compressBytes, type Coding } from '../../src/pipelin
 import { Compressor } from '../../src/pipeline/compressor.ts';
 import type { Sink } from '../../src/pipeline/sink.ts';
 import { Turns } from '../../src/turns.ts';
-import { randomFrom } from '../support/random-collection.ts';
+import { randomFrom } from '../support/store/random-collection.ts';
 import { SEED } from '../support/seed.ts';
-import { content, writeContent } from '../support/slow-reader.ts';
+import { content, writeContent } from '../support/engine/slow-reader.ts';
 
 type Decode = (bytes: Uint8Array, done: (error: Error | null, result: Buffer) => void) => void;
 const { zstdDecompress } = zlib as unknown as { zstdDecompress: Decode };

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Batch } from '../../src/store/batch.ts';
 import { Slots } from '../../src/store/slots.ts';
 import { withHeartbeats } from '../../src/pipeline/heartbeats.ts';
-import { batchOf } from '../support/transcode.ts';
+import { batchOf } from '../support/rows/transcode.ts';
 
 const slots = new Slots();
 const EMPTY = { ...batchOf(slots, new Uint8Array(0)), rows: 0 };

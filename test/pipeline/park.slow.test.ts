@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from '../support/fast-check.ts';
-import { javascriptTranscoder, type TextTranscoder } from '../support/javascript-transcoder.ts';
+import { javascriptTranscoder, type TextTranscoder } from '../support/rows/javascript-transcoder.ts';
 import type { Framing, RowEncoder } from '../../src/rows/rows.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
 import { noneOf } from '../../src/store/batch.ts';
@@ -14,9 +14,9 @@ import { crc32 } from '../../src/pipeline/crc32.ts';
 import { withHeartbeats } from '../../src/pipeline/heartbeats.ts';
 import { pump } from '../../src/pipeline/pump.ts';
 import type { Sink } from '../../src/pipeline/sink.ts';
-import { testSqlite } from '../support/sqlite.ts';
-import { NEVER } from '../support/reading.ts';
-import { testServer } from '../support/server.ts';
+import { testSqlite } from '../support/store/sqlite/sqlite.ts';
+import { NEVER } from '../support/store/reading.ts';
+import { testServer } from '../support/process/server.ts';
 
 const ROWS = 1200;
 

@@ -10,11 +10,11 @@ import type { Bookmark } from '../../src/store/bookmark.ts';
 import { BSON } from '../../src/store/bson.ts';
 import { ReadTurns } from '../../src/store/read-turns.ts';
 import { streamReader } from '../../src/store/readers.ts';
-import { testMongo } from '../support/mongod.ts';
-import { RawClient, request } from '../support/raw.ts';
-import { NEVER } from '../support/reading.ts';
-import { serverOn, type StoreName } from '../support/server.ts';
-import { testSqlite } from '../support/sqlite.ts';
+import { testMongo } from '../support/store/mongo/mongod.ts';
+import { RawClient, request } from '../support/engine/raw.ts';
+import { NEVER } from '../support/store/reading.ts';
+import { serverOn, type StoreName } from '../support/process/server.ts';
+import { testSqlite } from '../support/store/sqlite/sqlite.ts';
 
 const ROWS = 2_000;
 const PLAN = { sort: '_id', direction: 1 } as const;

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { sluice } from '../support/commands.ts';
-import { testClient } from '../support/mongo.ts';
-import { ownMongod, testMongo } from '../support/mongod.ts';
-import { folder } from '../support/pulling.ts';
-import { serverOn } from '../support/server.ts';
+import { sluice } from '../support/process/commands.ts';
+import { testClient } from '../support/store/mongo/mongo.ts';
+import { ownMongod, testMongo } from '../support/store/mongo/mongod.ts';
+import { folder } from '../support/pull/pulling.ts';
+import { serverOn } from '../support/process/server.ts';
 
 /** Runs `sluice doctor`. Resolves with its lines by their marks, those of the kernel left out. */
 async function doctor(args: readonly string[], environment: NodeJS.ProcessEnv) {

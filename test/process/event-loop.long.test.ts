@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { childServer, logged } from '../support/child-server.ts';
-import { testMongo } from '../support/mongod.ts';
-import type { StoreName } from '../support/server.ts';
+import { childServer, logged } from '../support/process/child-server.ts';
+import { testMongo } from '../support/store/mongo/mongod.ts';
+import type { StoreName } from '../support/process/server.ts';
 
-const METER = pathToFileURL(join(import.meta.dirname, '../support/loop-hold.mjs')).href;
+const METER = pathToFileURL(join(import.meta.dirname, '../support/process/loop-hold.mjs')).href;
 const TIMES = 30;
 /** Warm-up, until the code of the requests is compiled. */
 const WARM = 5;

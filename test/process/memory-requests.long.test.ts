@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { childServer, cli, rssOf, type ChildServer } from '../support/child-server.ts';
-import { testEnvironment } from '../support/server.ts';
+import { childServer, cli, rssOf, type ChildServer } from '../support/process/child-server.ts';
+import { testEnvironment } from '../support/process/server.ts';
 
 const AT_ONCE = 64;
 const ROUNDS = 5;

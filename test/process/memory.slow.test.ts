@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { test } from 'node:test';
-import { childServer, importItems } from '../support/child-server.ts';
-import { testMongo } from '../support/mongod.ts';
-import { testEnvironment } from '../support/server.ts';
+import { childServer, importItems } from '../support/process/child-server.ts';
+import { testMongo } from '../support/store/mongo/mongod.ts';
+import { testEnvironment } from '../support/process/server.ts';
 
 const ROWS = process.env.LONG ? 1_000_000 : 100_000;
 const MOST_ABOVE_IDLE = 60 * 1024 * 1024;

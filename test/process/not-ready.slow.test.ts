@@ -4,9 +4,9 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { SyntheticItems } from '../../src/import/synthetic.ts';
-import { childProgram } from '../support/child-program.ts';
-import { testDirectory } from '../support/sqlite.ts';
-import { serverOn } from '../support/server.ts';
+import { childProgram } from '../support/process/child-program.ts';
+import { testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { serverOn } from '../support/process/server.ts';
 
 test('a server beside a load that replaces the rows answers 503 until the load ends, or until its process is killed', async (t) => {
   const directory = await testDirectory(t);
@@ -19,7 +19,7 @@ test('a server beside a load that replaces the rows answers 503 until the load e
   const rowsOf = async () => (await (await server.get('/items/stream')).text()).split('\n').length - 1;
   assert.equal(await rowsOf(), 20);
   for (const isKilled of [false, true]) {
-    const child = spawn(process.execPath, [...childProgram('replace-child.ts'), directory], {
+    const child = spawn(process.execPath, [...childProgram('import/replace-child.ts'), directory], {
       stdio: ['pipe', 'pipe', 'inherit'],
     });
     t.after(() => child.kill('SIGKILL'));

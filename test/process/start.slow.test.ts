@@ -4,10 +4,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
-import { childServer, cli } from '../support/child-server.ts';
-import { program } from '../support/programs.ts';
-import { testEnvironment } from '../support/server.ts';
-import { testDirectory } from '../support/sqlite.ts';
+import { childServer, cli } from '../support/process/child-server.ts';
+import { program } from '../support/process/programs.ts';
+import { testEnvironment } from '../support/process/server.ts';
+import { testDirectory } from '../support/store/sqlite/sqlite.ts';
 
 for (const [HOST, WORKERS, host] of [
   ['127.0.0.1', '1', '127.0.0.1'],

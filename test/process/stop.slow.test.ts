@@ -3,9 +3,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { test, type TestContext } from 'node:test';
-import { childServer, cli } from '../support/child-server.ts';
-import { deferred } from '../support/raw.ts';
-import { serverOn, testEnvironment, type EngineName } from '../support/server.ts';
+import { childServer, cli } from '../support/process/child-server.ts';
+import { deferred } from '../support/engine/raw.ts';
+import { serverOn, testEnvironment, type EngineName } from '../support/process/server.ts';
 
 const STOPS = process.env.LONG ? 20 : 1;
 const CONNECTIONS = 200;

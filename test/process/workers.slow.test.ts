@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Pauses } from '../../src/process/workers.ts';
-import { childServer, logged, type ChildServer } from '../support/child-server.ts';
-import { samples } from '../support/metrics.ts';
-import type { EngineName } from '../support/server.ts';
+import { childServer, logged, type ChildServer } from '../support/process/child-server.ts';
+import { samples } from '../support/telemetry/metrics.ts';
+import type { EngineName } from '../support/process/server.ts';
 
 /** `count` answers on new connections, which the kernel spreads over the workers. */
 async function answers({ url }: ChildServer, count: number): Promise<number[]> {

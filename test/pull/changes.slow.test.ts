@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import { BSON } from '../../src/store/bson.ts';
-import { startCutter } from '../support/cutter.ts';
-import { folder, runPullOf } from '../support/pulling.ts';
-import { testServer, type StoreName, type TestServer } from '../support/server.ts';
-import { queryFile } from '../support/sqlite.ts';
+import { startCutter } from '../support/faults/cutter.ts';
+import { folder, runPullOf } from '../support/pull/pulling.ts';
+import { testServer, type StoreName, type TestServer } from '../support/process/server.ts';
+import { queryFile } from '../support/store/sqlite/sqlite.ts';
 
 const ROWS = 3_000;
 

@@ -8,9 +8,9 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { DatabaseSync } from '../../src/sqlite.ts';
 import { crc32 } from '../../src/pipeline/crc32.ts';
-import { cli } from '../support/child-server.ts';
-import { folder, NDJSON, proofOf, runPullOf, scriptedServer, streamOnly } from '../support/pulling.ts';
-import { queryFile } from '../support/sqlite.ts';
+import { cli } from '../support/process/child-server.ts';
+import { folder, NDJSON, proofOf, runPullOf, scriptedServer, streamOnly } from '../support/pull/pulling.ts';
+import { queryFile } from '../support/store/sqlite/sqlite.ts';
 
 /** The lines of a feed, with the control line that proves them. */
 function proved(lines: string, cursor: string, extra: { upToDate?: boolean; more?: boolean } = {}): string {

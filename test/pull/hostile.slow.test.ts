@@ -13,7 +13,7 @@ import {
   runPullOf,
   scriptedServer,
   streamOnly,
-} from '../support/pulling.ts';
+} from '../support/pull/pulling.ts';
 
 const WRONG_CONTROLS: [what: string, line: string][] = [
   ['rows as text', '{"checkpoint":{"cursor":"c","rows":"1e9","bytes":18,"crc32":"00000000"}}'],

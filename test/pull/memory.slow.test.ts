@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { crc32 } from '../../src/pipeline/crc32.ts';
-import { cli } from '../support/child-server.ts';
+import { cli } from '../support/process/child-server.ts';
 import {
   controlLine,
   folder,
@@ -16,7 +16,7 @@ import {
   ROWS_OF_TWO,
   scriptedServer,
   streamOnly,
-} from '../support/pulling.ts';
+} from '../support/pull/pulling.ts';
 
 /** The bytes that each hostile server sends. A client that kept them would exceed its memory limit. */
 const SENT_BYTES = 2 ** 31;

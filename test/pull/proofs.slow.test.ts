@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { Interrupted, pull, Refused } from '../../src/pull/pull.ts';
-import { cli } from '../support/child-server.ts';
+import { cli } from '../support/process/child-server.ts';
 import {
   folder,
   INSTANT,
@@ -16,7 +16,7 @@ import {
   ROWS_OF_TWO,
   runPullOf,
   scriptedServer,
-} from '../support/pulling.ts';
+} from '../support/pull/pulling.ts';
 
 test('a pull that SIGINT ends continues in the next run', async (t) => {
   const directory = await folder(t);

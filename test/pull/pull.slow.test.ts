@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { parsePullArguments } from '../../src/pull/command.ts';
 import { UsageError } from '../../src/terminal/arguments.ts';
-import { catalogue } from '../support/catalogue.ts';
-import { startCutter, type Cutter } from '../support/cutter.ts';
-import { folder, runPullOf } from '../support/pulling.ts';
-import { serverOn, type TestServer } from '../support/server.ts';
+import { catalogue } from '../support/resources/catalogue.ts';
+import { startCutter, type Cutter } from '../support/faults/cutter.ts';
+import { folder, runPullOf } from '../support/pull/pulling.ts';
+import { serverOn, type TestServer } from '../support/process/server.ts';
 
 const CUTS = process.env.LONG ? 200 : 8;
 const ROWS = 21_000;

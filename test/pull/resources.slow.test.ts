@@ -5,12 +5,12 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
-import { cli } from '../support/child-server.ts';
-import { startCutter } from '../support/cutter.ts';
-import { ordersOf } from '../support/orders.ts';
-import { withOrders } from '../support/orders-store.ts';
-import { folder, runPullOf } from '../support/pulling.ts';
-import { serverOn } from '../support/server.ts';
+import { cli } from '../support/process/child-server.ts';
+import { startCutter } from '../support/faults/cutter.ts';
+import { ordersOf } from '../support/resources/orders.ts';
+import { withOrders } from '../support/store/orders-store.ts';
+import { folder, runPullOf } from '../support/pull/pulling.ts';
+import { serverOn } from '../support/process/server.ts';
 
 const ROWS = ordersOf(12_000);
 /** All rows, in another order than that of ids. */

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { provedRows } from '../../src/pull/proved-rows.ts';
 import { DEFAULTS, Interrupted, pull } from '../../src/pull/pull.ts';
-import { INSTANT, NDJSON, proofOf, ROWS_OF_TWO, scriptedServer } from '../support/pulling.ts';
+import { INSTANT, NDJSON, proofOf, ROWS_OF_TWO, scriptedServer } from '../support/pull/pulling.ts';
 
 /** Sends something that proves no row every few milliseconds until the client is gone. */
 function drip(

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { encodeCursor } from '../../src/resources/token/cursor.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
-import { catalogue } from '../support/catalogue.ts';
-import { testServer, type EngineName } from '../support/server.ts';
+import { catalogue } from '../support/resources/catalogue.ts';
+import { testServer, type EngineName } from '../support/process/server.ts';
 
 const HUGE = '9'.repeat(40);
 const cursorById = encodeCursor('items', { sort: '_id', direction: 1 }, makeBookmark({ _id: 5 }));

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openDirectory } from '../support/export-worker.ts';
-import { testClient } from '../support/mongo.ts';
-import { ORDER_INDEXES, ordersOf } from '../support/orders.ts';
-import { withOrders } from '../support/orders-store.ts';
-import { serverOn, type TestServer } from '../support/server.ts';
+import { openDirectory } from '../support/exports/export-worker.ts';
+import { testClient } from '../support/store/mongo/mongo.ts';
+import { ORDER_INDEXES, ordersOf } from '../support/resources/orders.ts';
+import { withOrders } from '../support/store/orders-store.ts';
+import { serverOn, type TestServer } from '../support/process/server.ts';
 
 const ROWS = ordersOf(100);
 

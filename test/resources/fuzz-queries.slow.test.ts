@@ -12,9 +12,9 @@ import { BSON, Int32, type Document } from '../../src/store/bson.ts';
 import type { Plan } from '../../src/store/store.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
 import { Directory } from '../../src/store/directory.ts';
-import { itemsOf } from '../support/items-resource.ts';
-import { testSqlite } from '../support/sqlite.ts';
-import { NEVER } from '../support/reading.ts';
+import { itemsOf } from '../support/resources/items-resource.ts';
+import { testSqlite } from '../support/store/sqlite/sqlite.ts';
+import { NEVER } from '../support/store/reading.ts';
 
 const RUNS = process.env.LONG ? 1_000_000 : 10_000;
 const CATEGORIES = ['red', '$ne', '__proto__', 'größe'];

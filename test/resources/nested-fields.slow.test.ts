@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { awaited, fileOf, order } from '../support/exports.ts';
-import { folder, runPullOf } from '../support/pulling.ts';
-import { testServer, type StoreName, type TestServer } from '../support/server.ts';
+import { awaited, fileOf, order } from '../support/exports/exports.ts';
+import { folder, runPullOf } from '../support/pull/pulling.ts';
+import { testServer, type StoreName, type TestServer } from '../support/process/server.ts';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 

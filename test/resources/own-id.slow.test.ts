@@ -5,12 +5,12 @@ import { Readable } from 'node:stream';
 import { describe, test, type TestContext } from 'node:test';
 import { parse } from 'csv-parse/sync';
 import { parseImportArguments, runImport } from '../../src/import/command.ts';
-import { targetOf } from '../support/import-store.ts';
+import { targetOf } from '../support/import/import-store.ts';
 import type { Document } from '../../src/store/bson.ts';
-import { openChromium, openTab } from '../support/chromium.ts';
-import { awaited, fileOf, order } from '../support/exports.ts';
-import { folder, Kept, runPullOf } from '../support/pulling.ts';
-import { serverOn, testServer, type StoreName, type TestServer } from '../support/server.ts';
+import { openChromium, openTab } from '../support/web/chromium.ts';
+import { awaited, fileOf, order } from '../support/exports/exports.ts';
+import { folder, Kept, runPullOf } from '../support/pull/pulling.ts';
+import { serverOn, testServer, type StoreName, type TestServer } from '../support/process/server.ts';
 
 /** Documents, some with a top-level field `id` of their own: after other fields, of several types, and before the key. */
 function documents(count: number): Document[] {

@@ -5,9 +5,9 @@ import { formatOfName } from '../../src/rows/text-files.ts';
 import { parseTrustedProxies } from '../../src/access/proxies.ts';
 import { valueAt } from '../../src/web/page/json.ts';
 import type { Document } from '../../src/store/bson.ts';
-import { read } from '../support/import-reading.ts';
-import { resourceServer, resourcesFile } from '../support/resources.ts';
-import { serverOn, type StoreName } from '../support/server.ts';
+import { read } from '../support/import/import-reading.ts';
+import { resourceServer, resourcesFile } from '../support/resources/resources.ts';
+import { serverOn, type StoreName } from '../support/process/server.ts';
 
 /** The names that every object of JavaScript has. */
 const NAMES = [...Object.getOwnPropertyNames(Object.prototype), 'prototype'].sort();

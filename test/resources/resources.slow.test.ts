@@ -4,11 +4,11 @@ import { test, type TestContext } from 'node:test';
 import { Decimal128, ObjectId, type Document } from 'mongodb';
 import { ConfigError, readConfig } from '../../src/config.ts';
 import { RESOURCES_FILE_SCHEMA, TAKEN } from '../../src/resources/declarations.ts';
-import { testDirectory } from '../support/sqlite.ts';
-import { testClient } from '../support/mongo.ts';
-import { testMongo } from '../support/mongod.ts';
-import { resourcesFile, resourceServer } from '../support/resources.ts';
-import { serverOn, type StoreName, type TestServer } from '../support/server.ts';
+import { testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { testClient } from '../support/store/mongo/mongo.ts';
+import { testMongo } from '../support/store/mongo/mongod.ts';
+import { resourcesFile, resourceServer } from '../support/resources/resources.ts';
+import { serverOn, type StoreName, type TestServer } from '../support/process/server.ts';
 
 const STATUSES = ['new', 'paid', 'sent'];
 const COUNT = 300;

@@ -7,14 +7,14 @@ import { pino } from 'pino';
 import { storeUnavailable } from '../../src/errors.ts';
 import type { Store } from '../../src/store/store.ts';
 import { around } from '../../src/store/around.ts';
-import { childServer } from '../support/child-server.ts';
-import { sluice } from '../support/commands.ts';
-import { fetchUntilCut } from '../support/cutter.ts';
-import { testClient } from '../support/mongo.ts';
-import { testMongo } from '../support/mongod.ts';
-import { resourcesFile } from '../support/resources.ts';
-import { serverOn, type TestServer } from '../support/server.ts';
-import { testDirectory } from '../support/sqlite.ts';
+import { childServer } from '../support/process/child-server.ts';
+import { sluice } from '../support/process/commands.ts';
+import { fetchUntilCut } from '../support/faults/cutter.ts';
+import { testClient } from '../support/store/mongo/mongo.ts';
+import { testMongo } from '../support/store/mongo/mongod.ts';
+import { resourcesFile } from '../support/resources/resources.ts';
+import { serverOn, type TestServer } from '../support/process/server.ts';
+import { testDirectory } from '../support/store/sqlite/sqlite.ts';
 
 /** Longer than a server takes to see a change by itself on a busy machine. Milliseconds. */
 const SEEN_MS = 30_000;

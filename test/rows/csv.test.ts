@@ -3,11 +3,15 @@ import { test } from 'node:test';
 import { parse } from 'csv-parse/sync';
 import fc from '../support/fast-check.ts';
 import { csvHeader } from '../../src/rows/csv-cell.ts';
-import { itemToJson } from '../support/item-json.ts';
-import { csvWriter, javascriptTranscoder, type TextTranscoder } from '../support/javascript-transcoder.ts';
+import { itemToJson } from '../support/rows/item-json.ts';
+import {
+  csvWriter,
+  javascriptTranscoder,
+  type TextTranscoder,
+} from '../support/rows/javascript-transcoder.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
 import { Slots } from '../../src/store/slots.ts';
-import { anyRow } from '../support/any-row.ts';
+import { anyRow } from '../support/rows/any-row.ts';
 import {
   array,
   binary,
@@ -22,9 +26,9 @@ import {
   row,
   string,
   timestamp,
-} from '../support/bson-writer.ts';
-import type { Field, Value } from '../support/bson-writer.ts';
-import { arrayBody, batchOf, decode } from '../support/transcode.ts';
+} from '../support/rows/bson-writer.ts';
+import type { Field, Value } from '../support/rows/bson-writer.ts';
+import { arrayBody, batchOf, decode } from '../support/rows/transcode.ts';
 
 const slots = new Slots();
 const wasm = createTranscoder(slots);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { columnsOfFields } from '../../src/rows/csv-cell.ts';
-import { csvLine, javascriptTranscoder, type TextTranscoder } from '../support/javascript-transcoder.ts';
+import { csvLine, javascriptTranscoder, type TextTranscoder } from '../support/rows/javascript-transcoder.ts';
 import type { RowEncoder } from '../../src/rows/rows.ts';
 import { Selection, type SelectionPaths } from '../../src/rows/selection.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
@@ -17,10 +17,10 @@ import {
   object,
   string,
   timestamp,
-} from '../support/bson-writer.ts';
-import type { Field, Value } from '../support/bson-writer.ts';
-import { cellsOf, selected, type Row } from '../support/selected.ts';
-import { arrayBody, batchOf, decode } from '../support/transcode.ts';
+} from '../support/rows/bson-writer.ts';
+import type { Field, Value } from '../support/rows/bson-writer.ts';
+import { cellsOf, selected, type Row } from '../support/rows/selected.ts';
+import { arrayBody, batchOf, decode } from '../support/rows/transcode.ts';
 
 const CASES = process.env.LONG === '1' ? 2_000_000 : 10_000;
 const slots = new Slots();

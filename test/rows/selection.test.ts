@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { columnsOfRows } from '../../src/resources/stream/columns.ts';
 import { csvHeader } from '../../src/rows/csv-cell.ts';
-import { javascriptTranscoder, type TextTranscoder } from '../support/javascript-transcoder.ts';
+import { javascriptTranscoder, type TextTranscoder } from '../support/rows/javascript-transcoder.ts';
 import {
   EVERYTHING,
   pathFault,
@@ -13,11 +13,11 @@ import {
 import { createTranscoder } from '../../src/rows/transcoder.ts';
 import { BSON, type Document } from '../../src/store/bson.ts';
 import { Slots } from '../../src/store/slots.ts';
-import { array, document, int32, nullValue, object, row, string } from '../support/bson-writer.ts';
-import type { Value } from '../support/bson-writer.ts';
-import { testClient } from '../support/mongo.ts';
-import { testMongo } from '../support/mongod.ts';
-import { arrayBody, batchOf, decode } from '../support/transcode.ts';
+import { array, document, int32, nullValue, object, row, string } from '../support/rows/bson-writer.ts';
+import type { Value } from '../support/rows/bson-writer.ts';
+import { testClient } from '../support/store/mongo/mongo.ts';
+import { testMongo } from '../support/store/mongo/mongod.ts';
+import { arrayBody, batchOf, decode } from '../support/rows/transcode.ts';
 
 const slots = new Slots();
 const wasm = createTranscoder(slots);

@@ -3,18 +3,28 @@ import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from '../support/fast-check.ts';
-import { itemToJson } from '../support/item-json.ts';
-import { javascriptTranscoder, type TextTranscoder } from '../support/javascript-transcoder.ts';
+import { itemToJson } from '../support/rows/item-json.ts';
+import { javascriptTranscoder, type TextTranscoder } from '../support/rows/javascript-transcoder.ts';
 import type { Framing, RowEncoder, Transcoder } from '../../src/rows/rows.ts';
 import { Selection } from '../../src/rows/selection.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
 import { instantiate } from '../../src/rows/wasm.ts';
 import { Slots } from '../../src/store/slots.ts';
-import { anyRow } from '../support/any-row.ts';
-import { array, binary, code, int32, int64, object, regex, row, string } from '../support/bson-writer.ts';
-import type { Field } from '../support/bson-writer.ts';
-import { newMemory } from '../support/new-memory.ts';
-import { arrayBody, batchOf, chunksOf, decode } from '../support/transcode.ts';
+import { anyRow } from '../support/rows/any-row.ts';
+import {
+  array,
+  binary,
+  code,
+  int32,
+  int64,
+  object,
+  regex,
+  row,
+  string,
+} from '../support/rows/bson-writer.ts';
+import type { Field } from '../support/rows/bson-writer.ts';
+import { newMemory } from '../support/store/new-memory.ts';
+import { arrayBody, batchOf, chunksOf, decode } from '../support/rows/transcode.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from '../support/fast-check.ts';
-import { javascriptTranscoder, type TextTranscoder } from '../support/javascript-transcoder.ts';
+import { javascriptTranscoder, type TextTranscoder } from '../support/rows/javascript-transcoder.ts';
 import { columnsOfFields } from '../../src/rows/csv-cell.ts';
 import type { RowEncoder } from '../../src/rows/rows.ts';
 import { policyFault, Selection } from '../../src/rows/selection.ts';
@@ -9,7 +9,7 @@ import { createTranscoder } from '../../src/rows/transcoder.ts';
 import type { Batch } from '../../src/store/batch.ts';
 import { BSON_TYPE } from '../../src/store/bson-types.ts';
 import { Slots } from '../../src/store/slots.ts';
-import { anyRow } from '../support/any-row.ts';
+import { anyRow } from '../support/rows/any-row.ts';
 import {
   array,
   binary,
@@ -31,9 +31,9 @@ import {
   string,
   symbol,
   timestamp,
-} from '../support/bson-writer.ts';
-import type { Field } from '../support/bson-writer.ts';
-import { arrayBody, chunksOf } from '../support/transcode.ts';
+} from '../support/rows/bson-writer.ts';
+import type { Field } from '../support/rows/bson-writer.ts';
+import { arrayBody, chunksOf } from '../support/rows/transcode.ts';
 
 const LONG = process.env.LONG === '1';
 const slots = new Slots();

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from '../support/fast-check.ts';
-import { itemToJson } from '../support/item-json.ts';
+import { itemToJson } from '../support/rows/item-json.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
 import { Slots } from '../../src/store/slots.ts';
-import { anyRow } from '../support/any-row.ts';
-import { array, row, string } from '../support/bson-writer.ts';
-import type { Value } from '../support/bson-writer.ts';
-import { transcode } from '../support/transcode.ts';
+import { anyRow } from '../support/rows/any-row.ts';
+import { array, row, string } from '../support/rows/bson-writer.ts';
+import type { Value } from '../support/rows/bson-writer.ts';
+import { transcode } from '../support/rows/transcode.ts';
 
 const LONG = process.env.LONG === '1';
 const slots = new Slots();

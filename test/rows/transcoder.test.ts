@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { itemToJson } from '../support/item-json.ts';
-import { javascriptTranscoder } from '../support/javascript-transcoder.ts';
+import { itemToJson } from '../support/rows/item-json.ts';
+import { javascriptTranscoder } from '../support/rows/javascript-transcoder.ts';
 import { rowToJson } from '../../src/rows/row-json.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
 import { BSON, Decimal128, ObjectId } from '../../src/store/bson.ts';
@@ -30,9 +30,9 @@ import {
   symbol,
   timestamp,
   undefinedValue,
-} from '../support/bson-writer.ts';
-import type { Field, Value } from '../support/bson-writer.ts';
-import { transcode } from '../support/transcode.ts';
+} from '../support/rows/bson-writer.ts';
+import type { Field, Value } from '../support/rows/bson-writer.ts';
+import { transcode } from '../support/rows/transcode.ts';
 
 const slots = new Slots();
 const wasm = createTranscoder(slots);

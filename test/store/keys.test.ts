@@ -14,10 +14,10 @@ import {
 } from '../../src/store/keys.ts';
 import type { Key } from '../../src/store/keys.ts';
 import { keyOfAny } from '../../src/store/value-keys.ts';
-import { anyValue, ORDER as ANY_ORDER } from '../support/any-value.ts';
-import { compareIds } from '../support/items.ts';
-import type { Id } from '../support/items.ts';
-import { nearPrice } from '../support/prices.ts';
+import { anyValue, ORDER as ANY_ORDER } from '../support/store/any-value.ts';
+import { compareIds } from '../support/store/items.ts';
+import type { Id } from '../support/store/items.ts';
+import { nearPrice } from '../support/store/prices.ts';
 
 const long = (n: bigint) => Long.fromBigInt(n);
 const decimal = (digits: string) => Decimal128.fromString(digits);

@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import { BSON, Decimal128, Double, Int32, Long, MaxKey, MinKey, ObjectId } from '../../src/store/bson.ts';
 import { comparePlaces, compareValues } from '../../src/store/order.ts';
-import { anyValue, ORDER } from '../support/any-value.ts';
+import { anyValue, ORDER } from '../support/store/any-value.ts';
 import fc from '../support/fast-check.ts';
-import { testMongoStore } from '../support/mongo.ts';
+import { testMongoStore } from '../support/store/mongo/mongo.ts';
 
 /** Ascending. Values on one line are equal. */
 const ASCENDING: readonly (readonly unknown[])[] = [

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import type { Batch } from '../../src/store/batch.ts';
 import { ReadTurns } from '../../src/store/read-turns.ts';
 import type { Size } from '../../src/store/store.ts';
-import { deferred } from '../support/raw.ts';
-import { NEVER } from '../support/reading.ts';
+import { deferred } from '../support/engine/raw.ts';
+import { NEVER } from '../support/store/reading.ts';
 
 const MB = 1 << 20;
 /** A batch of full size of a stream under way. */

@@ -4,7 +4,7 @@ import { storeUnavailable } from '../../src/errors.ts';
 import type { ReadBatch } from '../../src/store/batch.ts';
 import { ReadTurns } from '../../src/store/read-turns.ts';
 import { streamReader } from '../../src/store/readers.ts';
-import { NEVER } from '../support/reading.ts';
+import { NEVER } from '../support/store/reading.ts';
 
 const PLAN = { sort: '_id', direction: 1 } as const;
 const SIZE = { rows: 1, bytes: 1 };

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { javascriptTranscoder } from '../support/javascript-transcoder.ts';
+import { javascriptTranscoder } from '../support/rows/javascript-transcoder.ts';
 import { Selection } from '../../src/rows/selection.ts';
 import { BSON, Decimal128, Double, Int32, type Document } from '../../src/store/bson.ts';
 import { isSameButHidden } from '../../src/store/scope-predicate.ts';
 import { Slots } from '../../src/store/slots.ts';
-import { below, oneOf, randomFrom, type Random } from '../support/random-collection.ts';
-import { arrayBody, batchOf, decode } from '../support/transcode.ts';
+import { below, oneOf, randomFrom, type Random } from '../support/store/random-collection.ts';
+import { arrayBody, batchOf, decode } from '../support/rows/transcode.ts';
 
 const CASES = process.env.LONG === '1' ? 500_000 : 5_000;
 const slots = new Slots();

@@ -10,9 +10,9 @@ import { ReadTurns } from '../../src/store/read-turns.ts';
 import { Slots } from '../../src/store/slots.ts';
 import type { Plan } from '../../src/store/store.ts';
 import { retryingFeed, type FeedReader } from '../../src/store/tail.ts';
-import { deferred } from '../support/raw.ts';
-import { NEVER, PLENTY, takeRows } from '../support/reading.ts';
-import { arrayBody, batchOf } from '../support/transcode.ts';
+import { deferred } from '../support/engine/raw.ts';
+import { NEVER, PLENTY, takeRows } from '../support/store/reading.ts';
+import { arrayBody, batchOf } from '../support/rows/transcode.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
 const SIZE = { rows: 1_000, bytes: PLENTY };

@@ -7,9 +7,9 @@ import { FairScheduler } from '../../src/store/sqlite/fair-scheduler.ts';
 import { LoopTurns } from '../../src/store/loop-turns.ts';
 import type { Plan } from '../../src/store/store.ts';
 import { Turns, TurnsByKey } from '../../src/turns.ts';
-import { makeItems } from '../support/items.ts';
-import { testSqlite } from '../support/sqlite.ts';
-import { NEVER, PLENTY, takeRows } from '../support/reading.ts';
+import { makeItems } from '../support/store/items.ts';
+import { testSqlite } from '../support/store/sqlite/sqlite.ts';
+import { NEVER, PLENTY, takeRows } from '../support/store/reading.ts';
 
 const STREAMS = 50;
 

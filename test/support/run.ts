@@ -13,8 +13,8 @@ import { readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { buildProgram } from '../../bench/compiled.ts';
-import { findMongod } from './find-mongod.ts';
-import { startSharedMongod } from './mongod.ts';
+import { findMongod } from './store/mongo/find-mongod.ts';
+import { startSharedMongod } from './store/mongo/mongod.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const OWN = ['--long', '--all', '--slow', '--summary'];

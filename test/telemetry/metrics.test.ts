@@ -8,12 +8,12 @@ import { openSqlite } from '../../src/store/sqlite.ts';
 import { Slots } from '../../src/store/slots.ts';
 import { overlapping } from '../../src/telemetry/counters.ts';
 import { Metrics, metricsText } from '../../src/telemetry/metrics.ts';
-import { catalogue } from '../support/catalogue.ts';
-import { testDirectory } from '../support/sqlite.ts';
-import { samples } from '../support/metrics.ts';
-import { RawClient } from '../support/raw.ts';
-import { resourceServer } from '../support/resources.ts';
-import { serverOn, type EngineName, type TestServer } from '../support/server.ts';
+import { catalogue } from '../support/resources/catalogue.ts';
+import { testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { samples } from '../support/telemetry/metrics.ts';
+import { RawClient } from '../support/engine/raw.ts';
+import { resourceServer } from '../support/resources/resources.ts';
+import { serverOn, type EngineName, type TestServer } from '../support/process/server.ts';
 
 async function untilSample(server: TestServer, name: string, value: number): Promise<void> {
   for (let tries = 0; tries < 500; tries++) if ((await samples(server.url)).get(name) === value) return;

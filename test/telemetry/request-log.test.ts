@@ -6,9 +6,9 @@ import { newNotes } from '../../src/engine/edge.ts';
 import { ClientGoneError, StallError, StoppedError } from '../../src/engine/stall-timer.ts';
 import { loggableError } from '../../src/telemetry/log.ts';
 import { requestLog } from '../../src/telemetry/request-log.ts';
-import { RawClient } from '../support/raw.ts';
-import { catalogue } from '../support/catalogue.ts';
-import { serverOn, type EngineName } from '../support/server.ts';
+import { RawClient } from '../support/engine/raw.ts';
+import { catalogue } from '../support/resources/catalogue.ts';
+import { serverOn, type EngineName } from '../support/process/server.ts';
 
 interface Line {
   readonly level: number;

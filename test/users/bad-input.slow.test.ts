@@ -7,9 +7,9 @@ import { bodyCheck } from '../../src/input/validate.ts';
 import { createUser, patchUser, replaceUser } from '../../src/users/change.ts';
 import { fromRow, represent, toRow } from '../../src/users/row.ts';
 import { isUserId, USER_BODY, USER_PATCH } from '../../src/users/user.ts';
-import { rawExchange } from '../support/raw.ts';
-import { testServer, type EngineName } from '../support/server.ts';
-import { codeOf, PATH, usersAt, type Answer } from '../support/users.ts';
+import { rawExchange } from '../support/engine/raw.ts';
+import { testServer, type EngineName } from '../support/process/server.ts';
+import { codeOf, PATH, usersAt, type Answer } from '../support/users/users.ts';
 
 const RUNS = process.env.LONG ? 1_000_000 : 10_000;
 const HTTP_RUNS = process.env.LONG ? 20_000 : 300;

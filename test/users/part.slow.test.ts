@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { sluice } from '../support/commands.ts';
-import { bearer, keyedServer, keysText } from '../support/keyed.ts';
-import type { KeyGiven, KeyedServer, Rows } from '../support/keyed.ts';
-import { logTo } from '../support/log-lines.ts';
-import { serverOn, type StoreName } from '../support/server.ts';
-import { PATH, usersAt, type Answer, type Sending } from '../support/users.ts';
+import { sluice } from '../support/process/commands.ts';
+import { bearer, keyedServer, keysText } from '../support/access/keyed.ts';
+import type { KeyGiven, KeyedServer, Rows } from '../support/access/keyed.ts';
+import { logTo } from '../support/access/log-lines.ts';
+import { serverOn, type StoreName } from '../support/process/server.ts';
+import { PATH, usersAt, type Answer, type Sending } from '../support/users/users.ts';
 
 const ACME: KeyGiven = { name: 'acme', where: { users: { 'metadata.tenant': 'acme' } } };
 const KEYS: readonly KeyGiven[] = [

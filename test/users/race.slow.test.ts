@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { User } from '../../src/users/user.ts';
-import { childServer } from '../support/child-server.ts';
-import { testDirectory } from '../support/sqlite.ts';
-import { testMongo } from '../support/mongod.ts';
-import { serverOn, testServer } from '../support/server.ts';
-import { PATH, usersAt, type Answer, type Users } from '../support/users.ts';
+import { childServer } from '../support/process/child-server.ts';
+import { testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { testMongo } from '../support/store/mongo/mongod.ts';
+import { serverOn, testServer } from '../support/process/server.ts';
+import { PATH, usersAt, type Answer, type Users } from '../support/users/users.ts';
 
 /** Clients of one server, or of two that share a store. */
 const SERVERS: Record<string, (t: TestContext) => Promise<Users[] | null>> = {

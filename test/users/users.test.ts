@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import type { User } from '../../src/users/user.ts';
-import { testServer, type EngineName, type StoreName } from '../support/server.ts';
-import { codeOf, PATH, usersAt, type Answer, type Users } from '../support/users.ts';
+import { testServer, type EngineName, type StoreName } from '../support/process/server.ts';
+import { codeOf, PATH, usersAt, type Answer, type Users } from '../support/users/users.ts';
 
 const COMBINATIONS: [StoreName, EngineName][] = [
   ['sqlite', 'uws'],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { bearer, keyedServer, type KeyGiven } from '../support/keyed.ts';
-import { PATH, usersAt, type Answer } from '../support/users.ts';
+import { bearer, keyedServer, type KeyGiven } from '../support/access/keyed.ts';
+import { PATH, usersAt, type Answer } from '../support/users/users.ts';
 
 const KEYS: readonly KeyGiven[] = [
   { name: 'all' },

@@ -6,11 +6,11 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
-import { temporaryFolder } from '../support/engines.ts';
-import { keyedServer } from '../support/keyed.ts';
-import { program } from '../support/programs.ts';
-import { resourceServer } from '../support/resources.ts';
-import { testServer, type TestServer } from '../support/server.ts';
+import { temporaryFolder } from '../support/engine/engines.ts';
+import { keyedServer } from '../support/access/keyed.ts';
+import { program } from '../support/process/programs.ts';
+import { resourceServer } from '../support/resources/resources.ts';
+import { testServer, type TestServer } from '../support/process/server.ts';
 
 const run = promisify(execFile);
 const MOST_BYTES = 200_000;

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import type * as client from '../../clients/javascript/sluice.ts';
-import { openChromium, openTab } from '../support/chromium.ts';
-import { startCutter } from '../support/cutter.ts';
-import { bearer, keyedServer } from '../support/keyed.ts';
-import { NDJSON, proofOf, ROWS_OF_TWO, scriptedServer } from '../support/pulling.ts';
-import { serverOn, testServer } from '../support/server.ts';
-import { opened, PATH } from '../support/several.ts';
+import { openChromium, openTab } from '../support/web/chromium.ts';
+import { startCutter } from '../support/faults/cutter.ts';
+import { bearer, keyedServer } from '../support/access/keyed.ts';
+import { NDJSON, proofOf, ROWS_OF_TWO, scriptedServer } from '../support/pull/pulling.ts';
+import { serverOn, testServer } from '../support/process/server.ts';
+import { opened, PATH } from '../support/resources/several.ts';
 
 /** The file that the server hands out. */
 const BUILT = join(import.meta.dirname, '../../src/web/clients/sluice.mjs');

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
-import { addAxe, faultsOf } from '../support/axe.ts';
-import { openChromium, openTab } from '../support/chromium.ts';
-import { keyedServer } from '../support/keyed.ts';
-import { ordersOf } from '../support/orders.ts';
-import { withOrders } from '../support/orders-store.ts';
-import { program } from '../support/programs.ts';
-import { serverOn } from '../support/server.ts';
+import { addAxe, faultsOf } from '../support/web/axe.ts';
+import { openChromium, openTab } from '../support/web/chromium.ts';
+import { keyedServer } from '../support/access/keyed.ts';
+import { ordersOf } from '../support/resources/orders.ts';
+import { withOrders } from '../support/store/orders-store.ts';
+import { program } from '../support/process/programs.ts';
+import { serverOn } from '../support/process/server.ts';
 
 const CHROMIUM = [process.env.CHROMIUM ?? 'chromium', 'chromium-browser', 'google-chrome'];
 

@@ -8,7 +8,7 @@ import { describe, it } from 'node:test';
 import { loadAddon } from '../../../src/engine/uws/addon.ts';
 import { createEngine } from '../../../src/engine/engine.ts';
 import { fitToOlderGlibc } from '../../../src/engine/uws/fit.ts';
-import { echo, temporaryFolder } from '../../support/engines.ts';
+import { echo, temporaryFolder } from '../../support/engine/engines.ts';
 
 const require = createRequire(import.meta.url);
 const PACKAGE = dirname(require.resolve('uWebSockets.js'));

@@ -9,9 +9,9 @@ import { ReadTurns } from '../../../src/store/read-turns.ts';
 import { streamReader } from '../../../src/store/readers.ts';
 import type { FeedReader } from '../../../src/store/tail.ts';
 import { pump } from '../../../src/pipeline/pump.ts';
-import { testSqlite } from '../../support/sqlite.ts';
-import { deferred } from '../../support/raw.ts';
-import { NEVER } from '../../support/reading.ts';
+import { testSqlite } from '../../support/store/sqlite/sqlite.ts';
+import { deferred } from '../../support/engine/raw.ts';
+import { NEVER } from '../../support/store/reading.ts';
 
 /** An answer on a store with a clock of its own, from the present place. `wrap` changes what it reads by. */
 async function runOn(

@@ -2,12 +2,17 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { BSON, Double, Int32, type Document } from '../../../src/store/bson.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
-import { Copy, rowsAt, type Answer } from '../../support/copy.ts';
-import { readEvents } from '../../support/events.ts';
-import { NEVER } from '../../support/reading.ts';
-import { resourceServer, resourcesFile } from '../../support/resources.ts';
-import { testServer, type EngineName, type StoreName, type TestServer } from '../../support/server.ts';
-import { forgedToken } from '../../support/tokens.ts';
+import { Copy, rowsAt, type Answer } from '../../support/resources/copy.ts';
+import { readEvents } from '../../support/resources/events.ts';
+import { NEVER } from '../../support/store/reading.ts';
+import { resourceServer, resourcesFile } from '../../support/resources/resources.ts';
+import {
+  testServer,
+  type EngineName,
+  type StoreName,
+  type TestServer,
+} from '../../support/process/server.ts';
+import { forgedToken } from '../../support/resources/tokens.ts';
 
 const COMBINATIONS: [StoreName, EngineName][] = [
   ['sqlite', 'uws'],

@@ -8,13 +8,13 @@ import { test, type TestContext } from 'node:test';
 import type { Page } from 'playwright-core';
 import { BSON } from '../../../src/store/bson.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
-import { openChromium, openTab } from '../../support/chromium.ts';
-import { startCutter } from '../../support/cutter.ts';
-import { documentText } from '../../support/documents.ts';
-import { keyedServer } from '../../support/keyed.ts';
-import { testDirectory } from '../../support/sqlite.ts';
-import { program } from '../../support/programs.ts';
-import { serverOn, type TestServer } from '../../support/server.ts';
+import { openChromium, openTab } from '../../support/web/chromium.ts';
+import { startCutter } from '../../support/faults/cutter.ts';
+import { documentText } from '../../support/papers/documents.ts';
+import { keyedServer } from '../../support/access/keyed.ts';
+import { testDirectory } from '../../support/store/sqlite/sqlite.ts';
+import { program } from '../../support/process/programs.ts';
+import { serverOn, type TestServer } from '../../support/process/server.ts';
 
 const DOCUMENT = 'docs/changes.md';
 

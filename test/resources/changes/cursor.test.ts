@@ -5,8 +5,8 @@ import { encodeCursor } from '../../../src/resources/token/cursor.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { MaxKey, MinKey } from '../../../src/store/bson.ts';
 import type { Plan } from '../../../src/store/store.ts';
-import { testServer } from '../../support/server.ts';
-import { plainPart } from '../../support/tokens.ts';
+import { testServer } from '../../support/process/server.ts';
+import { plainPart } from '../../support/resources/tokens.ts';
 
 const deep = (levels: number): unknown => (levels === 0 ? 1 : { a: deep(levels - 1) });
 const PLACES = { MinKey: new MinKey(), MaxKey: new MaxKey(), 'a document 250 levels deep': deep(250) };

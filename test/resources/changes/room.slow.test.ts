@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Document, Long } from 'mongodb';
 import { BSON } from '../../../src/store/bson.ts';
-import { openStreams, until } from '../../support/changes.ts';
-import { Copy } from '../../support/copy.ts';
-import { bearer, keyedServer } from '../../support/keyed.ts';
-import { testClient } from '../../support/mongo.ts';
-import type { StoreName } from '../../support/server.ts';
+import { openStreams, until } from '../../support/store/changes.ts';
+import { Copy } from '../../support/resources/copy.ts';
+import { bearer, keyedServer } from '../../support/access/keyed.ts';
+import { testClient } from '../../support/store/mongo/mongo.ts';
+import type { StoreName } from '../../support/process/server.ts';
 
 const READERS = 10;
 const [KEPT, LOST] = [{ name: 'kept' }, { name: 'lost' }];

@@ -9,9 +9,9 @@ import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { ReadTurns } from '../../../src/store/read-turns.ts';
 import { streamReader } from '../../../src/store/readers.ts';
 import type { FeedReader } from '../../../src/store/tail.ts';
-import { deferred } from '../../support/raw.ts';
-import { NEVER } from '../../support/reading.ts';
-import { testSqlite } from '../../support/sqlite.ts';
+import { deferred } from '../../support/engine/raw.ts';
+import { NEVER } from '../../support/store/reading.ts';
+import { testSqlite } from '../../support/store/sqlite/sqlite.ts';
 
 type Tally = Readonly<Record<'rows' | 'removed' | 'bytes', number>> & {
   readonly cursor: string;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Copy, rowsAt } from '../../support/copy.ts';
-import { bearer } from '../../support/keyed.ts';
-import { below, oneOf, randomFrom, type Random } from '../../support/random-collection.ts';
-import { ask, customer, dataOf, opened, PATH, type Opened } from '../../support/several.ts';
+import { Copy, rowsAt } from '../../support/resources/copy.ts';
+import { bearer } from '../../support/access/keyed.ts';
+import { below, oneOf, randomFrom, type Random } from '../../support/store/random-collection.ts';
+import { ask, customer, dataOf, opened, PATH, type Opened } from '../../support/resources/several.ts';
 
 const HISTORIES = Number(process.env.HISTORIES ?? (process.env.LONG ? 300 : 3));
 const FIRST = Number(process.env.SEED ?? 1);

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Copy, type Answer } from '../../support/copy.ts';
-import { readEvents } from '../../support/events.ts';
-import { bearer, type KeyGiven } from '../../support/keyed.ts';
-import { testClient } from '../../support/mongo.ts';
-import { NEVER } from '../../support/reading.ts';
-import type { EngineName, StoreName } from '../../support/server.ts';
+import { Copy, type Answer } from '../../support/resources/copy.ts';
+import { readEvents } from '../../support/resources/events.ts';
+import { bearer, type KeyGiven } from '../../support/access/keyed.ts';
+import { testClient } from '../../support/store/mongo/mongo.ts';
+import { NEVER } from '../../support/store/reading.ts';
+import type { EngineName, StoreName } from '../../support/process/server.ts';
 import {
   ask,
   customer,
@@ -18,7 +18,7 @@ import {
   row,
   WHERE,
   type Opened,
-} from '../../support/several.ts';
+} from '../../support/resources/several.ts';
 
 const COMBINATIONS: readonly [StoreName, EngineName][] = [
   ['sqlite', 'uws'],

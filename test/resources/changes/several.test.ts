@@ -11,9 +11,9 @@ import { streamReader } from '../../../src/store/readers.ts';
 import type { OwnedCollection } from '../../../src/store/store.ts';
 import type { FeedReader } from '../../../src/store/tail.ts';
 import { pump } from '../../../src/pipeline/pump.ts';
-import { deferred } from '../../support/raw.ts';
-import { NEVER } from '../../support/reading.ts';
-import { testSqlite } from '../../support/sqlite.ts';
+import { deferred } from '../../support/engine/raw.ts';
+import { NEVER } from '../../support/store/reading.ts';
+import { testSqlite } from '../../support/store/sqlite/sqlite.ts';
 
 /** An answer about two sets from now on, which is pumped into `write`. `wrap` changes what the sets are read by. */
 async function running(

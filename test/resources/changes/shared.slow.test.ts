@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BSON } from '../../../src/store/bson.ts';
-import { Copy } from '../../support/copy.ts';
-import { deferred } from '../../support/raw.ts';
-import { testClient } from '../../support/mongo.ts';
-import { testMongo } from '../../support/mongod.ts';
-import { serverOn, testServer } from '../../support/server.ts';
+import { Copy } from '../../support/resources/copy.ts';
+import { deferred } from '../../support/engine/raw.ts';
+import { testClient } from '../../support/store/mongo/mongo.ts';
+import { testMongo } from '../../support/store/mongo/mongod.ts';
+import { serverOn, testServer } from '../../support/process/server.ts';
 
 const FOLLOWERS = 100;
 const CHANGES = 3;

@@ -4,9 +4,9 @@ import { encodeCursor } from '../../../src/resources/token/cursor.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { BSON } from '../../../src/store/bson.ts';
 import type { Plan } from '../../../src/store/store.ts';
-import { BY_ID } from '../../support/changes.ts';
-import { testServer, type TestServer } from '../../support/server.ts';
-import { decodeCursor, decodeFeedCursor, decodePart, plainPart } from '../../support/tokens.ts';
+import { BY_ID } from '../../support/store/changes.ts';
+import { testServer, type TestServer } from '../../support/process/server.ts';
+import { decodeCursor, decodeFeedCursor, decodePart, plainPart } from '../../support/resources/tokens.ts';
 
 const AFTER = makeBookmark({ _id: 'a' });
 const INDEX = { name: 'x', fields: ['_id'] } as unknown as NonNullable<Plan['index']>;

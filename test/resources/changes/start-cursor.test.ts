@@ -5,8 +5,8 @@ import { AppError, changesUnsupported, storeUnavailable } from '../../../src/err
 import { MAX_CURSOR_BYTES } from '../../../src/resources/token/cursor.ts';
 import type { ChangeFeed, FeedPlace } from '../../../src/store/change-feed.ts';
 import type { Plan, Collection } from '../../../src/store/store.ts';
-import { NEVER } from '../../support/reading.ts';
-import { decodeFeedCursor } from '../../support/tokens.ts';
+import { NEVER } from '../../support/store/reading.ts';
+import { decodeFeedCursor } from '../../support/resources/tokens.ts';
 
 const ALL: Plan = { sort: '_id', direction: 1 };
 const NOW: FeedPlace = { token: Uint8Array.of(1, 2), seen: 7n };

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
-import { numberRange } from '../../support/number-range.ts';
+import { numberRange } from '../../support/store/number-range.ts';
 import { SyntheticItems } from '../../../src/import/synthetic.ts';
 import { BSON } from '../../../src/store/bson.ts';
 import { openSqlite } from '../../../src/store/sqlite.ts';
 import { Slots } from '../../../src/store/slots.ts';
 import type { Plan } from '../../../src/store/store.ts';
-import { testDirectory } from '../../support/sqlite.ts';
-import { ownMongod } from '../../support/mongod.ts';
-import { openStore } from '../../support/mongo.ts';
-import { NEVER } from '../../support/reading.ts';
-import { testServer, type StoreName } from '../../support/server.ts';
+import { testDirectory } from '../../support/store/sqlite/sqlite.ts';
+import { ownMongod } from '../../support/store/mongo/mongod.ts';
+import { openStore } from '../../support/store/mongo/mongo.ts';
+import { NEVER } from '../../support/store/reading.ts';
+import { testServer, type StoreName } from '../../support/process/server.ts';
 
 const BY_PRICE: Plan = { sort: 'price', direction: 1, range: numberRange('250', '1000') };
 /** More rows than MongoDB counts one by one when it need not be exact. */

@@ -4,8 +4,8 @@ import { collect } from '../../../src/resources/page/body.ts';
 import { createTranscoder } from '../../../src/rows/transcoder.ts';
 import { BSON } from '../../../src/store/bson.ts';
 import { Slots } from '../../../src/store/slots.ts';
-import { testServer, type EngineName, type StoreName } from '../../support/server.ts';
-import { arrayBody, batchOf } from '../../support/transcode.ts';
+import { testServer, type EngineName, type StoreName } from '../../support/process/server.ts';
+import { arrayBody, batchOf } from '../../support/rows/transcode.ts';
 
 /** A row of 16 MB, near the most that BSON can have, whose text is longer than its BSON. */
 const LARGE = {

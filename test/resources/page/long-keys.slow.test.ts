@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { crc32 } from '../../../src/pipeline/crc32.ts';
-import { testServer, type TestServer } from '../../support/server.ts';
+import { testServer, type TestServer } from '../../support/process/server.ts';
 
 /** The longest cursor that the server accepts, in characters, and an id that is too long for one. */
 const LONGEST = 12 * 1024;

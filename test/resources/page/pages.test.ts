@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { CATEGORIES, catalogue, expectedIds } from '../../support/catalogue.ts';
-import { testServer, type EngineName, type StoreName, type TestServer } from '../../support/server.ts';
+import { CATEGORIES, catalogue, expectedIds } from '../../support/resources/catalogue.ts';
+import {
+  testServer,
+  type EngineName,
+  type StoreName,
+  type TestServer,
+} from '../../support/process/server.ts';
 
 const SORTS = ['id_asc', 'id_desc', 'price_asc', 'price_desc'];
 const STYLES = ['cursor', 'offset', 'page'] as const;

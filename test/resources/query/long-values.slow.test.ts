@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { resourceServer } from '../../support/resources.ts';
-import type { StoreName } from '../../support/server.ts';
+import { resourceServer } from '../../support/resources/resources.ts';
+import type { StoreName } from '../../support/process/server.ts';
 
 const STORES: readonly StoreName[] = ['sqlite', 'mongodb'];
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Int32, type Document } from '../../../src/store/bson.ts';
-import { resourceServer } from '../../support/resources.ts';
-import type { StoreName, TestServer } from '../../support/server.ts';
+import { resourceServer } from '../../support/resources/resources.ts';
+import type { StoreName, TestServer } from '../../support/process/server.ts';
 
 const ROWS: readonly Document[] = Array.from({ length: 30 }, (_, n) => ({
   _id: new Int32(n),

@@ -10,9 +10,9 @@ import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { ReadTurns } from '../../../src/store/read-turns.ts';
 import { streamReader } from '../../../src/store/readers.ts';
 import type { Collection } from '../../../src/store/store.ts';
-import { itemsOf } from '../../support/items-resource.ts';
-import { NEVER } from '../../support/reading.ts';
-import { testSqlite } from '../../support/sqlite.ts';
+import { itemsOf } from '../../support/resources/items-resource.ts';
+import { NEVER } from '../../support/store/reading.ts';
+import { testSqlite } from '../../support/store/sqlite/sqlite.ts';
 
 /** The most that the part of a key may cost once a page of it was served. Bytes. */
 const MOST_BYTES = 4096;

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from '../../support/fast-check.ts';
 import { Decimal128, Double, Int32, Long } from '../../../src/store/bson.ts';
-import { compareDigits, compareNumbers, exactDigits, shown, type Price } from '../../support/items.ts';
-import { isBoundDigits, nearPrices } from '../../support/prices.ts';
-import { testServer, type StoreName, type TestServer } from '../../support/server.ts';
+import { compareDigits, compareNumbers, exactDigits, shown, type Price } from '../../support/store/items.ts';
+import { isBoundDigits, nearPrices } from '../../support/store/prices.ts';
+import { testServer, type StoreName, type TestServer } from '../../support/process/server.ts';
 
 interface Row {
   readonly id: number;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Double, Int32, Long, BSONRegExp, type Document } from '../../../src/store/bson.ts';
-import { awaited, decompressed, fileOf, order } from '../../support/exports.ts';
-import { resourceServer } from '../../support/resources.ts';
-import type { StoreName, TestServer } from '../../support/server.ts';
+import { awaited, decompressed, fileOf, order } from '../../support/exports/exports.ts';
+import { resourceServer } from '../../support/resources/resources.ts';
+import type { StoreName, TestServer } from '../../support/process/server.ts';
 
 const STORES: readonly StoreName[] = ['sqlite', 'mongodb'];
 const DAYS: readonly Document[] = Array.from({ length: 20 }, (_, n) => ({

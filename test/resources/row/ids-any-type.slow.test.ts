@@ -3,9 +3,9 @@ import { test, type TestContext } from 'node:test';
 import { encodeCursor } from '../../../src/resources/token/cursor.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { Binary, Code, Int32, ObjectId, Timestamp } from '../../../src/store/bson.ts';
-import { serverOn } from '../../support/server.ts';
-import { testClient } from '../../support/mongo.ts';
-import { testMongo } from '../../support/mongod.ts';
+import { serverOn } from '../../support/process/server.ts';
+import { testClient } from '../../support/store/mongo/mongo.ts';
+import { testMongo } from '../../support/store/mongo/mongod.ts';
 
 /** Ids that only cursors can carry, among others, in the order of BSON. */
 const IDS: readonly unknown[] = [

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Binary, Double, Int32, Long, ObjectId, UUID, type Document } from '../../../src/store/bson.ts';
-import { serverOn, testServer, type StoreName, type TestServer } from '../../support/server.ts';
-import { testClient } from '../../support/mongo.ts';
-import { testMongo } from '../../support/mongod.ts';
+import { serverOn, testServer, type StoreName, type TestServer } from '../../support/process/server.ts';
+import { testClient } from '../../support/store/mongo/mongo.ts';
+import { testMongo } from '../../support/store/mongo/mongod.ts';
 
 const HEX = '0123456789abcdef01234567';
 const OBJECT_IDS = ['0', '7', 'f'].map((digit) => new ObjectId(digit.repeat(24)));

@@ -12,8 +12,8 @@ import {
   UUID,
   type Document,
 } from '../../../src/store/bson.ts';
-import { resourceServer } from '../../support/resources.ts';
-import type { StoreName, TestServer } from '../../support/server.ts';
+import { resourceServer } from '../../support/resources/resources.ts';
+import type { StoreName, TestServer } from '../../support/process/server.ts';
 
 const decimal = (text: string) => Decimal128.fromString(text);
 const date = (text: string) => new Date(text);

@@ -2,9 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { crc32 } from '../../../src/pipeline/crc32.ts';
 import { crc32Combine } from '../../../src/pipeline/crc32-combine.ts';
-import { catalogue } from '../../support/catalogue.ts';
-import { fetchUntilCut, startCutter } from '../../support/cutter.ts';
-import { testServer, type EngineName, type StoreName, type TestServer } from '../../support/server.ts';
+import { catalogue } from '../../support/resources/catalogue.ts';
+import { fetchUntilCut, startCutter } from '../../support/faults/cutter.ts';
+import {
+  testServer,
+  type EngineName,
+  type StoreName,
+  type TestServer,
+} from '../../support/process/server.ts';
 
 const CUTS = process.env.LONG ? 500 : 40;
 const COMBINATIONS: [StoreName, EngineName][] = [

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { test } from 'node:test';
-import { catalogue } from '../../support/catalogue.ts';
-import { chunksOf, LAST_CHUNK } from '../../support/chunked.ts';
-import { request } from '../../support/raw.ts';
-import { serverOn, type EngineName } from '../../support/server.ts';
+import { catalogue } from '../../support/resources/catalogue.ts';
+import { chunksOf, LAST_CHUNK } from '../../support/engine/chunked.ts';
+import { request } from '../../support/engine/raw.ts';
+import { serverOn, type EngineName } from '../../support/process/server.ts';
 
 const ROWS = 30_000;
 

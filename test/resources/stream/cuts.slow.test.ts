@@ -4,12 +4,12 @@ import { test, type TestContext } from 'node:test';
 import { BSON } from '../../../src/store/bson.ts';
 import { crc32 } from '../../../src/pipeline/crc32.ts';
 import { crc32Combine } from '../../../src/pipeline/crc32-combine.ts';
-import { catalogue } from '../../support/catalogue.ts';
-import { childServer } from '../../support/child-server.ts';
-import { LAST_CHUNK, dechunked } from '../../support/chunked.ts';
-import { fetchUntilCut, startCutter } from '../../support/cutter.ts';
-import { testMongoStore } from '../../support/mongo.ts';
-import { serverOn } from '../../support/server.ts';
+import { catalogue } from '../../support/resources/catalogue.ts';
+import { childServer } from '../../support/process/child-server.ts';
+import { LAST_CHUNK, dechunked } from '../../support/engine/chunked.ts';
+import { fetchUntilCut, startCutter } from '../../support/faults/cutter.ts';
+import { testMongoStore } from '../../support/store/mongo/mongo.ts';
+import { serverOn } from '../../support/process/server.ts';
 
 const CUTS = process.env.LONG ? 500 : 24;
 /** A killed server takes a second or two to restart. Each kill cuts all running streams. */

@@ -4,10 +4,10 @@ import { storeUnavailable } from '../../../src/errors.ts';
 import { around } from '../../../src/store/around.ts';
 import type { Plan, Collection, Store } from '../../../src/store/store.ts';
 import { estimator } from '../../../src/resources/stream/estimate.ts';
-import { testMongo } from '../../support/mongod.ts';
-import { NEVER } from '../../support/reading.ts';
-import { resourceServer } from '../../support/resources.ts';
-import { serverOn, testServer, type EngineName, type StoreName } from '../../support/server.ts';
+import { testMongo } from '../../support/store/mongo/mongod.ts';
+import { NEVER } from '../../support/store/reading.ts';
+import { resourceServer } from '../../support/resources/resources.ts';
+import { serverOn, testServer, type EngineName, type StoreName } from '../../support/process/server.ts';
 
 const COMBINATIONS: [StoreName, EngineName][] = [
   ['sqlite', 'uws'],

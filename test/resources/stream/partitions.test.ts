@@ -3,9 +3,9 @@ import { describe, test } from 'node:test';
 import { AppError } from '../../../src/errors.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { BSON, Long, MinKey, ObjectId } from '../../../src/store/bson.ts';
-import { catalogue } from '../../support/catalogue.ts';
-import { testServer, type StoreName, type TestServer } from '../../support/server.ts';
-import { decodePart, forgedToken, plainPart } from '../../support/tokens.ts';
+import { catalogue } from '../../support/resources/catalogue.ts';
+import { testServer, type StoreName, type TestServer } from '../../support/process/server.ts';
+import { decodePart, forgedToken, plainPart } from '../../support/resources/tokens.ts';
 
 function codeOf(part: string): string {
   try {

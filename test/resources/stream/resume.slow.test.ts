@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Decimal128, Double, Int32, Long, type Document } from '../../../src/store/bson.ts';
 import { crc32 } from '../../../src/pipeline/crc32.ts';
-import { catalogue, expectedIds } from '../../support/catalogue.ts';
-import { fetchUntilCut, startCutter, type Cutter } from '../../support/cutter.ts';
-import { testServer, type StoreName } from '../../support/server.ts';
+import { catalogue, expectedIds } from '../../support/resources/catalogue.ts';
+import { fetchUntilCut, startCutter, type Cutter } from '../../support/faults/cutter.ts';
+import { testServer, type StoreName } from '../../support/process/server.ts';
 
 const CUTS = process.env.LONG ? 500 : 40;
 const SORTS = ['id_asc', 'id_desc', 'price_asc', 'price_desc'];

@@ -3,16 +3,16 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import type { Collection, Document } from 'mongodb';
-import { catalogue, expectedIds } from '../../support/catalogue.ts';
-import { fetchUntilCut, startCutter } from '../../support/cutter.ts';
+import { catalogue, expectedIds } from '../../support/resources/catalogue.ts';
+import { fetchUntilCut, startCutter } from '../../support/faults/cutter.ts';
 import { BSON } from '../../../src/store/bson.ts';
 import type { Plan } from '../../../src/store/store.ts';
-import { openStore, testClient, WAYS } from '../../support/mongo.ts';
-import { ownMongod, testMongo, withDatabase } from '../../support/mongod.ts';
-import { NEVER, readRows } from '../../support/reading.ts';
-import type { Member } from '../../support/replica-set.ts';
-import { folder, runPullOf } from '../../support/pulling.ts';
-import { serverOn, testServer, type TestServer } from '../../support/server.ts';
+import { openStore, testClient, WAYS } from '../../support/store/mongo/mongo.ts';
+import { ownMongod, testMongo, withDatabase } from '../../support/store/mongo/mongod.ts';
+import { NEVER, readRows } from '../../support/store/reading.ts';
+import type { Member } from '../../support/store/mongo/replica-set.ts';
+import { folder, runPullOf } from '../../support/pull/pulling.ts';
+import { serverOn, testServer, type TestServer } from '../../support/process/server.ts';
 
 const ROWS = catalogue(1500);
 

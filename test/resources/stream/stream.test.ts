@@ -2,8 +2,13 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, test } from 'node:test';
-import { CATEGORIES, catalogue, expectedIds } from '../../support/catalogue.ts';
-import { testServer, type EngineName, type StoreName, type TestServer } from '../../support/server.ts';
+import { CATEGORIES, catalogue, expectedIds } from '../../support/resources/catalogue.ts';
+import {
+  testServer,
+  type EngineName,
+  type StoreName,
+  type TestServer,
+} from '../../support/process/server.ts';
 
 const COMBINATIONS: [StoreName, EngineName][] = [
   ['sqlite', 'uws'],

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Collection } from 'mongodb';
 import { MongoClient, Timestamp } from 'mongodb';
-import { testMongo } from '../../support/mongod.ts';
-import { serverOn, type TestServer } from '../../support/server.ts';
+import { testMongo } from '../../support/store/mongo/mongod.ts';
+import { serverOn, type TestServer } from '../../support/process/server.ts';
 
 const ROUNDS = process.env.LONG ? 12 : 1;
 const WRITERS = 10;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { numberRange } from '../../support/number-range.ts';
+import { numberRange } from '../../support/store/number-range.ts';
 import fc from '../../support/fast-check.ts';
 import { AppError } from '../../../src/errors.ts';
 import { ALWAYS_FITS_BYTES, MAX_CURSOR_BYTES, encodeCursor } from '../../../src/resources/token/cursor.ts';
@@ -17,8 +17,8 @@ import {
   UUID,
 } from '../../../src/store/bson.ts';
 import type { Plan } from '../../../src/store/store.ts';
-import { inCategory } from '../../support/items.ts';
-import { decodeCursor, forgedToken } from '../../support/tokens.ts';
+import { inCategory } from '../../support/store/items.ts';
+import { decodeCursor, forgedToken } from '../../support/resources/tokens.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
 const BY_PRICE: Plan = { sort: 'price', direction: -1, ...inCategory('c'), range: numberRange('1', '9') };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { keyedServer, type KeyGiven, type Rows } from '../../support/keyed.ts';
-import type { StoreName } from '../../support/server.ts';
+import { keyedServer, type KeyGiven, type Rows } from '../../support/access/keyed.ts';
+import type { StoreName } from '../../support/process/server.ts';
 
 const ORDERS: Rows = {
   name: 'orders',

@@ -11,10 +11,10 @@ import { BSON, Int32 } from '../../../src/store/bson.ts';
 import type { Bookmark } from '../../../src/store/bookmark.ts';
 import type { Index } from '../../../src/store/indexes.ts';
 import type { Collection } from '../../../src/store/store.ts';
-import { testClient } from '../../support/mongo.ts';
-import { testMongo } from '../../support/mongod.ts';
-import { NEVER } from '../../support/reading.ts';
-import { serverOn } from '../../support/server.ts';
+import { testClient } from '../../support/store/mongo/mongo.ts';
+import { testMongo } from '../../support/store/mongo/mongod.ts';
+import { NEVER } from '../../support/store/reading.ts';
+import { serverOn } from '../../support/process/server.ts';
 
 const INDEX: Index = {
   name: 'n_1__id_1',

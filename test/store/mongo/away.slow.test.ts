@@ -5,10 +5,10 @@ import { chain } from '../../../src/pipeline/chain.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { readRow } from '../../../src/store/row.ts';
 import type { Plan, Store } from '../../../src/store/store.ts';
-import { expectedItems, makeItems, type Item } from '../../support/items.ts';
-import { WAYS, openStore } from '../../support/mongo.ts';
-import { ownMongod } from '../../support/mongod.ts';
-import { NEVER, PLENTY, assertChain, assertRows, readRows, takeRows } from '../../support/reading.ts';
+import { expectedItems, makeItems, type Item } from '../../support/store/items.ts';
+import { WAYS, openStore } from '../../support/store/mongo/mongo.ts';
+import { ownMongod } from '../../support/store/mongo/mongod.ts';
+import { NEVER, PLENTY, assertChain, assertRows, readRows, takeRows } from '../../support/store/reading.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
 const BY_PRICE: Plan = { sort: 'price', direction: -1 };

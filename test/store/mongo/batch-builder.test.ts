@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { BSON } from '../../../src/store/bson.ts';
 import { BatchBuilder } from '../../../src/store/mongo/batch-builder.ts';
 import { Slots } from '../../../src/store/slots.ts';
-import { PLENTY, takeRows } from '../../support/reading.ts';
+import { PLENTY, takeRows } from '../../support/store/reading.ts';
 
 const PLAN = { sort: '_id' } as const;
 const ROWS = [1, 2, 3].map((_id) => BSON.serialize({ _id, text: 'x'.repeat(_id) }));

@@ -4,8 +4,8 @@ import { pino } from 'pino';
 import { BSON } from '../../../src/store/bson.ts';
 import { MongoConnection } from '../../../src/store/mongo/connection.ts';
 import { writeRaw } from '../../../src/store/mongo/raw-write.ts';
-import { testMongo } from '../../support/mongod.ts';
-import { serverOn } from '../../support/server.ts';
+import { testMongo } from '../../support/store/mongo/mongod.ts';
+import { serverOn } from '../../support/process/server.ts';
 
 /** A row with a binary of the old subtype whose inner length is wrong: MongoDB stores it, and no driver can decode it. */
 function damaged(_id: string): Buffer {

@@ -13,9 +13,9 @@ import { Slots } from '../../../src/store/slots.ts';
 import type { Index } from '../../../src/store/indexes.ts';
 import type { ReadBatch } from '../../../src/store/batch.ts';
 import type { Collection, Plan, Store } from '../../../src/store/store.ts';
-import { testMongo } from '../../support/mongod.ts';
-import { WAYS, testClient } from '../../support/mongo.ts';
-import { NEVER, PLENTY, readRows } from '../../support/reading.ts';
+import { testMongo } from '../../support/store/mongo/mongod.ts';
+import { WAYS, testClient } from '../../support/store/mongo/mongo.ts';
+import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
 
 interface Opened {
   readonly uri: string;

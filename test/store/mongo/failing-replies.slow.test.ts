@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Document } from 'mongodb';
-import { childServer } from '../../support/child-server.ts';
-import { ownMongod } from '../../support/mongod.ts';
-import type { Member } from '../../support/replica-set.ts';
-import { PATH, usersAt, type Users } from '../../support/users.ts';
+import { childServer } from '../../support/process/child-server.ts';
+import { ownMongod } from '../../support/store/mongo/mongod.ts';
+import type { Member } from '../../support/store/mongo/replica-set.ts';
+import { PATH, usersAt, type Users } from '../../support/users/users.ts';
 
 /** Replies of a member that ends or changes its role. The driver drops the member until a heartbeat succeeds. */
 const CODES = [91, 189, 10107, 11600, 11602, 13435, 13436];

@@ -4,9 +4,9 @@ import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
 import { connectMongo } from '../../../src/store/mongo.ts';
 import { Slots } from '../../../src/store/slots.ts';
 import { pino } from 'pino';
-import { testClient } from '../../support/mongo.ts';
-import { ownMongod, testMongo } from '../../support/mongod.ts';
-import { serverOn, type TestServer } from '../../support/server.ts';
+import { testClient } from '../../support/store/mongo/mongo.ts';
+import { ownMongod, testMongo } from '../../support/store/mongo/mongod.ts';
+import { serverOn, type TestServer } from '../../support/process/server.ts';
 
 /** The server on a database, and its log. */
 async function logging(t: TestContext, settings: Record<string, string>) {

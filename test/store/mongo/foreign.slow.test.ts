@@ -5,10 +5,10 @@ import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
 import { connectMongo, type MongoOptions } from '../../../src/store/mongo.ts';
 import { Slots } from '../../../src/store/slots.ts';
 import { Int32 } from '../../../src/store/bson.ts';
-import { testClient } from '../../support/mongo.ts';
-import { testMongo } from '../../support/mongod.ts';
-import { PLENTY, readRows } from '../../support/reading.ts';
-import { startWireProxy } from '../../support/wire-proxy.ts';
+import { testClient } from '../../support/store/mongo/mongo.ts';
+import { testMongo } from '../../support/store/mongo/mongod.ts';
+import { PLENTY, readRows } from '../../support/store/reading.ts';
+import { startWireProxy } from '../../support/store/mongo/wire-proxy.ts';
 
 /** What a server that is not MongoDB ignores of a find, and what the refusal names. */
 const IGNORED: readonly (readonly [name: string, ignore: (find: Document) => void])[] = [

@@ -13,7 +13,7 @@ import {
   type Document,
 } from '../../../src/store/bson.ts';
 import type { OnConflict } from '../../../src/store/store.ts';
-import { testMongoStore } from '../../support/mongo.ts';
+import { testMongoStore } from '../../support/store/mongo/mongo.ts';
 
 /** With _id first: the server moves it there. */
 const rowOf = (document: Document): Buffer =>

@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import type { MongoClient } from 'mongodb';
 import type { Plan } from '../../../src/store/store.ts';
 import { Double, Int32 } from '../../../src/store/bson.ts';
-import { expectedItems, inCategory, makeItem } from '../../support/items.ts';
-import { WAYS, testMongoStore } from '../../support/mongo.ts';
-import { PLENTY, assertChain } from '../../support/reading.ts';
+import { expectedItems, inCategory, makeItem } from '../../support/store/items.ts';
+import { WAYS, testMongoStore } from '../../support/store/mongo/mongo.ts';
+import { PLENTY, assertChain } from '../../support/store/reading.ts';
 
 const MEGABYTE = 1024 * 1024;
 const PLANS = ([1, -1] as const).flatMap((direction): Plan[] => [

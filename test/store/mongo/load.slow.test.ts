@@ -3,9 +3,9 @@ import { test, type TestContext } from 'node:test';
 import { AppError } from '../../../src/errors.ts';
 import { importItems } from '../../../src/import/import.ts';
 import { generateItems } from '../../../src/import/synthetic.ts';
-import { expectedItems, makeItems } from '../../support/items.ts';
-import { openStore, testMongoStore } from '../../support/mongo.ts';
-import { NEVER, PLENTY, assertChain, readRows } from '../../support/reading.ts';
+import { expectedItems, makeItems } from '../../support/store/items.ts';
+import { openStore, testMongoStore } from '../../support/store/mongo/mongo.ts';
+import { NEVER, PLENTY, assertChain, readRows } from '../../support/store/reading.ts';
 
 const BY_PRICE = { sort: 'price', direction: 1 } as const;
 const SIZE = { rows: 100_000, bytes: PLENTY };

@@ -9,9 +9,9 @@ import { writeRaw } from '../../../src/store/mongo/raw-write.ts';
 import { Slots } from '../../../src/store/slots.ts';
 import type { Bookmark } from '../../../src/store/bookmark.ts';
 import type { From, Plan } from '../../../src/store/store.ts';
-import { testClient, WAYS } from '../../support/mongo.ts';
-import { testMongo } from '../../support/mongod.ts';
-import { NEVER, PLENTY, readRows, type Read } from '../../support/reading.ts';
+import { testClient, WAYS } from '../../support/store/mongo/mongo.ts';
+import { testMongo } from '../../support/store/mongo/mongod.ts';
+import { NEVER, PLENTY, readRows, type Read } from '../../support/store/reading.ts';
 
 /** Values as other drivers, of other languages or of earlier times, may have stored them: type and bytes. */
 const VALUES: Readonly<Record<string, { type: number; hex: string; isCarried: boolean }>> = {

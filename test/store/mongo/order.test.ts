@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { numberRange } from '../../support/number-range.ts';
+import { numberRange } from '../../support/store/number-range.ts';
 import { test } from 'node:test';
 import type { Collection, Document } from 'mongodb';
 import {
@@ -17,9 +17,9 @@ import {
   UUID,
 } from '../../../src/store/bson.ts';
 import type { Plan } from '../../../src/store/store.ts';
-import { categoryOf, inCategory, isInRange, type Price } from '../../support/items.ts';
-import { testMongoStore, type OpenMongo } from '../../support/mongo.ts';
-import { PLENTY, readRows } from '../../support/reading.ts';
+import { categoryOf, inCategory, isInRange, type Price } from '../../support/store/items.ts';
+import { testMongoStore, type OpenMongo } from '../../support/store/mongo/mongo.ts';
+import { PLENTY, readRows } from '../../support/store/reading.ts';
 import { readRow } from '../../../src/store/row.ts';
 
 /**

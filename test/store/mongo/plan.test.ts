@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { numberRange } from '../../support/number-range.ts';
+import { numberRange } from '../../support/store/number-range.ts';
 import { BSON, Double, MaxKey, MinKey, ObjectId } from '../../../src/store/bson.ts';
 import { BSON_TYPE } from '../../../src/store/bson-types.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';

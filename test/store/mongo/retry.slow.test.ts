@@ -4,10 +4,10 @@ import type { Document } from 'mongodb';
 import { AppError } from '../../../src/errors.ts';
 import type { Slots } from '../../../src/store/slots.ts';
 import type { Plan, Store } from '../../../src/store/store.ts';
-import { expectedItems, makeItems } from '../../support/items.ts';
-import { WAYS, openStore } from '../../support/mongo.ts';
-import { ownMongod } from '../../support/mongod.ts';
-import { NEVER, PLENTY, assertChain } from '../../support/reading.ts';
+import { expectedItems, makeItems } from '../../support/store/items.ts';
+import { WAYS, openStore } from '../../support/store/mongo/mongo.ts';
+import { ownMongod } from '../../support/store/mongo/mongod.ts';
+import { NEVER, PLENTY, assertChain } from '../../support/store/reading.ts';
 
 const PLAN: Plan = { sort: '_id', direction: 1 };
 const SIZE = { rows: 7, bytes: PLENTY };

@@ -6,10 +6,10 @@ import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { BSON, Decimal128, Long } from '../../../src/store/bson.ts';
 import { connectMongo } from '../../../src/store/mongo.ts';
 import { Slots } from '../../../src/store/slots.ts';
-import { inCategory } from '../../support/items.ts';
-import { openStore, testClient, testMongoStore } from '../../support/mongo.ts';
-import { ownMongod, testMongo } from '../../support/mongod.ts';
-import { PLENTY, readRows } from '../../support/reading.ts';
+import { inCategory } from '../../support/store/items.ts';
+import { openStore, testClient, testMongoStore } from '../../support/store/mongo/mongo.ts';
+import { ownMongod, testMongo } from '../../support/store/mongo/mongod.ts';
+import { PLENTY, readRows } from '../../support/store/reading.ts';
 
 const INDEXES: readonly Document[] = [
   { price: 1, _id: 1 },

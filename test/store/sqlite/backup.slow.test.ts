@@ -13,12 +13,12 @@ import { FILE } from '../../../src/store/sqlite/file.ts';
 import { rowsTable } from '../../../src/store/sqlite/layout.ts';
 import { Slots } from '../../../src/store/slots.ts';
 import type { OwnedCollection, Store } from '../../../src/store/store.ts';
-import { sluice } from '../../support/commands.ts';
-import { childServer } from '../../support/child-server.ts';
-import { makeItem, makeItems } from '../../support/items.ts';
-import { NEVER, PLENTY, readRows } from '../../support/reading.ts';
-import { serverOn, type TestServer } from '../../support/server.ts';
-import { openRaw, testDirectory } from '../../support/sqlite.ts';
+import { sluice } from '../../support/process/commands.ts';
+import { childServer } from '../../support/process/child-server.ts';
+import { makeItem, makeItems } from '../../support/store/items.ts';
+import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
+import { serverOn, type TestServer } from '../../support/process/server.ts';
+import { openRaw, testDirectory } from '../../support/store/sqlite/sqlite.ts';
 
 const ORDERS = { name: 'orders', collection: 'orders', indexes: [['status']] };
 const BY_ID = { sort: '_id', direction: 1 } as const;

@@ -12,12 +12,12 @@ import { openSqlite, type SqliteOptions } from '../../../src/store/sqlite.ts';
 import { LogWatch } from '../../../src/store/sqlite/watch.ts';
 import { Slots } from '../../../src/store/slots.ts';
 import type { Plan, OwnedCollection, Store } from '../../../src/store/store.ts';
-import { childProgram } from '../../support/child-program.ts';
-import { Follower, idIn, lookedUp, nameOf } from '../../support/following.ts';
-import { makeItems } from '../../support/items.ts';
-import { openRaw, testDirectory } from '../../support/sqlite.ts';
-import { randomFrom } from '../../support/random-collection.ts';
-import { NEVER, PLENTY, readRows } from '../../support/reading.ts';
+import { childProgram } from '../../support/process/child-program.ts';
+import { Follower, idIn, lookedUp, nameOf } from '../../support/store/following.ts';
+import { makeItems } from '../../support/store/items.ts';
+import { openRaw, testDirectory } from '../../support/store/sqlite/sqlite.ts';
+import { randomFrom } from '../../support/store/random-collection.ts';
+import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
 const ORDERS = { name: 'orders', collection: 'orders', indexes: [['status']] };
@@ -300,7 +300,7 @@ test('a follower has every item that a process wrote which was killed, and what 
   ] as const) {
     const child = spawn(
       process.execPath,
-      [...childProgram('sqlite-writer.ts'), directory, String(seed), String(batches)],
+      [...childProgram('store/sqlite/sqlite-writer.ts'), directory, String(seed), String(batches)],
       { stdio: ['ignore', 'pipe', 'inherit'] },
     );
     let output = '';

@@ -4,7 +4,7 @@ import { BSON, Decimal128, Int32 } from '../../../src/store/bson.ts';
 import { compareValues } from '../../../src/store/order.ts';
 import { DamagedRowError, rowWalkIn, sortPath, storedRow } from '../../../src/store/sqlite/checked-rows.ts';
 import { Slots } from '../../../src/store/slots.ts';
-import { PLENTY } from '../../support/reading.ts';
+import { PLENTY } from '../../support/store/reading.ts';
 
 const PATH = sortPath({ sort: 'total' });
 const slots = new Slots();

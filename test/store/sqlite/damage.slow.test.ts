@@ -30,13 +30,13 @@ import { FILE } from '../../../src/store/sqlite/file.ts';
 import { openSqlite } from '../../../src/store/sqlite.ts';
 import type { FeedPlace } from '../../../src/store/change-feed.ts';
 import type { Collection, Plan, Store } from '../../../src/store/store.ts';
-import { feedOf, keysSince } from '../../support/changes.ts';
+import { feedOf, keysSince } from '../../support/store/changes.ts';
 import { removeDirectory } from '../../support/directory.ts';
-import { inCategory, expectedItems, makeItem, makeItems, type Item } from '../../support/items.ts';
-import { below, randomFrom } from '../../support/random-collection.ts';
-import { NEVER, PLENTY, readRows } from '../../support/reading.ts';
+import { inCategory, expectedItems, makeItem, makeItems, type Item } from '../../support/store/items.ts';
+import { below, randomFrom } from '../../support/store/random-collection.ts';
+import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
 import { SEED } from '../../support/seed.ts';
-import { testDirectory } from '../../support/sqlite.ts';
+import { testDirectory } from '../../support/store/sqlite/sqlite.ts';
 
 const PLANS: readonly Plan[] = [
   { sort: '_id', direction: 1 },

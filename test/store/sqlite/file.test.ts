@@ -12,10 +12,10 @@ import { FILE } from '../../../src/store/sqlite/file.ts';
 import { setMeta } from '../../../src/store/sqlite/layout.ts';
 import { openSqlite } from '../../../src/store/sqlite.ts';
 import { Slots } from '../../../src/store/slots.ts';
-import { childProgram } from '../../support/child-program.ts';
-import { makeItem, makeItems } from '../../support/items.ts';
-import { openRaw, testDirectory } from '../../support/sqlite.ts';
-import { NEVER, PLENTY, readRows } from '../../support/reading.ts';
+import { childProgram } from '../../support/process/child-program.ts';
+import { makeItem, makeItems } from '../../support/store/items.ts';
+import { openRaw, testDirectory } from '../../support/store/sqlite/sqlite.ts';
+import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
 import { readRow } from '../../../src/store/row.ts';
 
 const BY_ID = { sort: '_id', direction: 1 } as const;
@@ -85,9 +85,13 @@ test('a write by another process is seen by the next read', async (t) => {
   t.after(() => store.close());
   const first = makeBookmark({ _id: new Int32(999_995) });
   assert.equal(await readRow(store.items, first, NEVER), null);
-  const said = execFileSync(process.execPath, [...childProgram('sqlite-writer.ts'), directory, '1', '1'], {
-    encoding: 'utf8',
-  });
+  const said = execFileSync(
+    process.execPath,
+    [...childProgram('store/sqlite/sqlite-writer.ts'), directory, '1', '1'],
+    {
+      encoding: 'utf8',
+    },
+  );
   assert.match(said, /^999995$/m);
   const found = await readRow(store.items, first, NEVER);
   assert.equal(found?.rows, 1);

@@ -13,10 +13,10 @@ import { Slots } from '../../../src/store/slots.ts';
 import { Core } from '../../../src/store/sqlite/core.ts';
 import { FILE, openFile } from '../../../src/store/sqlite/file.ts';
 import { OpenSet } from '../../../src/store/sqlite/open-set.ts';
-import { childProgram } from '../../support/child-program.ts';
-import { flushFaults } from '../../support/flushes.ts';
-import { program } from '../../support/programs.ts';
-import { testDirectory } from '../../support/sqlite.ts';
+import { childProgram } from '../../support/process/child-program.ts';
+import { flushFaults } from '../../support/store/flushes.ts';
+import { program } from '../../support/process/programs.ts';
+import { testDirectory } from '../../support/store/sqlite/sqlite.ts';
 
 test('a write is acknowledged only after its sync', async (t) => {
   const directory = await testDirectory(t);
@@ -68,7 +68,7 @@ test('the system has flushed the write-ahead log when a write is acknowledged', 
   const options = ['-f', '-y', '--seccomp-bpf', '-e', calls, '-o', trace];
   const said = execFileSync(
     strace,
-    [...options, process.execPath, ...childProgram('flush-writer.ts'), directory],
+    [...options, process.execPath, ...childProgram('store/flush-writer.ts'), directory],
     {
       encoding: 'utf8',
     },

@@ -7,11 +7,11 @@ import { test, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { BSON } from '../../../src/store/bson.ts';
 import { FILE } from '../../../src/store/sqlite/file.ts';
-import { catalogue } from '../../support/catalogue.ts';
-import { testDirectory } from '../../support/sqlite.ts';
-import { samples } from '../../support/metrics.ts';
-import { request } from '../../support/raw.ts';
-import { serverOn } from '../../support/server.ts';
+import { catalogue } from '../../support/resources/catalogue.ts';
+import { testDirectory } from '../../support/store/sqlite/sqlite.ts';
+import { samples } from '../../support/telemetry/metrics.ts';
+import { request } from '../../support/engine/raw.ts';
+import { serverOn } from '../../support/process/server.ts';
 
 const READERS = 500;
 const ROUNDS = 20;

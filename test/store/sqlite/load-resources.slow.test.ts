@@ -6,8 +6,8 @@ import { BSON, Decimal128, Double, Int32, Long, ObjectId, UUID } from '../../../
 import { openSqlite } from '../../../src/store/sqlite.ts';
 import { Slots } from '../../../src/store/slots.ts';
 import type { OwnedCollection, Load, OnConflict, Store } from '../../../src/store/store.ts';
-import { openRaw, testDirectory } from '../../support/sqlite.ts';
-import { NEVER, PLENTY, readRows } from '../../support/reading.ts';
+import { openRaw, testDirectory } from '../../support/store/sqlite/sqlite.ts';
+import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
 
 const BY_ID = { sort: '_id', direction: 1 } as const;
 const SIZE = { rows: 10_000, bytes: PLENTY };

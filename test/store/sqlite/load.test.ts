@@ -8,9 +8,9 @@ import { importItems } from '../../../src/import/import.ts';
 import { openSqlite } from '../../../src/store/sqlite.ts';
 import { Slots } from '../../../src/store/slots.ts';
 import type { OwnedCollection, Load, OnConflict } from '../../../src/store/store.ts';
-import { expectedItems, inCategory, makeItem, makeItems, type Item } from '../../support/items.ts';
-import { openRaw, testDirectory } from '../../support/sqlite.ts';
-import { NEVER, PLENTY, assertChain, readRows } from '../../support/reading.ts';
+import { expectedItems, inCategory, makeItem, makeItems, type Item } from '../../support/store/items.ts';
+import { openRaw, testDirectory } from '../../support/store/sqlite/sqlite.ts';
+import { NEVER, PLENTY, assertChain, readRows } from '../../support/store/reading.ts';
 import { readRow } from '../../../src/store/row.ts';
 
 const BY_ID = { sort: '_id', direction: 1 } as const;

@@ -8,7 +8,7 @@ import { FILE } from '../../../src/store/sqlite/file.ts';
 import { readersOf } from '../../../src/store/sqlite/log-readers.ts';
 import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
 import { Slots } from '../../../src/store/slots.ts';
-import { testDirectory } from '../../support/sqlite.ts';
+import { testDirectory } from '../../support/store/sqlite/sqlite.ts';
 
 /** Reads a state of a file, says so, and keeps it until it is killed. */
 const READER = `

@@ -6,11 +6,17 @@ import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
 import { BSON } from '../../../src/store/bson.ts';
-import { childProgram } from '../../support/child-program.ts';
-import { childServer, cli, importItems, logged, type ChildServer } from '../../support/child-server.ts';
-import { openRaw, testDirectory } from '../../support/sqlite.ts';
-import { bodyOf, checkAll, newWriters, type Known } from '../../support/user-writers.ts';
-import { PATH, usersAt } from '../../support/users.ts';
+import { childProgram } from '../../support/process/child-program.ts';
+import {
+  childServer,
+  cli,
+  importItems,
+  logged,
+  type ChildServer,
+} from '../../support/process/child-server.ts';
+import { openRaw, testDirectory } from '../../support/store/sqlite/sqlite.ts';
+import { bodyOf, checkAll, newWriters, type Known } from '../../support/users/user-writers.ts';
+import { PATH, usersAt } from '../../support/users/users.ts';
 
 const KILLS = Number(process.env.KILLS ?? (process.env.LONG ? 100 : 4));
 /** All rows that killed imports leave are read at the end, so a new directory is used after this many kills. */
@@ -168,7 +174,7 @@ async function killImport(t: TestContext, { server, settings, kill }: Killing): 
 async function killWriter(t: TestContext, { settings, kill, acknowledged }: Killing): Promise<void> {
   const writing = spawn(
     process.execPath,
-    [...childProgram('sqlite-writer.ts'), settings.DATA_DIR ?? '', String(kill), '1000'],
+    [...childProgram('store/sqlite/sqlite-writer.ts'), settings.DATA_DIR ?? '', String(kill), '1000'],
     {
       stdio: ['ignore', 'pipe', 'inherit'],
     },

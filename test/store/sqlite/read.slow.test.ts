@@ -11,10 +11,10 @@ import { FILE } from '../../../src/store/sqlite/file.ts';
 import { openSqlite } from '../../../src/store/sqlite.ts';
 import { Slots } from '../../../src/store/slots.ts';
 import type { Plan } from '../../../src/store/store.ts';
-import { expectedItems, inCategory, makeItem, makeItems } from '../../support/items.ts';
-import type { Item } from '../../support/items.ts';
-import { testDirectory, testSqlite } from '../../support/sqlite.ts';
-import { NEVER, PLENTY, assertChain, assertRows, takeRows } from '../../support/reading.ts';
+import { expectedItems, inCategory, makeItem, makeItems } from '../../support/store/items.ts';
+import type { Item } from '../../support/store/items.ts';
+import { testDirectory, testSqlite } from '../../support/store/sqlite/sqlite.ts';
+import { NEVER, PLENTY, assertChain, assertRows, takeRows } from '../../support/store/reading.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
 const BY_PRICE: Plan = { sort: 'price', direction: 1 };

@@ -6,8 +6,8 @@ import { BSON } from '../../../src/store/bson.ts';
 import { openSqlite } from '../../../src/store/sqlite.ts';
 import { Slots } from '../../../src/store/slots.ts';
 import type { Collection, Store } from '../../../src/store/store.ts';
-import { openRaw, testDirectory } from '../../support/sqlite.ts';
-import { NEVER, PLENTY, readRows } from '../../support/reading.ts';
+import { openRaw, testDirectory } from '../../support/store/sqlite/sqlite.ts';
+import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
 
 const SIZE = { rows: 10_000, bytes: PLENTY };
 const BY_ID = { sort: '_id', direction: 1 } as const;

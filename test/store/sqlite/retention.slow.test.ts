@@ -10,10 +10,10 @@ import { Slots } from '../../../src/store/slots.ts';
 import { ChangeLog } from '../../../src/store/sqlite/log.ts';
 import { openSqlite, type SqliteOptions } from '../../../src/store/sqlite.ts';
 import type { OwnedCollection } from '../../../src/store/store.ts';
-import { idIn } from '../../support/following.ts';
-import { below, randomFrom } from '../../support/random-collection.ts';
-import { NEVER } from '../../support/reading.ts';
-import { openRaw, testDirectory } from '../../support/sqlite.ts';
+import { idIn } from '../../support/store/following.ts';
+import { below, randomFrom } from '../../support/store/random-collection.ts';
+import { NEVER } from '../../support/store/reading.ts';
+import { openRaw, testDirectory } from '../../support/store/sqlite/sqlite.ts';
 
 const SPARE = 1 + 1 / 1_024;
 

@@ -4,9 +4,9 @@ import { AppError } from '../../../src/errors.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { BSON, Decimal128, Double, Int32, Long, ObjectId, UUID } from '../../../src/store/bson.ts';
 import type { Plan } from '../../../src/store/store.ts';
-import { inCategory } from '../../support/items.ts';
-import { testSqlite } from '../../support/sqlite.ts';
-import { NEVER, PLENTY } from '../../support/reading.ts';
+import { inCategory } from '../../support/store/items.ts';
+import { testSqlite } from '../../support/store/sqlite/sqlite.ts';
+import { NEVER, PLENTY } from '../../support/store/reading.ts';
 
 const SIZE = { rows: 10, bytes: PLENTY };
 const good = { _id: 1, category: 'b', price: 1 };

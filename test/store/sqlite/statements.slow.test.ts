@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { childServer } from '../../support/child-server.ts';
-import { sluice } from '../../support/commands.ts';
-import { testDirectory } from '../../support/sqlite.ts';
+import { childServer } from '../../support/process/child-server.ts';
+import { sluice } from '../../support/process/commands.ts';
+import { testDirectory } from '../../support/store/sqlite/sqlite.ts';
 
 const SCHEMA = 'the schema has a row for each table and index';
 const SORT = 'a load whose rows did not come in order sorts them once, in a thread';
@@ -58,7 +58,7 @@ const QUERIES = {
 test('each statement is answered by an index, but for those that are named here', async (t) => {
   const [DATA_DIR, other] = [await testDirectory(t), await testDirectory(t)];
   const STATEMENTS = join(other, 'statements');
-  const preload = new URL('../../support/statements.mjs', import.meta.url).href;
+  const preload = new URL('../../support/store/sqlite/statements.mjs', import.meta.url).href;
   const settings = { DATA_DIR, STATEMENTS, MONGODB_URI: '', NODE_OPTIONS: `--import=${preload}` };
   const run = async (...args: string[]): Promise<void> => {
     const { code, said } = await sluice(args, settings);

@@ -3,14 +3,14 @@ import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { addAxe, faultsOf } from '../../support/axe.ts';
-import { keyedServer } from '../../support/keyed.ts';
-import { openChromium, openTab } from '../../support/chromium.ts';
-import { temporaryFolder } from '../../support/engines.ts';
-import { ordersOf } from '../../support/orders.ts';
-import { withOrders } from '../../support/orders-store.ts';
-import { resourcesFile } from '../../support/resources.ts';
-import { serverOn } from '../../support/server.ts';
+import { addAxe, faultsOf } from '../../support/web/axe.ts';
+import { keyedServer } from '../../support/access/keyed.ts';
+import { openChromium, openTab } from '../../support/web/chromium.ts';
+import { temporaryFolder } from '../../support/engine/engines.ts';
+import { ordersOf } from '../../support/resources/orders.ts';
+import { withOrders } from '../../support/store/orders-store.ts';
+import { resourcesFile } from '../../support/resources/resources.ts';
+import { serverOn } from '../../support/process/server.ts';
 
 test('no part of the explorer page has a serious fault of accessibility, at both widths, light and dark', async (t) => {
   const browser = await openChromium(t);

@@ -4,8 +4,8 @@ import { readFile } from 'node:fs/promises';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { crc32 } from 'node:zlib';
 import type { Browser, Page } from 'playwright-core';
-import { openChromium, openTab, type Tab } from '../../support/chromium.ts';
-import { serverOn, type TestServer } from '../../support/server.ts';
+import { openChromium, openTab, type Tab } from '../../support/web/chromium.ts';
+import { serverOn, type TestServer } from '../../support/process/server.ts';
 
 /**
  * Rows of 8 kB. A stream that is not read fills every buffer on its way (the kernel's may hold 33 MB) and then

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Page } from 'playwright-core';
-import { openChromium, openTab } from '../../support/chromium.ts';
-import { serverOn } from '../../support/server.ts';
+import { openChromium, openTab } from '../../support/web/chromium.ts';
+import { serverOn } from '../../support/process/server.ts';
 
 /** More rows than a browser can make an element high, and than the server finds by number. */
 const ROWS = 5_000_000;

@@ -3,10 +3,10 @@ import { test, type TestContext } from 'node:test';
 import { crc32 } from 'node:zlib';
 import { pino } from 'pino';
 import { Decimal128, Double, Long } from '../../../../src/store/bson.ts';
-import { arrowMessages, arrowRows } from '../../../support/arrow.ts';
-import { below, randomFrom } from '../../../support/random-collection.ts';
-import { resourcesFile, resourceServer } from '../../../support/resources.ts';
-import { serverOn, testServer, type StoreName } from '../../../support/server.ts';
+import { arrowMessages, arrowRows } from '../../../support/resources/arrow.ts';
+import { below, randomFrom } from '../../../support/store/random-collection.ts';
+import { resourcesFile, resourceServer } from '../../../support/resources/resources.ts';
+import { serverOn, testServer, type StoreName } from '../../../support/process/server.ts';
 
 const ROWS = 5_000;
 const END_MARKER = Buffer.from([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { parse } from 'csv-parse/sync';
-import { catalogue } from '../../../support/catalogue.ts';
-import { testServer, type StoreName } from '../../../support/server.ts';
+import { catalogue } from '../../../support/resources/catalogue.ts';
+import { testServer, type StoreName } from '../../../support/process/server.ts';
 
 type Cells = Record<string, string>;
 

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { FORMATS } from '../../../../src/resources/stream/formats/list.ts';
-import { awaited, exportRows, fileOf, order } from '../../../support/exports.ts';
-import { testServer } from '../../../support/server.ts';
+import { awaited, exportRows, fileOf, order } from '../../../support/exports/exports.ts';
+import { testServer } from '../../../support/process/server.ts';
 
 const API = readFileSync(join(import.meta.dirname, '../../../../docs/api.md'), 'utf8');
 

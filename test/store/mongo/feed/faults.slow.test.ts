@@ -6,11 +6,11 @@ import { makeBookmark } from '../../../../src/store/bookmark.ts';
 import type { ChangeFeed, FeedPlace } from '../../../../src/store/change-feed.ts';
 import { ReadTurns } from '../../../../src/store/read-turns.ts';
 import { retryingFeed } from '../../../../src/store/tail.ts';
-import { feedOf, isProblem, keysSince, lookUp, openStreams, until } from '../../../support/changes.ts';
-import { ownMongod } from '../../../support/mongod.ts';
-import { openStore, testClient } from '../../../support/mongo.ts';
-import { NEVER } from '../../../support/reading.ts';
-import type { Member } from '../../../support/replica-set.ts';
+import { feedOf, isProblem, keysSince, lookUp, openStreams, until } from '../../../support/store/changes.ts';
+import { ownMongod } from '../../../support/store/mongo/mongod.ts';
+import { openStore, testClient } from '../../../support/store/mongo/mongo.ts';
+import { NEVER } from '../../../support/store/reading.ts';
+import type { Member } from '../../../support/store/mongo/replica-set.ts';
 
 const idsOf = (keys: Awaited<ReturnType<typeof keysSince>>['keys']) =>
   keys.map((key) => BSON.deserialize(key)._id as number);

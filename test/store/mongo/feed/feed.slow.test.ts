@@ -18,9 +18,9 @@ import type { ChangeFeed, FeedPlace } from '../../../../src/store/change-feed.ts
 import { placeOfTime } from '../../../../src/store/mongo/feed/place.ts';
 import { Window } from '../../../../src/store/mongo/feed/window.ts';
 import type { OwnedCollection } from '../../../../src/store/store.ts';
-import { feedOf, isProblem, keysSince, lookUp, openStreams, until } from '../../../support/changes.ts';
-import { openStore, testMongoStore, type OpenMongo } from '../../../support/mongo.ts';
-import { NEVER } from '../../../support/reading.ts';
+import { feedOf, isProblem, keysSince, lookUp, openStreams, until } from '../../../support/store/changes.ts';
+import { openStore, testMongoStore, type OpenMongo } from '../../../support/store/mongo/mongo.ts';
+import { NEVER } from '../../../support/store/reading.ts';
 
 /** A row of any shape. The driver's types want a plain type for an id. */
 type Row = Document & { _id: string | number };

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BSON, Int32 } from '../../../../src/store/bson.ts';
-import { BY_ID, feedOf, isProblem } from '../../../support/changes.ts';
-import { Follower, nameOf } from '../../../support/following.ts';
-import { openStore } from '../../../support/mongo.ts';
-import { ownMongod } from '../../../support/mongod.ts';
-import { below, randomFrom } from '../../../support/random-collection.ts';
-import { NEVER } from '../../../support/reading.ts';
+import { BY_ID, feedOf, isProblem } from '../../../support/store/changes.ts';
+import { Follower, nameOf } from '../../../support/store/following.ts';
+import { openStore } from '../../../support/store/mongo/mongo.ts';
+import { ownMongod } from '../../../support/store/mongo/mongod.ts';
+import { below, randomFrom } from '../../../support/store/random-collection.ts';
+import { NEVER } from '../../../support/store/reading.ts';
 
 const ROWS = 2_000;
 const NOTE_BYTES = 8_000_000;

@@ -5,7 +5,7 @@ import type { ChangeEvent } from '../../../../src/store/mongo/feed/events.ts';
 import { LatestEvents } from '../../../../src/store/mongo/feed/latest.ts';
 import { isBefore, placeOfTime } from '../../../../src/store/mongo/feed/place.ts';
 import { Window } from '../../../../src/store/mongo/feed/window.ts';
-import { below, randomFrom } from '../../../support/random-collection.ts';
+import { below, randomFrom } from '../../../support/store/random-collection.ts';
 import { SEED } from '../../../support/seed.ts';
 
 const placeAt = (tick: number) => placeOfTime(BigInt(tick) << 32n);

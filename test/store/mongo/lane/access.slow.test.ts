@@ -11,9 +11,9 @@ import { LaneBroken } from '../../../../src/store/mongo/lane/message.ts';
 import { openConnection } from '../../../../src/store/mongo/lane/open.ts';
 import { Scram } from '../../../../src/store/mongo/lane/scram.ts';
 import { Slots } from '../../../../src/store/slots.ts';
-import { openStore, testClient } from '../../../support/mongo.ts';
-import { ownMongod } from '../../../support/mongod.ts';
-import { PLENTY, readRows } from '../../../support/reading.ts';
+import { openStore, testClient } from '../../../support/store/mongo/mongo.ts';
+import { ownMongod } from '../../../support/store/mongo/mongod.ts';
+import { PLENTY, readRows } from '../../../support/store/reading.ts';
 
 const run = promisify(execFile);
 const SIZE = { rows: 10, bytes: PLENTY };

@@ -12,9 +12,9 @@ import { openConnection } from '../../../../src/store/mongo/lane/open.ts';
 import { Pool } from '../../../../src/store/mongo/lane/pool.ts';
 import type { FindWay, Reply } from '../../../../src/store/mongo/reply.ts';
 import { Slots } from '../../../../src/store/slots.ts';
-import { fakeMongod, opMsg, type Asked } from '../../../support/fake-mongod.ts';
-import { newMemory } from '../../../support/new-memory.ts';
-import { NEVER } from '../../../support/reading.ts';
+import { fakeMongod, opMsg, type Asked } from '../../../support/store/mongo/fake-mongod.ts';
+import { newMemory } from '../../../support/store/new-memory.ts';
+import { NEVER } from '../../../support/store/reading.ts';
 
 /** The error with which the lane hands a read to the driver. */
 const TO_DRIVER = storeUnavailable(new Error('the driver was asked'));

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { LaneBroken } from '../../../../src/store/mongo/lane/message.ts';
 import { Members, type ReadMode } from '../../../../src/store/mongo/lane/members.ts';
 import { Pool } from '../../../../src/store/mongo/lane/pool.ts';
-import { NEVER } from '../../../support/reading.ts';
+import { NEVER } from '../../../support/store/reading.ts';
 
 const NEAR = 1;
 const FAR = 50;

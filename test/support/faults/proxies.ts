@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { selfSigned } from '../load/certificate.ts';
+import { documentText } from '../papers/documents.ts';
+import { freePorts } from '../free-port.ts';
+
+/**
+ * A proxy with its sample in docs/ops: its program, the text around the sample, its start in the foreground, and the
+ * sample with one more listener, without TLS, at this port.
+ */
+export const PROXIES = {
+  nginx: {
+    sample: 'docs/ops/nginx.conf',
+    programs: ['nginx', '/usr/sbin/nginx'],
+    version: ['-v'],
+    wrap: (sample: string, folder: string) =>
+      `pid ${folder}/pid; error_log stderr crit; events {} http { access_log off;\n` +
+      ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+        .map((name) => `${name}_temp_path ${folder}/${name};`)
+        .join(' ') +
+      `\n${sample}}\n`,
+    run: (file: string, folder: string) => ['-p', folder, '-c', file, '-g', 'daemon off;'],
+    alsoAt: (sample: string, port: number) => sample.replace(/ listen \d+ ssl/, ` listen ${port};$&`),
+  },
+  haproxy: {
+    sample: 'docs/ops/haproxy.cfg',
+    programs: ['haproxy', '/usr/sbin/haproxy'],
+    version: ['-v'],
+    wrap: (sample: string) => sample,
+    run: (file: string) => ['-db', '-f', file],
+    alsoAt: (sample: string, port: number) => sample.replace('frontend web\n', `$&  bind :${port}\n`),
+  },
+} as const;
+
+export interface StartedProxy {
+  /** The port without TLS, which the sample does not have. */
+  readonly port: number;
+  readonly tlsPort: number;
+  /** The port that redirects to TLS. */
+  readonly redirectPort: number;
+  /** The certificate to trust. */
+  readonly ca: string;
+}
+
+/**
+ * Starts the proxy with its sample before the servers at these ports, of which the second is by default the first. Resolves
+ * once it accepts connections. `change` changes the sample configuration.
+ */
+export async function startProxy(
+  t: TestContext,
+  name: keyof typeof PROXIES,
+  found: string,
+  [one, two = one]: readonly (string | number)[],
+  change: (sample: string) => string = (sample) => sample,
+): Promise<StartedProxy> {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-proxy-'));
+  await chmod(folder, 0o755); // nginx writes large bodies there, as another user
+  const [port = 0, tlsPort = 0, redirectPort = 0] = await freePorts(3);
+  const { key, certificate } = await selfSigned(folder);
+  const ca = await readFile(certificate, 'utf8');
+  await writeFile(join(folder, 'both.pem'), ca + (await readFile(key, 'utf8')));
+  const { sample, wrap, run, alsoAt } = PROXIES[name];
+  const filled = change(documentText(sample))
+    .replaceAll(':3000', `:${one}`)
+    .replaceAll(':3001', `:${two}`)
+    .replace(/\b(listen |bind :)443\b/, `$1${tlsPort}`)
+    .replace(/\b(listen |bind :)80\b/, `$1${redirectPort}`)
+    .replaceAll('/etc/sluice/tls/', `${folder}/`);
+  const file = join(folder, 'conf');
+  await writeFile(file, wrap(alsoAt(filled, port), folder));
+  const child = spawn(found, run(file, folder), { stdio: ['ignore', 'inherit', 'inherit'] });
+  t.after(async () => {
+    if (child.exitCode === null) {
+      const gone = once(child, 'exit');
+      child.kill('SIGTERM');
+      await gone;
+    }
+    await rm(folder, { recursive: true, force: true });
+  });
+  while (!(await takesConnections(port))) {
+    assert.equal(child.exitCode, null, `${name} runs`);
+    await new Promise(setImmediate);
+  }
+  return { port, tlsPort, redirectPort, ca };
+}
+
+function takesConnections(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.on('error', () => resolve(false));
+  });
+}

@@ -1,0 +1,24 @@
+/**
+ * node --import tsx import-child.ts PLACE COUNT: imports generated items into the store at a place. Writes
+ * the number of durable items to stdout, one line each time. Tests kill it.
+ */
+import { generateItems } from '../../../src/import/synthetic.ts';
+import { importItems } from '../../../src/import/import.ts';
+import { openPlace } from '../store/place.ts';
+
+const [place = '', count = ''] = process.argv.slice(2);
+const store = await openPlace(place);
+await importItems({
+  // Rows of a load become durable all at once; sqlite-load-kills.test.ts kills one.
+  open: () =>
+    Promise.resolve({
+      insert: (...call) => store.items.insert(...call),
+      clear: (...call) => store.items.clear(...call),
+    }),
+  source: generateItems(Number(count), 1),
+  onConflict: 'skip',
+  signal: new AbortController().signal,
+  progress: ({ written }) => console.log(written),
+  report: (at, reason) => console.error(at, reason),
+});
+await store.close();

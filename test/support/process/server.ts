@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { pino, type Logger } from 'pino';
+import { readConfig } from '../../../src/config.ts';
+import { startServer } from '../../../src/main.ts';
+import type { Server, ServerOptions } from '../../../src/server-options.ts';
+import { BSON, type Document } from '../../../src/store/bson.ts';
+import { AnswerCheck } from '../papers/answer-check.ts';
+import { removeDirectory } from '../directory.ts';
+import { testMongo } from '../store/mongo/mongod.ts';
+
+export type StoreName = 'sqlite' | 'mongodb';
+export type EngineName = 'uws' | 'node';
+
+export interface TestServer extends Server {
+  /** Sends a GET request. fetch decodes the body. */
+  get(path: string, headers?: Record<string, string>): Promise<Response>;
+  insert(documents: readonly Document[]): Promise<void>;
+  /** Compares all answers with /openapi.json. */
+  readonly check: AnswerCheck;
+}
+
+/** New settings for one test: a free port, an empty store, no log. `environment` overrides them. */
+export async function testEnvironment(
+  t: TestContext,
+  environment: Record<string, string> = {},
+): Promise<NodeJS.ProcessEnv> {
+  const directory = await mkdtemp(join(tmpdir(), 'sluice-test-'));
+  t.after(() => removeDirectory(directory));
+  return {
+    PORT: '0',
+    SAMPLE: 'off',
+    LOG_LEVEL: 'silent',
+    MAX_LOOP_DELAY: '1 h',
+    MAX_WAIT: '1 h',
+    DATA_DIR: directory,
+    ...environment,
+  };
+}
+
+/**
+ * A complete server on an empty store of this kind. Resolves with null and skips the test when there is no
+ * mongod.
+ */
+export async function testServer(
+  t: TestContext,
+  store: StoreName,
+  engine: EngineName,
+  environment: Record<string, string> = {},
+): Promise<TestServer | null> {
+  const uri = store === 'mongodb' ? await testMongo(t) : '';
+  if (uri === null) return null;
+  return serverOn(t, { HTTP_ENGINE: engine, MONGODB_URI: uri, ...environment });
+}
+
+/** A complete server with these settings added to the new settings of a test. */
+export async function serverOn(
+  t: TestContext,
+  environment: Record<string, string>,
+  { log, ...options }: ServerOptions & { readonly log?: Logger } = {},
+): Promise<TestServer> {
+  const settings = await testEnvironment(t, environment);
+  const config = readConfig(settings);
+  let check = new AnswerCheck(() => [], { withKeys: false, limited: false });
+  const tap: ServerOptions['tap'] = (serve, routes) => {
+    check = new AnswerCheck(routes, {
+      withKeys: config.needsKeys,
+      limited: config.rateLimit !== null,
+    });
+    return check.watch(serve);
+  };
+  const server = await startServer(config, log ?? pino({ level: 'silent' }), {
+    quietMs: 20,
+    tap,
+    ...options,
+  });
+  t.after(async () => {
+    await server.close();
+    assert.deepEqual(check.faults, [], 'every answer matches /openapi.json');
+  });
+  return {
+    ...server,
+    check,
+    get: (path, headers = {}) => fetch(server.url + path, { headers }),
+    insert: async (documents) => {
+      const rows = documents.map((document) => BSON.serialize(document));
+      const { refused } = await server.store.items.insert(rows, 'fail');
+      if (refused.length > 0) throw new Error(refused[0]?.reason);
+    },
+  };
+}

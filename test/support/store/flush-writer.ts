@@ -1,0 +1,37 @@
+/**
+ * node flush-writer.ts DIRECTORY
+ *
+ * Writes to an embedded store in each way, one after another, and prints a line beginning with `acknowledged` for each when
+ * the store has answered.
+ */
+import { writeSync } from 'node:fs';
+import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
+import { makeBookmark } from '../../../src/store/bookmark.ts';
+import { EXPORTS } from '../../../src/exports/jobs.ts';
+import { BSON } from '../../../src/store/bson.ts';
+import { openSqlite } from '../../../src/store/sqlite.ts';
+import { Slots } from '../../../src/store/slots.ts';
+import { USERS } from '../../../src/users/row.ts';
+
+const [directory = ''] = process.argv.slice(2);
+const rowOf = (_id: string) => BSON.serialize({ _id, category: 'b', price: 1 });
+
+const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+const orders = await store.open({ name: 'orders', collection: 'orders', indexes: [['price']] });
+const users = await store.records(USERS);
+const exports = await store.records(EXPORTS);
+const writes: Readonly<Record<string, () => Promise<unknown>>> = {
+  'an insert': () => store.items.insert([rowOf('a'), rowOf('b')], 'fail'),
+  'a replacement': () => store.items.insert([rowOf('a')], 'replace'),
+  'a user': () => users.change('ada', () => rowOf('ada')),
+  'a removed user': () => users.change('ada', () => null),
+  'an export': () => exports.change('e', () => rowOf('e')),
+  'a removed row': async () => store.items.remove([makeBookmark({ _id: 'a' })]),
+  'rows of a resource': () => orders.insert([rowOf('a')], 'fail'),
+  'all rows': () => store.items.clear(new AbortController().signal),
+};
+for (const [name, write] of Object.entries(writes)) {
+  await write();
+  writeSync(1, `acknowledged ${name}\n`);
+}
+await store.close();

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { load } from '../load.ts';
 import type { Round } from '../results.ts';
 import { memoryOf, startUsage } from '../usage.ts';
@@ -20,6 +21,9 @@ export interface StalledScenario {
 const AT_ONCE = 50;
 /** A reader that is refused more often than this gives up. */
 const MOST_REFUSALS = 20;
+/** A server at rest gives memory back within some seconds, and readers stall for minutes. */
+const SETTLED_MS = 5_000;
+
 export const stalled: Kind<StalledScenario> = {
   async check(job) {
     const { stream, page } = job.scenario;
@@ -45,6 +49,7 @@ async function observe(job: Job<StalledScenario>): Promise<Round> {
   const readers = await stallAll(new URL(url + scenario.stream), Math.ceil(scenario.readers * effort.share));
   try {
     await untilAtRest(subject.process.pid);
+    await sleep(SETTLED_MS);
     const held = memoryOf(subject.process.pid, 'RssAnon') - memoryBefore;
     const cursors = (await ground.openCursors()) - cursorsBefore;
     const endUsage = startUsage(pidsOf(job));
@@ -52,6 +57,7 @@ async function observe(job: Job<StalledScenario>): Promise<Round> {
     const usage = endUsage();
     await Promise.all(readers.map(leave));
     await untilAtRest(subject.process.pid);
+    await sleep(SETTLED_MS);
     const kept = memoryOf(subject.process.pid, 'RssAnon') - memoryBefore;
     return {
       seconds: beside.seconds,
@@ -94,7 +100,7 @@ async function stall(url: URL): Promise<Socket> {
     if (status !== '503' || refused === MOST_REFUSALS)
       throw new Error(`a stream answered ${head.slice(0, 40)}`);
     const seconds = Number(/^retry-after: (\d+)/im.exec(head)?.[1] ?? 1);
-    await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+    await sleep(seconds * 1000);
   }
 }
 

@@ -1,3 +1,4 @@
+import { getOrMake } from '../get-or-make.ts';
 import { onDemand } from './bson.ts';
 import { sizeAt, sizeOfValue } from './bson-size.ts';
 
@@ -9,9 +10,17 @@ export interface BsonElement {
   readonly end: number;
 }
 
-/** The bytes of an element. */
+/** The names of elements that are written, with their NUL. They are few: paths of indexes, and those of statements. */
+const WRITTEN = new Map<string, Uint8Array>();
+
+/** The bytes of an element. It runs several times for a row that is read by its key. */
 export function elementOf(type: number, name: string, value: Uint8Array): Uint8Array {
-  return Buffer.concat([Uint8Array.of(type), Buffer.from(`${name}\0`), value]);
+  const written = getOrMake(WRITTEN, name, () => Buffer.from(`${name}\0`));
+  const bytes = new Uint8Array(1 + written.length + value.length);
+  bytes[0] = type;
+  bytes.set(written, 1);
+  bytes.set(value, 1 + written.length);
+  return bytes;
 }
 
 /** A document of these elements. */

@@ -31,14 +31,17 @@ export function fieldsOf(document: Uint8Array, names: readonly string[]): (Value
  */
 export function valueAt(row: Uint8Array, path: string): Value | null {
   let value: Value = { type: BSON_TYPE.document, bytes: row };
-  for (const name of path.split('.')) {
+  for (const name of getOrMake(PATHS, path, () => path.split('.').map((one) => [utf8Of(one)]))) {
     if (value.type === BSON_TYPE.array) return value;
-    const [found] = value.type === BSON_TYPE.document ? elementsNamed(value.bytes, [utf8Of(name)]) : [];
+    const [found] = value.type === BSON_TYPE.document ? elementsNamed(value.bytes, name) : [];
     if (!found) return null;
     value = { type: found.type, bytes: value.bytes.subarray(found.valueAt, found.end) };
   }
   return value;
 }
+
+/** The names on each path that is asked for, each as a list of one. */
+const PATHS = new Map<string, readonly (readonly Uint8Array[])[]>();
 
 /** The names that are asked for, in UTF-8. They are few: those of indexes. */
 const NAMES = new Map<string, Uint8Array>();

@@ -114,7 +114,7 @@ class MongoStore implements Store {
     this.#way = typeof ways.lane === 'string' ? ways.driver : ways.lane;
     const isManaged = manageIndexes && own; // a read creates nothing in a database that serves other collections
     const timing = own ? watch : { every: () => () => undefined };
-    this.#items = this.#collectionOf(options.items, { manage: isManaged, tellsServer: true }, timing);
+    this.#items = this.#collectionOf(options.items, { manage: isManaged, warnsOfServer: true }, timing);
     this.items = this.#items.rows;
   }
 

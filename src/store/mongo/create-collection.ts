@@ -44,7 +44,7 @@ export interface LayoutOptions {
   /** Called when the server turns out to be one that reads cannot rely on. */
   readonly onForeign?: ((error: ForeignServer) => void) | undefined;
   /** Whether a look also warns about the kind of server. */
-  readonly tellsServer?: boolean;
+  readonly warnsOfServer?: boolean;
 }
 
 /** The collection is made by the first change of a record. Until then there are no records. */

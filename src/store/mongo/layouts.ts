@@ -234,7 +234,7 @@ export class Layouts {
       await connection.connect();
       this.#provedServers = connection.serversFound;
       const server = await describeServer(connection);
-      if (options.tellsServer) for (const warning of server.warnings) this.warn(warning);
+      if (options.warnsOfServer) for (const warning of server.warnings) this.warn(warning);
       const existing = await this.#described(server);
       const task = { ...options, onWarning: (message: string) => this.warn(message) };
       const admitted = (await options.admit?.(connection, existing, task)) ?? task;

@@ -115,31 +115,31 @@ test('with manageIndexes=false nothing is created, and missing indexes are named
   assert.deepEqual(await complete.store.ping(), []);
 });
 
-const UNFIT: readonly { says: RegExp; spoil: (db: Db) => Promise<unknown> }[] = [
+const UNFIT: readonly { says: RegExp; makeUnfit: (db: Db) => Promise<unknown> }[] = [
   {
     says: /'price_1__id_1' cannot be used: it is partial, so it lacks rows: run .*dropIndex.*createIndex/,
-    spoil: priceIndex({ partialFilterExpression: { price: { $gt: 0 } } }),
+    makeUnfit: priceIndex({ partialFilterExpression: { price: { $gt: 0 } } }),
   },
-  { says: /'price_1__id_1' cannot be used: it is sparse/, spoil: priceIndex({ sparse: true }) },
-  { says: /'price_1__id_1' cannot be used: it is hidden/, spoil: priceIndex({ hidden: true }) },
+  { says: /'price_1__id_1' cannot be used: it is sparse/, makeUnfit: priceIndex({ sparse: true }) },
+  { says: /'price_1__id_1' cannot be used: it is hidden/, makeUnfit: priceIndex({ hidden: true }) },
   {
     says: /'price_1__id_1' cannot be used: it has a collation/,
-    spoil: priceIndex({ collation: { locale: 'de' } }),
+    makeUnfit: priceIndex({ collation: { locale: 'de' } }),
   },
   {
     says: /'price_1__id_1' cannot be used: some row has, or had, an array in price/,
-    spoil: (db) => db.collection('items').insertOne({ category: 'a', price: [1, 2] }),
+    makeUnfit: (db) => db.collection('items').insertOne({ category: 'a', price: [1, 2] }),
   },
 ];
 
-const UNSERVED: readonly { says: RegExp; spoil: (db: Db) => Promise<unknown> }[] = [
+const UNSERVED: readonly { says: RegExp; makeUnfit: (db: Db) => Promise<unknown> }[] = [
   {
     says: /has a default collation \(fr\)/,
-    spoil: (db) => db.createCollection('items', { collation: { locale: 'fr' } }),
+    makeUnfit: (db) => db.createCollection('items', { collation: { locale: 'fr' } }),
   },
   {
     says: /items' is not served: it is a view/,
-    spoil: (db) => db.createCollection('items', { viewOn: 'other', pipeline: [] }),
+    makeUnfit: (db) => db.createCollection('items', { viewOn: 'other', pipeline: [] }),
   },
 ];
 
@@ -147,11 +147,11 @@ function priceIndex(options: Document): (db: Db) => Promise<unknown> {
   return (db) => db.collection('items').createIndex({ price: 1, _id: 1 }, options, {});
 }
 
-for (const { says, spoil } of UNFIT)
+for (const { says, makeUnfit } of UNFIT)
   test(`reads by an index that would lose or double rows are refused: ${says.source}`, async (t) => {
     const opened = await testMongo(t);
     if (opened === null) return;
-    await spoil(testClient(t, opened).db());
+    await makeUnfit(testClient(t, opened).db());
     const { store, warnings } = await openStore(t, opened);
     await assert.rejects(readRows(store.items, { sort: 'price', direction: 1 }, {}, TWO), {
       code: 'store-unfit',
@@ -161,11 +161,11 @@ for (const { says, spoil } of UNFIT)
     assert.match(warnings.join(), says);
   });
 
-for (const { says, spoil } of UNSERVED)
+for (const { says, makeUnfit } of UNSERVED)
   test(`a collection that would lose or double rows is refused: ${says.source}`, async (t) => {
     const uri = await testMongo(t);
     if (uri === null) return;
-    await spoil(testClient(t, uri).db());
+    await makeUnfit(testClient(t, uri).db());
     await assert.rejects(connectAgainst(t, uri, true), says);
   });
 

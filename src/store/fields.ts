@@ -3,6 +3,7 @@ import { sizeAt } from './bson-size.ts';
 import { BSON_TYPE } from './bson-types.ts';
 import { reasonOf } from '../error-reason.ts';
 import { getOrMake } from '../get-or-make.ts';
+import { RecentMap } from '../recent-map.ts';
 import type { Value } from './keys.ts';
 
 /**
@@ -40,11 +41,11 @@ export function valueAt(row: Uint8Array, path: string): Value | null {
   return value;
 }
 
-/** The names on each path that is asked for, each as a list of one. */
-const PATHS = new Map<string, readonly (readonly Uint8Array[])[]>();
+/** The names on each path that is asked for, each as a list of one. Any client may name paths, so few are kept. */
+const PATHS = new RecentMap<readonly (readonly Uint8Array[])[]>(1_000);
 
-/** The names that are asked for, in UTF-8. They are few: those of indexes. */
-const NAMES = new Map<string, Uint8Array>();
+/** The names that are asked for, in UTF-8. */
+const NAMES = new RecentMap<Uint8Array>(1_000);
 
 function utf8Of(name: string): Uint8Array {
   return getOrMake(NAMES, name, () => Buffer.from(name));

@@ -5,7 +5,7 @@ import type { CommandOptions, MongoConnection } from './connection.ts';
 import type { Document } from '../bson.ts';
 import { CODES, serverCodeOf } from './errors.ts';
 import { faultOf } from './faults.ts';
-import { indexOf } from './plan.ts';
+import { BY_KEY, indexOf } from './plan.ts';
 import type { Layouts } from './layouts.ts';
 import type { Count, CountMode, Plan } from '../store.ts';
 import { conditionsOf, rangeCondition } from './predicates.ts';
@@ -51,7 +51,7 @@ export async function countRows(
     const exact = mode === 'exact' ? await exactly().catch(unlessOutOfTime) : undefined;
     const count: Count = exact === undefined ? await nearly() : { rows: exact, is: 'exact' };
     // The server counts 0 rows in a missing collection, and `count` accepts no `collectionUUID`. A read after it does.
-    await run(findOne(collection, plan.identity ?? layout.identity));
+    await run({ ...findOne(collection, plan.identity ?? layout.identity), hint: layout.names.get(BY_KEY) });
     return count;
   } catch (error) {
     throw faultOf(error, layouts, plan);

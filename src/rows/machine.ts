@@ -42,7 +42,7 @@ export class Machine {
     this.#wasm = slots.over((memory) => this.#instantiate(memory));
   }
 
-  /** The module over the memory of the slots. See Slots.over. */
+  /** The functions of the module over the present memory. See Slots.over. */
   get wasm(): TranscodeExports {
     return this.#wasm();
   }

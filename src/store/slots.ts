@@ -18,9 +18,9 @@ const LARGEST_MEMORY = 1 << 30;
 /** Smaller slots are for pages and for the state of encoders, and stay as they are. The binary logarithm of a size. */
 const MERGED = 16;
 
-/** A memory that slots took more than this of is replaced after as long without many of them. Bytes, milliseconds. */
+/** A memory of which slots took more than LARGE bytes is replaced after QUIET_MS milliseconds in which they took little. */
 const [LARGE, QUIET_MS] = [8 << 20, 1_000];
-/** V8 begins to collect garbage, in small steps, when so many bytes outside of its heap are new. */
+/** V8 begins to collect garbage, in small steps, when this number of bytes outside of its heap is new. */
 const NOTICED = 65 << 20;
 
 export interface Slot {

@@ -97,7 +97,7 @@ export function whyRefused(database: string, { name, type, options = {} }: Docum
 }
 
 /**
- * Why reads by the key can not be relied on: a row whose key is MinKey or MaxKey lies where bounds end, and no read could
+ * Why reads by the key cannot be relied on: a row whose key is MinKey or MaxKey lies where bounds end, and no read could
  * promise to have it. Null: there is none. Fails unless the collection is the one of the layout, whose index of the key is as
  * old as itself and cannot change.
  */

@@ -302,7 +302,7 @@ test('the attempt after a failed one writes the whole file, and five failures, a
   const failed = await worker.jobs.get(id, t.signal);
   assert.ok(failed?.state === 'queued');
   assert.deepEqual(await worker.files.names(), []);
-  assert.ok(failed.progress.rows > 0 && failed.progress.rows < ROWS.length, 'as the beat reported');
+  assert.ok(failed.progress.rows > 0, 'as the beat reported'); // all of them while a piece waits for a slow disk
   assert.equal(await worker.work(id), 1_000, 'it is not due yet');
   [from, fault, time] = [[], null, time + 1_000];
   assert.equal(await worker.work(id), null);

@@ -1,45 +1,26 @@
 import { PROBLEMS, retrySecondsOf, type ProblemCode } from './problems.ts';
-import { named, Type, type Static } from './schema.ts';
-
-const text = (description: string) => Type.String({ description });
+import { listOf, namedObject, object, text, Type, wordOf, type Static } from './schema.ts';
 
 /** A problem document (RFC 9457). */
-export const PROBLEM = named(
-  'Problem',
-  Type.Object(
-    {
-      type: text('a URL that explains the problem'),
-      title: text('the kind of problem, in a few words'),
-      status: Type.Integer({
-        minimum: 400,
-        maximum: 599,
-        description: 'the HTTP status code of the response',
+export const PROBLEM = namedObject('Problem', 'a problem document (RFC 9457)', {
+  type: text('a URL that explains the problem'),
+  title: text('the kind of problem, in a few words'),
+  status: Type.Integer({ minimum: 400, maximum: 599, description: 'the HTTP status code of the response' }),
+  detail: text('what was expected and what was received'),
+  instance: text('the path of the request'),
+  code: wordOf<string>(Object.keys(PROBLEMS), 'the stable code of this kind of problem'),
+  requestId: text('the id of this request in the log of the server: quote it in reports'),
+  parameter: Type.Optional(text('the name of the query parameter at fault')),
+  errors: Type.Optional(
+    listOf(
+      'every fault of the request body',
+      object('one fault of the request body', {
+        pointer: text('a JSON Pointer to the fault (RFC 6901)'),
+        detail: text('what was expected and what was received'),
       }),
-      detail: text('what was expected and what was received'),
-      instance: text('the path of the request'),
-      code: Type.Unsafe<string>({
-        type: 'string',
-        enum: Object.keys(PROBLEMS),
-        description: 'the stable code of this kind of problem',
-      }),
-      requestId: text('the id of this request in the log of the server: quote it in reports'),
-      parameter: Type.Optional(text('the name of the query parameter at fault')),
-      errors: Type.Optional(
-        Type.Array(
-          Type.Object(
-            {
-              pointer: text('a JSON Pointer to the fault (RFC 6901)'),
-              detail: text('what was expected and what was received'),
-            },
-            { additionalProperties: false, description: 'one fault of the request body' },
-          ),
-          { description: 'every fault of the request body' },
-        ),
-      ),
-    },
-    { additionalProperties: false, description: 'a problem document (RFC 9457)' },
+    ),
   ),
-);
+});
 export type ProblemDocument = Readonly<Static<typeof PROBLEM>>;
 
 /** One fault of a request body: its place (a JSON Pointer, RFC 6901), what was expected and what was received. */

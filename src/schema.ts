@@ -43,6 +43,44 @@ const builders = {
  */
 export const Type = builders as unknown as Pick<typeof typebox.Type, keyof typeof builders>;
 
+/** An object that has no other members than these. `description`: what is expected, as all who read the schema see it. */
+export function object<P extends typebox.TProperties>(description: string, members: P): typebox.TObject<P> {
+  return Type.Object(members, { additionalProperties: false, description });
+}
+
+/** Such an object with a name of its own: see `named`. */
+export function namedObject<P extends typebox.TProperties>(
+  name: string,
+  description: string,
+  members: P,
+): typebox.TObject<P> {
+  return named(name, object(description, members));
+}
+
+export function listOf<S extends typebox.TSchema>(description: string, items: S): typebox.TArray<S> {
+  return Type.Array(items, { description });
+}
+
+export function text(description: string): typebox.TString {
+  return Type.String({ description });
+}
+
+/** A number of things. */
+export function count(description: string): typebox.TInteger {
+  return Type.Integer({ minimum: 0, description });
+}
+
+export function wordOf<const T extends string>(
+  words: readonly T[],
+  description = `one of ${words.join(', ')}`,
+): typebox.TUnsafe<T> {
+  return Type.Unsafe<T>({ type: 'string', enum: words, description });
+}
+
+export function textOrNull(description: string): typebox.TUnsafe<string | null> {
+  return Type.Unsafe<string | null>({ type: ['string', 'null'], description });
+}
+
 const names = new WeakMap<object, string>();
 
 /** Gives a schema a name of its own in /openapi.json. It is then listed once and referenced by that name. */

@@ -3,10 +3,10 @@ import { parseJson, type JsonBody } from '../input/body-json.ts';
 import { exactDate } from '../input/dates.ts';
 import { pointer } from '../input/json-scan.ts';
 import { bodyCheck } from '../input/validate.ts';
-import { Type, type Static } from '../schema.ts';
+import { listOf, object, Type, wordOf, type Static } from '../schema.ts';
 import { sha256, type Key } from './keys.ts';
 import { OWN_RATE_FORM, parseRate } from './policy.ts';
-import { ACTIONS, rightsOf, type Action } from './rights.ts';
+import { ACTIONS, rightsOf } from './rights.ts';
 
 /** Bounds the work for a file of keys. */
 const MOST_VALUES = 1_000_000;
@@ -20,10 +20,10 @@ const scalar = Type.Unsafe<string | number | boolean | null>({
 });
 
 const resources = Type.Array(name, { uniqueItems: true, description: 'names of resources, each once' });
-const actions = Type.Array(
-  Type.Unsafe<Action>({ type: 'string', enum: ACTIONS, description: `one of ${ACTIONS.join(', ')}` }),
-  { uniqueItems: true, description: `actions, each once, of ${ACTIONS.join(', ')}` },
-);
+const actions = Type.Array(wordOf(ACTIONS), {
+  uniqueItems: true,
+  description: `actions, each once, of ${ACTIONS.join(', ')}`,
+});
 const MEMBERS = {
   resources: Type.Optional(resources),
   actions: Type.Optional(actions),
@@ -53,31 +53,22 @@ const MEMBERS = {
   ),
 };
 
-const KEY = Type.Object(
-  {
-    name: Type.String({
-      pattern: '^[A-Za-z0-9_.-]{1,64}$',
-      description: 'the name of the client, 1 to 64 characters of A-Z a-z 0-9 . _ -',
-    }),
-    sha256: Type.String({
-      pattern: '^[0-9A-Fa-f]{64}$',
-      description: 'the SHA-256 of the key, 64 hexadecimal digits',
-    }),
-    ...MEMBERS,
-  },
-  { additionalProperties: false, description: 'a key: an object with name and sha256' },
-);
+const KEY = object('a key: an object with name and sha256', {
+  name: Type.String({
+    pattern: '^[A-Za-z0-9_.-]{1,64}$',
+    description: 'the name of the client, 1 to 64 characters of A-Z a-z 0-9 . _ -',
+  }),
+  sha256: Type.String({
+    pattern: '^[0-9A-Fa-f]{64}$',
+    description: 'the SHA-256 of the key, 64 hexadecimal digits',
+  }),
+  ...MEMBERS,
+});
 
 /** The members that a token's claim has: those of a key, of which it must name resources and actions. */
-export const GRANT = Type.Object(
-  { ...MEMBERS, resources, actions },
-  { additionalProperties: false, description: 'an object with resources and actions' },
-);
+export const GRANT = object('an object with resources and actions', { ...MEMBERS, resources, actions });
 
-const FILE = Type.Object(
-  { keys: Type.Array(KEY, { description: 'an array of keys' }) },
-  { additionalProperties: false, description: 'an object with keys' },
-);
+const FILE = object('an object with keys', { keys: listOf('an array of keys', KEY) });
 const check = bodyCheck(FILE);
 
 type GivenKey = Static<typeof KEY>;

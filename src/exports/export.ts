@@ -3,15 +3,21 @@ import { fieldsParameter, sortParameter } from '../resources/query/form.ts';
 import { ITEM_FORM } from '../resources/items.ts';
 import { COMPRESSIONS, type Compression } from '../pipeline/pieces.ts';
 import { FILE_FORMATS, OPTIONS } from '../resources/stream/formats/list.ts';
-import { named, Type, type Schema, type Static } from '../schema.ts';
+import {
+  count,
+  listOf,
+  named,
+  namedObject,
+  object,
+  text,
+  Type,
+  wordOf,
+  type Schema,
+  type Static,
+} from '../schema.ts';
 
 export const STATES = ['queued', 'running', 'complete', 'failed', 'cancelled'] as const;
 export type State = (typeof STATES)[number];
-
-const oneOf = <const T extends string>(words: readonly T[], description = `one of ${words.join(', ')}`) =>
-  Type.Unsafe<T>({ type: 'string', enum: words, description });
-
-const rows = (description: string) => Type.Integer({ minimum: 0, description });
 
 /** A member of a body that is what the stream's parameter is. */
 function member({ schema, expected }: Parameter<unknown>) {
@@ -23,8 +29,8 @@ export type Member = string | number | boolean | null | readonly string[];
 
 /** How the rows are written: the same for every resource. */
 const FORM = {
-  format: Type.Optional(oneOf(FILE_FORMATS)),
-  compression: Type.Optional(oneOf(COMPRESSIONS)),
+  format: Type.Optional(wordOf(FILE_FORMATS)),
+  compression: Type.Optional(wordOf(COMPRESSIONS)),
   ...Object.fromEntries(
     OPTIONS.flatMap(({ parameter, member }) =>
       member ? [[parameter.name, Type.Optional(Type.Unsafe<Member>(member))]] : [],
@@ -37,19 +43,13 @@ export const FLAGS = OPTIONS.flatMap(({ parameter, member }) =>
 );
 
 /** The body that orders an export of items: the parameters of GET /items/stream, and the compression of the file. */
-export const EXPORT_BODY = named(
-  'ExportBody',
-  Type.Object(
-    {
-      resource: Type.Optional(
-        Type.Unsafe<'items'>({ type: 'string', const: 'items', description: 'items, which is the default' }),
-      ),
-      ...Object.fromEntries(ITEM_FORM.parameters.map((one) => [one.name, member(one)])),
-      ...FORM,
-    },
-    { additionalProperties: false, description: 'an object that says which items to export, and how' },
+export const EXPORT_BODY = namedObject('ExportBody', 'an object that says which items to export, and how', {
+  resource: Type.Optional(
+    Type.Unsafe<'items'>({ type: 'string', const: 'items', description: 'items, which is the default' }),
   ),
-);
+  ...Object.fromEntries(ITEM_FORM.parameters.map((one) => [one.name, member(one)])),
+  ...FORM,
+});
 
 /** The body that orders an export of another resource: the names of its stream's query, and the compression. */
 export const RESOURCE_EXPORT_BODY = named(
@@ -73,71 +73,55 @@ export const RESOURCE_EXPORT_BODY = named(
 
 const time = (description: string) => Type.String({ format: 'date-time', description });
 
+const PROGRESS = object('the progress of the export', {
+  rows: count('the number of rows that are written'),
+  estimatedRows: Type.Optional(count('the estimated number of rows in the complete file')),
+  bytes: count('the size of the file so far in bytes, after compression'),
+});
+const FILE = object('the complete file', {
+  url: text('the URL of the file'),
+  name: text('the file name for a download'),
+  bytes: count('the size of the file in bytes'),
+  rows: count('the number of rows in the file'),
+  sha256: text('the SHA-256 of the file in 64 hexadecimal digits'),
+  crc32: text('the CRC-32 of the file in 8 hexadecimal digits'),
+});
+const PROBLEM = object('the reason why the export failed', {
+  type: text('a URL that explains the problem'),
+  title: text('the kind of problem, in a few words'),
+  status: Type.Integer({ description: 'the HTTP status code of this kind of problem' }),
+  detail: text('what happened to this export'),
+  code: text('the stable code of this kind of problem'),
+});
+
 /** An export as clients see it. */
-export const EXPORT = named(
-  'Export',
-  Type.Object(
-    {
-      id: Type.String({
-        pattern: '^[0-9a-f]{32}$',
-        description: 'the id of the export, the last segment of its URL',
-      }),
-      state: oneOf(STATES, 'the state of the export; complete, failed and cancelled are final'),
-      request: Type.Union([Type.Object(EXPORT_BODY.properties), RESOURCE_EXPORT_BODY], {
-        description: 'the request for this export, with defaults filled in',
-      }),
-      consistency: Type.Optional(
-        oneOf(
-          ['live', 'snapshot'],
-          'snapshot: the file has all rows as they were at one point in time; absent until the export runs',
-        ),
-      ),
-      progress: Type.Object(
-        {
-          rows: rows('the number of rows that are written'),
-          estimatedRows: Type.Optional(rows('the estimated number of rows in the complete file')),
-          bytes: rows('the size of the file so far in bytes, after compression'),
-        },
-        { description: 'the progress of the export' },
-      ),
-      createdAt: time('the time at which the export was created'),
-      finishedAt: Type.Optional(time('the time at which the export became complete, failed or cancelled')),
-      expiresAt: Type.Optional(time('the time at which the server deletes the export and its file')),
-      file: Type.Optional(
-        Type.Object(
-          {
-            url: Type.String({ description: 'the URL of the file' }),
-            name: Type.String({ description: 'the file name for a download' }),
-            bytes: rows('the size of the file in bytes'),
-            rows: rows('the number of rows in the file'),
-            sha256: Type.String({ description: 'the SHA-256 of the file in 64 hexadecimal digits' }),
-            crc32: Type.String({ description: 'the CRC-32 of the file in 8 hexadecimal digits' }),
-          },
-          { description: 'the complete file' },
-        ),
-      ),
-      changes: Type.Optional(
-        Type.String({
-          description:
-            'the cursor from which the changes of the exported rows follow; absent until the export is complete, and where there are no changes',
-        }),
-      ),
-      problem: Type.Optional(
-        Type.Object(
-          {
-            type: Type.String({ description: 'a URL that explains the problem' }),
-            title: Type.String({ description: 'the kind of problem, in a few words' }),
-            status: Type.Integer({ description: 'the HTTP status code of this kind of problem' }),
-            detail: Type.String({ description: 'what happened to this export' }),
-            code: Type.String({ description: 'the stable code of this kind of problem' }),
-          },
-          { description: 'the reason why the export failed' },
-        ),
-      ),
-    },
-    { additionalProperties: false, description: 'an export' },
+export const EXPORT = namedObject('Export', 'an export', {
+  id: Type.String({
+    pattern: '^[0-9a-f]{32}$',
+    description: 'the id of the export, the last segment of its URL',
+  }),
+  state: wordOf(STATES, 'the state of the export; complete, failed and cancelled are final'),
+  request: Type.Union([Type.Object(EXPORT_BODY.properties), RESOURCE_EXPORT_BODY], {
+    description: 'the request for this export, with defaults filled in',
+  }),
+  consistency: Type.Optional(
+    wordOf(
+      ['live', 'snapshot'],
+      'snapshot: the file has all rows as they were at one point in time; absent until the export runs',
+    ),
   ),
-);
+  progress: PROGRESS,
+  createdAt: time('the time at which the export was created'),
+  finishedAt: Type.Optional(time('the time at which the export became complete, failed or cancelled')),
+  expiresAt: Type.Optional(time('the time at which the server deletes the export and its file')),
+  file: Type.Optional(FILE),
+  changes: Type.Optional(
+    text(
+      'the cursor from which the changes of the exported rows follow; absent until the export is complete, and where there are no changes',
+    ),
+  ),
+  problem: Type.Optional(PROBLEM),
+});
 
 /** The path parameter `{id}`. */
 export const ID: Readonly<Record<'id', Schema>> = {
@@ -155,19 +139,12 @@ export type Export = Omit<Static<typeof EXPORT>, 'request'> & {
   };
 };
 
-export const EXPORT_LIST = named(
-  'ExportList',
-  Type.Object(
-    { data: Type.Array(EXPORT, { description: 'the exports, newest first' }) },
-    { additionalProperties: false, description: 'the exports of the client' },
-  ),
-);
+export const EXPORT_LIST = namedObject('ExportList', 'the exports of the client', {
+  data: listOf('the exports, newest first', EXPORT),
+});
 
 /** The confirmation of a removal. */
-export const REMOVED_EXPORT = named(
-  'RemovedExport',
-  Type.Object(
-    { id: EXPORT.properties.id, deleted: Type.Literal(true) },
-    { additionalProperties: false, description: 'the confirmation that an export was deleted' },
-  ),
-);
+export const REMOVED_EXPORT = namedObject('RemovedExport', 'the confirmation that an export was deleted', {
+  id: EXPORT.properties.id,
+  deleted: Type.Literal(true),
+});

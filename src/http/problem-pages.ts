@@ -1,25 +1,17 @@
 import { AppError } from '../errors.ts';
 import { PROBLEMS, type ProblemCode } from '../problems.ts';
-import { named, Type, type Static } from '../schema.ts';
+import { namedObject, text, Type, type Static } from '../schema.ts';
 import { serializerOf } from '../rows/serializers.ts';
 import { quote } from '../input/query.ts';
 import { bytes, json } from './reply.ts';
 import { JSON_TYPE, type Route } from './route.ts';
 
-const text = (description: string) => Type.String({ description });
-
-const PROBLEM_PAGE = named(
-  'ProblemPage',
-  Type.Object(
-    {
-      code: text('the stable code of the problem'),
-      status: Type.Integer({ description: 'the HTTP status code of the problem' }),
-      title: text('the kind of problem, in a few words'),
-      explanation: text('why the problem occurs, and what to do about it'),
-    },
-    { additionalProperties: false, description: 'the explanation of a problem' },
-  ),
-);
+const PROBLEM_PAGE = namedObject('ProblemPage', 'the explanation of a problem', {
+  code: text('the stable code of the problem'),
+  status: Type.Integer({ description: 'the HTTP status code of the problem' }),
+  title: text('the kind of problem, in a few words'),
+  explanation: text('why the problem occurs, and what to do about it'),
+});
 const serialize = serializerOf(PROBLEM_PAGE);
 
 const HTML_HEADERS = {

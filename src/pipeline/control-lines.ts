@@ -1,11 +1,7 @@
 import { PROBLEM, type ProblemDocument } from '../errors.ts';
-import { named, Type, type Static } from '../schema.ts';
+import { count, namedObject, text, textOrNull, Type, type Static } from '../schema.ts';
 import { serializerOf } from '../rows/serializers.ts';
 
-const count = (description: string) => Type.Integer({ minimum: 0, description });
-const shut = (description: string) => ({ additionalProperties: false, description });
-
-const cursor = (description: string) => Type.Unsafe<string | null>({ type: ['string', 'null'], description });
 const CURSOR =
   'the cursor that continues after the last row; null: no row was sent, and the stream started at the beginning';
 const SUMS = {
@@ -13,26 +9,17 @@ const SUMS = {
   bytes: count('the number of bytes in the lines of these rows, including LF'),
   crc32: Type.String({ pattern: '^[0-9a-f]{8}$', description: 'the CRC-32 of the lines of these rows' }),
 };
-const TALLY = named(
-  'Tally',
-  Type.Object({ cursor: cursor(CURSOR), ...SUMS }, shut('what the stream has sent so far')),
-);
-const END_TALLY = named(
-  'EndTally',
-  Type.Object(
-    {
-      cursor: Type.Optional(cursor(`${CURSOR}; absent: the key of the last row is too long for a cursor`)),
-      ...SUMS,
-      changes: Type.Optional(
-        Type.String({
-          description:
-            'the cursor from which the changes since this stream began follow: see /{resource}/changes',
-        }),
-      ),
-    },
-    shut('what the stream has sent'),
+const TALLY = namedObject('Tally', 'what the stream has sent so far', {
+  cursor: textOrNull(CURSOR),
+  ...SUMS,
+});
+const END_TALLY = namedObject('EndTally', 'what the stream has sent', {
+  cursor: Type.Optional(textOrNull(`${CURSOR}; absent: the key of the last row is too long for a cursor`)),
+  ...SUMS,
+  changes: Type.Optional(
+    text('the cursor from which the changes since this stream began follow: see /{resource}/changes'),
   ),
-);
+});
 export type Tally = Readonly<Static<typeof TALLY>>;
 export type EndTally = Readonly<Static<typeof END_TALLY>>;
 /** What a stream has sent so far. */
@@ -44,18 +31,11 @@ export interface ControlForm {
   readonly end: (tally: EndTally) => string;
 }
 
-export const CHECKPOINT = named(
-  'Checkpoint',
-  Type.Object({ checkpoint: TALLY }, shut('a control line between rows')),
-);
-export const END = named(
-  'End',
-  Type.Object({ end: END_TALLY }, shut('the last line of a stream that was not cut')),
-);
-export const FAILURE = named(
-  'Failure',
-  Type.Object({ error: PROBLEM }, shut('the last line of a stream that failed and is then cut')),
-);
+export const CHECKPOINT = namedObject('Checkpoint', 'a control line between rows', { checkpoint: TALLY });
+export const END = namedObject('End', 'the last line of a stream that was not cut', { end: END_TALLY });
+export const FAILURE = namedObject('Failure', 'the last line of a stream that failed and is then cut', {
+  error: PROBLEM,
+});
 
 const checkpoint = serializerOf(CHECKPOINT);
 // fast-json-stringify writes optional members last. Each form has its own serializer, so that it keeps its order.

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { AppError } from '../errors.ts';
 import { parseJson } from '../input/body-json.ts';
 import { bodyCheck } from '../input/validate.ts';
-import { Type, type Static } from '../schema.ts';
+import { listOf, object, text, Type, wordOf, type Static } from '../schema.ts';
 import { reasonOf } from '../error-reason.ts';
 import { KINDS, type Kind } from './query/kinds.ts';
 
@@ -31,55 +31,41 @@ const path = (description: string) => Type.String({ minLength: 1, maxLength: 102
 const paths = (description: string) =>
   Type.Array(path('the path of a field'), { minItems: 1, uniqueItems: true, description });
 
-const RESOURCE = Type.Object(
-  {
-    collection: Type.Optional(
-      Type.String({
-        minLength: 1,
-        description:
-          'the collection, or DATABASE.COLLECTION; without it, the collection of the name of the resource',
-      }),
+const RESOURCE = object('a resource: an object with collection, hide or show, indexes and fields', {
+  collection: Type.Optional(
+    Type.String({
+      minLength: 1,
+      description:
+        'the collection, or DATABASE.COLLECTION; without it, the collection of the name of the resource',
+    }),
+  ),
+  hide: Type.Optional(paths('paths of fields that never leave the server')),
+  show: Type.Optional(paths('paths of the only fields that leave the server; not together with hide')),
+  indexes: Type.Optional(
+    listOf(
+      'indexes that are made when they are missing and MONGODB_MANAGE_INDEXES allows it',
+      paths('the fields of an index, without _id at its end'),
     ),
-    hide: Type.Optional(paths('paths of fields that never leave the server')),
-    show: Type.Optional(paths('paths of the only fields that leave the server; not together with hide')),
-    indexes: Type.Optional(
-      Type.Array(paths('the fields of an index, without _id at its end'), {
-        description: 'indexes that are made when they are missing and MONGODB_MANAGE_INDEXES allows it',
-      }),
-    ),
-    fields: Type.Optional(
-      Type.Record(
-        Type.String(),
-        Type.Unsafe<Kind>({
-          type: 'string',
-          enum: KINDS.filter((kind) => kind !== 'null'),
-          description: `one of ${KINDS.filter((kind) => kind !== 'null').join(', ')}`,
-        }),
-        { description: 'the kinds of values of fields, by path' },
-      ),
-    ),
-  },
-  {
-    additionalProperties: false,
-    description: 'a resource: an object with collection, hide or show, indexes and fields',
-  },
-);
+  ),
+  fields: Type.Optional(
+    Type.Record(Type.String(), wordOf<Kind>(KINDS.filter((kind) => kind !== 'null')), {
+      description: 'the kinds of values of fields, by path',
+    }),
+  ),
+});
 
 /** The file that RESOURCES_FILE names. docs/resources.schema.json is this schema. */
-export const RESOURCES_FILE_SCHEMA = Type.Object(
-  {
-    $schema: Type.Optional(Type.String({ description: 'a URL of this schema, for editors' })),
-    resources: Type.Record(Type.String(), RESOURCE, {
-      description:
-        'the resources by name, each an object; `items`: {} has the server make the collection and the indexes of /items',
-      propertyNames: {
-        pattern: NAME,
-        description: 'a name of 1 to 120 letters, digits, dots, hyphens, underscores and tildes',
-      },
-    }),
-  },
-  { additionalProperties: false, description: 'an object with resources' },
-);
+export const RESOURCES_FILE_SCHEMA = object('an object with resources', {
+  $schema: Type.Optional(text('a URL of this schema, for editors')),
+  resources: Type.Record(Type.String(), RESOURCE, {
+    description:
+      'the resources by name, each an object; `items`: {} has the server make the collection and the indexes of /items',
+    propertyNames: {
+      pattern: NAME,
+      description: 'a name of 1 to 120 letters, digits, dots, hyphens, underscores and tildes',
+    },
+  }),
+});
 const check = bodyCheck(RESOURCES_FILE_SCHEMA);
 
 /** A resource as its operator declared it. */

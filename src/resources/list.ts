@@ -2,7 +2,7 @@ import { AppError } from '../errors.ts';
 import { mayKnow } from '../http/permit.ts';
 import { json } from '../http/reply.ts';
 import { JSON_TYPE, jsonAnswer, type Route } from '../http/route.ts';
-import { named, Type, type Static } from '../schema.ts';
+import { count, listOf, namedObject, object, text, textOrNull, Type, type Static } from '../schema.ts';
 import { serializerOf } from '../rows/serializers.ts';
 import type { Index } from '../store/indexes.ts';
 import type { Count } from '../store/store.ts';
@@ -13,113 +13,61 @@ import { askableOfResource, withoutSuffix, type Askable } from './query/not-inde
 import { resourceFor } from './query/part.ts';
 import { indexesOf, type Resource } from './query/resource.ts';
 
-const text = (description: string) => Type.String({ description });
-
-const RESOURCES = named(
-  'Resources',
-  Type.Object(
-    {
-      resources: Type.Array(
-        Type.Object(
-          {
-            name: text('the name, the first segment of its URLs'),
-            rows: Type.Optional(
-              Type.Integer({
-                minimum: 0,
-                description: 'the estimated number of rows; missing where the store keeps none',
-              }),
-            ),
-            unavailable: Type.Optional(text('why the resource cannot be read now')),
-            queries: Type.Array(
-              Type.Object(
-                {
-                  filters: Type.Array(text('a path'), {
-                    description: 'the paths that must each have a value',
-                  }),
-                  sort: Type.Unsafe<string | null>({
-                    type: ['string', 'null'],
-                    description:
-                      'the path of the order, and of a range; null: the filters name one row at most',
-                  }),
-                  index: text('the name of the index that answers'),
-                },
-                { additionalProperties: false, description: 'a form of query' },
-              ),
-              { description: 'what can be asked' },
-            ),
-            kinds: Type.Array(
-              Type.Object(
-                {
-                  field: text('a path that can be asked'),
-                  kinds: Type.Array(text('a kind of values'), {
-                    description:
-                      'the kinds of its values: a text is read as the only one, and needs a prefix if it can be of several',
-                  }),
-                },
-                { additionalProperties: false, description: 'a field' },
-              ),
-              {
-                description:
-                  'the kinds of the values of fields, as declared or found: all of the first field of an index, those of a sample for others',
-              },
-            ),
-            missing: Type.Array(
-              Type.Object(
-                {
-                  index: text('the name of an index that orders no rows, because it does not end in `_id`'),
-                  line: text('the line that makes an index that does'),
-                },
-                { additionalProperties: false, description: 'an index that lacks the key' },
-              ),
-              { description: 'indexes that would answer more queries with `_id` at their end' },
-            ),
-            refused: Type.Array(
-              Type.Object(
-                { index: text('the name of the index'), reason: text('why it is not used') },
-                { additionalProperties: false, description: 'an index that is not used' },
-              ),
-              { description: 'indexes that answer no query' },
-            ),
-            formats: Type.Array(text('a format'), { description: 'the formats of streams' }),
-            aliases: Type.Optional(
-              Type.Array(
-                Type.Object(
-                  {
-                    name: text('the name of the parameter'),
-                    for: text('the path that it asks for, with the operator of a bound'),
-                    type: text('its type in a JSON body'),
-                  },
-                  { additionalProperties: false, description: 'a parameter' },
-                ),
-                {
-                  description: 'the only parameters that ask for fields; missing where every path is one',
-                },
-              ),
-            ),
-            links: Type.Object(
-              {
-                page: text('a URL'),
-                stream: Type.Optional(text('a URL')),
-                partitions: Type.Optional(text('a URL')),
-                values: Type.Optional(
-                  text('the URL of the distinct values of one field; `field` can name others'),
-                ),
-                changes: Type.Optional(text('a URL; missing where the store has no changes')),
-              },
-              { additionalProperties: false, description: 'the URLs of the resource' },
-            ),
-          },
-          { additionalProperties: false, description: 'a resource' },
-        ),
-        {
-          description: 'the resources that the operator declared, then items and users where they are served',
-        },
-      ),
-    },
-    { additionalProperties: false, description: 'the resources and what can be asked of each' },
+const QUERY = object('a form of query', {
+  filters: listOf('the paths that must each have a value', text('a path')),
+  sort: textOrNull('the path of the order, and of a range; null: the filters name one row at most'),
+  index: text('the name of the index that answers'),
+});
+const FIELD = object('a field', {
+  field: text('a path that can be asked'),
+  kinds: listOf(
+    'the kinds of its values: a text is read as the only one, and needs a prefix if it can be of several',
+    text('a kind of values'),
   ),
-);
-export type Listed = Static<typeof RESOURCES>['resources'][number];
+});
+const MISSING = object('an index that lacks the key', {
+  index: text('the name of an index that orders no rows, because it does not end in `_id`'),
+  line: text('the line that makes an index that does'),
+});
+const REFUSED = object('an index that is not used', {
+  index: text('the name of the index'),
+  reason: text('why it is not used'),
+});
+const ALIAS = object('a parameter', {
+  name: text('the name of the parameter'),
+  for: text('the path that it asks for, with the operator of a bound'),
+  type: text('its type in a JSON body'),
+});
+const RESOURCE = object('a resource', {
+  name: text('the name, the first segment of its URLs'),
+  rows: Type.Optional(count('the estimated number of rows; missing where the store keeps none')),
+  unavailable: Type.Optional(text('why the resource cannot be read now')),
+  queries: listOf('what can be asked', QUERY),
+  kinds: listOf(
+    'the kinds of the values of fields, as declared or found: all of the first field of an index, those of a sample for others',
+    FIELD,
+  ),
+  missing: listOf('indexes that would answer more queries with `_id` at their end', MISSING),
+  refused: listOf('indexes that answer no query', REFUSED),
+  formats: listOf('the formats of streams', text('a format')),
+  aliases: Type.Optional(
+    listOf('the only parameters that ask for fields; missing where every path is one', ALIAS),
+  ),
+  links: object('the URLs of the resource', {
+    page: text('a URL'),
+    stream: Type.Optional(text('a URL')),
+    partitions: Type.Optional(text('a URL')),
+    values: Type.Optional(text('the URL of the distinct values of one field; `field` can name others')),
+    changes: Type.Optional(text('a URL; missing where the store has no changes')),
+  }),
+});
+const RESOURCES = namedObject('Resources', 'the resources and what can be asked of each', {
+  resources: listOf(
+    'the resources that the operator declared, then items and users where they are served',
+    RESOURCE,
+  ),
+});
+export type Listed = Static<typeof RESOURCE>;
 const serialize = serializerOf(RESOURCES);
 
 /** GET /resources: what can be asked of each resource, as a client has it, and by which index; then users, if they are served. */

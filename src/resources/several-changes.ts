@@ -5,7 +5,7 @@ import { AppError, storeUnavailable } from '../errors.ts';
 import { STORE_PROBLEMS, type Input, type Route } from '../http/route.ts';
 import { invalid } from '../input/parameter.ts';
 import { quote, type Query } from '../input/query.ts';
-import { named, Type } from '../schema.ts';
+import { namedObject, text, Type } from '../schema.ts';
 import { beginSet, followReply, type FeedOptions } from './changes/feed.ts';
 import { REMOVED } from './changes/lines.ts';
 import { readChangesQuery, readResources, SEVERAL_CHANGES } from './changes/parameters.ts';
@@ -17,14 +17,13 @@ import { isField } from './query/read-plan.ts';
 import { sourceOf } from './source.ts';
 import { decodeToken, refusal, type Token } from './token/token.ts';
 
-const resource = Type.String({ description: 'the name of the resource' });
-const shut = (description: string) => ({ additionalProperties: false, description });
+const resource = text('the name of the resource');
 const row = Type.Unknown({ description: 'the row as it is now' });
-const ROW = named('ResourceRow', Type.Object({ resource, row }, shut('a row of one of the resources')));
-const GONE = named(
-  'ResourceRemoved',
-  Type.Object({ resource, ...REMOVED.properties }, shut('a row that its resource no longer has')),
-);
+const ROW = namedObject('ResourceRow', 'a row of one of the resources', { resource, row });
+const GONE = namedObject('ResourceRemoved', 'a row that its resource no longer has', {
+  resource,
+  ...REMOVED.properties,
+});
 
 type Options = Omit<FeedOptions, 'sourceFor' | 'stopping'>;
 /** The resources of now, and whether one of a name may come: see Router. */
@@ -64,7 +63,7 @@ async function reply(input: Input, served: Served, options: Options): Promise<Re
   const names = readResources(query);
   const chosen = names.map((name) => servedTo(client, name, served));
   const queries = queriesOf(query, chosen);
-  const asked = readChangesQuery(input, (text, parameter) => cursorsIn(text, parameter, names.length));
+  const asked = readChangesQuery(input, (given, parameter) => cursorsIn(given, parameter, names.length));
   if (asked.limit < names.length)
     throw invalid('limit', 'limit must be at least the number of resources: each has its share.');
   const begun = await Promise.all(
@@ -114,7 +113,7 @@ function queriesOf(query: Query, chosen: readonly OpenResource[]): readonly Quer
   const queries = chosen.map(() => new Map<string, string>());
   const sets = chosen.map(({ resource: { name, form } }, n) => ({ head: `${name}.`, form, own: queries[n] }));
   sets.sort((a, b) => b.head.length - a.head.length);
-  for (const [name, text] of query) {
+  for (const [name, value] of query) {
     if (SEVERAL_CHANGES.some((one) => one.name === name)) continue;
     const set = sets.find(({ head }) => name.startsWith(head));
     const rest = name.slice(set?.head.length ?? 0);
@@ -126,14 +125,14 @@ function queriesOf(query: Query, chosen: readonly OpenResource[]): readonly Quer
         `${quote(name)} is not a parameter of this resource. Those of a set are filters, and fields, behind its name and a dot, such as ${sets[0]?.head ?? ''}fields.`,
         { parameter: name },
       );
-    set.own?.set(rest, text);
+    set.own?.set(rest, value);
   }
   return queries;
 }
 
 /** The cursors of the sets, of which the one of all is made. AppError `invalid-cursor`. */
-function cursorsIn(text: string, parameter: string, sets: number): readonly Token[] {
-  const cursors = text.split(BETWEEN_CURSORS);
+function cursorsIn(given: string, parameter: string, sets: number): readonly Token[] {
+  const cursors = given.split(BETWEEN_CURSORS);
   if (cursors.length !== sets)
     throw refusal({ kind: 'feed', parameter }, 'it is of more or fewer sets than resources names');
   return cursors.map((one) => decodeToken(one, 'feed', parameter));

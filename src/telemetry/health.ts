@@ -3,7 +3,7 @@ import { json } from '../http/reply.ts';
 import { jsonAnswer, type Route } from '../http/route.ts';
 import { AppError } from '../errors.ts';
 import { PROBLEMS } from '../problems.ts';
-import { named, Type, type Static } from '../schema.ts';
+import { listOf, namedObject, text, wordOf, type Static } from '../schema.ts';
 import { serializerOf } from '../rows/serializers.ts';
 import type { Store } from '../store/store.ts';
 
@@ -15,22 +15,10 @@ export interface HealthOptions {
   readonly faults: () => readonly string[];
 }
 
-const HEALTH = named(
-  'Health',
-  Type.Object(
-    {
-      status: Type.Unsafe<'alive' | 'ready' | 'not ready'>({
-        type: 'string',
-        enum: ['alive', 'ready', 'not ready'],
-        description: 'the state of the server',
-      }),
-      reasons: Type.Array(Type.String({ description: 'one reason, in words' }), {
-        description: 'all reasons not to send requests; empty if there is none',
-      }),
-    },
-    { additionalProperties: false, description: 'the health of the server' },
-  ),
-);
+const HEALTH = namedObject('Health', 'the health of the server', {
+  status: wordOf(['alive', 'ready', 'not ready'], 'the state of the server'),
+  reasons: listOf('all reasons not to send requests; empty if there is none', text('one reason, in words')),
+});
 const serialize = serializerOf(HEALTH);
 
 const NOT_CACHED = { 'cache-control': 'no-store' };

@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts';
 import { quote } from '../input/query.ts';
-import { named, Type, type Static } from '../schema.ts';
+import { named, namedObject, Type, type Static } from '../schema.ts';
 
 export const PATH = '/api/users';
 
@@ -66,23 +66,14 @@ const metadataPatch = Type.Unsafe<Readonly<Record<string, string | null>> | null
 const time = (description: string) => Type.String({ format: 'date-time', description });
 
 /** A user as clients see it. */
-export const USER = named(
-  'User',
-  Type.Object(
-    {
-      id: Type.String({
-        pattern: ID_FORM,
-        description: 'the id of the user, the last segment of its URL',
-      }),
-      name,
-      email,
-      metadata: Type.Optional(metadata),
-      createdAt: time('the time at which the user was created'),
-      updatedAt: time('the time of the last change; later with each change'),
-    },
-    { additionalProperties: false, description: 'a user' },
-  ),
-);
+export const USER = namedObject('User', 'a user', {
+  id: Type.String({ pattern: ID_FORM, description: 'the id of the user, the last segment of its URL' }),
+  name,
+  email,
+  metadata: Type.Optional(metadata),
+  createdAt: time('the time at which the user was created'),
+  updatedAt: time('the time of the last change; later with each change'),
+});
 export type User = Static<typeof USER>;
 
 /** A user as a client sees it whose key hides fields. */
@@ -95,37 +86,29 @@ export const SHOWN_USER = named(
 );
 
 /** The body that creates or replaces a user: everything that a client may set. */
-export const USER_BODY = named(
-  'UserBody',
-  Type.Object(
-    { name, email, metadata: Type.Optional(metadata) },
-    { additionalProperties: false, description: 'an object with name and email' },
-  ),
-);
+export const USER_BODY = namedObject('UserBody', 'an object with name and email', {
+  name,
+  email,
+  metadata: Type.Optional(metadata),
+});
 export type UserBody = Static<typeof USER_BODY>;
 
 /**
  * A merge patch (RFC 7396): only what it names changes, and null removes. A name or an e-mail address cannot be
  * removed.
  */
-export const USER_PATCH = named(
-  'UserPatch',
-  Type.Object(
-    { name: Type.Optional(name), email: Type.Optional(email), metadata: Type.Optional(metadataPatch) },
-    { additionalProperties: false, description: 'an object with some of name, email and metadata' },
-  ),
-);
+export const USER_PATCH = namedObject('UserPatch', 'an object with some of name, email and metadata', {
+  name: Type.Optional(name),
+  email: Type.Optional(email),
+  metadata: Type.Optional(metadataPatch),
+});
 export type UserPatch = Static<typeof USER_PATCH>;
 
 /** The confirmation of a removal. */
-export const REMOVED_USER = named(
-  'RemovedUser',
-  Type.Object(
-    { id: USER.properties.id, deleted: Type.Literal(true) },
-    { additionalProperties: false, description: 'the confirmation that a user was deleted' },
-  ),
-);
-export type RemovedUser = Static<typeof REMOVED_USER>;
+export const REMOVED_USER = namedObject('RemovedUser', 'the confirmation that a user was deleted', {
+  id: USER.properties.id,
+  deleted: Type.Literal(true),
+});
 
 /** The fault of metadata with too many texts, otherwise null. A merge can have more texts than each of its parts. */
 export function metadataFault(texts: Readonly<Record<string, string>>): string | null {

@@ -4,7 +4,7 @@ import { asset } from '../asset.ts';
 import { bytes, json } from '../http/reply.ts';
 import { JSON_TYPE, jsonAnswer, type Route } from '../http/route.ts';
 import { serializerOf } from '../rows/serializers.ts';
-import { named, Type } from '../schema.ts';
+import { count, listOf, namedObject, object, text } from '../schema.ts';
 import { VERSION } from '../version.ts';
 import { fileRoute } from './file-route.ts';
 
@@ -36,30 +36,19 @@ const CLIENTS = [
 /** How long a cache may keep a client. Another version of the server may have another one under the same name. */
 const CACHE_CONTROL = 'public, max-age=3600';
 
-const text = (description: string) => Type.String({ description });
-
-const LIST = named(
-  'Clients',
-  Type.Object(
-    {
-      version: text('the version of the server, and of its clients'),
-      clients: Type.Array(
-        Type.Object(
-          {
-            name: text('the name of the file'),
-            url: text('its path on this server'),
-            bytes: Type.Integer({ minimum: 0, description: 'its length' }),
-            sha256: text('its SHA-256 digest in hexadecimal digits'),
-            use: text('what it needs, and how it is used'),
-          },
-          { additionalProperties: false, description: 'a client' },
-        ),
-        { description: 'the clients' },
-      ),
-    },
-    { additionalProperties: false, description: 'the clients that this server hands out' },
+const LIST = namedObject('Clients', 'the clients that this server hands out', {
+  version: text('the version of the server, and of its clients'),
+  clients: listOf(
+    'the clients',
+    object('a client', {
+      name: text('the name of the file'),
+      url: text('its path on this server'),
+      bytes: count('its length'),
+      sha256: text('its SHA-256 digest in hexadecimal digits'),
+      use: text('what it needs, and how it is used'),
+    }),
   ),
-);
+});
 const serialize = serializerOf(LIST);
 
 /** GET /clients/{name} of each client, and GET /clients, which lists them. They need no key. */

@@ -1,14 +1,11 @@
 import { keyToJson } from '../../rows/row-json.ts';
 import { serializerOf } from '../../rows/serializers.ts';
-import { named, Type } from '../../schema.ts';
+import { count, namedObject, object, text, Type } from '../../schema.ts';
 import type { Bookmark } from '../../store/bookmark.ts';
 import type { ControlForm, Sums } from '../../pipeline/control-lines.ts';
 
-const count = (description: string) => Type.Integer({ minimum: 0, description });
-const shut = (description: string) => ({ additionalProperties: false, description });
-
 const TALLY = {
-  cursor: Type.String({ description: 'the cursor that continues here' }),
+  cursor: text('the cursor that continues here'),
   upToDate: Type.Boolean({
     description: 'whether the copy then equals the set, as it was when this line was made',
   }),
@@ -17,34 +14,19 @@ const TALLY = {
   bytes: count('the number of bytes in the lines of these rows and removals, including LF'),
   crc32: Type.String({ pattern: '^[0-9a-f]{8}$', description: 'the CRC-32 of these lines' }),
 };
-export const FEED_CHECKPOINT = named(
-  'FeedCheckpoint',
-  Type.Object(
-    { checkpoint: Type.Object(TALLY, shut('how far the response has come')) },
-    shut('a control line between changes'),
-  ),
-);
+export const FEED_CHECKPOINT = namedObject('FeedCheckpoint', 'a control line between changes', {
+  checkpoint: object('how far the response has come', TALLY),
+});
 const MORE = Type.Boolean({
   description: 'true: the server stopped, although the response was to go on. Continue with the cursor',
 });
-export const FEED_END = named(
-  'FeedEnd',
-  Type.Object(
-    { end: Type.Object({ ...TALLY, more: Type.Optional(MORE) }, shut('what the response has sent')) },
-    shut('the last line of a response that was not cut'),
-  ),
-);
-export const REMOVED = named(
+export const FEED_END = namedObject('FeedEnd', 'the last line of a response that was not cut', {
+  end: object('what the response has sent', { ...TALLY, more: Type.Optional(MORE) }),
+});
+export const REMOVED = namedObject(
   'Removed',
-  Type.Object(
-    {
-      removed: Type.Object(
-        { id: Type.Unknown({ description: 'the key, as the rows show theirs' }) },
-        shut('a key'),
-      ),
-    },
-    shut('a row that no longer exists, or no longer has the values of the filter'),
-  ),
+  'a row that no longer exists, or no longer has the values of the filter',
+  { removed: object('a key', { id: Type.Unknown({ description: 'the key, as the rows show theirs' }) }) },
 );
 
 const checkpoint = serializerOf(FEED_CHECKPOINT);

@@ -1,40 +1,22 @@
-import { named, Type, type Static } from '../../schema.ts';
+import { count, namedObject, text, textOrNull, Type, wordOf, type Static } from '../../schema.ts';
 import { serializerOf } from '../../rows/serializers.ts';
 import { KEY } from '../../store/bookmark.ts';
 import type { Count, Plan } from '../../store/store.ts';
 import { cursorBehind, type PageEnd } from './page-fit.ts';
 import type { PageQuery } from './parameters.ts';
 
-export const PAGE = named(
-  'Page',
-  Type.Object(
-    {
-      limit: Type.Integer({ minimum: 1, description: 'the largest number of rows on the page' }),
-      hasMore: Type.Boolean({ description: 'whether more rows follow this page; exact' }),
-      nextCursor: Type.Unsafe<string | null>({
-        type: ['string', 'null'],
-        description:
-          'the cursor that continues after the last row; null: the page is empty and no cursor was given, or the key of the last row is too long for a cursor',
-      }),
-      sort: Type.Optional(
-        Type.String({ description: 'the order, if the request named none and it is not that of ids' }),
-      ),
-      offset: Type.Optional(Type.Integer({ minimum: 0, description: 'the offset of the request' })),
-      page: Type.Optional(Type.Integer({ minimum: 1, description: 'the page of the request' })),
-      total: Type.Optional(
-        Type.Integer({ minimum: 0, description: 'the number of matching rows, if `count` requests it' }),
-      ),
-      totalIs: Type.Optional(
-        Type.Unsafe<'exact' | 'estimated' | 'atLeast'>({
-          type: 'string',
-          enum: ['exact', 'estimated', 'atLeast'],
-          description: 'the accuracy of `total`',
-        }),
-      ),
-    },
-    { additionalProperties: false, description: 'the position of the page, and how to continue' },
+export const PAGE = namedObject('Page', 'the position of the page, and how to continue', {
+  limit: Type.Integer({ minimum: 1, description: 'the largest number of rows on the page' }),
+  hasMore: Type.Boolean({ description: 'whether more rows follow this page; exact' }),
+  nextCursor: textOrNull(
+    'the cursor that continues after the last row; null: the page is empty and no cursor was given, or the key of the last row is too long for a cursor',
   ),
-);
+  sort: Type.Optional(text('the order, if the request named none and it is not that of ids')),
+  offset: Type.Optional(count('the offset of the request')),
+  page: Type.Optional(Type.Integer({ minimum: 1, description: 'the page of the request' })),
+  total: Type.Optional(count('the number of matching rows, if `count` requests it')),
+  totalIs: Type.Optional(wordOf(['exact', 'estimated', 'atLeast'], 'the accuracy of `total`')),
+});
 export type PageDocument = Readonly<Static<typeof PAGE>>;
 const serialize = serializerOf(PAGE);
 
@@ -47,7 +29,7 @@ export function sortText({ sort, direction }: Pick<Plan, 'sort' | 'direction'>):
  * What a client needs to continue after a page with this end. An empty page returns the cursor of its request, for
  * pollers.
  */
-export function pageInfo(query: PageQuery, end: PageEnd, count: Count | null): PageDocument {
+export function pageInfo(query: PageQuery, end: PageEnd, total: Count | null): PageDocument {
   const { limit, start, plan } = query;
   const kept = start.style === 'cursor' ? start.cursor.text : null;
   return {
@@ -57,7 +39,7 @@ export function pageInfo(query: PageQuery, end: PageEnd, count: Count | null): P
     ...(query.isUnordered && plan.sort !== KEY && { sort: sortText(plan) }),
     ...(start.style === 'offset' && { offset: start.offset }),
     ...(start.style === 'page' && { page: start.page }),
-    ...(count && { total: count.rows, totalIs: count.is }),
+    ...(total && { total: total.rows, totalIs: total.is }),
   };
 }
 

@@ -1,7 +1,7 @@
 import type { ProblemCode } from '../../problems.ts';
 import type { Parameter } from '../../input/parameter.ts';
 import { JSON_TYPE, jsonAnswer, STORE_PROBLEMS, type Content, type Route } from '../../http/route.ts';
-import { named, Type, type TSchema } from '../../schema.ts';
+import { listOf, namedObject, type TSchema } from '../../schema.ts';
 import { pageHandler, type PageOptions } from './handler.ts';
 import { PAGE } from './page.ts';
 import { pageParameters } from './parameters.ts';
@@ -39,16 +39,10 @@ export function pageRoute(
   { row, example, problems = [], parameters, counts, ...rest }: PageRoute,
   options: PageOptions,
 ): Route {
-  const page = named(
-    `${row.name}Page`,
-    Type.Object(
-      {
-        data: Type.Array(row.schema, { description: `the ${row.plural} of the page` }),
-        page: PAGE,
-      },
-      { additionalProperties: false, description: `a page of ${row.plural}` },
-    ),
-  );
+  const page = namedObject(`${row.name}Page`, `a page of ${row.plural}`, {
+    data: listOf(`the ${row.plural} of the page`, row.schema),
+    page: PAGE,
+  });
   return {
     ...rest,
     method: 'GET',

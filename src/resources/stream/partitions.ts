@@ -4,7 +4,7 @@ import { json } from '../../http/reply.ts';
 import { valueTypes } from '../token/cursor.ts';
 import { markOf } from '../token/token.ts';
 import { JSON_TYPE, jsonAnswer, type Content, type Route } from '../../http/route.ts';
-import { named, Type } from '../../schema.ts';
+import { namedObject, object, text, Type } from '../../schema.ts';
 import { serializerOf } from '../../rows/serializers.ts';
 import type { Identity, Plan, Collection } from '../../store/store.ts';
 import { EVERYTHING } from '../../rows/selection.ts';
@@ -28,27 +28,10 @@ const parts = documented(
 const NOT_SHARED = ['part', 'cursor', 'after', 'limit'];
 const TIME = [consistencyParameter.name, atParameter.name];
 
-const PARTITIONS = named(
-  'Partitions',
-  Type.Object(
-    {
-      partitions: Type.Array(
-        Type.Object(
-          { url: Type.String({ description: 'the URL of the stream of this part' }) },
-          { additionalProperties: false, description: 'a part: a range of ids' },
-        ),
-        {
-          minItems: 1,
-          description: 'the parts, in order of id',
-        },
-      ),
-    },
-    {
-      additionalProperties: false,
-      description: 'disjoint ranges of ids that together cover all matching rows',
-    },
-  ),
-);
+const PART = object('a part: a range of ids', { url: text('the URL of the stream of this part') });
+const PARTITIONS = namedObject('Partitions', 'disjoint ranges of ids that together cover all matching rows', {
+  partitions: Type.Array(PART, { minItems: 1, description: 'the parts, in order of id' }),
+});
 const serialize = serializerOf(PARTITIONS);
 
 export interface PartitionOptions {

@@ -21,7 +21,28 @@ import { givenOf, VALUES_QUERY } from '../query/read-plan.ts';
 import { readEqualities } from '../query/readings.ts';
 import { indexesOf, type Resource } from '../query/resource.ts';
 import { asKey, valueOf, withKey } from './bookmark.ts';
-import { VALUES } from './schema.ts';
+import { listOf, namedObject, object, textOrNull, Type, wordOf } from '../../schema.ts';
+
+/** The answer of /{resource}/values. */
+const VALUES = namedObject('Values', 'a page of distinct values', {
+  data: listOf(
+    'the distinct values, ascending',
+    object('a value', {
+      value: Type.Unknown({ description: 'the value, as rows show it; null: null or missing' }),
+      count: Type.Optional(
+        Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+          description: 'the number of rows with this value; null: the time was up',
+        }),
+      ),
+    }),
+  ),
+  page: object('how to continue', {
+    limit: Type.Integer({ minimum: 1, description: 'the largest number of values' }),
+    hasMore: Type.Boolean({ description: 'whether more values may follow' }),
+    nextCursor: textOrNull('the cursor that continues after the last value'),
+  }),
+  countsAre: Type.Optional(wordOf(['exact', 'partial'], 'partial: some counts are null')),
+});
 
 const PROBLEMS = ['invalid-cursor', 'cursor-mismatch', 'sort-value-too-long', 'not-indexed'] as const;
 

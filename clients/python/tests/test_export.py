@@ -18,6 +18,14 @@ def test_a_file_has_the_rows_of_the_url(server: str) -> None:
     assert 0 < len(rows) < 1610
 
 
+def test_an_order_has_the_parameters_of_the_url_that_are_no_text(server: str) -> None:
+    order = f"{server}/items?category=Fair&fields=price&format=csv&safe="
+    with urllib.request.urlopen(sluice.export(f"{order}true")) as answer:
+        assert answer.readline().strip() == b"id,price"
+    with pytest.raises(sluice.Refused, match="true or false"):
+        sluice.export(f"{order}maybe")
+
+
 def test_an_order_that_the_server_refuses_raises(server: str) -> None:
     with pytest.raises(sluice.Refused, match="422"):
         sluice.export(f"{server}/items?limit=3")

@@ -87,19 +87,24 @@ export function notIndexed(
   return new AppError('not-indexed', `${reason} ${near}${listed}${would}`);
 }
 
-/** The nearest query that is answered: the same filters in another order, or more filters in the same order. */
+/**
+ * The nearest query that is answered. Rows under filters come first, in another order; without filters the order does, and
+ * more filters allow it. A query without `sort` may have no order to choose: one of parts.
+ */
 function nearest({ equals, sort, ranges }: Asked, forms: readonly Askable[]): string {
   const filters = equals.map(shownPath);
   const wanted = shownPath(sort?.path ?? ranges[0] ?? KEY);
   const behind = forms.filter((form) => filters.every((path) => form.filters.includes(path)));
-  const orders = behind.filter((form) => form.sort !== null && form.filters.length === filters.length);
-  const same = orders.flatMap((form) => (form.sort === null ? [] : [`sort=${form.sort}_asc`]));
+  const same = behind
+    .filter((form) => form.sort !== null && form.filters.length === filters.length)
+    .map((form) => `sort=${form.sort}_asc`);
   const more = behind.find((form) => form.sort === wanted && form.filters.length > filters.length);
-  if (more)
-    return `Filter by ${more.filters.filter((path) => !filters.includes(path)).join(' and ')} first. `;
-  return same.length > 0 && ranges.length === 0
-    ? `${sort ? 'Use' : 'Add'} ${[...new Set(same)].join(' or ')}. `
+  const order =
+    sort && ranges.length === 0 && same.length > 0 ? `Use ${[...new Set(same)].join(' or ')}. ` : '';
+  const filter = more
+    ? `Filter by ${more.filters.filter((path) => !filters.includes(path)).join(' and ')} first. `
     : '';
+  return filters.length > 0 ? order || filter : filter || order;
 }
 
 /**

@@ -17,8 +17,8 @@ _DEFAULT_FORM = "parquet"
 # The interval at which an export is looked at: in seconds, longer and longer.
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 2.0
-# Parameters of items whose values are numbers in JSON.
-_NUMBERS = ("min_price", "max_price")
+# Parameters whose values are numbers or booleans in JSON.
+_LITERALS = ("min_price", "max_price", "safe")
 
 
 def export_of(address: str, form: str | None, options: Options) -> str:
@@ -50,16 +50,16 @@ def _order(stream: str) -> bytes:
     for name, value in parse_qsl(urlsplit(stream).query, keep_blank_values=True):
         if name == "fields":
             members[name] = json.dumps(value.split(","))
-        elif name in _NUMBERS and _is_number(value):
+        elif name in _LITERALS and _is_literal(value):
             members[name] = value  # with all its digits
         else:
             members[name] = json.dumps(value)
     return ("{" + ",".join(f"{json.dumps(name)}:{value}" for name, value in members.items()) + "}").encode()
 
 
-def _is_number(text: str) -> bool:
+def _is_literal(text: str) -> bool:
     try:
-        return isinstance(json.loads(text), int | float)
+        return isinstance(json.loads(text), int | float | bool)
     except ValueError:
         return False
 

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join } from 'node:path';
 import { crc32 } from 'node:zlib';
 
 const ROOT = dirname(import.meta.dirname);
@@ -16,6 +16,9 @@ export const REQUIRE = `import { createRequire as createOwnRequire } from 'node:
 const require = createOwnRequire(import.meta.url);
 `;
 
+/** What browsers have in place of a library of Node. */
+export const INSTEAD_OF_ZLIB = { 'node:zlib': join(ROOT, 'src/web/page/crc32.ts') };
+
 /** The clients by the names of their files. */
 export async function makeClients() {
   const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
@@ -23,12 +26,12 @@ export async function makeClients() {
     platform: 'node',
     target: 'node20.19',
     banner: `#!/usr/bin/env node\n${REQUIRE}`,
-    instead: { 'src/sqlite.ts': join(JAVASCRIPT, 'node-sqlite.ts') },
+    alias: { '@photostructure/sqlite': join(JAVASCRIPT, 'node-sqlite.ts') },
   });
   const client = await bundle('sluice', version, {
     target: ['node20.19', 'chrome120', 'firefox124', 'safari17.4'],
     banner: '',
-    instead: { 'src/pipeline/crc32.ts': join(ROOT, 'src/web/page/crc32.ts') },
+    alias: INSTEAD_OF_ZLIB,
   });
   const wheel = await makeWheel(version);
   return new Map([
@@ -38,17 +41,9 @@ export async function makeClients() {
   ]);
 }
 
-/** One file from a program and all that it imports. `instead`: other files in place of some of src. */
-async function bundle(name, version, { banner, instead, ...options }) {
+/** One file from a program and all that it imports. `alias`: other files in place of libraries. */
+async function bundle(name, version, { banner, ...options }) {
   const { build } = await import('esbuild');
-  const replaced = {
-    name: 'replaced',
-    setup: ({ onResolve }) =>
-      onResolve({ filter: /^\./ }, ({ path, resolveDir }) => {
-        const other = instead[relative(ROOT, join(resolveDir, path))];
-        return other && { path: other };
-      }),
-  };
   const { outputFiles, metafile } = await build({
     entryPoints: [join(JAVASCRIPT, `${name}.ts`)],
     outfile: `${name}.mjs`,
@@ -60,7 +55,6 @@ async function bundle(name, version, { banner, instead, ...options }) {
     charset: 'utf8',
     define: { VERSION: JSON.stringify(version) },
     banner: { js: `${banner}// ${name} ${version} of sluice. MIT License.\n` },
-    plugins: [replaced],
     tsconfigRaw: '{}',
     ...options,
   });

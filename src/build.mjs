@@ -17,7 +17,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import process from 'node:process';
 import { runInNewContext } from 'node:vm';
-import { licensesOf, makeClients, REQUIRE } from './build-clients.mjs';
+import { INSTEAD_OF_ZLIB, licensesOf, makeClients, REQUIRE } from './build-clients.mjs';
 
 const SRC = import.meta.dirname;
 const ROOT = dirname(SRC);
@@ -79,7 +79,7 @@ async function build() {
   const checks = await filesOf('store/sqlite', (name) => name.endsWith('.as.ts'));
   if (await isOlder(join(SRC, ROWS_WASM), checks)) await buildWasm('rows.as.ts', ROWS_WASM);
   if (await isOlder(join(SRC, SCALAR), [SCALAR_SOURCE])) await buildScalar();
-  const pages = await filesOf('web/page', () => true);
+  const pages = [...(await filesOf('web/page', () => true)), ...(await filesOf('pull', () => true))];
   if (await isOlder(join(SRC, PAGE[0]), pages)) await buildPage();
   await buildClients();
   await Promise.all([bundleProgram(), writeTypes()]);
@@ -168,6 +168,7 @@ async function buildPage() {
     write: false,
     minify: true,
     format: 'esm',
+    alias: INSTEAD_OF_ZLIB,
     target: ['chrome120', 'firefox121', 'safari17.4'],
     legalComments: 'eof',
     tsconfigRaw: '{}',

@@ -10,7 +10,7 @@ if (!sqlite || !('isTransaction' in new sqlite.DatabaseSync(':memory:')))
     `--into needs the SQLite of Node.js 22.16 or newer, and this is ${process.version}. Use -o FILE, or the command sluice pull of the package`,
   );
 
-export const { DatabaseSync } = sqlite;
+export const { backup, DatabaseSync } = sqlite;
 
 /** Node warns that its SQLite is experimental, which a user of the pull can do nothing about. */
 function withoutWarning<T>(load: () => T): T {

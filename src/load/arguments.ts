@@ -1,4 +1,4 @@
-import { COMPRESSIONS, type Compression } from '../pull/http.ts';
+import { COMPRESSIONS, type Compression } from '../pull/proved-rows.ts';
 import { FORMATS } from './forms/form.ts';
 import { integer, oneOf, readArguments, UsageError } from '../terminal/arguments.ts';
 import { quoted } from '../terminal/text.ts';

@@ -1,4 +1,4 @@
-import type { Compression } from '../pull/http.ts';
+import type { Compression } from '../pull/proved-rows.ts';
 import type { PageQuery } from './queries.ts';
 
 /** A condition of --find: a quantile of the latencies of pages that must stay below a limit in milliseconds. */

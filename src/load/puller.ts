@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Compression } from '../pull/http.ts';
+import type { Compression } from '../pull/proved-rows.ts';
 import { provedRows } from '../pull/proved-rows.ts';
 import { DEFAULTS } from '../pull/pull.ts';
 import { Interrupted, Mismatched, REAL_CLOCK, Refused } from '../pull/retry.ts';

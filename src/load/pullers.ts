@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import type { Compression } from '../pull/http.ts';
+import type { Compression } from '../pull/proved-rows.ts';
 import type { Faults } from './faults.ts';
 import type { Requests } from './http/requests.ts';
 import { Puller } from './puller.ts';

@@ -1,7 +1,7 @@
 import { integer, oneOf, readArguments, UsageError } from '../terminal/arguments.ts';
 import { printable, quoted } from '../terminal/text.ts';
 import { formatOfName } from '../rows/text-files.ts';
-import { COMPRESSIONS, type Compression } from './http.ts';
+import { COMPRESSIONS, type Compression } from './proved-rows.ts';
 
 /** The parsed command line of `sluice pull`. */
 export interface PullCommand {

@@ -3,20 +3,8 @@ import { request as requestTls } from 'node:https';
 import { PassThrough, type Transform } from 'node:stream';
 import { constants, createBrotliDecompress, createGunzip } from 'node:zlib';
 import { clipped } from '../terminal/text.ts';
+import type { RequestOptions } from './proved-rows.ts';
 import { failureOfAnswer, Interrupted, Mismatched, Refused } from './retry.ts';
-
-/** The content codings of the transfer. `none` requests the bytes without a coding. */
-export const COMPRESSIONS = ['br', 'gzip', 'none'] as const;
-export type Compression = (typeof COMPRESSIONS)[number];
-
-export interface RequestOptions {
-  readonly compression: Compression;
-  /** An API key, sent as `Authorization: Bearer`. null for none. */
-  readonly key: string | null;
-  /** A connection without data for this long is closed. Milliseconds. */
-  readonly idleMs: number;
-  readonly signal: AbortSignal;
-}
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const LONGEST_PROBLEM = 64 * 1024;

@@ -1,8 +1,20 @@
-import type { RequestOptions } from './http.ts';
 import { CHANGE_BEGINNINGS, LineReader, ROW_BEGINNINGS, type RowBytes } from './lines.ts';
 import { BEGINNING, readAnswer, type Proof, type ProvedPlace } from './proof.ts';
 import { countOf } from '../terminal/text.ts';
 import { createBackoff, Interrupted, Refused, type Backoff, type BackoffOptions } from './retry.ts';
+
+/** The content codings of the transfer. `none` requests the bytes without a coding. */
+export const COMPRESSIONS = ['br', 'gzip', 'none'] as const;
+export type Compression = (typeof COMPRESSIONS)[number];
+
+export interface RequestOptions {
+  readonly compression: Compression;
+  /** An API key, sent as `Authorization: Bearer`. null for none. */
+  readonly key: string | null;
+  /** A connection without data for this long is closed. Milliseconds. */
+  readonly idleMs: number;
+  readonly signal: AbortSignal;
+}
 
 export interface ProvingOptions extends BackoffOptions, RequestOptions {
   /** The place that an earlier pull of the same URL reached. */

@@ -4,7 +4,7 @@ import { BEGINNING, type ProvedPlace } from './proof.ts';
 import { provedRows, type ProvingOptions } from './proved-rows.ts';
 import { REAL_CLOCK } from './retry.ts';
 
-export type { Compression } from './http.ts';
+export type { Compression } from './proved-rows.ts';
 export { BEGINNING, type ProvedPlace } from './proof.ts';
 export { Interrupted, Refused, type Clock } from './retry.ts';
 

@@ -1,4 +1,5 @@
-import { getJson, type RequestOptions } from './http.ts';
+import { getJson } from './http.ts';
+import type { RequestOptions } from './proved-rows.ts';
 import { Refused } from './retry.ts';
 
 /** Parameters that say where a stream begins and how it is written. All others select the rows. */

@@ -14,7 +14,8 @@ const PULLS = 'sluice_pulls';
 const BUSY_MS = 10_000;
 /** Columns that the table has itself. SQLite does not distinguish cases. */
 const OWN_COLUMNS = new Set(['id', 'row', 'rowid', 'oid', '_rowid_']);
-const QUOTE = '"';
+/** Texts, and what separates values. */
+const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"|[,[\]{}]/g;
 
 /**
  * A table of a SQLite file as a copy of a set: `id`, `row` (the whole row as JSON), and a virtual column for each field.
@@ -159,7 +160,9 @@ export class SqliteCopy implements Copy {
   #addColumns(lines: readonly string[]): void {
     const rows = lines.filter((line) => !line.startsWith(REMOVAL_BEGINNING)).slice(0, SAMPLED_ROWS);
     if (rows.length === 0) return;
-    const names = this.#fields ?? rows.flatMap((row) => [...membersOf(row)].slice(1).map(([name]) => name));
+    const names =
+      this.#fields ??
+      rows.flatMap((row) => Object.keys(JSON.parse(row) as object).filter((name) => name !== '_id'));
     const known = new Set(OWN_COLUMNS);
     for (const name of names) {
       const folded = name.toLowerCase();
@@ -208,11 +211,19 @@ function columnsIn(database: Database, table: string): readonly unknown[] {
   return database.prepare(`SELECT name FROM pragma_table_xinfo(${quotedText(table)})`).all();
 }
 
-/** The JSON text of the first member. */
+/**
+ * The JSON text of the first member, `id`, `_id` or `removed`, of an object as the server writes it: without whitespace
+ * between its parts. Throws SyntaxError when the object ends too early.
+ */
 function memberOf(object: string): string {
-  const first = membersOf(object).next();
-  if (first.done === true) throw new SyntaxError('a line has no members');
-  return first.value[1];
+  const from = object.indexOf(':') + 1;
+  let depth = 0;
+  for (const { 0: token, index } of object.slice(from).matchAll(TOKENS)) {
+    if (depth === 0 && (token === ',' || token === '}')) return object.slice(from, from + index);
+    if (token === '{' || token === '[') depth++;
+    else if (token === '}' || token === ']') depth--;
+  }
+  throw new SyntaxError('a line ends too early');
 }
 
 /**
@@ -260,50 +271,4 @@ function quotedText(value: string): string {
 
 function pathOf(names: readonly string[]): string {
   return quotedText(`$${names.map((name) => `."${name}"`).join('')}`);
-}
-
-/**
- * The members of an object as the server writes it (JSON without whitespace between its parts, and not empty, since a
- * row has its key). Yields names and the JSON texts of the values, so that numbers keep all their digits. Throws
- * SyntaxError for one that ends too early or too late.
- */
-function* membersOf(row: string): Generator<readonly [name: string, json: string], void, undefined> {
-  let at = 1; // after {
-  while (row[at] === QUOTE) {
-    const nameEnd = stringEnd(row, at);
-    const valueEnd = endOfValue(row, nameEnd + 1); // after :
-    yield [JSON.parse(row.slice(at, nameEnd)) as string, row.slice(nameEnd + 1, valueEnd)];
-    at = valueEnd + 1; // after , or }
-  }
-  if (at < 2 || at !== row.length || row.at(-1) !== '}')
-    throw new SyntaxError('the row ends too early or too late');
-}
-
-function endOfValue(text: string, at: number): number {
-  const first = text[at];
-  if (first === QUOTE) return stringEnd(text, at);
-  if (first === '{' || first === '[') return endOfNested(text, at);
-  const comma = text.indexOf(',', at);
-  return comma === -1 ? text.length - 1 : comma;
-}
-
-function endOfNested(text: string, begin: number): number {
-  let depth = 0;
-  for (let at = begin; at < text.length; at++) {
-    const character = text[at];
-    if (character === QUOTE) at = stringEnd(text, at) - 1;
-    else if (character === '{' || character === '[') depth++;
-    else if ((character === '}' || character === ']') && --depth === 0) return at + 1;
-  }
-  return text.length;
-}
-
-/** The index after the closing quote of the string that begins at `at`. */
-function stringEnd(text: string, at: number): number {
-  for (let end = text.indexOf(QUOTE, at + 1); end !== -1; end = text.indexOf(QUOTE, end + 1)) {
-    let backslashes = 0;
-    while (text[end - 1 - backslashes] === '\\') backslashes++;
-    if (backslashes % 2 === 0) return end + 1;
-  }
-  return text.length;
 }

@@ -1,8 +1,10 @@
 /** Requests to the server, with the key of this tab. */
+import type { GetContent } from '../../pull/proved-rows.ts';
+import { failureOf, Interrupted, REAL_CLOCK, type Clock } from '../../pull/retry.ts';
 import { parseJson } from './json.ts';
 import { askForKey, currentKey } from './key.ts';
 import type { Resource } from './resource.ts';
-import { isAbort } from './text.ts';
+import { isAbort, reasonOf } from './text.ts';
 
 /** An answer other than 2xx. `message` is the detail of its problem. */
 export class Refused extends Error {
@@ -58,10 +60,40 @@ export async function open(url: string, options: RequestInit = {}): Promise<Resp
   throw new Refused(response.status, problemIn(await response.text()));
 }
 
-/** Waits before a request is sent again. Milliseconds. */
-export function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
+/** The bytes of an answer as they come. */
+export async function* chunksOf({
+  body,
+}: Response): AsyncGenerator<Uint8Array<ArrayBuffer>, void, undefined> {
+  const reader = (body ?? new Blob().stream()).getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    await reader.cancel();
+  }
 }
+
+/** Gets the content of an answer for provedRows. */
+export const getContent: GetContent = (url, _accept, { signal }) => Promise.resolve(contentOf(url, signal));
+
+async function* contentOf(url: URL, signal: AbortSignal): AsyncGenerator<Uint8Array, void, undefined> {
+  try {
+    yield* chunksOf(await open(url.href, { signal, cache: 'no-store' }));
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof Refused) throw failureOf(error.status, error.message);
+    throw new Interrupted(reasonOf(error), { cause: error });
+  }
+}
+
+/** How long a lost connection waits before it goes on, so that one sees it. Milliseconds. */
+const AGAIN_MS = 1500;
+
+/** The clock of provedRows on this page. */
+export const CLOCK: Clock = { ...REAL_CLOCK, sleep: (_ms, signal) => REAL_CLOCK.sleep(AGAIN_MS, signal) };
 
 /** The JSON of an answer. Throws Refused. `T` is what the API reference says of it. */
 export async function ask<T>(url: string, options: RequestInit = {}): Promise<Answer<T>> {

@@ -1,5 +1,5 @@
 /** Downloads. The browser saves a link itself; with an API key, which a link cannot send, the page fetches the file. */
-import { open } from './api.ts';
+import { chunksOf, open } from './api.ts';
 import { element, make, on } from './dom.ts';
 import { currentKey } from './key.ts';
 import { sizeOf } from './text.ts';
@@ -18,16 +18,12 @@ export function downloadLink(label: string, url: string, name: string): HTMLElem
 /** Fetches a file, shows how much of it has come, and saves it when it is whole. */
 async function fetchFile(url: string, name: string): Promise<void> {
   const state = element('download-state');
-  const response = await open(url);
-  const reader = (response.body ?? new Blob().stream()).getReader();
   const parts: Blob[] = [];
   let bytes = 0;
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    bytes += value.length;
+  for await (const chunk of chunksOf(await open(url))) {
+    bytes += chunk.length;
     // Browsers keep large blobs on disk.
-    parts.push(new Blob([value]));
+    parts.push(new Blob([chunk]));
     state.textContent = `${name}: ${sizeOf(bytes)}`;
   }
   const saved = URL.createObjectURL(new Blob(parts));

@@ -1,11 +1,14 @@
 /** Follows the changes of a resource while its table is shown. */
-import { mayPass, open, Refused, sleep, urlOf } from './api.ts';
+import { REMOVAL_BEGINNING } from '../../pull/lines.ts';
+import { BEGINNING } from '../../pull/proof.ts';
+import { provedRows } from '../../pull/proved-rows.ts';
+import { CLOCK, getContent, urlOf } from './api.ts';
 import type { Resource } from './resource.ts';
 import { parseJson, type Row } from './json.ts';
-import { isAbort, reasonOf } from './text.ts';
 import { filterQuery, type View } from './view.ts';
 
-const AGAIN_MS = 1000;
+/** A lost connection is tried again for so long without an answer. Milliseconds. */
+const RETRY_MS = 1_000_000_000;
 
 export interface Changes {
   /** Rows as they are now. */
@@ -24,87 +27,31 @@ export interface LiveOptions {
   readonly state: (words: string) => void;
 }
 
-/** Follows until the signal aborts. A lost connection goes on where it was. */
-export async function follow(options: LiveOptions): Promise<void> {
-  const { signal, state, lost } = options;
-  let since: string | null = null;
-  while (!signal.aborted) {
-    try {
-      since = await followOnce(options, since);
-    } catch (error) {
-      if (isAbort(error)) return;
-      if (error instanceof Refused && error.status === 410) {
-        since = null;
-        lost();
-      } else if (!mayPass(error)) throw error;
-      state(`Connecting again: ${reasonOf(error)}`);
+/** Follows from now on, until the signal aborts. A lost connection goes on where it was. */
+export async function follow({ resource, view, signal, ...on }: LiveOptions): Promise<void> {
+  const url = new URL(urlOf(resource.links.changes ?? '', filterQuery(resource, view)), location.href);
+  const steps = provedRows(url, {
+    ...{ from: BEGINNING, firstRow: null, follow: true, compression: 'none', key: null, clock: CLOCK },
+    ...{ getContent, signal, retryForMs: RETRY_MS, idleMs: 0 },
+    onInterrupted: ({ message }) => on.state(`Connecting again: ${message}`),
+  });
+  let unproved: Uint8Array<ArrayBuffer>[] = [];
+  for await (const step of steps) {
+    if (step.kind === 'rows') unproved.push(step.bytes.slice());
+    else {
+      if (step.kind === 'restart') on.lost();
+      if (step.kind === 'proof' && step.rows > 0) on.changed(changesIn(await new Blob(unproved).text()));
+      unproved = [];
     }
-    await sleep(AGAIN_MS);
   }
 }
 
-/** Resolves with the place that was reached when the connection ends. */
-async function followOnce(
-  { resource, view, signal, changed, state }: LiveOptions,
-  since: string | null,
-): Promise<string | null> {
-  let cursor = since ?? (await nowOf(resource, view, signal));
-  const query = filterQuery(resource, view);
-  query.set('follow', 'true');
-  query.set('since', cursor);
-  const response = await open(urlOf(resource.links.changes ?? '', query), { signal, cache: 'no-store' });
-  state('');
-  try {
-    for await (const lines of linesOf(response)) {
-      const [rows, removed]: [Row[], Row[]] = [[], []];
-      for (const line of lines) {
-        const value = parseJson(line) as Line;
-        if (/^\{"_?id":/.test(line)) rows.push(value as unknown as Row);
-        else if (value.removed) removed.push(value.removed);
-        else if (value.error) throw new Error(value.error.detail);
-        else cursor = (value.checkpoint ?? value.end)?.cursor ?? cursor;
-      }
-      if (rows.length + removed.length > 0) changed({ rows, removed });
-    }
-  } catch (error) {
-    if (isAbort(error)) throw error;
-    state(`Connecting again: ${reasonOf(error)}`);
+function changesIn(lines: string): Changes {
+  const [rows, removed]: [Row[], Row[]] = [[], []];
+  for (const line of lines.split('\n').slice(0, -1)) {
+    const value = parseJson(line) as Row;
+    if (line.startsWith(REMOVAL_BEGINNING)) removed.push(value.removed as Row);
+    else rows.push(value);
   }
-  return cursor;
-}
-
-interface Line {
-  readonly removed?: Row;
-  readonly checkpoint?: { readonly cursor?: string };
-  readonly end?: { readonly cursor?: string };
-  readonly error?: { readonly detail: string };
-}
-
-/** The place from which changes follow now. */
-async function nowOf(resource: Resource, view: View, signal: AbortSignal): Promise<string> {
-  const url = urlOf(resource.links.changes ?? '', filterQuery(resource, view));
-  const response = await open(url, { signal, cache: 'no-store' });
-  const [first = ''] = (await response.text()).split('\n');
-  const { checkpoint, end } = parseJson(first) as Line;
-  const cursor = (checkpoint ?? end)?.cursor;
-  if (cursor === undefined) throw new Error('The server returned no cursor to follow from.');
-  return cursor;
-}
-
-/** The lines of an NDJSON answer, as they come. */
-async function* linesOf(response: Response): AsyncGenerator<readonly string[], void, undefined> {
-  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
-  if (!reader) return;
-  let rest = '';
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      const lines = (rest + value).split('\n');
-      rest = lines.pop() ?? '';
-      if (lines.length > 0) yield lines;
-    }
-  } finally {
-    await reader.cancel();
-  }
+  return { rows, removed };
 }

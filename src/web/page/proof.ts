@@ -1,20 +1,41 @@
 /** A live stream that the user pauses and cuts: a pause stops reading, and a cut stream continues after its last proof. */
-import { mayPass, open, sleep, urlOf } from './api.ts';
+import { BEGINNING } from '../../pull/proof.ts';
+import { provedRows, type GetContent } from '../../pull/proved-rows.ts';
+import { Interrupted } from '../../pull/retry.ts';
+import { CLOCK, getContent, urlOf } from './api.ts';
 import type { Resource } from './resource.ts';
-import { crcText } from './crc32.ts';
+import { crc32, crcText } from './crc32.ts';
 import { element, make, on, say } from './dom.ts';
-import { RowCounter } from './rows.ts';
-import { counted, listed, reasonOf, sizeOf } from './text.ts';
+import { counted, listed, sizeOf } from './text.ts';
 import { viewQuery, wordsOf, type View } from './view.ts';
 
 const EVERY_MS = 250;
-/** How long a cut stream waits before it goes on, so that one sees it; and after how many failures it gives up. */
-const CUT_MS = 1500;
-const MOST_FAILURES = 5;
+/** A stream is given up after this time without a proved row. Milliseconds. */
+const RETRY_MS = 30_000;
 /** Seconds that a stream at an easy pace takes, however many rows it has; and its least rows per second. */
 const [EASY_SECONDS, LEAST_RATE] = [15, 500];
 
 type State = 'idle' | 'running' | 'paused' | 'cut' | 'whole' | 'failed';
+
+/** What a stream has brought. */
+interface Counts {
+  /** Rows that are proved, or wait for their proof. */
+  rows: number;
+  /** All rows and bytes that came, also those that came twice. */
+  seen: number;
+  bytes: number;
+  /** The CRC-32 of `rows` as this page computes it, and the same at the last proof. */
+  own: number;
+  ownProved: number;
+  /** The last proof, with the CRC-32 of the server's CRCs of all pieces, joined. */
+  place: typeof BEGINNING;
+  /** The number of proved rows that each answer brought. */
+  readonly pieces: number[];
+}
+
+function noCounts(): Counts {
+  return { rows: 0, seen: 0, bytes: 0, own: 0, ownProved: 0, place: BEGINNING, pieces: [] };
+}
 
 let shown: { readonly resource: Resource; readonly view: View } | null = null;
 let stop = (): void => undefined;
@@ -38,8 +59,9 @@ export function setUpProof(): void {
   const [start, pause, cut] = ['start', 'pause', 'cut'].map((id) => element(id, HTMLButtonElement));
   if (!start || !pause || !cut) throw new TypeError('the page has no buttons for streams');
   let state: State = 'idle';
-  let counter = new RowCounter();
-  let leave = new AbortController();
+  let counts = noCounts();
+  /** Ends the stream, or its connection alone. */
+  let [leave, lose] = [new AbortController(), new AbortController()];
   let goOn = (): void => undefined;
 
   const become = (next: State, words: string) => {
@@ -51,72 +73,64 @@ export function setUpProof(): void {
     pause.textContent = next === 'paused' ? 'Continue' : 'Pause';
     element('stream-state').dataset.state = next;
     say('stream-state', words);
-    showCounts();
+    showCounts(counts);
+  };
+  const isPaused = () => state === 'paused' && !lose.signal.aborted && !leave.signal.aborted;
+
+  /** Begins another answer, which goes on after the last proof. */
+  const connect: GetContent = (url, accept, options) => {
+    lose = new AbortController();
+    counts.pieces.push(0);
+    say('stream-request', `GET ${url.pathname}${url.search}`);
+    become('running', counts.pieces.length > 1 ? 'running again, after the last proved row' : 'running');
+    return getContent(url, accept, { ...options, signal: AbortSignal.any([options.signal, lose.signal]) });
   };
 
-  /** Reads one answer to its end. Throws when it is cut. */
-  const readOnce = async (resource: Resource, view: View, pace: Pace) => {
-    const query = viewQuery(resource, view);
-    query.set('checkpoints', 'true');
-    if (counter.cursor !== null) query.set('cursor', counter.cursor);
-    const url = urlOf(resource.links.stream ?? '', query);
-    say('stream-request', `GET ${url}`);
+  const read = async ({ resource, view }: { resource: Resource; view: View }, mine: Counts) => {
     leave = new AbortController();
-    counter.begin();
-    become('running', counter.pieces.length > 1 ? 'running again, after the last proved row' : 'running');
-    const response = await open(url, { signal: leave.signal, cache: 'no-store' });
-    const reader = (response.body ?? new Blob().stream()).getReader();
-    for (;;) {
+    const { signal } = leave;
+    const pace = new Pace(rateOf(resource));
+    const steps = provedRows(new URL(streamUrl(resource, view), location.href), {
+      ...{ from: BEGINNING, firstRow: null, follow: false, compression: 'none', key: null, clock: CLOCK },
+      ...{ getContent: connect, signal, retryForMs: RETRY_MS, idleMs: 0 },
+      onInterrupted: ({ message }) => {
+        const why = lose.signal.aborted ? 'cut' : `cut: ${message}`;
+        become('cut', `${why}. It goes on by itself after row ${counted(mine.place.rows)}`);
+      },
+    });
+    for await (const step of steps) {
       // A paused stream is not read. Buffers fill up, and the server then waits and reads no more from its store.
       while (isPaused()) await new Promise<void>((resolve) => (goOn = resolve));
-      leave.signal.throwIfAborted();
-      const { done, value } = await reader.read();
-      if (done) break;
-      const before = counter.seen;
-      counter.add(value);
-      await pace.after(counter.seen - before);
-    }
-    if (!counter.ended) throw new Error('the connection ended before the last row');
-  };
-  const isPaused = () => state === 'paused' && !leave.signal.aborted;
-
-  const runAll = async ({ resource, view }: { resource: Resource; view: View }) => {
-    const pace = new Pace(rateOf(resource));
-    const mine = counter;
-    for (let failures = 0; failures < MOST_FAILURES;) {
-      const proved = counter.proved;
-      try {
-        await readOnce(resource, view, pace);
-        become('whole', counter.matches ? 'complete and verified' : 'complete, but the checksums differ');
-        return;
-      } catch (error) {
-        if (counter !== mine) return; // another stream was started
-        if (!mayPass(error)) throw error;
-        const why = leave.signal.aborted ? 'cut' : `cut: ${reasonOf(error)}`;
-        become('cut', `${why}. It goes on by itself after row ${counted(counter.proved)}`);
-        failures = counter.proved > proved || leave.signal.aborted ? 0 : failures + 1;
-        await sleep(CUT_MS);
-        if (counter !== mine) return;
+      signal.throwIfAborted();
+      if (step.kind === 'rows') {
+        mine.rows += step.rows;
+        mine.seen += step.rows;
+        mine.bytes += step.bytes.length;
+        mine.own = crc32(step.bytes, mine.own);
+        await pace.after(step.rows);
+      } else if (step.kind === 'proof') {
+        mine.place = step.place;
+        mine.ownProved = mine.own;
+        mine.pieces.push((mine.pieces.pop() ?? 0) + step.rows);
+      } else {
+        mine.rows = mine.place.rows;
+        mine.own = mine.ownProved;
       }
     }
-    become('failed', 'given up: the connection was cut again and again');
-  };
-
-  const showCounts = () => {
-    say('stream-rows', counted(counter.rows));
-    say('stream-proved', counted(counter.proved));
-    say('stream-bytes', sizeOf(counter.bytes));
-    say('stream-pieces', String(counter.pieces.length));
-    showChecksum(counter);
-    showPieces(counter);
+    become('whole', matches(mine) ? 'complete and verified' : 'complete, but the checksums differ');
   };
 
   on(
     start,
     'click',
-    () => {
-      counter = new RowCounter();
-      return shown && runAll(shown);
+    async () => {
+      counts = noCounts();
+      try {
+        if (shown) await read(shown, counts);
+      } catch (error) {
+        if (!(error instanceof Interrupted)) throw error;
+        become('failed', 'given up: the connection was cut again and again');
+      }
     },
     (text) => become('failed', `not possible: ${text}`),
   );
@@ -129,11 +143,11 @@ export function setUpProof(): void {
     goOn();
   });
   on(cut, 'click', () => {
-    leave.abort();
+    lose.abort(new Interrupted('cut'));
     goOn();
   });
   stop = () => {
-    counter = new RowCounter();
+    counts = noCounts();
     leave.abort();
     goOn();
     become('idle', 'not started');
@@ -142,10 +156,10 @@ export function setUpProof(): void {
 
   let last = { at: performance.now(), seen: 0 };
   setInterval(() => {
-    const now = { at: performance.now(), seen: counter.seen };
+    const now = { at: performance.now(), seen: counts.seen };
     const rows = (Math.max(0, now.seen - last.seen) * 1000) / (now.at - last.at);
     last = now;
-    if (state === 'running' || state === 'paused') showCounts();
+    if (state === 'running' || state === 'paused') showCounts(counts);
     say('stream-rate', counted(rows));
   }, EVERY_MS);
   become('idle', 'not started');
@@ -157,19 +171,33 @@ function rateOf({ rows = 0 }: Resource): number {
   return Math.max(LEAST_RATE, rows / EASY_SECONDS);
 }
 
-function showChecksum(counter: RowCounter): void {
-  const place = element('checksum');
-  place.dataset.state = counter.matches ? 'good' : counter.ended ? 'bad' : 'open';
-  say('checksum-own', counter.proved > 0 ? crcText(counter.own) : '\u2013');
-  say('checksum-joined', counter.proved > 0 ? crcText(counter.joined) : '\u2013');
-  const pieces = counter.pieces.length === 1 ? 'one piece' : `${counter.pieces.length} pieces joined`;
-  if (counter.matches) say('checksum-words', `They match: ${pieces}, every row once.`);
-  else if (counter.ended) say('checksum-words', 'They differ.');
+function showCounts(counts: Counts): void {
+  say('stream-rows', counted(counts.rows));
+  say('stream-proved', counted(counts.place.rows));
+  say('stream-bytes', sizeOf(counts.bytes));
+  say('stream-pieces', String(counts.pieces.length));
+  showChecksum(counts);
+  showPieces(counts);
+}
+
+/** Whether every row is proved, and the checksum of the joined pieces is that of the rows. */
+function matches({ place, own, rows }: Counts): boolean {
+  return place.ended && own === place.crc32 && rows === place.rows;
+}
+
+function showChecksum(counts: Counts): void {
+  const { place, own, pieces } = counts;
+  element('checksum').dataset.state = matches(counts) ? 'good' : place.ended ? 'bad' : 'open';
+  say('checksum-own', place.rows > 0 ? crcText(own) : '\u2013');
+  say('checksum-joined', place.rows > 0 ? crcText(place.crc32) : '\u2013');
+  const joined = pieces.length === 1 ? 'one piece' : `${pieces.length} pieces joined`;
+  if (matches(counts)) say('checksum-words', `They match: ${joined}, every row once.`);
+  else if (place.ended) say('checksum-words', 'They differ.');
   else say('checksum-words', 'Compared when the last row has come.');
 }
 
 /** A bar of the rows that each connection brought. */
-function showPieces({ pieces, ended }: RowCounter): void {
+function showPieces({ pieces, place: { ended } }: Counts): void {
   const all = shown?.resource.rows ?? 0;
   const brought = pieces.reduce((sum, rows) => sum + rows, 0);
   const rest = ended ? 0 : Math.max(0, all - brought);
@@ -201,6 +229,6 @@ class Pace {
     if (this.#rowsPerSecond === Infinity) return;
     this.#due = Math.max(performance.now() - 50, this.#due) + (rows * 1000) / this.#rowsPerSecond;
     const wait = this.#due - performance.now();
-    if (wait > 5) await sleep(wait);
+    if (wait > 5) await new Promise((resolve) => setTimeout(resolve, wait));
   }
 }

@@ -110,7 +110,7 @@ async function bundleProgram() {
     charset: 'utf8',
     external: ['uWebSockets.js', '@photostructure/sqlite', 'parquet-wasm', 'bullmq', 'ioredis'],
     banner: { js: REQUIRE },
-    plugins: [{ name: 'require', setup: showRequired }],
+    plugins: [{ name: 'sources', setup: prepareSources }],
     sourcemap: true,
     sourcesContent: false,
     metafile: true,
@@ -119,12 +119,32 @@ async function bundleProgram() {
   await writeFile(join(DIST, 'LICENSES'), await licensesOf(Object.keys(metafile.inputs)));
 }
 
-/** Lets esbuild see which libraries src loads by `require`. */
-function showRequired({ onLoad }) {
+/** Shows esbuild which libraries src loads by `require`, and rewrites literals: see `beforeSpreads`. */
+async function prepareSources({ onLoad }) {
+  const { default: ts } = await import('typescript');
   onLoad({ filter: /[\\/]src[\\/].*\.ts$/ }, async ({ path }) => ({
-    contents: (await readFile(path, 'utf8')).replaceAll("createRequire(import.meta.url)('", "require('"),
+    contents: beforeSpreads(
+      ts,
+      (await readFile(path, 'utf8')).replaceAll("createRequire(import.meta.url)('", "require('"),
+    ),
     loader: 'ts',
   }));
+}
+
+/**
+ * Makes `{ ...{}, ...a, b }` of each `{ ...a, b }`. For the shorter form V8 makes new hidden classes each time (Node 20),
+ * which cost a microsecond and 200 to 500 bytes of the old generation.
+ */
+function beforeSpreads(ts, text) {
+  const places = [];
+  const visit = (node) => {
+    const [first, second] = (ts.isObjectLiteralExpression(node) && node.properties) || [];
+    if (second && ts.isSpreadAssignment(first)) places.push(first.getStart(source));
+    ts.forEachChild(node, visit);
+  };
+  const source = ts.createSourceFile('', text, ts.ScriptTarget.Latest);
+  visit(source);
+  return [0, ...places].map((at, n) => (n > 0 ? '...{}, ' : '') + text.slice(at, places[n])).join('');
 }
 
 /** The types of `sluice/pull`. */

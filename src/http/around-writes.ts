@@ -8,7 +8,7 @@ export function aroundWrites(reply: Reply, around: (write: () => Writing) => Wri
   if (body.kind !== 'stream') return reply;
   const run: typeof body.run = (sink) =>
     body.run({
-      chunkBytes: sink.chunkBytes, // without a spread, which makes a hidden class for each sink
+      chunkBytes: sink.chunkBytes,
       signal: sink.signal,
       write: (chunk) => around(() => sink.write(chunk)),
       flush: () => around(() => sink.flush()),

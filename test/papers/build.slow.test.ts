@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -29,6 +29,17 @@ test('a build that is newer than src is not repeated', async () => {
   const before = await stat(built);
   await run(process.execPath, [join(ROOT, 'src/build.mjs'), '--if-stale']);
   assert.equal((await stat(built)).mtimeMs, before.mtimeMs);
+});
+
+test('in the build a literal that begins with a spread begins with an empty one', async () => {
+  const dist = join(await cli(), '../..');
+  const names = (await readdir(dist)).filter((name) => name.endsWith('.js'));
+  const texts = await Promise.all(names.map((name) => readFile(join(dist, name), 'utf8')));
+  assert.match(
+    texts.join(''),
+    /return \{ \.\.\.\{\}, \.\.\.rows, id \};/,
+    'readCursor of store/mongo/reply.ts',
+  );
 });
 
 test('without development dependencies the build prints one line and succeeds', async (t) => {

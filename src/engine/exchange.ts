@@ -4,6 +4,7 @@ import { newNotes, type Body, type EngineOptions, type Notes, type Reply, type R
 import { FairStart } from './fair-start.ts';
 import { untilIdle } from './idle.ts';
 import { PROBLEMS } from '../problems.ts';
+import { Registry } from '../registry.ts';
 import { StallTimer, StoppedError } from './stall-timer.ts';
 
 /** State that all exchanges of one engine share. */
@@ -11,7 +12,7 @@ export interface Exchanges {
   readonly options: EngineOptions;
   readonly stallTimer: StallTimer;
   /** Exchanges in progress. An exchange adds and removes itself. */
-  readonly open: Set<Exchange>;
+  readonly open: Registry<Exchange>;
   readonly starts: FairStart;
   /** True once the engine stops. Replies then ask the client to close the connection. */
   stopping: boolean;
@@ -22,7 +23,7 @@ export function openExchanges(options: EngineOptions): Exchanges {
   return {
     options,
     stallTimer: new StallTimer(options.stallTimeoutMs),
-    open: new Set(),
+    open: new Registry(),
     starts: new FairStart(),
     stopping: false,
   };
@@ -31,7 +32,7 @@ export function openExchanges(options: EngineOptions): Exchanges {
 /** Resolves when no exchange is in progress any more. Those that take longer than `graceMs` are cut. */
 export async function endExchanges({ open, options }: Exchanges, graceMs: number): Promise<void> {
   await untilIdle(() => open.size === 0, options.quietMs, graceMs);
-  for (const exchange of open) exchange.cut(new StoppedError());
+  for (const exchange of open.all()) exchange.cut(new StoppedError());
 }
 
 /** The part of a request that arrives before its body. */
@@ -46,6 +47,7 @@ export abstract class Exchange implements Request {
   readonly address: string;
   readonly notes: Notes = newNotes();
   protected readonly exchanges: Exchanges;
+  readonly #place: number;
   /** null when the request has no body. */
   protected incoming: BodyCollector | null = null;
   #controller: AbortController | null = null;
@@ -60,7 +62,7 @@ export abstract class Exchange implements Request {
     this.headers = head.headers;
     this.address = head.address;
     this.exchanges = exchanges;
-    exchanges.open.add(this);
+    this.#place = exchanges.open.add(this);
   }
 
   /** Created on first use, because most answers are complete before any code could abort them. */
@@ -118,7 +120,7 @@ export abstract class Exchange implements Request {
 
   /** Called when the answer is complete. */
   protected finish(): void {
-    this.exchanges.open.delete(this);
+    this.exchanges.open.remove(this.#place);
     this.#settle();
   }
 

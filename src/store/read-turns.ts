@@ -26,7 +26,17 @@ export class ReadTurns {
     signal.throwIfAborted();
     const bytes = Math.min(size.bytes, size.rows * ROW_BYTES);
     const most = size.patient === true ? NEXT : FIRST;
-    await new Promise<void>((resolve, reject) => {
+    if (this.#held < most) this.#held += bytes;
+    else await this.#wait(bytes, most, signal);
+    try {
+      return await read();
+    } finally {
+      this.#free(bytes);
+    }
+  }
+
+  #wait(bytes: number, most: number, signal: AbortSignal): Promise<void> {
+    return new Promise<void>((resolve, reject) => {
       const leave = () => {
         this.#waiting.delete(onTurn);
         reject(signal.reason as Error);
@@ -39,13 +49,7 @@ export class ReadTurns {
       };
       signal.addEventListener('abort', leave);
       this.#waiting.set(onTurn, most);
-      if (this.#held < most) onTurn();
     });
-    try {
-      return await read();
-    } finally {
-      this.#free(bytes);
-    }
   }
 
   /** Counts a batch until it is released. */

@@ -7,6 +7,8 @@
  * a wasm memory never shrinks, so a new one takes its place after many slots were released. `bytes()` therefore makes a
  * fresh view each time. Never keep a view across an await.
  */
+import { Registry } from '../registry.ts';
+
 const PAGE = 65_536;
 /** The first pages belong to the wasm module, for its static data and its shadow stack. */
 const RESERVED = 4 * PAGE;
@@ -28,6 +30,8 @@ export interface Slot {
   readonly address: number;
   /** Usable bytes, at least as many as were requested. */
   readonly capacity: number;
+  /** Set it while the operating system writes to the slot: the memory then stays. */
+  isFilling?: boolean;
   /** A view of the first `length` bytes (default: all). Valid until an await or the next `take` by any code. */
   bytes(length?: number): Uint8Array<ArrayBuffer>;
   /** Releases the slot. Throws TypeError on a second call, which is a bug. */
@@ -39,15 +43,12 @@ export interface Slot {
  * both are free. So small batches and large ones take the same memory.
  */
 export class Slots {
-  /** Slots that the operating system writes to. While there are any, the memory stays. A released slot is none. */
-  readonly filling = new Set<Slot>();
   #memory: WebAssembly.Memory;
   /** The addresses of free slots, by the binary logarithm of their size. All that no one has touched is free. */
-  readonly #free = Array.from(
-    { length: Math.log2(LARGEST_MEMORY) },
-    (_, order) => new Set(2 ** order < RESERVED ? [] : [2 ** order]),
+  readonly #free = Array.from({ length: Math.log2(LARGEST_MEMORY) }, (_, order) =>
+    1 << order < RESERVED ? [] : [1 << order],
   );
-  readonly #taken = new Set<Slot>();
+  readonly #taken = new Registry<Slot>();
   readonly #remake: (() => void)[] = [];
   /** The bytes of all slots: now, at most since the last look, and at most since this memory is in use. */
   #bytes = 0;
@@ -81,34 +82,34 @@ export class Slots {
 
   /** Takes a slot of at least `size` bytes. Throws RangeError when the memory reaches its ceiling. */
   take(size: number): Slot {
-    const order = Math.ceil(Math.log2(Math.max(SMALLEST, size)));
-    const [address, capacity] = [this.#find(order), 2 ** order];
+    const order = 32 - Math.clz32(Math.max(SMALLEST, size) - 1);
+    const [address, capacity] = [this.#find(order), 1 << order];
     const present = this.memory.buffer.byteLength;
     const missing = address + capacity - present;
     // Each growth makes V8 collect garbage, so the memory doubles. What no one has touched costs addresses only.
     const growth = Math.min(LARGEST_MEMORY - present, Math.max(missing, present));
     if (missing > 0) this.memory.grow(Math.ceil(growth / PAGE));
     let released = false;
-    const slot = {
+    const slot: Slot = {
       address,
       capacity,
+      isFilling: false,
       bytes: (length = capacity) => new Uint8Array(this.memory.buffer, address, length),
       release: () => {
         if (released) throw new TypeError('slot released twice');
         released = true;
-        this.#taken.delete(slot);
-        this.filling.delete(slot);
+        this.#taken.remove(place);
         this.#bytes -= capacity;
         this.#release(address, order);
       },
     };
-    this.#count(slot);
+    const place = this.#taken.add(slot);
+    this.#count(capacity);
     return slot;
   }
 
-  #count(slot: Slot): void {
-    this.#taken.add(slot);
-    this.#bytes += slot.capacity;
+  #count(capacity: number): void {
+    this.#bytes += capacity;
     this.#recently = Math.max(this.#recently, this.#bytes);
     this.#most = Math.max(this.#most, this.#bytes);
     if (this.#most > LARGE) this.#timer ??= setTimeout(() => this.#look(), QUIET_MS).unref();
@@ -116,7 +117,7 @@ export class Slots {
 
   /** Replaces the memory when few of its slots were taken since the last look. Else it will look again. */
   #look(): void {
-    const isQuiet = this.#recently <= this.#most / 4 && this.filling.size === 0;
+    const isQuiet = this.#recently <= this.#most / 4 && !this.#taken.all().some((slot) => slot.isFilling);
     this.#recently = this.#bytes;
     this.#timer = isQuiet ? null : setTimeout(() => this.#look(), QUIET_MS).unref();
     if (!isQuiet) return;
@@ -125,7 +126,7 @@ export class Slots {
   }
 
   #replace(): void {
-    const slots = [...this.#taken];
+    const slots = this.#taken.all();
     const from = slots.map((slot) => slot.bytes());
     const end = slots.reduce((most, { address, capacity }) => Math.max(most, address + capacity), INITIAL);
     this.#memory = newMemory(end);
@@ -137,16 +138,22 @@ export class Slots {
   #find(order: number): number {
     const free = this.#free[order];
     if (!free) throw new RangeError('no memory left for batches');
-    const [address = this.#find(order + 1)] = free;
-    if (!free.delete(address)) free.add(address + 2 ** order);
-    return address;
+    const address = free.pop();
+    if (address !== undefined) return address;
+    const half = this.#find(order + 1);
+    free.push(half + (1 << order));
+    return half;
   }
 
   #release(address: number, order: number): void {
-    const buddy = address ^ (2 ** order);
-    if (order >= MERGED && this.#free[order]?.delete(buddy) === true)
+    const free = this.#free[order] ?? [];
+    const buddy = address ^ (1 << order);
+    const at = order < MERGED ? -1 : free.indexOf(buddy);
+    if (at === -1) free.push(address);
+    else {
+      free.splice(at, 1);
       this.#release(Math.min(address, buddy), order + 1);
-    else this.#free[order]?.add(address);
+    }
   }
 }
 

@@ -65,10 +65,10 @@ test('a memory that many slots took is replaced when they are released, and slot
   for (const slot of many) slot.release();
   t.mock.timers.tick(1_000);
   assert.ok(isAsBefore(), 'slots were in use less than a second ago');
-  slots.filling.add(stays);
+  stays.isFilling = true;
   t.mock.timers.tick(1_000);
   assert.ok(isAsBefore(), 'the operating system may write to a slot');
-  slots.filling.delete(stays);
+  stays.isFilling = false;
   t.mock.timers.tick(1_000);
   assert.ok(slots.memory !== memory && made().buffer === slots.memory.buffer);
   assert.ok(stays.bytes().every((byte) => byte === 7));
@@ -78,12 +78,4 @@ test('a memory that many slots took is replaced when they are released, and slot
   slots.take(4 << 20).release();
   t.mock.timers.tick(5_000);
   assert.equal(slots.memory, second, 'a few slots are no reason');
-});
-
-test('a slot that is released is no longer being filled', () => {
-  const slots = new Slots();
-  const slot = slots.take(100);
-  slots.filling.add(slot);
-  slot.release();
-  assert.equal(slots.filling.size, 0);
 });

@@ -143,11 +143,11 @@ export class Connection {
       this.#length = lengthOfReply(this.#head, request.id);
       if (this.#received > this.#length) throw new LaneBroken('more came than the reply');
       this.#slot = this.#slots.take(this.#length);
-      this.#slots.filling.add(this.#slot);
+      this.#slot.isFilling = true;
       this.#slot.bytes(this.#received).set(this.#head.subarray(0, this.#received));
     }
     if (this.#received < this.#length) return;
-    this.#slots.filling.delete(this.#slot);
+    this.#slot.isFilling = false;
     const message = { slot: this.#slot, length: this.#length };
     this.#slot = null;
     this.#request = null;

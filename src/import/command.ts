@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { AppError, CommandRefusal } from '../errors.ts';
-import { KEY } from '../store/bookmark.ts';
+import { KEY, KEY_EXISTS } from '../store/bookmark.ts';
 import type { Count } from '../store/store.ts';
 import { reasonOf } from '../error-reason.ts';
 import { UsageError } from '../terminal/arguments.ts';
@@ -24,6 +24,8 @@ export { IMPORT_HELP } from './help.ts';
 const POSTPONED =
   'the indexes are made after the rows; if this import is killed, run it again with --on-conflict skip or replace, ' +
   'which makes them first';
+
+const TAKEN = 'They become those of the file with --on-conflict replace, and stay as they are with skip';
 
 /** What the progress of an import shows. */
 export const PROGRESS = '{rows} rows read, {written} written';
@@ -83,6 +85,7 @@ export async function runImport(
     return store;
   };
   const bad = new BadRows();
+  let taken = 0;
   let source: Source | undefined;
   let code: 0 | 1 | 2;
   try {
@@ -98,6 +101,7 @@ export async function runImport(
       progress: ({ read, written }) => progress?.update(position(read), read, { written: counted(written) }),
       onPostponed: () => say(POSTPONED),
       report: (at, reason, of) => {
+        if (reason === KEY_EXISTS) taken++;
         if (bad.add(`${unit} ${at}`, reason, of)) say(`${unit} ${at}: ${reason}`);
       },
     });
@@ -105,11 +109,14 @@ export async function runImport(
     for (const line of [...bad.rest, ...(source.describe?.() ?? [])]) say(line);
     say(`the import finished: ${summary(result)}`);
     code = result.failed > 0 ? 1 : 0;
+    if (taken > 0) say(`rows whose id exists: ${counted(taken)}. ${TAKEN}`);
     if (!progress) {
       const reason = result.read === 0 ? 'the source has no rows' : 'no row can be imported';
       if (command.drop !== 'no') code = 1;
       if (command.drop !== 'no' || !target.exists)
         say(`nothing was ${command.drop === 'no' ? 'made' : 'removed'}, because ${reason}`);
+      if (command.kind === 'file' && !command.into && command.format !== 'csv' && io.line !== undefined)
+        say(`rows with other fields make a resource: ${intoLine(io.line, command)}`);
     } else if (opened.withoutKey?.())
       say(
         `rows without a key of their own: ${counted(opened.withoutKey())}. Another run adds them once more; --id COLUMN names a key`,
@@ -119,12 +126,17 @@ export async function runImport(
     bad.rest.forEach(say);
     code = reportFailure(error, io);
     if (error instanceof NoItems && command.kind === 'file' && io.line !== undefined)
-      say([' ', io.line, '--into', nameOfFile(command.file), ...error.options.map(shellWord)].join(' '));
+      say(`  ${intoLine(io.line, command, error.options)}`);
   } finally {
     source?.close?.();
   }
   if (!progress || code === 2 || io.signal.aborted) return code;
   return (await target.finish?.(say)) === false ? 1 : code;
+}
+
+/** The command that makes a resource of the rows of a file. */
+function intoLine(line: string, { file }: FileImport, options: readonly string[] = []): string {
+  return [line, '--into', nameOfFile(file), ...options.map(shellWord)].join(' ');
 }
 
 function nounOf(command: ImportCommand): 'item' | 'row' {

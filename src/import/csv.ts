@@ -4,6 +4,8 @@ import { BadRow, BrokenSource, LONGEST_ROW, type SourceRow } from './row.ts';
 
 const [QUOTE, LF, CR] = [0x22, 0x0a, 0x0d];
 
+const NOT_UTF8 = 'the row is not valid UTF-8; iconv -f WINDOWS-1252 -t UTF-8 FILE converts a file of Windows';
+
 /** How the cells of a CSV file are written. */
 export interface Dialect {
   /** What separates the cells. */
@@ -245,7 +247,7 @@ export class CsvScanner {
     if (this.fault === null && cells !== columns)
       this.fault = `the row has ${cells} cells, but the header has ${columns}`;
     if (this.fault === null && this.#above > 0x7f && !isUtf8(bytes.subarray(this.#next, end)))
-      this.fault = 'the row is not valid UTF-8';
+      this.fault = NOT_UTF8;
     if (this.fault === null) return;
     const endsLine = this.fault.includes('end of the file') && [LF, CR].includes(bytes[end - 1] ?? 0);
     const lastLine = this.line + this.#innerLines - Number(endsLine);

@@ -66,7 +66,7 @@ function describedKind(column: Column, role: Role, notation: Notation): string {
   const { name, guess } = column;
   if (column.isAsStored) return `${kind}, as in the rows that are stored`;
   if (guess === null || role === 'category' || kind !== 'string') return kind;
-  if (guess.kind === 'empty') return 'no field, every cell is empty';
+  if (guess.kind === 'empty') return 'no field, no cell with a value was read';
   return guess.because ? `${kind} (${reasonOf(name, guess.because, guess.isId, notation)})` : kind;
 }
 

@@ -131,5 +131,5 @@ function isJson(text: string): boolean {
 function refuseUtf16(head: Buffer): void {
   const mark = head.subarray(0, 2).toString('hex');
   if (mark === 'fffe' || mark === 'feff' || head.subarray(0, 2).includes(0))
-    throw new BrokenSource('the file is UTF-16; expected UTF-8');
+    throw new BrokenSource('the file is UTF-16; expected UTF-8, as iconv -f UTF-16 -t UTF-8 FILE writes it');
 }

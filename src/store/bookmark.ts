@@ -27,6 +27,9 @@ export type Identity = string;
 /** The path of every row's key. */
 export const KEY = '_id';
 
+/** Why a row is refused whose id exists. */
+export const KEY_EXISTS = 'a row with its _id exists';
+
 /** The order of rows: by the value of a path, and rows of equal value by their key. `_id`: by the key alone. */
 export interface Ordered {
   readonly sort: string;

@@ -184,7 +184,7 @@ class SqliteStore implements Store {
 
 function shapeOf(name: string, label: string): SetShape {
   const refusalOf = () => null;
-  return { name, label, hasChanges: true, indexes: [], refusalOf, conflict: 'a row with its _id exists' };
+  return { name, label, hasChanges: true, indexes: [], refusalOf };
 }
 
 function owned(set: OpenSet): OwnedCollection {

@@ -219,7 +219,12 @@ const BROKEN: readonly (readonly [TextFormat, rows: number, error: string, conte
     'the header row (line 1): a quote is not closed before the end of the file; the row extends to line 2',
     '"a\n1,2\n',
   ],
-  ['csv', 0, 'the header row (line 1): the row is not valid UTF-8', Buffer.from('\u00e9,b\ny,z\n', 'latin1')],
+  [
+    'csv',
+    0,
+    'the header row (line 1): the row is not valid UTF-8; iconv -f WINDOWS-1252 -t UTF-8 FILE converts a file of Windows',
+    Buffer.from('\u00e9,b\ny,z\n', 'latin1'),
+  ],
 ];
 
 test('A file that cannot be read to its end says where, after the rows before that', async () => {
@@ -259,7 +264,11 @@ const TABLES: readonly (readonly [
     ['3,4'],
     ['2: the row has 3 cells, but the header has 2; the row extends to line 3'],
   ],
-  [Buffer.from('a,b\nx,\u00e9\ny,z\n', 'latin1'), ['y,z'], ['2: the row is not valid UTF-8']],
+  [
+    Buffer.from('a,b\nx,\u00e9\ny,z\n', 'latin1'),
+    ['y,z'],
+    ['2: the row is not valid UTF-8; iconv -f WINDOWS-1252 -t UTF-8 FILE converts a file of Windows'],
+  ],
   ['a,b\n1,\u0000\n', ['1,\u0000'], []],
 ];
 

@@ -377,7 +377,7 @@ test('At the end each column has the kind that it became, and each column of tex
     '  Menge: number',
     '  am: string ("2024-01-01" on line 2; --type am=date makes dates)',
     '  um: string ("2024-01-01 10:00" on line 2; --type um=date-utc makes dates)',
-    '  leer: no field, every cell is empty',
+    '  leer: no field, no cell with a value was read',
     '  kunde.land: string ("DE" on line 2 is not a number)',
   ]);
   const other = await read(

@@ -223,7 +223,8 @@ test('Bad rows are listed with their lines and give exit code 1, and the other r
       'line 5: the price is "x"; expected a finite number\n' +
       'line 6: a row with its _id exists\n' +
       COLUMN_LINES +
-      'the import finished: 6 rows read, 3 written, 3 failed\n',
+      'the import finished: 6 rows read, 3 written, 3 failed\n' +
+      'rows whose id exists: 1. They become those of the file with --on-conflict replace, and stay as they are with skip\n',
   );
 });
 
@@ -240,7 +241,7 @@ test('A bad row of a JSON array is reported with its row number', async () => {
   assert.equal(code, 1);
   assert.match(
     text,
-    /^row 1: the row has no category\nrow 2: the row has no category\nthe import finished: 2 rows read, 0 written, 2/,
+    /^row 1: the row has no category\nrow 2: the row has no category\nthe import finished: 2 rows read, 0 written, 2 failed\nrows with other fields make a resource: sluice import FILE --into rows\n$/,
   );
 });
 

@@ -156,7 +156,7 @@ const CSV_FAULTS: [name: string, content: string | Buffer, bad: RegExp, good: nu
   [
     'invalid UTF-8',
     Buffer.concat([Buffer.from(`${HEADER}1,a`), Buffer.of(0xff), Buffer.from(',2\n2,\ufffd,3\n')]),
-    /^2: the row is not valid UTF-8$/,
+    /^2: the row is not valid UTF-8; iconv /,
     1,
   ],
   [

@@ -47,7 +47,7 @@ test('an empty cell in quotes is no value in a column of numbers, of dates, and 
 test('a column of empty texts alone is text', async () => {
   const { rows, described } = await rowsOf('a,b\n"",\n"",\n');
   assert.deepEqual(rows, [{ a: '' }, { a: '' }]);
-  assert.deepEqual(described, ['columns:', '  a: string', '  b: no field, every cell is empty']);
+  assert.deepEqual(described, ['columns:', '  a: string', '  b: no field, no cell with a value was read']);
 });
 
 test('--null names the texts that stand for no value, outside of quotes', async () => {
@@ -121,7 +121,11 @@ const REFUSED = [
   ...(['csv', 'ndjson', 'json'] as const).flatMap((format) =>
     (['\ufeff', ''] as const).map((mark) => {
       const text = Buffer.from(`${mark}${format === 'csv' ? 'a,b\n1,2\n' : '{"a":1}\n'}`, 'utf16le');
-      return [format, text, 'the file is UTF-16; expected UTF-8'] as const;
+      return [
+        format,
+        text,
+        'the file is UTF-16; expected UTF-8, as iconv -f UTF-16 -t UTF-8 FILE writes it',
+      ] as const;
     }),
   ),
 ] as const;

@@ -1,4 +1,4 @@
-import { bookmarkOf, KEY } from '../bookmark.ts';
+import { bookmarkOf, KEY, KEY_EXISTS } from '../bookmark.ts';
 import type { InsertResult, OnConflict } from '../store.ts';
 import { documentsOf, findOne, ON_PRIMARY } from './commands.ts';
 import type { MongoConnection } from './connection.ts';
@@ -52,7 +52,7 @@ export async function insertRows(
       const { code, errmsg = 'refused' } = error;
       refused.push({
         index,
-        reason: isTaken ? 'a row with its id exists' : `${errmsg} (MongoDB error ${code})`,
+        reason: isTaken ? KEY_EXISTS : `${errmsg} (MongoDB error ${code})`,
       });
     }
   }

@@ -1,5 +1,6 @@
 import type { Bookmark } from '../bookmark.ts';
 import type { Key } from '../keys.ts';
+import { KEY_EXISTS } from '../bookmark.ts';
 import type { OnConflict } from '../store.ts';
 import { DamagedRowError, documentIn, storedRow } from './checked-rows.ts';
 import { bytesIn, type Connection, type SqlValue } from './connection.ts';
@@ -45,7 +46,7 @@ export class SetChanges {
       this.#added++;
       this.#notes?.addNew(row.document);
     } else if (onConflict === 'skip') return 'skipped';
-    else if (onConflict === 'fail') return { refused: this.#options.conflict };
+    else if (onConflict === 'fail') return { refused: KEY_EXISTS };
     else this.#replace(row, stored);
     this.#note(row);
     return 'written';

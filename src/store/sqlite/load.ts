@@ -1,3 +1,4 @@
+import { KEY_EXISTS } from '../bookmark.ts';
 import type { Count, Load, LoadResult, OnConflict, Refuse } from '../store.ts';
 import { compareKeys, type Key } from '../keys.ts';
 import { storedRow } from './checked-rows.ts';
@@ -84,7 +85,7 @@ export class SetLoad implements Load {
     const { onConflict, refuse } = this.#options;
     clearInterval(this.#renewal);
     await this.#inTransaction(() => this.#publish(set, this.#written - removed.length));
-    if (onConflict === 'fail') for (const at of removed) refuse(at, this.#options.conflict);
+    if (onConflict === 'fail') for (const at of removed) refuse(at, KEY_EXISTS);
     return onConflict === 'replace'
       ? { written: this.#written, skipped: 0 }
       : { written: this.#written - removed.length, skipped: onConflict === 'skip' ? removed.length : 0 };

@@ -15,8 +15,6 @@ export interface SetShape {
   readonly hasChanges: boolean;
   /** Why the set refuses a row, beyond what every set does. Null: it does not. */
   readonly refusalOf: (document: Uint8Array) => string | null;
-  /** Why a row is refused whose id exists. */
-  readonly conflict: string;
 }
 
 export interface OpenSetOptions {

@@ -30,7 +30,7 @@ test('a write is acknowledged only after its sync', async (t) => {
     ...{ file: { ...opened, sync }, directory, slots, onWarning, checkpointPages: 1_000 },
     ...{ ttlMs: 1_000, now: Date.now },
   });
-  const shape = { name: 'rows', label: 'rows', indexes: [], hasChanges: true, conflict: '' };
+  const shape = { name: 'rows', label: 'rows', indexes: [], hasChanges: true };
   const set = new OpenSet(
     core,
     { ...shape, refusalOf: () => null },

@@ -1,6 +1,7 @@
 import type { ImportTarget } from '../../../src/import/command.ts';
 import type { ImportedStore } from '../../../src/import/import.ts';
 import { BSON, type Document } from '../../../src/store/bson.ts';
+import { KEY_EXISTS } from '../../../src/store/bookmark.ts';
 import type { Count, InsertResult, OwnedCollection, OnConflict } from '../../../src/store/store.ts';
 
 export function targetOf(store: ImportedStore): ImportTarget {
@@ -66,7 +67,7 @@ export class ImportStore implements Pick<OwnedCollection, 'insert' | 'count' | '
         this.#rows.set(id, row);
         written++;
       } else if (onConflict === 'skip') skipped++;
-      else refused.push({ index, reason: 'a row with its _id exists' });
+      else refused.push({ index, reason: KEY_EXISTS });
     }
     return { written, skipped, refused };
   }

@@ -9,8 +9,10 @@ export const DURATION = '^\\d{1,9} ?(ms|s|min|h)$';
 /** The beginning of a collection's name. */
 export const PREFIX_FORM = '^[A-Za-z0-9_-]{1,60}$';
 
-const duration = (fallback: string, description: string) =>
-  Type.String({ pattern: DURATION, default: fallback, description });
+const text = (fallback: string, description: string, pattern = '') =>
+  Type.String({ pattern, default: fallback, description });
+const optional = (description: string, pattern = '') => Type.Optional(Type.String({ pattern, description }));
+const duration = (fallback: string, description: string) => text(fallback, description, DURATION);
 const integer = (minimum: number, maximum: number, fallback: number, description: string) =>
   Type.Integer({ minimum, maximum, default: fallback, description });
 const choice = <const T extends string>(words: readonly T[], fallback: T, description: string) =>
@@ -22,72 +24,41 @@ const choice = <const T extends string>(words: readonly T[], fallback: T, descri
  */
 export const SETTINGS = Type.Object({
   PORT: integer(0, 65_535, 3000, 'TCP port to listen on; 0 picks a free port and logs it'),
-  HOST: Type.String({
-    minLength: 1,
-    default: '127.0.0.1',
-    description: 'IP address or host name to listen on',
-  }),
-  MONGODB_URI: Type.Optional(
-    Type.String({
-      pattern: '^mongodb(\\+srv)?://.',
-      description:
-        'MongoDB connection string; database `sluice` unless it names one; unset: the embedded store',
-    }),
+  HOST: text('127.0.0.1', 'IP address or host name to listen on'),
+  MONGODB_URI: optional(
+    'MongoDB connection string; database `sluice` unless it names one; unset: the embedded store',
+    '^mongodb(\\+srv)?://.',
   ),
-  EXPOSE: Type.Optional(
-    Type.String({
-      minLength: 1,
-      description:
-        'existing collections of MongoDB to serve, read only, separated by commas: `orders,crm.customers`, or `crm.*,!crm.secrets`; needs MONGODB_URI',
-    }),
+  EXPOSE: optional(
+    'existing collections of MongoDB to serve, read only, separated by commas: `orders,crm.customers`, or `crm.*,!crm.secrets`; needs MONGODB_URI',
   ),
-  RESOURCES_FILE: Type.Optional(
-    Type.String({
-      minLength: 1,
-      description: 'JSON file that declares resources: see docs/resources.schema.json',
-    }),
-  ),
+  RESOURCES_FILE: optional('JSON file that declares resources: see docs/resources.schema.json'),
   MONGODB_MANAGE_INDEXES: Type.Boolean({
     default: true,
     description:
       'true: create the collection, validator and indexes when missing; false: only check them and report what is missing',
   }),
-  MONGODB_PREFIX: Type.Optional(
-    Type.String({
-      pattern: PREFIX_FORM,
-      description:
-        'beginning of the names of the collections that the server keeps for itself: `users`, `exports`, `exports.files`, `exports.chunks`',
-    }),
+  MONGODB_PREFIX: optional(
+    'beginning of the names of the collections that the server keeps for itself: `users`, `exports`, `exports.files`, `exports.chunks`',
+    PREFIX_FORM,
   ),
-  DATA_DIR: Type.String({
-    minLength: 1,
-    default: './data',
-    description: 'directory of the embedded store and its export files; created if missing',
-  }),
+  DATA_DIR: text('./data', 'directory of the embedded store and its export files; created if missing'),
   SAMPLE: choice(
     ['auto', 'on', 'off'],
     'auto',
     'load the bundled catalogue at start: auto: when the start makes the embedded store and no resource is declared; on: into any empty `items`; off: never',
   ),
-  REDIS_URL: Type.Optional(
-    Type.String({
-      pattern: '^rediss?://.',
-      description:
-        'Redis that shares rate limits and the queue of exports between processes; unset: none is used',
-    }),
+  REDIS_URL: optional(
+    'Redis that shares rate limits and the queue of exports between processes; unset: none is used',
+    '^rediss?://.',
   ),
   WORKERS: integer(1, 256, 1, 'number of server processes that share the port'),
-  RATE_LIMIT: Type.String({
-    pattern: RATE_LIMIT_FORM,
-    default: '60000/min',
-    description:
-      'requests per client, such as `100/s`; `off`: no limit; counted per process unless REDIS_URL is set',
-  }),
-  STREAM_LIMIT: Type.String({
-    pattern: STREAM_LIMIT_FORM,
-    default: '64',
-    description: 'open streams per client and process; `off`: no limit',
-  }),
+  RATE_LIMIT: text(
+    '60000/min',
+    'requests per client, such as `100/s`; `off`: no limit; counted per process unless REDIS_URL is set',
+    RATE_LIMIT_FORM,
+  ),
+  STREAM_LIMIT: text('64', 'open streams per client and process; `off`: no limit', STREAM_LIMIT_FORM),
   MAX_STREAMS: integer(1, 1_000_000, 5000, 'open streams per process; more are refused with 503'),
   MAX_LOOP_DELAY: duration(
     '200 ms',
@@ -114,56 +85,28 @@ export const SETTINGS = Type.Object({
         'the only type that ids in URLs are read as; unset: the type of the first item, then the other types',
     }),
   ),
-  API_KEYS_FILE: Type.Optional(
-    Type.String({
-      minLength: 1,
-      description:
-        'file of API keys, by line or as JSON, read again when it changes; every request then needs `Authorization: Bearer`',
-    }),
+  API_KEYS_FILE: optional(
+    'file of API keys, by line or as JSON, read again when it changes; every request then needs `Authorization: Bearer`',
   ),
-  JWT_JWKS_URL: Type.Optional(
-    Type.String({
-      pattern: '^https?://.',
-      description:
-        'URL of a JSON Web Key Set; bearer tokens (JWT) signed with its keys are accepted; needs JWT_ISSUER and JWT_AUDIENCE',
-    }),
+  JWT_JWKS_URL: optional(
+    'URL of a JSON Web Key Set; bearer tokens (JWT) signed with its keys are accepted; needs JWT_ISSUER and JWT_AUDIENCE',
+    '^https?://.',
   ),
-  JWT_ISSUER: Type.Optional(
-    Type.String({ minLength: 1, description: 'the `iss` that a token must have, as it is' }),
+  JWT_ISSUER: optional('the `iss` that a token must have, as it is'),
+  JWT_AUDIENCE: optional('the `aud` that a token must have or contain'),
+  JWT_CLAIM: text(
+    'sluice',
+    'claim of a token that has its rights: the members of a key in the JSON form of API_KEYS_FILE',
   ),
-  JWT_AUDIENCE: Type.Optional(
-    Type.String({ minLength: 1, description: 'the `aud` that a token must have or contain' }),
+  JWT_DEFAULT: optional('JSON with the rights of tokens without that claim; unset: they have none'),
+  TRUSTED_PROXIES: optional(
+    'proxies whose X-Forwarded-For header is trusted: addresses, ranges, `loopback`, `private`, separated by commas',
   ),
-  JWT_CLAIM: Type.String({
-    minLength: 1,
-    default: 'sluice',
-    description:
-      'claim of a token that has its rights: the members of a key in the JSON form of API_KEYS_FILE',
-  }),
-  JWT_DEFAULT: Type.Optional(
-    Type.String({
-      minLength: 1,
-      description: 'JSON with the rights of tokens without that claim; unset: they have none',
-    }),
+  CORS_ORIGIN: optional(
+    'origins that CORS allows: `*`, or `https://a.example, https://b.example`; unset: none',
+    '^(\\*|https?://[^\\s,/]+( *, *https?://[^\\s,/]+)*)$',
   ),
-  TRUSTED_PROXIES: Type.Optional(
-    Type.String({
-      minLength: 1,
-      description:
-        'proxies whose X-Forwarded-For header is trusted: addresses, ranges, `loopback`, `private`, separated by commas',
-    }),
-  ),
-  CORS_ORIGIN: Type.Optional(
-    Type.String({
-      pattern: '^(\\*|https?://[^\\s,/]+( *, *https?://[^\\s,/]+)*)$',
-      description: 'origins that CORS allows: `*`, or `https://a.example, https://b.example`; unset: none',
-    }),
-  ),
-  CACHE_CONTROL: Type.String({
-    pattern: '^[\\x20-\\x7e]+$',
-    default: 'private, no-cache',
-    description: 'Cache-Control header of pages and items',
-  }),
+  CACHE_CONTROL: text('private, no-cache', 'Cache-Control header of pages and items', '^[\\x20-\\x7e]+$'),
   STALL_TIMEOUT: duration('5 min', 'close the connection of a client that reads nothing for this long'),
   DRAIN_DELAY: duration('0 s', 'at shutdown, keep serving for this long while /readyz answers 503'),
   STREAM_GRACE: duration('20 s', 'at shutdown, let open streams run for this long before they are cut'),

@@ -13,14 +13,7 @@ export function addressFromBytes(bytes: Uint8Array): string {
   const groups = Array.from({ length: 8 }, (_, i) =>
     (((bytes[2 * i] ?? 0) << 8) | (bytes[2 * i + 1] ?? 0)).toString(16),
   );
-  // RFC 5952: the first of the longest runs of two or more zero groups becomes `::`.
-  const text = groups.join(':');
-  const runs = text.match(/\b0(:0)+\b/g) ?? [];
-  const longest = runs.reduce((best, run) => (run.length > best.length ? run : best), '');
-  if (longest === '') return text;
-  const at = text.search(new RegExp(`(^|:)${longest}(:|$)`));
-  const start = text.startsWith(longest) && at === 0 ? 0 : at + 1;
-  return `${text.slice(0, start).replace(/:$/, '')}::${text.slice(start + longest.length).replace(/^:/, '')}`;
+  return new URL(`http://[${groups.join(':')}]`).hostname.slice(1, -1); // shortened as RFC 5952 has it
 }
 
 /** Four bytes as IPv4 text. `join` of a typed array takes ten times as long. */

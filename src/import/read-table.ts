@@ -16,7 +16,6 @@ export const SAMPLE_BYTES = 16 * 1024 * 1024;
 
 /** A header row that is longer is not looked at for its delimiter. Bytes. */
 const LONGEST_HEADER = 1024 * 1024;
-const [QUOTE, LF, CR] = [0x22, 0x0a, 0x0d];
 /** What may separate the cells of a file when the command does not say. */
 const DELIMITERS = [',', ';', '\t'];
 
@@ -35,10 +34,8 @@ export async function readTable(
   again: Again | null,
   kindsAt?: KindsAt,
 ): Promise<Rows> {
-  const { head, bytes } = await peek(
-    content,
-    (seen) => seen.length > LONGEST_HEADER || headerCharacters(seen).isWhole,
-  );
+  const isEnough = (seen: Buffer) => seen.length > LONGEST_HEADER || headerRow(seen).isWhole;
+  const { head, bytes } = await peek(content, isEnough);
   const delimiter = reading.delimiter ?? delimiterOf(head);
   const dialect = { delimiter, missing: reading.missing ?? [] };
   const sample = again ? null : await takeWhile(bytes, (chunks) => sizeOf(chunks) < SAMPLE_BYTES);
@@ -79,19 +76,11 @@ export async function readTable(
   };
 }
 
-/** The bytes of a header row outside of quotes, and whether the row ends in the bytes of a file. */
-function headerCharacters(head: Buffer): { readonly found: ReadonlySet<number>; readonly isWhole: boolean } {
-  const found = new Set<number>();
-  let isQuoted = false;
-  let hasBegun = false;
-  for (const byte of head) {
-    const isLineEnd = !isQuoted && (byte === LF || byte === CR);
-    if (isLineEnd && hasBegun) return { found, isWhole: true };
-    hasBegun ||= !isLineEnd;
-    if (byte === QUOTE) isQuoted = !isQuoted;
-    else if (!isQuoted) found.add(byte);
-  }
-  return { found, isWhole: false };
+/** The header row, with an x for what is in quotes, and whether it ends in the bytes of a file. */
+function headerRow(head: Buffer): { readonly header: string; readonly isWhole: boolean } {
+  const text = head.toString('latin1').replace(/"[^"]*(?:"|$)/g, 'x');
+  const [header = '', next] = text.replace(/^[\r\n]+/, '').split(/[\r\n]/, 2);
+  return { header, isWhole: next !== undefined };
 }
 
 /**
@@ -99,8 +88,8 @@ function headerCharacters(head: Buffer): { readonly found: ReadonlySet<number>; 
  * none does, since the file then has one column. Throws UsageError when several do: each gives other columns.
  */
 function delimiterOf(head: Buffer): string {
-  const { found } = headerCharacters(head);
-  const [delimiter = ',', ...others] = DELIMITERS.filter((character) => found.has(character.charCodeAt(0)));
+  const { header } = headerRow(head);
+  const [delimiter = ',', ...others] = DELIMITERS.filter((character) => header.includes(character));
   if (others.length === 0) return delimiter;
   const names = [delimiter, ...others].map((character) => (character === '\t' ? 'tab' : character));
   throw new UsageError(

@@ -129,6 +129,19 @@ test('the page of the documents sends a key, and says once why it is refused', a
   }
 });
 
+test('the page of the documents says on another origin that CORS does not allow it, and asks no more', async (t) => {
+  const browser = await openChromium(t);
+  if (!browser) return;
+  const server = await serverOn(t, { MONGODB_URI: '' });
+  const { page, requests } = await openTab(browser);
+  const body = programIn('html').replaceAll(/'(?=\/(?:clients|items))/g, `'${server.url}`);
+  await page.route('http://other.example/', (route) => route.fulfill({ contentType: 'text/html', body }));
+  await page.goto('http://other.example/');
+  await page.waitForFunction(`document.querySelector('p').textContent !== ''`);
+  assert.match((await page.textContent('p')) ?? '', /^TypeError: Failed to fetch .*sluice\.mjs$/);
+  assert.deepEqual(requests, ['http://other.example/', `${server.url}/clients/sluice.mjs`]);
+});
+
 /** Opens the page of the document as one of the server. */
 async function showDocument(page: Page, url: string): Promise<void> {
   await page.route('**/changes.html', (route) =>

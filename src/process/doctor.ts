@@ -59,7 +59,7 @@ export async function runDoctor(config: Config, stdout: NodeJS.WritableStream): 
     }
   }
   stdout.write(
-    failed === 0 ? 'every promise that was seen holds\n' : `${failed} of these promises do not hold\n`,
+    failed === 0 ? 'every promise that was seen holds\n' : `promises that do not hold: ${failed}\n`,
   );
   return failed === 0 ? 0 : 1;
 }

@@ -76,7 +76,7 @@ async function machine(t: TestContext) {
       .replaceAll(/\b3000\b/g, String(one))
       .replaceAll(/\b3001\b/g, String(two))
       .replaceAll('/usr/bin/node', process.execPath)
-      .replaceAll('DRAIN_DELAY=5s', 'DRAIN_DELAY=100ms'); // faults/proxies-restart waits for it
+      .replaceAll('DRAIN_DELAY=5s', 'DRAIN_DELAY=100ms\nMAX_LOOP_DELAY=1h'); // faults/proxies-restart waits for it, and other tests take the cores
   await cli();
   const sluice = join(root, 'opt/sluice');
   cpSync(join(ROOT, 'docs/ops'), join(sluice, 'docs/ops'), { recursive: true });

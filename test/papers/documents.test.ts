@@ -217,3 +217,17 @@ test('each source file that a document names exists', () => {
   );
   assert.deepEqual(missing, []);
 });
+
+test('each name that a document places in a source file is there', () => {
+  const named = DOCUMENTS.flatMap((path) => [
+    ...documentText(path).matchAll(/`(#?\w+)`\s+in\s+`(src\/[\w/.-]+\.ts)`/g),
+  ]);
+  assert.ok(named.length > 4);
+  const missing = named.filter(
+    ([, name = '', file = '']) => !new RegExp(`${name}\\b`).test(documentText(file)),
+  );
+  assert.deepEqual(
+    missing.map(([text]) => text),
+    [],
+  );
+});

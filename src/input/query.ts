@@ -47,6 +47,7 @@ export function quote(text: string): string {
 function decode(text: string, parameter: string | null): string {
   // Bytes above 0x7f must be sent as %-escapes. An engine passes raw ones on as latin1, and their meaning is unknown.
   if (/[^\x20-\x7e]/.test(text)) throw malformed(text, parameter);
+  if (!/[%+]/.test(text)) return text;
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
   } catch (error) {

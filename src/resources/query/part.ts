@@ -2,6 +2,7 @@ import type { Client } from '../../access/admission.ts';
 import { scopeOf, type Scope } from '../../access/rights.ts';
 import { hiding, ScopeFaults } from '../../access/scope-faults.ts';
 import { AppError, storeUnfit } from '../../errors.ts';
+import { getOrMake } from '../../get-or-make.ts';
 import { pathFault } from '../../rows/selection.ts';
 import { BSON } from '../../store/bson.ts';
 import { KEY } from '../../store/bookmark.ts';
@@ -38,11 +39,8 @@ const parts = new WeakMap<Resource, WeakMap<Scope, Resource>>();
  * ScopeFaults.
  */
 export function partOf(resource: Resource, scope: Scope): Resource {
-  const own = parts.get(resource) ?? new WeakMap<Scope, Resource>();
-  parts.set(resource, own);
-  const part = own.get(scope) ?? makePart(resource, scope);
-  own.set(scope, part);
-  return part;
+  const own = getOrMake(parts, resource, () => new WeakMap<Scope, Resource>());
+  return getOrMake(own, scope, () => makePart(resource, scope));
 }
 
 function makePart(resource: Resource, scope: Scope): Resource {

@@ -1,4 +1,5 @@
 import type { Scope } from '../../access/rights.ts';
+import { getOrMake } from '../../get-or-make.ts';
 import type { Selection } from '../../rows/selection.ts';
 import type { Index } from '../../store/indexes.ts';
 import type { StreamReader } from '../../store/readers.ts';
@@ -54,11 +55,8 @@ export async function indexesOf(
   signal: AbortSignal,
 ): Promise<readonly Index[]> {
   const { indexes: all } = await resource.rows.describe(signal);
-  const ofAll = known.get(all) ?? new WeakMap<Collection, readonly Index[]>();
-  known.set(all, ofAll);
-  const indexes = ofAll.get(resource.rows) ?? visible(all, resource);
-  ofAll.set(resource.rows, indexes);
-  return indexes;
+  const ofAll = getOrMake(known, all, () => new WeakMap<Collection, readonly Index[]>());
+  return getOrMake(ofAll, resource.rows, () => visible(all, resource));
 }
 
 function visible(

@@ -46,7 +46,9 @@ export async function runPull(command: PullCommand, io: PullIo): Promise<0 | 1> 
     const reason = io.signal.aborted ? 'interrupted' : expectedReason(error);
     const isResumable =
       output !== STDOUT && !(error instanceof Refused) && !LASTING.has(String(codeOf(error)));
-    const next = isResumable ? '; run the same command again to continue' : '';
+    const needsKey = keyFile === null && error instanceof Refused && error.status === 401;
+    const hint = needsKey ? ' --key-file FILE names the file of a key' : '';
+    const next = isResumable ? '; run the same command again to continue' : hint;
     io.stderr.write(`sluice: ${printable(reason)}${next}\n`);
     return 1;
   }

@@ -122,6 +122,8 @@ test('a pull asks a server that refuses only once, and cuts a silent connection'
     const pulling = pull(url, { clock: INSTANT }).next();
     await assert.rejects(pulling, new Refused(`the server answered ${status}: so it is`, { status }));
     assert.equal(asked.length, 1);
+    const { text } = await runPullOf([url, '-o', '-']);
+    assert.equal(text.includes('--key-file FILE'), status === 401, text);
   }
   const { url } = await scriptedServer(t, [
     (_, response) => response.writeHead(200, NDJSON).write(ROWS_OF_TWO),

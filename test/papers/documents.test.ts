@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { SETTINGS } from '../../src/settings.ts';
@@ -170,6 +170,15 @@ test('each command of npm that a document or a source file names is a script', (
       .map(([command]) => `${path}: ${command}`),
   );
   assert.deepEqual(missing, []);
+});
+
+test('CONTRIBUTING.md lists the programs of CI, which run as written', () => {
+  const programs = readdirSync(join(ROOT, '.ci')).filter((name) =>
+    documentText(`.ci/${name}`).startsWith('#!/usr/bin/env bash'),
+  );
+  const named = documentText('docs/CONTRIBUTING.md').matchAll(/^\| `\.ci\/(\w[\w-]*)`/gm);
+  assert.deepEqual([...named].map(([, name]) => name).sort(), programs);
+  for (const name of programs) accessSync(join(ROOT, '.ci', name), constants.X_OK);
 });
 
 test('each line of a terminal in the documents runs in a checkout: none begins with sluice', () => {

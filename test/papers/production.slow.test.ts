@@ -325,7 +325,7 @@ function membersOf(value: unknown, path = ''): string[] {
   ]);
 }
 
-test('Prometheus: the servers of the scrape configuration are those of the page, and its alerts name metrics that exist', async (t) => {
+test('Prometheus: the servers of the scrape configuration are those of the page, its alerts fire, and name metrics that exist', async (t) => {
   const config = parse(documentText('docs/ops/prometheus.yml')) as {
     rule_files: string[];
     scrape_configs: [
@@ -362,5 +362,6 @@ test('Prometheus: the servers of the scrape configuration are those of the page,
     return;
   }
   await promtool('check', 'rules', 'sluice-alerts.yml');
+  await promtool('test', 'rules', join(ROOT, 'test/support/papers/alerts.yml'));
   await promtool('check', 'config', '--syntax-only', 'prometheus.yml');
 });

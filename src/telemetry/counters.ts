@@ -19,8 +19,17 @@ export interface MetricJson {
   }[];
 }
 
-export class Counter {
+/** Has the value of each of its samples. */
+interface Measured {
+  values(name: string, labels: Labels): MetricJson['values'];
+}
+
+export class Counter implements Measured {
   value = 0;
+
+  values(_name: string, labels: Labels): MetricJson['values'] {
+    return [{ value: this.value, labels }];
+  }
 }
 
 /**
@@ -37,22 +46,31 @@ export function overlapping(now: () => number): (more: number) => number {
   };
 }
 
-/** Counters by labels. A caller that counts often keeps the result of `labels`. */
-export class CounterFamily {
-  readonly #children: { readonly labels: Labels; readonly child: Counter }[] = [];
+/** Counters or histograms by labels. */
+export class Family<Child extends Measured> {
+  readonly #make: () => Child;
+  readonly #children = new Map<string, { readonly labels: Labels; readonly child: Child }>();
 
-  labels(labels: Labels = {}): Counter {
-    const child = new Counter();
-    this.#children.push({ labels, child });
+  constructor(make: () => Child) {
+    this.#make = make;
+  }
+
+  /** The one of these labels. `key`: a short text that stands for them. */
+  of(key: string, labels: () => Labels): Child {
+    const known = this.#children.get(key);
+    if (known) return known.child;
+    const child = this.#make();
+    this.#children.set(key, { labels: labels(), child });
     return child;
   }
 
-  values(): MetricJson['values'] {
-    return this.#children.map(({ labels, child: { value } }) => ({ value, labels }));
+  /** `name`: that of the metric. */
+  values(name: string): MetricJson['values'] {
+    return [...this.#children.values()].flatMap(({ labels, child }) => child.values(name, labels));
   }
 }
 
-export class Histogram {
+export class Histogram implements Measured {
   /**
    * The observations of each bucket alone: above the previous bound and up to its own. The last entry counts
    * those above all bounds.
@@ -61,6 +79,7 @@ export class Histogram {
   sum = 0;
   readonly #bounds: readonly number[];
 
+  /** The upper bounds of the buckets. */
   constructor(bounds: readonly number[]) {
     this.#bounds = bounds;
     this.counts = Array<number>(bounds.length + 1).fill(0);
@@ -72,36 +91,17 @@ export class Histogram {
     this.counts[at] = (this.counts[at] ?? 0) + 1;
     this.sum += value;
   }
-}
 
-/** Histograms by labels. The bounds are the upper bounds of the buckets. */
-export class HistogramFamily {
-  readonly #bounds: readonly number[];
-  readonly #children: { readonly labels: Labels; readonly child: Histogram }[] = [];
-
-  constructor(bounds: readonly number[]) {
-    this.#bounds = bounds;
-  }
-
-  labels(labels: Labels): Histogram {
-    const child = new Histogram(this.#bounds);
-    this.#children.push({ labels, child });
-    return child;
-  }
-
-  /** `name`: that of the metric. */
-  values(name: string): MetricJson['values'] {
-    return this.#children.flatMap(({ labels, child }) => {
-      let below = 0;
-      const buckets = [...this.#bounds, '+Inf'].map((le, at) => {
-        below += child.counts[at] ?? 0;
-        return { value: below, labels: { le, ...labels }, metricName: `${name}_bucket` };
-      });
-      return [
-        ...buckets,
-        { value: child.sum, labels, metricName: `${name}_sum` },
-        { value: below, labels, metricName: `${name}_count` },
-      ];
+  values(name: string, labels: Labels): MetricJson['values'] {
+    let below = 0;
+    const buckets = [...this.#bounds, '+Inf'].map((le, at) => {
+      below += this.counts[at] ?? 0;
+      return { value: below, labels: { le, ...labels }, metricName: `${name}_bucket` };
     });
+    return [
+      ...buckets,
+      { value: this.sum, labels, metricName: `${name}_sum` },
+      { value: below, labels, metricName: `${name}_count` },
+    ];
   }
 }

@@ -4,14 +4,7 @@ import { getOrMake } from '../get-or-make.ts';
 import { bytes } from '../http/reply.ts';
 import type { Finished } from '../http/respond.ts';
 import type { Route } from '../http/route.ts';
-import {
-  CounterFamily,
-  HistogramFamily,
-  overlapping,
-  type Counter,
-  type Histogram,
-  type MetricJson,
-} from './counters.ts';
+import { Counter, Family, Histogram, overlapping, type MetricJson } from './counters.ts';
 import { endOf } from './end-reason.ts';
 
 /** The sources of the metrics that are read on demand. */
@@ -71,13 +64,10 @@ const STORE_BUCKETS = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
 /** Memory, event loop and garbage collection. They are registered once, however many servers the process has. */
 let processRegistry: Registry | null = null;
 
-/** Counts the work of the server for GET /metrics. Short strings look up the children: see counters.ts. */
+/** Counts the work of the server for GET /metrics. */
 export class Metrics {
   readonly #all: Metric[] = [];
-  readonly #byAnswer = new Map<string, Counter>();
   readonly #byRoute = new Map<string, RouteMetrics>();
-  readonly #byCut = new Map<string, Counter>();
-  readonly #byOperation = new Map<string, OperationMetrics>();
   #inFlight = 0;
   #parked = 0;
   readonly #waiting = overlapping(() => performance.now());
@@ -87,9 +77,9 @@ export class Metrics {
   readonly #seconds = this.#histogram('sluice_request_duration_seconds', REQUEST_BUCKETS);
   readonly #rows = this.#counter('sluice_rows_sent_total');
   readonly #bytes = this.#counter('sluice_sent_bytes_total');
-  readonly #batches = this.#counter('sluice_store_batches_total').labels();
-  readonly #rowsRead = this.#counter('sluice_store_rows_total').labels();
-  readonly #retries = this.#counter('sluice_store_retries_total').labels();
+  readonly #batches = this.#counter('sluice_store_batches_total').of('', () => ({}));
+  readonly #rowsRead = this.#counter('sluice_store_rows_total').of('', () => ({}));
+  readonly #retries = this.#counter('sluice_store_retries_total').of('', () => ({}));
   readonly #storeSeconds = this.#histogram('sluice_store_seconds', STORE_BUCKETS);
   readonly #storeFailures = this.#counter('sluice_store_failures_total');
 
@@ -116,8 +106,8 @@ export class Metrics {
   readonly finished: Finished = ({ method, notes }, { status, bytes, cut }, ms) => {
     this.#inFlight--;
     const place = placeOf(notes);
-    this.#answersOf(place, methodOf(method), status).value++;
     const { seconds, rows, sent } = this.#routeOf(place);
+    this.#answersOf(place, methodOf(method), status).value++;
     seconds.observe(ms / 1000);
     if (bytes > 0) {
       sent.value += bytes;
@@ -144,10 +134,8 @@ export class Metrics {
 
   /** The meter of one operation of the store, which takes its duration in milliseconds. */
   storeOperation(operation: string): (ms: number, hasFailed: boolean) => void {
-    const { seconds, failures } = getOrMake(this.#byOperation, operation, () => ({
-      seconds: this.#storeSeconds.labels({ operation }),
-      failures: this.#storeFailures.labels({ operation }),
-    }));
+    const seconds = this.#storeSeconds.of(operation, () => ({ operation }));
+    const failures = this.#storeFailures.of(operation, () => ({ operation }));
     return (ms, hasFailed) => {
       seconds.observe(ms / 1000);
       if (hasFailed) failures.value++;
@@ -171,14 +159,14 @@ export class Metrics {
     ];
   }
 
-  #counter(name: Name): CounterFamily {
-    const family = new CounterFamily();
-    this.#add(name, { type: 'counter', values: () => family.values() });
+  #counter(name: Name): Family<Counter> {
+    const family = new Family(() => new Counter());
+    this.#add(name, { type: 'counter', values: () => family.values(name) });
     return family;
   }
 
-  #histogram(name: Name, bounds: readonly number[]): HistogramFamily {
-    const family = new HistogramFamily(bounds);
+  #histogram(name: Name, bounds: readonly number[]): Family<Histogram> {
+    const family = new Family(() => new Histogram(bounds));
     this.#add(name, { type: 'histogram', values: () => family.values(name) });
     return family;
   }
@@ -192,32 +180,31 @@ export class Metrics {
   }
 
   #answersOf(place: Place, method: string, status: number): Counter {
-    const make = () => this.#requests.labels({ ...place, method, status: String(status) });
-    return getOrMake(this.#byAnswer, `${place.route} ${method} ${status}`, make);
+    const labels = () => ({ ...place, method, status: String(status) });
+    return this.#requests.of(`${place.route} ${method} ${status}`, labels);
   }
 
   #cutOf(place: Place, end: string): Counter {
-    return getOrMake(this.#byCut, `${place.route} ${end}`, () => this.#cut.labels({ ...place, end }));
+    return this.#cut.of(`${place.route} ${end}`, () => ({ ...place, end }));
   }
 
   #routeOf(place: Place): RouteMetrics {
-    return getOrMake(this.#byRoute, place.route, () => ({
-      seconds: this.#seconds.labels(place),
-      rows: this.#rows.labels(place),
-      sent: this.#bytes.labels(place),
-    }));
+    return getOrMake(this.#byRoute, place.route, () => {
+      const labels = () => place;
+      return {
+        seconds: this.#seconds.of(place.route, labels),
+        rows: this.#rows.of(place.route, labels),
+        sent: this.#bytes.of(place.route, labels),
+      };
+    });
   }
 }
 
+/** Those that each answer of a route changes, found at once. */
 interface RouteMetrics {
   readonly seconds: Histogram;
   readonly rows: Counter;
   readonly sent: Counter;
-}
-
-interface OperationMetrics {
-  readonly seconds: Histogram;
-  readonly failures: Counter;
 }
 
 function processMetrics(): Registry {

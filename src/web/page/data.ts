@@ -11,8 +11,8 @@ import { showFilters } from './filters.ts';
 import { findPlace } from './jump.ts';
 import type { Row } from './json.ts';
 import { markAppeared, showLive } from './live-highlights.ts';
-import { Reader, type Page } from './reader.ts';
-import { Table } from './table.ts';
+import { createReader, type Page, type Reader } from './reader.ts';
+import { createTable, type Table } from './table.ts';
 import { toggleTake } from './get-all.ts';
 import { listed, reasonOf, rowsOf } from './text.ts';
 import { filterQuery, sortText, viewQuery, wordsOf, type View } from './view.ts';
@@ -56,7 +56,7 @@ export function showData(resource: Resource, view: View, { go, reload }: DataOpt
     element('live', HTMLButtonElement).hidden = true;
     return;
   }
-  const reader = new Reader(resource, view, ({ url, ms }) =>
+  const reader = createReader(resource, view, ({ url, ms }) =>
     say('request', `GET ${url} \u2192 200 in ${ms.toFixed(1)} ms`),
   );
   const isWhole = viewQuery(resource, { ...view, sort: 'id', direction: 1 }).size === 0;
@@ -118,7 +118,7 @@ function tableOf(
       if ([...blocks.rows()].length === 0) showEmpty('The rows could not be read.');
     },
   });
-  const table = new Table({
+  const table = createTable({
     place: element('grid'),
     resource,
     order: {
@@ -130,7 +130,7 @@ function tableOf(
         else await explain(resource, view, path, go);
       },
     },
-    blocks: () => blocks,
+    blocks,
     opened: (index, row) => openRow(resource, view, row, index, go),
     activated: (index) => {
       const row = blocks.row(index);

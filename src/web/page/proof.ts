@@ -89,7 +89,7 @@ export function setUpProof(): void {
   const read = async ({ resource, view }: { resource: Resource; view: View }, mine: Counts) => {
     leave = new AbortController();
     const { signal } = leave;
-    const pace = new Pace(rateOf(resource));
+    const pace = pacing(rateOf(resource));
     const steps = provedRows(new URL(streamUrl(resource, view), location.href), {
       ...{ from: BEGINNING, firstRow: null, follow: false, compression: 'none', key: null, clock: CLOCK },
       ...{ getContent: connect, signal, retryForMs: RETRY_MS, idleMs: 0 },
@@ -107,7 +107,7 @@ export function setUpProof(): void {
         mine.seen += step.rows;
         mine.bytes += step.bytes.length;
         mine.own = crc32(step.bytes, mine.own);
-        await pace.after(step.rows);
+        await pace(step.rows);
       } else if (step.kind === 'proof') {
         mine.place = step.place;
         mine.ownProved = mine.own;
@@ -214,21 +214,15 @@ function showPieces({ pieces, place: { ended } }: Counts): void {
   bar.setAttribute('aria-label', words.length === 0 ? 'No connection yet' : listed(words));
 }
 
-/** Reads only as fast as wanted. What is not read waits in buffers, and then the server waits, too. */
-class Pace {
-  readonly #rowsPerSecond: number;
-  #due = performance.now();
-
-  /** Infinity: as fast as the rows come. */
-  constructor(rowsPerSecond: number) {
-    this.#rowsPerSecond = rowsPerSecond;
-  }
-
-  /** Resolves when the page may read `rows` more rows. */
-  async after(rows: number): Promise<void> {
-    if (this.#rowsPerSecond === Infinity) return;
-    this.#due = Math.max(performance.now() - 50, this.#due) + (rows * 1000) / this.#rowsPerSecond;
-    const wait = this.#due - performance.now();
+/**
+ * Returns what resolves when the page may read a number of rows more. What is not read waits in buffers, and then the
+ * server waits, too. `rowsPerSecond`: Infinity as fast as the rows come.
+ */
+function pacing(rowsPerSecond: number): (rows: number) => Promise<void> {
+  let due = performance.now();
+  return async (rows) => {
+    due = Math.max(performance.now() - 50, due) + (rows * 1000) / rowsPerSecond;
+    const wait = due - performance.now();
     if (wait > 5) await new Promise((resolve) => setTimeout(resolve, wait));
-  }
+  };
 }

@@ -34,85 +34,84 @@ export interface Total {
 
 type Start = { readonly cursor: string } | { readonly offset: number };
 
-export class Reader {
-  readonly resource: Resource;
-  readonly view: View;
-  readonly #onRead: (request: TimedRequest) => void;
+export type Reader = ReturnType<typeof createReader>;
 
-  constructor(resource: Resource, view: View, onRead: (request: TimedRequest) => void) {
-    this.resource = resource;
-    this.view = view;
-    this.#onRead = onRead;
-  }
+/** Reads the rows of a view. `onRead`: called with each request for rows. */
+export function createReader(resource: Resource, view: View, onRead: (request: TimedRequest) => void) {
+  const { page: path, stream = '' } = resource.links;
 
-  /** Reads `limit` rows, fewer only at the end of the set. */
-  async read(start: Start, limit: number, signal: AbortSignal): Promise<Page> {
-    let page = await this.#page(this.view, start, limit, signal);
-    // A page ends early where no cursor could name its last row.
-    while (page.rows.length < limit && page.hasMore && page.next !== null) {
-      const rest = await this.#page(this.view, { cursor: page.next }, limit - page.rows.length, signal);
-      page = { ...rest, rows: [...page.rows, ...rest.rows] };
-    }
-    return page;
-  }
-
-  /** Reads `limit` rows that `before` others follow to the end of the set, by reading from there. */
-  async readFromEnd(before: number, limit: number, signal: AbortSignal): Promise<Page> {
-    const { rows } = await this.#page(reversed(this.view), { offset: before }, limit, signal);
-    return { rows: rows.toReversed(), next: null, hasMore: before > 0 };
-  }
-
-  /** Reads one field of one row, by its number. */
-  async peek(offset: number, signal: AbortSignal): Promise<Row | undefined> {
-    const query = this.#query(this.view, { offset }, 1);
-    query.set('fields', this.view.sort);
-    const { body } = await ask<PageBody>(urlOf(this.resource.links.page, query), { signal });
-    return body.data[0];
-  }
-
-  /** Reads the rows after a row that is named by its values, with a cursor behind them. */
-  async readAfter(after: string, limit: number, signal: AbortSignal): Promise<Page> {
-    const query = viewQuery(this.resource, this.view);
-    query.set('after', after);
-    query.set('limit', String(limit));
-    query.set('checkpoints', 'true');
-    const url = urlOf(this.resource.links.stream ?? '', query);
-    const began = performance.now();
-    const response = await open(url, { signal });
-    const text = await response.text();
-    this.#onRead({ url, ms: performance.now() - began });
-    const lines = text.split('\n').filter((line) => line !== '');
-    const rows = lines.filter((line) => /^\{"_?id":/.test(line)).map((line) => parseJson(line) as Row);
-    const last = parseJson(lines.at(-1) ?? 'null') as { end?: { readonly cursor?: string } } | null;
-    const end = last?.end;
-    if (!end) throw new Error('The connection was cut.');
-    return { rows, next: end.cursor ?? null, hasMore: rows.length === limit };
-  }
-
-  /** Counts the rows of the view. Null where the resource is not counted. */
-  async count(signal: AbortSignal): Promise<Total | null> {
-    const query = viewQuery(this.resource, this.view);
-    query.set('limit', '1');
-    query.set('fields', 'id');
-    query.set('count', 'exact');
-    const { body } = await ask<PageBody>(urlOf(this.resource.links.page, query), { signal });
-    const { total, totalIs = 'estimated' } = body.page;
-    return total === undefined ? null : { rows: total, is: totalIs };
-  }
-
-  async #page(view: View, start: Start, limit: number, signal: AbortSignal): Promise<Page> {
-    const url = urlOf(this.resource.links.page, this.#query(view, start, limit));
-    const { body, ms } = await ask<PageBody>(url, { signal });
-    this.#onRead({ url, ms });
-    const { data, page } = body;
-    return { rows: data, next: page.nextCursor, hasMore: page.hasMore };
-  }
-
-  #query(view: View, start: Start, limit: number): URLSearchParams {
-    const query = viewQuery(this.resource, view);
+  const queryOf = (of: View, start: Start, limit: number): URLSearchParams => {
+    const query = viewQuery(resource, of);
     query.set('limit', String(limit));
     if ('cursor' in start) query.set('cursor', start.cursor);
     else if (start.offset > 0) query.set('offset', String(start.offset));
     return query;
-  }
+  };
+
+  const pageOf = async (of: View, start: Start, limit: number, signal: AbortSignal): Promise<Page> => {
+    const url = urlOf(path, queryOf(of, start, limit));
+    const { body, ms } = await ask<PageBody>(url, { signal });
+    onRead({ url, ms });
+    const { data, page } = body;
+    return { rows: data, next: page.nextCursor, hasMore: page.hasMore };
+  };
+
+  return {
+    resource,
+    view,
+
+    /** Reads `limit` rows, fewer only at the end of the set. */
+    async read(start: Start, limit: number, signal: AbortSignal): Promise<Page> {
+      let page = await pageOf(view, start, limit, signal);
+      // A page ends early where no cursor could name its last row.
+      while (page.rows.length < limit && page.hasMore && page.next !== null) {
+        const rest = await pageOf(view, { cursor: page.next }, limit - page.rows.length, signal);
+        page = { ...rest, rows: [...page.rows, ...rest.rows] };
+      }
+      return page;
+    },
+
+    /** Reads `limit` rows that `before` others follow to the end of the set, by reading from there. */
+    async readFromEnd(before: number, limit: number, signal: AbortSignal): Promise<Page> {
+      const { rows } = await pageOf(reversed(view), { offset: before }, limit, signal);
+      return { rows: rows.toReversed(), next: null, hasMore: before > 0 };
+    },
+
+    /** Reads one field of one row, by its number. */
+    async peek(offset: number, signal: AbortSignal): Promise<Row | undefined> {
+      const query = queryOf(view, { offset }, 1);
+      query.set('fields', view.sort);
+      const { body } = await ask<PageBody>(urlOf(path, query), { signal });
+      return body.data[0];
+    },
+
+    /** Reads the rows after a row that is named by its values, with a cursor behind them. */
+    async readAfter(after: string, limit: number, signal: AbortSignal): Promise<Page> {
+      const query = viewQuery(resource, view);
+      query.set('after', after);
+      query.set('limit', String(limit));
+      query.set('checkpoints', 'true');
+      const url = urlOf(stream, query);
+      const began = performance.now();
+      const response = await open(url, { signal });
+      const text = await response.text();
+      onRead({ url, ms: performance.now() - began });
+      const lines = text.split('\n').filter((line) => line !== '');
+      const rows = lines.filter((line) => /^\{"_?id":/.test(line)).map((line) => parseJson(line) as Row);
+      const last = parseJson(lines.at(-1) ?? 'null') as { end?: { readonly cursor?: string } } | null;
+      const end = last?.end;
+      if (!end) throw new Error('The connection was cut.');
+      return { rows, next: end.cursor ?? null, hasMore: rows.length === limit };
+    },
+
+    /** Counts the rows of the view. Null where the resource is not counted. */
+    async count(signal: AbortSignal): Promise<Total | null> {
+      const query = queryOf(view, { offset: 0 }, 1);
+      query.set('fields', 'id');
+      query.set('count', 'exact');
+      const { body } = await ask<PageBody>(urlOf(path, query), { signal });
+      const { total, totalIs = 'estimated' } = body.page;
+      return total === undefined ? null : { rows: total, is: totalIs };
+    },
+  };
 }

@@ -11,25 +11,11 @@ export interface Order {
   readonly asked: (path: string) => unknown;
 }
 
-export class Head {
-  readonly element: HTMLElement;
-  readonly #order: Order;
-  readonly #row: HTMLElement;
+/** The head of a table, and what shows columns in it. */
+export function makeHead({ sort, direction, sorts, asked }: Order) {
+  const row = make('div', { role: 'row', class: 'grid-row', 'aria-rowindex': 1 });
 
-  constructor(order: Order) {
-    this.#order = order;
-    this.#row = make('div', { role: 'row', class: 'grid-row', 'aria-rowindex': 1 });
-    this.element = make('div', { role: 'rowgroup', class: 'grid-head' }, this.#row);
-  }
-
-  show(columns: readonly Column[]): void {
-    const number = make('div', { role: 'columnheader', class: 'cell row-number' });
-    number.append(make('span', { class: 'unseen' }, 'Number'));
-    this.#row.replaceChildren(number, ...columns.map((column) => this.#cell(column)));
-  }
-
-  #cell({ name, kind, isKey }: Column): HTMLElement {
-    const { sort, direction, sorts, asked } = this.#order;
+  const cellOf = ({ name, kind, isKey }: Column): HTMLElement => {
     const path = isKey ? 'id' : name;
     // Fields of their own that are called `id` cannot be asked for: the name means the key.
     const canSort = sorts.includes(path) && (isKey || name !== 'id');
@@ -38,6 +24,7 @@ export class Head {
     const title = canSort
       ? `Order by ${name}${isSort ? `, ${direction === 1 ? 'descending' : 'ascending'}` : ''}`
       : `${name}: no index orders these rows by it. Click for the reason.`;
+    const attributes = { class: canSort ? 'sorts' : 'sorts-not', title, 'data-order': canSort && state };
     return make(
       'div',
       {
@@ -45,11 +32,16 @@ export class Head {
         class: `cell ${kind}${isKey ? ' key' : ''}`,
         'aria-sort': canSort ? state : undefined,
       },
-      button(
-        { class: canSort ? 'sorts' : 'sorts-not', title, 'data-order': canSort && state },
-        () => asked(path),
-        name,
-      ),
+      button(attributes, () => asked(path), name),
     );
-  }
+  };
+
+  return {
+    element: make('div', { role: 'rowgroup', class: 'grid-head' }, row),
+    show(columns: readonly Column[]): void {
+      const unseen = make('span', { class: 'unseen' }, 'Number');
+      const number = make('div', { role: 'columnheader', class: 'cell row-number' }, unseen);
+      row.replaceChildren(number, ...columns.map(cellOf));
+    },
+  };
 }

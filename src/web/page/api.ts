@@ -1,6 +1,7 @@
 /** Requests to the server, with the key of this tab. */
-import type { GetContent } from '../../pull/proved-rows.ts';
-import { failureOf, Interrupted, REAL_CLOCK, type Clock } from '../../pull/retry.ts';
+import { BEGINNING } from '../../pull/proof.ts';
+import type { ProvingOptions } from '../../pull/proved-rows.ts';
+import { failureOf, Interrupted, REAL_CLOCK } from '../../pull/retry.ts';
 import { parseJson } from './json.ts';
 import { askForKey, currentKey } from './key.ts';
 import type { Resource } from './resource.ts';
@@ -76,8 +77,15 @@ export async function* chunksOf({
   }
 }
 
-/** Gets the content of an answer for provedRows. */
-export const getContent: GetContent = (url, _accept, { signal }) => Promise.resolve(contentOf(url, signal));
+/** How long a lost connection waits before it goes on, so that one sees it. Milliseconds. */
+const AGAIN_MS = 1500;
+
+/** What all streams of this page are proved with. */
+export const PROVING = {
+  ...{ from: BEGINNING, firstRow: null, compression: 'none', key: null, idleMs: 0 },
+  clock: { ...REAL_CLOCK, sleep: (_ms, signal) => REAL_CLOCK.sleep(AGAIN_MS, signal) },
+  getContent: (url, _accept, { signal }) => Promise.resolve(contentOf(url, signal)),
+} as const satisfies Partial<ProvingOptions>;
 
 async function* contentOf(url: URL, signal: AbortSignal): AsyncGenerator<Uint8Array, void, undefined> {
   try {
@@ -88,12 +96,6 @@ async function* contentOf(url: URL, signal: AbortSignal): AsyncGenerator<Uint8Ar
     throw new Interrupted(reasonOf(error), { cause: error });
   }
 }
-
-/** How long a lost connection waits before it goes on, so that one sees it. Milliseconds. */
-const AGAIN_MS = 1500;
-
-/** The clock of provedRows on this page. */
-export const CLOCK: Clock = { ...REAL_CLOCK, sleep: (_ms, signal) => REAL_CLOCK.sleep(AGAIN_MS, signal) };
 
 /** The JSON of an answer. Throws Refused. `T` is what the API reference says of it. */
 export async function ask<T>(url: string, options: RequestInit = {}): Promise<Answer<T>> {

@@ -29,8 +29,8 @@ interface Current {
   readonly go: (view: View) => void;
   readonly reader: Reader;
   readonly signal: AbortSignal;
-  blocks: Blocks;
-  table: Table;
+  readonly blocks: Blocks;
+  readonly table: Table;
 }
 
 let current: Current | null = null;
@@ -60,10 +60,7 @@ export function showData(resource: Resource, view: View, { go, reload }: DataOpt
     say('request', `GET ${url} \u2192 200 in ${ms.toFixed(1)} ms`),
   );
   const isWhole = viewQuery(resource, { ...view, sort: 'id', direction: 1 }).size === 0;
-  const now = tableOf(reader, signal, go, isWhole ? resource.rows : undefined);
-  current = now;
-  now.table.show();
-  showLive({ reader, blocks: now.blocks, table: now.table, signal });
+  const now = showTable(reader, signal, go, isWhole ? resource.rows : undefined);
   if (isCounted(resource)) run(() => count(now));
 }
 
@@ -90,7 +87,8 @@ function unreadable({ unavailable, queries }: Resource, { equals }: View): strin
   return `Choose a value of ${listed(missing)}, too: the index answers ${listed([...equals.keys(), ...missing])} only together.`;
 }
 
-function tableOf(
+/** Shows the rows of a reader. `expected`: about how many there are. `first`: the first of them, inside the set. */
+function showTable(
   reader: Reader,
   signal: AbortSignal,
   go: (view: View) => void,
@@ -138,7 +136,10 @@ function tableOf(
     },
     left: hideDetail,
   });
-  return { go, reader, signal, blocks, table };
+  current = { go, reader, signal, blocks, table };
+  table.show();
+  showLive(current);
+  return current;
 }
 
 function openRow(resource: Resource, view: View, row: Row, index: number, go: (view: View) => void): void {
@@ -250,10 +251,7 @@ async function jump(now: Current, wanted: string): Promise<void> {
     now.blocks.close();
     now.table.close();
     const { go, reader, signal } = now;
-    current = tableOf(reader, signal, go, undefined, place.page);
-    current.table.show();
-    showCount(current);
-    showLive({ reader, blocks: current.blocks, table: current.table, signal });
+    showCount(showTable(reader, signal, go, undefined, place.page));
     const label = `Show the rows from the beginning, not from ${wanted} on`;
     const back = () => go(reader.view);
     element('chips').append(button({ class: 'chip', 'aria-label': label }, back, `from ${wanted} on`));

@@ -17,6 +17,11 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
+/** Makes a sentence that explains what it stands beside. */
+export function hint(text: string): HTMLElement {
+  return make('p', { class: 'hint' }, text);
+}
+
 /** Makes a button that acts when it is clicked. */
 export function button(
   attributes: Attributes,

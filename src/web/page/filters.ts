@@ -3,7 +3,7 @@ import { canCombine, filterPaths } from './allowed-queries.ts';
 import { kindOf, shown } from './cells.ts';
 import type { Resource } from './resource.ts';
 import { sortsOf, withFilter, withoutFilter, withRange } from './choose.ts';
-import { button, element, make, on, run } from './dom.ts';
+import { button, element, hint, make, on, run } from './dom.ts';
 import { listFacet, type Facet, type FacetValue } from './facets.ts';
 import { counted, isAbort, listed, reasonOf } from './text.ts';
 import { shownText, wordsOf, type View } from './view.ts';
@@ -58,11 +58,7 @@ function group(options: FilterOptions, path: string, isOpen: boolean, does: Grou
     const others = [...view.equals.keys()].filter((one) => !canCombine(resource.queries, [one, path]));
     if (others.length > 0 && !view.equals.has(path))
       made.append(
-        make(
-          'p',
-          { class: 'hint' },
-          `No index has ${listed([path, ...others])} together. A choice here replaces ${listed(others)}.`,
-        ),
+        hint(`No index has ${listed([path, ...others])} together. A choice here replaces ${listed(others)}.`),
       );
     made.append(place);
   }
@@ -89,22 +85,20 @@ function group(options: FilterOptions, path: string, isOpen: boolean, does: Grou
 async function fill(place: HTMLElement, options: FilterOptions, path: string): Promise<void> {
   const { resource, view, signal } = options;
   const list = make('ul', {});
-  place.replaceChildren(list, make('p', { class: 'hint' }, 'Counting\u2026'));
+  place.replaceChildren(list, hint('Counting\u2026'));
   const more = async (cursor: string | null) => {
     try {
       const facet = await listFacet(resource, view, path, cursor, signal);
       place.querySelectorAll(':scope > :not(ul)').forEach((one) => one.remove());
       if (facet === null) {
-        place.append(
-          make('p', { class: 'hint' }, 'Its index has other fields before it: filter by them first.'),
-        );
+        place.append(hint('Its index has other fields before it: filter by them first.'));
         return;
       }
       list.append(...facet.values.filter(isPlain).map((value) => valueItem(options, path, value)));
       place.append(...afterValues(options, path, facet, more));
     } catch (error) {
       if (isAbort(error)) return;
-      place.append(make('p', { class: 'hint' }, reasonOf(error)));
+      place.append(hint(reasonOf(error)));
     }
   };
   await more(null);

@@ -1,16 +1,21 @@
-/** Marks in the table what changes, appears and goes, while `Live` is on. */
+/** Follows the changes of the rows in the table while `Live` is on, and marks what changes, appears and goes. */
+import { REMOVAL_BEGINNING } from '../../pull/lines.ts';
+import { provedRows } from '../../pull/proved-rows.ts';
+import { PROVING, urlOf } from './api.ts';
 import type { Blocks } from './row-cache.ts';
 import { element, on, run, say } from './dom.ts';
-import { keyOf } from './json.ts';
-import { follow, type Changes } from './live.ts';
+import { keyOf, parseJson, type Row } from './json.ts';
 import type { Reader } from './reader.ts';
 import type { Table } from './table.ts';
 import { counted, rowsOf } from './text.ts';
+import { filterQuery } from './view.ts';
 
 /** How long a mark stays, and how soon rows are read again after changes. Milliseconds. */
 const MARKED_MS = 4000;
 const AGAIN_MS = 700;
 const COUNT_MS = 3000;
+/** A lost connection is tried again for so long without an answer. Milliseconds. */
+const RETRY_MS = 1_000_000_000;
 
 export interface Shown {
   readonly reader: Reader;
@@ -75,19 +80,23 @@ async function marked({ reader, blocks, table, signal }: Shown, off: AbortSignal
     const total = await reader.count(both);
     if (total && !blocks.beginsInside) blocks.counted(total, true);
   };
-  const changed = ({ rows, removed }: Changes) => {
+  /** `lines`: rows as they are now, and the keys of rows that are gone, or that no longer match. */
+  const changed = (lines: readonly string[]) => {
     const known = new Map([...blocks.rows()].map(([index, row]) => [keyOf(row), index]));
-    for (const row of rows) {
+    for (const line of lines) {
+      const isRemoved = line.startsWith(REMOVAL_BEGINNING);
+      const value = parseJson(line) as Row;
+      const row = isRemoved ? (value.removed as Row) : value;
       const [key, index] = [keyOf(row), known.get(keyOf(row))];
-      if (index === undefined) unknown.add(key);
+      seen[isRemoved ? 'removed' : 'rows']++;
+      if (isRemoved) {
+        if (index !== undefined) markFor(key, 'gone');
+      } else if (index === undefined) unknown.add(key);
       else {
         blocks.replace(index, row);
         markFor(key, 'changed');
       }
     }
-    for (const row of removed) if (known.has(keyOf(row))) markFor(keyOf(row), 'gone');
-    seen.rows += rows.length;
-    seen.removed += removed.length;
     say('live-state', `${rowsOf(seen.rows)} new or changed, ${counted(seen.removed)} gone`);
     table.show();
     // Rows that are gone stay in sight, marked, until the rows are read again.
@@ -109,16 +118,22 @@ async function marked({ reader, blocks, table, signal }: Shown, off: AbortSignal
     { once: true },
   );
   say('live-state', 'waiting for changes');
-  await follow({
-    resource,
-    view,
-    signal: both,
-    changed,
-    lost: () => blocks.refresh(),
-    state: (words) => {
-      if (words !== '') say('live-state', words);
-    },
+  const url = new URL(urlOf(resource.links.changes ?? '', filterQuery(resource, view)), location.href);
+  const steps = provedRows(url, {
+    ...{ ...PROVING, follow: true, signal: both, retryForMs: RETRY_MS },
+    onInterrupted: ({ message }) => say('live-state', `Connecting again: ${message}`),
   });
+  let unproved: Uint8Array<ArrayBuffer>[] = [];
+  for await (const step of steps) {
+    if (step.kind === 'rows') unproved.push(step.bytes.slice());
+    else {
+      const lines = await new Blob(unproved).text();
+      unproved = [];
+      // The server no longer has all changes, so everything is read again.
+      if (step.kind === 'restart') blocks.refresh();
+      else if (step.kind === 'proof' && step.rows > 0) changed(lines.split('\n').slice(0, -1));
+    }
+  }
 }
 
 let appeared = (): void => undefined;

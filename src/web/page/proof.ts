@@ -2,7 +2,7 @@
 import { BEGINNING } from '../../pull/proof.ts';
 import { provedRows, type GetContent } from '../../pull/proved-rows.ts';
 import { Interrupted } from '../../pull/retry.ts';
-import { CLOCK, getContent, urlOf } from './api.ts';
+import { PROVING, urlOf } from './api.ts';
 import type { Resource } from './resource.ts';
 import { crc32, crcText } from './crc32.ts';
 import { element, make, on, say } from './dom.ts';
@@ -83,7 +83,10 @@ export function setUpProof(): void {
     counts.pieces.push(0);
     say('stream-request', `GET ${url.pathname}${url.search}`);
     become('running', counts.pieces.length > 1 ? 'running again, after the last proved row' : 'running');
-    return getContent(url, accept, { ...options, signal: AbortSignal.any([options.signal, lose.signal]) });
+    return PROVING.getContent(url, accept, {
+      ...options,
+      signal: AbortSignal.any([options.signal, lose.signal]),
+    });
   };
 
   const read = async ({ resource, view }: { resource: Resource; view: View }, mine: Counts) => {
@@ -91,8 +94,7 @@ export function setUpProof(): void {
     const { signal } = leave;
     const pace = pacing(rateOf(resource));
     const steps = provedRows(new URL(streamUrl(resource, view), location.href), {
-      ...{ from: BEGINNING, firstRow: null, follow: false, compression: 'none', key: null, clock: CLOCK },
-      ...{ getContent: connect, signal, retryForMs: RETRY_MS, idleMs: 0 },
+      ...{ ...PROVING, follow: false, getContent: connect, signal, retryForMs: RETRY_MS },
       onInterrupted: ({ message }) => {
         const why = lose.signal.aborted ? 'cut' : `cut: ${message}`;
         become('cut', `${why}. It goes on by itself after row ${counted(mine.place.rows)}`);

@@ -5,6 +5,7 @@ import { ITEM_COLLECTION } from './resources/item-collection.ts';
 import { readDeclarations, type Declared } from './resources/declarations.ts';
 import { openItems, ResourceFaults } from './resources/open.ts';
 import { ServedResources } from './resources/served.ts';
+import type { ServerOptions } from './server-options.ts';
 import { KEY } from './store/bookmark.ts';
 import { openStore } from './store/open.ts';
 import type { StreamReader } from './store/readers.ts';
@@ -24,12 +25,6 @@ interface RowsParts {
   readonly metrics: Metrics;
 }
 
-/** See ServerOptions. */
-interface StoreHooks {
-  readonly onStoreLost?: (error: Error) => void;
-  readonly tapStore?: (store: Store) => Store;
-}
-
 /** Whether the settings ask for the items of sluice by name. */
 function asksForItems({ declaresItems, SAMPLE }: Pick<Config, 'declaresItems' | 'SAMPLE'>): boolean {
   return declaresItems || SAMPLE === 'on';
@@ -43,7 +38,7 @@ export function isOwn(config: Pick<Config, 'resources' | 'declaresItems' | 'SAMP
 /** Opens the store, whose operations the metrics then time. */
 export async function openTimedStore(
   { config, log, slots, metrics }: RowsParts,
-  { onStoreLost, tapStore }: StoreHooks,
+  { onStoreLost, tapStore }: Pick<ServerOptions, 'onStoreLost' | 'tapStore'>,
 ): Promise<Store> {
   const opened = await openStore(config, slots, log, {
     items: ITEM_COLLECTION,

@@ -1,3 +1,4 @@
+import { decoded } from '../decoded.ts';
 import { AppError } from '../errors.ts';
 import { getOrMake } from '../get-or-make.ts';
 import { mediaTypeNegotiator } from './negotiate.ts';
@@ -113,13 +114,9 @@ function splits(path: string): readonly (readonly [prefix: string, segment: stri
 }
 
 function decodeSegment(segment: string): string {
-  if (/[^\x21-\x7e]/.test(segment)) throw malformed(segment);
-  try {
-    return decodeURIComponent(segment);
-  } catch (error) {
-    if (error instanceof URIError) throw malformed(segment);
-    throw error;
-  }
+  const text = /[^\x21-\x7e]/.test(segment) ? undefined : decoded(segment);
+  if (text === undefined) throw malformed(segment);
+  return text;
 }
 
 function malformed(segment: string): AppError {

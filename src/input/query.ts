@@ -1,3 +1,4 @@
+import { decoded } from '../decoded.ts';
 import { AppError } from '../errors.ts';
 
 /** A parsed query: each name at most once, with names and values decoded. */
@@ -48,12 +49,9 @@ function decode(text: string, parameter: string | null): string {
   // Bytes above 0x7f must be sent as %-escapes. An engine passes raw ones on as latin1, and their meaning is unknown.
   if (/[^\x20-\x7e]/.test(text)) throw malformed(text, parameter);
   if (!/[%+]/.test(text)) return text;
-  try {
-    return decodeURIComponent(text.replaceAll('+', ' '));
-  } catch (error) {
-    if (error instanceof URIError) throw malformed(text, parameter);
-    throw error;
-  }
+  const value = decoded(text.replaceAll('+', ' '));
+  if (value === undefined) throw malformed(text, parameter);
+  return value;
 }
 
 function malformed(text: string, parameter: string | null): AppError {

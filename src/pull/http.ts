@@ -4,7 +4,7 @@ import { PassThrough, type Transform } from 'node:stream';
 import { constants, createBrotliDecompress, createGunzip } from 'node:zlib';
 import { clipped } from '../terminal/text.ts';
 import type { RequestOptions } from './proved-rows.ts';
-import { failureOfAnswer, Interrupted, Mismatched, Refused } from './retry.ts';
+import { failureOfAnswer, Interrupted, jsonIn, Mismatched, Refused } from './retry.ts';
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const LONGEST_PROBLEM = 64 * 1024;
@@ -48,13 +48,9 @@ export async function getJson(url: URL, options: RequestOptions): Promise<unknow
   const json = await beginningOf(await getContent(url, 'application/json', options), LONGEST_JSON + 1);
   if (json.length > LONGEST_JSON)
     throw new Refused(`the answer of ${url.pathname} has more than ${LONGEST_JSON / MIB} MiB`);
-  try {
-    return JSON.parse(json.toString());
-  } catch (error) {
-    if (error instanceof SyntaxError)
-      throw new Interrupted(`the answer of ${url.pathname} is incomplete or not JSON`);
-    throw error;
-  }
+  const value = jsonIn(json.toString());
+  if (value === undefined) throw new Interrupted(`the answer of ${url.pathname} is incomplete or not JSON`);
+  return value;
 }
 
 function send(url: URL, accept: string, { compression, key, idleMs, signal }: RequestOptions) {

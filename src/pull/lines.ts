@@ -1,5 +1,5 @@
 import { clipped } from '../terminal/text.ts';
-import { Mismatched, Refused } from './retry.ts';
+import { jsonIn, Mismatched, Refused } from './retry.ts';
 
 const LF = 0x0a;
 /** The beginning of a line that says that a row was removed, or no longer has the values of the filter. */
@@ -144,7 +144,7 @@ function startsWith(bytes: Uint8Array, at: number, begin: Uint8Array): boolean {
 }
 
 function controlOf(line: string): ControlLine {
-  const control = asControl(parse(line));
+  const control = asControl(jsonIn(line));
   if (control) return control;
   throw new Mismatched(`a line is neither a row nor a control line: ${clipped(line, LONGEST_LINE_SHOWN)}`);
 }
@@ -179,13 +179,4 @@ function asTallied(kind: 'checkpoint' | 'end', value: unknown): ControlLine | nu
 
 function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 0;
-}
-
-function parse(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
 }

@@ -62,11 +62,16 @@ export function failureOfAnswer(
 }
 
 function detailOf(problem: string): string {
+  const { detail } = Object(jsonIn(problem)) as { detail?: unknown };
+  return typeof detail === 'string' ? detail : '';
+}
+
+/** The value of a text of JSON, which may be cut. undefined: the text is no JSON. */
+export function jsonIn(text: string): unknown {
   try {
-    const { detail } = JSON.parse(problem) as { detail?: unknown };
-    return typeof detail === 'string' ? detail : '';
+    return JSON.parse(text);
   } catch (error) {
-    if (error instanceof SyntaxError) return '';
+    if (error instanceof SyntaxError) return undefined;
     throw error;
   }
 }

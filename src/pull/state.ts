@@ -1,7 +1,7 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { codeOf } from '../error-reason.ts';
 import type { ProvedPlace } from './proof.ts';
-import { Refused } from './retry.ts';
+import { jsonIn, Refused } from './retry.ts';
 
 const STATE_VERSION = 1;
 
@@ -68,10 +68,5 @@ interface Line {
 
 /** The object of a line. It is empty when the line is not JSON, such as one that a kill truncated. */
 function parse(line: string): Partial<Line> {
-  try {
-    return Object(JSON.parse(line)) as Partial<Line>;
-  } catch (error) {
-    if (error instanceof SyntaxError) return {};
-    throw error;
-  }
+  return Object(jsonIn(line)) as Partial<Line>;
 }

@@ -1,3 +1,5 @@
+import { decoded } from '../decoded.ts';
+
 /**
  * What is wrong with REDIS_URL, without the URL itself: it may contain a password. (An error of a client given a bad
  * URL contains all of it.)
@@ -12,16 +14,9 @@ export function redisUrlFaults(text: string | undefined): readonly string[] {
 function isRedisUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, hostname, username, password } = new URL(text);
-  return ['redis:', 'rediss:'].includes(protocol) && hostname !== '' && [username, password].every(isEncoded);
-}
-
-/** Whether every % begins an escape of valid UTF-8. */
-function isEncoded(text: string): boolean {
-  try {
-    decodeURIComponent(text);
-    return true;
-  } catch (error) {
-    if (error instanceof URIError) return false;
-    throw error;
-  }
+  return (
+    ['redis:', 'rediss:'].includes(protocol) &&
+    hostname !== '' &&
+    [username, password].every((part) => decoded(part) !== undefined)
+  );
 }

@@ -1,6 +1,7 @@
 import { isatty } from 'node:tty';
 import { pino, type DestinationStream, type Logger } from 'pino';
 import { AppError } from '../errors.ts';
+import { clipped } from '../terminal/text.ts';
 
 /**
  * The kernel writes up to this many bytes to a pipe in one piece (PIPE_BUF). Lines of several workers never
@@ -83,18 +84,15 @@ interface LoggableError {
  * error may carry secrets. An AppError is expected, so it has no stack.
  */
 export function loggableError(error: unknown, depth = 0): LoggableError {
-  if (!(error instanceof Error)) return { type: typeof error, message: cut(String(error), LONGEST_MESSAGE) };
+  if (!(error instanceof Error))
+    return { type: typeof error, message: clipped(String(error), LONGEST_MESSAGE) };
   const isExpected = error instanceof AppError;
   return {
     type: error.name,
-    message: cut(error.message, LONGEST_MESSAGE),
+    message: clipped(error.message, LONGEST_MESSAGE),
     ...(isExpected && { code: error.code }),
-    ...(!isExpected && depth === 0 && { stack: cut(error.stack ?? '', LONGEST_STACK) }),
+    ...(!isExpected && depth === 0 && { stack: clipped(error.stack ?? '', LONGEST_STACK) }),
     ...(error.cause !== undefined &&
       depth < DEEPEST_CAUSE && { cause: loggableError(error.cause, depth + 1) }),
   };
-}
-
-function cut(text: string, most: number): string {
-  return text.length > most ? `${text.slice(0, most)}…` : text;
 }

@@ -1,5 +1,6 @@
 import { AppError } from '../errors.ts';
 import type { Notes } from '../engine/edge.ts';
+import { clipped } from '../terminal/text.ts';
 import { requestIdOf } from '../http/request-id.ts';
 import type { Finished } from '../http/respond.ts';
 import { endOf, type End } from './end-reason.ts';
@@ -30,7 +31,7 @@ export function requestLog(log: RequestLogger): Finished {
       requestId: requestIdOf(request),
       method,
       route: notes.route,
-      path: path.length > LONGEST_PATH ? `${path.slice(0, LONGEST_PATH)}…` : path,
+      path: clipped(path, LONGEST_PATH),
       status,
       bytes,
       rows: bytes > 0 ? notes.rows : 0, // a 304 or HEAD also reads rows

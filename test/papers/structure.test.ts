@@ -110,7 +110,7 @@ test('the client and the load test import nothing of the server and use only its
  * included, so no two import each other.
  */
 const LAYERS: readonly (readonly string[])[] = [
-  ['asset.ts', 'get-or-make.ts'],
+  ['asset.ts', 'decoded.ts', 'get-or-make.ts'],
   [
     'schema.ts',
     'version.ts',

@@ -1,3 +1,5 @@
+import { decoded } from '../../decoded.ts';
+
 /**
  * The kinds of columns, as `columns` names them, in the order of their numbers in arrow-rows.as.ts. `json` has any
  * value, as JSON text.
@@ -64,8 +66,8 @@ export function columnsOfText(text: string): readonly Column[] | undefined {
     const [encoded = '', word = '', more] = part.split(':');
     const kind = kindOf(word);
     const name = decoded(encoded);
-    if (kind === undefined || more !== undefined || name === undefined || name === '' || name === REST)
-      return;
+    const isName = name !== undefined && name !== '' && name !== REST && !name.includes('\0');
+    if (kind === undefined || more !== undefined || !isName) return;
     columns.push({ name, kind });
   }
   return new Set(columns.map(({ name }) => name)).size === columns.length ? columns : undefined;
@@ -74,14 +76,4 @@ export function columnsOfText(text: string): readonly Column[] | undefined {
 function kindOf(word: string): ColumnKind | undefined {
   const scale = scaleOf(word);
   return scale === undefined ? KINDS.find((known) => known === word) : `decimal(38,${scale})`;
-}
-
-function decoded(text: string): string | undefined {
-  try {
-    const name = decodeURIComponent(text);
-    return name.includes('\0') ? undefined : name;
-  } catch (error) {
-    if (error instanceof URIError) return undefined;
-    throw error;
-  }
 }

@@ -1,7 +1,7 @@
 /** Requests to the server, with the key of this tab. */
 import { BEGINNING } from '../../pull/proof.ts';
 import type { ProvingOptions } from '../../pull/proved-rows.ts';
-import { failureOf, Interrupted, REAL_CLOCK } from '../../pull/retry.ts';
+import { failureOf, Interrupted, jsonIn, REAL_CLOCK } from '../../pull/retry.ts';
 import { parseJson } from './json.ts';
 import { askForKey, currentKey } from './key.ts';
 import type { Resource } from './resource.ts';
@@ -58,7 +58,7 @@ export function mayPass(error: unknown): boolean {
 export async function open(url: string, options: RequestInit = {}): Promise<Response> {
   const response = await send(url, options);
   if (response.ok) return response;
-  throw new Refused(response.status, problemIn(await response.text()));
+  throw new Refused(response.status, Object(jsonIn(await response.text())) as Problem); // proxies answer with other text
 }
 
 /** The bytes of an answer as they come. */
@@ -110,17 +110,6 @@ export async function ask<T>(url: string, options: RequestInit = {}): Promise<An
 export async function listResources(): Promise<readonly Resource[]> {
   const { body } = await ask<{ resources: readonly Resource[] }>('/resources', { cache: 'no-store' });
   return body.resources;
-}
-
-/** The problem in the text of an answer. Proxies answer with other text. */
-function problemIn(text: string): Problem {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? value : {};
-  } catch (error) {
-    if (error instanceof SyntaxError) return {};
-    throw error;
-  }
 }
 
 /** A URL of this server. Spaces are %20, which every client reads alike. */

@@ -1,4 +1,5 @@
 /** The address behind `#`: which part of the page is shown, of which resource, in which view. */
+import { decoded } from '../../decoded.ts';
 import { readView, viewQuery, WHOLE, type View } from './view.ts';
 import type { Resource } from './resource.ts';
 import { urlOf } from './api.ts';
@@ -19,7 +20,7 @@ export interface Place {
 export function readPlace(hash: string, resources: readonly Resource[]): Place {
   const [path, query] = splitOnce(hash.replace(/^#/, ''), '?');
   const [first, encoded] = splitOnce(path, '/');
-  const name = decoded(encoded);
+  const name = decoded(encoded) ?? encoded; // a user may have mistyped it
   const resource = resources.find((one) => one.name === name);
   const view = resource ? readView(resource, new URLSearchParams(query)) : WHOLE;
   return { part: first === 'proof' ? first : name === '' ? 'home' : 'data', name, resource, view };
@@ -34,14 +35,4 @@ export function placeOf(part: 'data' | 'proof', resource: Resource, view: View):
 function splitOnce(text: string, by: string): [string, string] {
   const at = text.indexOf(by);
   return at === -1 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)];
-}
-
-/** A name from an address, which a user may have mistyped. */
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch (error) {
-    if (error instanceof URIError) return text;
-    throw error;
-  }
 }

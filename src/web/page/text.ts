@@ -1,5 +1,7 @@
 /** How numbers, sizes and times read on the page: as the browser's language writes them. */
 
+export { reasonOf } from '../../error-reason.ts';
+
 export function counted(number: number): string {
   return Math.round(number).toLocaleString();
 }
@@ -19,10 +21,6 @@ export function rowsOf(count: number): string {
 export function listed(names: readonly string[], last = 'and'): string {
   if (names.length < 2) return names.join('');
   return `${names.slice(0, -1).join(', ')} ${last} ${names.at(-1) ?? ''}`;
-}
-
-export function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** Whether an error is only the end of a request whose result is no longer needed. */

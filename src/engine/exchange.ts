@@ -1,6 +1,7 @@
 import type { Sink } from '../pipeline/sink.ts';
 import type { BodyCollector } from './request-body.ts';
 import { newNotes, type Body, type EngineOptions, type Notes, type Reply, type Request } from './edge.ts';
+import { ExchangeSignal } from './exchange-signal.ts';
 import { FairStart } from './fair-start.ts';
 import { untilIdle } from './idle.ts';
 import { PROBLEMS } from '../problems.ts';
@@ -50,7 +51,7 @@ export abstract class Exchange implements Request {
   readonly #place: number;
   /** null when the request has no body. */
   protected incoming: BodyCollector | null = null;
-  #controller: AbortController | null = null;
+  #signal: ExchangeSignal | null = null;
   #lostBecause: { readonly reason: unknown } | null = null;
   /** Of the reply being sent; null before and after. Its headers and body are not kept. */
   #answering: { readonly status: number; readonly settled: Reply['settled'] } | null = null;
@@ -67,11 +68,11 @@ export abstract class Exchange implements Request {
 
   /** Created on first use, because most answers are complete before any code could abort them. */
   get signal(): AbortSignal {
-    if (this.#controller === null) {
-      this.#controller = new AbortController();
-      if (this.#lostBecause !== null) this.#controller.abort(this.#lostBecause.reason);
+    if (this.#signal === null) {
+      this.#signal = new ExchangeSignal();
+      if (this.#lostBecause !== null) this.#signal.abort(this.#lostBecause.reason);
     }
-    return this.#controller.signal;
+    return this.#signal;
   }
 
   /**
@@ -129,7 +130,7 @@ export abstract class Exchange implements Request {
     if (this.lost) return false;
     this.#lostBecause = { reason };
     this.finish(); // also settles a reply in progress, as cut
-    this.#controller?.abort(reason);
+    this.#signal?.abort(reason);
     this.incoming?.abort(reason);
     return true;
   }

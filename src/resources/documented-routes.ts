@@ -2,6 +2,7 @@ import type { Client } from '../access/admission.ts';
 import { opens, type Rights } from '../access/rights.ts';
 import { AppError } from '../errors.ts';
 import type { Route } from '../http/route.ts';
+import { firstAbort } from '../store/deadline.ts';
 import { kindsOf } from './list.ts';
 import { askableOfResource } from './query/not-indexed.ts';
 import type { OpenResource } from './open.ts';
@@ -52,7 +53,7 @@ function following(open: readonly OpenResource[], make: (one: OpenResource) => r
 async function lookAt(one: OpenResource, signal: AbortSignal): Promise<OpenResource> {
   const { resource } = one;
   const limit = AbortSignal.timeout(LOOK_MS);
-  const either = AbortSignal.any([signal, limit]);
+  const either = firstAbort([limit], signal);
   try {
     const indexes = await indexesOf(resource, either);
     return {

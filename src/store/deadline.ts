@@ -1,9 +1,9 @@
+import { setMaxListeners } from 'node:events';
 import { storeUnavailable } from '../errors.ts';
 
 /**
  * Runs `work` with a signal that aborts with the caller's, or with `store-unavailable` after `ms` milliseconds (null:
- * never). Only an abort frees a read from a server that hangs: socketTimeoutMS and timeoutMS do not. AbortSignal.any
- * is not used because on Node 20 it leaks on long-lived signals.
+ * never). Only an abort frees a read from a server that hangs: socketTimeoutMS and timeoutMS do not.
  */
 export async function withDeadline<T>(
   ms: number | null,
@@ -78,4 +78,18 @@ export async function settlesWithin(promise: Promise<unknown>, ms: number): Prom
   } finally {
     clearTimeout(timer);
   }
+}
+
+/**
+ * Aborts with the first of some signals, or of `until`, which ends the listening to the others. AbortSignal.any is not used:
+ * on Node 20 it leaks on long-lived signals, and it does not take the signal of a request (engine/exchange-signal.ts).
+ */
+export function firstAbort(signals: readonly AbortSignal[], until: AbortSignal): AbortSignal {
+  const own = new AbortController();
+  setMaxListeners(0, own.signal, until); // one for each set
+  const listen = (one: AbortSignal, options: { readonly signal?: AbortSignal }) =>
+    one.aborted ? own.abort(one.reason) : one.addEventListener('abort', () => own.abort(one.reason), options);
+  for (const one of signals) listen(one, { signal: until });
+  listen(until, {});
+  return own.signal;
 }

@@ -1,5 +1,3 @@
-import { setMaxListeners } from 'node:events';
-
 /** A feed ends by itself when the server stops. Only one whose read hangs has not done so this much later. Milliseconds. */
 const GRACE_MS = 1_000;
 
@@ -12,8 +10,7 @@ export interface EndSignals {
 
 /**
  * Signals for the reads of an answer that abort with its reader's, and when the server stops: for reads that wait for
- * changes at once, for others GRACE_MS later. `close` them in the end. AbortSignal.any is not used, because on Node 20
- * it leaks on long-lived signals.
+ * changes at once, for others GRACE_MS later. `close` them in the end.
  */
 export function endSignals(reader: AbortSignal, stopping: AbortSignal): EndSignals {
   const [reads, waits] = [new AbortController(), new AbortController()];
@@ -40,15 +37,4 @@ export function endSignals(reader: AbortSignal, stopping: AbortSignal): EndSigna
       for (const [signal, listener] of events) signal.removeEventListener('abort', listener);
     },
   };
-}
-
-/** Aborts with the first of some signals, or of `until`, which ends the listening to the others. */
-export function firstAbort(signals: readonly AbortSignal[], until: AbortSignal): AbortSignal {
-  const own = new AbortController();
-  setMaxListeners(0, own.signal, until); // one for each set
-  const listen = (one: AbortSignal, options: { readonly signal?: AbortSignal }) =>
-    one.aborted ? own.abort(one.reason) : one.addEventListener('abort', () => own.abort(one.reason), options);
-  for (const one of signals) listen(one, { signal: until });
-  listen(until, {});
-  return own.signal;
 }

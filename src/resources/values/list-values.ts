@@ -1,5 +1,6 @@
 import { AppError } from '../../errors.ts';
 import { keyOf, type Bookmark } from '../../store/bookmark.ts';
+import { firstAbort } from '../../store/deadline.ts';
 import type { Index } from '../../store/indexes.ts';
 import type { Collection, Equality, Plan } from '../../store/store.ts';
 import { chooseIndex, isRefusal } from '../query/planner.ts';
@@ -68,7 +69,7 @@ export async function listValues(
   signal: AbortSignal,
 ): Promise<FoundValues> {
   const values: Bookmark[] = [];
-  const limited = AbortSignal.any([signal, time.end]);
+  const limited = firstAbort([time.end], signal);
   for (;;) {
     const isFirst = values.length === 0;
     if (!isFirst && time.isUp()) return fitting(values, cursorOf);
@@ -123,7 +124,7 @@ export async function countValues(
     isRefusal(byId) && behind
       ? chooseIndex({ equals: paths, ranges: [], sort: { path: behind.path, direction: 1 } }, indexes)
       : byId;
-  const limited = AbortSignal.any([signal, time.end]);
+  const limited = firstAbort([time.end], signal);
   const counts: (number | null)[] = [];
   for (const value of values) {
     if (isRefusal(choice) || time.isUp()) {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 
-/** How long a test waits for expected data. Milliseconds. */
+/** How long a test waits for more data. Milliseconds. */
 const PATIENCE_MS = 15_000;
 
 /** A connection that sends given bytes and keeps everything received, as latin1 text. */
@@ -54,7 +54,7 @@ export class RawClient {
         reject(new Error(`nothing more came after ${JSON.stringify(this.text.slice(-500))}`));
       }, PATIENCE_MS);
       const look = () => {
-        if (!done()) return;
+        if (!done()) return void timer.refresh();
         stop();
         resolve();
       };

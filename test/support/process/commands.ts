@@ -19,7 +19,7 @@ export async function sluice(
   const child = spawn(process.execPath, [await cli(), ...args], {
     env: { ...process.env, MONGODB_URI: '', SAMPLE: 'off', LOG_LEVEL: 'error', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: 60_000,
+    timeout: 200_000, // on a busy machine; a test file has 300 s
   });
   during(child);
   const [stdout, said, [code]] = await Promise.all([

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import assert from 'node:assert/strict';
 import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
-import { BSON } from '../../src/store/bson.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import { Slots } from '../../src/store/slots.ts';
@@ -22,6 +21,7 @@ import { WAYS } from '../support/store/mongo/mongo.ts';
 import { ANY_IDS, ITEM_IDS, VALUES } from '../support/store/feed-ids.ts';
 import { NEVER } from '../support/store/reading.ts';
 import { NO_MONGOD, onEach, openMongo } from './adapters.ts';
+import { insertDocuments } from '../support/store/items.ts';
 
 const RESOURCES = 7;
 /** A file system in memory, where there is one: nothing here depends on what is on disk. */
@@ -32,10 +32,7 @@ function writes(rows: OwnedCollection): ModelSet['write'] {
   return async (removed, put) => {
     if (removed.length > 0) await rows.remove(removed.map((_id) => makeBookmark({ _id })));
     if (put.length === 0) return;
-    const { refused } = await rows.insert(
-      put.map((row) => BSON.serialize(row)),
-      'replace',
-    );
+    const { refused } = await insertDocuments(rows, put, 'replace');
     assert.deepEqual(refused, []);
   };
 }

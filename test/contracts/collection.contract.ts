@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { BSON, BSONRegExp, EJSON, MaxKey, MinKey, type Document } from 'bson';
 import { chooseIndex, isRefusal, type Asked, type Choice } from '../../src/resources/query/planner.ts';
 import { makeBookmark, type Bookmark } from '../../src/store/bookmark.ts';
+import { readRow } from '../../src/store/row.ts';
 import type { Slots } from '../../src/store/slots.ts';
 import type { Index } from '../../src/store/indexes.ts';
 import type { Collection, Equality, Plan } from '../../src/store/store.ts';
 import type { ValueRange } from '../../src/store/plan.ts';
 import { compareBson, isNaNValue, rankOf } from '../support/store/bson-order.ts';
-import { NEVER, PLENTY, readRows } from '../support/store/reading.ts';
+import { NEVER, PLENTY, readRows, takeRows } from '../support/store/reading.ts';
 import {
   PATHS,
   below,
@@ -75,6 +76,11 @@ async function checkCollection(
   }
   assert.ok(allowed > 0, `${at}: no query was allowed`);
   await checkValues(collection, documents, random, at);
+  for (const { _id } of documents) {
+    const id = makeBookmark({ _id: _id as unknown });
+    const batch = await readRow(collection, id, NEVER);
+    assert.deepEqual(batch && takeRows(batch).map(idOf), [idOf(id)], `${at}: the row of ${idOf(id)}`);
+  }
   assert.equal(slots.taken, 0, `${at}: every slot was released`);
   await check();
 }

@@ -190,19 +190,7 @@ export function userStoreContract(test: ContractTest<OpenStore>): void {
 
   test('names of metadata mean nothing, however they look', async (opened) => {
     const users = await opened.store.records(USERS);
-    const names = [
-      '',
-      '1',
-      'a.b',
-      'constructor',
-      'prototype',
-      'toJSON',
-      'toBSON',
-      'length',
-      '\n',
-      'ä𝄞',
-      '_id',
-    ];
+    const names = [...'1 a.b constructor prototype toJSON toBSON length \n ä𝄞 _id'.split(' '), ''];
     const odd = user('odd', '$where', Object.fromEntries(names.map((key) => [key, `$${key}`])));
     await put(users, odd);
     assert.deepEqual(await getUser(users, 'odd'), odd);

@@ -1,15 +1,10 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { AppError } from '../../src/errors.ts';
-import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
-import { openSqlite } from '../../src/store/sqlite.ts';
-import { Slots } from '../../src/store/slots.ts';
 import { fromRow, toRow, USERS } from '../../src/users/row.ts';
 import type { User } from '../../src/users/user.ts';
-import { testDirectory, testSqlite } from '../support/store/sqlite/sqlite.ts';
-import { openStore, testClient, testMongoStore } from '../support/store/mongo/mongo.ts';
-import { ownMongod, testMongo } from '../support/store/mongo/mongod.ts';
-import { NEVER, PLENTY, takeRows } from '../support/store/reading.ts';
+import { openDirectory, testDirectory, testSqlite } from '../support/store/sqlite/sqlite.ts';
+import { openStore, testMongoStore } from '../support/store/mongo/mongo.ts';
+import { testMongo } from '../support/store/mongo/mongod.ts';
 import { NO_MONGOD, onEach, openMongo } from './adapters.ts';
 import { userStoreContract } from './records.contract.ts';
 
@@ -61,28 +56,6 @@ test('changes by two processes to one user on MongoDB are all made, none twice',
   assert.ok(calls > 120, 'some changes conflicted');
 });
 
-test('a foreign collection of users is not served, and items are', async (t) => {
-  const uri = await testMongo(t);
-  if (uri === null) return;
-  const db = testClient(t, uri).db();
-  const strange: Loose = { _id: 'root', name: 'r', email: 'r@r', password: 'hash' };
-  await db.collection<Loose>('users').insertOne(strange);
-  const { store, warnings } = await openStore(t, uri);
-  const users = await store.records(USERS);
-  const unfit = (error: unknown) => error instanceof AppError && error.code === 'store-unfit';
-  const size = { rows: 10, bytes: PLENTY };
-  await assert.rejects(users.read({ sort: '_id', direction: 1 }, {}, size, NEVER), unfit);
-  await assert.rejects(users.change('ada', countUp), unfit);
-  assert.deepEqual(warnings, [
-    "Users are not served from the collection 'users': it has documents that are not users of this server.",
-  ]);
-  assert.deepEqual(takeRows(await store.items.read({ sort: '_id', direction: 1 }, {}, size, NEVER)), []);
-
-  await db.collection('users').deleteMany({});
-  await users.change('ada', countUp); // repaired without a restart
-  assert.match(warnings[1] ?? '', /'users' has no such validator/);
-});
-
 test('the collection of users is created clustered, with a validator that rejects other documents', async (t) => {
   const opened = await testMongoStore(t);
   if (!opened) return;
@@ -105,47 +78,9 @@ test('the collection of users is created clustered, with a validator that reject
   assert.deepEqual(opened.warnings, []);
 });
 
-test('a MongoDB user with read permission only can read items and users, and changes are refused with the reason', async (t) => {
-  const set = await ownMongod(t, { replicated: false, arguments: ['--auth'] });
-  if (!set) return;
-  const url = new URL(set.uri);
-  const as = (name: string) => `mongodb://${name}:pw@${url.host}/shop?authSource=admin&directConnection=true`;
-  const create = (createUser: string, ...roles: unknown[]) => ({ createUser, pwd: 'pw', roles });
-  await set.members[0]?.admin((client) => client.db('admin').command(create('root', 'root')));
-  const root = testClient(t, as('root'));
-  await root.db('admin').command(create('reader', { role: 'read', db: 'shop' }));
-  const { store } = await openStore(t, as('root'));
-  const users = await store.records(USERS);
-  await users.change('ada', countUp);
-
-  const reading = await (await openStore(t, as('reader'))).store.records(USERS);
-  const size = { rows: 10, bytes: PLENTY };
-  const batch = await reading.read({ sort: '_id', direction: 1 }, {}, size, NEVER);
-  assert.deepEqual(takeRows(batch).map(fromRow), [{ ...ADA, name: '1' }]);
-  await assert.rejects(reading.change('ada', countUp), (error) => {
-    assert.ok(error instanceof AppError);
-    assert.equal(error.code, 'store-unavailable');
-    assert.match(error.message, /permits this server to read users, but not to change them/);
-    return true;
-  });
-
-  await root.db().dropCollection('users');
-  const without = await openStore(t, as('reader'));
-  await without.store.records(USERS);
-  assert.match(
-    without.warnings.join(),
-    /'users' is missing, and the MongoDB user has no permission to create it/,
-  );
-  assert.deepEqual(
-    takeRows(await without.store.items.read({ sort: '_id', direction: 1 }, {}, size, NEVER)),
-    [],
-  );
-  await root.close(); // otherwise the driver would look for a stopped server
-});
-
 test('a closed embedded store refuses changes, and finishes earlier ones', async (t) => {
   const directory = await testDirectory(t);
-  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+  const store = await openDirectory(directory);
   const users = await store.records(USERS);
   const asked = Array.from({ length: 600 }, () => users.change('ada', countUp));
   await store.close();
@@ -156,7 +91,7 @@ test('a closed embedded store refuses changes, and finishes earlier ones', async
   );
   await assert.rejects(users.change('ada', countUp), { code: 'store-unavailable' });
 
-  const again = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+  const again = await openDirectory(directory);
   t.after(() => again.close());
   const { before } = await (await again.records(USERS)).change('ada', () => 'keep');
   assert.equal(before && fromRow(before).name, '600');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { numberRange } from '../support/store/number-range.ts';
 import type { Plan } from '../../src/store/store.ts';
-import { CATEGORIES, expectedItems, inCategory, makeItems } from '../support/store/items.ts';
+import { CATEGORIES, expectedItems, inCategory, makeItems, insertItems } from '../support/store/items.ts';
 import { PLENTY, assertChain, assertRows, readRows } from '../support/store/reading.ts';
 import type { ContractTest, OpenStore } from './adapters.ts';
 
@@ -36,10 +36,7 @@ export function chainContract(test: ContractTest<OpenStore>): void {
     slots,
   }, t) => {
     const items = makeItems(100);
-    await store.items.insert(
-      items.map(({ bytes }) => bytes),
-      'fail',
-    );
+    await insertItems(store.items, items);
     for (const plan of allPlans())
       await t.test(JSON.stringify(plan), async () => {
         const expected = expectedItems(items, plan);
@@ -60,10 +57,7 @@ export function chainContract(test: ContractTest<OpenStore>): void {
 
   test('skip passes the given number of rows, also beyond the end', async (opened) => {
     const items = makeItems(120);
-    await opened.store.items.insert(
-      items.map(({ bytes }) => bytes),
-      'fail',
-    );
+    await insertItems(opened.store.items, items);
     for (const plan of allPlans()) {
       const expected = expectedItems(items, plan);
       const end = expected.length;

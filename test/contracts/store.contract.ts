@@ -1,7 +1,6 @@
 import type { ContractTest, OpenStore } from './adapters.ts';
 import { chainContract } from './store.chain.contract.ts';
 import { countContract } from './store.count.contract.ts';
-import { modelContract } from './store.model.contract.ts';
 import { resumeContract } from './store.resume.contract.ts';
 import { sizeContract } from './store.size.contract.ts';
 import { snapshotContract } from './store.snapshot.contract.ts';
@@ -17,5 +16,4 @@ export function storeContract(test: ContractTest<OpenStore>): void {
   countContract(test);
   splitContract(test);
   snapshotContract(test);
-  modelContract(test);
 }

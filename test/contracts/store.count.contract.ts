@@ -3,7 +3,7 @@ import { numberRange } from '../support/store/number-range.ts';
 import type { CountMode, Plan } from '../../src/store/store.ts';
 import { allPlans } from './store.chain.contract.ts';
 import type { ContractTest, OpenStore } from './adapters.ts';
-import { expectedItems, inCategory, makeItems } from '../support/store/items.ts';
+import { expectedItems, inCategory, makeItems, insertItems } from '../support/store/items.ts';
 import { NEVER } from '../support/store/reading.ts';
 
 const MODES: readonly CountMode[] = ['estimated', 'exact'];
@@ -13,10 +13,7 @@ export function countContract(test: ContractTest<OpenStore>): void {
   test('every plan is counted as it is read', async (opened) => {
     const { items } = opened.store;
     const all = makeItems(500);
-    await items.insert(
-      all.map(({ bytes }) => bytes),
-      'fail',
-    );
+    await insertItems(items, all);
     const empty: Plan[] = [
       { sort: '_id', direction: 1, ...inCategory('missing') },
       { sort: '_id', direction: 1, ...inCategory('$ne') },

@@ -3,7 +3,14 @@ import { numberRange } from '../support/store/number-range.ts';
 import { bookmarkOf } from '../../src/store/bookmark.ts';
 import { Double, Int32, Long } from '../../src/store/bson.ts';
 import type { OwnedCollection, Plan } from '../../src/store/store.ts';
-import { compareItems, expectedItems, inCategory, makeItem, makeItems } from '../support/store/items.ts';
+import {
+  compareItems,
+  expectedItems,
+  inCategory,
+  makeItem,
+  makeItems,
+  insertItems,
+} from '../support/store/items.ts';
 import type { Item, Price } from '../support/store/items.ts';
 import { PLENTY, assertChain, readRows } from '../support/store/reading.ts';
 import type { ContractTest, OpenStore } from './adapters.ts';
@@ -27,7 +34,7 @@ export function resumeContract(test: ContractTest<OpenStore>): void {
     const [gone, changed] = [items.filter((_, n) => n % 4 === 1), items.filter((_, n) => n % 4 === 2)];
     for (const { id } of gone) await opened.remove(id);
     const moved = changed.map(({ id, category }) => makeItem(id, category, new Double(2.75)));
-    await store.items.insert(bytesOf(moved), 'replace');
+    await insertItems(store.items, moved, 'replace');
     const now = items
       .map((item) => moved.find(({ id }) => id === item.id) ?? item)
       .filter((item) => !gone.includes(item));
@@ -92,11 +99,7 @@ function isBehind(item: Item, bookmarked: Item, plan: Plan): boolean {
   return compareItems(item, bookmarked, plan) * plan.direction > 0;
 }
 
-function bytesOf(items: readonly Item[]): Buffer[] {
-  return items.map(({ bytes }) => bytes);
-}
-
 async function insert(store: OwnedCollection, items: readonly Item[]): Promise<void> {
-  const result = await store.insert(bytesOf(items), 'fail');
+  const result = await insertItems(store, items);
   assert.deepEqual(result, { written: items.length, skipped: 0, refused: [] });
 }

@@ -2,13 +2,12 @@ import assert from 'node:assert/strict';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import { BSON, Double, Int32, Long, ObjectId, UUID } from '../../src/store/bson.ts';
 import type { Plan } from '../../src/store/store.ts';
-import { expectedItems, makeItem, makeItems } from '../support/store/items.ts';
+import { expectedItems, makeItem, makeItems, insertItems } from '../support/store/items.ts';
 import { NEVER, PLENTY, assertChain, assertRows, readRows, takeRows } from '../support/store/reading.ts';
 import type { ContractTest, OpenStore } from './adapters.ts';
 import { readRow } from '../../src/store/row.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
-const MEGABYTE = 1024 * 1024;
 
 /** Batch sizes, single rows and aborted reads. */
 export function sizeContract(test: ContractTest<OpenStore>): void {
@@ -16,10 +15,7 @@ export function sizeContract(test: ContractTest<OpenStore>): void {
     const items = Array.from({ length: 60 }, (_, n) =>
       makeItem(new Int32(n), 'b', new Double(n % 5), 'x'.repeat(n % 7 === 0 ? 40_000 : 300)),
     );
-    await opened.store.items.insert(
-      items.map(({ bytes }) => bytes),
-      'fail',
-    );
+    await insertItems(opened.store.items, items);
     for (const bytes of [1, 1000, 50_000, 200_000])
       for (const sort of ['_id', 'price'])
         for (const direction of [1, -1] as const) {
@@ -29,29 +25,9 @@ export function sizeContract(test: ContractTest<OpenStore>): void {
     assert.equal(opened.slots.taken, 0);
   });
 
-  test('12 rows of 2 MB are read whole', async (opened) => {
-    const items = Array.from({ length: 12 }, (_, n) =>
-      makeItem(
-        new Int32(n),
-        'b',
-        new Double(n),
-        String(n)
-          .repeat(2 * MEGABYTE)
-          .slice(0, 2 * MEGABYTE),
-      ),
-    );
-    for (const { bytes } of items) await opened.store.items.insert([bytes], 'fail');
-    for (const sort of ['_id', 'price'])
-      await assertChain(opened.store.items, { ...BY_ID, sort }, {}, { rows: 12, bytes: PLENTY }, items);
-    assert.equal(opened.slots.taken, 0);
-  });
-
   test('get returns the item with an id, or null', async (opened) => {
     const items = makeItems(40);
-    await opened.store.items.insert(
-      items.map(({ bytes }) => bytes),
-      'fail',
-    );
+    await insertItems(opened.store.items, items);
     for (const item of items) {
       const batch = await readRow(opened.store.items, makeBookmark({ _id: item.id }), NEVER);
       assert.ok(batch);
@@ -79,10 +55,7 @@ export function sizeContract(test: ContractTest<OpenStore>): void {
 
   test("a read with an aborted signal rejects with the signal's reason and keeps nothing", async (opened) => {
     const items = makeItems(20);
-    await opened.store.items.insert(
-      items.map(({ bytes }) => bytes),
-      'fail',
-    );
+    await insertItems(opened.store.items, items);
     const reason = new Error('the client has left');
     const size = { rows: 5, bytes: PLENTY };
     await assert.rejects(opened.store.items.read(BY_ID, {}, size, AbortSignal.abort(reason)), reason);

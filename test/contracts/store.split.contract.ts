@@ -4,7 +4,7 @@ import { BSON, ObjectId, UUID } from '../../src/store/bson.ts';
 import type { Batch } from '../../src/store/batch.ts';
 import type { IdRange, OwnedCollection, Plan } from '../../src/store/store.ts';
 import type { ContractTest, OpenStore } from './adapters.ts';
-import { expectedItems, inCategory, makeItems } from '../support/store/items.ts';
+import { expectedItems, inCategory, makeItems, insertItems } from '../support/store/items.ts';
 import { assertChain, NEVER, readRows } from '../support/store/reading.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
@@ -84,10 +84,7 @@ export function splitContract(test: ContractTest<OpenStore>): void {
   test('a part is read as its own plan, from any bookmark inside, before or after it', async (opened) => {
     const { items } = opened.store;
     const all = makeItems(300);
-    await items.insert(
-      all.map(({ bytes }) => bytes),
-      'fail',
-    );
+    await insertItems(items, all);
     for (const category of [undefined, 'b']) {
       const plan: Plan = { ...BY_ID, ...(category !== undefined && inCategory(category)) };
       const expected = expectedItems(all, plan);

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { BSON, Double, Int32 } from '../../src/store/bson.ts';
 import type { Plan } from '../../src/store/store.ts';
-import { compareItems, expectedItems, inCategory, makeItem, makeItems } from '../support/store/items.ts';
+import {
+  compareItems,
+  expectedItems,
+  inCategory,
+  makeItem,
+  makeItems,
+  insertItems,
+} from '../support/store/items.ts';
 import type { Item } from '../support/store/items.ts';
 import { PLENTY, assertChain, readRows } from '../support/store/reading.ts';
 import { allPlans } from './store.chain.contract.ts';
@@ -24,11 +31,11 @@ export function writeContract(test: ContractTest<OpenStore>): void {
       makeItem('new 2', 'b', new Int32(6)),
     ];
     const [one, , , two] = mixed;
-    assert.deepEqual(await items.insert(bytesOf(old), 'fail'), { written: 2, skipped: 0, refused: [] });
-    assert.deepEqual(await items.insert(bytesOf(mixed), 'skip'), { written: 2, skipped: 2, refused: [] });
+    assert.deepEqual(await insertItems(items, old), { written: 2, skipped: 0, refused: [] });
+    assert.deepEqual(await insertItems(items, mixed, 'skip'), { written: 2, skipped: 2, refused: [] });
     await assertChain(items, BY_ID, {}, SIZE, expectedItems([...old, one, two], BY_ID));
 
-    const failed = await items.insert(bytesOf([...mixed, makeItem('new 3', 'b', new Int32(0))]), 'fail');
+    const failed = await insertItems(items, [...mixed, makeItem('new 3', 'b', new Int32(0))]);
     assert.deepEqual([failed.written, failed.skipped], [1, 0]);
     assert.deepEqual(
       failed.refused.map(({ index }) => index),
@@ -37,7 +44,7 @@ export function writeContract(test: ContractTest<OpenStore>): void {
     for (const { reason } of failed.refused) assert.match(reason, /with its _?id exists/);
 
     await opened.remove('new 3');
-    const replaced = await items.insert(bytesOf(mixed.slice(0, 2)), 'replace');
+    const replaced = await insertItems(items, mixed.slice(0, 2), 'replace');
     assert.deepEqual(replaced, { written: 2, skipped: 0, refused: [] });
     const now = [one, mixed[1], old[1], two];
     for (const plan of allPlans()) await assertChain(items, plan, {}, SIZE, expectedItems(now, plan));
@@ -46,7 +53,7 @@ export function writeContract(test: ContractTest<OpenStore>): void {
   test('a replaced row is found under its new price and category only', async (opened) => {
     const { items } = opened.store;
     const before = makeItems(60);
-    await items.insert(bytesOf(before), 'fail');
+    await insertItems(items, before);
     const after = before.map(({ id, category }, n) =>
       makeItem(
         id,
@@ -55,16 +62,16 @@ export function writeContract(test: ContractTest<OpenStore>): void {
         'changed',
       ),
     );
-    await items.insert(bytesOf(after), 'replace');
+    await insertItems(items, after, 'replace');
     for (const plan of allPlans()) await assertChain(items, plan, {}, SIZE, expectedItems(after, plan));
   });
 
   test('of an id that occurs twice in one call the first row stays, or the last one replaces it', async (opened) => {
     const { items } = opened.store;
     const twice = [makeItem('a', 'b', new Int32(1), 'first'), makeItem('a', 'b', new Int32(2), 'last')];
-    assert.deepEqual(await items.insert(bytesOf(twice), 'skip'), { written: 1, skipped: 1, refused: [] });
+    assert.deepEqual(await insertItems(items, twice, 'skip'), { written: 1, skipped: 1, refused: [] });
     await assertChain(items, BY_PRICE, {}, SIZE, twice.slice(0, 1));
-    assert.deepEqual(await items.insert(bytesOf(twice), 'replace'), { written: 2, skipped: 0, refused: [] });
+    assert.deepEqual(await insertItems(items, twice, 'replace'), { written: 2, skipped: 0, refused: [] });
     await assertChain(items, BY_PRICE, {}, SIZE, twice.slice(1));
     assert.deepEqual(await items.insert([], 'fail'), { written: 0, skipped: 0, refused: [] });
   });
@@ -96,7 +103,7 @@ export function writeContract(test: ContractTest<OpenStore>): void {
 
   test('while others write, unchanged rows are read exactly once and in order', async ({ store, slots }) => {
     const still = makeItems(300);
-    await store.items.insert(bytesOf(still), 'fail');
+    await insertItems(store.items, still);
     const reading = [BY_ID, BY_PRICE, { ...BY_PRICE, direction: -1, ...inCategory('b') } as const].map(
       async (plan) => assertStill(await readWhole(store.items, plan), expectedItems(still, plan)),
     );
@@ -105,7 +112,7 @@ export function writeContract(test: ContractTest<OpenStore>): void {
         const rows = Array.from({ length: 10 }, (_, n) =>
           makeItem(`writer ${writer} ${n}`, 'b', new Double(((round * 7 + n) % 40) / 4), `round ${round}`),
         );
-        await store.items.insert(bytesOf(rows), 'replace');
+        await insertItems(store.items, rows, 'replace');
       }
     });
     await Promise.all([...reading, ...writing]);
@@ -144,8 +151,4 @@ function assertStill(found: readonly Item[], still: readonly Item[]): void {
     untouched.map(({ bytes }) => bytes.toString('hex')),
     still.map(({ bytes }) => bytes.toString('hex')),
   );
-}
-
-function bytesOf(items: readonly Item[]): Buffer[] {
-  return items.map(({ bytes }) => bytes);
 }

@@ -10,7 +10,6 @@ import { build } from 'esbuild';
 import { buildProgram } from '../../bench/compiled.ts';
 import type { FinishedFile, Job } from '../../src/exports/job.ts';
 import type { Jobs } from '../../src/exports/jobs.ts';
-import { BSON } from '../../src/store/bson.ts';
 import type { FileStore } from '../../src/store/files.ts';
 import { openAt, openWorker, STEPS, type Victim } from '../support/exports/export-victim.ts';
 import { exportRows } from '../support/exports/exports.ts';
@@ -19,6 +18,7 @@ import { testClient } from '../support/store/mongo/mongo.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
 import { NEVER } from '../support/store/reading.ts';
 import { testRedis } from '../support/redis/redis.ts';
+import { insertDocuments } from '../support/store/items.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 /** Kills at each step, with each store and queue. */
@@ -79,10 +79,7 @@ async function kills(t: TestContext, program: string, [name, queue]: Place): Pro
   const opened = await openAt(place);
   const { store, slots } = opened;
   t.after(() => store.close());
-  await store.items.insert(
-    exportRows(ROWS).map((row) => BSON.serialize(row)),
-    'fail',
-  );
+  await insertDocuments(store.items, exportRows(ROWS));
   for (const step of STEPS)
     for (let kill = 0; kill < KILLS; kill++) {
       const compression = COMPRESSIONS[(STEPS.indexOf(step) + kill) % 3] ?? 'none';

@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createInterface } from 'node:readline';
 import { test, type TestContext } from 'node:test';
 import { MongoClient } from 'mongodb';
 import { generateItems } from '../../src/import/synthetic.ts';
 import { importItems } from '../../src/import/import.ts';
 import type { OwnedCollection } from '../../src/store/store.ts';
-import { childProgram } from '../support/process/child-program.ts';
+import { startProgram } from '../support/process/child-program.ts';
 import { openRaw, testDirectory } from '../support/store/sqlite/sqlite.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
 import { openPlace } from '../support/store/place.ts';
@@ -25,21 +22,13 @@ const KILLED = 'killed';
 /** Runs an import in a process of its own and kills it as soon as it says that `durable` rows are in. Resolves with how many it said. */
 async function killedAt(t: TestContext, place: string, durable: number): Promise<number> {
   const named = place.startsWith('mongodb://') ? `${place}&appName=${KILLED}` : place;
-  const importing = spawn(
-    process.execPath,
-    [...childProgram('import/import-child.ts'), named, String(COUNT)],
-    {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  );
-  t.after(() => importing.kill('SIGKILL'));
-  const exited = once(importing, 'exit');
+  const { child, ended, lines } = startProgram(t, 'import/import-child.ts', named, COUNT);
   let said = 0;
-  for await (const line of createInterface({ input: importing.stdout })) {
+  for await (const line of lines()) {
     said = Number(line);
-    if (said >= durable) importing.kill('SIGKILL');
+    if (said >= durable) child.kill('SIGKILL');
   }
-  const [, signal] = (await exited) as [number | null, string | null];
+  const [, signal] = await ended;
   assert.equal(signal, 'SIGKILL', 'it was killed before its end');
   await untilForgotten(place);
   return said;

@@ -10,7 +10,6 @@ import { exportSources } from '../../src/exports/source.ts';
 import type { Reply } from '../../src/engine/edge.ts';
 import type { JobQueue, QueueOptions } from '../../src/queue/queue.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
-import { BSON } from '../../src/store/bson.ts';
 import { exportRows } from '../support/exports/exports.ts';
 import { Faults, type Moment } from '../support/faults/faults.ts';
 import { itemsOf } from '../support/resources/items-resource.ts';
@@ -20,6 +19,7 @@ import { testMongo } from '../support/store/mongo/mongod.ts';
 import { NEVER } from '../support/store/reading.ts';
 import { serverOn, type EngineName, type StoreName } from '../support/process/server.ts';
 import { PATH, usersAt } from '../support/users/users.ts';
+import { insertDocuments } from '../support/store/items.ts';
 
 /** The short form tries every third operation. */
 const STEP = process.env.LONG ? 1 : 3;
@@ -172,10 +172,7 @@ for (const storeName of STORES)
     const opened = storeName === 'mongodb' ? await testMongoStore(t) : await testSqlite(t);
     if (opened === null) return;
     const { store, slots } = opened;
-    await store.items.insert(
-      exportRows(ROWS).map((row) => BSON.serialize(row)),
-      'fail',
-    );
+    await insertDocuments(store.items, exportRows(ROWS));
     const [atFiles, atRecords] = [new Faults(), new Faults()];
     let clock = Date.UTC(2026, 0, 1);
     const now = () => new Date(clock);

@@ -4,13 +4,9 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { AppError } from '../../src/errors.ts';
-import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
 import { BSON } from '../../src/store/bson.ts';
-import { openSqlite } from '../../src/store/sqlite.ts';
-import { Slots } from '../../src/store/slots.ts';
-import type { Store } from '../../src/store/store.ts';
 import { sluice } from '../support/process/commands.ts';
-import { openRaw } from '../support/store/sqlite/sqlite.ts';
+import { openFor, openRaw } from '../support/store/sqlite/sqlite.ts';
 import { folder } from '../support/pull/pulling.ts';
 import { NEVER, PLENTY, readRows } from '../support/store/reading.ts';
 
@@ -18,16 +14,10 @@ const ROWS = 30_000;
 const ORDERS = { name: 'orders', collection: 'orders', indexes: [['total']] };
 const BY_ID = { sort: '_id', direction: 1 } as const;
 
-async function openIn(t: TestContext, directory: string): Promise<Store> {
-  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
-  t.after(() => store.close());
-  return store;
-}
-
 /** A store with a resource of many rows, and a collection of it that stays open beside the command. */
 async function filled(t: TestContext) {
   const directory = join(await folder(t), 'data');
-  const store = await openIn(t, directory);
+  const store = await openFor(t, directory);
   const rows = await store.open(ORDERS);
   const documents = Array.from({ length: ROWS }, (_, _id) =>
     BSON.serialize({ _id, total: -_id, other: _id % 7 }),
@@ -126,7 +116,7 @@ test('a removal that is killed has removed all rows or none, and the next proces
   );
   assert.ok(left <= 1, `${left} rows`);
   await beside.close();
-  const next = await openIn(t, directory);
+  const next = await openFor(t, directory);
   const again = await next.make({ ...ORDERS, indexes: [] }, () => undefined);
   assert.equal((await readRows(again, BY_ID, {}, { rows: 10, bytes: PLENTY })).rows.length, left);
   await again.clear(NEVER); // ends when no space is left to be freed
@@ -156,7 +146,7 @@ test('an index whose command was killed is built to its end by a process beside 
 
 test('an index that arrays made unusable is built anew by the same command, once they are gone', async (t) => {
   const directory = join(await folder(t), 'data');
-  const store = await openIn(t, directory);
+  const store = await openFor(t, directory);
   const own = await store.make({ ...ORDERS, indexes: [] }, () => undefined);
   const write = (total: unknown) => own.insert([BSON.serialize({ _id: 1, total })], 'replace');
   await write([1, 2]);
@@ -170,7 +160,7 @@ test('an index that arrays made unusable is built anew by the same command, once
     1,
   );
   await store.close();
-  const next = await openIn(t, directory);
+  const next = await openFor(t, directory);
   assert.deepEqual(
     (await next.declared()).map(({ indexes }) => indexes),
     [[['total']]],

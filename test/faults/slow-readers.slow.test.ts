@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { createInterface } from 'node:readline';
 import { describe, test, type TestContext } from 'node:test';
 import type { Document } from '../../src/store/bson.ts';
 import { catalogue } from '../support/resources/catalogue.ts';
-import { childProgram } from '../support/process/child-program.ts';
+import { startProgram } from '../support/process/child-program.ts';
 import { serverOn, type EngineName } from '../support/process/server.ts';
 import type { Run } from '../support/engine/slow-readers-child.ts';
 import { Waiting } from '../support/engine/waiting.ts';
@@ -32,17 +30,10 @@ function rows(): Document[] {
 
 /** The readers, in their own process: their output by lines, and a function that starts them. */
 function readers(t: TestContext, url: string) {
-  const child = spawn(
-    process.execPath,
-    [...childProgram('engine/slow-readers-child.ts'), url, String(READERS), String(RUNS)],
-    {
-      stdio: ['pipe', 'pipe', 'inherit'],
-    },
-  );
-  t.after(() => child.kill());
-  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const program = startProgram(t, 'engine/slow-readers-child.ts', url, READERS, RUNS);
+  const lines = program.lines()[Symbol.asyncIterator]();
   return {
-    begin: () => child.stdin.write('begin\n'),
+    begin: () => program.child.stdin.write('begin\n'),
     said: async (): Promise<unknown> => {
       const line = await lines.next();
       assert.ok(line.done !== true, 'the readers ended early');

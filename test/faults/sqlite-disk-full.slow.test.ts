@@ -10,9 +10,9 @@ import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
 import { Double, Int32 } from '../../src/store/bson.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import { Slots } from '../../src/store/slots.ts';
-import { expectedItems, makeItem } from '../support/store/items.ts';
+import { expectedItems, makeItem, insertItems } from '../support/store/items.ts';
 import type { Item } from '../support/store/items.ts';
-import { openRaw } from '../support/store/sqlite/sqlite.ts';
+import { openDirectory, openRaw } from '../support/store/sqlite/sqlite.ts';
 import { PLENTY, assertChain } from '../support/store/reading.ts';
 
 const MEBIBYTE = 1024 * 1024;
@@ -45,10 +45,7 @@ test('on a disk that fills and empties writes are refused with a code, acknowled
     const rows = Array.from({ length: 1 + ((call * 13) % 60) }, (_, n) =>
       makeItem(new Int32(call * 100 + n), 'b', new Double((n * 31) % 17), 'x'.repeat((call * 97) % 900)),
     );
-    await full.items.insert(
-      rows.map(({ bytes }) => bytes),
-      'fail',
-    );
+    await insertItems(full.items, rows);
     there.push(...rows);
   };
   for (let round = 0; round < 20; round++) {
@@ -76,10 +73,7 @@ test('on a disk that fills and empties writes are refused with a code, acknowled
 
   await leaveFree(directory, ROOM);
   const late = [makeItem('late', 'b', new Int32(3)), makeItem('later', 'b', new Int32(1))];
-  const result = await store.items.insert(
-    late.map(({ bytes: row }) => row),
-    'fail',
-  );
+  const result = await insertItems(store.items, late);
   assert.equal(result.written, 2);
   await assertWhole(store.items, [...there, ...late]);
   const file = openRaw(directory);
@@ -96,7 +90,7 @@ test('a new store on a full disk is refused with an error', async (t) => {
     await writeFile(join(directory, 'spare'), Buffer.alloc(2 * 1024 * 1024));
   }, /ENOSPC/);
   await assert.rejects(
-    openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() }),
+    openDirectory(directory),
     /cannot be opened as the embedded store: database or disk is full/,
   );
 });

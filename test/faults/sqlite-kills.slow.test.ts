@@ -20,23 +20,27 @@ const ROWS = 3_000;
 const writesBefore = (kill: number) => 1 + ((kill * 37) % 40);
 const WRITES_AFTER = 20;
 
-/** Users that are written until they are stopped. Writes that a killed server did not answer are sent again. */
-class Writing {
+/**
+ * Users that are written, and a set that is read whole, until they are stopped. Requests that a killed server did not
+ * answer are sent again. `url` resolves when the server is up.
+ */
+class Load {
   #acknowledged = 0;
   #isStopped = false;
+  #waiting: { readonly at: number; readonly resolve: () => void }[] = [];
+  readonly #url: () => Promise<string>;
   readonly #running: Promise<unknown>;
 
-  constructor(url: () => string, known: readonly Known[]) {
-    this.#running = Promise.all(known.map((writer, n) => this.#write(url, writer, n)));
+  constructor(url: () => Promise<string>, known: readonly Known[]) {
+    this.#url = url;
+    this.#running = Promise.all([...known.map((writer, n) => this.#write(writer, n)), this.#read()]);
     this.#running.catch(() => undefined); // `stop` rejects with it
   }
 
   async acknowledged(more: number): Promise<void> {
     const at = this.#acknowledged + more;
-    const done = async () => {
-      while (this.#acknowledged < at) await new Promise((resolve) => setTimeout(resolve, 2));
-    };
-    await Promise.race([this.#running, done()]);
+    const reached = new Promise<void>((resolve) => this.#waiting.push({ at, resolve }));
+    await Promise.race([this.#running, reached]);
   }
 
   async stop(): Promise<void> {
@@ -44,21 +48,38 @@ class Writing {
     await this.#running;
   }
 
-  async #write(url: () => string, writer: Known, n: number): Promise<void> {
+  async #write(writer: Known, n: number): Promise<void> {
     while (!this.#isStopped) {
       const version = ++writer.sent;
-      const sent = usersAt(url()).send('PUT', `${PATH}/w${n}`, { body: bodyOf(n, version) });
-      const answer = await sent.catch((error: unknown) => {
-        if (error instanceof TypeError) return null; // fetch: the server is gone
-        throw error;
-      });
-      if (!answer) await new Promise((resolve) => setTimeout(resolve, 20));
-      else {
-        assert.ok(answer.status === 200 || answer.status === 201, `${answer.status} ${answer.text}`);
-        writer.acknowledged = version;
-        this.#acknowledged++;
-      }
+      const users = usersAt(await this.#url());
+      const answer = await unlessGone(users.send('PUT', `${PATH}/w${n}`, { body: bodyOf(n, version) }));
+      if (!answer) continue;
+      assert.ok(answer.status === 200 || answer.status === 201, `${answer.status} ${answer.text}`);
+      writer.acknowledged = version;
+      this.#acknowledged++;
+      for (const { at, resolve } of this.#waiting) if (at <= this.#acknowledged) resolve();
+      this.#waiting = this.#waiting.filter(({ at }) => at > this.#acknowledged);
     }
+  }
+
+  async #read(): Promise<void> {
+    while (!this.#isStopped) {
+      const url = await this.#url();
+      const body = await unlessGone(fetch(`${url}/orders/stream`).then((answer) => answer.text()));
+      if (body === null) continue;
+      const ids = new Set(body.match(/^\{"id":\d+/gm));
+      assert.deepEqual([ids.size, body.split('\n').length - 1], [ROWS, ROWS], 'each row once');
+    }
+  }
+}
+
+/** Null: the server is gone. */
+async function unlessGone<T>(asked: Promise<T>): Promise<T | null> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (error instanceof TypeError) return null; // what fetch throws
+    throw error;
   }
 }
 
@@ -99,7 +120,8 @@ test(`each of ${VICTIMS.length} kinds of processes is killed ${KILLS} times besi
   assert.equal((await sluice(['import', file, '--into', 'orders', '--index', 'status'], settings)).code, 0);
   let server: ChildServer = await childServer(t, settings);
   const known = newWriters(WRITERS);
-  const writing = new Writing(() => server.url.origin, known);
+  let up = Promise.resolve(server.url.origin);
+  const load = new Load(() => up, known);
   const workers = new Set([server.listener]);
   const follow = async ({ log }: ChildServer): Promise<void> => {
     for await (const { msg, pid, workerPid } of log) {
@@ -115,22 +137,26 @@ test(`each of ${VICTIMS.length} kinds of processes is killed ${KILLS} times besi
 
   const kills: Record<(typeof VICTIMS)[number], (n: number) => Promise<void>> = {
     server: async () => {
-      const ended = server.end('SIGKILL');
-      for (const pid of workers) killPid(pid);
-      workers.clear();
-      await ended;
-      server = await childServer(t, settings);
-      workers.add(server.listener);
-      void follow(server);
+      const restart = async (): Promise<string> => {
+        const ended = server.end('SIGKILL');
+        for (const pid of workers) killPid(pid);
+        workers.clear();
+        await ended;
+        server = await childServer(t, settings);
+        workers.add(server.listener);
+        void follow(server);
+        return server.url.origin;
+      };
+      await (up = restart());
     },
     import: async (n) => {
       const importing = await start(t, settings, 'import', '--generate', '1000000', '--seed', String(n));
-      await writing.acknowledged(writesBefore(n));
+      await load.acknowledged(writesBefore(n));
       await kill(importing);
     },
     index: async (n) => {
       const indexing = await start(t, settings, 'index', 'orders', n % 2 === 0 ? 'total,at' : 'at,total');
-      await writing.acknowledged(writesBefore(n));
+      await load.acknowledged(writesBefore(n));
       await kill(indexing);
     },
     worker: () => {
@@ -144,7 +170,7 @@ test(`each of ${VICTIMS.length} kinds of processes is killed ${KILLS} times besi
     },
     backup: async (n) => {
       const backup = await start(t, settings, 'backup', join(backups, `${n}.db`));
-      await writing.acknowledged(writesBefore(n));
+      await load.acknowledged(writesBefore(n));
       await kill(backup);
     },
   };
@@ -153,15 +179,15 @@ test(`each of ${VICTIMS.length} kinds of processes is killed ${KILLS} times besi
     const beside = await start(t, settings, 'import', '--generate', '1000000', '--seed', '99');
     for (const [at, victim] of VICTIMS.entries()) {
       const n = (round - 1) * VICTIMS.length + at;
-      await writing.acknowledged(writesBefore(n));
+      await load.acknowledged(writesBefore(n));
       await kills[victim](n);
       killed++;
-      await writing.acknowledged(WRITES_AFTER); // the others go on
+      await load.acknowledged(WRITES_AFTER); // the others go on
       assert.ok(beside.signalCode === null && (beside.exitCode ?? 0) === 0, 'and so does an import');
     }
     await kill(beside);
   }
-  await writing.stop();
+  await load.stop();
   await checkAll(usersAt(server.url.origin), known);
   const { code, stdout } = await sluice(['check'], settings);
   assert.equal(code, 0, stdout);

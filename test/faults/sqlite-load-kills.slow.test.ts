@@ -1,15 +1,10 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
-import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
 import { FILE } from '../../src/store/sqlite/file.ts';
-import { openSqlite } from '../../src/store/sqlite.ts';
-import { Slots } from '../../src/store/slots.ts';
-import { childProgram } from '../support/process/child-program.ts';
-import { openRaw, testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { startProgram } from '../support/process/child-program.ts';
+import { openDirectory, openRaw, testDirectory } from '../support/store/sqlite/sqlite.ts';
 import { NEVER, PLENTY, readRows } from '../support/store/reading.ts';
 
 /** In two transactions of rows. */
@@ -28,13 +23,8 @@ async function isKilledIn(
   transaction: number,
   where: string,
 ): Promise<boolean> {
-  const program = childProgram('import/load-child.ts');
-  const child = spawn(process.execPath, [...program, directory, String(COUNT), String(transaction), where], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  t.after(() => child.kill('SIGKILL'));
-  const exit = once(child, 'exit') as Promise<[number | null, string | null]>;
-  const [said, [code, signal]] = await Promise.all([text(child.stdout), exit]);
+  const { child, ended } = startProgram(t, 'import/load-child.ts', directory, COUNT, transaction, where);
+  const [said, [code, signal]] = await Promise.all([text(child.stdout), ended]);
   if (signal === 'SIGKILL') return true;
   assert.deepEqual([said, code], ['done\n', 0]);
   return false;
@@ -63,7 +53,7 @@ test('a load that is killed in any of its transactions leaves no row, and the ne
 
 /** False when the store is empty. Fails when it is neither empty nor whole. */
 async function checkIsWhole(directory: string): Promise<boolean> {
-  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+  const store = await openDirectory(directory);
   const { rows } = await readRows(store.items, BY_ID, {}, { rows: 2 * COUNT, bytes: PLENTY });
   const { rows: counted } = await store.items.count(BY_ID, 'exact', NEVER);
   await store.close();

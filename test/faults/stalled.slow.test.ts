@@ -8,13 +8,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
 import { load } from '../../bench/load.ts';
 import { startProcess } from '../../bench/process.ts';
-import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
 import { BSON } from '../../src/store/bson.ts';
-import { openSqlite } from '../../src/store/sqlite.ts';
 import { kernelWarning } from '../../src/process/kernel-warning.ts';
-import { Slots } from '../../src/store/slots.ts';
 import { childServer, importItems, type ChildServer } from '../support/process/child-server.ts';
-import { testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { openDirectory, testDirectory } from '../support/store/sqlite/sqlite.ts';
 import { openStore } from '../support/store/mongo/mongo.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
 import { program } from '../support/process/programs.ts';
@@ -62,7 +59,7 @@ function rowsOf(coding: string): Uint8Array[] {
 async function groundOf(t: TestContext, store: StoreName, coding: string): Promise<Ground | null> {
   if (store === 'sqlite') {
     const directory = await testDirectory(t);
-    const opened = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+    const opened = await openDirectory(directory);
     await opened.items.insert(rowsOf(coding), 'fail');
     await opened.close();
     return { settings: { DATA_DIR: directory }, openCursors: () => Promise.resolve(0) };

@@ -12,21 +12,9 @@ const [NUMBER, STRING, VALUE] = [
 
 /** Texts that are no JSON value, the characters before the fault, what was expected there, and what was found. */
 const NO_VALUES: readonly (readonly [text: string, before: number, expected: string, got: string])[] = [
-  ...[
-    '-01',
-    '-1.0.',
-    '-2.',
-    '.-1',
-    '.2e-3',
-    '0.1.2',
-    '0.3e',
-    '0.3e+',
-    '0E',
-    '0E+',
-    '1.0e-',
-    '1eE2',
-    '2.e+3',
-  ].map((text) => [text, 0, NUMBER, text.charAt(0)] as const),
+  ...'-01 -1.0. -2. .-1 .2e-3 0.1.2 0.3e 0.3e+ 0E 0E+ 1.0e- 1eE2 2.e+3'
+    .split(' ')
+    .map((text) => [text, 0, NUMBER, text.charAt(0)] as const),
   ...['9.e+', '+Inf', '++1', '- 1', '1+2', '1ea', '-foo', '1e1.5', '-', '+', '.', '-NaN', '012'].map(
     (text) => [text, 0, NUMBER, text.charAt(0)] as const,
   ),
@@ -88,37 +76,6 @@ test('A text that is no JSON value makes its line bad, and the reason says where
       ],
       line,
     );
-  }
-});
-
-/** JSON values that no document of BSON has, and the reason. */
-const NOT_STORED: readonly (readonly [text: string, reason: string])[] = [
-  ...['\\uDADA', '\\ud800abc', '\\uD888\\u1234', '\\uDd1e\\uD834', '\\uDFAA', '\\ud800\\ud800\\n'].map(
-    (text) => [`"${text}"`, 'a text contains half of a surrogate pair'] as const,
-  ),
-  ...['1.5e+9999', '-1.5e+9999'].map((text) => [text, 'a number is too large to be stored'] as const),
-  ...[
-    '123123e-10000000',
-    '123123123123123123123123123123123123123',
-    '1.123456789012345678901234567890123456',
-  ].map(
-    (text) =>
-      [text, `the number "${text}" cannot be stored with all its digits (a Decimal128 has 34)`] as const,
-  ),
-  [`${'['.repeat(32)}${']'.repeat(32)}`, 'the value is nested deeper than 32 levels'],
-  [`${'{"a":'.repeat(500)}1${'}'.repeat(500)}`, 'the value is nested deeper than 32 levels'],
-  ['{"b":1,"b":2}', 'the name "b" appears twice in one object'],
-  ['{"b":1,"\\u0062":2}', 'the name "b" appears twice in one object'],
-  ['{"a\\u0000":1}', 'the field name "a\\u0000" contains a NUL character'],
-  ['{"__proto__":1}', 'the field name "__proto__" is not allowed'],
-];
-
-test('JSON that no document can hold makes its line bad, with the reason and the field', async () => {
-  for (const [text, reason] of NOT_STORED) {
-    const line = `{"_id":1,"v":${text}}`;
-    JSON.parse(line);
-    const { items, bad } = await read(`${line}\n{"_id":2}\n`, 'ndjson', ROWS);
-    assert.deepEqual([items, bad], [[{ _id: 2 }], [`1: field "v": ${reason}`]], line.slice(0, 60));
   }
 });
 
@@ -228,54 +185,10 @@ const BROKEN: readonly (readonly [TextFormat, rows: number, error: string, conte
 ];
 
 test('A file that cannot be read to its end says where, after the rows before that', async () => {
-  for (const [format, rows, reason, content] of BROKEN) {
-    const { items, bad, error } = await read(content, format, { ...ROWS, delimiter: ',' });
-    assert.deepEqual(
-      [items.length, bad, error?.message],
-      [rows, [], reason],
-      content.toString().slice(0, 60),
-    );
-  }
-});
-
-const QUOTE = 'a quote is misplaced or not closed';
-
-/** Files of CSV, the values of their good rows, and their bad rows. */
-const TABLES: readonly (readonly [
-  content: string | Buffer,
-  rows: readonly string[],
-  bad: readonly string[],
-])[] = [
-  [
-    'a,b\n1\n2,3\n4,5,6\n',
-    ['2,3'],
-    ['2: the row has 1 cells, but the header has 2', '4: the row has 3 cells, but the header has 2'],
-  ],
-  ['a,b\n"x"y,1\n2,3\n', ['2,3'], [`2: ${QUOTE}`]],
-  ['a,b\nx"y,1\n2,3\n', ['2,3'], [`2: ${QUOTE}`]],
-  ['a,b\n"1\n2"x,3\n4,5\n', ['4,5'], [`2: ${QUOTE}; the row extends to line 3`]],
-  [
-    'a,b\n0,1\n1,"x\n2,3\n4,5\n',
-    ['0,1'],
-    ['3: a quote is not closed before the end of the file; the row extends to line 5'],
-  ],
-  [
-    'a,b\r\n"x\r\ny",1,2\r\n3,4\r\n',
-    ['3,4'],
-    ['2: the row has 3 cells, but the header has 2; the row extends to line 3'],
-  ],
-  [
-    Buffer.from('a,b\nx,\u00e9\ny,z\n', 'latin1'),
-    ['y,z'],
-    ['2: the row is not valid UTF-8; iconv -f WINDOWS-1252 -t UTF-8 FILE converts a file of Windows'],
-  ],
-  ['a,b\n1,\u0000\n', ['1,\u0000'], []],
-];
-
-test('Bad rows of CSV are named by their lines, and the rows around them are read', async () => {
-  for (const [content, rows, expected] of TABLES)
+  for (const [format, rows, reason, content] of BROKEN)
     for (const chunk of [1, 65_536]) {
-      const { items, bad } = await read(content, 'csv', { ...ROWS, delimiter: ',', chunk });
-      assert.deepEqual([items.map(({ a, b }) => [a, b].join()), bad], [rows, expected], content.toString());
+      const { items, bad, error } = await read(content, format, { ...ROWS, delimiter: ',', chunk });
+      const what = content.toString().slice(0, 60);
+      assert.deepEqual([items.length, bad, error?.message], [rows, [], reason], what);
     }
 });

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Readable, Writable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { test, type TestContext } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { storeUnavailable } from '../../src/errors.ts';
@@ -17,36 +16,15 @@ import { startProgress } from '../../src/import/progress.ts';
 import { UsageError } from '../../src/terminal/arguments.ts';
 import { SAMPLE_ROWS } from '../../src/import/sample.ts';
 import { ImportStore, targetOf } from '../support/import/import-store.ts';
+import { folder, Kept } from '../support/pull/pulling.ts';
 
 const NEVER = new AbortController().signal;
 const CSV = 'id,category,price\n1,a,1.5\n2,b,2\n';
 const COLUMN_LINES = 'columns:\n  id: _id, number\n  category: category, string\n  price: price, number\n';
 const BY_DEFAULT = { category: 'category', price: 'price', id: null };
 
-/** Takes what is written; `isTTY` and `columns` as a terminal has them. */
-class Screen extends Writable {
-  text = '';
-  readonly isTTY: boolean;
-  readonly columns = 200;
-
-  constructor(isTTY: boolean) {
-    super();
-    this.isTTY = isTTY;
-  }
-
-  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
-    this.text += chunk.toString();
-    done();
-  }
-
-  cursorTo(): void {
-    this.text += '\r';
-  }
-
-  clearLine(): void {
-    this.text += '\u001b[K';
-  }
-}
+/** What is written to a terminal, or to something else. */
+const screen = (isTTY: boolean) => Object.assign(new Kept(), { isTTY });
 
 interface Run {
   readonly argv: readonly string[];
@@ -59,7 +37,7 @@ interface Run {
 
 async function run({ argv, store = new ImportStore(), stdin = '', isTTY = false, ...more }: Run) {
   const { signal = NEVER, target = targetOf(store) } = more;
-  const stderr = new Screen(isTTY);
+  const stderr = screen(isTTY);
   const io = {
     stdin: Readable.from([Buffer.from(stdin)]),
     stderr,
@@ -69,7 +47,7 @@ async function run({ argv, store = new ImportStore(), stdin = '', isTTY = false,
     signal,
   };
   const code = await runImport(parseImportArguments(argv), target, io);
-  return { code, store, text: stderr.text };
+  return { code, store, text: String(stderr.bytes) };
 }
 
 test('The arguments give a command, with defaults for what is missing', () => {
@@ -165,34 +143,16 @@ test('A wrong argument is refused with what was expected and what was given', ()
 });
 
 test('The help lists every option', () => {
-  for (const option of [
-    '--format',
-    '--category',
-    '--price',
-    '--id',
-    '--type',
-    '--delimiter',
-    '--decimal-comma',
-    '--date-format',
-    '--booleans',
-    '--null',
-    '--drop',
-    '--append',
-    '--yes',
-    '--force',
-    '--on-conflict',
-    '--generate',
-    '--seed',
-    '--sample',
-  ])
-    assert.ok(IMPORT_HELP.includes(`  ${option}`), option);
+  const options =
+    '--format --category --price --id --type --delimiter --decimal-comma --date-format --booleans ' +
+    '--null --drop --append --yes --force --on-conflict --generate --seed --sample';
+  for (const option of options.split(' ')) assert.ok(IMPORT_HELP.includes(`  ${option}`), option);
 });
 
 async function fileWith(t: TestContext, name: string, content: string | Buffer): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'sluice-import-'));
-  t.after(() => rm(directory, { recursive: true, force: true }));
-  await writeFile(join(directory, name), content);
-  return join(directory, name);
+  const path = join(await folder(t), name);
+  await writeFile(path, content);
+  return path;
 }
 
 test('A file without bad rows is imported with exit code 0 and a summary', async (t) => {
@@ -388,14 +348,14 @@ test('A terminal shows a bar with the bad rows above it', async () => {
 });
 
 test('Without a terminal, progress is one line for each million rows', () => {
-  const stderr = new Screen(false);
+  const stderr = screen(false);
   const progress = startProgress({ stderr, isTTY: false }, null, PROGRESS);
   for (const read of [400_000, 1_000_400, 1_000_800, 1_999_999, 3_500_000, 3_999_999, 4_000_000]) {
     progress.update(0, read, { written: (read - 5).toLocaleString('en-US') });
   }
   progress.stop();
   assert.equal(
-    stderr.text,
+    String(stderr.bytes),
     '1,000,400 rows read, 1,000,395 written\n3,500,000 rows read, 3,499,995 written\n' +
       '4,000,000 rows read, 3,999,995 written\n',
   );

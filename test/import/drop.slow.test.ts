@@ -110,6 +110,14 @@ for (const [name, content, options, expected, message] of FAULTS)
     assert.deepEqual([store.size, store.calls.length], [3, 1]);
   });
 
+test('An import says that the indexes are made after the rows', async () => {
+  const postponeIndexes = () => Promise.resolve(() => Promise.resolve());
+  const store = Object.assign(await filled(), { postponeIndexes });
+  const { code, text } = await run({ store, argv: ['--generate', '2', '--drop', '--yes'] });
+  assert.equal(code, 0, text);
+  assert.match(text, /\nthe indexes are made after the rows; if this import is killed, run it again /);
+});
+
 test('--drop without a terminal to ask on requires --yes before anything is read', async () => {
   const asked: [typed: string | null, argv: string[], reason: RegExp][] = [
     [null, ['nowhere.csv', '--drop'], /--yes, because there is no terminal to ask on/],

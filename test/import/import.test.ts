@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { setImmediate } from 'node:timers/promises';
 import { test } from 'node:test';
 import { storeUnavailable } from '../../src/errors.ts';
-import { generateItems } from '../../src/import/synthetic.ts';
 import {
   importItems,
   ImportStopped,
@@ -60,37 +59,12 @@ async function stopped(run: Promise<ImportResult>): Promise<ImportStopped> {
   return error;
 }
 
-test('Good rows are written, bad rows are reported and counted, and the run continues', async () => {
-  const store = new ImportStore();
-  const rows: SourceRow[] = [
-    { at: 2, item: item(1) },
-    { at: 3, problem: 'it is odd' },
-    { at: 7, item: item(2) },
-  ];
-  const run = options(store, sourceOf(rows));
-  assert.deepEqual(await importItems(run), { read: 3, written: 2, skipped: 0, failed: 1 });
-  assert.deepEqual(run.reports, ['3: it is odd']);
-  assert.equal(store.size, 2);
-});
-
 test('A row that the store refuses is reported with its position in any batch', async () => {
   const store = new ImportStore();
   await store.insert([item(3_000), item(9_999)], 'skip');
   const run = options(store, new Numbers().rows(10_000));
   assert.deepEqual(await importItems(run), { read: 10_000, written: 9_998, skipped: 0, failed: 2 });
   assert.deepEqual(run.reports, ['30000: a row with its _id exists', '99990: a row with its _id exists']);
-});
-
-test('With skip and replace, an id that is already stored is not a failure', async () => {
-  for (const [onConflict, expected] of [
-    ['skip', { read: 3, written: 1, skipped: 2, failed: 0 }],
-    ['replace', { read: 3, written: 3, skipped: 0, failed: 0 }],
-  ] as const) {
-    const store = new ImportStore();
-    await store.insert([item(1, { old: true }), item(2, { old: true })], 'skip');
-    assert.deepEqual(await importItems(options(store, new Numbers().rows(3), { onConflict })), expected);
-    assert.equal(store.documents.filter((document) => document.old === true).length, expected.skipped);
-  }
 });
 
 test('An import holds at most three batches in memory and runs two inserts at once', async () => {
@@ -161,19 +135,6 @@ test('A store that fails stops the run with its error and the number of durable 
   }
 });
 
-test('The rows before the point where a source breaks are written', async () => {
-  const broken = new BrokenSource('the end is missing');
-  const rows = Array.from({ length: 2_500 }, (_, n) => ({ at: n, item: item(n) }));
-  const store = new ImportStore();
-  const source = sourceOf(rows, () => {
-    throw broken;
-  });
-  const error = await stopped(importItems(options(store, source)));
-  assert.equal(error.cause, broken);
-  assert.deepEqual(error.result, { read: 2_500, written: 2_500, skipped: 0, failed: 0 });
-  assert.equal(store.size, 2_500);
-});
-
 test('When the store fails after the source broke, the error of the store is reported', async () => {
   const down = new Error('down');
   const store = new ImportStore(() => {
@@ -183,22 +144,6 @@ test('When the store fails after the source broke, the error of the store is rep
     throw new BrokenSource('broken');
   });
   assert.equal((await stopped(importItems(options(store, source)))).cause, down);
-});
-
-test('An interrupted import can be completed by repeating it with skip', async () => {
-  const interrupt = new AbortController();
-  const store = new ImportStore((_, number) => {
-    if (number === 3) interrupt.abort(new Error('interrupted'));
-  });
-  const first = importItems(options(store, generateItems(20_000, 7), { signal: interrupt.signal }));
-  const { cause, result } = await stopped(first);
-  assert.equal(cause, interrupt.signal.reason);
-  assert.equal(result.written, store.size);
-  assert.ok(store.size < 20_000);
-  const there = store.size;
-  const again = await importItems(options(store, generateItems(20_000, 7), { onConflict: 'skip' }));
-  assert.deepEqual(again, { read: 20_000, written: 20_000 - there, skipped: there, failed: 0 });
-  assert.equal(store.size, 20_000);
 });
 
 test('Progress is reported while rows are written and while all rows are bad', async () => {

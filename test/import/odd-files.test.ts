@@ -139,19 +139,7 @@ for (const [format, content, reason] of REFUSED)
   });
 
 test('the command takes these options for CSV files only', () => {
-  const options = [
-    '--into',
-    'r',
-    '--null',
-    'NA',
-    '--null',
-    '-',
-    '--name',
-    '1=index',
-    '--name',
-    '2=a=b',
-    '--no-paths',
-  ];
+  const options = '--into r --null NA --null - --name 1=index --name 2=a=b --no-paths'.split(' ');
   const command = parseImportArguments(['a.csv', ...options]);
   assert.ok(command.kind === 'file');
   const { missing, names, isFlat } = command;

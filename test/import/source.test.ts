@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
@@ -7,15 +7,14 @@ import { test, type TestContext } from 'node:test';
 import * as zlib from 'node:zlib';
 import { openSource } from '../../src/import/source.ts';
 import { BrokenSource } from '../../src/import/row.ts';
+import { folder } from '../support/pull/pulling.ts';
 
 const NEVER = new AbortController().signal;
 const TEXT = Buffer.from('größe 𝄞\n'.repeat(100_000));
 const EMPTY = Readable.from([]);
 
 async function fileWith(t: TestContext, name: string, content: Uint8Array): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'sluice-import-'));
-  t.after(() => rm(directory, { recursive: true, force: true }));
-  const path = join(directory, name);
+  const path = join(await folder(t), name);
   await writeFile(path, content);
   return path;
 }

@@ -4,11 +4,8 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
-import { Slots } from '../../src/store/slots.ts';
-import { openSqlite } from '../../src/store/sqlite.ts';
 import { cli } from '../support/process/child-server.ts';
-import { testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { openDirectory, testDirectory } from '../support/store/sqlite/sqlite.ts';
 
 const ROWS = 20_000;
 const PLAN = { sort: '_id', direction: 1 } as const;
@@ -16,7 +13,7 @@ const PLAN = { sort: '_id', direction: 1 } as const;
 for (const signal of ['SIGTERM', 'SIGINT'] as const)
   test(`${signal} stops an import gracefully, and the number of rows it reports is in the store`, async (t) => {
     const directory = await testDirectory(t);
-    const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+    const store = await openDirectory(directory);
     t.after(() => store.close());
     const count = async () => (await store.items.count(PLAN, 'exact', t.signal)).rows;
     const env = { ...process.env, DATA_DIR: directory, MONGODB_URI: '', LOG_LEVEL: 'error' };

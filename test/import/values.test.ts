@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { itemToJson } from '../support/rows/item-json.ts';
-import { Binary, BSON, BSONRegExp, Code, Decimal128, Long, ObjectId, UUID } from '../../src/store/bson.ts';
+import { Binary, BSON, BSONRegExp, Code, Decimal128, ObjectId, UUID } from '../../src/store/bson.ts';
 import { COLUMNS, jsonItem, read } from '../support/import/import-reading.ts';
 
 test('Integers keep every digit in NDJSON and in JSON arrays', async () => {
@@ -42,12 +42,6 @@ test('An object whose names only seem to repeat is read', async () => {
   );
   assert.deepEqual(item.a, { id: ':', category: [{}, { a: {} }] });
   assert.equal(item['b\\'], ': \\');
-});
-
-test('An id beyond 2^53 becomes an Int64', async () => {
-  const { _id } = await jsonItem('{"id":9007199254740993,"category":"a","price":1}');
-  assert.ok(_id instanceof Long);
-  assert.equal(_id.toString(), '9007199254740993');
 });
 
 test('Extended JSON, as mongoexport writes it, becomes BSON values', async () => {

@@ -7,7 +7,6 @@ import { createTranscoder } from '../../src/rows/transcoder.ts';
 import { around } from '../../src/store/around.ts';
 import { noneOf } from '../../src/store/batch.ts';
 import type { Bookmark } from '../../src/store/bookmark.ts';
-import { BSON } from '../../src/store/bson.ts';
 import { ReadTurns } from '../../src/store/read-turns.ts';
 import { streamReader } from '../../src/store/readers.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
@@ -15,6 +14,7 @@ import { RawClient, request } from '../support/engine/raw.ts';
 import { NEVER } from '../support/store/reading.ts';
 import { serverOn, type StoreName } from '../support/process/server.ts';
 import { testSqlite } from '../support/store/sqlite/sqlite.ts';
+import { insertDocuments } from '../support/store/items.ts';
 
 const ROWS = 2_000;
 const PLAN = { sort: '_id', direction: 1 } as const;
@@ -51,10 +51,7 @@ function sinkOf(room: number) {
 
 test('streams whose clients all stop pass their turns on, and hold no batch', async (t) => {
   const { store, slots } = await testSqlite(t);
-  await store.items.insert(
-    rows().map((row) => BSON.serialize(row)),
-    'fail',
-  );
+  await insertDocuments(store.items, rows());
   const streams = streamReader(store.items, new ReadTurns(), { retryMs: 60_000 });
   const transcoder = createTranscoder(slots);
   const begin = async (room: number) => {
@@ -90,20 +87,17 @@ test('streams whose clients all stop pass their turns on, and hold no batch', as
 test('a client that is slow gives back the memory that others wait for, and still gets every row', async (t) => {
   const { store, slots } = await testSqlite(t);
   const few = rows().slice(0, 500);
-  await store.items.insert(
-    few.map((row) => BSON.serialize(row)),
-    'fail',
-  );
+  await insertDocuments(store.items, few);
   const turns = new ReadTurns();
   const streams = streamReader(store.items, turns, { retryMs: 60_000 });
-  const run = async () => {
+  const run = async (takes: () => Promise<void>) => {
     const ids: number[] = [];
     let [text, parks] = ['', 0];
     const sink: Sink = {
       ...sinkOf(Infinity).sink,
       write: (chunk) => {
         text += Buffer.from(chunk).toString();
-        return new Promise((resolve) => setTimeout(resolve, 10)); // far less than a stall
+        return takes();
       },
     };
     const first = await streams.begin(PLAN, {}, FIRST_BATCH, NEVER);
@@ -125,11 +119,12 @@ test('a client that is slow gives back the memory that others wait for, and stil
     );
     return parks;
   };
-  assert.equal(await run(), 0);
+  const slowly = () => new Promise<void>((resolve) => setTimeout(resolve, 10)); // far less than a stall
+  assert.equal(await run(() => new Promise(setImmediate)), 0);
   const batch = await store.items.read(PLAN, {}, FIRST_BATCH, NEVER);
   const others = [16, 8].map((mib) => turns.hold({ ...noneOf(batch), slot: slots.take(mib << 20) }));
   const waits = turns.take({ ...FIRST_BATCH, patient: true }, NEVER, () => Promise.resolve());
-  assert.ok((await run()) > 3);
+  assert.ok((await run(slowly)) > 3);
   others.forEach((other) => other.release());
   await waits;
 });

@@ -3,8 +3,8 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { sluice } from '../support/process/commands.ts';
-import { testClient } from '../support/store/mongo/mongo.ts';
-import { ownMongod, testMongo } from '../support/store/mongo/mongod.ts';
+import { mongodWithUsers, testClient } from '../support/store/mongo/mongo.ts';
+import { testMongo } from '../support/store/mongo/mongod.ts';
 import { folder } from '../support/pull/pulling.ts';
 import { serverOn } from '../support/process/server.ts';
 
@@ -89,14 +89,10 @@ test('a replica set that a server has used keeps every promise, and nothing is w
 });
 
 test('a standalone has no snapshots and changes, and a user that may only read has no users and exports', async (t) => {
-  const set = await ownMongod(t, { replicated: false, arguments: ['--auth'] });
-  if (!set) return;
-  const { host } = new URL(set.uri);
-  const as = (name: string) => `mongodb://${name}:pw@${host}/shop?authSource=admin&directConnection=true`;
-  const user = (createUser: string, ...roles: unknown[]) => ({ createUser, pwd: 'pw', roles });
-  await set.members[0]?.admin((client) => client.db('admin').command(user('root', 'root')));
-  const root = testClient(t, as('root'));
-  await root.db('admin').command(user('reader', { role: 'read', db: 'shop' }));
+  const mongod = await mongodWithUsers(t);
+  if (!mongod) return;
+  const { as, root } = mongod;
+  await mongod.add('reader', { role: 'read', db: 'shop' });
   await root.db().createCollection('orders');
 
   const reader = await doctor([as('reader')], { EXPOSE: 'orders' });
@@ -115,7 +111,6 @@ test('a standalone has no snapshots and changes, and a user that may only read h
   const stranger = await doctor([as('stranger')], { EXPOSE: 'orders' });
   assert.match(stranger.fail.join(), /MongoDB 6\.0 or newer - hello: Authentication failed/);
   for (const { text } of [reader, all, stranger]) assert.doesNotMatch(text, /:pw/);
-  await root.close(); // otherwise the driver would look for a stopped server
 });
 
 test('the embedded store: a missing one is not made, a whole one holds, damage and wrong arguments are named', async (t) => {

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { SyntheticItems } from '../../src/import/synthetic.ts';
-import { childProgram } from '../support/process/child-program.ts';
+import { startProgram } from '../support/process/child-program.ts';
 import { testDirectory } from '../support/store/sqlite/sqlite.ts';
 import { serverOn } from '../support/process/server.ts';
 
@@ -19,12 +17,8 @@ test('a server beside a load that replaces the rows answers 503 until the load e
   const rowsOf = async () => (await (await server.get('/items/stream')).text()).split('\n').length - 1;
   assert.equal(await rowsOf(), 20);
   for (const isKilled of [false, true]) {
-    const child = spawn(process.execPath, [...childProgram('import/replace-child.ts'), directory], {
-      stdio: ['pipe', 'pipe', 'inherit'],
-    });
-    t.after(() => child.kill('SIGKILL'));
-    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-    assert.equal((await lines.next()).value, 'loading');
+    const { child, ended, lines } = startProgram(t, 'import/replace-child.ts', directory);
+    assert.deepEqual(await once(lines(), 'line'), ['loading']);
     for (const path of ['/items', '/items/stream', '/items?sort=price_desc', '/items/partitions?n=2']) {
       const answer = await server.get(path);
       const { code } = (await answer.json()) as { code: string };
@@ -34,10 +28,9 @@ test('a server beside a load that replaces the rows answers 503 until the load e
         path,
       );
     }
-    const exit = once(child, 'exit');
     if (isKilled) child.kill('SIGKILL');
     else child.stdin.end('finish\n');
-    await exit;
+    await ended;
     // What a killed process left is removed because it is read.
     while (isKilled && (await server.get('/items')).status === 503);
     assert.equal(await rowsOf(), isKilled ? 0 : 10);

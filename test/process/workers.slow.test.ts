@@ -53,16 +53,6 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
     await assert.rejects(answers(server, 1), TypeError, 'no process listens any more');
   });
 
-test('a server does not start on a port in use, with workers or without', async (t) => {
-  const first = await childServer(t, { MONGODB_URI: '' });
-  for (const WORKERS of ['1', '2'])
-    await assert.rejects(
-      childServer(t, { MONGODB_URI: '', WORKERS, PORT: first.url.port }),
-      /ended \(1\) before it listened/,
-    );
-  assert.deepEqual(await answers(first, 1), [200], 'the first server still serves');
-});
-
 test('workers whose primary is killed stop by themselves', async (t) => {
   const server = await childServer(t, { MONGODB_URI: '', WORKERS: '2' });
   await logged(server, 'listening');

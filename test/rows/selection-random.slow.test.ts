@@ -21,52 +21,23 @@ import {
 import type { Field, Value } from '../support/rows/bson-writer.ts';
 import { cellsOf, selected, type Row } from '../support/rows/selected.ts';
 import { arrayBody, batchOf, decode } from '../support/rows/transcode.ts';
+import { below, randomFrom } from '../support/store/random-collection.ts';
 
 const CASES = process.env.LONG === '1' ? 2_000_000 : 10_000;
 const slots = new Slots();
 const wasm = createTranscoder(slots);
 
 /** Names of which some begin like others, contain dots, are long, or look like the key's. */
-const NAMES = [
-  'a',
-  'b',
-  'c',
-  'aa',
-  'a.b',
-  'b.a',
-  'a.b.c',
-  'id',
-  'c.id',
-  'é',
-  'a name of more than sixteen bytes',
-];
-const PATHS = [
-  ...NAMES,
-  '_id',
-  'a.a',
-  'b.c',
-  'b.c.a',
-  'a.a.a',
-  'c.b',
-  'id.a',
-  '_id.a',
-  'é.a',
-  'aa.b',
-  'a.é.b.c',
-];
+const NAMES = [...'a b c aa a.b b.a a.b.c id c.id é'.split(' '), 'a name of more than sixteen bytes'];
+const PATHS = [...NAMES, ...'_id a.a b.c b.c.a a.a.a c.b id.a _id.a é.a aa.b a.é.b.c'.split(' ')];
 
-/** Random numbers below `limit`, the same for the same seed (mulberry32). */
-function randomFrom(seed: number): (limit: number) => number {
-  let state = seed;
-  return (limit) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % limit;
-  };
+type Random = (limit: number) => number;
+
+/** Random numbers below a limit, the same for the same seed. */
+function randomOf(seed: number): Random {
+  const random = randomFrom(seed);
+  return (limit) => below(random, limit);
 }
-
-type Random = ReturnType<typeof randomFrom>;
 
 const pick = <T>(random: Random, list: readonly T[]): T => list[random(list.length)] as T;
 
@@ -123,7 +94,7 @@ function textOf(encoder: RowEncoder, batch: Batch, chunkBytes: number): string {
 test('random selections of random rows are the same from wasm, from JavaScript and from a plain reference, as JSON and as CSV', () => {
   let [partial, longest] = [0, 0];
   for (let seed = 1; seed <= CASES; seed++) {
-    const random = randomFrom(seed);
+    const random = randomOf(seed);
     const rows = Array.from({ length: 1 + random(2) }, () => anyRow(random));
     const paths = anySelection(random);
     const selection = new Selection(paths);

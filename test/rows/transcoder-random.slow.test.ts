@@ -98,16 +98,3 @@ test('valid and broken UTF-8 of all classes is read as the WHATWG decoder reads 
     }
   }
 });
-
-test('random bytes as text are read as the WHATWG decoder reads them', () => {
-  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
-  for (let i = 0; i < (LONG ? 2000 : 100); i++) {
-    const texts = Array.from({ length: 200 }, (_, k) => {
-      const from = [0, 0x70, 0x80, 0xc0][k % 4] ?? 0;
-      return Buffer.from(Array.from({ length: k }, () => from + Math.floor(Math.random() * (256 - from))));
-    });
-    const expected = JSON.stringify({ id: 1, v: texts.map((text) => decoder.decode(text)) });
-    const text = transcode(transcoder, slots, [row(1, [['v', array(texts.map(string))]])], 500);
-    assert.ok(text === `${expected}\n`, text);
-  }
-});

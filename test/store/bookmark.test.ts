@@ -71,12 +71,6 @@ for (const [what, row, found] of NESTED)
     assertBytes(bookmark, BSON.serialize({ 'a.b': found, _id }), what);
   });
 
-test('of two fields with one name, the first is in the bookmark, as in an index', () => {
-  const row = Buffer.from(BSON.serialize({ _id, a: { b: 'first', x: 'second' } }));
-  row[row.lastIndexOf('x\0')] = 'b'.charCodeAt(0);
-  assertBytes(bookmarkOf(row, { sort: 'a.b' }), BSON.serialize({ 'a.b': 'first', _id }), 'nested');
-});
-
 test('a bookmark made from values equals that of the row, and gives them back by path', () => {
   for (const sort of ['_id', 'price', 'a.b']) {
     const value = new Double(2);

@@ -15,7 +15,8 @@ import {
 import type { Key } from '../../src/store/keys.ts';
 import { keyOfAny } from '../../src/store/value-keys.ts';
 import { anyValue, ORDER as ANY_ORDER } from '../support/store/any-value.ts';
-import { compareIds } from '../support/store/items.ts';
+import { compareBson } from '../support/store/bson-order.ts';
+import { compareValues } from '../../src/store/order.ts';
 import type { Id } from '../support/store/items.ts';
 import { nearPrice } from '../support/store/prices.ts';
 
@@ -24,96 +25,45 @@ const decimal = (digits: string) => Decimal128.fromString(digits);
 const uuid = (hex: string) => new UUID(Buffer.from(hex.padEnd(32, '0'), 'hex'));
 const oid = (hex: string) => new ObjectId(hex.padEnd(24, '0'));
 
-/** Values in MongoDB's ascending order. Values on one line are equal. */
-const ORDER: readonly (readonly (Id | Decimal128)[])[] = [
-  [new Double(NaN), decimal('NaN')],
-  [new Double(-Infinity), decimal('-Infinity')],
-  [decimal('-9.999999999999999999999999999999999E+6144')],
-  [decimal('-1E+6000')],
-  [new Double(-Number.MAX_VALUE)],
-  [decimal('-9223372036854775808.5')],
-  [Long.MIN_VALUE, new Double(-(2 ** 63))],
-  [long(-(2n ** 63n) + 1n)],
-  [decimal('-9007199254740993.5')],
-  [long(-(2n ** 53n) - 1n), decimal('-9007199254740993')],
-  [decimal('-9007199254740992.5')],
-  [long(-(2n ** 53n)), new Double(-(2 ** 53))],
-  [new Int32(-(2 ** 31)), new Double(-(2 ** 31)), long(-(2n ** 31n))],
-  [decimal('-1.500000000000000000000000000000001')],
-  [new Double(-1.5), decimal('-1.50')],
-  [decimal('-1.499999999999999999999999999999999')],
-  [new Int32(-1), new Double(-1), long(-1n)],
-  [new Double(-Number.MIN_VALUE)],
-  [decimal('-1E-6000')],
-  [decimal('-1E-6176')],
-  [new Int32(0), new Double(0), new Double(-0), long(0n), decimal('-0'), decimal('0E+100')],
-  [decimal('1E-6176')],
-  [decimal('1E-6000'), decimal('10E-6001')],
-  [decimal('1.1E-6000')],
-  [new Double(Number.MIN_VALUE)],
-  [decimal('0.1')],
-  [decimal('0.1000000000000000055511151231257827')], // as many digits of the double as a decimal can have
-  [new Double(0.1)],
-  [decimal('0.1000000000000000055511151231257828')],
-  [new Double(0.30000000000000004)],
-  [decimal('0.9999999999999999999999999999999999')],
-  [new Int32(1), new Double(1), long(1n), decimal('1.000')],
-  [decimal('1.000000000000000000000000000000001')],
-  [new Int32(2 ** 31 - 1), long(2n ** 31n - 1n)],
-  [long(2n ** 53n - 1n), new Double(2 ** 53 - 1)],
-  [decimal('9007199254740991.5')],
-  [long(2n ** 53n), new Double(2 ** 53)],
-  [decimal('9007199254740992.5')],
-  [long(2n ** 53n + 1n), decimal('9007199254740993')],
-  [decimal('9007199254740993.00001')],
-  [long(2n ** 53n + 2n), new Double(2 ** 53 + 2)],
-  [long(2n ** 60n + 127n)],
-  [long(2n ** 60n + 128n)],
-  [long(2n ** 60n + 129n)],
-  [long(2n ** 63n - 513n)],
-  [long(2n ** 63n - 512n)],
-  [Long.MAX_VALUE],
-  [decimal('9223372036854775807.5')],
-  [new Double(2 ** 63), decimal('9223372036854775808')],
-  [decimal('9223372036854775809')],
-  [new Double(Number.MAX_VALUE)],
-  [decimal('1E+309')],
-  [decimal('1E+6000'), decimal('10E+5999')],
-  [new Double(Infinity), decimal('Infinity')],
-  [''],
-  ['\0'],
-  ['\0\0'],
-  ['\0\u0001'],
-  ['\u0001'],
-  ['A'],
-  ['a'],
-  ['a\0'],
-  ['a\0\0'],
-  ['a\0b'],
-  ['a\u0001'],
-  ['aa'],
-  ['b'],
-  ['é'],
-  ['￿'], // in UTF-16 order this one would come after the next
-  ['𝄞'],
-  [uuid('00')],
-  [uuid('00ff')],
-  [uuid('ff')],
-  [oid('00')],
-  [oid('0000ff')],
-  [oid('ff')],
+/** Numbers at which types meet or differ, texts of which some begin like others, and ids. */
+const EDGES: readonly unknown[] = [
+  ...(
+    'NaN -Infinity -9.999999999999999999999999999999999E+6144 -1E+6000 -9223372036854775808.5 -9007199254740993.5 ' +
+    '-9007199254740993 -9007199254740992.5 -1.500000000000000000000000000000001 -1.50 ' +
+    '-1.499999999999999999999999999999999 -1E-6000 -1E-6176 -0 0E+100 1E-6176 1E-6000 10E-6001 1.1E-6000 0.1 ' +
+    // as many digits of the double 0.1 as a decimal can have, and the next decimal
+    '0.1000000000000000055511151231257827 0.1000000000000000055511151231257828 ' +
+    '0.9999999999999999999999999999999999 1.000 1.000000000000000000000000000000001 9007199254740991.5 ' +
+    '9007199254740992.5 9007199254740993 9007199254740993.00001 9223372036854775807.5 9223372036854775808 ' +
+    '9223372036854775809 1E+309 1E+6000 10E+5999 Infinity'
+  )
+    .split(' ')
+    .map(decimal),
+  ...[0, 0.1, 0.30000000000000004, 1, 1.5, 2 ** 31, 2 ** 53 - 1, 2 ** 53, 2 ** 53 + 2, 2 ** 63, Infinity]
+    .concat([Number.MIN_VALUE, Number.MAX_VALUE])
+    .flatMap((n) => [new Double(n), new Double(-n)]),
+  new Double(NaN),
+  ...[-(2 ** 31), -1, 0, 1, 2 ** 31 - 1].map((n) => new Int32(n)),
+  ...[0n, 1n, 2n ** 31n, 2n ** 53n, 2n ** 53n + 1n, 2n ** 53n + 2n].flatMap((n) => [long(n), long(-n)]),
+  ...[2n ** 60n + 127n, 2n ** 60n + 128n, 2n ** 60n + 129n, 2n ** 63n - 513n, 2n ** 63n - 512n].map(long),
+  ...[Long.MIN_VALUE, Long.MIN_VALUE.add(1), Long.MAX_VALUE],
+  // In UTF-16 order the last but one would come behind the last.
+  ...['', '\0', '\0\0', '\0\u0001', '\u0001', 'A', 'a', 'a\0', 'a\0\0', 'a\0b', 'a\u0001', 'aa', 'b', 'é'],
+  ...['\uffff', '𝄞'],
+  ...['00', '00ff', 'ff'].map(uuid),
+  ...['00', '0000ff', 'ff'].map(oid),
 ];
 
-test('keys have the order in which MongoDB sorts the values', () => {
-  const keys = ORDER.map((equal) => equal.map(keyOf));
-  keys.forEach((equal, line) => {
-    for (const key of equal) {
-      assert.equal(compareKeys(key, equal[0] ?? key), 0, `line ${line} is one value`);
-      assert.ok(compareKeys(LOWEST, key) < 0 && compareKeys(key, HIGHEST) < 0);
-      for (const higher of keys.slice(line + 1))
-        assert.ok(compareKeys(key, higher[0] ?? LOWEST) < 0, `line ${line} is below the next`);
+test('values and their keys have the order in which MongoDB sorts the values', () => {
+  const keys = EDGES.map(keyOf);
+  for (const [n, key] of keys.entries()) {
+    assert.ok(compareKeys(LOWEST, key) < 0 && compareKeys(key, HIGHEST) < 0);
+    for (const [m, other] of keys.entries()) {
+      const expected = Math.sign(compareBson(EDGES[n], EDGES[m]));
+      const found = [compareKeys(key, other), compareValues(EDGES[n], EDGES[m])].map(Math.sign);
+      assert.deepEqual(found, [expected, expected], `${String(EDGES[n])} and ${String(EDGES[m])}`);
     }
-  });
+  }
 });
 
 test('keys of every type are ordered as MongoDB orders the values', () => {
@@ -140,7 +90,10 @@ test('joined keys are ordered by the first, then the second', () => {
 });
 
 test('an upper bound for a number is above all keys that are joined to that number, and below any higher number', () => {
-  const numbers = ORDER.map(([value]) => keyOf(value ?? '')).filter((key) => key[0] === 10);
+  const numbers = EDGES.map(keyOf)
+    .filter((key) => key[0] === 10)
+    .sort(compareKeys)
+    .filter((key, n, all) => n === 0 || compareKeys(all[n - 1] ?? LOWEST, key) < 0);
   for (const [n, key] of numbers.entries()) {
     const above = joinKeys(key, ABOVE_IDS);
     assert.ok(compareKeys(joinKeys(key, ABOVE_RANKS), above) < 0);
@@ -174,7 +127,7 @@ const anyId: fc.Arbitrary<Id | Decimal128> = fc.oneof(
 test('any two keys have the order of their values', () => {
   fc.assert(
     fc.property(anyId, anyId, (a, b) => {
-      assert.equal(Math.sign(compareKeys(keyOf(a), keyOf(b))), Math.sign(compareIds(a, b)));
+      assert.equal(Math.sign(compareKeys(keyOf(a), keyOf(b))), Math.sign(compareBson(a, b)));
     }),
     { numRuns: process.env.LONG ? 20_000 : 3_000 },
   );

@@ -1,48 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeBookmark } from '../../src/store/bookmark.ts';
-import { BSON, Decimal128, Double, Int32, Long, MaxKey, MinKey, ObjectId } from '../../src/store/bson.ts';
+import { BSON, Double, Int32, Long } from '../../src/store/bson.ts';
 import { comparePlaces, compareValues } from '../../src/store/order.ts';
 import { anyValue, ORDER } from '../support/store/any-value.ts';
 import fc from '../support/fast-check.ts';
 import { testMongoStore } from '../support/store/mongo/mongo.ts';
-
-/** Ascending. Values on one line are equal. */
-const ASCENDING: readonly (readonly unknown[])[] = [
-  [new MinKey()],
-  [null, undefined],
-  [NaN, new Double(NaN), Decimal128.fromString('NaN')],
-  [-Infinity, new Double(-Infinity), Decimal128.fromString('-Infinity')],
-  [Decimal128.fromString('-1E+6000')],
-  [new Double(-1e300)],
-  [Long.MIN_VALUE, new Double(-(2 ** 63)), Decimal128.fromString('-9223372036854775808')],
-  [Long.fromString('-9007199254740993')],
-  [new Double(-(2 ** 53))],
-  [new Int32(-1), new Double(-1), Long.NEG_ONE, Decimal128.fromString('-1.000')],
-  [new Double(-5e-324)],
-  [Decimal128.fromString('-1E-6000')],
-  [0, new Double(-0), new Int32(0), Long.ZERO, Decimal128.fromString('-0E+10')],
-  [new Double(5e-324)],
-  [Decimal128.fromString('0.1')],
-  [0.1, new Double(0.1)], // 0.1000000000000000055...
-  [new Int32(10), new Double(10), Decimal128.fromString('1E+1')],
-  [new Double(2 ** 53)],
-  [Long.fromString('9007199254740993')],
-  [Infinity, new Double(Infinity), Decimal128.fromString('Infinity')],
-  ['text'],
-  [new ObjectId('0'.repeat(24))],
-  [true],
-  [new Date(0)],
-  [new MaxKey()],
-];
-
-test('numbers of all types are compared exactly, and values of other types are below or above them', () => {
-  for (const [i, left] of ASCENDING.entries())
-    for (const [j, right] of ASCENDING.entries())
-      for (const a of left)
-        for (const b of right)
-          assert.equal(Math.sign(compareValues(a, b)), Math.sign(i - j), `${String(a)} and ${String(b)}`);
-});
 
 test('bookmarks are compared by the value of the sort and then by the key, dates and texts as they are', () => {
   const place = (price: unknown, _id: unknown) => makeBookmark({ price, _id });

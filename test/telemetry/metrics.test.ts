@@ -3,13 +3,10 @@ import { test } from 'node:test';
 import { STATES } from '../../src/exports/export.ts';
 import { cancel, claim, isFinal } from '../../src/exports/job.ts';
 import { EXPORTS, Jobs } from '../../src/exports/jobs.ts';
-import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
-import { openSqlite } from '../../src/store/sqlite.ts';
-import { Slots } from '../../src/store/slots.ts';
 import { overlapping } from '../../src/telemetry/counters.ts';
 import { Metrics, metricsText } from '../../src/telemetry/metrics.ts';
 import { catalogue } from '../support/resources/catalogue.ts';
-import { testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { openDirectory, testDirectory } from '../support/store/sqlite/sqlite.ts';
 import { samples } from '../support/telemetry/metrics.ts';
 import { RawClient } from '../support/engine/raw.ts';
 import { resourceServer } from '../support/resources/resources.ts';
@@ -26,14 +23,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
     await server.insert(catalogue(300, 'string').map(({ document }) => document));
     const before = (await samples(server.url)).get('sluice_store_batches_total') ?? 0;
     let bytes = 0;
-    for (const path of [
-      '/items/row-000000',
-      '/items/a',
-      '/items/b',
-      '/c',
-      '/items/stream',
-      '/items?limit=9',
-    ]) {
+    for (const path of '/items/row-000000 /items/a /items/b /c /items/stream /items?limit=9'.split(' ')) {
       const response = await server.get(path, { 'accept-encoding': 'identity' });
       const { byteLength } = await response.arrayBuffer();
       if (path === '/items/stream') bytes = byteLength;
@@ -91,7 +81,7 @@ test('a stream whose reader takes nothing is open and stalled, then cut', async 
 
 test('exports are counted by state, including those of other processes and earlier runs', async (t) => {
   const DATA_DIR = await testDirectory(t);
-  const store = await openSqlite({ items: ITEM_COLLECTION, directory: DATA_DIR, slots: new Slots() });
+  const store = await openDirectory(DATA_DIR);
   const now = new Date();
   const jobs = new Jobs({ records: await store.records(EXPORTS), perClient: 3, now: () => now });
   const request = { resource: 'items', query: 'sort=id_asc', format: 'ndjson', compression: 'none' } as const;

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from '../../support/fast-check.ts';
 import { Decimal128, Double, Int32, Long } from '../../../src/store/bson.ts';
-import { compareDigits, compareNumbers, exactDigits, shown, type Price } from '../../support/store/items.ts';
+import { compareBson } from '../../support/store/bson-order.ts';
+import { compareDigits, exactDigits, shown, type Price } from '../../support/store/items.ts';
 import { isBoundDigits, nearPrices } from '../../support/store/prices.ts';
 import { testServer, type StoreName, type TestServer } from '../../support/process/server.ts';
 
@@ -92,7 +93,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
       if (!server) return;
       const rows = makeRows();
       await server.insert(rows);
-      const sorted = [...rows].sort((a, b) => compareNumbers(a.price, b.price) || a._id.value - b._id.value);
+      const sorted = [...rows].sort((a, b) => compareBson(a.price, b.price) || a._id.value - b._id.value);
       const full = await rowsOf(server, '/items/stream?sort=price_asc&fields=price');
       assert.deepEqual(
         full.map(({ id }) => id),

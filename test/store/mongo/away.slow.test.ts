@@ -1,17 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError } from '../../../src/errors.ts';
-import { chain } from '../../../src/pipeline/chain.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { readRow } from '../../../src/store/row.ts';
 import type { Plan, Store } from '../../../src/store/store.ts';
-import { expectedItems, makeItems, type Item } from '../../support/store/items.ts';
+import { expectedItems, makeItems, type Item, insertItems } from '../../support/store/items.ts';
 import { WAYS, openStore } from '../../support/store/mongo/mongo.ts';
 import { ownMongod } from '../../support/store/mongo/mongod.ts';
-import { NEVER, PLENTY, assertChain, assertRows, readRows, takeRows } from '../../support/store/reading.ts';
+import { NEVER, PLENTY, assertChain, assertRows, readRows } from '../../support/store/reading.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
-const BY_PRICE: Plan = { sort: 'price', direction: -1 };
 const SIZE = { rows: 7, bytes: PLENTY };
 /** The timeouts of production, shortened. */
 const SHORT = 'serverSelectionTimeoutMS=1000&connectTimeoutMS=500&heartbeatFrequencyMS=500';
@@ -35,10 +33,7 @@ async function untilReady(store: Store): Promise<void> {
 }
 
 async function insert(store: Store, items: readonly Item[]): Promise<void> {
-  const result = await store.items.insert(
-    items.map(({ bytes }) => bytes),
-    'skip',
-  );
+  const result = await insertItems(store.items, items, 'skip');
   assert.deepEqual(result.refused, []);
 }
 
@@ -100,34 +95,6 @@ for (const { name, lane } of WAYS) {
     const { store } = await openStore(t, `${set.uri}&${SHORT}`, { lane });
     member.pause();
     await store.close();
-  });
-
-  test(`a chain continues on another member when the primary is killed, hangs or steps down, ${name}`, async (t) => {
-    const set = await ownMongod(t, { members: 3, electionMs: 2_000 });
-    if (!set) return;
-    const { store, slots } = await openStore(t, `${set.uri}&connectTimeoutMS=500&heartbeatFrequencyMS=500`, {
-      lane,
-    });
-    const items = makeItems(400);
-    await insert(store, items);
-    const faults = ['step down', 'hang', 'kill'] as const;
-    for (const [round, fault] of faults.entries()) {
-      const plan = round % 2 === 0 ? BY_ID : BY_PRICE;
-      const primary = await set.primary();
-      const first = await store.items.read(plan, {}, SIZE, NEVER);
-      const rows: Buffer[] = [];
-      let batches = 0;
-      for await (const batch of chain(store.items, plan, first, Infinity, NEVER)) {
-        rows.push(...takeRows(batch));
-        if (++batches !== 3) continue;
-        if (fault === 'kill') await primary.kill();
-        else if (fault === 'hang') primary.pause();
-        else await primary.admin((client) => client.db('admin').command({ replSetStepDown: 5, force: true }));
-      }
-      assertRows(rows, expectedItems(items, plan));
-      if (fault === 'hang') primary.resume();
-    }
-    assert.equal(slots.taken, 0);
   });
 
   test(`a write is read back at once, whichever member answers, ${name}`, async (t) => {

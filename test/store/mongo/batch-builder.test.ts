@@ -21,22 +21,6 @@ function bodyOf(rows: readonly Uint8Array[], firstName = 0): Buffer {
   return Buffer.concat(rows.flatMap((row, n) => [Buffer.from(`\x03${firstName + n}\0`), row]));
 }
 
-test('rows of one reply stay in place, rows of several replies are joined', () => {
-  const slots = new Slots();
-  const one = new BatchBuilder(PLAN, { rows: 2, bytes: PLENTY });
-  const only = reply(slots, bodyOf(ROWS));
-  assert.deepEqual(one.take(only), { rows: 2, left: true });
-  const batch = one.toBatch(slots, true);
-  assert.equal(batch.slot, only.slot);
-  assert.deepEqual(takeRows(batch), ROWS.slice(0, 2).map(copyOf));
-
-  const several = new BatchBuilder(PLAN, { rows: 9, bytes: PLENTY });
-  for (const part of [ROWS.slice(0, 1), [], ROWS.slice(1)]) several.take(reply(slots, bodyOf(part)));
-  assert.equal(several.rows, 3);
-  assert.deepEqual(takeRows(several.toBatch(slots, false)), ROWS.map(copyOf));
-  assert.equal(slots.taken, 0);
-});
-
 test('a few rows of a large reply do not hold its slot', () => {
   const slots = new Slots();
   const builder = new BatchBuilder(PLAN, { rows: 1, bytes: PLENTY });

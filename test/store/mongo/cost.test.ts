@@ -9,7 +9,7 @@ import { MongoConnection } from '../../../src/store/mongo/connection.ts';
 import { Layouts } from '../../../src/store/mongo/layouts.ts';
 import { splitRows } from '../../../src/store/mongo/split.ts';
 import type { Bookmark } from '../../../src/store/bookmark.ts';
-import type { From, Plan } from '../../../src/store/store.ts';
+import type { Plan } from '../../../src/store/store.ts';
 import { inCategory } from '../../support/store/items.ts';
 import { WAYS, testMongoStore, type OpenMongo } from '../../support/store/mongo/mongo.ts';
 import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
@@ -17,8 +17,6 @@ import { readRow } from '../../../src/store/row.ts';
 
 const COUNT = 3_000;
 const SIZE = { rows: 50, bytes: PLENTY };
-/** Beside the requested rows: the next row, the bookmark's row, and one where a bounded scan notices its end. */
-const EXTRA = 3;
 
 const PLANS = ([1, -1] as const).flatMap((direction) =>
   [{}, inCategory('a')].flatMap((filter): Plan[] => [
@@ -45,48 +43,10 @@ async function costOf(opened: OpenMongo, read: () => Promise<unknown>): Promise<
   );
 }
 
-function assertCheap(finds: readonly Document[], most: number): void {
-  assert.ok(finds.length >= 1 && finds.length <= most, `${finds.length} finds`);
-  const sum = (field: string) => finds.reduce((total, find) => total + Number(find[field] ?? 0), 0);
-  assert.ok(sum('docsExamined') <= SIZE.rows + EXTRA, `${sum('docsExamined')} documents examined`);
-  assert.ok(sum('keysExamined') <= SIZE.rows + EXTRA, `${sum('keysExamined')} keys examined`);
-  for (const find of finds) assert.equal(find.hasSortStage, undefined, 'sorted in memory');
-}
-
 async function bookmarks({ store }: OpenMongo, plan: Plan): Promise<Bookmark[]> {
   const { rows } = await readRows(store.items, plan, {}, { rows: COUNT, bytes: PLENTY });
   return rows.map((row) => bookmarkOf(row, plan));
 }
-
-for (const kind of ['clustered', 'plain'])
-  test(`a batch of a ${kind} collection examines its own rows only, wherever it starts`, async (t) => {
-    const opened = await testMongoStore(t, kind === 'plain' ? { existing: {} } : {});
-    if (!opened) return;
-    const rows = Array.from({ length: COUNT }, (_, n) =>
-      BSON.serialize({ _id: new Int32(n), category: 'abc'.charAt(n % 3), price: n % 100 }),
-    );
-    await opened.store.items.insert(rows, 'fail');
-    for (const plan of PLANS) {
-      const all = await bookmarks(opened, plan);
-      const places = new Map<string, From>([['the start', {}]]);
-      for (const [name, at] of [
-        ['row 10', 10],
-        ['the middle', all.length >> 1],
-        ['20 rows before the end', all.length - 21],
-        ['the last row', all.length - 1],
-      ] as const) {
-        const after = all[at];
-        if (after) places.set(name, { after });
-      }
-      for (const [name, from] of places)
-        await t.test(`${JSON.stringify(plan)} from ${name}`, async () => {
-          const finds = await costOf(opened, () => readRows(opened.store.items, plan, from, SIZE));
-          // A clustered collection read downwards asks once more at its end, for ids of lower types.
-          const isBracketed = kind === 'clustered' && plan.direction === -1 && from.after;
-          assertCheap(finds, isBracketed && /last row|before the end/.test(name) ? 2 : 1);
-        });
-    }
-  });
 
 for (const { name, lane } of WAYS)
   test(`every find ${name} has a majority read concern and a time limit, in one causal session`, async (t) => {

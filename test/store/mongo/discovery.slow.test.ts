@@ -16,6 +16,7 @@ import type { Collection, Plan, Store } from '../../../src/store/store.ts';
 import { testMongo } from '../../support/store/mongo/mongod.ts';
 import { WAYS, testClient } from '../../support/store/mongo/mongo.ts';
 import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
+import { testsWith } from '../../support/tests-with.ts';
 
 interface Opened {
   readonly uri: string;
@@ -59,9 +60,9 @@ async function refusedOf(rows: Collection): Promise<Record<string, string | unde
   return Object.fromEntries((await rows.describe(NEVER)).indexes.map(({ name, refused }) => [name, refused]));
 }
 
-test('every index is listed, and one that plans cannot use has the reason', async (t) => {
-  const open = await openBeside(t);
-  if (!open) return;
+const it = testsWith(openBeside);
+
+it('every index is listed, and one that plans cannot use has the reason', async (open) => {
   const rows = open.db.collection('rows');
   const [one, descending] = [1 as const, -1 as const];
   await rows.insertOne({ tags: ['x'], items: [{ price: 1 }], n: { deep: 1 } });
@@ -116,9 +117,7 @@ test('every index is listed, and one that plans cannot use has the reason', asyn
   assert.equal(named('_id_')?.isUnique, true);
 });
 
-test('collections that cannot be served are refused with the reason, and none is created', async (t) => {
-  const open = await openBeside(t);
-  if (!open) return;
+it('collections that cannot be served are refused with the reason, and none is created', async (open) => {
   const { db, store } = open;
   await db.createCollection('rows');
   await db.createCollection('view', { viewOn: 'rows', pipeline: [] });
@@ -158,9 +157,7 @@ test('collections that cannot be served are refused with the reason, and none is
   assert.ok((await store.list()).every((one) => one.database === database));
 });
 
-test('a store that serves existing collections only creates nothing in their database', async (t) => {
-  const open = await openBeside(t);
-  if (!open) return;
+it('a store that serves existing collections only creates nothing in their database', async (open) => {
   const { db, store } = open;
   await db.collection('rows').insertMany([{ a: 1 }, { a: 2 }]);
   const before = await db.command({ dbHash: 1 });
@@ -176,9 +173,7 @@ test('a store that serves existing collections only creates nothing in their dat
   assert.equal((await db.collection('rows').indexes()).length, 1);
 });
 
-test('only declared indexes that are missing are created, each with a line in the log', async (t) => {
-  const open = await openBeside(t);
-  if (!open) return;
+it('only declared indexes that are missing are created, each with a line in the log', async (open) => {
   const { db, store, notices } = open;
   const rows = db.collection('rows');
   await rows.insertOne({ tags: ['x', 'y'], other: ['x', 'y'] });
@@ -191,18 +186,6 @@ test('only declared indexes that are missing are created, each with a line in th
   );
   assert.match(open.warnings.join('\n'), /lacks the index .*"tags":1,"other":1.* MongoDB did not create it/);
   assert.deepEqual(Object.keys(await refusedOf(collection)), ['_id_', 'mine', 'total_1__id_1']);
-});
-
-test('without permission to manage indexes, missing ones are warned of, and the others serve', async (t) => {
-  const open = await openBeside(t, { manageIndexes: false });
-  if (!open) return;
-  await open.db.createCollection('rows');
-  const collection = await open.store.open({ ...ROWS, indexes: [['total']] });
-  assert.match(
-    open.warnings.join('\n'),
-    /an index on total, _id is missing, and MONGODB_MANAGE_INDEXES=false .*createIndex\(\{"total":1,"_id":1\}\)/,
-  );
-  assert.deepEqual(Object.keys(await refusedOf(collection)), ['_id_']);
 });
 
 for (const { name, lane } of WAYS)
@@ -264,48 +247,49 @@ async function walkWith(
   }
 }
 
-for (const place of ['s', 'e', 'n.x'])
-  test(`an array that arrives at ${place} during a walk never ends it as if it were whole`, async (t) => {
-    const open = await openBeside(t);
-    if (!open) return;
-    for (const [n, size, direction, array] of CASES) {
-      const name = `rows${n}`;
-      const table = open.db.collection(name);
-      await table.insertMany(
-        Array.from({ length: 200 }, (_, i) => ({ _id: new Int32(i) as never, e: 1, s: i, n: { x: i } })),
-      );
-      const sort = place === 'n.x' ? 'n.x' : 's';
-      await table.createIndexes([{ key: { e: 1, [sort]: 1, _id: 1 }, name: 'by' }]);
-      const rows = await open.store.open({ ...ROWS, collection: name });
-      const equals = [{ path: 'e', value: new Int32(1) }];
-      const plan = await planBy(rows, 'by', { sort, direction, equals });
-      const row = {
-        _id: new Int32(1_000) as never,
-        e: place === 'e' ? [1, 2] : 1,
-        s: place === 's' ? array : 300,
-        n: place === 'n.x' ? [{ x: array[0] }, { x: array[1] }] : { x: 300 },
-      };
-      const result = await walkWith(rows, plan, size, async () => {
-        await table.insertOne(row);
-        if (n % 2 === 0) await table.deleteOne({ _id: row._id });
-      });
-      assert.ok(
-        result instanceof AppError,
-        `pages of ${size}, direction ${direction}, ${String(array)}: ended cleanly`,
-      );
-      assert.ok(['store-unfit', 'store-unavailable'].includes(result.code), result.code);
-      assert.match(
-        (await refusedOf(rows)).by ?? '',
-        /some row has, or had, an array in (s|e|n): take the arrays out/,
-      );
-      await assert.rejects(rows.read(plan, {}, { rows: 1, bytes: 1 }, NEVER), { code: 'store-unfit' });
-      assert.match(
-        open.warnings.at(-1) ?? '',
-        new RegExp(`The index 'by' of '.*${name}' is not used: some row`),
-      );
-      await table.drop();
-    }
-  });
+for (const { name: way, lane } of WAYS)
+  for (const place of lane ? ['s', 'e', 'n.x'] : ['s'])
+    test(`an array that arrives at ${place} during a walk never ends it as if it were whole, ${way}`, async (t) => {
+      const open = await openBeside(t, { lane });
+      if (!open) return;
+      for (const [n, size, direction, array] of CASES) {
+        const name = `rows${n}`;
+        const table = open.db.collection(name);
+        await table.insertMany(
+          Array.from({ length: 200 }, (_, i) => ({ _id: new Int32(i) as never, e: 1, s: i, n: { x: i } })),
+        );
+        const sort = place === 'n.x' ? 'n.x' : 's';
+        await table.createIndexes([{ key: { e: 1, [sort]: 1, _id: 1 }, name: 'by' }]);
+        const rows = await open.store.open({ ...ROWS, collection: name });
+        const equals = [{ path: 'e', value: new Int32(1) }];
+        const plan = await planBy(rows, 'by', { sort, direction, equals });
+        const row = {
+          _id: new Int32(1_000) as never,
+          e: place === 'e' ? [1, 2] : 1,
+          s: place === 's' ? array : 300,
+          n: place === 'n.x' ? [{ x: array[0] }, { x: array[1] }] : { x: 300 },
+        };
+        const result = await walkWith(rows, plan, size, async () => {
+          await table.insertOne(row);
+          if (n % 2 === 0) await table.deleteOne({ _id: row._id });
+        });
+        assert.ok(
+          result instanceof AppError,
+          `pages of ${size}, direction ${direction}, ${String(array)}: ended cleanly`,
+        );
+        assert.ok(['store-unfit', 'store-unavailable'].includes(result.code), result.code);
+        assert.match(
+          (await refusedOf(rows)).by ?? '',
+          /some row has, or had, an array in (s|e|n): take the arrays out/,
+        );
+        await assert.rejects(rows.read(plan, {}, { rows: 1, bytes: 1 }, NEVER), { code: 'store-unfit' });
+        assert.match(
+          open.warnings.at(-1) ?? '',
+          new RegExp(`The index 'by' of '.*${name}' is not used: some row`),
+        );
+        await table.drop();
+      }
+    });
 
 /** Page sizes, directions and arrays, of which the first ones once ended cleanly with 194 of 200 rows lost. */
 const CASES = [1, 2, 10, 50, 199].flatMap((size, n) =>
@@ -317,29 +301,7 @@ const CASES = [1, 2, 10, 50, 199].flatMap((size, n) =>
   ),
 );
 
-test('an index that was replaced under its name ends a walk, and is read again', async (t) => {
-  const open = await openBeside(t);
-  if (!open) return;
-  const table = open.db.collection('rows');
-  await table.insertMany(Array.from({ length: 20 }, (_, i) => ({ _id: new Int32(i) as never, s: i })));
-  await table.createIndexes([{ key: { s: 1, _id: 1 }, name: 'by' }]);
-  const rows = await open.store.open(ROWS);
-  const plan = await planBy(rows, 'by', { sort: 's' });
-  const result = await walkWith(rows, plan, 5, async () => {
-    await table.dropIndex('by');
-    await table.createIndexes([
-      { key: { s: 1, _id: 1 }, name: 'by', partialFilterExpression: { s: { $gt: 15 } } },
-    ]);
-  });
-  assert.ok(result instanceof AppError, String(result));
-  assert.equal((await refusedOf(rows)).by, 'it is partial, so it lacks rows');
-  await table.dropIndex('by');
-  await assert.rejects(rows.read(plan, {}, { rows: 5, bytes: PLENTY }, NEVER), AppError);
-});
-
-test('an index that is still being built is refused', async (t) => {
-  const open = await openBeside(t);
-  if (!open) return;
+it('an index that is still being built is refused', async (open, t) => {
   const spec = { name: 'by', key: { a: 1, _id: 1 } };
   const connection = new MongoConnection(open.uri);
   t.after(() => connection.close());
@@ -350,9 +312,7 @@ test('an index that is still being built is refused', async (t) => {
   assert.equal(gone.refused, 'the server does not read it now');
 });
 
-test('a collection that is replaced while it is looked at is unavailable for now, and found by the next look', async (t) => {
-  const open = await openBeside(t);
-  if (!open) return;
+it('a collection that is replaced while it is looked at is unavailable for now, and found by the next look', async (open, t) => {
   await open.db.collection('rows').insertOne({ _id: new Int32(1) as never });
   const connection = new MongoConnection(open.uri);
   t.after(() => connection.close());
@@ -385,26 +345,6 @@ test('a collection that is replaced while it is looked at is unavailable for now
   assert.equal(identity, (now as { info?: { uuid?: UUID } }).info?.uuid?.toString('hex').replaceAll('-', ''));
 });
 
-test('the indexes are read again every minute', async (t) => {
-  const ticks: (() => void)[] = [];
-  const open = await openBeside(t, {
-    watch: {
-      every: (ms, work) => {
-        assert.equal(ms, 60_000);
-        ticks.push(work);
-        return () => undefined;
-      },
-    },
-  });
-  if (!open) return;
-  await open.db.createCollection('rows');
-  const rows = await open.store.open(ROWS);
-  await open.db.collection('rows').createIndex({ a: 1, _id: 1 });
-  assert.deepEqual(Object.keys(await refusedOf(rows)), ['_id_'], 'not before');
-  for (const tick of ticks) tick();
-  assert.deepEqual(Object.keys(await refusedOf(rows)), ['_id_', 'a_1__id_1']);
-});
-
 test('a collection that is refused is not looked at again', async (t) => {
   let looking = 0;
   const every = () => {
@@ -418,23 +358,6 @@ test('a collection that is refused is not looked at again', async (t) => {
   const before = looking;
   await assert.rejects(open.store.open({ ...ROWS, collection: 'missing' }), MongoRefusal);
   assert.equal(looking, before);
-});
-
-test('a row whose _id is MinKey or MaxKey ends a walk, as bounds cannot include it', async (t) => {
-  for (const end of [new MinKey(), new MaxKey()]) {
-    const open = await openBeside(t);
-    if (!open) return;
-    const table = open.db.collection('rows');
-    await table.insertMany([{ a: 1 }, { a: 2 }]);
-    await table.createIndex({ a: 1, _id: 1 });
-    const rows = await open.store.open(ROWS);
-    const plan = await planBy(rows, 'a_1__id_1', { sort: 'a' });
-    const [first, all] = [await released(rows, plan, 1), await released(rows, plan, 100)];
-    await first.confirm(NEVER);
-    await table.insertOne({ _id: end as never, a: end });
-    await assert.rejects(all.confirm(NEVER), { code: 'store-unfit' });
-    await assert.rejects(first.confirm(NEVER), { code: 'store-unfit' });
-  }
 });
 
 test('a walk by the key has no clean end when a row came that no bounds can include', async (t) => {

@@ -4,9 +4,15 @@ import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
 import { connectMongo } from '../../../src/store/mongo.ts';
 import { Slots } from '../../../src/store/slots.ts';
 import { pino } from 'pino';
-import { testClient } from '../../support/store/mongo/mongo.ts';
+import { mongodWithUsers, openStore, testClient } from '../../support/store/mongo/mongo.ts';
 import { ownMongod, testMongo } from '../../support/store/mongo/mongod.ts';
 import { serverOn, type TestServer } from '../../support/process/server.ts';
+import { PATH, usersAt } from '../../support/users/users.ts';
+import { testsWith } from '../../support/tests-with.ts';
+import { PLENTY, readRows } from '../../support/store/reading.ts';
+import { BSON } from '../../../src/store/bson.ts';
+
+const TWO = { rows: 2, bytes: PLENTY };
 
 /** The server on a database, and its log. */
 async function logging(t: TestContext, settings: Record<string, string>) {
@@ -21,6 +27,9 @@ async function problemOf(server: TestServer, path: string) {
   return { status: response.status, code, detail: detail ?? '', retry: response.headers.get('retry-after') };
 }
 
+const putUser = ({ url }: TestServer) =>
+  usersAt(url).send('PUT', `${PATH}/u1`, { body: { name: 'a', email: 'a@b' } });
+
 async function open(uri: string, warnings: string[]) {
   const store = await connectMongo({
     items: ITEM_COLLECTION,
@@ -31,15 +40,12 @@ async function open(uri: string, warnings: string[]) {
 }
 
 test('a user whose roles are revoked gets 503 until they are granted again, without a restart', async (t) => {
-  const set = await ownMongod(t, { replicated: false, arguments: ['--auth'] });
-  if (!set) return;
-  const { host } = new URL(set.uri);
-  const as = (name: string) => `mongodb://${name}:pw@${host}/shop?authSource=admin&directConnection=true`;
-  const user = (createUser: string, ...roles: unknown[]) => ({ createUser, pwd: 'pw', roles });
-  await set.members[0]?.admin((client) => client.db('admin').command(user('root', 'root')));
-  const admin = testClient(t, as('root')).db('admin');
+  const mongod = await mongodWithUsers(t);
+  if (!mongod) return;
+  const { as, root, add } = mongod;
+  const admin = root.db('admin');
   const role = { role: 'readWrite', db: 'shop' };
-  await admin.command(user('clerk', role));
+  await add('clerk', role);
   const { server, lines } = await logging(t, { MONGODB_URI: as('clerk') });
   await server.insert([{ _id: 'a', category: 'a', price: 1 }]);
   const paths = [
@@ -74,9 +80,9 @@ test('a user whose roles are revoked gets 503 until they are granted again, with
   assert.match(lines.join(''), /MongoDB refuses this user/);
 });
 
-test('a foreign collection named users is reported in the log, and not as an unavailable store', async (t) => {
-  const uri = await testMongo(t);
-  if (uri === null) return;
+const it = testsWith(testMongo);
+
+it('a foreign collection named users is reported in the log, and not as an unavailable store', async (uri, t) => {
   const users = testClient(t, uri).db().collection('users');
   await users.insertOne({ login: 'x', passwordHash: 'y' });
   const { server, lines } = await logging(t, { MONGODB_URI: uri });
@@ -90,28 +96,24 @@ test('a foreign collection named users is reported in the log, and not as an una
   }
   assert.equal((await server.get('/items')).status, 200);
   assert.equal(lines.filter((line) => line.includes('"msg":"Users are not served')).length, 1);
+  await users.deleteMany({});
+  assert.equal((await putUser(server)).status, 201, 'repaired without a restart');
+  assert.match(lines.join(''), /'users' has no such validator/);
 });
 
-test('users that are dropped while they are served are not created again by a write', async (t) => {
-  const uri = await testMongo(t);
-  if (uri === null) return;
+it('users that are dropped while they are served are not created again by a write', async (uri, t) => {
   const db = testClient(t, uri).db();
   const { server } = await logging(t, { MONGODB_URI: uri });
   assert.equal((await server.get('/api/users')).status, 200);
   await db.dropCollection('users');
-  const body = JSON.stringify({ name: 'a', email: 'a@b' });
-  const headers = { 'content-type': 'application/json' };
   for (let n = 0; n < 3; n++) {
-    const put = await fetch(`${server.url}/api/users/u1`, { method: 'PUT', headers, body });
-    assert.equal(put.status, 503);
+    assert.equal((await putUser(server)).status, 503);
     assert.equal((await problemOf(server, '/api/users/u1')).status, 503);
   }
   assert.equal((await db.listCollections({ name: 'users' }).toArray()).length, 0);
 });
 
-test('a category that is an array does not prevent a start, and the log shows the commands to run', async (t) => {
-  const uri = await testMongo(t);
-  if (uri === null) return;
+it('a category that is an array does not prevent a start, and the log shows the commands to run', async (uri, t) => {
   const items = testClient(t, uri).db().collection('items');
   await items.insertOne({ _id: 1 as never, category: ['a', 'b'], price: 1 });
   const warnings: string[] = [];
@@ -149,4 +151,44 @@ test('a single mongod is served with one warning of what is missing, a replica s
   const others: string[] = [];
   if (uri !== null) await open(uri, others);
   assert.deepEqual(others, []);
+});
+
+test('a MongoDB user with read permission only can read items and users, and an error names what is missing and may not be created', async (t) => {
+  const mongod = await mongodWithUsers(t);
+  if (!mongod) return;
+  const { as, root } = mongod;
+  await mongod.add('reader', { role: 'read', db: 'shop' });
+  await assert.rejects(
+    open(as('reader'), []),
+    /'items' is missing, and the MongoDB user has no permission to create it/,
+  );
+  await root.db().createCollection('items');
+  const without = await openStore(t, as('reader'));
+  assert.match(
+    without.warnings.join(),
+    /lacks the index \{"price":1,"_id":1\}, and MongoDB did not create it/,
+  );
+  await assert.rejects(open(as('stranger'), []), /Authentication failed/);
+  const { store } = await openStore(t, as('root'));
+  const row = BSON.serialize({ _id: 'a', category: 'a', price: 1 });
+  await store.items.insert([row], 'fail');
+  const owner = await serverOn(t, { MONGODB_URI: as('root') });
+  assert.equal((await putUser(owner)).status, 201);
+  const reading = await openStore(t, as('reader'));
+  const read = await readRows(reading.store.items, { sort: 'price', direction: -1 }, {}, TWO);
+  assert.deepEqual(read.rows, [Buffer.from(row)]);
+  await assert.rejects(reading.store.items.insert([row], 'skip'), { code: 13 });
+  const { server, lines } = await logging(t, { MONGODB_URI: as('reader') });
+  assert.equal((await server.get('/api/users/u1')).status, 200);
+  const refused = await putUser(server);
+  assert.equal(refused.status, 503);
+  assert.match(refused.text, /permits this server to read users, but not to change them/);
+  assert.doesNotMatch(lines.join(''), /'users' is missing/);
+  await root.db().dropCollection('users');
+  const less = await logging(t, { MONGODB_URI: as('reader') });
+  assert.match(
+    less.lines.join(''),
+    /'users' is missing, and the MongoDB user has no permission to create it/,
+  );
+  assert.equal((await less.server.get('/items')).status, 200);
 });

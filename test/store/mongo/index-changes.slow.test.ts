@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Collection, Document } from 'mongodb';
 import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
-import { numberRange } from '../../support/store/number-range.ts';
 import type { ReadBatch } from '../../../src/store/batch.ts';
-import { BSON, MinKey } from '../../../src/store/bson.ts';
+import { MinKey } from '../../../src/store/bson.ts';
 import { chain } from '../../../src/pipeline/chain.ts';
 import { connectMongo } from '../../../src/store/mongo.ts';
 import { stagesOf } from '../../../src/store/mongo/index-list.ts';
@@ -12,11 +11,12 @@ import { Slots } from '../../../src/store/slots.ts';
 import type { RowReader, Plan, Store } from '../../../src/store/store.ts';
 import { fetchUntilCut } from '../../support/faults/cutter.ts';
 import { inCategory } from '../../support/store/items.ts';
-import { openStore, testClient, WAYS } from '../../support/store/mongo/mongo.ts';
+import { openStore, testClient } from '../../support/store/mongo/mongo.ts';
 import { testMongo } from '../../support/store/mongo/mongod.ts';
 import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
 import { serverOn } from '../../support/process/server.ts';
 import { Barrier, BATCH_ROWS } from '../../support/store/upset.ts';
+import { testsWith } from '../../support/tests-with.ts';
 
 const ROWS = 200;
 const TWO = { rows: 2, bytes: PLENTY };
@@ -132,9 +132,9 @@ async function watched(t: TestContext, uri: string) {
   return { store, close, warnings: warnings ?? [], notices: notices ?? [], beats, pass };
 }
 
-test('a page by price relies on a check of its index that is at most a second old, and an unfit index is refused', async (t) => {
-  const uri = await testMongo(t);
-  if (uri === null) return;
+const it = testsWith(testMongo);
+
+it('a page by price relies on a check of its index that is at most a second old, and an unfit index is refused', async (uri, t) => {
   const items = testClient(t, uri).db().collection('items');
   await fill(items);
   const { store, warnings, notices, pass } = await watched(t, uri);
@@ -161,9 +161,7 @@ test('a page by price relies on a check of its index that is at most a second ol
   }
 });
 
-test('the indexes are checked every minute without requests, until the store is closed', async (t) => {
-  const uri = await testMongo(t);
-  if (uri === null) return;
+it('the indexes are checked every minute without requests, until the store is closed', async (uri, t) => {
   const items = testClient(t, uri).db().collection('items');
   await fill(items);
   const { store, close, warnings, beats } = await watched(t, uri);
@@ -207,9 +205,7 @@ function isForLowest(filter: Document | undefined): boolean {
   return $eq?._bsontype === 'MinKey';
 }
 
-test('the batches by an index share looks at the collection for 100 ms, and have a query plan each', async (t) => {
-  const uri = await testMongo(t);
-  if (uri === null) return;
+it('the batches by an index share looks at the collection for 100 ms, and have a query plan each', async (uri, t) => {
   const db = testClient(t, uri).db();
   await fill(db.collection('items'));
   const { store, pass } = await watched(t, uri);
@@ -266,126 +262,6 @@ for (const [name, change] of Object.entries({
       assert.ok(isChanged);
     }
   });
-
-/**
- * Walks by price in batches of a size. Returns the rows and whether the walk ended cleanly. Gives up on an endless
- * walk.
- */
-async function walk(
-  store: Store,
-  direction: 1 | -1,
-  size: number,
-  confirms: boolean,
-  onRow: (rows: number) => Promise<void>,
-) {
-  const plan: Plan = { sort: 'price', direction };
-  const capped: RowReader = {
-    read: async (asked, from, wanted, signal) => {
-      const most = { ...wanted, rows: Math.min(wanted.rows, size) };
-      const batch = await store.items.read(asked, from, most, signal);
-      return confirms ? batch : { ...batch, confirm: () => Promise.resolve() };
-    },
-  };
-  let rows = 0;
-  const first = await capped.read(plan, {}, { rows: size, bytes: PLENTY }, NEVER);
-  try {
-    for await (const batch of chain(capped, plan, first, Infinity, NEVER)) {
-      rows += batch.rows;
-      batch.release();
-      assert.ok(rows < 10 * ROWS, 'it does not end');
-      await onRow(rows);
-    }
-    return { rows, clean: true };
-  } catch (error) {
-    assert.equal((error as { status?: number }).status, 503, String(error));
-    return { rows, clean: false };
-  }
-}
-
-for (const { name, lane } of WAYS)
-  test(`a row with an array as price that is written in mid-stream prevents a clean end, ${name}`, async (t) => {
-    const uri = await testMongo(t);
-    if (uri === null) return;
-    const items = testClient(t, uri).db().collection('items');
-    for (const size of [1, 2, 10, 50])
-      for (const direction of [1, -1] as const)
-        for (const price of [
-          [5, 199],
-          [150, 170],
-        ])
-          for (const confirms of [true, false]) {
-            await fill(items);
-            const { store } = await openStore(t, uri, { lane });
-            let inserted = false;
-            const { rows, clean } = await walk(store, direction, size, confirms, async (seen) => {
-              if (inserted || seen < 10) return;
-              inserted = true;
-              await items.insertOne(
-                { _id: 'array' as never, category: 'a', price },
-                { writeConcern: { w: 'majority' } },
-              );
-            });
-            const what = `${size} rows, direction ${direction}, [${String(price)}], ${rows} rows`;
-            // A row with an array may occur once for each of its entries. Only the confirmation detects that.
-            if (confirms) assert.equal(clean, false, what);
-            else assert.ok(!clean || rows >= ROWS, what);
-            await store.close();
-          }
-  });
-
-test('forward reads use the same plan without a sort, in the same order, in plain and clustered collections', async (t) => {
-  const uri = await testMongo(t);
-  if (uri === null) return;
-  const db = testClient(t, uri).db();
-  const items = db.collection('items');
-  for (const clusteredIndex of [undefined, { key: { _id: 1 }, unique: true }]) {
-    await fill(items, clusteredIndex && { clusteredIndex });
-    await db.command({ profile: 2 });
-    const { store } = await openStore(t, uri, { lane: false });
-    const plans: Plan[] = [
-      BY_ID,
-      BY_PRICE,
-      { ...BY_ID, ...inCategory('a') },
-      { ...BY_PRICE, ...inCategory('a'), range: numberRange('3', undefined) },
-    ];
-    for (const plan of plans) {
-      const read = await readRows(store.items, plan, {}, { rows: 7, bytes: PLENTY });
-      const ids = read.rows.map((row) => BSON.deserialize(row)._id as number);
-      const from = plan.range ? 3 : 0;
-      assert.deepEqual(
-        ids,
-        Array.from({ length: 7 }, (_, n) => n + from),
-      );
-    }
-    await db.command({ profile: 0 });
-    const found = await db.collection('system.profile').find({ 'command.find': 'items' }).toArray();
-    const finds = found.map(({ command }) => command as Document).filter(({ limit }) => Number(limit) > 2); // smaller ones prove the server
-    assert.equal(finds.length, plans.length);
-    for (const { find, hint, min, max, limit, sort } of finds as Readonly<Record<string, unknown>>[]) {
-      assert.equal(sort, undefined);
-      const keys = String(hint)
-        .split('_1')
-        .map((field) => field.replace(/^_(?!id)/, ''))
-        .filter(Boolean);
-      const order = Object.fromEntries((hint === '_id_' ? ['_id'] : keys).map((field) => [field, 1]));
-      const bounds = { ...(min !== undefined && { min }), ...(max !== undefined && { max }) };
-      const command: Document = { find, hint, limit, ...bounds };
-      const stages = await Promise.all(
-        [command, { ...command, sort: order }].map(async (each) =>
-          namesIn((await db.command({ explain: each, verbosity: 'queryPlanner' })).queryPlanner),
-        ),
-      );
-      assert.deepEqual(stages[0], stages[1], String(hint));
-      assert.ok(!stages[0]?.includes('SORT'), String(stages[0]));
-    }
-    await db.dropCollection('system.profile');
-    await store.close();
-  }
-});
-
-function namesIn(plan: unknown): unknown[] {
-  return stagesOf(plan).flatMap(({ stage }) => (stage === undefined ? [] : [stage]));
-}
 
 function isMultikey(plan: unknown): boolean {
   return stagesOf(plan).some(({ isMultiKey }) => isMultiKey === true);

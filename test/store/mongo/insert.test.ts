@@ -14,6 +14,7 @@ import {
 } from '../../../src/store/bson.ts';
 import type { OnConflict } from '../../../src/store/store.ts';
 import { testMongoStore } from '../../support/store/mongo/mongo.ts';
+import { testsWith } from '../../support/tests-with.ts';
 
 /** With _id first: the server moves it there. */
 const rowOf = (document: Document): Buffer =>
@@ -38,9 +39,9 @@ for (const [kind, options] of [
     for (const { reason } of refused) assert.match(reason, /with its _?id exists/);
   });
 
-test('rows are written unchanged, with any types and names', async (t) => {
-  const opened = await testMongoStore(t);
-  if (!opened) return;
+const it = testsWith(testMongoStore);
+
+it('rows are written unchanged, with any types and names', async (opened) => {
   const rows = [
     { _id: 1, a: Long.fromNumber(5), b: new Int32(5), c: new Double(5), d: Decimal128.fromString('5.00') },
     { _id: 2, $set: { price: 7 }, 'a.b': 1, $inc: 1, nested: { $gt: 1, __proto__x: null } },
@@ -75,9 +76,7 @@ test('rows are written unchanged, with any types and names', async (t) => {
   }
 });
 
-test('rows of a resource are sent as bytes, and those with rare values are written as well', async (t) => {
-  const opened = await testMongoStore(t);
-  if (!opened) return;
+it('rows of a resource are sent as bytes, and those with rare values are written as well', async (opened, t) => {
   const orders = await opened.store.make(
     { name: 'orders', collection: 'orders', indexes: [] },
     () => undefined,
@@ -103,9 +102,7 @@ test('rows of a resource are sent as bytes, and those with rare values are writt
   assert.equal(await opened.client.db().collection('orders').countDocuments(), 3);
 });
 
-test('a row that would not be written unchanged is refused', async (t) => {
-  const opened = await testMongoStore(t);
-  if (!opened) return;
+it('a row that would not be written unchanged is refused', async (opened) => {
   const sound = rowOf({ _id: 'x', d: new Date(0), e: 1 });
   const dateBeyond = Buffer.from(sound);
   dateBeyond.writeBigInt64LE(2n ** 62n, dateBeyond.indexOf('\x09d\0') + 3);
@@ -132,9 +129,7 @@ test('a row that would not be written unchanged is refused', async (t) => {
   }
 });
 
-test('a conflict in a foreign unique index is not taken for an existing id', async (t) => {
-  const opened = await testMongoStore(t);
-  if (!opened) return;
+it('a conflict in a foreign unique index is not taken for an existing id', async (opened) => {
   await opened.client.db().collection('items').createIndex({ sku: 1 }, { unique: true }, {});
   await opened.store.items.insert([rowOf({ _id: 1, sku: 7 })], 'fail');
   const result = await opened.store.items.insert(
@@ -154,9 +149,7 @@ test('a row that a foreign validator rejects is refused by its position', async 
   assert.deepEqual(refused, [{ index: 1, reason: 'Document failed validation (MongoDB error 121)' }]);
 });
 
-test('many rows are written in one call', async (t) => {
-  const opened = await testMongoStore(t);
-  if (!opened) return;
+it('many rows are written in one call', async (opened) => {
   const rows = Array.from({ length: 20_000 }, (_, n) => rowOf({ _id: n % 15_000 }));
   assert.deepEqual(await opened.store.items.insert(rows, 'skip'), {
     written: 15_000,

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { test, type TestContext } from 'node:test';
+import { type TestContext } from 'node:test';
 import { AppError } from '../../../src/errors.ts';
 import { importItems } from '../../../src/import/import.ts';
 import { generateItems } from '../../../src/import/synthetic.ts';
-import { expectedItems, makeItems } from '../../support/store/items.ts';
+import { expectedItems, makeItems, insertItems } from '../../support/store/items.ts';
 import { openStore, testMongoStore } from '../../support/store/mongo/mongo.ts';
 import { NEVER, PLENTY, assertChain, readRows } from '../../support/store/reading.ts';
+import { testsWith } from '../../support/tests-with.ts';
 
 const BY_PRICE = { sort: 'price', direction: 1 } as const;
 const SIZE = { rows: 100_000, bytes: PLENTY };
@@ -25,9 +26,9 @@ async function openEmpty(t: TestContext): Promise<Opened | null> {
   return opened;
 }
 
-test('an import into an empty collection makes the indexes after the rows, and leaves those of others alone', async (t) => {
-  const opened = await openEmpty(t);
-  if (!opened) return;
+const it = testsWith(openEmpty);
+
+it('an import into an empty collection makes the indexes after the rows, and leaves those of others alone', async (opened) => {
   await opened.client
     .db()
     .collection('items')
@@ -57,36 +58,24 @@ test('an import into an empty collection makes the indexes after the rows, and l
   assert.deepEqual(await indexesOf(opened), [...WANTED, 'name_1'].sort());
 });
 
-test('a collection with rows keeps its indexes during an import', async (t) => {
-  const opened = await openEmpty(t);
-  if (!opened) return;
-  await opened.store.items.insert(
-    makeItems(1).map(({ bytes }) => bytes),
-    'fail',
-  );
+it('a collection with rows keeps its indexes during an import', async (opened) => {
+  await insertItems(opened.store.items, makeItems(1));
   assert.equal(await opened.store.items.postponeIndexes?.(), null);
   assert.deepEqual(await indexesOf(opened), WANTED);
 });
 
-test('a server that may not make indexes keeps those that are there', async (t) => {
-  const made = await openEmpty(t);
-  if (!made) return;
+it('a server that may not make indexes keeps those that are there', async (made, t) => {
   const opened = await openStore(t, made.uri, { manageIndexes: false });
   assert.equal(await opened.store.items.postponeIndexes?.(), null);
   assert.deepEqual(await indexesOf(made), WANTED);
 });
 
-test('a server beside an import, and one that starts after the import was killed, read all rows by an index or refuse', async (t) => {
-  const opened = await openEmpty(t);
-  if (!opened) return;
+it('a server beside an import, and one that starts after the import was killed, read all rows by an index or refuse', async (opened, t) => {
   const beside = await openStore(t, opened.uri);
   assert.equal((await readRows(beside.store.items, BY_PRICE, {}, SIZE)).rows.length, 0);
   assert.ok(await opened.store.items.postponeIndexes?.());
   const rows = makeItems(300);
-  await opened.store.items.insert(
-    rows.map(({ bytes }) => bytes),
-    'fail',
-  );
+  await insertItems(opened.store.items, rows);
   // The process that imports ends here: no other process makes the indexes for it.
   const looked = await readRows(beside.store.items, BY_PRICE, {}, SIZE).then(
     (read) => read.rows.length,

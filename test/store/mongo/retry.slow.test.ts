@@ -4,7 +4,7 @@ import type { Document } from 'mongodb';
 import { AppError } from '../../../src/errors.ts';
 import type { Slots } from '../../../src/store/slots.ts';
 import type { Plan, Store } from '../../../src/store/store.ts';
-import { expectedItems, makeItems } from '../../support/store/items.ts';
+import { expectedItems, makeItems, insertItems } from '../../support/store/items.ts';
 import { WAYS, openStore } from '../../support/store/mongo/mongo.ts';
 import { ownMongod } from '../../support/store/mongo/mongod.ts';
 import { NEVER, PLENTY, assertChain } from '../../support/store/reading.ts';
@@ -28,10 +28,7 @@ async function failingStore(t: TestContext, lane = true): Promise<Failing | null
   // After such an answer the driver avoids a member until its monitor has seen it again. The monitor notices a
   // real change at once, but one that a fail point simulates only at its next check.
   const { store, slots } = await openStore(t, `${set.uri}&heartbeatFrequencyMS=500`, { lane });
-  await store.items.insert(
-    ITEMS.map(({ bytes }) => bytes),
-    'fail',
-  );
+  await insertItems(store.items, ITEMS);
   const fail = (command: string, times: number, how: Document, skip = 0) =>
     member.admin(async (client) => {
       const data = { failCommands: [command], ...how };

@@ -2,33 +2,24 @@
 import assert from 'node:assert/strict';
 import { copyFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
-import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
+import { test } from 'node:test';
 import { BSON, Int32 } from '../../../src/store/bson.ts';
-import { openSqlite } from '../../../src/store/sqlite.ts';
 import { backUp } from '../../../src/store/sqlite/backup.ts';
 import { check } from '../../../src/store/sqlite/check.ts';
 import { storedRow } from '../../../src/store/sqlite/checked-rows.ts';
 import { FILE } from '../../../src/store/sqlite/file.ts';
 import { rowsTable } from '../../../src/store/sqlite/layout.ts';
-import { Slots } from '../../../src/store/slots.ts';
-import type { OwnedCollection, Store } from '../../../src/store/store.ts';
+import type { OwnedCollection } from '../../../src/store/store.ts';
 import { sluice } from '../../support/process/commands.ts';
 import { childServer } from '../../support/process/child-server.ts';
-import { makeItem, makeItems } from '../../support/store/items.ts';
+import { makeItem, makeItems, insertItems } from '../../support/store/items.ts';
 import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
 import { serverOn, type TestServer } from '../../support/process/server.ts';
-import { openRaw, testDirectory } from '../../support/store/sqlite/sqlite.ts';
+import { openDirectory, openFor, openRaw, testDirectory } from '../../support/store/sqlite/sqlite.ts';
 
 const ORDERS = { name: 'orders', collection: 'orders', indexes: [['status']] };
 const BY_ID = { sort: '_id', direction: 1 } as const;
 const QUIET = { replaces: false, onPages: () => undefined, signal: NEVER };
-
-async function openIn(t: TestContext, directory: string): Promise<Store> {
-  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
-  t.after(() => store.close());
-  return store;
-}
 
 function rowsOf(from: number, to: number): Uint8Array[] {
   return Array.from({ length: to - from }, (_, n) =>
@@ -82,7 +73,7 @@ test('a backup beside a server that takes writes has every write that was acknow
 
   const restored = await testDirectory(t);
   await copyFile(file, join(restored, FILE));
-  await (await openIn(t, restored)).close();
+  await (await openFor(t, restored)).close();
   const { count, close } = openRaw(restored);
   const users = count('users');
   close();
@@ -91,7 +82,7 @@ test('a backup beside a server that takes writes has every write that was acknow
 
 test('a backup that is interrupted or cannot be written leaves nothing behind', async (t) => {
   const [directory, other] = [await testDirectory(t), await testDirectory(t)];
-  const store = await openIn(t, directory);
+  const store = await openFor(t, directory);
   await store.items.insert(rowsOf(0, 30_000), 'fail');
   const [from, to] = [join(directory, FILE), join(other, 'backup.db')];
   const interrupt = new AbortController();
@@ -119,15 +110,12 @@ test('the commands for the file take no MongoDB, and say how they are used', asy
 test('a check names rows, entries, counters and indexes that are wrong, and finds nothing in a store that is right', async (t) => {
   const directory = await testDirectory(t);
   const path = join(directory, FILE);
-  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+  const store = await openDirectory(directory);
   const orders = await store.open(ORDERS);
   await orders.insert(rowsOf(0, 2_000), 'fail');
   await orders.insert([BSON.serialize({ _id: 'long', status: 'x'.repeat(100_000) })], 'fail');
   await orders.insert([BSON.serialize({ _id: 'array', status: ['spoils the index'] })], 'fail');
-  await store.items.insert(
-    makeItems(500).map(({ bytes }) => bytes),
-    'fail',
-  );
+  await insertItems(store.items, makeItems(500));
   await store.close();
   assert.deepEqual(await faultsOf(path), []);
   const { connection, sets, close } = openRaw(directory);
@@ -179,7 +167,7 @@ async function cursorsOf(server: TestServer, set: string): Promise<Cursors> {
 
 test('cursors of what a restored backup undid are 410, and never skip what is written afterwards', async (t) => {
   const directory = await testDirectory(t);
-  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+  const store = await openDirectory(directory);
   const sets: Record<string, OwnedCollection> = { items: store.items, orders: await store.open(ORDERS) };
   for (const rows of Object.values(sets)) await rows.insert(rowsOf(0, 10), 'fail');
   const environment = { MONGODB_URI: '', DATA_DIR: directory };
@@ -197,7 +185,7 @@ test('cursors of what a restored backup undid are 410, and never skip what is wr
   const place = await testDirectory(t); // this process may still have locks on the old file
   await copyFile(join(directory, 'sluice.mark'), join(place, 'sluice.mark'));
   await copyFile(to, join(place, FILE));
-  const again = await openIn(t, place);
+  const again = await openFor(t, place);
   const written: Record<string, OwnedCollection> = { items: again.items, orders: await again.open(ORDERS) };
   // More changes than were undone: the numbers of the places are below those of the log again.
   for (const rows of Object.values(written)) await rows.insert(rowsOf(100, 150), 'fail');
@@ -233,7 +221,7 @@ test('cursors of what a restored backup undid are 410, and never skip what is wr
 
 test('the log of the store that was there before is not taken for that of a restored backup', async (t) => {
   const directory = await testDirectory(t);
-  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+  const store = await openDirectory(directory);
   await store.items.insert(rowsOf(0, 10), 'fail');
   const [from, to] = [join(directory, FILE), join(await testDirectory(t), 'backup.db')];
   await backUp({ ...QUIET, from, to });
@@ -244,10 +232,10 @@ test('the log of the store that was there before is not taken for that of a rest
   await store.close();
   await copyFile(to, join(killed, FILE));
   await assert.rejects(
-    openSqlite({ items: ITEM_COLLECTION, directory: killed, slots: new Slots() }),
+    openDirectory(killed),
     /it is a backup, but .*-wal is of the store that was there before: remove .*-wal and .*-shm/,
   );
   for (const file of [`${FILE}-wal`, `${FILE}-shm`]) await rm(join(killed, file));
-  const restored = await openIn(t, killed);
+  const restored = await openFor(t, killed);
   assert.equal((await readRows(restored.items, BY_ID, {}, { rows: 100, bytes: PLENTY })).rows.length, 10);
 });

@@ -1,21 +1,16 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
 import { BSON, Decimal128, Int32 } from '../../../src/store/bson.ts';
 import type { AppError } from '../../../src/errors.ts';
 import type { ChangeFeed, FeedPlace } from '../../../src/store/change-feed.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
-import { openSqlite, type SqliteOptions } from '../../../src/store/sqlite.ts';
 import { LogWatch } from '../../../src/store/sqlite/watch.ts';
-import { Slots } from '../../../src/store/slots.ts';
 import type { Plan, OwnedCollection, Store } from '../../../src/store/store.ts';
-import { childProgram } from '../../support/process/child-program.ts';
+import { startProgram } from '../../support/process/child-program.ts';
 import { Follower, idIn, lookedUp, nameOf } from '../../support/store/following.ts';
-import { makeItems } from '../../support/store/items.ts';
-import { openRaw, testDirectory } from '../../support/store/sqlite/sqlite.ts';
+import { makeItems, insertItems } from '../../support/store/items.ts';
+import { openDirectory, openFor, openRaw, testDirectory } from '../../support/store/sqlite/sqlite.ts';
 import { randomFrom } from '../../support/store/random-collection.ts';
 import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
 
@@ -24,14 +19,6 @@ const ORDERS = { name: 'orders', collection: 'orders', indexes: [['status']] };
 const DAY = 24 * 60 * 60_000;
 const EXPIRED = { code: 'changes-expired', status: 410 };
 const NOW = { most: 1_000, waitMs: 0 };
-
-type Options = Partial<SqliteOptions>;
-
-async function openIn(t: TestContext, directory: string, options: Options = {}): Promise<Store> {
-  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots(), ...options });
-  t.after(() => store.close());
-  return store;
-}
 
 function feedOf(rows: OwnedCollection): ChangeFeed {
   return rows.changes ?? assert.fail('the set has a change feed');
@@ -71,7 +58,7 @@ for (const [name, setOf] of Object.entries(SETS)) {
     const directory = await testDirectory(t);
     let now = Date.UTC(2026, 0, 1);
     const options = { wallClock: () => now, changesTtlMs: 7 * DAY };
-    const rows = await setOf(await openIn(t, directory, options));
+    const rows = await setOf(await openFor(t, directory, options));
     const feed = feedOf(rows);
     const places = [await feed.now(NEVER)];
     for (const id of [1, 2, 3]) {
@@ -94,12 +81,7 @@ for (const [name, setOf] of Object.entries(SETS)) {
 
   test(`old changes of ${name} are removed when the store is opened`, async (t) => {
     const directory = await testDirectory(t);
-    const first = await openSqlite({
-      items: ITEM_COLLECTION,
-      directory,
-      slots: new Slots(),
-      transactionRows: 1,
-    });
+    const first = await openDirectory(directory, { transactionRows: 1 });
     const written = await setOf(first);
     await write(
       written,
@@ -110,7 +92,7 @@ for (const [name, setOf] of Object.entries(SETS)) {
     await first.close();
     assert.equal(changesIn(directory), 100);
     const later = { wallClock: () => Date.now() + 8 * DAY };
-    const second = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots(), ...later });
+    const second = await openDirectory(directory, later);
     const pruned = await setOf(second);
     const isKept = () =>
       since(pruned, place).then(
@@ -123,7 +105,7 @@ for (const [name, setOf] of Object.entries(SETS)) {
     while (await isKept()) await nextTurn();
     await second.close();
     assert.equal(changesIn(directory), 0);
-    const rows = await setOf(await openIn(t, directory, later));
+    const rows = await setOf(await openFor(t, directory, later));
     const present = await feedOf(rows).now(NEVER);
     await write(rows, ['new']);
     assert.deepEqual(await since(rows, present), ['new']);
@@ -131,7 +113,7 @@ for (const [name, setOf] of Object.entries(SETS)) {
 
   test(`the log of ${name} keeps no more changes than it may, and those that it keeps are the last`, async (t) => {
     const directory = await testDirectory(t);
-    const rows = await setOf(await openIn(t, directory, { mostChanges: 20, transactionRows: 5 }));
+    const rows = await setOf(await openFor(t, directory, { mostChanges: 20, transactionRows: 5 }));
     const feed = feedOf(rows);
     const places: FeedPlace[] = [];
     for (let n = 0; n < 30; n++) {
@@ -146,7 +128,7 @@ for (const [name, setOf] of Object.entries(SETS)) {
 
   test(`a load of ${name} rejects readers while it runs, and lets all places before it expire`, async (t) => {
     const directory = await testDirectory(t);
-    const [store, other] = [await openIn(t, directory), await openIn(t, directory)];
+    const [store, other] = [await openFor(t, directory), await openFor(t, directory)];
     const rows = await setOf(store);
     const feed = feedOf(rows);
     const loader = await setOf(other);
@@ -174,8 +156,8 @@ for (const [name, setOf] of Object.entries(SETS)) {
 
   test(`a place of ${name} in another file, or ahead of the log, has expired`, async (t) => {
     const [rows, other] = [
-      await setOf(await openIn(t, await testDirectory(t))),
-      await setOf(await openIn(t, await testDirectory(t))),
+      await setOf(await openFor(t, await testDirectory(t))),
+      await setOf(await openFor(t, await testDirectory(t))),
     ];
     await write(rows, [1]);
     await write(other, [1]);
@@ -187,11 +169,7 @@ for (const [name, setOf] of Object.entries(SETS)) {
   });
 
   test(`a reader that waits for changes of ${name} learns that the store is closed`, async (t) => {
-    const store = await openSqlite({
-      items: ITEM_COLLECTION,
-      directory: await testDirectory(t),
-      slots: new Slots(),
-    });
+    const store = await openDirectory(await testDirectory(t));
     const rows = await setOf(store);
     const place = await feedOf(rows).now(NEVER);
     const { identity } = await rows.describe(NEVER);
@@ -202,7 +180,10 @@ for (const [name, setOf] of Object.entries(SETS)) {
 
   test(`changes of ${name} by another process reach a reader that waits`, async (t) => {
     const directory = await testDirectory(t);
-    const [rows, other] = [await setOf(await openIn(t, directory)), await setOf(await openIn(t, directory))];
+    const [rows, other] = [
+      await setOf(await openFor(t, directory)),
+      await setOf(await openFor(t, directory)),
+    ];
     const place = await feedOf(rows).now(NEVER);
     const { identity } = await rows.describe(NEVER);
     const waiting = feedOf(rows).read(place, { most: 10, waitMs: 60_000 }, identity, NEVER);
@@ -214,7 +195,7 @@ for (const [name, setOf] of Object.entries(SETS)) {
 }
 
 test('a feed returns both ids of a row that another type of number replaced', async (t) => {
-  const orders = await (await openIn(t, await testDirectory(t))).open(ORDERS);
+  const orders = await (await openFor(t, await testDirectory(t))).open(ORDERS);
   await write(orders, [new Int32(7)]);
   const place = await feedOf(orders).now(NEVER);
   await write(orders, [Decimal128.fromString('7.0')]);
@@ -226,11 +207,8 @@ test('a feed returns both ids of a row that another type of number replaced', as
 });
 
 test('clearing the items lets all places before it expire', async (t) => {
-  const { items } = await openIn(t, await testDirectory(t));
-  await items.insert(
-    makeItems(50).map(({ bytes }) => bytes),
-    'fail',
-  );
+  const { items } = await openFor(t, await testDirectory(t));
+  await insertItems(items, makeItems(50));
   const place = await feedOf(items).now(NEVER);
   const waiting = feedOf(items).read(place, { most: 1, waitMs: 60_000 }, undefined, NEVER);
   await Promise.all([assert.rejects(waiting, EXPIRED), items.clear(NEVER)]);
@@ -247,7 +225,7 @@ test('clearing the items lets all places before it expire', async (t) => {
 
 test('a resource that is dropped is another collection to its readers, and leaves nothing in the log', async (t) => {
   const directory = await testDirectory(t);
-  const store = await openIn(t, directory);
+  const store = await openFor(t, directory);
   const orders = await store.open(ORDERS);
   await write(orders, [1, 2]);
   const place = await feedOf(orders).now(NEVER);
@@ -263,26 +241,29 @@ test('a resource that is dropped is another collection to its readers, and leave
   assert.deepEqual(await since(orders, present), [3]);
 });
 
-test('waiting readers share one look at the log, and cost none when no reader waits', async () => {
+test('waiting readers share one look at the log, and cost none when no reader waits', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] });
   const log = { looks: 0, version: 'first' };
-  const looks = (): number => log.looks;
   const versionOf = (): string => {
     log.looks++;
     return log.version;
   };
   const watch = new LogWatch(() => true);
   const waiting = Array.from({ length: 1_000 }, () => watch.wait(versionOf, 'first', 60_000, ownSignal()));
-  assert.equal(looks(), 1_000);
-  while (looks() < 1_003) await nextTurn();
+  assert.equal(log.looks, 1_000);
+  t.mock.timers.tick(150);
+  assert.equal(log.looks, 1_003);
   log.version = 'second';
+  t.mock.timers.tick(50);
   await Promise.all(waiting);
-  const after = looks();
   watch.committed();
   await watch.wait(() => 'other', 'seen', 60_000, ownSignal());
-  for (let turn = 0; turn < 20; turn++) await nextTurn();
-  await new Promise((resolve) => setTimeout(resolve, 20));
-  assert.equal(looks(), after);
-  await watch.wait(versionOf, 'second', 1, ownSignal());
+  t.mock.timers.tick(60_000);
+  await nextTurn();
+  assert.equal(log.looks, 1_004);
+  const last = watch.wait(versionOf, 'second', 1, ownSignal());
+  t.mock.timers.tick(1);
+  await last;
 });
 
 /** A signal without other listeners. */
@@ -292,20 +273,15 @@ function ownSignal(): AbortSignal {
 
 test('a follower has every item that a process wrote which was killed, and what a next one writes', async (t) => {
   const directory = await testDirectory(t);
-  const { items } = await openIn(t, directory);
+  const { items } = await openFor(t, directory);
   const follower = await Follower.begin(items, BY_ID, randomFrom(1));
   for (const [seed, batches, isKilled] of [
     [1, 1_000, true],
     [2, 3, false],
   ] as const) {
-    const child = spawn(
-      process.execPath,
-      [...childProgram('store/sqlite/sqlite-writer.ts'), directory, String(seed), String(batches)],
-      { stdio: ['ignore', 'pipe', 'inherit'] },
-    );
+    const { child, ended } = startProgram(t, 'store/sqlite/sqlite-writer.ts', directory, seed, batches);
     let output = '';
     let steps = 0;
-    const ended = once(child, 'exit');
     child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
     while (child.exitCode === null && child.signalCode === null) {
       await follower.step();

@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import { AppError } from '../../../src/errors.ts';
-import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
 import { KEY } from '../../../src/store/bookmark.ts';
 import {
   Binary,
@@ -24,19 +23,24 @@ import {
 } from '../../../src/store/bson.ts';
 import { BSON_RANK } from '../../../src/store/bson-types.ts';
 import { KEY_INDEX } from '../../../src/store/indexes.ts';
-import { Slots } from '../../../src/store/slots.ts';
 import { DatabaseSync } from '../../../src/sqlite.ts';
 import { FILE } from '../../../src/store/sqlite/file.ts';
-import { openSqlite } from '../../../src/store/sqlite.ts';
 import type { FeedPlace } from '../../../src/store/change-feed.ts';
 import type { Collection, Plan, Store } from '../../../src/store/store.ts';
 import { feedOf, keysSince } from '../../support/store/changes.ts';
 import { removeDirectory } from '../../support/directory.ts';
-import { inCategory, expectedItems, makeItem, makeItems, type Item } from '../../support/store/items.ts';
+import {
+  inCategory,
+  expectedItems,
+  makeItem,
+  makeItems,
+  type Item,
+  insertItems,
+} from '../../support/store/items.ts';
 import { below, randomFrom } from '../../support/store/random-collection.ts';
 import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
 import { SEED } from '../../support/seed.ts';
-import { testDirectory } from '../../support/store/sqlite/sqlite.ts';
+import { openDirectory, testDirectory } from '../../support/store/sqlite/sqlite.ts';
 
 const PLANS: readonly Plan[] = [
   { sort: '_id', direction: 1 },
@@ -57,11 +61,8 @@ const PAGE_BYTES = 512;
 /** A closed store with these items. */
 async function filled(t: TestContext, items: readonly Item[]): Promise<string> {
   const directory = await testDirectory(t);
-  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
-  await store.items.insert(
-    items.map(({ bytes }) => bytes),
-    'fail',
-  );
+  const store = await openDirectory(directory);
+  await insertItems(store.items, items);
   await store.close();
   return directory;
 }
@@ -94,7 +95,7 @@ test('a row with a flipped bit is an error, and /readyz reports it from then on,
   await writeFile(join(directory, FILE), file);
   const warnings: string[] = [];
   const onWarning = (message: string) => warnings.push(message);
-  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots(), onWarning });
+  const store = await openDirectory(directory, { onWarning });
   t.after(() => store.close());
   await store.ping();
   const unfit = (error: unknown) => error instanceof AppError && error.code === 'store-unfit';
@@ -126,7 +127,7 @@ test("entries of the index of ids that name each other's rows, or one row twice,
     const place = await testDirectory(t);
     await copyFile(join(directory, 'sluice.mark'), join(place, 'sluice.mark'));
     await writeFile(join(place, FILE), Object.assign(Buffer.from(whole), numbers));
-    const store = await openSqlite({ items: ITEM_COLLECTION, directory: place, slots: new Slots() });
+    const store = await openDirectory(place);
     for (const direction of [1, -1] as const)
       for (const rows of [1, 2, 40])
         await assert.rejects(
@@ -175,7 +176,7 @@ const VALUES: readonly unknown[] = [
 test('entries of an index that changed places, or of which one is there twice, end walks in both directions', async (t) => {
   const directory = await testDirectory(t);
   const orders = { name: 'orders', collection: 'orders', indexes: [['price']] };
-  const made = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+  const made = await openDirectory(directory);
   const rows = VALUES.map((price, _id) => BSON.serialize({ _id, price }));
   const written = await made.open(orders).then((set) => set.insert(rows, 'fail'));
   assert.equal(written.written, VALUES.length);
@@ -197,7 +198,7 @@ test('entries of an index that changed places, or of which one is there twice, e
     for (const [to, from] of Object.entries(pairs))
       whole.copy(file, pointerOf(Number(to)), pointerOf(from), pointerOf(from) + 2);
     await writeFile(join(place, FILE), file);
-    const store = await openSqlite({ items: ITEM_COLLECTION, directory: place, slots: new Slots() });
+    const store = await openDirectory(place);
     const set = await store.open(orders);
     for (const direction of [1, -1] as const)
       for (const rows of [1, 40]) {
@@ -309,12 +310,9 @@ for (const [kind, items] of Object.entries(STORES))
     const made = new DatabaseSync(join(directory, FILE));
     made.exec(`pragma page_size=${PAGE_BYTES}; pragma journal_mode=wal; create table a(b); drop table a`);
     made.close();
-    const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+    const store = await openDirectory(directory);
     const from = await feedOf(store.items).now(NEVER);
-    await store.items.insert(
-      items.map(({ bytes }) => bytes),
-      'fail',
-    );
+    await insertItems(store.items, items);
     const expected = PLANS.map((plan) => expectedItems(items, plan).map(({ bytes }) => bytes));
     const changes = await logged(store, from);
     await store.close();
@@ -341,7 +339,7 @@ for (const [kind, items] of Object.entries(STORES))
     async function useDamaged(place: string, onWrong: (what: string) => void): Promise<boolean> {
       let opened: Store;
       try {
-        opened = await openSqlite({ items: ITEM_COLLECTION, directory: place, slots: new Slots() });
+        opened = await openDirectory(place);
       } catch (error) {
         assert.ok(error instanceof Error);
         return true;
@@ -379,7 +377,7 @@ test('a number of a change that was never written is damage', async (t) => {
   const database = new DatabaseSync(join(directory, FILE));
   database.exec(`update l1 set seq = ${2n ** 58n} where seq = 3`);
   database.close();
-  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+  const store = await openDirectory(directory);
   t.after(() => store.close());
   await assert.rejects(feedOf(store.items).now(NEVER), { code: 'store-unfit' });
 });
@@ -393,7 +391,7 @@ test('an index that the file has lost is damage', async (t) => {
   for (const { name } of lost) database.exec(`drop index ${String(name)}`);
   database.close();
   assert.ok(lost.length >= 3);
-  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+  const store = await openDirectory(directory);
   t.after(() => store.close());
   for (const plan of PLANS.slice(1))
     await assert.rejects(walk(store.items, plan), { code: 'store-unfit', message: /damaged/ });
@@ -412,7 +410,7 @@ test('a set whose record is lost is damage, and its rows are kept', async (t) =>
   const database = file();
   database.exec("delete from sets where name = 'items'");
   database.close();
-  await assert.rejects(openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() }), {
+  await assert.rejects(openDirectory(directory), {
     code: 'store-unfit',
     message: /damaged/,
   });

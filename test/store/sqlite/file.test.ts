@@ -4,17 +4,14 @@ import { copyFile, mkdir, open as openForWriting, readdir, readFile, rm, writeFi
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { AppError } from '../../../src/errors.ts';
-import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { Int32 } from '../../../src/store/bson.ts';
 import { DatabaseSync } from '../../../src/sqlite.ts';
 import { FILE } from '../../../src/store/sqlite/file.ts';
 import { setMeta } from '../../../src/store/sqlite/layout.ts';
-import { openSqlite } from '../../../src/store/sqlite.ts';
-import { Slots } from '../../../src/store/slots.ts';
 import { childProgram } from '../../support/process/child-program.ts';
-import { makeItem, makeItems } from '../../support/store/items.ts';
-import { openRaw, testDirectory } from '../../support/store/sqlite/sqlite.ts';
+import { makeItem, makeItems, insertItems } from '../../support/store/items.ts';
+import { openDirectory, openRaw, testDirectory } from '../../support/store/sqlite/sqlite.ts';
 import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
 import { readRow } from '../../../src/store/row.ts';
 
@@ -26,8 +23,8 @@ test('written rows are there and counted when the store is opened again', async 
   const directory = join(await testDirectory(t), 'made', 'when missing');
   const items = makeItems(50);
   for (const end of [20, 50]) {
-    const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
-    await store.items.insert(bytesOf(items.slice(0, end)), end === 20 ? 'fail' : 'replace');
+    const store = await openDirectory(directory);
+    await insertItems(store.items, items.slice(0, end), end === 20 ? 'fail' : 'replace');
     await store.ping();
     assert.equal((await readRows(store.items, BY_ID, {}, SIZE)).rows.length, end);
     await store.close();
@@ -39,16 +36,11 @@ test('written rows are there and counted when the store is opened again', async 
 
 test('one call is written completely, however many transactions it takes', async (t) => {
   const directory = await testDirectory(t);
-  const store = await openSqlite({
-    items: ITEM_COLLECTION,
-    directory,
-    slots: new Slots(),
-    transactionRows: 7,
-  });
+  const store = await openDirectory(directory, { transactionRows: 7 });
   t.after(() => store.close());
   const items = makeItems(100);
   const calls = [items.slice(0, 40), items.slice(20, 70), items.slice(60)];
-  const results = await Promise.all(calls.map((rows) => store.items.insert(bytesOf(rows), 'skip')));
+  const results = await Promise.all(calls.map((rows) => insertItems(store.items, rows, 'skip')));
   assert.deepEqual(
     results.map(({ written, skipped }) => written + skipped),
     [40, 50, 40],
@@ -63,11 +55,7 @@ test('one call is written completely, however many transactions it takes', async
 });
 
 test('a closed store has written what it accepted, and rejects every later call as unavailable', async (t) => {
-  const store = await openSqlite({
-    items: ITEM_COLLECTION,
-    directory: await testDirectory(t),
-    slots: new Slots(),
-  });
+  const store = await openDirectory(await testDirectory(t));
   const { bytes, id } = makeItem('a', 'b', new Int32(1));
   const inserting = store.items.insert([bytes], 'fail');
   await store.close();
@@ -81,7 +69,7 @@ test('a closed store has written what it accepted, and rejects every later call 
 
 test('a write by another process is seen by the next read', async (t) => {
   const directory = await testDirectory(t);
-  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+  const store = await openDirectory(directory);
   t.after(() => store.close());
   const first = makeBookmark({ _id: new Int32(999_995) });
   assert.equal(await readRow(store.items, first, NEVER), null);
@@ -100,47 +88,33 @@ test('a write by another process is seen by the next read', async (t) => {
   assert.equal(rows.length, new Set(said.trim().split(/\s/)).size);
 });
 
-test('a directory that cannot be written to is reported', async (t) => {
-  const directory = await testDirectory(t);
-  await writeFile(join(directory, 'a file'), '');
-  await assert.rejects(
-    openSqlite({ items: ITEM_COLLECTION, directory: join(directory, 'a file', 'data'), slots: new Slots() }),
-    /DATA_DIR must be a directory that this process can write to: .*a file/,
-  );
-});
-
 test('a directory that cannot be created is refused at once, and two opens can create the same directory', async (t) => {
   if (process.platform === 'linux')
     await assert.rejects(
-      openSqlite({ items: ITEM_COLLECTION, directory: '/proc/sluice/data', slots: new Slots() }),
+      openDirectory('/proc/sluice/data'),
       /DATA_DIR must be a directory that this process can write to: ENOENT.*\/proc\/sluice/,
     );
   const directory = await testDirectory(t);
   await writeFile(join(directory, 'file'), '');
   await assert.rejects(
-    openSqlite({ items: ITEM_COLLECTION, directory: join(directory, 'file'), slots: new Slots() }),
+    openDirectory(join(directory, 'file')),
     /DATA_DIR must be a directory that this process can write to: .*file is not a directory/,
   );
   const deep = join(directory, 'a', 'b', 'c');
-  const stores = await Promise.all(
-    [deep, deep].map((place) => openSqlite({ items: ITEM_COLLECTION, directory: place, slots: new Slots() })),
-  );
+  const stores = await Promise.all([deep, deep].map((place) => openDirectory(place)));
   await Promise.all(stores.map((store) => store.close()));
 });
 
 test('a truncated file is refused and left unchanged', async (t) => {
   const directory = await testDirectory(t);
-  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
-  await store.items.insert(bytesOf(makeItems(10_000)), 'fail');
+  const store = await openDirectory(directory);
+  await insertItems(store.items, makeItems(10_000));
   await store.close();
   const whole = await readFile(join(directory, FILE));
   await writeFile(join(directory, FILE), whole.subarray(0, whole.length - 300 * 4096));
-  await assert.rejects(
-    openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() }),
-    /it is truncated to \d+ bytes/,
-  );
+  await assert.rejects(openDirectory(directory), /it is truncated to \d+ bytes/);
   await writeFile(join(directory, FILE), whole);
-  const again = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+  const again = await openDirectory(directory);
   assert.equal((await readRows(again.items, BY_ID, {}, SIZE)).rows.length, 1000);
   await again.close();
 });
@@ -150,28 +124,19 @@ test('a foreign file is refused and left unchanged', async (t) => {
   const other = new DatabaseSync(join(foreign, FILE));
   other.exec('create table theirs(a)');
   other.close();
-  await assert.rejects(
-    openSqlite({ items: ITEM_COLLECTION, directory: foreign, slots: new Slots() }),
-    /it is a file of another program/,
-  );
+  await assert.rejects(openDirectory(foreign), /it is a file of another program/);
 
   const newer = await testDirectory(t);
-  await (await openSqlite({ items: ITEM_COLLECTION, directory: newer, slots: new Slots() })).close();
+  await (await openDirectory(newer)).close();
   const { connection, close } = openRaw(newer);
   setMeta(connection, 'format', 'sluice 99');
   close();
-  await assert.rejects(
-    openSqlite({ items: ITEM_COLLECTION, directory: newer, slots: new Slots() }),
-    /it has the format "sluice 99"/,
-  );
+  await assert.rejects(openDirectory(newer), /it has the format "sluice 99"/);
 
   for (const text of ['no SQLite'.repeat(3_000), 'short']) {
     const directory = await testDirectory(t);
     await writeFile(join(directory, FILE), text);
-    await assert.rejects(
-      openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() }),
-      /it is not an SQLite file/,
-    );
+    await assert.rejects(openDirectory(directory), /it is not an SQLite file/);
     assert.equal(await readFile(join(directory, FILE), 'utf8'), text);
   }
 });
@@ -183,14 +148,14 @@ test('a directory of version 0.2 is refused with the way to bring its rows over,
   const message =
     `${old} is a store of sluice 0.2, which this version cannot read.\n` +
     'Export its rows with sluice 0.2 (sluice pull http://HOST:PORT/items -o items.ndjson), and import them with this version into another DATA_DIR.';
-  await assert.rejects(openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() }), { message });
+  await assert.rejects(openDirectory(directory), { message });
   assert.deepEqual(await readdir(directory), ['items.mdb']);
   assert.equal(await readFile(old, 'utf8'), 'rows');
 });
 
 test('a store that another process makes during the look at its directory is opened', async (t) => {
   const [elsewhere, directory] = [await testDirectory(t), await testDirectory(t)];
-  const open = (at: string) => openSqlite({ items: ITEM_COLLECTION, directory: at, slots: new Slots() });
+  const open = (at: string) => openDirectory(at);
   await (await open(elsewhere)).close();
   // A pipe in place of the mark holds the look until the other process is ready, which makes its file first.
   const mark = join(directory, 'sluice.mark');
@@ -209,7 +174,7 @@ test('a store that another process makes during the look at its directory is ope
 test('a store that is gone, is another one or is older than its last clean stop is not begun anew', async (t) => {
   const directory = await testDirectory(t);
   const [path, mark] = [join(directory, FILE), join(directory, 'sluice.mark')];
-  const open = () => openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+  const open = () => openDirectory(directory);
   const written = async (ids: readonly number[]) => {
     const store = await open();
     await store.items.insert(
@@ -235,7 +200,7 @@ test('a store that is gone, is another one or is older than its last clean stop 
   await writeFile(path, first);
   await isRefused('is older than its last clean stop');
   const elsewhere = await testDirectory(t);
-  await (await openSqlite({ items: ITEM_COLLECTION, directory: elsewhere, slots: new Slots() })).close();
+  await (await openDirectory(elsewhere)).close();
   await writeFile(path, await readFile(join(elsewhere, FILE)));
   await isRefused('is another store');
   await writeFile(path, second);

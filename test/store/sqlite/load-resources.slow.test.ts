@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict';
-import { hostname } from 'node:os';
-import { test, type TestContext } from 'node:test';
-import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
+import { test } from 'node:test';
 import { BSON, Decimal128, Double, Int32, Long, ObjectId, UUID } from '../../../src/store/bson.ts';
-import { openSqlite } from '../../../src/store/sqlite.ts';
-import { Slots } from '../../../src/store/slots.ts';
-import type { OwnedCollection, Load, OnConflict, Store } from '../../../src/store/store.ts';
-import { openRaw, testDirectory } from '../../support/store/sqlite/sqlite.ts';
+import type { OwnedCollection, Load, OnConflict } from '../../../src/store/store.ts';
+import { openFor, openRaw, testDirectory } from '../../support/store/sqlite/sqlite.ts';
 import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
 
 const BY_ID = { sort: '_id', direction: 1 } as const;
@@ -17,12 +13,6 @@ const ORDERS = {
   indexes: [['status', 'at'], ['customer.country'], ['total']],
 };
 const OTHERS = { name: 'others', collection: 'others', indexes: [['total']] };
-
-async function openIn(t: TestContext, directory: string): Promise<Store> {
-  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
-  t.after(() => store.close());
-  return store;
-}
 
 /** Values of every kind that the keys of a load are written for, and of kinds that it leaves to others. */
 const VALUES: readonly unknown[] = [
@@ -113,7 +103,7 @@ for (const [order, orderOf] of Object.entries(ORDERS_OF_ROWS))
       const [inserted, loaded] = [await testDirectory(t), await testDirectory(t)];
       const results: unknown[] = [];
       for (const directory of [inserted, loaded]) {
-        const store = await openIn(t, directory);
+        const store = await openFor(t, directory);
         const [orders, others] = [await store.open(ORDERS), await store.open(OTHERS)];
         await others.insert(rows, 'fail');
         if (directory === inserted) {
@@ -135,7 +125,7 @@ for (const [order, orderOf] of Object.entries(ORDERS_OF_ROWS))
 
 test('a row with an array makes an index unusable in a load, and the other indexes stay', async (t) => {
   const directory = await testDirectory(t);
-  const orders = await (await openIn(t, directory)).open(ORDERS);
+  const orders = await (await openFor(t, directory)).open(ORDERS);
   const rows = [{ total: 1 }, { total: [2, 3] }, { total: 4 }].map((row, _id) =>
     BSON.serialize({ _id, ...row }),
   );
@@ -165,7 +155,7 @@ test('a row with an array makes an index unusable in a load, and the other index
 
 test('reads of a resource reject during its load, and writes and new indexes wait for its end', async (t) => {
   const directory = await testDirectory(t);
-  const [store, beside] = [await openIn(t, directory), await openIn(t, directory)];
+  const [store, beside] = [await openFor(t, directory), await openFor(t, directory)];
   const [orders, there] = [await store.open(ORDERS), await beside.open(ORDERS)];
   const others = await beside.open(OTHERS);
   const rows = makeRows();
@@ -191,29 +181,6 @@ test('reads of a resource reject during its load, and writes and new indexes wai
   assert.equal((await readRows(withIndex, BY_ID, {}, SIZE)).rows.length, rows.length);
 });
 
-for (const replaced of [false, true])
-  test(`a killed load ${replaced ? 'that replaces rows ' : ''}leaves an empty resource, which can be loaded again`, async (t) => {
-    const directory = await testDirectory(t);
-    const first = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
-    const [before, others] = [await first.open(ORDERS), await first.open(OTHERS)];
-    const rows = makeRows();
-    await others.insert(rows, 'fail');
-    await before.insert(rows, 'fail'); // what a killed load left, or what it was to replace
-    await first.close();
-    const file = openRaw(directory);
-    const loading = { host: hostname(), pid: 2 ** 22 + 1, process: 'another', token: 'another' };
-    file.sets.put({ ...file.sets.get('resource orders'), loading });
-    file.close();
-    const store = await openIn(t, directory);
-    const orders = await store.open(ORDERS);
-    assert.equal((await readRows(orders, BY_ID, {}, SIZE)).rows.length, 0);
-    assert.equal((await orders.count(BY_ID, 'exact', NEVER)).rows, 0);
-    assert.equal((await readRows(await store.open(OTHERS), BY_ID, {}, SIZE)).rows.length, rows.length);
-    const load = await loadInto(orders, 'fail', [], replaced);
-    await addAll(load, rows);
-    assert.equal((await load.finish()).written, rows.length);
-  });
-
 /** Sets of indexes whose paths begin with the same field. */
 const BELOW_ONE_FIELD: readonly (readonly string[][])[] = [
   [['customer.country'], ['customer.city']],
@@ -231,7 +198,7 @@ for (const indexes of BELOW_ONE_FIELD)
     const contents: unknown[] = [];
     for (const isLoaded of [true, false]) {
       const directory = await testDirectory(t);
-      const orders = await (await openIn(t, directory)).open({ ...ORDERS, indexes });
+      const orders = await (await openFor(t, directory)).open({ ...ORDERS, indexes });
       if (isLoaded) {
         const load = await loadInto(orders, 'fail', []);
         await addAll(load, rows);

@@ -3,12 +3,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openSqlite } from '../../../src/store/sqlite.ts';
 import { FILE } from '../../../src/store/sqlite/file.ts';
 import { readersOf } from '../../../src/store/sqlite/log-readers.ts';
-import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
-import { Slots } from '../../../src/store/slots.ts';
-import { testDirectory } from '../../support/store/sqlite/sqlite.ts';
+import { openDirectory, testDirectory } from '../../support/store/sqlite/sqlite.ts';
 
 /** Reads a state of a file, says so, and keeps it until it is killed. */
 const READER = `
@@ -25,7 +22,7 @@ test('the process that keeps the write-ahead log from beginning anew is named', 
     return;
   }
   const directory = await testDirectory(t);
-  const store = await openSqlite({ directory, slots: new Slots(), items: ITEM_COLLECTION });
+  const store = await openDirectory(directory);
   t.after(() => store.close());
   const path = join(directory, FILE);
   assert.deepEqual(await readersOf(path), []);

@@ -11,19 +11,18 @@ import { FILE } from '../../../src/store/sqlite/file.ts';
 import { openSqlite } from '../../../src/store/sqlite.ts';
 import { Slots } from '../../../src/store/slots.ts';
 import type { Plan } from '../../../src/store/store.ts';
-import { expectedItems, inCategory, makeItem, makeItems } from '../../support/store/items.ts';
+import { expectedItems, inCategory, makeItem, makeItems, insertItems } from '../../support/store/items.ts';
 import type { Item } from '../../support/store/items.ts';
-import { testDirectory, testSqlite } from '../../support/store/sqlite/sqlite.ts';
+import { openDirectory, testDirectory, testSqlite } from '../../support/store/sqlite/sqlite.ts';
 import { NEVER, PLENTY, assertChain, assertRows, takeRows } from '../../support/store/reading.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
 const BY_PRICE: Plan = { sort: 'price', direction: 1 };
-const bytesOf = (items: readonly Item[]) => items.map(({ bytes }) => bytes);
 
 test('a batch ends with the row that reaches its byte limit', async (t) => {
   const { store } = await testSqlite(t);
   const items = makeItems(100);
-  await store.items.insert(bytesOf(items), 'fail');
+  await insertItems(store.items, items);
   for (const plan of [BY_ID, BY_PRICE])
     for (const bytes of [1, 150, 1000, 5000]) {
       const batch = await store.items.read(plan, {}, { rows: 100, bytes }, NEVER);
@@ -36,7 +35,7 @@ test('a batch ends with the row that reaches its byte limit', async (t) => {
 
 test('a batch leaves nothing for the garbage collector but its slot', async (t) => {
   const { store, slots } = await testSqlite(t);
-  await store.items.insert(bytesOf(makeItems(10_000)), 'fail');
+  await insertItems(store.items, makeItems(10_000));
   const read = () => store.items.read(BY_ID, {}, { rows: 10_000, bytes: PLENTY }, NEVER);
   takeRows(await read()); // the memory of the slots grows
   const before = process.memoryUsage().arrayBuffers;
@@ -59,12 +58,12 @@ test('a walk by id is in order, whether the rows came in order or not', async (t
       await assertChain(store.items, plan, {}, { rows: 7, bytes: PLENTY }, expected);
     }
   };
-  await store.items.insert(bytesOf(inOrder), 'fail');
+  await insertItems(store.items, inOrder);
   await assertWalks();
   const last = inOrder.pop();
   await store.items.remove([makeBookmark({ _id: last?.id ?? assert.fail() })]);
   await assertWalks();
-  await store.items.insert(bytesOf(middle), 'fail');
+  await insertItems(store.items, middle);
   inOrder.push(...middle);
   await assertWalks();
 });
@@ -72,7 +71,7 @@ test('a walk by id is in order, whether the rows came in order or not', async (t
 test('rows in order are read whole, whatever gaps removed rows left between them', async (t) => {
   const { store } = await testSqlite(t);
   const items = Array.from({ length: 120 }, (_, n) => makeItem(new Int32(n), 'b', new Double(n)));
-  await store.items.insert(bytesOf(items), 'fail');
+  await insertItems(store.items, items);
   const gaps: ((n: number) => boolean)[] = [(n) => n < 9, (n) => n % 4 === 1, (n) => n > 50 && n < 99];
   let left = items;
   for (const isInGap of [...gaps, (n: number) => n === 118, (n: number) => n % 25 !== 0]) {
@@ -93,7 +92,7 @@ test('rows are read correctly while the memory of the slots grows', async (t) =>
   const items = Array.from({ length: 40 }, (_, n) =>
     makeItem(new Int32(n), 'b', new Double(n % 4), 'é'.repeat(n % 9 === 0 ? 50_000 : 10)),
   );
-  await store.items.insert(bytesOf(items), 'fail');
+  await insertItems(store.items, items);
   const kept: [Batch, Item[]][] = [];
   for (const plan of [BY_ID, BY_PRICE, BY_ID, BY_PRICE]) {
     const reads = [1, 20, 40].map((rows) => store.items.read(plan, {}, { rows, bytes: PLENTY }, NEVER));
@@ -110,7 +109,7 @@ test('a read without enough memory fails, keeps nothing, and the next one is ser
   const items = [0, 1, 2, 3].map((n) =>
     makeItem(new Int32(n), 'b', new Double(n), 'x'.repeat(n === 3 ? 1e6 : 5)),
   );
-  await store.items.insert(bytesOf(items), 'fail');
+  await insertItems(store.items, items);
   for (const plan of [BY_ID, BY_PRICE]) {
     await assert.rejects(store.items.read(plan, {}, { rows: 4, bytes: PLENTY }, NEVER));
     assert.equal(slots.taken, 0);
@@ -121,15 +120,10 @@ test('a read without enough memory fails, keeps nothing, and the next one is ser
 
 test('a skip of more rows than one read passes is exact', async (t) => {
   const directory = await testDirectory(t);
-  const store = await openSqlite({
-    items: ITEM_COLLECTION,
-    directory,
-    slots: new Slots(),
-    transactionRows: 20_000,
-  });
+  const store = await openDirectory(directory, { transactionRows: 20_000 });
   t.after(() => store.close());
   const items = Array.from({ length: 201_000 }, (_, n) => makeItem(new Int32(n), 'b', new Double(-n)));
-  await store.items.insert(bytesOf(items), 'fail');
+  await insertItems(store.items, items);
   const read = async (plan: Plan, skip: number) =>
     takeRows(await store.items.read(plan, { skip }, { rows: 2, bytes: PLENTY }, NEVER));
   for (const skip of [99_999, 100_000, 100_001, 200_000, 200_999, 201_000, 900_000]) {
@@ -144,9 +138,9 @@ test('a skip of more rows than one read passes is exact', async (t) => {
 test('readers that stall do not make the file grow, because they hold nothing between two reads', async (t) => {
   const sizeWith = async (readers: number): Promise<number> => {
     const directory = await testDirectory(t);
-    const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+    const store = await openDirectory(directory);
     const items = makeItems(1000);
-    await store.items.insert(bytesOf(items), 'fail');
+    await insertItems(store.items, items);
     const stalled: Batch[] = [];
     for (let round = 0; round < 20; round++) {
       for (let reader = 0; reader < readers; reader++)
@@ -154,8 +148,9 @@ test('readers that stall do not make the file grow, because they hold nothing be
           await store.items.read(BY_PRICE, { skip: reader * 10 }, { rows: 5, bytes: PLENTY }, NEVER),
         );
       const fifth = items.filter((_, n) => n % 5 === round % 5);
-      await store.items.insert(
-        bytesOf(fifth.map(({ id, category, price }) => makeItem(id, category, price, `round ${round}`))),
+      await insertItems(
+        store.items,
+        fifth.map(({ id, category, price }) => makeItem(id, category, price, `round ${round}`)),
         'replace',
       );
     }
@@ -171,7 +166,7 @@ test('readers that stall do not make the file grow, because they hold nothing be
 test('many concurrent chains each get their rows', async (t) => {
   const { store, slots } = await testSqlite(t);
   const items = makeItems(300);
-  await store.items.insert(bytesOf(items), 'fail');
+  await insertItems(store.items, items);
   const plans: Plan[] = [BY_ID, BY_PRICE, { ...BY_ID, ...inCategory('b') }, { ...BY_PRICE, direction: -1 }];
   const chains = Array.from({ length: 40 }, (_, n) => {
     const plan = plans[n % 4] ?? BY_ID;

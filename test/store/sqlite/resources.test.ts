@@ -1,27 +1,17 @@
 import assert from 'node:assert/strict';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
 import { BSON } from '../../../src/store/bson.ts';
-import { openSqlite } from '../../../src/store/sqlite.ts';
-import { Slots } from '../../../src/store/slots.ts';
-import type { Collection, Store } from '../../../src/store/store.ts';
-import { openRaw, testDirectory } from '../../support/store/sqlite/sqlite.ts';
+import type { Collection } from '../../../src/store/store.ts';
+import { openDirectory, openFor, openRaw, testDirectory } from '../../support/store/sqlite/sqlite.ts';
 import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
 
 const SIZE = { rows: 10_000, bytes: PLENTY };
-const BY_ID = { sort: '_id', direction: 1 } as const;
 const INDEXES = [['status', 'at'], ['total']];
 const ORDERS = { name: 'orders', collection: 'orders', indexes: INDEXES };
 
 type Row = Readonly<Record<string, unknown>> & { readonly _id: unknown };
 const bytesOf = (rows: readonly Row[]) => rows.map((row) => BSON.serialize(row));
-
-async function openIn(t: TestContext, directory: string): Promise<Store> {
-  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
-  t.after(() => store.close());
-  return store;
-}
 
 async function indexNamed(rows: Collection, path: string) {
   const index = (await rows.describe(NEVER)).indexes.find(({ keys }) => keys[0]?.path === path);
@@ -46,12 +36,12 @@ function faultsIn(directory: string): string[] {
 
 test('a resource, its indexes and its rows are there when the store is opened again', async (t) => {
   const directory = await testDirectory(t);
-  const first = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+  const first = await openDirectory(directory);
   assert.deepEqual([await first.list(), await first.declared()], [[], []]);
   const orders = await first.open(ORDERS);
   await orders.insert(bytesOf([{ _id: 2, total: 1 }, { _id: 'a', total: 0.5 }, { _id: 1 }]), 'fail');
   await first.close();
-  const store = await openIn(t, directory);
+  const store = await openFor(t, directory);
   assert.deepEqual(await store.declared(), [ORDERS]);
   assert.deepEqual(await store.list(), [{ database: '', collection: 'orders' }]);
   const again = await store.open({ ...ORDERS, indexes: [] });
@@ -62,56 +52,9 @@ test('a resource, its indexes and its rows are there when the store is opened ag
   );
 });
 
-test('rows of two resources and the items are apart, also when they have the same ids', async (t) => {
-  const store = await openIn(t, await testDirectory(t));
-  const [first, second] = [await store.open(ORDERS), await store.open({ ...ORDERS, collection: 'others' })];
-  await first.insert(bytesOf([1, 2, 3].map((_id) => ({ _id, total: -_id }))), 'fail');
-  await second.insert(bytesOf([2, 4].map((_id) => ({ _id, total: _id }))), 'fail');
-  await store.items.insert(bytesOf([{ _id: 2, category: 'a', price: 1 }]), 'fail');
-  assert.deepEqual(
-    [await idsBy(first, '_id'), await idsBy(first, 'total')],
-    [
-      [1, 2, 3],
-      [3, 2, 1],
-    ],
-  );
-  assert.deepEqual(
-    [await idsBy(second, '_id'), await idsBy(second, 'total')],
-    [
-      [2, 4],
-      [2, 4],
-    ],
-  );
-  assert.equal((await store.items.count(BY_ID, 'exact', NEVER)).rows, 1);
-  assert.deepEqual(await first.count(BY_ID, 'exact', NEVER), { rows: 3, is: 'exact' });
-});
-
-for (const [onConflict, expected] of [
-  ['skip', { written: 2, skipped: 3, refused: 0, totals: [9, 1, 2, 3, 8] }],
-  ['fail', { written: 2, skipped: 0, refused: 3, totals: [9, 1, 2, 3, 8] }],
-  ['replace', { written: 5, skipped: 0, refused: 0, totals: [9, 8, 1, 3, 2] }],
-] as const)
-  test(`a write that meets its id ("${onConflict}") leaves exactly the entries of the rows`, async (t) => {
-    const directory = await testDirectory(t);
-    const orders = await (await openIn(t, directory)).open(ORDERS);
-    await orders.insert(bytesOf([1, 2, 3].map((_id) => ({ _id, total: _id, status: 'a' }))), 'fail');
-    const rows = [
-      { _id: 1, total: 3, status: 'b', at: 1 },
-      { _id: 8, total: 4 },
-      { _id: 9 },
-      { _id: 2, total: 7, at: null },
-      { _id: 8, total: 2 },
-    ];
-    const { written, skipped, refused } = await orders.insert(bytesOf(rows), onConflict);
-    const { totals, ...counts } = expected;
-    assert.deepEqual({ written, skipped, refused: refused.length }, counts);
-    assert.deepEqual(faultsIn(directory), []);
-    assert.equal((await idsBy(orders, 'total')).length, totals.length);
-  });
-
 test('an array in an indexed field keeps its row and makes the index unusable, for good and with the reason', async (t) => {
   const directory = await testDirectory(t);
-  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+  const store = await openDirectory(directory);
   const orders = await store.open(ORDERS);
   await orders.insert(bytesOf([{ _id: 1, total: 5, status: 'a' }]), 'fail');
   const index = await indexNamed(orders, 'total');
@@ -136,14 +79,14 @@ test('an array in an indexed field keeps its row and makes the index unusable, f
   await assert.rejects(batch.confirm(NEVER), { code: 'store-unfit' });
   await orders.insert(bytesOf([{ _id: 2, total: 1 }]), 'replace');
   await store.close();
-  const again = await (await openIn(t, directory)).open(ORDERS);
+  const again = await (await openFor(t, directory)).open(ORDERS);
   assert.match((await indexNamed(again, 'total')).refused ?? '', /an array at total/);
   assert.equal((await indexNamed(again, 'status')).refused, undefined);
   assert.deepEqual(faultsIn(directory), []);
 });
 
 test('an array on the way to an indexed field makes the index unusable, too', async (t) => {
-  const orders = await (await openIn(t, await testDirectory(t))).open({ ...ORDERS, indexes: [['a.b']] });
+  const orders = await (await openFor(t, await testDirectory(t))).open({ ...ORDERS, indexes: [['a.b']] });
   await orders.insert(
     bytesOf([
       { _id: 1, a: { b: 1 } },
@@ -156,7 +99,7 @@ test('an array on the way to an indexed field makes the index unusable, too', as
 
 test('a row that can have no key is refused by name, and rows with the longest keys are written', async (t) => {
   const directory = await testDirectory(t);
-  const orders = await (await openIn(t, directory)).open(ORDERS);
+  const orders = await (await openFor(t, directory)).open(ORDERS);
   const rows = [
     { _id: 1, total: 'x'.repeat(1_000_000) },
     { _id: 'y'.repeat(1_000_000) },
@@ -176,7 +119,7 @@ test('a row that can have no key is refused by name, and rows with the longest k
 
 test('an index added to a full resource is built meanwhile, goes on after an end, and is used once it is whole', async (t) => {
   const directory = await testDirectory(t);
-  const first = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+  const first = await openDirectory(directory);
   const rows = Array.from({ length: 3_000 }, (_, n) => ({ _id: n, total: (n * 7_919) % 3_001, status: 'a' }));
   await (await first.open({ ...ORDERS, indexes: [] })).insert(bytesOf(rows), 'fail');
   const building = await first.open(ORDERS);
@@ -194,7 +137,7 @@ test('an index added to a full resource is built meanwhile, goes on after an end
   );
   await first.close(); // long before the index is whole
 
-  const store = await openIn(t, directory);
+  const store = await openFor(t, directory);
   const orders = await store.open({ ...ORDERS, indexes: [] });
   assert.match((await indexNamed(orders, 'status')).refused ?? 'used', /still being built/);
   for (const path of ['status', 'total']) while ((await indexNamed(orders, path)).refused) await nextTurn();
@@ -205,7 +148,7 @@ test('an index added to a full resource is built meanwhile, goes on after an end
 
 test('the log reports an index that cannot be built, which stays unused until a new try a minute later', async (t) => {
   const directory = await testDirectory(t);
-  const first = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+  const first = await openDirectory(directory);
   const row = BSON.serialize({ _id: 1, customer: { country: 'NL' } });
   await (await first.open({ ...ORDERS, indexes: [] })).insert([row], 'fail');
   await first.close();
@@ -224,13 +167,7 @@ test('the log reports an index that cannot be built, which stays unused until a 
   };
   let now = 0;
   const failed = heard();
-  const store = await openSqlite({
-    items: ITEM_COLLECTION,
-    directory,
-    slots: new Slots(),
-    onWarning,
-    now: () => now,
-  });
+  const store = await openDirectory(directory, { onWarning, now: () => now });
   t.after(() => store.close());
   const orders = await store.open({ ...ORDERS, indexes: [['customer.country']] });
   await failed;

@@ -1,25 +1,23 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
 import { BSON } from '../../../src/store/bson.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import type { ChangeFeed } from '../../../src/store/change-feed.ts';
 import { predicateOf } from '../../../src/store/scope-predicate.ts';
-import { Slots } from '../../../src/store/slots.ts';
 import { ChangeLog } from '../../../src/store/sqlite/log.ts';
-import { openSqlite, type SqliteOptions } from '../../../src/store/sqlite.ts';
+import { type SqliteOptions } from '../../../src/store/sqlite.ts';
 import type { OwnedCollection } from '../../../src/store/store.ts';
 import { idIn } from '../../support/store/following.ts';
 import { below, randomFrom } from '../../support/store/random-collection.ts';
 import { NEVER } from '../../support/store/reading.ts';
-import { openRaw, testDirectory } from '../../support/store/sqlite/sqlite.ts';
+import { openDirectory, openRaw, testDirectory } from '../../support/store/sqlite/sqlite.ts';
 
 const SPARE = 1 + 1 / 1_024;
 
 /** The items in a file, as one of several processes has them. */
 async function openIn(t: TestContext, directory: string, options: Partial<SqliteOptions> = {}) {
-  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots(), ...options });
+  const store = await openDirectory(directory, options);
   t.after(() => store.close());
   return store.items;
 }

@@ -3,8 +3,6 @@ import { test } from 'node:test';
 import { AppError } from '../../../src/errors.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { BSON, Decimal128, Double, Int32, Long, ObjectId, UUID } from '../../../src/store/bson.ts';
-import type { Plan } from '../../../src/store/store.ts';
-import { inCategory } from '../../support/store/items.ts';
 import { testSqlite } from '../../support/store/sqlite/sqlite.ts';
 import { NEVER, PLENTY } from '../../support/store/reading.ts';
 
@@ -52,20 +50,6 @@ test('bytes that are no single BSON document are refused', async (t) => {
   assert.equal(written, 0);
   for (const { reason } of refused) assert.match(reason, /BSON document/);
   assert.equal(refused.length, rows.length);
-});
-
-test('the longest keys are stored and found', async (t) => {
-  const { store } = await testSqlite(t);
-  const longest = '\0'.repeat(256); // NUL takes two bytes of a key
-  const document = { _id: longest, category: longest, price: Long.MAX_VALUE };
-  const { written } = await store.items.insert([BSON.serialize(document)], 'fail');
-  assert.equal(written, 1);
-  for (const sort of ['_id', 'price']) {
-    const plan: Plan = { sort, direction: 1, ...inCategory(longest) };
-    const batch = await store.items.read(plan, {}, SIZE, NEVER);
-    assert.equal(batch.rows, 1);
-    batch.release();
-  }
 });
 
 test('a bookmark without the value that the order needs is an invalid cursor', async (t) => {

@@ -4,10 +4,6 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { Logger } from 'pino';
 import type { Document } from 'bson';
-import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
-import { BSON } from '../../../src/store/bson.ts';
-import { openSqlite } from '../../../src/store/sqlite.ts';
-import { Slots } from '../../../src/store/slots.ts';
 import { USERS } from '../../../src/users/row.ts';
 import { temporaryFolder } from '../engine/engines.ts';
 import { testDirectory } from '../store/sqlite/sqlite.ts';
@@ -15,6 +11,8 @@ import { testClient } from '../store/mongo/mongo.ts';
 import { testMongo } from '../store/mongo/mongod.ts';
 import type { ServerOptions } from '../../../src/server-options.ts';
 import { serverOn, type StoreName, type TestServer } from '../process/server.ts';
+import { openDirectory } from '../store/sqlite/sqlite.ts';
+import { insertDocuments } from '../store/items.ts';
 
 /** The members of a key in the file. Its secret is `secret-of-NAME`. */
 export type KeyGiven = { readonly name: string } & Readonly<Record<string, unknown>>;
@@ -89,15 +87,12 @@ async function fill(
 ): Promise<Record<string, string> | null> {
   if (store === 'sqlite') {
     const directory = await testDirectory(t);
-    const opened = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+    const opened = await openDirectory(directory);
     for (const { name, rows, indexes } of resources) {
       if (name === USERS.name) await opened.records({ ...USERS, indexes });
       if (name === USERS.name) continue;
       const collection = await opened.open({ name, collection: name, indexes });
-      await collection.insert(
-        rows.map((row) => BSON.serialize(row)),
-        'fail',
-      );
+      await insertDocuments(collection, rows);
     }
     await opened.close();
     return { MONGODB_URI: '', DATA_DIR: directory };

@@ -2,15 +2,14 @@ import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
-import { BSON, type Document } from '../../../src/store/bson.ts';
-import { openSqlite } from '../../../src/store/sqlite.ts';
-import { Slots } from '../../../src/store/slots.ts';
+import { type Document } from '../../../src/store/bson.ts';
 import { removeDirectory } from '../directory.ts';
 import { testDirectory } from '../store/sqlite/sqlite.ts';
 import { testClient } from '../store/mongo/mongo.ts';
 import { testMongo } from '../store/mongo/mongod.ts';
 import { serverOn, type EngineName, type StoreName, type TestServer } from '../process/server.ts';
+import { openDirectory } from '../store/sqlite/sqlite.ts';
+import { insertDocuments } from '../store/items.ts';
 
 /** A resource of a test: its rows, and its indexes by the paths before `_id`. */
 export interface Declared {
@@ -30,12 +29,9 @@ export async function resourceServer(
   const shared = { HTTP_ENGINE: engine, ...environment };
   if (store === 'sqlite') {
     const directory = await testDirectory(t);
-    const opened = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+    const opened = await openDirectory(directory);
     const collection = await opened.open({ name, collection: name, indexes });
-    await collection.insert(
-      rows.map((row) => BSON.serialize(row)),
-      'fail',
-    );
+    await insertDocuments(collection, rows);
     await opened.close();
     return serverOn(t, { MONGODB_URI: '', DATA_DIR: directory, ...shared });
   }

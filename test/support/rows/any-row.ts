@@ -51,20 +51,8 @@ const key: fc.Arbitrary<Buffer> = fc.oneof(
   fc
     .constantFrom(
       ...[
-        'a',
-        'price',
-        '_id',
-        'id',
-        '1',
-        '0',
-        '01',
-        '4294967295',
-        '-1',
+        ...'a price _id id 1 0 01 4294967295 -1 __proto__ constructor toJSON hasOwnProperty'.split(' '),
         '',
-        '__proto__',
-        'constructor',
-        'toJSON',
-        'hasOwnProperty',
       ],
       ...[
         'a"b',

@@ -5,18 +5,16 @@
  * the store has answered.
  */
 import { writeSync } from 'node:fs';
-import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { EXPORTS } from '../../../src/exports/jobs.ts';
 import { BSON } from '../../../src/store/bson.ts';
-import { openSqlite } from '../../../src/store/sqlite.ts';
-import { Slots } from '../../../src/store/slots.ts';
 import { USERS } from '../../../src/users/row.ts';
+import { openDirectory } from './sqlite/sqlite.ts';
 
 const [directory = ''] = process.argv.slice(2);
 const rowOf = (_id: string) => BSON.serialize({ _id, category: 'b', price: 1 });
 
-const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
+const store = await openDirectory(directory);
 const orders = await store.open({ name: 'orders', collection: 'orders', indexes: [['price']] });
 const users = await store.records(USERS);
 const exports = await store.records(EXPORTS);

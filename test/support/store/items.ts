@@ -1,8 +1,18 @@
 import assert from 'node:assert/strict';
-import { BSON, Binary, Decimal128, Double, Int32, Long, ObjectId, UUID } from '../../../src/store/bson.ts';
+import {
+  BSON,
+  Decimal128,
+  Double,
+  Int32,
+  Long,
+  ObjectId,
+  UUID,
+  type Document,
+} from '../../../src/store/bson.ts';
 import type { Ordered } from '../../../src/store/bookmark.ts';
-import type { Plan } from '../../../src/store/store.ts';
+import type { OnConflict, OwnedCollection, Plan } from '../../../src/store/store.ts';
 import type { ValueRange } from '../../../src/store/plan.ts';
+import { compareBson } from './bson-order.ts';
 
 /** An item made by a test, with the BSON that the store must return byte for byte. */
 export interface Item {
@@ -67,13 +77,31 @@ function priceOf(n: number): Price {
   return n % 3 === 1 ? new Double(n / 4) : Long.fromNumber(n);
 }
 
+type Rows = Pick<OwnedCollection, 'insert'>;
+
+/** Writes items. Without `onConflict`, an id that exists is refused. */
+export function insertItems(rows: Rows, items: readonly Item[], onConflict: OnConflict = 'fail') {
+  return rows.insert(
+    items.map(({ bytes }) => bytes),
+    onConflict,
+  );
+}
+
+/** Writes rows of any form. Without `onConflict`, an id that exists is refused. */
+export function insertDocuments(rows: Rows, documents: readonly Document[], onConflict: OnConflict = 'fail') {
+  return rows.insert(
+    documents.map((document) => BSON.serialize(document)),
+    onConflict,
+  );
+}
+
 /** The part of a plan that reads the items of one category only. */
 export function inCategory(category: string): { readonly equals: NonNullable<Plan['equals']> } {
   return { equals: [{ path: 'category', value: category }] };
 }
 
 /** The category that a plan reads. Undefined when it reads all. */
-export function categoryOf({ equals = [] }: Plan): string | undefined {
+function categoryOf({ equals = [] }: Plan): string | undefined {
   const [equality, ...others] = equals;
   assert.ok(others.length === 0 && (!equality || equality.path === 'category'));
   return equality && String(equality.value);
@@ -92,32 +120,14 @@ export function expectedItems(items: readonly Item[], plan: Plan): Item[] {
 }
 
 /** Whether a finite price lies in a range of prices. Its bounds are inclusive where they are finite. */
-export function isInRange(
-  price: Price,
-  { low, high }: Partial<Pick<ValueRange, 'low' | 'high'>> = {},
-): boolean {
-  const isAbove = !low || typeof low.value === 'number' || compareNumbers(price, low.value as Price) >= 0;
-  return (
-    isAbove && (!high || typeof high.value === 'number' || compareNumbers(price, high.value as Price) <= 0)
-  );
+function isInRange(price: Price, { low, high }: Partial<Pick<ValueRange, 'low' | 'high'>> = {}): boolean {
+  const isAbove = !low || typeof low.value === 'number' || compareBson(price, low.value) >= 0;
+  return isAbove && (!high || typeof high.value === 'number' || compareBson(price, high.value) <= 0);
 }
 
 /** Compares two items in a plan's order, ascending, by the order of BSON. */
 export function compareItems(a: Item, b: Item, plan: Ordered): number {
-  return (plan.sort === 'price' ? compareNumbers(a.price, b.price) : 0) || compareIds(a.id, b.id);
-}
-
-/** Compares ids by the order of BSON: number < string < binary < ObjectId, then by value. */
-export function compareIds(a: Id | Decimal128, b: Id | Decimal128): number {
-  const byType = typeRank(a) - typeRank(b);
-  if (byType !== 0) return byType;
-  if (isNumber(a) && isNumber(b)) return compareNumbers(a, b);
-  return Buffer.compare(bytesOf(a), bytesOf(b));
-}
-
-/** Compares exactly, as whole multiples of one unit. */
-export function compareNumbers(a: Price, b: Price): number {
-  return compareDigits(exactDigits(a), exactDigits(b));
+  return (plan.sort === 'price' ? compareBson(a.price, b.price) : 0) || compareBson(a.id, b.id);
 }
 
 /** The digits of a price in JSON. */
@@ -150,20 +160,4 @@ export function exactDigits(price: Price): string {
   let [scaled, behind] = [value, 0];
   for (; !Number.isInteger(scaled); behind++) scaled *= 2;
   return `${BigInt(scaled) * 5n ** BigInt(behind)}e-${behind}`;
-}
-
-function isNumber(id: Id | Decimal128): id is Price {
-  return id instanceof Int32 || id instanceof Long || id instanceof Double || id instanceof Decimal128;
-}
-
-function typeRank(id: Id | Decimal128): number {
-  if (isNumber(id)) return 0;
-  if (typeof id === 'string') return 1;
-  return id instanceof Binary ? 2 : 3;
-}
-
-function bytesOf(id: Id | Decimal128): Uint8Array {
-  if (typeof id === 'string') return Buffer.from(id);
-  if (id instanceof ObjectId) return id.id;
-  return id instanceof Binary ? id.buffer : Buffer.alloc(0);
 }

@@ -1,11 +1,12 @@
 import type { TestContext } from 'node:test';
-import { BSON, type Document } from '../../../src/store/bson.ts';
+import { type Document } from '../../../src/store/bson.ts';
 import { openDirectory } from '../exports/export-worker.ts';
 import { testDirectory } from './sqlite/sqlite.ts';
 import { testClient } from './mongo/mongo.ts';
 import { testMongo } from './mongo/mongod.ts';
 import { ORDER_INDEXES } from '../resources/orders.ts';
 import type { StoreName } from '../process/server.ts';
+import { insertDocuments } from './items.ts';
 
 /**
  * Settings of servers that serve these rows as the resource `orders`: from the embedded store's own declaration, or
@@ -20,10 +21,7 @@ export async function withOrders(
     const DATA_DIR = await testDirectory(t);
     const { store } = await openDirectory(DATA_DIR);
     const orders = await store.open({ name: 'orders', collection: 'orders', indexes: ORDER_INDEXES });
-    const { refused } = await orders.insert(
-      rows.map((row) => BSON.serialize(row)),
-      'fail',
-    );
+    const { refused } = await insertDocuments(orders, rows);
     if (refused.length > 0) throw new Error(refused[0]?.reason);
     await store.close();
     return { DATA_DIR, MONGODB_URI: '' };

@@ -138,6 +138,7 @@ const SCALARS: readonly unknown[] = [
   new Timestamp({ t: 0xffffffff, i: 0xffffffff }),
   new BSONRegExp('^a', 'i'),
   new Code('return 1'),
+  new Code('return x', { x: new Int32(1) }),
   new MaxKey(),
 ];
 

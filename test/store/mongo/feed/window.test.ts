@@ -82,3 +82,26 @@ test('the events that are kept do not keep the buffer in which they came', () =>
     ],
   );
 });
+
+test('readers that ask for the same get the same page, which is made once', () => {
+  const window = new Window('orders');
+  window.begin(placeAt(1));
+  window.add([eventOf(2, 2), eventOf(3, 3)]);
+  const returned = window.pageAfter(placeAt(1), 1n << 32n, 10, placeAt(4));
+  assert.deepEqual([returned?.count, returned?.isWhole], [2, true]);
+  assert.equal(window.pageAfter(placeAt(1), 1n << 32n, 10, placeAt(4)), returned);
+  assert.equal(
+    window.pageAfter(placeAt(1), 1n << 32n, 3, placeAt(4)),
+    returned,
+    'it has fewer keys than this reader wants',
+  );
+  const cut = window.pageAfter(placeAt(1), 1n << 32n, 1, placeAt(4));
+  assert.deepEqual([cut?.count, cut?.isWhole], [1, false]);
+  const again = window.pageAfter(placeAt(1), 1n << 32n, 10, placeAt(4));
+  assert.deepEqual(again?.keys, returned?.keys, 'what was cut for another reader is not whole');
+  assert.deepEqual(window.pageAfter(placeAt(2), 2n << 32n, 10, placeAt(4))?.count, 1);
+  window.add([eventOf(5, 5)]);
+  assert.equal(window.pageAfter(placeAt(1), 1n << 32n, 10, placeAt(5))?.count, 3);
+  window.begin(placeAt(6));
+  assert.equal(window.pageAfter(placeAt(1), 1n << 32n, 10, placeAt(6)), null);
+});

@@ -89,16 +89,9 @@ export const FIELDS = [
     either('a head ended by LF alone', `${START}\r\nHost: a\r\n\n`, 'GET /x'),
   ]),
   ...classed('compliance', [
-    ...[
-      'a.example',
-      'a.example:8080',
-      '127.0.0.1:80',
-      '[::1]',
-      '[::1]:80',
-      'A.EXAMPLE',
-      'a_b',
-      'xn--e1afmkfd',
-    ].map((host) => runs(`the host ${host}`, hosted(`Host: ${host}`), 'GET /x')),
+    ...'a.example a.example:8080 127.0.0.1:80 [::1] [::1]:80 A.EXAMPLE a_b xn--e1afmkfd'
+      .split(' ')
+      .map((host) => runs(`the host ${host}`, hosted(`Host: ${host}`), 'GET /x')),
     either('an empty host', hosted('Host:'), 'GET /x'),
     runs('a host behind other fields', hosted('X: y', 'Host: a'), 'GET /x'),
     runs('a field without a value', headed('X:'), 'GET /x'),

@@ -4,40 +4,13 @@ const line = (start: string) => message(start);
 
 /** Versions that are not HTTP/1.1, or that are invalid (RFC 9112, 2.3). */
 const NO_VERSIONS = [
+  ...'HTTP/2.0 HTTP/3 HTTP/0.9 HTTP/1 HTTP/1. HTTP/.1 HTTP/1.1.1 HTTP/01.1 HTTP/1.10'.split(' '),
   ...[
-    'HTTP/2.0',
-    'HTTP/3',
-    'HTTP/0.9',
-    'HTTP/1',
-    'HTTP/1.',
-    'HTTP/.1',
-    'HTTP/1.1.1',
-    'HTTP/01.1',
-    'HTTP/1.10',
-  ],
-  ...[
-    'HTTP/1,1',
-    'HTTP/1.1x',
-    'HTTP/1.x',
+    ...'HTTP/1,1 HTTP/1.1x HTTP/1.x HTTPS/1.1 http/1.1 Http/1.1 HTP/1.1'.split(' '),
     'HTTP/ 1.1',
     'HTTP /1.1',
-    'HTTPS/1.1',
-    'http/1.1',
-    'Http/1.1',
-    'HTP/1.1',
   ],
-  ...[
-    'HTTP',
-    'HTTP/',
-    '/1.1',
-    'ICY/1.0',
-    'RTSP/1.0',
-    'HTTP/+1.1',
-    'HTTP/1.-1',
-    'HTTP/\xb2.0',
-    'HTTP/1.1\0',
-    '"HTTP/1.1"',
-  ],
+  ...'HTTP HTTP/ /1.1 ICY/1.0 RTSP/1.0 HTTP/+1.1 HTTP/1.-1 HTTP/\xb2.0 HTTP/1.1\0 "HTTP/1.1"'.split(' '),
 ];
 
 /** Invalid methods. A method is a token (RFC 9110, 5.6.2). */
@@ -104,20 +77,7 @@ const LINES = classed('malformed', [
   waits('nothing', ''),
 ]);
 
-const METHODS = [
-  'POST',
-  'PUT',
-  'PATCH',
-  'DELETE',
-  'OPTIONS',
-  'TRACE',
-  'PROPFIND',
-  'M-SEARCH',
-  'QUERY',
-  'FOO',
-  'get',
-  'Get',
-];
+const METHODS = 'POST PUT PATCH DELETE OPTIONS TRACE PROPFIND M-SEARCH QUERY FOO get Get'.split(' ');
 
 const COMPLIANT = classed('compliance', [
   runs('GET', line('GET /x HTTP/1.1'), 'GET /x'),

@@ -11,34 +11,13 @@ const WARM = 1 / 3;
 const SAMPLE_MS = 2_000;
 const MIB = 2 ** 20;
 
-/** Memory in MiB, delays in milliseconds. */
+/** Memory in MiB. */
 export interface Sample {
   readonly seconds: number;
   readonly memory: number;
   readonly heap: number;
   readonly files: number;
-  readonly delay: number;
-  readonly longestDelay: number;
 }
-
-type Figure = Exclude<keyof Sample, 'seconds'>;
-
-/** The plots for the folder PLOTS, if it is set. */
-const PLOTS: readonly (readonly [
-  file: string,
-  title: string,
-  y: string,
-  lines: Partial<Record<Figure, string>>,
-])[] = [
-  ['memory.svg', ': memory of the server', 'MiB', { memory: 'resident', heap: 'heap of JavaScript' }],
-  ['files.svg', ': open files and sockets of the server', 'open', { files: 'files and sockets' }],
-  [
-    'delay.svg',
-    ': how late the event loop was in each 2 s',
-    'milliseconds',
-    { longestDelay: 'longest', delay: 'p99' },
-  ],
-];
 
 /**
  * The increase of the lowest value from the first half to the second. Leaked memory raises the minimum, while
@@ -70,34 +49,30 @@ export async function sampled(
 ): Promise<Sample[]> {
   const taken: Sample[] = [];
   while (!isOver()) {
-    const metrics = await samples(server.url, headers); // each read of its delays resets them
+    const metrics = await samples(server.url, headers);
     const figure = (name: string) => metrics.get(name) ?? NaN;
     taken.push({
       seconds: seconds(),
       memory: server.rss() / MIB,
       heap: figure('nodejs_heap_size_used_bytes') / MIB,
       files: readdirSync(`/proc/${server.pid}/fd`).length,
-      delay: 1000 * figure('nodejs_eventloop_lag_p99_seconds'),
-      longestDelay: 1000 * figure('nodejs_eventloop_lag_max_seconds'),
     });
     await pause(SAMPLE_MS);
   }
   return taken;
 }
 
-/** Draws the samples of a server, of which `name` is the beginning of its files and titles. */
+/** Draws the memory of a server. `name` begins its file and its title. */
 export function draw(folder: string, name: string, taken: readonly Sample[]): void {
-  for (const [file, title, y, names] of PLOTS) {
-    const lines = Object.entries(names).map(([figure, line]) => ({
-      name: line,
-      points: taken.map((one) => [one.seconds, one[figure as Figure]] as const),
-    }));
-    const scale = { x: 'linear', y: 'linear' } as const;
-    writeFileSync(
-      join(folder, `${name.toLowerCase().replaceAll(' ', '-')}-${file}`),
-      linePlot({ title: name + title, x: 'seconds', y, scale, lines }),
-    );
-  }
+  const lines = (['memory', 'heap'] as const).map((figure) => ({
+    name: { memory: 'resident', heap: 'heap of JavaScript' }[figure],
+    points: taken.map((one) => [one.seconds, one[figure]] as const),
+  }));
+  const scale = { x: 'linear', y: 'linear' } as const;
+  writeFileSync(
+    join(folder, `${name.toLowerCase().replaceAll(' ', '-')}-memory.svg`),
+    linePlot({ title: `${name}: memory of the server`, x: 'seconds', y: 'MiB', scale, lines }),
+  );
 }
 
 /** Asserts that memory and files of a server are flat once it has warmed up. Returns what it held, in words. */

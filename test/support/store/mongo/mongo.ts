@@ -4,7 +4,7 @@ import { ITEM_COLLECTION } from '../../../../src/resources/item-collection.ts';
 import { connectMongo } from '../../../../src/store/mongo.ts';
 import { Slots } from '../../../../src/store/slots.ts';
 import type { OpenStore } from '../../../contracts/adapters.ts';
-import { testMongo } from './mongod.ts';
+import { startMongod, testMongo, whyNoMongod } from './mongod.ts';
 
 /** A store in MongoDB, and the same database through the driver alone. */
 export interface OpenMongo extends OpenStore {
@@ -67,6 +67,26 @@ export async function openStore(
       .deleteOne({ _id } as Document);
   };
   return { uri, store, slots, remove, warnings, notices };
+}
+
+/** A mongod with passwords. `as`: the URI of a user for the database shop. `add`: makes a user with these roles. */
+export async function mongodWithUsers(t: TestContext) {
+  const set = await startMongod({ replicated: false, arguments: ['--auth'] });
+  if (!set) {
+    t.skip((await whyNoMongod()) || 'there is no mongod');
+    return null;
+  }
+  const { host } = new URL(set.uri);
+  const as = (name: string) => `mongodb://${name}:pw@${host}/shop?authSource=admin&directConnection=true`;
+  const user = (createUser: string, ...roles: unknown[]) => ({ createUser, pwd: 'pw', roles });
+  await set.members[0]?.admin((client) => client.db('admin').command(user('root', 'root')));
+  const root = new MongoClient(as('root'));
+  t.after(async () => {
+    await root.close(); // otherwise the driver would look for a stopped server
+    await set.stop();
+  });
+  const add = (name: string, ...roles: unknown[]) => root.db('admin').command(user(name, ...roles));
+  return { as, add, root };
 }
 
 /** A client of the driver, closed after the test. */

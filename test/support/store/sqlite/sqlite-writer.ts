@@ -6,21 +6,14 @@
  * this process.
  */
 import { writeSync } from 'node:fs';
-import { ITEM_COLLECTION } from '../../../../src/resources/item-collection.ts';
 import { Double, Int32 } from '../../../../src/store/bson.ts';
-import { openSqlite } from '../../../../src/store/sqlite.ts';
-import { Slots } from '../../../../src/store/slots.ts';
 import { CATEGORIES, makeItem } from '../items.ts';
+import { openDirectory } from './sqlite.ts';
 
 const [directory = '', seed = '1', batches = '1'] = process.argv.slice(2);
 const AT_ONCE = 3;
 
-const store = await openSqlite({
-  items: ITEM_COLLECTION,
-  directory,
-  slots: new Slots(),
-  transactionRows: 50,
-});
+const store = await openDirectory(directory, { transactionRows: 50 });
 let next = Number(seed) * 1_000_000;
 for (let round = 0; round < Number(batches); round++) {
   const writes = Array.from({ length: AT_ONCE }, async (_, lane) => {

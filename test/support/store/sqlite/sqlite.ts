@@ -23,6 +23,18 @@ export async function testDirectory(t: TestContext): Promise<string> {
   return directory;
 }
 
+/** The embedded store of a directory. */
+export function openDirectory(directory: string, options: Partial<SqliteOptions> = {}) {
+  return openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots(), ...options });
+}
+
+/** The embedded store of a directory, closed after the test. */
+export async function openFor(t: TestContext, directory: string, options: Partial<SqliteOptions> = {}) {
+  const store = await openDirectory(directory, options);
+  t.after(() => store.close());
+  return store;
+}
+
 /** A new embedded store. */
 export async function testSqlite(
   t: TestContext,
@@ -30,8 +42,7 @@ export async function testSqlite(
 ): Promise<OpenStore & { readonly directory: string }> {
   const directory = await testDirectory(t);
   const slots = new Slots();
-  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots, ...options });
-  t.after(() => store.close());
+  const store = await openFor(t, directory, { slots, ...options });
   const remove = async (_id: unknown): Promise<void> => {
     await store.items.remove([makeBookmark({ _id })]);
   };

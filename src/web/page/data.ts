@@ -1,7 +1,7 @@
 /** The rows of one resource: table, filters, order, row detail, jumps and counts. */
 import { ask, mayPass, Refused, urlOf } from './api.ts';
 import { filterPaths, filtersToOrderBy, missingWith } from './allowed-queries.ts';
-import { Blocks } from './row-cache.ts';
+import { createBlocks, type Blocks } from './row-cache.ts';
 import { isCounted, type Resource } from './resource.ts';
 import { sortsOf, withFilter, withSort } from './choose.ts';
 import { hideDetail, showDetail } from './detail.ts';
@@ -97,7 +97,7 @@ function showTable(
 ): Current {
   const { resource, view } = reader;
   let hasFailed = false;
-  const blocks = new Blocks({
+  const blocks = createBlocks({
     reader,
     expected,
     ...(first && { first }),
@@ -203,7 +203,7 @@ async function count(now: Current): Promise<void> {
 }
 
 function showCount({ reader, blocks }: Current): void {
-  const { rows, is } = blocks.total;
+  const { rows, is } = blocks.total();
   const about = { exact: '', estimated: 'about ', atLeast: 'at least ' }[is];
   const words = wordsOf(reader.view);
   say(
@@ -244,7 +244,7 @@ async function jump(now: Current, wanted: string): Promise<void> {
     now.table.goTo(Number(number.replace(/\D/g, '')) - 1);
     return;
   }
-  const place = await findPlace(now.reader, wanted, now.blocks.total.rows, now.signal);
+  const place = await findPlace(now.reader, wanted, now.blocks.total().rows, now.signal);
   if (place === null) warn(`There is no row at ${wanted}, or behind it.`);
   else if (place.kind === 'number') now.table.goTo(place.index);
   else {

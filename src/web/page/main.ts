@@ -3,7 +3,6 @@ import { listResources } from './api.ts';
 import { isCounted, type Resource } from './resource.ts';
 import { inSomeOrder } from './choose.ts';
 import { leaveData, readAgain, setUpData, showData } from './data.ts';
-import { watchServer } from './connection.ts';
 import { element, on, run, say, warn } from './dom.ts';
 import { showHome, showList } from './home.ts';
 import { showForget } from './key.ts';
@@ -13,6 +12,8 @@ import { setUpTake, showTake } from './get-all.ts';
 import { WHOLE, type View } from './view.ts';
 
 const PARTS: readonly Part[] = ['home', 'data', 'proof'];
+/** How often the page looks whether the server answers. Milliseconds. */
+const LOOK_MS = 2500;
 
 let resources: readonly Resource[] = [];
 /** Whether they were listed once. */
@@ -111,6 +112,27 @@ async function list(): Promise<void> {
   if (only && !another && location.hash === '') location.replace(placeOf('data', only, WHOLE));
   else show();
   document.body.dataset.ready = 'true';
+}
+
+/** Looks at the server every few seconds while the page is in sight. `isBack`: it answers again. */
+function watchServer(isBack: () => void): void {
+  const away = element('away');
+  const look = async () => {
+    const isGone = document.hidden ? !away.hidden : !(await isAnswering());
+    if (!isGone && !away.hidden) isBack();
+    away.hidden = !isGone;
+    setTimeout(() => void look(), LOOK_MS);
+  };
+  void look();
+}
+
+async function isAnswering(): Promise<boolean> {
+  try {
+    const { status } = await fetch('/livez', { cache: 'no-store', signal: AbortSignal.timeout(2 * LOOK_MS) });
+    return status < 500; // proxies answer 502 or 504 in its place
+  } catch {
+    return false; // whatever the reason, it did not answer
+  }
 }
 
 start();

@@ -48,7 +48,7 @@ export function createTable({ place, resource, order, blocks, opened, activated,
 
   /** Shows the rows in sight as they are now, and asks for those that are missing. */
   const show = (): void => {
-    const { total } = blocks;
+    const total = blocks.total();
     const [first, end] = scroller.inSight();
     const rows = rowsBetween(blocks, first, Math.max(end, first + LOOKED_AT));
     if (rows.length > 0 && rows[0] !== seen) {
@@ -84,7 +84,7 @@ export function createTable({ place, resource, order, blocks, opened, activated,
   /** Makes the rows in sight, and removes the others. */
   const placeRows = (): void => {
     const [first, end] = scroller.inSight();
-    const [from, to] = [Math.max(0, first - BEYOND), Math.min(blocks.total.rows, end + BEYOND)];
+    const [from, to] = [Math.max(0, first - BEYOND), Math.min(blocks.total().rows, end + BEYOND)];
     for (const [index, element] of made)
       if (index < from || index >= to) {
         element.remove();
@@ -133,7 +133,7 @@ export function createTable({ place, resource, order, blocks, opened, activated,
   };
 
   const select = (index: number): void => {
-    active = Math.max(0, Math.min(index, blocks.total.rows - 1));
+    active = Math.max(0, Math.min(index, blocks.total().rows - 1));
     for (const [at, element] of made) element.setAttribute('aria-selected', String(at === active));
     point();
   };
@@ -167,7 +167,7 @@ export function createTable({ place, resource, order, blocks, opened, activated,
       PageDown: active + page,
       PageUp: active - page,
       Home: 0,
-      End: blocks.total.rows - 1,
+      End: blocks.total().rows - 1,
     };
     const to = moves[pressed.key];
     if (to !== undefined) {

@@ -37,6 +37,8 @@ export interface Request {
 
 /** Facts about a request for its log line and for the metrics. Each field is set by the code that learns it. */
 export interface Notes {
+  /** See requestIdOf in http/request-id.ts. Empty until that is called. */
+  id: string;
   /** The path of the resource, such as `/items/{id}`; null when no resource has the path. */
   route: string | null;
   /** The name of the resource that the path belongs to: `items`, `users` or a declared one. null: to none. */
@@ -147,6 +149,7 @@ export interface Engine {
 /** Creates the notes of a request about which nothing is known yet. */
 export function newNotes(): Notes {
   return {
+    id: '',
     route: null,
     resource: null,
     cost: 'page',

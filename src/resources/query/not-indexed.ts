@@ -3,6 +3,7 @@ import { RecentMap } from '../../recent-map.ts';
 import { KEY } from '../../store/bookmark.ts';
 import type { Index } from '../../store/indexes.ts';
 import type { Equality } from '../../store/store.ts';
+import { shellWord } from '../../terminal/text.ts';
 import type { Alias } from './form.ts';
 import { shownPath, splitName } from './grammar.ts';
 import { chooseIndex, isRefusal, type Asked, type Choice, type Refusal } from './planner.ts';
@@ -58,7 +59,8 @@ export function indexLine(
   database: string | undefined,
   collection: string,
 ): Resource['indexLine'] {
-  if (isKept) return (fields) => `sluice index ${name} ${fields.filter((path) => path !== '_id').join(',')}`;
+  if (isKept)
+    return (fields) => `sluice index ${name} ${shellWord(fields.filter((path) => path !== '_id').join(','))}`;
   const place = database === undefined ? 'db' : `db.getSiblingDB(${JSON.stringify(database)})`;
   return (fields) => {
     const keys = fields.map((path) => `${JSON.stringify(path)}:1`).join(',');

@@ -75,6 +75,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
         ['/orders/changes?status=paid', /^No index answers this query\. Filter by total first\./],
         ['/orders?sort=total_asc', /^No index answers this query\. Filter by status first\. Indexes answer/],
         ['/orders?status=paid&sort=place_asc', /Use sort=total_asc\. .*(createIndex|sluice index)/],
+        ['/orders?unit%20price=1', /(\{"unit price":1,"_id":1\}\)|sluice index orders 'unit price')$/],
         ['/orders?status=paid&sort=id_asc', /\. Use sort=total_asc\. Indexes answer/],
       ] as const;
       for (const [path, detail] of refusals) {

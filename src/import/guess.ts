@@ -1,5 +1,5 @@
 import { exactDate } from '../input/dates.ts';
-import { counted, printable, quoted } from '../terminal/text.ts';
+import { counted, printable, quoted, shellWord } from '../terminal/text.ts';
 import { kindOf, type Column, type Guess, type Guessed } from './column.ts';
 import type { CsvRecord } from './csv.ts';
 import type { Role } from './fields.ts';
@@ -89,7 +89,7 @@ function reasonOf(
   if (NO_VALUE.includes(cell)) return `${found}; --null ${cell} takes it as no value`;
   if (exactDate(cell, true) instanceof Date) {
     const kind = exactDate(cell, false) instanceof Date ? 'date' : 'date-utc';
-    return `${found}; --type ${printable(name)}=${kind} makes dates`;
+    return `${found}; --type ${shellWord(printable(`${name}=${kind}`))} makes dates`;
   }
   const [, mark, time, seconds] = DATE.exec(cell) ?? [];
   if (mark !== undefined) {

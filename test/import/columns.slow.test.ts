@@ -347,7 +347,7 @@ test('The delimiter is the only one of comma, semicolon and tab in the header, o
 
 test('At the end each column has the kind that it became, and each column of text the first cell that is no number', async () => {
   const content =
-    'sku;Art;Preis;PLZ;Menge;am;um;leer;kunde.land\nA1;x;1,50;01234;1,5;2024-01-01;2024-01-01 10:00;;DE\n';
+    'sku;Art;Preis;PLZ;Menge;bestellt am;um;leer;kunde.land\nA1;x;1,50;01234;1,5;2024-01-01;2024-01-01 10:00;;DE\n';
   const columns = { category: 'Art', price: 'Preis', id: 'sku' };
   const types = new Map([['Preis', 'decimal' as const]]);
   const { items, described } = await read(content, 'csv', { columns, types, hasDecimalComma: true });
@@ -359,7 +359,7 @@ test('At the end each column has the kind that it became, and each column of tex
     '  Preis: price, decimal',
     '  PLZ: string ("01234" on line 2 is not a number as JSON writes it)',
     '  Menge: number',
-    '  am: string ("2024-01-01" on line 2; --type am=date makes dates)',
+    `  bestellt am: string ("2024-01-01" on line 2; --type 'bestellt am=date' makes dates)`,
     '  um: string ("2024-01-01 10:00" on line 2; --type um=date-utc makes dates)',
     '  leer: no field, no cell with a value was read',
     '  kunde.land: string ("DE" on line 2 is not a number)',

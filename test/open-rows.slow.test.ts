@@ -3,7 +3,7 @@ import { test, type TestContext } from 'node:test';
 import type { Bookmark } from '../src/store/bookmark.ts';
 import { BSON } from '../src/store/bson.ts';
 import { sluice } from './support/process/commands.ts';
-import { withOrders } from './support/store/orders-store.ts';
+import { withOrders } from './support/resources/orders.ts';
 import { resourcesFile } from './support/resources/resources.ts';
 import { serverOn, type TestServer } from './support/process/server.ts';
 import { testDirectory } from './support/store/sqlite/sqlite.ts';

@@ -10,7 +10,6 @@ import { Keyring, type Key } from '../../src/access/keys.ts';
 import { newNotes } from '../../src/engine/edge.ts';
 import type { Route } from '../../src/http/route.ts';
 import { createRouter } from '../../src/http/router.ts';
-import type { Limiter } from '../../src/access/limiter.ts';
 import { createMemoryLimiter } from '../../src/access/limiter-memory.ts';
 import { ALL_RIGHTS } from '../../src/access/rights.ts';
 import { StreamSlots } from '../../src/access/stream-slots.ts';
@@ -41,8 +40,6 @@ function request(overrides: Partial<Request> = {}): Request {
 
 const PAGE: Demand = { access: 'keyed', cost: 'page' };
 const STREAM: Demand = { access: 'keyed', cost: 'stream' };
-const PROBE: Demand = { access: 'probe', cost: 'watch' };
-const OPEN: Demand = { access: 'open', cost: 'page' };
 
 function admissions(overrides: Partial<AdmissionOptions> = {}) {
   const slots = new StreamSlots({ perClient: 2, total: 3 });
@@ -61,36 +58,6 @@ function admissions(overrides: Partial<AdmissionOptions> = {}) {
   };
   return { admit, slots, decide };
 }
-
-test('every answer has both headers, and a refusal has Retry-After', async () => {
-  const { admit } = admissions();
-  const seen = [];
-  for (let i = 0; i < 4; i++) seen.push(await admit.admit(request(), PAGE));
-  assert.deepEqual(
-    seen.map(({ headers }) => headers),
-    [2, 1, 0, 0].map((left) => ({
-      'ratelimit-policy': '"default";q=3;w=60',
-      ratelimit: `"default";r=${left};t=60`,
-    })),
-  );
-  assert.deepEqual(
-    seen.map(({ refused }) => refused?.code ?? null),
-    [null, null, null, 'rate-limited'],
-  );
-  assert.deepEqual(seen[3]?.refused?.headers, { 'retry-after': '60' });
-});
-
-test('without RATE_LIMIT there are no rate limit headers', async () => {
-  const { decide } = admissions({ rate: null });
-  for (let i = 0; i < 10; i++) assert.equal(await decide(), 'in unlimited');
-});
-
-test('an asynchronous limiter is awaited', async () => {
-  const taken = { allowed: false, remaining: 0, resetSeconds: 7 };
-  const limiter: Limiter = { take: () => Promise.resolve(taken), close: () => Promise.resolve() };
-  const { decide } = admissions({ rate: { policy: POLICY, limiter } });
-  assert.equal(await decide(), 'rate-limited "default";r=0;t=7');
-});
 
 test('a client with a key is its key from any address, and a client without a key is its address', async () => {
   const { decide } = admissions({ authenticate: KEYS });
@@ -114,48 +81,6 @@ test('a client with a key is its key from any address, and a client without a ke
     'in "default";r=0;t=60',
     'a client with a key is not affected',
   );
-});
-
-test('without a key a client gets open routes, probes and preflights only', async () => {
-  const { decide } = admissions({ authenticate: KEYS });
-  const preflight = { 'access-control-request-method': 'GET' };
-  const open: [Demand | null, Partial<Request>][] = [
-    [PROBE, {}],
-    [OPEN, {}],
-    [PAGE, { method: 'OPTIONS', headers: preflight }],
-  ];
-  for (const [i, [demand, given]] of open.entries())
-    assert.match(await decide({ ...given, address: `192.0.2.${i}` }, demand), /^in /, JSON.stringify(given));
-  const closed: [Demand | null, Partial<Request>][] = [
-    [PAGE, {}],
-    [STREAM, {}],
-    [null, {}],
-    [PAGE, { method: 'OPTIONS' }],
-    [PAGE, { headers: preflight }],
-  ];
-  for (const [i, [demand, given]] of closed.entries())
-    assert.match(
-      await decide({ ...given, address: `198.51.100.${i}` }, demand),
-      /^unauthorized /,
-      JSON.stringify(given),
-    );
-});
-
-test('a request is authenticated once', async () => {
-  let asked = 0;
-  const key = keyOf('alice');
-  const { admit } = admissions({ authenticate: () => (asked++, key) });
-  const { client } = await admit.admit(request(), STREAM);
-  admit.acquire(client);
-  assert.deepEqual([asked, client], [1, { name: 'key:alice', hasKey: true, key, owner: 'key:alice' }]);
-});
-
-test('a probe is never rate limited', async () => {
-  const { decide } = admissions();
-  for (let i = 0; i < 3; i++) await decide();
-  assert.equal(await decide(), 'rate-limited "default";r=0;t=60');
-  assert.equal(await decide({}, PROBE), 'in "default";r=0;t=60');
-  assert.equal(await decide({}, OPEN), 'rate-limited "default";r=0;t=60');
 });
 
 function sink(): { sink: Sink; leave: () => void } {

@@ -233,20 +233,6 @@ test('TRUSTED_PROXIES accepts addresses, ranges and words, and reports every fau
   }
 });
 
-test('an address is parsed once, and forgotten after enough other addresses', () => {
-  let looked = 0;
-  const trusts = () => ++looked < 0;
-  const read = createClientReader({ trusts, onWarning: () => undefined });
-  const client = (i: number) =>
-    read({ address: [10, i >> 16, (i >> 8) & 255, i & 255].join('.'), headers: {} });
-  for (let i = 0; i < 100; i++) client(7);
-  assert.equal(looked, 1);
-  for (let i = 0; i < 20_000; i++) client(1000 + i);
-  assert.equal(looked, 20_001);
-  client(7);
-  assert.equal(looked, 20_002);
-});
-
 test('the cache of addresses does not keep long headers in memory', () => {
   const { client } = reader('loopback');
   const before = process.memoryUsage.rss();

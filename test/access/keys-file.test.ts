@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseKeys } from '../../src/access/keys-file.ts';
 import { Keyring } from '../../src/access/keys.ts';
-import { ACTIONS, opens, rightsOf, stillAllow } from '../../src/access/rights.ts';
-import { AppError } from '../../src/errors.ts';
+import { ACTIONS, opens, rightsOf } from '../../src/access/rights.ts';
 import { newKey, parseKeyArguments } from '../../src/process/key-command.ts';
 import { keysText } from '../support/access/keyed.ts';
 
@@ -99,30 +98,6 @@ test('a file may have thousands of keys', () => {
   const keys = Array.from({ length: 5_000 }, (_, n) => ({ ...FULL, name: `k${n}` }));
   const read = parseKeys(keysText(keys));
   assert.deepEqual([read.keys.length, read.faults], [5_000, []]);
-});
-
-test('a key is valid until it expires or is taken out, and what it began goes on as long as it has the right', (t) => {
-  t.mock.timers.enable({ apis: ['Date'], now: 0 });
-  const keysOf = (given: object) => parseKeys(keysText([{ name: 'k', ...given }])).keys;
-  const keyring = new Keyring(keysOf({ expires: '1970-01-01T00:00:01Z', actions: ['read', 'stream'] }));
-  const key = keyring.authenticate('Bearer secret-of-k');
-  const begun = { key, action: 'stream', resource: 'orders' } as const;
-  assert.ok(keyring.allows(begun));
-  t.mock.timers.setTime(1000);
-  assert.ok(!keyring.allows(begun));
-  assert.throws(() => keyring.authenticate('Bearer secret-of-k'), AppError);
-  keyring.replace(keysOf({ actions: ['stream', 'export', 'read'], rate: '1/s' }));
-  assert.ok(keyring.allows(begun), 'a right that was added changes nothing');
-  for (const less of [{ actions: ['read'] }, { resources: ['items'] }, { where: { orders: { a: 1 } } }]) {
-    keyring.replace(keysOf(less));
-    assert.ok(!keyring.allows(begun), JSON.stringify(less));
-  }
-  keyring.replace(parseKeys(keysText([{ name: 'other' }])).keys);
-  assert.ok(!keyring.allows(begun));
-  const [one, two] = [{ a: '1' }, { a: '2' }].map((orders) => rightsOf({ where: { orders } }));
-  assert.ok(
-    one && two && !stillAllow(two, one, 'stream', 'orders') && stillAllow(one, one, 'stream', 'orders'),
-  );
 });
 
 test('sluice key new prints a key once, with the line that the server accepts', () => {

@@ -1,16 +1,12 @@
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { join } from 'node:path';
-import { Writable } from 'node:stream';
-import { describe, test, type TestContext } from 'node:test';
-import { pino } from 'pino';
+import { describe, test } from 'node:test';
 import { ConfigError, readConfig } from '../../src/config.ts';
-import { startServer } from '../../src/main.ts';
 import { catalogue } from '../support/resources/catalogue.ts';
-import { temporaryFolder, whyNoUws } from '../support/engine/engines.ts';
+import { whyNoUws } from '../support/engine/engines.ts';
+import { problemOf } from '../support/answers.ts';
+import { keyedServer } from '../support/access/keyed.ts';
 import { serverOn, testEnvironment, testServer, type EngineName } from '../support/process/server.ts';
 
 const POLICY = /^"default";q=\d+;w=\d+$/;
@@ -24,16 +20,11 @@ const LONG = Array.from({ length: 200 }, (_, i) => ({
   text: 'x'.repeat(100_000),
 }));
 
-async function code(response: Response): Promise<string> {
-  return ((await response.json()) as { code: string }).code;
-}
-
 for (const engine of ['uws', 'node'] satisfies EngineName[]) {
   const skip = engine === 'uws' ? (whyNoUws() ?? false) : false;
   describe(`limits behind ${engine}`, { skip }, () => {
     test('every answer has the headers of the limit, whatever its status', async (t) => {
       const server = await testServer(t, 'sqlite', engine, { RATE_LIMIT: '1000/h' });
-      if (!server) return;
       await server.insert(catalogue(20).map((row) => row.document));
       const etag = (await server.get('/items')).headers.get('etag') ?? '';
       const asked: [method: string, path: string, headers: Record<string, string>, status: number][] = [
@@ -63,7 +54,6 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
 
     test('a client above the limit gets a 429 that names the setting, whatever its headers claim', async (t) => {
       const server = await testServer(t, 'sqlite', engine, { RATE_LIMIT: '5/h' });
-      if (!server) return;
       for (let i = 0; i < 5; i++) await (await server.get('/items')).arrayBuffer();
       const ways: Record<string, string>[] = [
         {},
@@ -81,14 +71,12 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
         assert.match(response.headers.get('ratelimit-policy') ?? '', POLICY);
         const reset = /t=(\d+)$/.exec(response.headers.get('ratelimit') ?? '')?.[1];
         assert.equal(response.headers.get('retry-after'), reset);
-        const problem = (await response.json()) as { code: string; detail: string };
-        assert.equal(problem.code, 'rate-limited');
-        assert.match(
-          problem.detail,
-          /^RATE_LIMIT allows a client 5 requests in 3600 s\. Try again in \d+ s\.$/,
-        );
+        const { code, detail } = await problemOf(response);
+        assert.equal(code, 'rate-limited');
+        assert.match(detail, /^RATE_LIMIT allows a client 5 requests in 3600 s\. Try again in \d+ s\.$/);
       }
       assert.equal((await fetch(`${server.url}/items`, { method: 'HEAD' })).status, 429);
+      assert.equal((await server.get('/livez')).status, 200, 'probes are never limited');
     });
 
     test('each client behind a trusted proxy has its own limit', async (t) => {
@@ -96,7 +84,6 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
         RATE_LIMIT: '2/h',
         TRUSTED_PROXIES: 'loopback',
       });
-      if (!server) return;
       const status = async (from: string) => {
         const response = await server.get('/items', { 'x-forwarded-for': from });
         await response.arrayBuffer();
@@ -111,15 +98,15 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
 
     test('a client that leaves a stream can open another one at once', async (t) => {
       const server = await testServer(t, 'sqlite', engine, { STREAM_LIMIT: '2' });
-      if (!server) return;
       await server.insert(LONG);
       for (let round = 0; round < 5; round++) {
         const open = await Promise.all([openStream(server.url), openStream(server.url)]);
         const refused: Response = await server.get('/items/stream');
-        assert.equal(refused.status, 429);
         assert.equal(refused.headers.get('retry-after'), '5');
         assert.match(refused.headers.get('ratelimit') ?? '', LIMIT);
-        assert.equal(await code(refused), 'too-many-streams');
+        const { status: first, code, detail } = await problemOf(refused);
+        assert.deepEqual([first, code], [429, 'too-many-streams']);
+        assert.match(detail, / 2 open streams, the most that STREAM_LIMIT allows/);
         assert.equal((await server.get('/items?limit=1')).status, 200, 'pages are still served');
         for (const socket of open) socket.destroy();
         // Another connection asks, so the server may need a few turns to notice that they left.
@@ -135,66 +122,58 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
 
     test('a process that carries its maximum of streams answers 503', async (t) => {
       const server = await testServer(t, 'sqlite', engine, { STREAM_LIMIT: 'off', MAX_STREAMS: '1' });
-      if (!server) return;
       await server.insert(LONG);
       const open = await openStream(server.url);
       const refused: Response = await server.get('/items/stream');
-      assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '5']);
-      assert.equal(await code(refused), 'overloaded');
+      assert.equal(refused.headers.get('retry-after'), '5');
+      const { status, code, detail } = await problemOf(refused);
+      assert.deepEqual([status, code], [503, 'overloaded']);
+      assert.match(detail, / 1 open streams, the most that MAX_STREAMS allows/);
       open.destroy();
     });
 
-    test('with keys configured every request needs one, and the log never has any', async (t) => {
-      const keysFile = join(await temporaryFolder(t), 'keys');
-      const key = 'kJ8s0Xv3mB5nQ7rT2wY4';
-      writeFileSync(keysFile, `alice ${createHash('sha256').update(key).digest('hex')}\n`);
-      const { url, logged } = await loggingServer(t, { HTTP_ENGINE: engine, API_KEYS_FILE: keysFile });
-      const ask = (path: string, authorization?: string) =>
-        fetch(url + path, authorization === undefined ? {} : { headers: { authorization } });
+    test('with keys configured every request needs one, but for what is open', async (t) => {
+      const server = await keyedServer(t, 'sqlite', [{ name: 'alice' }], [], { HTTP_ENGINE: engine });
+      const given = (answer: Response) => answer.headers.get('www-authenticate');
       for (const path of ['/items', '/items/stream', '/api/users', '/nothing', '/items/1']) {
-        const missing = await ask(path);
-        assert.deepEqual(
-          [missing.status, missing.headers.get('www-authenticate')],
-          [401, 'Bearer realm="sluice"'],
-        );
+        const missing = await server.get(path);
+        assert.equal(given(missing), 'Bearer realm="sluice"');
         assert.match(missing.headers.get('ratelimit') ?? '', LIMIT);
-        assert.equal(await code(missing), 'unauthorized');
-        const wrong = await ask(path, 'Bearer wrongwrongwrong');
-        assert.equal(wrong.headers.get('www-authenticate'), 'Bearer realm="sluice", error="invalid_token"');
-        assert.equal(await code(wrong), 'unauthorized');
+        const wrong = await server.as('nobody', path);
+        assert.equal(given(wrong), 'Bearer realm="sluice", error="invalid_token"');
+        for (const answer of [missing, wrong]) {
+          const { status, code } = await problemOf(answer);
+          assert.deepEqual([status, code], [401, 'unauthorized'], path);
+        }
       }
-      assert.equal((await ask('/items', `Bearer ${key}`)).status, 200);
-      assert.equal((await ask('/problems/unauthorized')).status, 200);
-      assert.equal((await ask('/items?limit=0', `Bearer ${key}`)).status, 400);
-      assert.match(logged(), /listening/);
-      assert.doesNotMatch(logged(), new RegExp(`${key}|wrongwrongwrong|[0-9a-f]{64}`));
+      const preflight = { method: 'OPTIONS', headers: { 'access-control-request-method': 'GET' } };
+      const statusOf = async (path: string, options?: RequestInit) =>
+        (await fetch(server.url + path, options)).status;
+      for (const path of ['/problems/unauthorized', '/livez']) assert.equal(await statusOf(path), 200, path);
+      assert.equal(await statusOf('/items', preflight), 204);
+      for (const options of [{ method: 'OPTIONS' }, { ...preflight, method: 'GET' }])
+        assert.equal(await statusOf('/items', options), 401, options.method);
+      assert.equal((await server.as('alice', '/items')).status, 200);
     });
   });
 }
 
 test('faults of proxies and keys are reported together with all others and stop the start', async (t) => {
-  const settings = await testEnvironment(t, {
+  const faulty = {
     RATE_LIMIT: '100',
     STREAM_LIMIT: 'none',
     MAX_STREAMS: '0',
     TRUSTED_PROXIES: 'loopback,nginx',
     API_KEYS_FILE: '/nowhere/keys',
     REDIS_URL: 'http://:hunter2@localhost',
-  });
+  };
+  const settings = await testEnvironment(t, faulty);
   assert.throws(
     () => readConfig(settings),
     (error) => {
       assert.ok(error instanceof ConfigError);
       const named = new Set(error.faults.map((fault) => /^\w+/.exec(fault)?.[0]));
-      for (const name of [
-        'RATE_LIMIT',
-        'STREAM_LIMIT',
-        'MAX_STREAMS',
-        'TRUSTED_PROXIES',
-        'API_KEYS_FILE',
-        'REDIS_URL',
-      ])
-        assert.ok(named.has(name), name);
+      for (const name of Object.keys(faulty)) assert.ok(named.has(name), name);
       assert.doesNotMatch(error.message, /hunter2/);
       return true;
     },
@@ -217,18 +196,4 @@ async function openStream(url: string) {
   await once(socket, 'readable');
   assert.match(String(socket.read(15)), /^HTTP\/1\.1 200/);
   return socket;
-}
-
-async function loggingServer(t: TestContext, environment: Record<string, string>) {
-  let log = '';
-  const destination = new Writable({
-    write: (chunk, _encoding, done) => {
-      log += String(chunk);
-      done();
-    },
-  });
-  const settings = await testEnvironment(t, environment);
-  const server = await startServer(readConfig(settings), pino({ level: 'trace' }, destination));
-  t.after(() => server.close());
-  return { url: server.url, logged: () => log };
 }

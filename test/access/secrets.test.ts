@@ -23,7 +23,6 @@ test('no key, token or hash of one is in the log, the metrics or any answer', as
     { ...jwtSettings(issuer), LOG_LEVEL: 'trace' },
     { log: logTo(lines, 'trace'), tap: (serve, all) => ((routes = all()), serve) },
   );
-  assert.ok(server);
   const rights = { resources: ['orders'], actions: ['read', 'stream', 'export'] };
   const secrets = [
     ...['all', 'less', 'ended', 'unknown'].map((name) => `secret-of-${name}`),

@@ -4,6 +4,7 @@ import { sha256 } from '../../src/access/keys.ts';
 import { openTokenCheck } from '../../src/access/token-check.ts';
 import { Tokens, type TokensOptions } from '../../src/access/tokens.ts';
 import { AppError } from '../../src/errors.ts';
+import { begun, problemOf } from '../support/answers.ts';
 import { logTo } from '../support/access/log-lines.ts';
 import { keyedServer } from '../support/access/keyed.ts';
 import {
@@ -146,12 +147,11 @@ test('a server starts without its key server, serves keys meanwhile, and tokens 
     [{ name: 'orders', rows, indexes: [] }],
     jwtSettings(issuer),
   );
-  assert.ok(server);
   const token = await tokenOf(pair, { sluice: READ });
   const answer = await server.get('/orders', { authorization: `Bearer ${token}` });
-  assert.equal(answer.status, 503);
   assert.equal(answer.headers.get('retry-after'), '5');
-  assert.equal(((await answer.json()) as { code: string }).code, 'key-server-unavailable');
+  const { status, code } = await problemOf(answer);
+  assert.deepEqual([status, code], [503, 'key-server-unavailable']);
   assert.equal((await server.as('plain', '/orders')).status, 200);
 });
 
@@ -208,25 +208,13 @@ test('a running stream of a token is cut at its next batch when the token ends',
   const rows = Array.from({ length: 400 }, (_, n) => ({ _id: n, text: 'x'.repeat(100_000) }));
   const resources = [{ name: 'orders', rows, indexes: [] }];
   const server = await keyedServer(t, 'sqlite', [{ name: 'plain' }], resources, jwtSettings(issuer));
-  assert.ok(server);
   t.mock.timers.enable({ apis: ['Date'], now: Date.now() });
   const begin = async () => {
     const token = await tokenOf(pair, { sluice: READ, exp: inSeconds(600) });
-    const answer = await server.get('/orders/stream', { authorization: `Bearer ${token}` });
-    const reader = answer.body?.getReader() as ReadableStreamDefaultReader<Uint8Array> | undefined;
-    assert.ok(reader);
-    await reader.read();
-    return reader;
+    return begun(server.get('/orders/stream', { authorization: `Bearer ${token}` }));
   };
-  const readOn = async (reader: ReadableStreamDefaultReader<Uint8Array>) => {
-    for (let bytes = 0; ;) {
-      const { done, value } = await reader.read();
-      if (done) return bytes;
-      bytes += value.length;
-    }
-  };
-  assert.ok((await readOn(await begin())) > 30_000_000);
-  const reader = await begin();
+  assert.ok((await (await begin())()) > 30_000_000);
+  const rest = await begin();
   t.mock.timers.setTime(Date.now() + 661_000);
-  await assert.rejects(readOn(reader), /terminated/);
+  await assert.rejects(rest(), /terminated/);
 });

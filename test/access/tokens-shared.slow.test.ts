@@ -3,7 +3,6 @@ import { test } from 'node:test';
 import { childServer } from '../support/process/child-server.ts';
 import { jwtSettings, signingPair, testIssuer, tokenOf } from '../support/access/issuer.ts';
 import { testRedis } from '../support/redis/redis.ts';
-import { ACME, READ, tokenServerOn } from '../support/access/tokened.ts';
 
 test('two workers accept a token, give it its part, and count its subject together in Redis', async (t) => {
   const redis = await testRedis(t);
@@ -37,35 +36,4 @@ test('two workers accept a token, give it its part, and count its subject togeth
     const { status } = await ask(bob, '/items?limit=1&category=Fair');
     assert.equal(status, 200, 'another subject has its own limit');
   }
-});
-
-test('mongodb: a token opens what its claim says, users among them', async (t) => {
-  const opened = await tokenServerOn(t, 'mongodb');
-  if (!opened) return;
-  const { server, pair, ask } = opened;
-  const acme = await tokenOf(pair, { sluice: ACME });
-  for (const path of ['/orders', '/orders?tenant=acme&count=exact', '/orders/stream']) {
-    const text = await (await ask(acme, path)).text();
-    assert.equal(text.split('"id":').length - 1, 10, path);
-    assert.doesNotMatch(text, /other|margin/);
-  }
-  for (const path of ['/orders/2', '/orders/9999', '/secrets', '/api/users'])
-    assert.equal((await ask(acme, path)).status, 404, path);
-  assert.equal((await ask(await tokenOf(pair, { sluice: READ }), '/orders/2')).status, 200);
-  const part = { resources: ['users'], actions: ['read', 'users:write'] };
-  const [own, other] = await Promise.all(
-    ['acme', 'bolt'].map((tenant) =>
-      tokenOf(pair, { sluice: { ...part, where: { users: { 'metadata.tenant': tenant } } } }),
-    ),
-  );
-  const made = await fetch(`${server.url}/api/users`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${own}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ name: 'Ada', email: 'ada@example.org' }),
-  });
-  assert.equal(made.status, 201);
-  const at = made.headers.get('location') ?? '';
-  assert.equal((await ask(own ?? '', at)).status, 200);
-  assert.equal((await ask(other ?? '', at)).status, 404);
-  assert.equal((await ask(other ?? '', at, { method: 'DELETE' })).status, 404);
 });

@@ -3,7 +3,6 @@ import { test } from 'node:test';
 import { readConfig } from '../../src/config.ts';
 import { AUDIENCE, inSeconds, ISSUER, tokenOf } from '../support/access/issuer.ts';
 import { awaited, order } from '../support/exports/exports.ts';
-import { auditOf } from '../support/access/log-lines.ts';
 import { ACME, READ, refusal, tokenServer } from '../support/access/tokened.ts';
 
 test('a token opens what its claim says: rows by value, without hidden fields', async (t) => {
@@ -142,33 +141,6 @@ test('the log names the subject of a token, and an odd one by a hash', async (t)
     .filter((one) => one !== undefined);
   assert.equal(clients[0], 'jwt:auth0|ada@example.com');
   assert.match(clients[1] ?? '', /^jwt:~[0-9a-f]{32}$/);
-});
-
-test('the log has a line for each refusal of a token and for each set that it took', async (t) => {
-  const { server, pair, ask, lines } = await tokenServer(t);
-  const token = await tokenOf(pair, { sluice: { ...ACME, actions: ['stream', 'export'] } });
-  for (const path of ['/orders', '/secrets/stream', '/orders/stream?tenant=acme'])
-    await (await ask(token, path)).text();
-  await (await ask(`${token.slice(0, -4)}AAAA`, '/orders/stream')).text();
-  await order(server.url, { resource: 'orders' }, { authorization: `Bearer ${token}` });
-  await server.close();
-  const audit = auditOf(lines);
-  assert.deepEqual(
-    audit.map(({ audit: what, client, resource, status, code, rows }) => [
-      ...[what, client, resource, status, code ?? rows],
-    ]),
-    [
-      ['refused', 'jwt:ada', 'orders', 403, 'forbidden'],
-      ['refused', 'jwt:ada', 'secrets', 404, 'not-found'],
-      ['exported', 'jwt:ada', 'orders', 200, 10],
-      ['refused', '127.0.0.1', 'orders', 401, 'unauthorized'],
-      ['ordered', 'jwt:ada', 'orders', 202, 0],
-    ],
-  );
-  assert.match(String(audit[2]?.rights), /^[0-9a-f]{32}$/);
-  assert.equal(audit[3]?.rights, undefined);
-  for (const secret of token.split('.')) assert.ok(!lines.join('').includes(secret));
-  assert.doesNotMatch(lines.join(''), /tenant=acme/);
 });
 
 test('the settings of tokens belong together, and rights in them are checked', () => {

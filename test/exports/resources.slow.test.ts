@@ -23,8 +23,7 @@ import { handleOf, LEASE_MS, Worker, type Handle } from '../support/exports/expo
 import { awaited, decompressed, fileOf, order, post } from '../support/exports/exports.ts';
 import { openStore, testClient } from '../support/store/mongo/mongo.ts';
 import { itemsOf } from '../support/resources/items-resource.ts';
-import { ordersOf } from '../support/resources/orders.ts';
-import { withOrders } from '../support/store/orders-store.ts';
+import { ordersOf, withOrders } from '../support/resources/orders.ts';
 import { resourcesFile } from '../support/resources/resources.ts';
 import { testRedis } from '../support/redis/redis.ts';
 import { serverOn, type TestServer } from '../support/process/server.ts';
@@ -121,7 +120,6 @@ for (const store of STORES)
 
 test('an order that a resource cannot fulfil is refused with its reason', async (t) => {
   const settings = await withOrders(t, 'sqlite', FEW);
-  if (!settings) return;
   const RESOURCES_FILE = await resourcesFile(t, { resources: { items: {} } });
   const server = await serverOn(t, { ...settings, RESOURCES_FILE });
   const faults: [body: object, pointer: string, detail: RegExp][] = [
@@ -354,7 +352,6 @@ for (const [what, { code, detail, harm }] of Object.entries(HARM))
 
 test('an export whose resource is no longer declared fails with that reason, and waits for a server that has it', async (t) => {
   const settings = await withOrders(t, 'sqlite', FEW);
-  if (!settings) return;
   const handle = await open(t, settings);
   let time = Date.now();
   const now = () => new Date(time);

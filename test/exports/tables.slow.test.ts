@@ -101,7 +101,6 @@ for (const store of STORES) {
 
 test('an order of a table that cannot be written is refused, and each fault is named', async (t) => {
   const server = await testServer(t, 'sqlite', 'node');
-  if (!server) return;
   const refused: [body: object, pointer: string, detail: RegExp][] = [
     [
       { format: 'parquet', compression: 'gzip' },
@@ -131,7 +130,6 @@ test('an order of a table that cannot be written is refused, and each fault is n
 
 test('without its package, Parquet is refused at the order, with the command that installs it', async (t) => {
   const server = await testServer(t, 'sqlite', 'node');
-  if (!server) return;
   type Resolving = Record<'_resolveFilename', (name: string, ...more: unknown[]) => string>;
   const modules = Module as unknown as Resolving;
   const resolve = modules._resolveFilename.bind(Module);
@@ -149,7 +147,6 @@ test('without its package, Parquet is refused at the order, with the command tha
 
 test('an export with schema strict fails at once at a value that fits no column, and names its row', async (t) => {
   const server = await testServer(t, 'sqlite', 'uws');
-  if (!server) return;
   await server.insert([
     { _id: 'a', category: 'x', price: 1 },
     { _id: 'odd', category: 'x', price: 1.5 },
@@ -168,7 +165,6 @@ test('an export with schema strict fails at once at a value that fits no column,
 
 test('a stream of Arrow becomes an export of the same table with Prefer: respond-async', async (t) => {
   const server = await testServer(t, 'sqlite', 'uws');
-  if (!server) return;
   await server.insert(ROWS.slice(0, 30));
   const query = 'format=arrow&schema=strict&fields=price&columns=id:text,price:double';
   const answer = await server.get(`/items/stream?${query}`, { prefer: 'respond-async' });

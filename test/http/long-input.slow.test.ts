@@ -45,7 +45,6 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
       [{ name: 'orders', rows, indexes: [['status', 'price']] }],
       { CORS_ORIGIN: '*', TRUSTED_PROXIES: 'loopback', RATE_LIMIT: 'off', HTTP_ENGINE: engine },
     );
-    assert.ok(server);
     const port = Number(new URL(server.url).port);
     const cost = async (request: string): Promise<number> => {
       const client = await RawClient.connect(t, port);

@@ -27,7 +27,6 @@ for (const [language, program] of [
       return;
     }
     const server = await testServer(t, 'sqlite', 'uws', { SAMPLE: 'auto' });
-    if (!server) return;
     await server.insert(
       ['d0', 'd20000+', 'd99999'].map((_id) => ({ _id, id: 'own', category: 'Fair', price: 1 })),
     );
@@ -56,7 +55,6 @@ test('the pandas program of the documents reads a stream', async (t) => {
     return;
   }
   const server = await testServer(t, 'sqlite', 'uws', { SAMPLE: 'auto' });
-  if (!server) return;
   const { stdout } = await run(python, ['-c', programIn('py'), server.url]);
   const top = JSON.parse(stdout) as Record<string, number>;
   assert.equal(top.Fair, 18_574);
@@ -67,7 +65,6 @@ test('the browser program of the documents reads a stream', async (t) => {
   const browser = await openChromium(t);
   if (!browser) return;
   const server = await testServer(t, 'sqlite', 'uws', { SAMPLE: 'auto' });
-  if (!server) return;
   const { page } = await openTab(browser);
   await page.goto(`${server.url}/livez`);
   const rows: unknown = await page.evaluate(`(async () => { ${programIn('js')} return rows; })()`);

@@ -44,7 +44,6 @@ test('the key and the JSON file of operations.md do what the text shows', async 
     indexes: [['tenant']],
   };
   const server = await keyedServer(t, 'sqlite', [{ name: 'all' }], [orders]);
-  assert.ok(server);
   const folder = await temporaryFolder(t);
   writeFileSync(server.keysFile, json);
   assert.equal(await server.reload(), true);

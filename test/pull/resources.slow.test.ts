@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { ordersOf } from '../support/resources/orders.ts';
-import { withOrders } from '../support/store/orders-store.ts';
+import { ordersOf, withOrders } from '../support/resources/orders.ts';
 import { folder, runPullOf } from '../support/pull/pulling.ts';
 import { serverOn } from '../support/process/server.ts';
 

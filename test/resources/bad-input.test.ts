@@ -93,7 +93,6 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
   describe(`bad input behind ${engine}`, () => {
     test('every bad parameter is a 400 problem that names it', async (t) => {
       const server = await testServer(t, 'sqlite', engine);
-      if (!server) return;
       await server.insert(catalogue(20).map((row) => row.document));
       const cases = [
         ...PAGE_CASES.map((entry) => ['/items', ...entry] as const),
@@ -128,14 +127,12 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
 
     test('an error for a limit names the allowed range', async (t) => {
       const server = await testServer(t, 'sqlite', engine, { MAX_LIMIT: '200' });
-      if (!server) return;
       const problem = (await (await server.get('/items?limit=201')).json()) as { detail: string };
       assert.equal(problem.detail, 'limit must be an integer from 1 to 200; got "201".');
     });
 
     test('unknown paths, methods and codings get their own problem codes', async (t) => {
       const server = await testServer(t, 'sqlite', engine);
-      if (!server) return;
       const cases: [
         method: string,
         path: string,
@@ -168,7 +165,6 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
 
     test('a valid request id is kept, and any other is replaced by a new one', async (t) => {
       const server = await testServer(t, 'sqlite', engine);
-      if (!server) return;
       const id = async (given: string) =>
         (await server.get('/items', { 'x-request-id': given })).headers.get('x-request-id');
       assert.equal(await id('trace-1.2_3'), 'trace-1.2_3');

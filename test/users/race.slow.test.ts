@@ -10,8 +10,7 @@ import { PATH, usersAt, type Answer, type Users } from '../support/users/users.t
 /** Clients of one server, or of two that share a store. */
 const SERVERS: Record<string, (t: TestContext) => Promise<Users[] | null>> = {
   'one server on sqlite': async (t) => {
-    const server = await testServer(t, 'sqlite', 'uws');
-    return server && [usersAt(server.url)];
+    return [usersAt((await testServer(t, 'sqlite', 'uws')).url)];
   },
   'two processes on one sqlite file': async (t) => {
     const settings = { DATA_DIR: await testDirectory(t), MONGODB_URI: '' };

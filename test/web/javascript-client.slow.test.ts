@@ -32,7 +32,6 @@ const problem = (status: number, headers: Record<string, string> = {}) =>
 
 test('rows gives each row once and in order, through cut connections', async (t) => {
   const server = await testServer(t, 'sqlite', 'uws', { SAMPLE: 'auto' });
-  assert.ok(server);
   const cutter = await startCutter(t, server.url);
   const sizes = [4_000_000, 200, 3_000_000];
   cutter.nextAfter = () => sizes.shift() ?? Infinity;
@@ -110,7 +109,6 @@ test('an answer that another attempt cannot mend has a name, and is not asked fo
 
 test('follow takes the changes of several resources, each with its name, and needs since for them', async (t) => {
   const at = await opened(t, 'sqlite');
-  assert.ok(at);
   const url = `${at.server.url}${PATH}`;
   await assert.rejects(allOf(follow(url)), TypeError);
   const seen: unknown[] = [];
@@ -184,7 +182,6 @@ test('in Chromium the module reads rows and follows with a key, and names what i
     [{ name: 'ada' }],
     [{ name: 'orders', rows: own, indexes: [['tenant']] }],
   );
-  assert.ok(server);
   const foreign = await serverOn(t, { MONGODB_URI: '' });
   const { page } = await openTab(browser);
   await page.goto(`${server.url}/livez`);

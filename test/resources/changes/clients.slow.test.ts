@@ -112,7 +112,6 @@ test('the page of the documents sends a key, and says once why it is refused', a
   const browser = await openChromium(t);
   if (!browser) return;
   const server = await keyedServer(t, 'sqlite', [{ name: 'ada' }, { name: 'bob', resources: ['users'] }], []);
-  assert.ok(server);
   for (const [key, wanted] of [
     [null, /^Unauthorized: .*401.*option `key`/],
     ['secret-of-no-key', /^Unauthorized: /],

@@ -14,6 +14,17 @@ import { testMongo } from '../store/mongo/mongod.ts';
 
 export type StoreName = 'sqlite' | 'mongodb';
 export type EngineName = 'uws' | 'node';
+/** What a helper resolves with, and skips the test, where there is no such store: null without a mongod. */
+export type Skipped<S extends StoreName> = S extends 'sqlite' ? never : null;
+
+export const STORES: readonly StoreName[] = ['sqlite', 'mongodb'];
+export const ENGINES: readonly EngineName[] = ['uws', 'node'];
+/** Each store and each engine at least once. */
+export const COMBINATIONS: readonly (readonly [StoreName, EngineName])[] = [
+  ['sqlite', 'uws'],
+  ['sqlite', 'node'],
+  ['mongodb', 'uws'],
+];
 
 export interface TestServer extends Server {
   /** Sends a GET request. fetch decodes the body. */
@@ -45,14 +56,14 @@ export async function testEnvironment(
  * A complete server on an empty store of this kind. Resolves with null and skips the test when there is no
  * mongod.
  */
-export async function testServer(
+export async function testServer<S extends StoreName>(
   t: TestContext,
-  store: StoreName,
+  store: S,
   engine: EngineName,
   environment: Record<string, string> = {},
-): Promise<TestServer | null> {
+): Promise<TestServer | Skipped<S>> {
   const uri = store === 'mongodb' ? await testMongo(t) : '';
-  if (uri === null) return null;
+  if (uri === null) return null as Skipped<S>;
   return serverOn(t, { HTTP_ENGINE: engine, MONGODB_URI: uri, ...environment });
 }
 

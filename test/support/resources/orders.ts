@@ -1,4 +1,7 @@
+import type { TestContext } from 'node:test';
 import { ObjectId, type Document } from 'mongodb';
+import { filled } from './resources.ts';
+import type { Skipped, StoreName } from '../process/server.ts';
 
 const STATUSES = ['new', 'paid', 'größe'];
 
@@ -16,4 +19,13 @@ export function ordersOf(count: number): Document[] {
     note: `=${Math.sin(n)}${Math.cos(n)}${Math.tan(n)}${Math.sqrt(n)}, "quoted"\r\n`,
     ref: n % 2 === 0 ? 42 : '42',
   }));
+}
+
+/** Settings of servers that serve these rows as the resource `orders`. Null, and the test is skipped, without a mongod. */
+export function withOrders<S extends StoreName>(
+  t: TestContext,
+  store: S,
+  rows: readonly Document[],
+): Promise<Record<string, string> | Skipped<S>> {
+  return filled(t, store, [{ name: 'orders', rows, indexes: ORDER_INDEXES }]);
 }

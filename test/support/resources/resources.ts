@@ -2,46 +2,67 @@ import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { type Document } from '../../../src/store/bson.ts';
+import type { Document } from '../../../src/store/bson.ts';
+import { USERS } from '../../../src/users/row.ts';
 import { removeDirectory } from '../directory.ts';
-import { testDirectory } from '../store/sqlite/sqlite.ts';
+import { openDirectory, testDirectory } from '../store/sqlite/sqlite.ts';
+import { insertDocuments } from '../store/items.ts';
 import { testClient } from '../store/mongo/mongo.ts';
 import { testMongo } from '../store/mongo/mongod.ts';
-import { serverOn, type EngineName, type StoreName, type TestServer } from '../process/server.ts';
-import { openDirectory } from '../store/sqlite/sqlite.ts';
-import { insertDocuments } from '../store/items.ts';
+import { serverOn, type EngineName, type Skipped, type StoreName } from '../process/server.ts';
+import type { TestServer } from '../process/server.ts';
 
-/** A resource of a test: its rows, and its indexes by the paths before `_id`. */
-export interface Declared {
+/** A resource of a test: its rows, and its indexes by the paths before `_id`. Of `users` the indexes alone. */
+export interface Rows {
   readonly name: string;
   readonly rows: readonly Document[];
   readonly indexes: readonly (readonly string[])[];
 }
 
-/** A server with one resource on a store of this kind. Resolves with null and skips the test without a mongod. */
-export async function resourceServer(
+/** The settings that name a store of this kind with these resources. Null, and the test is skipped, without a mongod. */
+export async function filled<S extends StoreName>(
   t: TestContext,
-  store: StoreName,
-  { name, rows, indexes }: Declared,
-  environment: Record<string, string> = {},
-  engine: EngineName = 'uws',
-): Promise<TestServer | null> {
-  const shared = { HTTP_ENGINE: engine, ...environment };
+  store: S,
+  resources: readonly Rows[],
+): Promise<Record<string, string> | Skipped<S>> {
   if (store === 'sqlite') {
-    const directory = await testDirectory(t);
-    const opened = await openDirectory(directory);
-    const collection = await opened.open({ name, collection: name, indexes });
-    await insertDocuments(collection, rows);
+    const DATA_DIR = await testDirectory(t);
+    const opened = await openDirectory(DATA_DIR);
+    for (const { name, rows, indexes } of resources) {
+      if (name === USERS.name) {
+        await opened.records({ ...USERS, indexes });
+        continue;
+      }
+      const collection = await opened.open({ name, collection: name, indexes });
+      const { refused } = await insertDocuments(collection, rows);
+      if (refused.length > 0) throw new Error(refused[0]?.reason);
+    }
     await opened.close();
-    return serverOn(t, { MONGODB_URI: '', DATA_DIR: directory, ...shared });
+    return { MONGODB_URI: '', DATA_DIR };
   }
   const uri = await testMongo(t);
-  if (uri === null) return null;
-  const collection = testClient(t, uri).db().collection(name);
-  await collection.insertMany([...rows]);
-  for (const paths of indexes)
-    await collection.createIndex(Object.fromEntries([...paths, '_id'].map((path) => [path, 1])));
-  return serverOn(t, { MONGODB_URI: uri, EXPOSE: name, ...shared });
+  if (uri === null) return null as Skipped<S>;
+  const db = testClient(t, uri).db();
+  for (const { name, rows, indexes } of resources) {
+    // The driver would replace an _id that is null.
+    if (rows.length > 0) await db.collection(name).insertMany([...rows], { forceServerObjectId: true });
+    for (const paths of indexes)
+      await db.collection(name).createIndex(Object.fromEntries([...paths, '_id'].map((path) => [path, 1])));
+  }
+  const exposed = resources.map(({ name }) => name).filter((name) => name !== USERS.name);
+  return { MONGODB_URI: uri, EXPOSE: exposed.join(',') };
+}
+
+/** A server with one resource on a store of this kind. Resolves with null and skips the test without a mongod. */
+export async function resourceServer<S extends StoreName>(
+  t: TestContext,
+  store: S,
+  resource: Rows,
+  environment: Record<string, string> = {},
+  engine: EngineName = 'uws',
+): Promise<TestServer | Skipped<S>> {
+  const place = await filled(t, store, [resource]);
+  return place && serverOn(t, { HTTP_ENGINE: engine, ...place, ...environment });
 }
 
 /** A file for RESOURCES_FILE that is removed after the test. */

@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test';
 import { Copy, type Answer } from './copy.ts';
 import { bearer, keyedServer, type KeyedServer, type KeyGiven, type Rows } from '../access/keyed.ts';
 import { tableIn, type Table } from '../store/parts.ts';
-import type { EngineName, StoreName } from '../process/server.ts';
+import type { EngineName, Skipped, StoreName } from '../process/server.ts';
 
 const rowsOf = (name: string): Rows => ({
   name,
@@ -30,14 +30,14 @@ export interface Opened {
 }
 
 /** A server with two sets. Null when the test was skipped. */
-export async function opened(
+export async function opened<S extends StoreName>(
   t: TestContext,
-  store: StoreName,
+  store: S,
   engine: EngineName = 'uws',
-): Promise<Opened | null> {
+): Promise<Opened | Skipped<S>> {
   const settings = { RATE_LIMIT: 'off', HTTP_ENGINE: engine };
   const server = await keyedServer(t, store, KEYS, SETS, settings, { heartbeatMs: 20 });
-  if (!server) return null;
+  if (!server) return null as Skipped<S>;
   t.after(() => assert.equal(server.slots.taken, 0, 'every slot was released'));
   const [orders, customers] = [await tableIn(t, server, SETS[0]), await tableIn(t, server, SETS[1])];
   return { server, orders, customers };

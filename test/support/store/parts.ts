@@ -4,7 +4,7 @@ import { BSON } from '../../../src/store/bson.ts';
 import type { OwnedCollection } from '../../../src/store/store.ts';
 import { keyedServer, type KeyedServer, type KeyGiven, type Rows } from '../access/keyed.ts';
 import { testClient } from './mongo/mongo.ts';
-import type { StoreName } from '../process/server.ts';
+import type { Skipped, StoreName } from '../process/server.ts';
 
 export interface PartRow {
   readonly _id: string;
@@ -30,14 +30,14 @@ export interface Opened {
 /**
  * A server whose keys open parts of a collection, which has pre-images. Null, and the test is skipped, without a mongod.
  */
-export async function openParts(
+export async function openParts<S extends StoreName>(
   t: TestContext,
-  store: StoreName,
+  store: S,
   keys: readonly KeyGiven[],
   given: Rows,
-): Promise<Opened | null> {
+): Promise<Opened | Skipped<S>> {
   const server = await keyedServer(t, store, keys, [given], {}, { heartbeatMs: 20 });
-  if (!server) return null;
+  if (!server) return null as Skipped<S>;
   const table = await tableIn(t, server, given);
   if (store === 'sqlite') {
     const writeElsewhere = () => server.insert([{ _id: `${others++}`, category: 'a', price: 1 }]);

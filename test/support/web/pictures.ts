@@ -10,7 +10,7 @@ import type { TestContext } from 'node:test';
 import { ObjectId, type Document } from 'mongodb';
 import type { Browser, Page } from 'playwright-core';
 import { openChromium } from './chromium.ts';
-import { withOrders } from '../store/orders-store.ts';
+import { withOrders } from '../resources/orders.ts';
 import { serverOn } from '../process/server.ts';
 
 /** The pictures of the documents: a part of the page, its width and its colours. */
@@ -56,7 +56,7 @@ async function main(folder: string | undefined): Promise<void> {
     'sqlite',
     Array.from({ length: 24_000 }, (_, n) => orderOf(n)),
   );
-  if (!browser || !settings) throw new Error('there is no Chromium');
+  if (!browser) throw new Error('there is no Chromium');
   const server = await serverOn(context, { ...settings, SAMPLE: 'on' });
   const into = folder ?? join(import.meta.dirname, '../../../docs/images');
   await mkdir(into, { recursive: true });

@@ -7,15 +7,14 @@ import { addAxe, faultsOf } from '../../support/web/axe.ts';
 import { keyedServer } from '../../support/access/keyed.ts';
 import { openChromium, openTab } from '../../support/web/chromium.ts';
 import { temporaryFolder } from '../../support/engine/engines.ts';
-import { ordersOf } from '../../support/resources/orders.ts';
-import { withOrders } from '../../support/store/orders-store.ts';
+import { ordersOf, withOrders } from '../../support/resources/orders.ts';
 import { resourcesFile } from '../../support/resources/resources.ts';
 import { serverOn } from '../../support/process/server.ts';
 
 test('no part of the explorer page has a serious fault of accessibility, at both widths, light and dark', async (t) => {
   const browser = await openChromium(t);
   const settings = await withOrders(t, 'sqlite', ordersOf(300));
-  if (!browser || !settings) return;
+  if (!browser) return;
   // With one resource the page opens that at once.
   const RESOURCES_FILE = await resourcesFile(t, { resources: { items: {} } });
   const server = await serverOn(t, { ...settings, RESOURCES_FILE });
@@ -59,7 +58,7 @@ test('no part of the explorer page has a serious fault of accessibility, at both
 test('every control works by keyboard alone, and can be seen when it has the focus', async (t) => {
   const browser = await openChromium(t);
   const settings = await withOrders(t, 'sqlite', ordersOf(300));
-  if (!browser || !settings) return;
+  if (!browser) return;
   const server = await serverOn(t, settings);
   const { page, errors } = await openTab(browser, { viewport: { width: 1280, height: 800 } });
   await page.goto(`${server.url}/#/orders`);
@@ -164,7 +163,6 @@ test('a key that opens a part shows that part only, and nothing that it may not 
   const server = await keyedServer(t, 'sqlite', keys, [
     { name: 'orders', rows, indexes: [['tenant'], ['tenant', 'total']] },
   ]);
-  if (!server) return;
   const { page, requests } = await openTab(browser);
   await page.goto(server.url);
   const dialog = page.getByRole('dialog', { name: 'API key' });

@@ -9,8 +9,7 @@ import { BSON } from '../../../src/store/bson.ts';
 import { openChromium, openTab, type Tab } from '../../support/web/chromium.ts';
 import { temporaryFolder } from '../../support/engine/engines.ts';
 import { program } from '../../support/process/programs.ts';
-import { ordersOf } from '../../support/resources/orders.ts';
-import { withOrders } from '../../support/store/orders-store.ts';
+import { ordersOf, withOrders } from '../../support/resources/orders.ts';
 import { resourcesFile } from '../../support/resources/resources.ts';
 import { serverOn, type TestServer } from '../../support/process/server.ts';
 
@@ -27,7 +26,7 @@ const whole = {
 before(async () => {
   const settings = await withOrders(whole, 'sqlite', ROWS);
   const RESOURCES_FILE = await resourcesFile(whole, { resources: { items: {} } });
-  if (settings) server = await serverOn(whole, { ...settings, RESOURCES_FILE });
+  server = await serverOn(whole, { ...settings, RESOURCES_FILE });
 });
 after(async () => {
   for (const cleanup of cleanups.reverse()) await cleanup();

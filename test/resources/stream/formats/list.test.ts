@@ -16,7 +16,6 @@ interface Document {
 
 test('each format in the list is streamed, negotiated, exported and documented', async (t) => {
   const server = await testServer(t, 'sqlite', 'uws');
-  if (!server) return;
   await server.insert(exportRows(10));
   const { paths } = (await (await server.get('/openapi.json')).json()) as Document;
   const contentOf = (path: string) => Object.keys(paths[path]?.get?.responses['200']?.content ?? {});

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
 import { awaited, fileOf, order } from '../support/exports/exports.ts';
 import { folder, runPullOf } from '../support/pull/pulling.ts';
-import { testServer, type StoreName, type TestServer } from '../support/process/server.ts';
+import { type TestServer } from '../support/process/server.ts';
+import { onServers } from '../support/process/each-server.ts';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -50,74 +50,65 @@ const CASES: [fields: string, lines: string, table: string][] = [
   ],
 ];
 
-for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
-  describe(`nested fields on ${store}`, () => {
-    test('fields selects the same nested members in a page, every stream, an export and a pull', async (t) => {
-      const server = await testServer(t, store, 'uws');
-      if (!server) return;
-      await server.insert(ROWS);
-      const directory = await folder(t);
-      for (const [fields, lines, table] of CASES) {
-        const path = `/items/stream?fields=${fields}`;
-        assert.equal(await textOf(server, path), lines, fields);
-        const array = `[${lines.trimEnd().replaceAll('\n', ',')}]`;
-        assert.equal(await textOf(server, `${path}&format=json`), `${array}\n`, fields);
-        assert.equal(await textOf(server, `${path}&format=csv`), table, fields);
-        const page = await textOf(server, `/items?fields=${fields}`);
-        assert.ok(page.startsWith(`{"data":${array},"page":`), page);
-        const rowsOf = async (url: string): Promise<string | undefined> =>
-          (await textOf(server, url)).split('"page":')[0];
-        const first = (await (await server.get(`/items?limit=1&fields=${fields}`)).json()) as {
-          page: { nextCursor: string };
-        };
-        assert.equal(
-          await rowsOf(`/items?fields=${fields}&cursor=${first.page.nextCursor}`),
-          await rowsOf(`/items?fields=${fields}&offset=1`),
-        );
-        for (const [format, expected] of [
-          ['ndjson', lines],
-          ['csv', table],
-        ] as const) {
-          const { id } = await order(server.url, { fields: fields.split(','), format });
-          const file = await fileOf(server.url, await awaited(server.url, id));
-          assert.equal(file.toString(), expected, `${fields} as an export to ${format}`);
-          if (format !== 'ndjson') continue; // the form that pull writes
-          const pulled = join(directory, `pulled.${format}`);
-          const { code, text } = await runPullOf([`${server.url}${path}`, '-o', pulled]);
-          assert.equal(code, 0, text);
-          assert.equal(await readFile(pulled, 'utf8'), expected, `${fields} as a pull to ${format}`);
-        }
+onServers('stores', (test) => {
+  test('fields selects the same nested members in a page, every stream, an export and a pull', async (server, t) => {
+    await server.insert(ROWS);
+    const directory = await folder(t);
+    for (const [fields, lines, table] of CASES) {
+      const path = `/items/stream?fields=${fields}`;
+      assert.equal(await textOf(server, path), lines, fields);
+      const array = `[${lines.trimEnd().replaceAll('\n', ',')}]`;
+      assert.equal(await textOf(server, `${path}&format=json`), `${array}\n`, fields);
+      assert.equal(await textOf(server, `${path}&format=csv`), table, fields);
+      const page = await textOf(server, `/items?fields=${fields}`);
+      assert.ok(page.startsWith(`{"data":${array},"page":`), page);
+      const rowsOf = async (url: string): Promise<string | undefined> =>
+        (await textOf(server, url)).split('"page":')[0];
+      const first = (await (await server.get(`/items?limit=1&fields=${fields}`)).json()) as {
+        page: { nextCursor: string };
+      };
+      assert.equal(
+        await rowsOf(`/items?fields=${fields}&cursor=${first.page.nextCursor}`),
+        await rowsOf(`/items?fields=${fields}&offset=1`),
+      );
+      for (const [format, expected] of [
+        ['ndjson', lines],
+        ['csv', table],
+      ] as const) {
+        const { id } = await order(server.url, { fields: fields.split(','), format });
+        const file = await fileOf(server.url, await awaited(server.url, id));
+        assert.equal(file.toString(), expected, `${fields} as an export to ${format}`);
+        if (format !== 'ndjson') continue; // the form that pull writes
+        const pulled = join(directory, `pulled.${format}`);
+        const { code, text } = await runPullOf([`${server.url}${path}`, '-o', pulled]);
+        assert.equal(code, 0, text);
+        assert.equal(await readFile(pulled, 'utf8'), expected, `${fields} as a pull to ${format}`);
       }
-      assert.equal(server.slots.taken, 0);
-    });
-
-    test('the ETag of a page changes only with what fields selects', async (t) => {
-      const server = await testServer(t, store, 'uws');
-      if (!server) return;
-      await server.insert(ROWS);
-      const etag = async (fields: string) =>
-        (await server.get(`/items?fields=${fields}`)).headers.get('etag');
-      assert.equal(await etag('customer.address,customer.address.zip'), await etag('customer.address'));
-      assert.notEqual(await etag('customer.address.city'), await etag('customer.address.zip'));
-    });
-
-    test('a path with an empty segment is refused wherever fields is given', async (t) => {
-      const server = await testServer(t, store, 'uws');
-      if (!server) return;
-      for (const fields of ['customer.', '.customer', 'a..b', '.', 'price,a.', 'a%00b']) {
-        for (const path of ['/items', '/items/stream', '/items/partitions']) {
-          const response = await server.get(`${path}?fields=${fields}`);
-          const { code, parameter } = (await response.json()) as Record<string, unknown>;
-          assert.deepEqual([response.status, code, parameter], [400, 'invalid-parameter', 'fields'], fields);
-        }
-      }
-      const response = await fetch(`${server.url}/exports`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ fields: ['price', 'a..b'] }),
-      });
-      const problem = (await response.json()) as { code: string; errors: { pointer: string }[] };
-      assert.deepEqual([problem.code, problem.errors[0]?.pointer], ['invalid-body', '/fields/1']);
-    });
+    }
+    assert.equal(server.slots.taken, 0);
   });
-}
+
+  test('the ETag of a page changes only with what fields selects', async (server) => {
+    await server.insert(ROWS);
+    const etag = async (fields: string) => (await server.get(`/items?fields=${fields}`)).headers.get('etag');
+    assert.equal(await etag('customer.address,customer.address.zip'), await etag('customer.address'));
+    assert.notEqual(await etag('customer.address.city'), await etag('customer.address.zip'));
+  });
+
+  test('a path with an empty segment is refused wherever fields is given', async (server) => {
+    for (const fields of ['customer.', '.customer', 'a..b', '.', 'price,a.', 'a%00b']) {
+      for (const path of ['/items', '/items/stream', '/items/partitions']) {
+        const response = await server.get(`${path}?fields=${fields}`);
+        const { code, parameter } = (await response.json()) as Record<string, unknown>;
+        assert.deepEqual([response.status, code, parameter], [400, 'invalid-parameter', 'fields'], fields);
+      }
+    }
+    const response = await fetch(`${server.url}/exports`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ fields: ['price', 'a..b'] }),
+    });
+    const problem = (await response.json()) as { code: string; errors: { pointer: string }[] };
+    assert.deepEqual([problem.code, problem.errors[0]?.pointer], ['invalid-body', '/fields/1']);
+  });
+});

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { describe, test, type TestContext } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { parse } from 'csv-parse/sync';
 import { parseImportArguments, runImport } from '../../src/import/command.ts';
 import { targetOf } from '../support/import/import-store.ts';
@@ -10,7 +10,8 @@ import type { Document } from '../../src/store/bson.ts';
 import { openChromium, openTab } from '../support/web/chromium.ts';
 import { awaited, fileOf, order } from '../support/exports/exports.ts';
 import { folder, Kept, runPullOf } from '../support/pull/pulling.ts';
-import { serverOn, testServer, type StoreName, type TestServer } from '../support/process/server.ts';
+import { serverOn, type TestServer } from '../support/process/server.ts';
+import { onServers } from '../support/process/each-server.ts';
 
 /** Documents, some with a top-level field `id` of their own: after other fields, of several types, and before the key. */
 function documents(count: number): Document[] {
@@ -73,131 +74,117 @@ async function otherServer(t: TestContext): Promise<TestServer> {
   return serverOn(t, {});
 }
 
-for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
-  describe(`documents with a field id of their own, on ${store}`, () => {
-    const rows = documents(2500);
-    const expected = texts(rows.map(shown));
+onServers('stores', (test) => {
+  const rows = documents(2500);
+  const expected = texts(rows.map(shown));
 
-    test('a document with its own id has the key _id in pages, as a single item and in streams', async (t) => {
-      const server = await testServer(t, store, 'uws');
-      if (!server) return;
-      await server.insert(rows);
-      const { data } = JSON.parse(await textOf(server, '/items?limit=1000')) as { data: Document[] };
-      assert.deepEqual(texts(data), expected.slice(0, 1000));
-      for (let n = 0; n < 4; n++) assert.equal(await textOf(server, `/items/k000${n}`), expected[n]);
-      assert.equal(await textOf(server, '/items/stream'), expected.map((row) => `${row}\n`).join(''));
-      assert.equal(await textOf(server, '/items/stream?format=json'), `[${expected.join(',')}]\n`);
-      const byPrice = await textOf(server, '/items/stream?sort=price_desc');
-      assert.deepEqual(texts(linesOf(byPrice)), expected.toReversed());
-      assert.equal(server.slots.taken, 0);
-    });
-
-    test('fields does not change the name of the key, and fields=id selects the key and the own id', async (t) => {
-      const server = await testServer(t, store, 'uws');
-      if (!server) return;
-      await server.insert(rows.slice(0, 4));
-      const selected = async (fields: string) =>
-        linesOf(await textOf(server, `/items/stream?fields=${fields}`));
-      assert.deepEqual(await selected('price'), [
-        { _id: 'k0000', price: 0 },
-        { _id: 'k0001', price: 0.25 },
-        { id: 'k0002', price: 0.5 },
-        { _id: 'k0003', price: 0.75 },
-      ]);
-      const keys = [{ _id: 'k0000' }, { _id: 'k0001' }, { id: 'k0002' }, { _id: 'k0003' }];
-      assert.deepEqual(await selected('_id'), keys);
-      const both = [
-        { _id: 'k0000', id: 'own 0' },
-        { _id: 'k0001', id: 1 },
-        { id: 'k0002' },
-        { _id: 'k0003', id: { deep: [3] } },
-      ];
-      assert.deepEqual(await selected('id'), both);
-      assert.deepEqual(await selected('_id,id'), both);
-      const page = JSON.parse(await textOf(server, '/items?fields=id')) as { data: Document[] };
-      assert.deepEqual(page.data, both);
-    });
-
-    test('a stream resumes after any row by its key, and its rows differ from control lines', async (t) => {
-      const server = await testServer(t, store, 'uws');
-      if (!server) return;
-      await server.insert(rows);
-      const lines = (await textOf(server, '/items/stream?checkpoints=true')).split('\n').slice(0, -1);
-      const rowLines = lines.filter((line) => line.startsWith('{"id":') || line.startsWith('{"_id":'));
-      assert.deepEqual(rowLines, expected);
-      assert.ok(lines.length > rowLines.length);
-      const rest = await textOf(server, '/items/stream?sort=price_asc&after=0.75,k0003&limit=2');
-      assert.deepEqual(texts(linesOf(rest)), expected.slice(4, 6));
-    });
-
-    test('CSV has the key in column _id and the own id in column id, and fields selects columns by name alone', async (t) => {
-      const server = await testServer(t, store, 'uws');
-      if (!server) return;
-      await server.insert(rows);
-      const csv = await textOf(server, '/items/stream?format=csv');
-      assert.equal(csv.slice(0, csv.indexOf('\r\n')), '_id,id,category,price,nested');
-      const cells: Record<string, string>[] = parse(csv, { columns: true, record_delimiter: '\r\n' });
-      const cellOf = (value: unknown) =>
-        value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value);
-      assert.deepEqual(
-        cells.map(({ _id, id }) => [_id, id]),
-        rows.map((row) => [row._id as string, cellOf(row.id)]),
-      );
-      const table = (fields: string) => textOf(server, `/items/stream?format=csv&limit=3&fields=${fields}`);
-      assert.equal(await table('price,_id'), 'price,_id\r\n0,k0000\r\n0.25,k0001\r\n0.5,k0002\r\n');
-      assert.equal(await table('_id,id'), '_id,id\r\nk0000,own 0\r\nk0001,1\r\nk0002,\r\n');
-      assert.equal(await table('id'), 'id\r\nk0000\r\nk0001\r\nk0002\r\n');
-      assert.equal(await table('price'), 'id,price\r\nk0000,0\r\nk0001,0.25\r\nk0002,0.5\r\n');
-    });
-
-    test('an import of a stream restores the documents in every format', async (t) => {
-      const server = await testServer(t, store, 'uws');
-      if (!server) return;
-      await server.insert(rows);
-      for (const format of ['ndjson', 'json'] as const) {
-        const other = await otherServer(t);
-        await imported(other, await textOf(server, `/items/stream?format=${format}`), format);
-        assert.equal(await textOf(other, '/items/stream'), expected.map((row) => `${row}\n`).join(''));
-      }
-      const other = await otherServer(t);
-      const table = await textOf(server, '/items/stream?format=csv');
-      await imported(other, table, 'csv');
-      assert.equal(await textOf(other, '/items/stream?format=csv'), table);
-    });
-
-    test('exports and pulls have the same bytes as streams', async (t) => {
-      const server = await testServer(t, store, 'uws');
-      if (!server) return;
-      await server.insert(rows);
-      const directory = await folder(t);
-      for (const format of ['ndjson', 'json', 'csv']) {
-        const stream = await textOf(server, `/items/stream?format=${format}`);
-        const { id } = await order(server.url, { format });
-        assert.equal(
-          (await fileOf(server.url, await awaited(server.url, id))).toString(),
-          stream,
-          `export, ${format}`,
-        );
-        if (format !== 'ndjson') continue; // the form that pull writes
-        for (const [query, parallel] of [
-          ['', '1'],
-          ['', '2'],
-          ['fields=price,_id,id', '1'],
-          ['fields=id', '1'],
-        ] as const) {
-          const file = join(directory, `${query}-${parallel}.${format}`);
-          const { code, text } = await runPullOf([
-            `${server.url}/items/stream?${query}`,
-            ...['-o', file, '--parallel', parallel],
-          ]);
-          assert.equal(code, 0, text);
-          const whole = await textOf(server, `/items/stream?format=${format}&${query}`);
-          assert.equal(await readFile(file, 'utf8'), whole, `pull, ${format}, ${query}`);
-        }
-      }
-    });
+  test('a document with its own id has the key _id in pages, as a single item and in streams', async (server) => {
+    await server.insert(rows);
+    const { data } = JSON.parse(await textOf(server, '/items?limit=1000')) as { data: Document[] };
+    assert.deepEqual(texts(data), expected.slice(0, 1000));
+    for (let n = 0; n < 4; n++) assert.equal(await textOf(server, `/items/k000${n}`), expected[n]);
+    assert.equal(await textOf(server, '/items/stream'), expected.map((row) => `${row}\n`).join(''));
+    assert.equal(await textOf(server, '/items/stream?format=json'), `[${expected.join(',')}]\n`);
+    const byPrice = await textOf(server, '/items/stream?sort=price_desc');
+    assert.deepEqual(texts(linesOf(byPrice)), expected.toReversed());
+    assert.equal(server.slots.taken, 0);
   });
-}
+
+  test('fields does not change the name of the key, and fields=id selects the key and the own id', async (server) => {
+    await server.insert(rows.slice(0, 4));
+    const selected = async (fields: string) =>
+      linesOf(await textOf(server, `/items/stream?fields=${fields}`));
+    assert.deepEqual(await selected('price'), [
+      { _id: 'k0000', price: 0 },
+      { _id: 'k0001', price: 0.25 },
+      { id: 'k0002', price: 0.5 },
+      { _id: 'k0003', price: 0.75 },
+    ]);
+    const keys = [{ _id: 'k0000' }, { _id: 'k0001' }, { id: 'k0002' }, { _id: 'k0003' }];
+    assert.deepEqual(await selected('_id'), keys);
+    const both = [
+      { _id: 'k0000', id: 'own 0' },
+      { _id: 'k0001', id: 1 },
+      { id: 'k0002' },
+      { _id: 'k0003', id: { deep: [3] } },
+    ];
+    assert.deepEqual(await selected('id'), both);
+    assert.deepEqual(await selected('_id,id'), both);
+    const page = JSON.parse(await textOf(server, '/items?fields=id')) as { data: Document[] };
+    assert.deepEqual(page.data, both);
+  });
+
+  test('a stream resumes after any row by its key, and its rows differ from control lines', async (server) => {
+    await server.insert(rows);
+    const lines = (await textOf(server, '/items/stream?checkpoints=true')).split('\n').slice(0, -1);
+    const rowLines = lines.filter((line) => line.startsWith('{"id":') || line.startsWith('{"_id":'));
+    assert.deepEqual(rowLines, expected);
+    assert.ok(lines.length > rowLines.length);
+    const rest = await textOf(server, '/items/stream?sort=price_asc&after=0.75,k0003&limit=2');
+    assert.deepEqual(texts(linesOf(rest)), expected.slice(4, 6));
+  });
+
+  test('CSV has the key in column _id and the own id in column id, and fields selects columns by name alone', async (server) => {
+    await server.insert(rows);
+    const csv = await textOf(server, '/items/stream?format=csv');
+    assert.equal(csv.slice(0, csv.indexOf('\r\n')), '_id,id,category,price,nested');
+    const cells: Record<string, string>[] = parse(csv, { columns: true, record_delimiter: '\r\n' });
+    const cellOf = (value: unknown) =>
+      value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value);
+    assert.deepEqual(
+      cells.map(({ _id, id }) => [_id, id]),
+      rows.map((row) => [row._id as string, cellOf(row.id)]),
+    );
+    const table = (fields: string) => textOf(server, `/items/stream?format=csv&limit=3&fields=${fields}`);
+    assert.equal(await table('price,_id'), 'price,_id\r\n0,k0000\r\n0.25,k0001\r\n0.5,k0002\r\n');
+    assert.equal(await table('_id,id'), '_id,id\r\nk0000,own 0\r\nk0001,1\r\nk0002,\r\n');
+    assert.equal(await table('id'), 'id\r\nk0000\r\nk0001\r\nk0002\r\n');
+    assert.equal(await table('price'), 'id,price\r\nk0000,0\r\nk0001,0.25\r\nk0002,0.5\r\n');
+  });
+
+  test('an import of a stream restores the documents in every format', async (server, t) => {
+    await server.insert(rows);
+    for (const format of ['ndjson', 'json'] as const) {
+      const other = await otherServer(t);
+      await imported(other, await textOf(server, `/items/stream?format=${format}`), format);
+      assert.equal(await textOf(other, '/items/stream'), expected.map((row) => `${row}\n`).join(''));
+    }
+    const other = await otherServer(t);
+    const table = await textOf(server, '/items/stream?format=csv');
+    await imported(other, table, 'csv');
+    assert.equal(await textOf(other, '/items/stream?format=csv'), table);
+  });
+
+  test('exports and pulls have the same bytes as streams', async (server, t) => {
+    await server.insert(rows);
+    const directory = await folder(t);
+    for (const format of ['ndjson', 'json', 'csv']) {
+      const stream = await textOf(server, `/items/stream?format=${format}`);
+      const { id } = await order(server.url, { format });
+      assert.equal(
+        (await fileOf(server.url, await awaited(server.url, id))).toString(),
+        stream,
+        `export, ${format}`,
+      );
+      if (format !== 'ndjson') continue; // the form that pull writes
+      for (const [query, parallel] of [
+        ['', '1'],
+        ['', '2'],
+        ['fields=price,_id,id', '1'],
+        ['fields=id', '1'],
+      ] as const) {
+        const file = join(directory, `${query}-${parallel}.${format}`);
+        const { code, text } = await runPullOf([
+          `${server.url}/items/stream?${query}`,
+          ...['-o', file, '--parallel', parallel],
+        ]);
+        assert.equal(code, 0, text);
+        const whole = await textOf(server, `/items/stream?format=${format}&${query}`);
+        assert.equal(await readFile(file, 'utf8'), whole, `pull, ${format}, ${query}`);
+      }
+    }
+  });
+});
 
 test('the explorer page shows keys and own ids in separate columns, and counts every row of a stream', async (t) => {
   const browser = await openChromium(t);

@@ -1,14 +1,8 @@
 import assert from 'node:assert/strict';
-import { describe, test, type TestContext } from 'node:test';
 import type { User } from '../../src/users/user.ts';
-import { testServer, type EngineName, type StoreName } from '../support/process/server.ts';
+import { testServer } from '../support/process/server.ts';
 import { codeOf, PATH, usersAt, type Answer, type Users } from '../support/users/users.ts';
-
-const COMBINATIONS: [StoreName, EngineName][] = [
-  ['sqlite', 'uws'],
-  ['sqlite', 'node'],
-  ['mongodb', 'uws'],
-];
+import { onCombinations } from '../support/process/each-server.ts';
 
 const ADA = { name: 'Ada', email: 'ada@example.org' };
 const TEXTS = { team: 'red', desk: '7' };
@@ -127,21 +121,18 @@ const SEMANTICS: readonly Case[] = [
   { says: 'GET of a missing user', before: null, request: ['GET'], status: 404, after: null },
 ];
 
-async function open(t: TestContext, store: StoreName, engine: EngineName): Promise<Users | null> {
-  const server = await testServer(t, store, engine);
-  return server && usersAt(server.url);
-}
-
 /** A user without the fields that the server adds. */
 function stated({ name, email, metadata }: User): Record<string, unknown> {
   return { name, email, ...(metadata && { metadata }) };
 }
 
-for (const [store, engine] of COMBINATIONS) {
-  describe(`/api/users on ${store} behind ${engine}`, () => {
-    test('each method changes or reads a user as documented', async (t) => {
-      const users = await open(t, store, engine);
-      if (!users) return;
+onCombinations(
+  async (t, { store, engine }) => {
+    const server = await testServer(t, store, engine);
+    return server && usersAt(server.url);
+  },
+  (test) => {
+    test('each method changes or reads a user as documented', async (users) => {
       for (const [n, { says, before, request, status, after }] of SEMANTICS.entries()) {
         const id = `case-${n}`;
         if (before) await users.put(id, before);
@@ -157,9 +148,7 @@ for (const [store, engine] of COMBINATIONS) {
       }
     });
 
-    test('POST creates users with ids of the server, in order of creation', async (t) => {
-      const users = await open(t, store, engine);
-      if (!users) return;
+    test('POST creates users with ids of the server, in order of creation', async (users) => {
       const ids: string[] = [];
       for (let n = 0; n < 5; n++) {
         const answer: Answer = await users.send('POST', PATH, {
@@ -183,9 +172,7 @@ for (const [store, engine] of COMBINATIONS) {
       );
     });
 
-    test('a repeated PUT changes only updatedAt, createdAt stays and updatedAt grows with each change', async (t) => {
-      const users = await open(t, store, engine);
-      if (!users) return;
+    test('a repeated PUT changes only updatedAt, createdAt stays and updatedAt grows with each change', async (users) => {
       const versions = [await users.put('a', ADA)];
       for (let n = 0; n < 20; n++) versions.push(await users.put('a', ADA));
       for (const [n, version] of versions.entries()) {
@@ -197,9 +184,7 @@ for (const [store, engine] of COMBINATIONS) {
       assert.equal(new Set(versions.map(({ etag }) => etag)).size, versions.length);
     });
 
-    test('a user is revalidated by its ETag, and a large one has an ETag for each coding', async (t) => {
-      const users = await open(t, store, engine);
-      if (!users) return;
+    test('a user is revalidated by its ETag, and a large one has an ETag for each coding', async (users) => {
       const texts = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`k${n}`, 'x'.repeat(500)]));
       const { etag } = await users.put('large', { ...ADA, metadata: texts });
       assert.match(etag, /^"[0-9a-f]{16}(-br|-gzip)?"$/);
@@ -221,9 +206,7 @@ for (const [store, engine] of COMBINATIONS) {
       }
     });
 
-    test('OPTIONS and Allow list the methods', async (t) => {
-      const users = await open(t, store, engine);
-      if (!users) return;
+    test('OPTIONS and Allow list the methods', async (users) => {
       const list = await users.send('OPTIONS', PATH);
       assert.deepEqual(
         [list.status, list.headers.get('allow'), list.headers.get('accept-post')],
@@ -245,9 +228,7 @@ for (const [store, engine] of COMBINATIONS) {
       }
     });
 
-    test('the list walked in every style has all users in order, each as GET shows it', async (t) => {
-      const users = await open(t, store, engine);
-      if (!users) return;
+    test('the list walked in every style has all users in order, each as GET shows it', async (users) => {
       const ids = Array.from({ length: 23 }, (_, n) => `${'aZ~_.'[n % 5] ?? ''}x${(n * 31) % 101}`);
       await Promise.all(ids.map((id) => users.put(id, { ...ADA, metadata: { id } })));
       const sorted = ids.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
@@ -259,8 +240,8 @@ for (const [store, engine] of COMBINATIONS) {
       const link = (await users.send('GET', `${PATH}?offset=10&limit=10`)).headers.get('link');
       assert.match(link ?? '', /<\/api\/users\?limit=10&offset=20>; rel="next"/);
     });
-  });
-}
+  },
+);
 
 /** Asserts what holds for every answer to a write. */
 function checkWrite(says: string, method: string, answer: Answer, was: Answer, is: Answer): void {

@@ -1,35 +1,14 @@
 import assert from 'node:assert/strict';
-import { describe, test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { BSON, Double, Int32, type Document } from '../../../src/store/bson.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { Copy, rowsAt, type Answer } from '../../support/resources/copy.ts';
 import { readEvents } from '../../support/resources/events.ts';
 import { NEVER } from '../../support/store/reading.ts';
 import { resourceServer, resourcesFile } from '../../support/resources/resources.ts';
-import {
-  testServer,
-  type EngineName,
-  type StoreName,
-  type TestServer,
-} from '../../support/process/server.ts';
+import { testServer, type TestServer } from '../../support/process/server.ts';
 import { forgedToken } from '../../support/resources/tokens.ts';
-
-const COMBINATIONS: [StoreName, EngineName][] = [
-  ['sqlite', 'uws'],
-  ['sqlite', 'node'],
-  ['mongodb', 'uws'],
-];
-
-/** A server on a store with a change feed, or null. */
-async function changingServer(t: TestContext, store: StoreName, engine: EngineName) {
-  const server = await testServer(t, store, engine, { RATE_LIMIT: 'off' });
-  if (server?.store.items.changes) {
-    t.after(() => assert.equal(server.slots.taken, 0, 'every slot was released'));
-    return server;
-  }
-  if (server) t.skip('this store has no changes');
-  return null;
-}
+import { onCombinations } from '../../support/process/each-server.ts';
 
 async function put({ store }: TestServer, ...documents: Document[]): Promise<void> {
   const rows = documents.map((document) => BSON.serialize(document));
@@ -61,11 +40,14 @@ async function problemOf(server: TestServer, path: string, headers: Record<strin
   return { status: response.status, code, parameter, location: response.headers.get('location') };
 }
 
-for (const [store, engine] of COMBINATIONS) {
-  describe(`changes on ${store} behind ${engine}`, () => {
-    test('without since there is one checkpoint, and from there each changed row comes once, as it is now', async (t) => {
-      const server = await changingServer(t, store, engine);
-      if (!server) return;
+onCombinations(
+  async (t, { store, engine }) => {
+    const server = await testServer(t, store, engine, { RATE_LIMIT: 'off' });
+    if (server) t.after(() => assert.equal(server.slots.taken, 0, 'every slot was released'));
+    return server;
+  },
+  (test) => {
+    test('without since there is one checkpoint, and from there each changed row comes once, as it is now', async (server) => {
       await put(server, item('a', 'x'), item('b', 'x'), item('c', 'y', { id: 'own' }));
       const now = await ask(server, '/items/changes');
       assert.deepEqual([now.status, now.isWhole, dataOf(now)], [200, true, []]);
@@ -99,9 +81,7 @@ for (const [store, engine] of COMBINATIONS) {
       assert.deepEqual([...new Set(pieces)].sort(), dataOf(changed).sort(), 'limit bounds a piece');
     });
 
-    test('with a filter, a row that comes to fit is sent, and one that fits no more is removed', async (t) => {
-      const server = await changingServer(t, store, engine);
-      if (!server) return;
+    test('with a filter, a row that comes to fit is sent, and one that fits no more is removed', async (server) => {
       await put(server, item('in', 'x'), item('out', 'y'), item('gone', 'x'), item('other', 'y'));
       const { cursor } = await ask(server, '/items/changes?category=x');
       await put(server, item('in', 'y'), item('out', 'x'), item('other', 'z'));
@@ -115,9 +95,7 @@ for (const [store, engine] of COMBINATIONS) {
       ]);
     });
 
-    test('a row whose key changes its type is removed before it comes, so that a copy by JSON keeps it', async (t) => {
-      const server = await changingServer(t, store, engine);
-      if (!server) return;
+    test('a row whose key changes its type is removed before it comes, so that a copy by JSON keeps it', async (server) => {
       await put(server, item(new Int32(7), 'x'), item(new Int32(8), 'x'));
       const { cursor } = await ask(server, '/items/changes');
       await remove(server, new Int32(7));
@@ -127,9 +105,7 @@ for (const [store, engine] of COMBINATIONS) {
       assert.deepEqual([...copy.rows.values()], ['{"id":7,"category":"y","price":1}']);
     });
 
-    test('a long poll answers with the first change, and without one when its time is up', async (t) => {
-      const server = await changingServer(t, store, engine);
-      if (!server) return;
+    test('a long poll answers with the first change, and without one when its time is up', async (server) => {
       const { cursor } = await ask(server, '/items/changes');
       const copy = new Copy();
       let polled: Promise<Answer> = Promise.reject(new Error('not asked'));
@@ -150,9 +126,7 @@ for (const [store, engine] of COMBINATIONS) {
       assert.deepEqual([dataOf(silent), silent.isWhole, silent.end?.rows], [[], true, 0]);
     });
 
-    test('a stream that follows is cut at any byte, goes on, and its copy equals the set', async (t) => {
-      const server = await changingServer(t, store, engine);
-      if (!server) return;
+    test('a stream that follows is cut at any byte, goes on, and its copy equals the set', async (server) => {
       for (const [query, forgets] of [
         ['', false],
         ['category=x&fields=n', true],
@@ -176,9 +150,7 @@ for (const [store, engine] of COMBINATIONS) {
       }
     });
 
-    test('a stream that follows begins with a checkpoint, and only its cursor continues it', async (t) => {
-      const server = await changingServer(t, store, engine);
-      if (!server) return;
+    test('a stream that follows begins with a checkpoint, and only its cursor continues it', async (server) => {
       await put(server, ...Array.from({ length: 3 }, (_, n) => item(`a${n}`, 'x')));
       const copy = new Copy();
       const first = await copy.read(`${server.url}/items/stream?follow=true`, { until: () => true });
@@ -193,9 +165,7 @@ for (const [store, engine] of COMBINATIONS) {
       assert.deepEqual([dataOf(over), over.end?.upToDate], [[], true], 'the walk is over');
     });
 
-    test('a page with an EventSource needs its URL only, and goes on after a cut', async (t) => {
-      const server = await changingServer(t, store, engine);
-      if (!server) return;
+    test('a page with an EventSource needs its URL only, and goes on after a cut', async (server) => {
       const url = `${server.url}/items/changes?category=x`;
       const one = await readEvents(url, {}, async (events) => {
         if (events.length === 1) await put(server, item('a', 'x', { note: 'b\n\nc' }), item('b', 'y'));
@@ -219,9 +189,7 @@ for (const [store, engine] of COMBINATIONS) {
       assert.deepEqual([faulty.code, faulty.parameter], ['invalid-cursor', 'Last-Event-ID']);
     });
 
-    test('a cursor of another set or filter, a changed one and a forged one are refused', async (t) => {
-      const server = await changingServer(t, store, engine);
-      if (!server) return;
+    test('a cursor of another set or filter, a changed one and a forged one are refused', async (server) => {
       await put(server, item('a', 'x'));
       const { cursor } = await ask(server, '/items/changes');
       for (let at = 0; at < cursor.length; at++) {
@@ -252,9 +220,7 @@ for (const [store, engine] of COMBINATIONS) {
       }
     });
 
-    test('parameters that exclude each other are refused', async (t) => {
-      const server = await changingServer(t, store, engine);
-      if (!server) return;
+    test('parameters that exclude each other are refused', async (server) => {
       const { cursor } = await ask(server, '/items/changes');
       for (const [path, parameter] of [
         ['/items/changes?limit=1', 'limit'],
@@ -283,9 +249,7 @@ for (const [store, engine] of COMBINATIONS) {
         assert.equal((await problemOf(server, `/items/changes?${query}`)).code, 'unknown-parameter');
     });
 
-    test('history that is gone is 410, with the URL of the stream to begin anew with', async (t) => {
-      const server = await changingServer(t, store, engine);
-      if (!server) return;
+    test('history that is gone is 410, with the URL of the stream to begin anew with', async (server) => {
       await put(server, item('a', 'x'));
       const { cursor } = await ask(server, '/items/changes?category=x');
       await server.store.items.clear(NEVER);
@@ -300,9 +264,7 @@ for (const [store, engine] of COMBINATIONS) {
       assert.deepEqual([...copy.rows.values()], ['{"id":"b","price":1}']);
     });
 
-    test('a feed whose history is lost while it runs says so in its last line, and is cut', async (t) => {
-      const server = await changingServer(t, store, engine);
-      if (!server) return;
+    test('a feed whose history is lost while it runs says so in its last line, and is cut', async (server) => {
       await put(server, item('a', 'x'));
       const clearing: Promise<unknown>[] = [];
       const answer = await new Copy().read(`${server.url}/items/stream?follow=true`, {
@@ -316,9 +278,7 @@ for (const [store, engine] of COMBINATIONS) {
       assert.ok(['changes-expired', 'collection-replaced'].includes(answer.error?.code ?? ''));
     });
 
-    test('a header and the end of a stream give the start of its changes', async (t) => {
-      const server = await changingServer(t, store, engine);
-      if (!server) return;
+    test('a header and the end of a stream give the start of its changes', async (server) => {
       await put(server, item('a', 'x'), item('b', 'y'));
       for (const [path, wants] of [
         ['/items/stream', true],
@@ -347,9 +307,7 @@ for (const [store, engine] of COMBINATIONS) {
       assert.equal(checked.headers.get('x-accel-buffering'), 'no');
     });
 
-    test('HEAD has the head of GET and no body, and OPTIONS lists the methods', async (t) => {
-      const server = await changingServer(t, store, engine);
-      if (!server) return;
+    test('HEAD has the head of GET and no body, and OPTIONS lists the methods', async (server) => {
       await put(server, item('a', 'x'));
       const { cursor } = await ask(server, '/items/changes');
       for (const path of [
@@ -369,9 +327,7 @@ for (const [store, engine] of COMBINATIONS) {
       assert.equal(listed.resources.find(({ name }) => name === 'items')?.links.changes, '/items/changes');
     });
 
-    test('a server that stops ends its feeds with a checkpoint and an end, and their readers lose nothing', async (t) => {
-      const server = await changingServer(t, store, engine);
-      if (!server) return;
+    test('a server that stops ends its feeds with a checkpoint and an end, and their readers lose nothing', async (server) => {
       await put(server, item('a', 'x'));
       const { cursor } = await ask(server, '/items/changes');
       const follow = new Copy();
@@ -394,8 +350,8 @@ for (const [store, engine] of COMBINATIONS) {
       );
       assert.match(answers[0].lines.at(-2) ?? '', /^\{"checkpoint":/);
     });
-  });
-}
+  },
+);
 
 const CUTS = process.env.LONG ? 200 : 15;
 const IDS = 60;

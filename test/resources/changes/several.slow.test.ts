@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { test } from 'node:test';
 import { Copy, type Answer } from '../../support/resources/copy.ts';
 import { readEvents } from '../../support/resources/events.ts';
 import { bearer, type KeyGiven } from '../../support/access/keyed.ts';
 import { testClient } from '../../support/store/mongo/mongo.ts';
 import { NEVER } from '../../support/store/reading.ts';
-import type { EngineName, StoreName } from '../../support/process/server.ts';
 import {
   ask,
   customer,
@@ -19,18 +18,12 @@ import {
   WHERE,
   type Opened,
 } from '../../support/resources/several.ts';
+import { onCombinations } from '../../support/process/each-server.ts';
 
-const COMBINATIONS: readonly [StoreName, EngineName][] = [
-  ['sqlite', 'uws'],
-  ['sqlite', 'node'],
-  ['mongodb', 'uws'],
-];
-
-for (const [store, engine] of COMBINATIONS)
-  describe(`changes of several sets of ${store} behind ${engine}`, () => {
-    test('come in one response, each line with the name of its set, and one cursor is the place in all', async (t) => {
-      const at = await opened(t, store, engine);
-      if (!at) return;
+onCombinations(
+  (t, { store, engine }) => opened(t, store, engine),
+  (test) => {
+    test('come in one response, each line with the name of its set, and one cursor is the place in all', async (at) => {
       const { orders, customers } = at;
       const now = await ask(at);
       assert.deepEqual([dataOf(now), now.end?.upToDate, now.isWhole], [[], true, true]);
@@ -56,9 +49,7 @@ for (const [store, engine] of COMBINATIONS)
       assert.deepEqual([...new Set(pieces)].sort(), dataOf(changed), 'each set has its share of a limit');
     });
 
-    test('begin at the cursors of the single sets, joined by dots', async (t) => {
-      const at = await opened(t, store, engine);
-      if (!at) return;
+    test('begin at the cursors of the single sets, joined by dots', async (at) => {
       const from = async (name: string) => {
         const stream = await at.server.as('all', `/${name}/stream`);
         await stream.text();
@@ -76,9 +67,7 @@ for (const [store, engine] of COMBINATIONS)
       }
     });
 
-    test('each set can have filters and fields of its own', async (t) => {
-      const at = await opened(t, store, engine);
-      if (!at) return;
+    test('each set can have filters and fields of its own', async (at) => {
       const { orders, customers } = at;
       const own = '&orders.tenant=acme&orders.fields=n&customers.tenant=other';
       const now = await ask(at, own);
@@ -117,9 +106,7 @@ for (const [store, engine] of COMBINATIONS)
       assert.deepEqual((await refused('&customers.tenant=int:x'))[2], 'customers.tenant');
     });
 
-    test('a long poll ends with the first change of any set', async (t) => {
-      const at = await opened(t, store, engine);
-      if (!at) return;
+    test('a long poll ends with the first change of any set', async (at) => {
       const { cursor } = await ask(at);
       const copy = new Copy(false, bearer('all'));
       const writes: Promise<void>[] = [];
@@ -133,9 +120,7 @@ for (const [store, engine] of COMBINATIONS)
       assert.deepEqual([dataOf(answer), answer.end?.upToDate], [[customer('c1')], true]);
     });
 
-    test('as server-sent events they need a URL only, and go on after a cut', async (t) => {
-      const at = await opened(t, store, engine);
-      if (!at) return;
+    test('as server-sent events they need a URL only, and go on after a cut', async (at) => {
       const data = (events: readonly { readonly name: string; readonly data: string }[]) =>
         events.filter(({ name }) => name === 'message').map((one) => one.data);
       const headers = bearer('all');
@@ -151,9 +136,7 @@ for (const [store, engine] of COMBINATIONS)
       assert.deepEqual(data(two.events), ['{"resource":"customers","removed":{"id":"customers-0"}}']);
     });
 
-    test('names that cannot be read are refused, and the answer lists those that can', async (t) => {
-      const at = await opened(t, store, engine);
-      if (!at) return;
+    test('names that cannot be read are refused, and the answer lists those that can', async (at) => {
       const many = Array.from({ length: 17 }, (_, n) => `r${n}`).join();
       for (const query of [
         '',
@@ -190,9 +173,7 @@ for (const [store, engine] of COMBINATIONS)
       assert.deepEqual([reads.status, reads.code], [403, 'forbidden']);
     });
 
-    test('they take one slot of streams, and HEAD takes none for long', async (t) => {
-      const at = await opened(t, store, engine);
-      if (!at) return;
+    test('they take one slot of streams, and HEAD takes none for long', async (at) => {
       const { server } = at;
       const head = await server.as('one-stream', `${PATH}&follow=true`, { method: 'HEAD' });
       assert.equal(head.status, 200);
@@ -202,9 +183,7 @@ for (const [store, engine] of COMBINATIONS)
       await open.body?.cancel();
     });
 
-    test('history of one set that is gone is 410, which names it, and the others go on at their places', async (t) => {
-      const at = await opened(t, store, engine);
-      if (!at) return;
+    test('history of one set that is gone is 410, which names it, and the others go on at their places', async (at) => {
       const { server, orders, customers } = at;
       const [filter, { cursor }] = ['&orders.tenant=acme&orders.fields=n', await ask(at)];
       const { cursor: filtered } = await ask(at, filter);
@@ -228,16 +207,12 @@ for (const [store, engine] of COMBINATIONS)
       assert.deepEqual(dataOf(await ask(at, `&since=${joined}`)), [customer('c1')]);
     });
 
-    test('a server that stops ends them with a checkpoint and an end', async (t) => {
-      const at = await opened(t, store, engine);
-      if (!at) return;
+    test('a server that stops ends them with a checkpoint and an end', async (at) => {
       const answer = await follow(at, '&follow=true', () => at.server.close());
       assert.deepEqual([answer.isWhole, answer.end?.upToDate, answer.end?.more], [true, true, true]);
     });
 
-    test('a key that loses one of its sets loses the stream, and other changes of keys do not matter', async (t) => {
-      const at = await opened(t, store, engine);
-      if (!at) return;
+    test('a key that loses one of its sets loses the stream, and other changes of keys do not matter', async (at) => {
       const { server, orders } = at;
       const keys = (acme: object): KeyGiven[] =>
         KEYS.map((one) => (one.name === 'acme' ? { ...one, ...acme } : one));
@@ -259,7 +234,8 @@ for (const [store, engine] of COMBINATIONS)
       );
       assert.deepEqual([dataOf(answer), answer.isWhole], [[order('o1')], false]);
     });
-  });
+  },
+);
 
 /** Follows until the server ends the answer. `first` runs when it is up to date, `then` after each later line. */
 async function follow(

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
 import fc from '../../support/fast-check.ts';
 import { Decimal128, Double, Int32, Long } from '../../../src/store/bson.ts';
 import { compareBson } from '../../support/store/bson-order.ts';
 import { compareDigits, exactDigits, shown, type Price } from '../../support/store/items.ts';
 import { isBoundDigits, nearPrices } from '../../support/store/prices.ts';
-import { testServer, type StoreName, type TestServer } from '../../support/process/server.ts';
+import { type TestServer } from '../../support/process/server.ts';
+import { onServers } from '../../support/process/each-server.ts';
 
 interface Row {
   readonly id: number;
@@ -86,151 +86,140 @@ const query = fc.record(
   { requiredKeys: [] },
 );
 
-for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
-  describe(`prices of all number types on ${store}`, () => {
-    test('match a range of all numbers that show its bounds, and are ordered by their exact value, from any page', async (t) => {
-      const server = await testServer(t, store, 'node');
-      if (!server) return;
-      const rows = makeRows();
-      await server.insert(rows);
-      const sorted = [...rows].sort((a, b) => compareBson(a.price, b.price) || a._id.value - b._id.value);
-      const full = await rowsOf(server, '/items/stream?sort=price_asc&fields=price');
-      assert.deepEqual(
-        full.map(({ id }) => id),
-        sorted.map(({ _id }) => _id.value),
-      );
-      const exact = new Map(rows.map(({ _id, price }) => [_id.value, exactDigits(price)]));
-      const categories = new Map(rows.map(({ _id, category }) => [_id.value, category]));
-      const property = fc.asyncProperty(
-        query,
-        fc.boolean(),
-        fc.integer({ min: 1, max: 9 }),
-        async (asked, up, limit) => {
-          const { min_price: low, max_price: high, category } = asked;
-          const inside = full
-            .filter(({ id }) => category === undefined || categories.get(id) === category)
-            .filter(
-              ({ id }) => low === undefined || compareDigits(exact.get(id) ?? '', shownAs(low)[0] ?? '') >= 0,
-            )
-            .filter(
-              ({ id }) =>
-                high === undefined || compareDigits(exact.get(id) ?? '', shownAs(high).at(-1) ?? '') <= 0,
-            );
-          const search = new URLSearchParams({ ...asked, sort: up ? 'price_asc' : 'price_desc' }).toString();
-          const expected = up ? inside : [...inside].reverse();
-          assert.deepEqual(await walk(server, search, limit), expected);
-          assert.deepEqual(await rowsOf(server, `/items/stream?fields=price&${search}`), expected);
-          const behind = `/items?fields=price&limit=${limit}&offset=${limit * 2}&${search}`;
-          assert.deepEqual(await rowsOf(server, behind), expected.slice(limit * 2, limit * 3));
-          assert.equal(await total(server, search, 'exact'), expected.length);
-          if (store === 'mongodb') assert.equal(await total(server, search, 'estimated'), expected.length);
-        },
-      );
-      await fc.assert(property, { numRuns: process.env.LONG ? 1_000 : 12 });
-    });
-
-    test('a bound of 19.99 finds 19.99 as a double and as a decimal, what lies between them, and not their neighbours', async (t) => {
-      const server = await testServer(t, store, 'node');
-      if (!server) return;
-      await server.insert(
-        [
-          new Double(19.99),
-          Decimal128.fromString('19.99'),
-          Decimal128.fromString('19.990'),
-          Decimal128.fromString('19.989999999999999'),
-          Decimal128.fromString('19.990000000000001'),
-          Long.fromString('9007199254740992'),
-          Long.fromString('9007199254740993'),
-        ].map((price, n) => ({ _id: new Int32(n), category: 'a', price })),
-      );
-      const ids = async (search: string) =>
-        (await rowsOf(server, `/items?fields=price&${search}`)).map(({ id }) => id);
-      for (const digits of ['19.99', '19.990', '1999e-2'])
-        for (const sort of ['price_asc', 'price_desc'])
-          assert.deepEqual(
-            (await ids(`min_price=${digits}&max_price=${digits}&sort=${sort}`)).sort(),
-            [0, 1, 2, 3], // the fourth lies between the double and the decimal
-            digits,
+onServers('stores', (test, { store }) => {
+  test('match a range of all numbers that show its bounds, and are ordered by their exact value, from any page', async (server) => {
+    const rows = makeRows();
+    await server.insert(rows);
+    const sorted = [...rows].sort((a, b) => compareBson(a.price, b.price) || a._id.value - b._id.value);
+    const full = await rowsOf(server, '/items/stream?sort=price_asc&fields=price');
+    assert.deepEqual(
+      full.map(({ id }) => id),
+      sorted.map(({ _id }) => _id.value),
+    );
+    const exact = new Map(rows.map(({ _id, price }) => [_id.value, exactDigits(price)]));
+    const categories = new Map(rows.map(({ _id, category }) => [_id.value, category]));
+    const property = fc.asyncProperty(
+      query,
+      fc.boolean(),
+      fc.integer({ min: 1, max: 9 }),
+      async (asked, up, limit) => {
+        const { min_price: low, max_price: high, category } = asked;
+        const inside = full
+          .filter(({ id }) => category === undefined || categories.get(id) === category)
+          .filter(
+            ({ id }) => low === undefined || compareDigits(exact.get(id) ?? '', shownAs(low)[0] ?? '') >= 0,
+          )
+          .filter(
+            ({ id }) =>
+              high === undefined || compareDigits(exact.get(id) ?? '', shownAs(high).at(-1) ?? '') <= 0,
           );
-      assert.deepEqual(await ids('min_price=9007199254740993'), [6]);
-      assert.deepEqual(await ids('min_price=1e400'), []);
-      assert.equal((await ids('max_price=1e400')).length, 7);
-    });
-
-    test('a cursor continues in the same range however it is written, and in no other', async (t) => {
-      const server = await testServer(t, store, 'node');
-      if (!server) return;
-      await server.insert(
-        [1, 2, 3].map((n) => ({ _id: n, category: 'a', price: Decimal128.fromString(`20.0${n}`) })),
-      );
-      const first = await server.get('/items?limit=1&min_price=19.99');
-      const { page } = (await first.json()) as { page: { nextCursor: string } };
-      const status = async (low: string) =>
-        (await server.get(`/items?min_price=${low}&cursor=${page.nextCursor}`)).status;
-      assert.equal(await status('19.990'), 200);
-      assert.equal(await status('1999e-2'), 200);
-      assert.equal(await status('19.9900000000000001'), 400);
-    });
-
-    test('an export keeps every digit of its range', async (t) => {
-      const server = await testServer(t, store, 'node');
-      if (!server) return;
-      const prices = ['9007199254740992', '9007199254740993', '9007199254740994'];
-      await server.insert(
-        prices.map((digits, n) => ({ _id: n, category: 'a', price: Long.fromString(digits) })),
-      );
-      const posted = await fetch(`${server.url}/exports`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: '{"min_price": 9007199254740993, "max_price": 1e400, "fields": ["price"]}',
-      });
-      assert.equal(posted.status, 202);
-      const text = await posted.text();
-      assert.match(text, /"min_price":9007199254740993,/);
-      const { id } = JSON.parse(text) as { id: string };
-      let state = 'queued';
-      while (state !== 'complete') {
-        const answer = (await (await server.get(`/exports/${id}`)).json()) as { state: string };
-        assert.ok(answer.state !== 'failed');
-        state = answer.state;
-      }
-      const file = await (await server.get(`/exports/${id}/file`)).text();
-      assert.deepEqual(
-        rowsIn(file).map(({ price }) => price),
-        ['9007199254740993', '9007199254740994'],
-      );
-      const list = await (await server.get('/exports')).text();
-      assert.match(list, /"min_price":9007199254740993,"max_price":1e400/);
-    });
-
-    test('a bound with more digits or a higher exponent than a price can have is refused by name', async (t) => {
-      const server = await testServer(t, store, 'node');
-      if (!server) return;
-      const many = '1.0000000000000000000000000000000001';
-      for (const digits of [
-        `${many}1`,
-        '1e6145',
-        '1e-6177',
-        'NaN',
-        'Infinity',
-        '',
-        '0x1',
-        '1.',
-        '1e99999999999',
-      ]) {
-        const answer = await server.get(`/items?min_price=${encodeURIComponent(digits)}`);
-        const { code, detail, parameter } = (await answer.json()) as Record<string, string>;
-        assert.deepEqual([answer.status, code, parameter], [400, 'invalid-parameter', 'min_price'], digits);
-        assert.match(detail ?? '', /34 digits/);
-      }
-      for (const digits of ['1.000000000000000000000000000000001', '9e6144', '-0', '1e-6176', '1000e-1'])
-        assert.equal((await server.get(`/items?min_price=${digits}`)).status, 200, digits);
-      const posted = await fetch(`${server.url}/exports`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: `{"min_price": ${many}1}`,
-      });
-      const { errors } = (await posted.json()) as { errors: { pointer: string }[] };
-      assert.deepEqual([posted.status, errors.map(({ pointer }) => pointer)], [422, ['/min_price']]);
-    });
+        const search = new URLSearchParams({ ...asked, sort: up ? 'price_asc' : 'price_desc' }).toString();
+        const expected = up ? inside : [...inside].reverse();
+        assert.deepEqual(await walk(server, search, limit), expected);
+        assert.deepEqual(await rowsOf(server, `/items/stream?fields=price&${search}`), expected);
+        const behind = `/items?fields=price&limit=${limit}&offset=${limit * 2}&${search}`;
+        assert.deepEqual(await rowsOf(server, behind), expected.slice(limit * 2, limit * 3));
+        assert.equal(await total(server, search, 'exact'), expected.length);
+        if (store === 'mongodb') assert.equal(await total(server, search, 'estimated'), expected.length);
+      },
+    );
+    await fc.assert(property, { numRuns: process.env.LONG ? 1_000 : 12 });
   });
+
+  test('a bound of 19.99 finds 19.99 as a double and as a decimal, what lies between them, and not their neighbours', async (server) => {
+    await server.insert(
+      [
+        new Double(19.99),
+        Decimal128.fromString('19.99'),
+        Decimal128.fromString('19.990'),
+        Decimal128.fromString('19.989999999999999'),
+        Decimal128.fromString('19.990000000000001'),
+        Long.fromString('9007199254740992'),
+        Long.fromString('9007199254740993'),
+      ].map((price, n) => ({ _id: new Int32(n), category: 'a', price })),
+    );
+    const ids = async (search: string) =>
+      (await rowsOf(server, `/items?fields=price&${search}`)).map(({ id }) => id);
+    for (const digits of ['19.99', '19.990', '1999e-2'])
+      for (const sort of ['price_asc', 'price_desc'])
+        assert.deepEqual(
+          (await ids(`min_price=${digits}&max_price=${digits}&sort=${sort}`)).sort(),
+          [0, 1, 2, 3], // the fourth lies between the double and the decimal
+          digits,
+        );
+    assert.deepEqual(await ids('min_price=9007199254740993'), [6]);
+    assert.deepEqual(await ids('min_price=1e400'), []);
+    assert.equal((await ids('max_price=1e400')).length, 7);
+  });
+
+  test('a cursor continues in the same range however it is written, and in no other', async (server) => {
+    await server.insert(
+      [1, 2, 3].map((n) => ({ _id: n, category: 'a', price: Decimal128.fromString(`20.0${n}`) })),
+    );
+    const first = await server.get('/items?limit=1&min_price=19.99');
+    const { page } = (await first.json()) as { page: { nextCursor: string } };
+    const status = async (low: string) =>
+      (await server.get(`/items?min_price=${low}&cursor=${page.nextCursor}`)).status;
+    assert.equal(await status('19.990'), 200);
+    assert.equal(await status('1999e-2'), 200);
+    assert.equal(await status('19.9900000000000001'), 400);
+  });
+
+  test('an export keeps every digit of its range', async (server) => {
+    const prices = ['9007199254740992', '9007199254740993', '9007199254740994'];
+    await server.insert(
+      prices.map((digits, n) => ({ _id: n, category: 'a', price: Long.fromString(digits) })),
+    );
+    const posted = await fetch(`${server.url}/exports`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"min_price": 9007199254740993, "max_price": 1e400, "fields": ["price"]}',
+    });
+    assert.equal(posted.status, 202);
+    const text = await posted.text();
+    assert.match(text, /"min_price":9007199254740993,/);
+    const { id } = JSON.parse(text) as { id: string };
+    let state = 'queued';
+    while (state !== 'complete') {
+      const answer = (await (await server.get(`/exports/${id}`)).json()) as { state: string };
+      assert.ok(answer.state !== 'failed');
+      state = answer.state;
+    }
+    const file = await (await server.get(`/exports/${id}/file`)).text();
+    assert.deepEqual(
+      rowsIn(file).map(({ price }) => price),
+      ['9007199254740993', '9007199254740994'],
+    );
+    const list = await (await server.get('/exports')).text();
+    assert.match(list, /"min_price":9007199254740993,"max_price":1e400/);
+  });
+
+  test('a bound with more digits or a higher exponent than a price can have is refused by name', async (server) => {
+    const many = '1.0000000000000000000000000000000001';
+    for (const digits of [
+      `${many}1`,
+      '1e6145',
+      '1e-6177',
+      'NaN',
+      'Infinity',
+      '',
+      '0x1',
+      '1.',
+      '1e99999999999',
+    ]) {
+      const answer = await server.get(`/items?min_price=${encodeURIComponent(digits)}`);
+      const { code, detail, parameter } = (await answer.json()) as Record<string, string>;
+      assert.deepEqual([answer.status, code, parameter], [400, 'invalid-parameter', 'min_price'], digits);
+      assert.match(detail ?? '', /34 digits/);
+    }
+    for (const digits of ['1.000000000000000000000000000000001', '9e6144', '-0', '1e-6176', '1000e-1'])
+      assert.equal((await server.get(`/items?min_price=${digits}`)).status, 200, digits);
+    const posted = await fetch(`${server.url}/exports`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: `{"min_price": ${many}1}`,
+    });
+    const { errors } = (await posted.json()) as { errors: { pointer: string }[] };
+    assert.deepEqual([posted.status, errors.map(({ pointer }) => pointer)], [422, ['/min_price']]);
+  });
+});

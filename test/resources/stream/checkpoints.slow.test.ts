@@ -1,22 +1,12 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
 import { crc32 } from '../../../src/pipeline/crc32.ts';
 import { crc32Combine } from '../../../src/pipeline/crc32-combine.ts';
 import { catalogue } from '../../support/resources/catalogue.ts';
 import { fetchUntilCut, startCutter } from '../../support/faults/cutter.ts';
-import {
-  testServer,
-  type EngineName,
-  type StoreName,
-  type TestServer,
-} from '../../support/process/server.ts';
+import { type TestServer } from '../../support/process/server.ts';
+import { onServers } from '../../support/process/each-server.ts';
 
 const CUTS = process.env.LONG ? 500 : 40;
-const COMBINATIONS: [StoreName, EngineName][] = [
-  ['sqlite', 'uws'],
-  ['sqlite', 'node'],
-  ['mongodb', 'uws'],
-];
 
 interface Tally {
   cursor: string | null;
@@ -67,96 +57,79 @@ async function fill(server: TestServer, count: number): Promise<void> {
   for (let at = 0; at < count; at += 10_000) await server.insert(rows.slice(at, at + 10_000));
 }
 
-for (const [store, engine] of COMBINATIONS) {
-  describe(`checkpoints on ${store} behind ${engine}`, () => {
-    test('control lines stand between the lines of the plain stream, and hold in every coding, limit and choice of fields', async (t) => {
-      const server = await testServer(t, store, engine);
-      if (!server) return;
-      await fill(server, 23_000);
-      const cases = [
-        '',
-        'fields=n',
-        'limit=10001',
-        'limit=1',
-        'sort=price_desc',
-        'category=music&limit=3000',
-      ];
-      for (const query of cases) {
-        const plain: Buffer = Buffer.from(await (await server.get(`/items/stream?${query}`)).arrayBuffer());
-        for (const coding of ['identity', 'gzip', 'br']) {
-          const response = await server.get(`/items/stream?checkpoints=true&${query}`, {
-            'accept-encoding': coding,
-          });
-          const { lines, tally, ended } = prove(Buffer.from(await response.arrayBuffer()));
-          assert.ok(ended && lines.equals(plain), `${query} ${coding}`);
-          assert.equal(tally?.crc32, hex(crc32(plain)));
-        }
-      }
-    });
-
-    test('a client that is cut at any byte continues from its last checkpoint, and the CRCs of the pieces combine to the CRC of the whole set', async (t) => {
-      const server = await testServer(t, store, engine);
-      if (!server) return;
-      await fill(server, 23_000);
-      const cutter = await startCutter(t, server.url);
-      for (const sort of ['id_asc', 'price_desc']) {
-        const path = `/items/stream?sort=${sort}&fields=n`;
-        const plain: Buffer = Buffer.from(await (await server.get(path)).arrayBuffer());
-        const pieces: Buffer[] = [];
-        let [crc, rows, from] = [0, 0, ''];
-        for (let cut = 0; ; cut++) {
-          const after = cut < CUTS / 2 ? 1 + Math.floor(Math.random() * plain.length) : Infinity;
-          cutter.nextAfter = () => after;
-          const { bytes, whole } = await fetchUntilCut(`${cutter.url}${path}&checkpoints=true${from}`);
-          const { lines, tally, ended, error } = prove(bytes);
-          assert.equal(error, null);
-          assert.equal(whole && ended, ended, 'a piece with its end is whole');
-          pieces.push(lines);
-          if (tally) crc = crc32Combine(crc, parseInt(tally.crc32, 16), tally.bytes);
-          rows += tally?.rows ?? 0;
-          if (tally && tally.cursor !== null) from = `&cursor=${tally.cursor}`;
-          if (ended) break;
-        }
-        assert.ok(Buffer.concat(pieces).equals(plain));
-        assert.equal(hex(crc), hex(crc32(plain)));
-        assert.equal(rows, 23_000);
-      }
-    });
-
-    test('a stream that fails says why in its last line, and is cut', async (t) => {
-      const server = await testServer(t, store, engine);
-      if (!server) return;
-      await fill(server, 23_000);
-      const { items } = server.store;
-      const read = items.read.bind(items);
+onServers('combinations', (test) => {
+  test('control lines stand between the lines of the plain stream, and hold in every coding, limit and choice of fields', async (server) => {
+    await fill(server, 23_000);
+    const cases = ['', 'fields=n', 'limit=10001', 'limit=1', 'sort=price_desc', 'category=music&limit=3000'];
+    for (const query of cases) {
+      const plain: Buffer = Buffer.from(await (await server.get(`/items/stream?${query}`)).arrayBuffer());
       for (const coding of ['identity', 'gzip', 'br']) {
-        let reads = 0;
-        items.read = (...call) => (++reads === 3 ? Promise.reject(new Error('broken')) : read(...call));
-        const { bytes, whole } = await fetchUntilCut(`${server.url}/items/stream?checkpoints=true`, {
-          'accept-encoding': coding,
-          'x-request-id': 'mine',
-        });
-        const { error, ended } = prove(bytes);
-        assert.deepEqual([whole, ended], [false, false], 'a cut is not a clean end');
-        assert.deepEqual([error?.code, error?.requestId], ['internal', 'mine'], coding);
-      }
-    });
-
-    test('checkpoints are refused in any form but lines', async (t) => {
-      const server = await testServer(t, store, engine);
-      if (!server) return;
-      for (const [query, accept] of [
-        ['format=json', '*/*'],
-        ['', 'application/json'],
-      ]) {
         const response = await server.get(`/items/stream?checkpoints=true&${query}`, {
-          accept: accept ?? '',
+          'accept-encoding': coding,
         });
-        const { code } = (await response.json()) as { code: string };
-        assert.deepEqual([response.status, code], [400, 'conflicting-parameters']);
+        const { lines, tally, ended } = prove(Buffer.from(await response.arrayBuffer()));
+        assert.ok(ended && lines.equals(plain), `${query} ${coding}`);
+        assert.equal(tally?.crc32, hex(crc32(plain)));
       }
-      const empty = await (await server.get('/items/stream?checkpoints=true&limit=9')).text();
-      assert.equal(empty, '{"end":{"cursor":null,"rows":0,"bytes":0,"crc32":"00000000"}}\n');
-    });
+    }
   });
-}
+
+  test('a client that is cut at any byte continues from its last checkpoint, and the CRCs of the pieces combine to the CRC of the whole set', async (server, t) => {
+    await fill(server, 23_000);
+    const cutter = await startCutter(t, server.url);
+    for (const sort of ['id_asc', 'price_desc']) {
+      const path = `/items/stream?sort=${sort}&fields=n`;
+      const plain: Buffer = Buffer.from(await (await server.get(path)).arrayBuffer());
+      const pieces: Buffer[] = [];
+      let [crc, rows, from] = [0, 0, ''];
+      for (let cut = 0; ; cut++) {
+        const after = cut < CUTS / 2 ? 1 + Math.floor(Math.random() * plain.length) : Infinity;
+        cutter.nextAfter = () => after;
+        const { bytes, whole } = await fetchUntilCut(`${cutter.url}${path}&checkpoints=true${from}`);
+        const { lines, tally, ended, error } = prove(bytes);
+        assert.equal(error, null);
+        assert.equal(whole && ended, ended, 'a piece with its end is whole');
+        pieces.push(lines);
+        if (tally) crc = crc32Combine(crc, parseInt(tally.crc32, 16), tally.bytes);
+        rows += tally?.rows ?? 0;
+        if (tally && tally.cursor !== null) from = `&cursor=${tally.cursor}`;
+        if (ended) break;
+      }
+      assert.ok(Buffer.concat(pieces).equals(plain));
+      assert.equal(hex(crc), hex(crc32(plain)));
+      assert.equal(rows, 23_000);
+    }
+  });
+
+  test('a stream that fails says why in its last line, and is cut', async (server) => {
+    await fill(server, 23_000);
+    const { items } = server.store;
+    const read = items.read.bind(items);
+    for (const coding of ['identity', 'gzip', 'br']) {
+      let reads = 0;
+      items.read = (...call) => (++reads === 3 ? Promise.reject(new Error('broken')) : read(...call));
+      const { bytes, whole } = await fetchUntilCut(`${server.url}/items/stream?checkpoints=true`, {
+        'accept-encoding': coding,
+        'x-request-id': 'mine',
+      });
+      const { error, ended } = prove(bytes);
+      assert.deepEqual([whole, ended], [false, false], 'a cut is not a clean end');
+      assert.deepEqual([error?.code, error?.requestId], ['internal', 'mine'], coding);
+    }
+  });
+
+  test('checkpoints are refused in any form but lines', async (server) => {
+    for (const [query, accept] of [
+      ['format=json', '*/*'],
+      ['', 'application/json'],
+    ]) {
+      const response = await server.get(`/items/stream?checkpoints=true&${query}`, {
+        accept: accept ?? '',
+      });
+      const { code } = (await response.json()) as { code: string };
+      assert.deepEqual([response.status, code], [400, 'conflicting-parameters']);
+    }
+    const empty = await (await server.get('/items/stream?checkpoints=true&limit=9')).text();
+    assert.equal(empty, '{"end":{"cursor":null,"rows":0,"bytes":0,"crc32":"00000000"}}\n');
+  });
+});

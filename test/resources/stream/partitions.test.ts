@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { test } from 'node:test';
 import { AppError } from '../../../src/errors.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { BSON, Long, MinKey, ObjectId } from '../../../src/store/bson.ts';
 import { catalogue } from '../../support/resources/catalogue.ts';
-import { testServer, type StoreName, type TestServer } from '../../support/process/server.ts';
+import { type TestServer } from '../../support/process/server.ts';
 import { decodePart, forgedToken, plainPart } from '../../support/resources/tokens.ts';
+import { onServers } from '../../support/process/each-server.ts';
 
 function codeOf(part: string): string {
   try {
@@ -57,57 +58,51 @@ async function partsOf(server: TestServer, query: string): Promise<string[]> {
   return (JSON.parse(text) as { partitions: { url: string }[] }).partitions.map(({ url }) => url);
 }
 
-for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
-  describe(`partitions on ${store}`, () => {
-    test('the streams of all parts, one after the other, are the whole stream, in every filter and form', async (t) => {
-      const server = await testServer(t, store, 'uws');
-      if (!server) return;
-      await server.insert(catalogue(5000).map(({ document }) => document));
-      for (const query of ['', 'category=music', 'fields=n', 'format=csv&fields=price&header=absent']) {
-        const whole = await (await server.get(`/items/stream?${query}`)).text();
-        for (const n of [1, 3, 8, 64]) {
-          let joined = '';
-          const urls = await partsOf(server, `n=${n}&${query}`);
-          assert.ok(urls.length <= n && urls.length > n / 2, `${urls.length} of ${n}`);
-          for (const url of urls) joined += await (await server.get(url)).text();
-          assert.ok(joined === whole, `${query} in ${n} parts`);
-        }
+onServers('stores', (test) => {
+  test('the streams of all parts, one after the other, are the whole stream, in every filter and form', async (server) => {
+    await server.insert(catalogue(5000).map(({ document }) => document));
+    for (const query of ['', 'category=music', 'fields=n', 'format=csv&fields=price&header=absent']) {
+      const whole = await (await server.get(`/items/stream?${query}`)).text();
+      for (const n of [1, 3, 8, 64]) {
+        let joined = '';
+        const urls = await partsOf(server, `n=${n}&${query}`);
+        assert.ok(urls.length <= n && urls.length > n / 2, `${urls.length} of ${n}`);
+        for (const url of urls) joined += await (await server.get(url)).text();
+        assert.ok(joined === whole, `${query} in ${n} parts`);
       }
-      assert.equal((await partsOf(server, '')).length, 8);
-      assert.equal(server.slots.taken, 0);
-    });
-
-    test('a part resumes by cursor and by after, and its cursors fit no other part', async (t) => {
-      const server = await testServer(t, store, 'uws');
-      if (!server) return;
-      await server.insert(catalogue(3000).map(({ document }) => document));
-      const [one = '', two = ''] = await partsOf(server, 'n=4&checkpoints=true&fields=n');
-      const lines = (await (await server.get(two)).text()).split('\n').slice(0, -2);
-      const half = (await (await server.get(`${two}&limit=100`)).text()).split('\n');
-      const { end } = JSON.parse(half.at(-2) ?? '') as { end: { cursor: string; rows: number } };
-      assert.equal(end.rows, 100);
-      const { id } = JSON.parse(lines[99] ?? '') as { id: string | number };
-      for (const from of [`cursor=${end.cursor}`, `after=${id}`]) {
-        const rest = (await (await server.get(`${two}&${from}`)).text()).split('\n').slice(0, -2);
-        assert.deepEqual(rest, lines.slice(100), from);
-      }
-      const wrong = await server.get(`${one}&cursor=${end.cursor}`);
-      assert.equal(((await wrong.json()) as { code: string }).code, 'cursor-mismatch');
-      for (const [query, code] of [
-        [`${two}&sort=id_desc`, 'conflicting-parameters'],
-        [`${two}&sort=price_asc`, 'conflicting-parameters'],
-        ['/items/stream?part=x', 'invalid-parameter'],
-        ['/items/partitions?n=0', 'invalid-parameter'],
-        ['/items/partitions?n=65', 'invalid-parameter'],
-        ['/items/partitions?sort=id_asc', 'unknown-parameter'],
-      ]) {
-        const response = await server.get(query ?? '');
-        assert.deepEqual(
-          [response.status, ((await response.json()) as { code: string }).code],
-          [400, code],
-          query,
-        );
-      }
-    });
+    }
+    assert.equal((await partsOf(server, '')).length, 8);
+    assert.equal(server.slots.taken, 0);
   });
-}
+
+  test('a part resumes by cursor and by after, and its cursors fit no other part', async (server) => {
+    await server.insert(catalogue(3000).map(({ document }) => document));
+    const [one = '', two = ''] = await partsOf(server, 'n=4&checkpoints=true&fields=n');
+    const lines = (await (await server.get(two)).text()).split('\n').slice(0, -2);
+    const half = (await (await server.get(`${two}&limit=100`)).text()).split('\n');
+    const { end } = JSON.parse(half.at(-2) ?? '') as { end: { cursor: string; rows: number } };
+    assert.equal(end.rows, 100);
+    const { id } = JSON.parse(lines[99] ?? '') as { id: string | number };
+    for (const from of [`cursor=${end.cursor}`, `after=${id}`]) {
+      const rest = (await (await server.get(`${two}&${from}`)).text()).split('\n').slice(0, -2);
+      assert.deepEqual(rest, lines.slice(100), from);
+    }
+    const wrong = await server.get(`${one}&cursor=${end.cursor}`);
+    assert.equal(((await wrong.json()) as { code: string }).code, 'cursor-mismatch');
+    for (const [query, code] of [
+      [`${two}&sort=id_desc`, 'conflicting-parameters'],
+      [`${two}&sort=price_asc`, 'conflicting-parameters'],
+      ['/items/stream?part=x', 'invalid-parameter'],
+      ['/items/partitions?n=0', 'invalid-parameter'],
+      ['/items/partitions?n=65', 'invalid-parameter'],
+      ['/items/partitions?sort=id_asc', 'unknown-parameter'],
+    ]) {
+      const response = await server.get(query ?? '');
+      assert.deepEqual(
+        [response.status, ((await response.json()) as { code: string }).code],
+        [400, code],
+        query,
+      );
+    }
+  });
+});

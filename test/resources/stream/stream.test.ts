@@ -1,20 +1,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { describe, test } from 'node:test';
 import { CATEGORIES, catalogue, expectedIds } from '../../support/resources/catalogue.ts';
-import {
-  testServer,
-  type EngineName,
-  type StoreName,
-  type TestServer,
-} from '../../support/process/server.ts';
-
-const COMBINATIONS: [StoreName, EngineName][] = [
-  ['sqlite', 'uws'],
-  ['sqlite', 'node'],
-  ['mongodb', 'uws'],
-];
+import { type TestServer } from '../../support/process/server.ts';
+import { onServers } from '../../support/process/each-server.ts';
 
 interface Item {
   id: string | number;
@@ -35,138 +24,122 @@ async function ndjson(
     .map((line) => (JSON.parse(line) as Item).id);
 }
 
-for (const [store, engine] of COMBINATIONS) {
-  describe(`GET /items/stream on ${store} behind ${engine}`, () => {
-    test('the whole set is streamed in every order and filter, as lines and as one array', async (t) => {
-      const server = await testServer(t, store, engine);
-      if (!server) return;
-      const rows = catalogue(9000);
-      await server.insert(rows.map((row) => row.document));
-      for (const sort of ['id_asc', 'id_desc', 'price_asc', 'price_desc']) {
-        for (const category of [undefined, ...CATEGORIES]) {
-          const filter = new URLSearchParams({
-            sort,
-            ...(category !== undefined && { category }),
-          }).toString();
-          const expected = expectedIds(rows, sort, category);
-          assert.deepEqual(await ndjson(server, `/items/stream?${filter}`), expected, filter);
-          const array = await server.get(`/items/stream?format=json&${filter}`);
-          assert.equal(array.headers.get('content-type'), 'application/json');
-          assert.deepEqual(
-            ((await array.json()) as Item[]).map((item) => item.id),
-            expected,
-            filter,
-          );
-        }
-      }
-      assert.equal(server.slots.taken, 0, 'no slot is held');
-    });
-
-    test('every content coding decodes to the same bytes', async (t) => {
-      const server = await testServer(t, store, engine);
-      if (!server) return;
-      await server.insert(catalogue(9000).map((row) => row.document));
-      const plain = await (await server.get('/items/stream', { 'accept-encoding': 'identity' })).text();
-      for (const [accept, coding] of [
-        ['gzip', 'gzip'],
-        ['br', 'br'],
-        ['gzip, br', 'br'],
-        ['gzip;q=1, br;q=0.5', 'gzip'],
-        ['*', 'br'],
-      ] as const) {
-        const coded = await server.get('/items/stream', { 'accept-encoding': accept });
-        assert.equal(coded.headers.get('content-encoding'), coding, accept);
-        assert.equal(coded.headers.get('vary'), 'Accept, Accept-Encoding');
-        assert.equal(await coded.text(), plain, accept);
-      }
-    });
-
-    test('Accept chooses the form, and format overrides it', async (t) => {
-      const server = await testServer(t, store, engine);
-      if (!server) return;
-      await server.insert(catalogue(3).map((row) => row.document));
-      const cases: [accept: string, query: string, type: string][] = [
-        ['text/csv; charset=utf-8', '', 'text/csv; charset=utf-8; header=present'],
-        ['application/json;q=0.5;charset="UTF-8", text/csv ; Charset=utf-8;q=0.1', '', 'application/json'],
-        ['*/*', '', 'application/x-ndjson'],
-        ['application/x-ndjson', '', 'application/x-ndjson'],
-        ['application/jsonl', '', 'application/jsonl'],
-        ['application/json', '', 'application/json'],
-        ['application/json', '?format=ndjson', 'application/x-ndjson'],
-        ['image/png', '?format=json', 'application/json'],
-      ];
-      for (const [accept, query, type] of cases) {
-        const response = await server.get(`/items/stream${query}`, { accept });
-        assert.equal(response.headers.get('content-type'), type, `${accept} ${query}`);
-        await response.arrayBuffer();
-      }
-    });
-
-    test('an empty set is an empty stream, or an empty array', async (t) => {
-      const server = await testServer(t, store, engine);
-      if (!server) return;
-      assert.equal(await (await server.get('/items/stream')).text(), '');
-      assert.equal(await (await server.get('/items/stream?format=json')).text(), '[]\n');
-    });
-
-    test('limit ends a stream early, and a cursor continues where a page ended', async (t) => {
-      const server = await testServer(t, store, engine);
-      if (!server) return;
-      const rows = catalogue(1000);
-      await server.insert(rows.map((row) => row.document));
-      const expected = expectedIds(rows, 'price_desc');
-      for (const limit of [1, 250, 251, 999, 1000, 5000]) {
+onServers('combinations', (test) => {
+  test('the whole set is streamed in every order and filter, as lines and as one array', async (server) => {
+    const rows = catalogue(9000);
+    await server.insert(rows.map((row) => row.document));
+    for (const sort of ['id_asc', 'id_desc', 'price_asc', 'price_desc']) {
+      for (const category of [undefined, ...CATEGORIES]) {
+        const filter = new URLSearchParams({
+          sort,
+          ...(category !== undefined && { category }),
+        }).toString();
+        const expected = expectedIds(rows, sort, category);
+        assert.deepEqual(await ndjson(server, `/items/stream?${filter}`), expected, filter);
+        const array = await server.get(`/items/stream?format=json&${filter}`);
+        assert.equal(array.headers.get('content-type'), 'application/json');
         assert.deepEqual(
-          await ndjson(server, `/items/stream?sort=price_desc&limit=${limit}`),
-          expected.slice(0, limit),
+          ((await array.json()) as Item[]).map((item) => item.id),
+          expected,
+          filter,
         );
       }
-      const page = (await (await server.get('/items?sort=price_desc&limit=123')).json()) as {
-        page: { nextCursor: string };
-      };
-      const rest = await ndjson(server, `/items/stream?sort=price_desc&cursor=${page.page.nextCursor}`);
-      assert.deepEqual(rest, expected.slice(123));
-    });
-
-    test('twelve rows of 2 MB arrive whole, as a stream and as a page', async (t) => {
-      const server = await testServer(t, store, engine);
-      if (!server) return;
-      const fill = 'x'.repeat(2_000_000);
-      for (let i = 0; i < 12; i++) await server.insert([{ _id: i, category: 'large', price: i, fill }]);
-      const ids = Array.from({ length: 12 }, (_, i) => i);
-      for (const sort of ['id_asc', 'price_desc']) {
-        const expected = sort === 'id_asc' ? ids : ids.toReversed();
-        assert.deepEqual(await ndjson(server, `/items/stream?sort=${sort}`), expected);
-        const page = (await (await server.get(`/items?sort=${sort}`)).json()) as {
-          data: Item[];
-          page: { hasMore: boolean };
-        };
-        assert.deepEqual([page.data.map((item) => item.id), page.page.hasMore], [expected, false]);
-      }
-    });
-
-    test('a client that leaves stops the reading and frees everything', async (t) => {
-      const server = await testServer(t, store, engine);
-      if (!server) return;
-      const fill = 'x'.repeat(100_000);
-      for (let i = 0; i < 20; i++) {
-        await server.insert(
-          Array.from({ length: 20 }, (_, j) => ({ _id: i * 20 + j, category: 'c', price: i, fill })),
-        );
-      }
-      const { hostname, port } = new URL(server.url);
-      for (let round = 0; round < 20; round++) {
-        const socket = connect(Number(port), hostname);
-        socket.write('GET /items/stream HTTP/1.1\r\nHost: x\r\n\r\n');
-        await once(socket, 'data');
-        socket.pause();
-        if (round % 2 === 0) socket.destroy();
-        else socket.resetAndDestroy();
-      }
-      await waitUntil(() => server.slots.taken === 0);
-    });
+    }
+    assert.equal(server.slots.taken, 0, 'no slot is held');
   });
-}
+
+  test('every content coding decodes to the same bytes', async (server) => {
+    await server.insert(catalogue(9000).map((row) => row.document));
+    const plain = await (await server.get('/items/stream', { 'accept-encoding': 'identity' })).text();
+    for (const [accept, coding] of [
+      ['gzip', 'gzip'],
+      ['br', 'br'],
+      ['gzip, br', 'br'],
+      ['gzip;q=1, br;q=0.5', 'gzip'],
+      ['*', 'br'],
+    ] as const) {
+      const coded = await server.get('/items/stream', { 'accept-encoding': accept });
+      assert.equal(coded.headers.get('content-encoding'), coding, accept);
+      assert.equal(coded.headers.get('vary'), 'Accept, Accept-Encoding');
+      assert.equal(await coded.text(), plain, accept);
+    }
+  });
+
+  test('Accept chooses the form, and format overrides it', async (server) => {
+    await server.insert(catalogue(3).map((row) => row.document));
+    const cases: [accept: string, query: string, type: string][] = [
+      ['text/csv; charset=utf-8', '', 'text/csv; charset=utf-8; header=present'],
+      ['application/json;q=0.5;charset="UTF-8", text/csv ; Charset=utf-8;q=0.1', '', 'application/json'],
+      ['*/*', '', 'application/x-ndjson'],
+      ['application/x-ndjson', '', 'application/x-ndjson'],
+      ['application/jsonl', '', 'application/jsonl'],
+      ['application/json', '', 'application/json'],
+      ['application/json', '?format=ndjson', 'application/x-ndjson'],
+      ['image/png', '?format=json', 'application/json'],
+    ];
+    for (const [accept, query, type] of cases) {
+      const response = await server.get(`/items/stream${query}`, { accept });
+      assert.equal(response.headers.get('content-type'), type, `${accept} ${query}`);
+      await response.arrayBuffer();
+    }
+  });
+
+  test('an empty set is an empty stream, or an empty array', async (server) => {
+    assert.equal(await (await server.get('/items/stream')).text(), '');
+    assert.equal(await (await server.get('/items/stream?format=json')).text(), '[]\n');
+  });
+
+  test('limit ends a stream early, and a cursor continues where a page ended', async (server) => {
+    const rows = catalogue(1000);
+    await server.insert(rows.map((row) => row.document));
+    const expected = expectedIds(rows, 'price_desc');
+    for (const limit of [1, 250, 251, 999, 1000, 5000]) {
+      assert.deepEqual(
+        await ndjson(server, `/items/stream?sort=price_desc&limit=${limit}`),
+        expected.slice(0, limit),
+      );
+    }
+    const page = (await (await server.get('/items?sort=price_desc&limit=123')).json()) as {
+      page: { nextCursor: string };
+    };
+    const rest = await ndjson(server, `/items/stream?sort=price_desc&cursor=${page.page.nextCursor}`);
+    assert.deepEqual(rest, expected.slice(123));
+  });
+
+  test('twelve rows of 2 MB arrive whole, as a stream and as a page', async (server) => {
+    const fill = 'x'.repeat(2_000_000);
+    for (let i = 0; i < 12; i++) await server.insert([{ _id: i, category: 'large', price: i, fill }]);
+    const ids = Array.from({ length: 12 }, (_, i) => i);
+    for (const sort of ['id_asc', 'price_desc']) {
+      const expected = sort === 'id_asc' ? ids : ids.toReversed();
+      assert.deepEqual(await ndjson(server, `/items/stream?sort=${sort}`), expected);
+      const page = (await (await server.get(`/items?sort=${sort}`)).json()) as {
+        data: Item[];
+        page: { hasMore: boolean };
+      };
+      assert.deepEqual([page.data.map((item) => item.id), page.page.hasMore], [expected, false]);
+    }
+  });
+
+  test('a client that leaves stops the reading and frees everything', async (server) => {
+    const fill = 'x'.repeat(100_000);
+    for (let i = 0; i < 20; i++) {
+      await server.insert(
+        Array.from({ length: 20 }, (_, j) => ({ _id: i * 20 + j, category: 'c', price: i, fill })),
+      );
+    }
+    const { hostname, port } = new URL(server.url);
+    for (let round = 0; round < 20; round++) {
+      const socket = connect(Number(port), hostname);
+      socket.write('GET /items/stream HTTP/1.1\r\nHost: x\r\n\r\n');
+      await once(socket, 'data');
+      socket.pause();
+      if (round % 2 === 0) socket.destroy();
+      else socket.resetAndDestroy();
+    }
+    await waitUntil(() => server.slots.taken === 0);
+  });
+});
 
 /** Resolves once the condition holds. Checks it at every turn of the event loop, within the test's own timeout. */
 async function waitUntil(condition: () => boolean): Promise<void> {

@@ -1,14 +1,12 @@
 /**
- * Faults put into the program on purpose. Tests that run the place of a fault are to notice it. MUTANTS: how many of each part
+ * Faults put into the program on purpose, which the tests of their part are to notice. MUTANTS: how many of each part
  * (60). PARTS: only these, separated by commas. SEED repeats a sample. The lines of all go to the output.
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { removeDirectory } from '../support/directory.ts';
-import { Coverage } from '../support/papers/mutants/coverage.ts';
-import { reasonToLive } from '../support/papers/mutants/harmless.ts';
-import { PARTS, TESTS } from '../support/papers/mutants/parts.ts';
-import { lineOf, sample, tryOut, type Tried } from '../support/papers/mutants/run.ts';
+import { PARTS, reasonToLive } from '../support/papers/mutants/parts.ts';
+import { lineOf, sample, timed, tryOut, type Tried } from '../support/papers/mutants/run.ts';
 import { Tree } from '../support/papers/mutants/tree.ts';
 import { SEED } from '../support/seed.ts';
 
@@ -17,20 +15,19 @@ const MOST = Number(process.env.MUTANTS ?? 60);
 const LEAST_PERCENT = 50;
 const parts = Object.entries(PARTS).filter(([name]) => (process.env.PARTS ?? name).split(',').includes(name));
 
-let [tree, coverage]: [Tree?, Coverage?] = [];
+let tree: Tree | undefined;
 before(async () => {
   tree = await Tree.copy();
-  const files = parts.flatMap(([, its]) => its);
-  coverage = await Coverage.measure(tree, files, TESTS);
 });
 after(() => (tree ? removeDirectory(tree.root) : undefined));
 
-for (const [name, files] of parts)
+for (const [name, part] of parts)
   test(`tests notice faults in src/${name} (seed ${SEED})`, async (t) => {
-    assert.ok(tree && coverage);
+    assert.ok(tree);
+    const tests = await timed(tree, part.tests);
     const tried: Tried[] = [];
-    for (const mutant of sample(tree, files, MOST, SEED)) {
-      const one = await tryOut(tree, coverage, mutant);
+    for (const mutant of sample(tree, part.files, MOST, SEED)) {
+      const one = await tryOut(tree, tests, mutant);
       tried.push(one);
       const reason = one.by === null ? reasonToLive(mutant) : null;
       process.stdout.write(`# ${lineOf(one)}${reason === null ? '' : ` (${reason})`}\n`);

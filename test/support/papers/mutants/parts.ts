@@ -1,33 +1,72 @@
 import { sourcesIn } from './tree.ts';
 
-/** Parts of src/ that faults are put into, with their files. What only MongoDB runs is left out: its tests are slow. */
-export const PARTS: Readonly<Record<string, readonly string[]>> = {
-  pipeline: sourcesIn('pipeline'),
-  store: sourcesIn('store', ['store/mongo']),
-  pages: sourcesIn('resources/page'),
-  access: sourcesIn('access', ['access/limiter-redis.ts']),
-  changes: sourcesIn('resources/changes'),
-};
+/** A part of src/ that faults are put into, and the tests that are to notice them: paths from test/, without the suffix. */
+export interface Part {
+  readonly files: readonly string[];
+  readonly tests: readonly string[];
+}
 
-/** The tests that are to notice them: those that end in a few seconds, or part of them (see OPTIONS), and need neither MongoDB nor Redis: paths from test/, without the suffix. */
-export const TESTS: readonly string[] = `
-  access/admission access/client access/keys access/keys-file access/leaks-changes
-  access/leaks-changes-forms access/limiter access/token-keys access/tokens access/tokens-forged
-  contracts/changes contracts/collection-sqlite contracts/files contracts/records
-  contracts/store-sqlite engine/stall-timer http/answers pipeline/chain pipeline/checkpoints
-  pipeline/compress pipeline/heartbeats pipeline/pieces pipeline/pump resources/bad-input
-  resources/changes/changes resources/changes/answer resources/changes/end-signals resources/changes/shared
-  resources/changes/since resources/changes/start-cursor resources/clear resources/page/pages
-  resources/query/planner resources/stream/formats/arrow resources/stream/partitions resources/stream/resume
-  resources/stream/stream resources/token/cursor resources/values/values rows/transcoder store/bookmark
-  store/interpolate-keys store/keys store/readers store/sqlite/changes store/sqlite/file
-  store/sqlite/flush store/sqlite/load store/sqlite/resources store/sqlite/retention store/sqlite/rows
-  store/tail store/turns store/scope-predicate users/users web/page/allowed-queries
-`
-  .trim()
-  .split(/\s+/);
+const named = (names: string) => names.trim().split(/\s+/);
+
+/**
+ * What only MongoDB runs is left out: its tests are slow. The tests end in a few seconds, or part of them (see OPTIONS), and
+ * need neither MongoDB nor Redis.
+ */
+export const PARTS: Readonly<Record<string, Part>> = {
+  pipeline: {
+    files: sourcesIn('pipeline'),
+    tests: named(`pipeline/chain pipeline/checkpoints pipeline/compress pipeline/heartbeats pipeline/pieces
+      pipeline/pump resources/stream/formats/arrow resources/stream/resume resources/stream/stream`),
+  },
+  store: {
+    files: sourcesIn('store', ['store/mongo']),
+    tests: named(`contracts/changes contracts/collection-sqlite contracts/files contracts/records
+      contracts/store-sqlite resources/clear rows/transcoder store/bookmark store/interpolate-keys store/keys
+      store/readers store/scope-predicate store/sqlite/changes store/sqlite/file store/sqlite/flush
+      store/sqlite/load store/sqlite/resources store/sqlite/retention store/sqlite/rows store/tail store/turns`),
+  },
+  pages: {
+    files: sourcesIn('resources/page'),
+    tests: named(`resources/bad-input resources/page/page resources/page/pages resources/query/planner
+      resources/token/cursor resources/values/values users/users`),
+  },
+  access: {
+    files: sourcesIn('access', ['access/limiter-redis.ts']),
+    tests:
+      named(`access/access access/admission access/client access/keys access/keys-file access/leaks-changes
+      access/limiter access/limiter-server access/token-keys access/tokens access/tokens-forged`),
+  },
+  changes: {
+    files: sourcesIn('resources/changes'),
+    tests: named(`access/leaks-changes contracts/changes resources/changes/answer resources/changes/changes
+      resources/changes/end-signals resources/changes/room resources/changes/several resources/changes/shared
+      resources/changes/since resources/changes/start-cursor resources/stream/partitions`),
+  },
+};
 
 /** Options of `node --test` that make the tests of a file few enough, by its path. */
 export const OPTIONS: Readonly<Record<string, readonly string[]>> = {
-  'resources/changes/changes': ['--test-name-pattern=changes on sqlite behind uws'],
+  'resources/changes/changes': ['--test-name-pattern=sqlite behind uws'],
 };
+
+/** Faults that no test can notice, or that none has to: their file, line and original text, with the reason. */
+const HARMLESS: readonly (readonly [file: string, within: string, original: string, reason: string])[] = [
+  ['pipeline/checkpoints.ts', '#end = 0;', '0', 'encode sets it before anything reads it'],
+  ['pipeline/pieces.ts', "encoder.off('error', reject);", "'error'", 'the promise is settled by then'],
+  [
+    'pipeline/compress.ts',
+    '[zstdConstants.ZSTD_c_windowLog ?? 101]: 18,',
+    '101',
+    'each Node that has zstd has the constant',
+  ],
+];
+
+/** Why no test notices this fault. null: one should. */
+export function reasonToLive(fault: { file: string; within: string; original: string }): string | null {
+  const [, , , reason = null] =
+    HARMLESS.find(
+      ([file, within, original]) =>
+        file === fault.file && within === fault.within && original === fault.original,
+    ) ?? [];
+  return reason;
+}

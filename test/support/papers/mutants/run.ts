@@ -1,7 +1,7 @@
-import type { Coverage } from './coverage.ts';
 import { mutate, mutantsOf, type Mutant } from './mutate.ts';
 import { OPTIONS } from './parts.ts';
 import type { Tree } from './tree.ts';
+import { randomFrom } from '../../store/random-collection.ts';
 
 /** A fault, and the test that noticed it. null: none did. */
 export interface Tried {
@@ -26,13 +26,31 @@ export function sample(tree: Tree, files: readonly string[], most: number, seed:
     .map(({ mutant }) => mutant);
 }
 
-/** Puts a fault in, and runs the tests of its place until one of them notices it by a failure or by not ending. */
-export async function tryOut(tree: Tree, coverage: Coverage, mutant: Mutant): Promise<Tried> {
+/** A test, and how long it takes without a fault. */
+export interface Timed {
+  readonly test: string;
+  readonly ms: number;
+}
+
+/** Runs each test once, and sorts them by their time. Throws an Error when one fails without a fault. */
+export async function timed(tree: Tree, tests: readonly string[]): Promise<readonly Timed[]> {
+  const all: Timed[] = [];
+  for (const test of tests) {
+    const started = performance.now();
+    const outcome = await tree.test(test, ALL_MS, OPTIONS[test]);
+    if (outcome !== 'passed') throw new Error(`${test} ${outcome} without a fault`);
+    all.push({ test, ms: performance.now() - started });
+  }
+  return all.sort((a, b) => a.ms - b.ms);
+}
+
+/** Puts a fault in, and runs the tests until one of them notices it by a failure or by not ending. */
+export async function tryOut(tree: Tree, tests: readonly Timed[], mutant: Mutant): Promise<Tried> {
   const text = tree.original(mutant.file);
   await tree.write(mutant.file, mutate(text, mutant));
   try {
     let all = 0;
-    for (const { test, ms } of coverage.testsOf(mutant)) {
+    for (const { test, ms } of tests) {
       all += ms;
       if (all > ALL_MS) break;
       const outcome = await tree.test(test, Math.max(LEAST_MS, ms * LONGER), OPTIONS[test]);
@@ -50,15 +68,4 @@ export function lineOf({ mutant, by }: Tried): string {
   const shown = (text: string) => text.replace(/\s+/g, ' ').slice(0, 70);
   const end = by === null ? 'SURVIVED' : `killed by ${by}`;
   return `${file}:${line} ${kind}: ${shown(original)} -> ${shown(mutated)}: ${end}`;
-}
-
-/** Numbers from 0 to 1, by the generator mulberry32. */
-function randomFrom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
-import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -38,26 +38,14 @@ export class Tree {
     await writeFile(join(this.root, 'src', file), text);
   }
 
-  /** A new directory beside the sources. */
-  async directory(name: string): Promise<string> {
-    const path = join(this.root, name);
-    await mkdir(path, { recursive: true });
-    return path;
-  }
-
   /** Runs a test file until its first failing test, or for this long. It gets no MongoDB. */
-  async test(
-    name: string,
-    limitMs: number,
-    options: readonly string[] = [],
-    environment: Readonly<Record<string, string>> = {},
-  ): Promise<Outcome> {
+  async test(name: string, limitMs: number, options: readonly string[] = []): Promise<Outcome> {
     const own = ['--import', 'tsx', ...options, '--test-reporter', 'tap', testFile(name)];
     const child = spawn(process.execPath, own, {
       cwd: this.root,
       stdio: ['ignore', 'pipe', 'ignore'],
       detached: true, // a group of its own, which ends with the processes that the test started
-      env: withoutParent({ NO_MONGOD: 'not for mutants', ...environment }),
+      env: { ...withoutParent(), NO_MONGOD: 'not for mutants' },
     });
     const outcomes: Outcome[] = [];
     const end = (by: Outcome): void => {
@@ -92,7 +80,7 @@ export function sourcesIn(directory: string, without: readonly string[] = []): s
 }
 
 /** The environment for a test that is not one of the tests of this process, nor a long one. */
-function withoutParent(more: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
+function withoutParent(): NodeJS.ProcessEnv {
   const hidden = new Set([
     'NODE_TEST_CONTEXT',
     'LONG',
@@ -102,6 +90,5 @@ function withoutParent(more: Readonly<Record<string, string>>): NodeJS.ProcessEn
     'MONGOD',
     'TEST_FILE_LIMIT_MS',
   ]);
-  const kept = Object.entries(process.env).filter(([name]) => !hidden.has(name));
-  return { ...Object.fromEntries(kept), ...more };
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !hidden.has(name)));
 }

@@ -1,41 +1,25 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { chromium } from 'playwright-core';
+import { jsonOf } from '../support/answers.ts';
 import { addAxe, faultsOf } from '../support/web/axe.ts';
 import { openChromium, openTab } from '../support/web/chromium.ts';
 import { keyedServer } from '../support/access/keyed.ts';
 import { ordersOf, withOrders } from '../support/resources/orders.ts';
-import { program } from '../support/process/programs.ts';
 import { serverOn } from '../support/process/server.ts';
-
-const CHROMIUM = [process.env.CHROMIUM ?? 'chromium', 'chromium-browser', 'google-chrome'];
 
 interface Operation {
   readonly summary: string;
 }
 
 test('/docs shows every operation in a browser, contacts no other host, sends requests, and has no serious fault of accessibility', async (t) => {
-  const executablePath = program(t, CHROMIUM, ['--version']);
-  if (executablePath === null) return;
+  const browser = await openChromium(t);
+  if (!browser) return;
   const orders = await withOrders(t, 'sqlite', ordersOf(30));
-  const server = await serverOn(t, { ...orders, MONGODB_URI: '', SAMPLE: 'on' });
-  const { paths } = (await (await server.get('/openapi.json')).json()) as {
+  const server = await serverOn(t, { ...orders, SAMPLE: 'on' });
+  const { paths } = (await jsonOf(server.get('/openapi.json'))) as {
     paths: Record<string, Record<string, Operation>>;
   };
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
-  t.after(() => browser.close());
-  const page = await browser.newPage({ viewport: { width: 1400, height: 1000 } });
-  const strangers: string[] = [];
-  const complaints: string[] = [];
-  page.on('request', (request) => {
-    if (!request.url().startsWith(server.url) && !request.url().startsWith('data:'))
-      strangers.push(request.url());
-  });
-  page.on('console', (message) => {
-    if (message.type() === 'error') complaints.push(message.text());
-  });
-  page.on('pageerror', (error) => complaints.push(error.message));
-
+  const { page, errors, requests } = await openTab(browser, { viewport: { width: 1400, height: 1000 } });
   await page.goto(`${server.url}/docs`);
   await page.getByRole('heading', { name: 'sluice' }).first().waitFor();
   const known = Object.values(paths).flatMap((methods) => Object.values(methods));
@@ -83,8 +67,9 @@ test('/docs shows every operation in a browser, contacts no other host, sends re
     assert.deepEqual(await faultsOf(read), [], `axe at ${width} pixels, ${colorScheme}`);
     await read.close();
   }
+  const strangers = requests.filter((url) => !url.startsWith(server.url) && !url.startsWith('data:'));
   assert.deepEqual(strangers, [], 'no other host is contacted');
-  assert.deepEqual(complaints, [], 'the policy refuses nothing, and nothing fails');
+  assert.deepEqual(errors, [], 'the policy refuses nothing, and nothing fails');
 });
 
 test('/docs uses the key of the explorer page, and shows a real row of the resources that it opens', async (t) => {

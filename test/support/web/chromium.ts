@@ -13,19 +13,27 @@ export interface Tab {
   readonly requests: readonly string[];
 }
 
+const found = process.env.CHROMIUM ?? NAMES.map(onPath).find((path) => path !== null);
+
+/** Why there is no Chromium here. With REQUIRE_ALL=1 that is an error. */
+export function whyNoChromium(): string | false {
+  if (found !== undefined) return false;
+  const reason = `none of ${NAMES.join(', ')} is installed`;
+  if (process.env.REQUIRE_ALL) throw new Error(reason);
+  return reason;
+}
+
 /**
  * Starts Chromium, and closes it after the test. Resolves with null and skips the test with the reason when
  * there is none.
  */
 export async function openChromium(t: Pick<TestContext, 'after' | 'skip'>): Promise<Browser | null> {
-  const executablePath = process.env.CHROMIUM ?? NAMES.map(onPath).find((path) => path !== null);
-  if (executablePath === undefined) {
-    const reason = `none of ${NAMES.join(', ')} is installed`;
-    if (process.env.REQUIRE_ALL) throw new Error(reason);
-    t.skip(reason);
+  const reason = whyNoChromium();
+  if (found === undefined || reason !== false) {
+    t.skip(String(reason));
     return null;
   }
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+  const browser = await chromium.launch({ executablePath: found, args: ['--no-sandbox'] });
   t.after(() => browser.close());
   return browser;
 }

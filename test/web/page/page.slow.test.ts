@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { after, before, describe, test, type TestContext } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { crc32 } from 'node:zlib';
-import type { Browser, Page } from 'playwright-core';
-import { openChromium, openTab, type Tab } from '../../support/web/chromium.ts';
+import type { Page } from 'playwright-core';
+import type { Tab } from '../../support/web/chromium.ts';
+import { explorer } from '../../support/web/explorer.ts';
 import { serverOn, type TestServer } from '../../support/process/server.ts';
 
 /**
@@ -16,13 +17,7 @@ const CATEGORIES = ['books', 'garden', 'music'];
 const ROWS_SHOWN = '#grid .grid-body .grid-row:not(.coming)';
 
 let server: TestServer;
-let browser: Browser | null;
-const cleanups: (() => void | Promise<void>)[] = [];
-const whole = {
-  after: (cleanup: () => void | Promise<void>) => cleanups.push(cleanup),
-} as unknown as TestContext;
-
-before(async () => {
+async function start(whole: TestContext): Promise<TestServer> {
   server = await serverOn(whole, {});
   const noise = randomBytes(1024 * 1024).toString('base64'); // no coding makes it much smaller
   for (let at = 0; at < ROWS; at += 1000) {
@@ -34,25 +29,7 @@ before(async () => {
     }));
     await server.insert(documents);
   }
-});
-after(async () => {
-  for (const cleanup of cleanups.reverse()) await cleanup();
-});
-
-/** A tab with a place of the page; null without Chromium. Afterwards it must have had no error and contacted no other host. */
-async function explorer(
-  t: TestContext,
-  place: string,
-  options: Parameters<typeof openTab>[1] = {},
-): Promise<Tab | null> {
-  const shared: Pick<TestContext, 'after' | 'skip'> = { ...whole, skip: (reason) => t.skip(reason) };
-  browser ??= await openChromium(shared);
-  if (!browser) return null;
-  const tab = await openTab(browser, options);
-  t.after(() => tab.page.close());
-  await tab.page.goto(`${server.url}/${place}`);
-  await tab.page.waitForSelector('body[data-ready]');
-  return tab;
+  return server;
 }
 
 function assertQuiet({ errors, requests }: Tab): void {
@@ -98,18 +75,16 @@ async function throttled(
   };
 }
 
-describe('the explorer page', () => {
-  test('opens the only resource at the start', async (t) => {
-    const tab = await explorer(t, '');
-    if (!tab) return;
+explorer(start, (test) => {
+  test('opens the only resource at the start', async (open) => {
+    const tab = await open('');
     await tab.page.waitForURL('**/#/items');
     await waitText(tab.page, '#data-count', /^14,000 rows$/);
     assertQuiet(tab);
   });
 
-  test('lists the resources with their rows first, and shows the one that is chosen', async (t) => {
-    const tab = await explorer(t, '#/');
-    if (!tab) return;
+  test('lists the resources with their rows first, and shows the one that is chosen', async (open) => {
+    const tab = await open('#/');
     const { page } = tab;
     const row = page.locator('#home-rows tr').filter({ hasText: 'items' });
     assert.deepEqual((await row.locator('td').allTextContents()).slice(0, 4), [
@@ -124,9 +99,8 @@ describe('the explorer page', () => {
     assertQuiet(tab);
   });
 
-  test('filters and sorts the table, and shows its request and the time it took', async (t) => {
-    const tab = await explorer(t, '#/items');
-    if (!tab) return;
+  test('filters and sorts the table, and shows its request and the time it took', async (open) => {
+    const tab = await open('#/items');
     const { page } = tab;
     await page.getByRole('button', { name: /^music ?4,666$/ }).click();
     const music = await shown(page, /^GET \/items\?category=music&limit=100 /);
@@ -150,9 +124,8 @@ describe('the explorer page', () => {
     assertQuiet(tab);
   });
 
-  test('shows the order that a price range requires, and explains empty results and errors in words', async (t) => {
-    const tab = await explorer(t, '#/items');
-    if (!tab) return;
+  test('shows the order that a price range requires, and explains empty results and errors in words', async (open) => {
+    const tab = await open('#/items');
     const { page } = tab;
     const header = (name: string) => page.getByRole('columnheader', { name });
     await page.getByRole('form', { name: 'Range of price' }).getByLabel('from').fill('10');
@@ -172,9 +145,8 @@ describe('the explorer page', () => {
     assertQuiet({ ...tab, errors: tab.errors.filter((error) => !error.includes('status of 400')) });
   });
 
-  test('scrolls through all rows by cursor, and to any place by number, forwards and backwards', async (t) => {
-    const tab = await explorer(t, '#/items');
-    if (!tab) return;
+  test('scrolls through all rows by cursor, and to any place by number, forwards and backwards', async (open) => {
+    const tab = await open('#/items');
     const { page, requests } = tab;
     const grid = page.getByRole('grid');
     const row = (number: number) =>
@@ -206,9 +178,8 @@ describe('the explorer page', () => {
     assertQuiet(tab);
   });
 
-  test('jumps to a key, to a value of the order and to a number, and says when nothing is there', async (t) => {
-    const tab = await explorer(t, '#/items');
-    if (!tab) return;
+  test('jumps to a key, to a value of the order and to a number, and says when nothing is there', async (open) => {
+    const tab = await open('#/items');
     const { page } = tab;
     const jump = async (to: string) => {
       await page.getByLabel('Jump to').fill(to);
@@ -235,9 +206,8 @@ describe('the explorer page', () => {
     assertQuiet({ ...tab, errors: tab.errors.filter((error) => !error.includes('status of 404')) });
   });
 
-  test('pauses a stream by not reading, and reads it to its end when it resumes', async (t) => {
-    const tab = await explorer(t, '#proof/items');
-    if (!tab) return;
+  test('pauses a stream by not reading, and reads it to its end when it resumes', async (open) => {
+    const tab = await open('#proof/items');
     const { page } = tab;
     await page.getByLabel('Speed').selectOption('full');
     // In one turn of the event loop, so that nothing is read before the pause.
@@ -251,9 +221,8 @@ describe('the explorer page', () => {
     assertQuiet(tab);
   });
 
-  test('a stream whose connection is killed goes on by itself, and its checksum is that of the server', async (t) => {
-    const tab = await explorer(t, '#proof/items');
-    if (!tab) return;
+  test('a stream whose connection is killed goes on by itself, and its checksum is that of the server', async (open) => {
+    const tab = await open('#proof/items');
     const { page } = tab;
     const network = await throttled(page, 12e6);
     await page.getByLabel('Speed').selectOption('full');
@@ -276,11 +245,10 @@ describe('the explorer page', () => {
     assertQuiet(tab);
   });
 
-  test('exports what is shown, follows the export, and offers the file', async (t) => {
+  test('exports what is shown, follows the export, and offers the file', async (open) => {
     // A double would be 99.
     const place = '#/items?category=garden&min_price=98.99999999999999999999&sort=price_asc';
-    const tab = await explorer(t, place, { acceptDownloads: true });
-    if (!tab) return;
+    const tab = await open(place, { acceptDownloads: true });
     const { page } = tab;
     await page.getByRole('button', { name: 'Get all of it' }).click();
     await page.getByLabel('Format').selectOption('csv');

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
-import { after, before, describe, test, type TestContext } from 'node:test';
+import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { BSON } from '../../../src/store/bson.ts';
-import { openChromium, openTab, type Tab } from '../../support/web/chromium.ts';
+import { explorer } from '../../support/web/explorer.ts';
 import { temporaryFolder } from '../../support/engine/engines.ts';
 import { program } from '../../support/process/programs.ts';
 import { ordersOf, withOrders } from '../../support/resources/orders.ts';
@@ -17,35 +17,10 @@ const ROWS = ordersOf(300);
 const run = promisify(execFile);
 
 let server: TestServer;
-let browser: Browser | null;
-const cleanups: (() => void | Promise<void>)[] = [];
-const whole = {
-  after: (cleanup: () => void | Promise<void>) => cleanups.push(cleanup),
-} as unknown as TestContext;
-
-before(async () => {
+async function start(whole: TestContext): Promise<TestServer> {
   const settings = await withOrders(whole, 'sqlite', ROWS);
   const RESOURCES_FILE = await resourcesFile(whole, { resources: { items: {} } });
-  server = await serverOn(whole, { ...settings, RESOURCES_FILE });
-});
-after(async () => {
-  for (const cleanup of cleanups.reverse()) await cleanup();
-});
-
-/** A tab with a view of orders; null without Chromium. */
-async function orders(
-  t: TestContext,
-  query = '',
-  options: Parameters<typeof openTab>[1] = {},
-): Promise<Tab | null> {
-  const shared: Pick<TestContext, 'after' | 'skip'> = { ...whole, skip: (reason) => t.skip(reason) };
-  browser ??= await openChromium(shared);
-  if (!browser) return null;
-  const tab = await openTab(browser, options);
-  t.after(() => tab.page.close());
-  await tab.page.goto(`${server.url}/#/orders${query}`);
-  await tab.page.waitForSelector('body[data-ready]');
-  return tab;
+  return (server = await serverOn(whole, { ...settings, RESOURCES_FILE }));
 }
 
 const said = (page: Page, selector: string, text: RegExp) =>
@@ -77,10 +52,9 @@ async function idsOf(query: string): Promise<string[]> {
   return data.map(({ id }) => id);
 }
 
-describe('a resource on the explorer page', () => {
-  test('offers the values of its indexes with their counts, and the filters together as an index has them', async (t) => {
-    const tab = await orders(t, '', { locale: 'en-GB', timezoneId: 'Europe/Amsterdam' });
-    if (!tab) return;
+explorer(start, (test) => {
+  test('offers the values of its indexes with their counts, and the filters together as an index has them', async (open) => {
+    const tab = await open('#/orders', { locale: 'en-GB', timezoneId: 'Europe/Amsterdam' });
     const { page, errors } = tab;
     await said(page, '#data-count', /^300 rows$/);
     const facet = page.locator('.facet').filter({ hasText: 'status' }).first();
@@ -110,10 +84,8 @@ describe('a resource on the explorer page', () => {
     assert.deepEqual(errors, [], 'no error in the console');
   });
 
-  test('says why no index orders a column, with the index that would', async (t) => {
-    const tab = await orders(t, '?status=paid');
-    if (!tab) return;
-    const { page } = tab;
+  test('says why no index orders a column, with the index that would', async (open) => {
+    const { page } = await open('#/orders?status=paid');
     await idsShown(page, /status=paid/);
     await page.getByRole('button', { name: 'total', exact: true }).click();
     await said(page, '#warning', /^The rows cannot be ordered by total here\. No index answers this query\./);
@@ -143,10 +115,8 @@ describe('a resource on the explorer page', () => {
     await said(page, '#empty', /^No row matches: status is none\.$/);
   });
 
-  test('opens a row beside the table, with nested values and all its digits, by click and by keys', async (t) => {
-    const tab = await orders(t);
-    if (!tab) return;
-    const { page } = tab;
+  test('opens a row beside the table, with nested values and all its digits, by click and by keys', async (open) => {
+    const { page } = await open('#/orders');
     await idsShown(page, /limit=100/);
     await page.getByRole('grid').focus();
     await page.keyboard.press('ArrowDown');
@@ -163,10 +133,10 @@ describe('a resource on the explorer page', () => {
     assert.equal(await page.locator('#detail').isVisible(), false);
   });
 
-  test('the programs that it offers read exactly the rows on the screen', async (t) => {
-    const tab = await orders(t, '?status=gr%C3%B6%C3%9Fe&createdAt.gte=2026-01-10&sort=createdAt_desc');
-    if (!tab) return;
-    const { page } = tab;
+  test('the programs that it offers read exactly the rows on the screen', async (open, t) => {
+    const { page } = await open(
+      '#/orders?status=gr%C3%B6%C3%9Fe&createdAt.gte=2026-01-10&sort=createdAt_desc',
+    );
     await page.getByRole('button', { name: 'Get all of it' }).click();
     await said(page, '#take-what', /^The rows of orders where status is größe, createdAt from 2026-01-10\.$/);
     const path = '/orders/stream?status=gr%C3%B6%C3%9Fe&createdAt.gte=2026-01-10&sort=createdAt_desc';
@@ -209,10 +179,8 @@ describe('a resource on the explorer page', () => {
     assert.equal((await run(python, ['-c', counted])).stdout, `${rows.length}\n`, frames);
   });
 
-  test('marks what changes, appears and goes while Live is on', async (t) => {
-    const tab = await orders(t);
-    if (!tab) return;
-    const { page } = tab;
+  test('marks what changes, appears and goes while Live is on', async (open) => {
+    const { page } = await open('#/orders');
     await server.insert([
       { _id: 'a', category: 'x', price: 1.5 },
       { _id: 'b', category: 'x', price: 2 },
@@ -244,10 +212,8 @@ describe('a resource on the explorer page', () => {
     await said(page, '#data-count', /^3 rows$/);
   });
 
-  test('says that a resource does not exist, and lists those that do', async (t) => {
-    const tab = await orders(t);
-    if (!tab) return;
-    const { page } = tab;
+  test('says that a resource does not exist, and lists those that do', async (open) => {
+    const { page } = await open('#/orders');
     await page.goto(`${server.url}/#/nothing`);
     await said(page, '#warning', /^There is no resource nothing here\. These exist:$/);
     await page.locator('#home-rows').getByRole('link', { name: 'orders' }).click();
@@ -255,11 +221,9 @@ describe('a resource on the explorer page', () => {
     assert.equal(await page.locator('#warning').isVisible(), false);
   });
 
-  test('the key of a row is never cut, nor scrolled away', async (t) => {
+  test('the key of a row is never cut, nor scrolled away', async (open) => {
     for (const width of [1280, 390]) {
-      const tab = await orders(t, '', { viewport: { width, height: 740 } });
-      if (!tab) return;
-      const { page } = tab;
+      const { page } = await open('#/orders', { viewport: { width, height: 740 } });
       await page.waitForSelector('#row-0:not(.coming)');
       await page.evaluate("document.getElementById('grid').scrollLeft = 700");
       const key = page.locator('#row-0 .key');
@@ -272,10 +236,8 @@ describe('a resource on the explorer page', () => {
     }
   });
 
-  test('says why rows cannot be read, and reads them after a click on Try again', async (t) => {
-    const tab = await orders(t);
-    if (!tab) return;
-    const { page } = tab;
+  test('says why rows cannot be read, and reads them after a click on Try again', async (open) => {
+    const { page } = await open('#/orders');
     const again = page.locator('#warning').getByRole('button', { name: 'Try again' });
     const detail = 'The store did not respond.';
     await page.route('**/orders?*', (route) => route.fulfill({ status: 503, json: { detail } }));
@@ -299,10 +261,8 @@ describe('a resource on the explorer page', () => {
     await page.waitForSelector('#row-0:not(.coming)');
   });
 
-  test('notices that the server is gone, and reads the rows by itself when it is back', async (t) => {
-    const tab = await orders(t);
-    if (!tab) return;
-    const { page } = tab;
+  test('notices that the server is gone, and reads the rows by itself when it is back', async (open) => {
+    const { page } = await open('#/orders');
     await page.waitForSelector('#row-0:not(.coming)');
     assert.equal(await page.locator('#away').isVisible(), false);
     await page.context().setOffline(true);
@@ -315,10 +275,8 @@ describe('a resource on the explorer page', () => {
     assert.equal(await page.locator('#warning').isVisible(), false);
   });
 
-  test('a phone shows one thing at a time, without scrolling sideways', async (t) => {
-    const tab = await orders(t, '', { viewport: { width: 390, height: 740 } });
-    if (!tab) return;
-    const { page } = tab;
+  test('a phone shows one thing at a time, without scrolling sideways', async (open) => {
+    const { page } = await open('#/orders', { viewport: { width: 390, height: 740 } });
     await page.waitForSelector('#row-0:not(.coming)');
     const fits = async () => assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 390);
     await fits();

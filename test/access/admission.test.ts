@@ -7,13 +7,13 @@ import { Admissions, type AdmissionOptions, type Demand } from '../../src/access
 import { createClientReader } from '../../src/access/client.ts';
 import type { Reply, Request } from '../../src/engine/edge.ts';
 import { Keyring, type Key } from '../../src/access/keys.ts';
-import { newNotes } from '../../src/engine/edge.ts';
 import type { Route } from '../../src/http/route.ts';
 import { createRouter } from '../../src/http/router.ts';
 import { createMemoryLimiter } from '../../src/access/limiter-memory.ts';
 import { ALL_RIGHTS } from '../../src/access/rights.ts';
 import { StreamSlots } from '../../src/access/stream-slots.ts';
 import type { Sink } from '../../src/pipeline/sink.ts';
+import { requestOf } from '../support/engine/engines.ts';
 
 const POLICY = { limit: 3, windowSeconds: 60 };
 const keyring = new Keyring(['alice', 'bob'].map(keyOf));
@@ -24,19 +24,7 @@ function keyOf(name: string): Key {
   return { name, digest, rights: ALL_RIGHTS, expires: Infinity };
 }
 
-function request(overrides: Partial<Request> = {}): Request {
-  return {
-    method: 'GET',
-    path: '/items',
-    query: '',
-    headers: {},
-    address: '192.0.2.7',
-    signal: new AbortController().signal,
-    notes: newNotes(),
-    body: () => Promise.resolve(new Uint8Array(0)),
-    ...overrides,
-  };
-}
+const request = (given: Partial<Request> = {}) => requestOf({ path: '/items', ...given });
 
 const PAGE: Demand = { access: 'keyed', cost: 'page' };
 const STREAM: Demand = { access: 'keyed', cost: 'stream' };

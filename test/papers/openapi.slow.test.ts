@@ -1,7 +1,6 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { createApp } from '../../src/app.ts';
 import {
   AppError,
   changesExpired,
@@ -12,16 +11,12 @@ import {
   storeUnfit,
 } from '../../src/errors.ts';
 import type { ProblemCode } from '../../src/problems.ts';
-import { EXPORTS, Jobs } from '../../src/exports/jobs.ts';
 import type { Request } from '../../src/engine/edge.ts';
-import { newNotes } from '../../src/engine/edge.ts';
 import type { Route } from '../../src/http/route.ts';
 import { problemsByStatus } from '../../src/openapi/document.ts';
 import { encodeToken } from '../../src/resources/token/token.ts';
-import { createTranscoder } from '../../src/rows/transcoder.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import { BSON } from '../../src/store/bson.ts';
-import { Directory } from '../../src/store/directory.ts';
 import { ReadTurns } from '../../src/store/read-turns.ts';
 import { streamReader } from '../../src/store/readers.ts';
 import type { RecordDeclaration } from '../../src/store/records.ts';
@@ -29,6 +24,8 @@ import type { Store } from '../../src/store/store.ts';
 import { USERS } from '../../src/users/row.ts';
 import { AnswerCheck } from '../support/papers/answer-check.ts';
 import { firstColumn } from '../support/papers/documents.ts';
+import { requestOf } from '../support/engine/engines.ts';
+import { appOn, sinkTo } from '../support/process/app.ts';
 import { itemsOf } from '../support/resources/items-resource.ts';
 import { testSqlite } from '../support/store/sqlite/sqlite.ts';
 import { bearer, keyedServer } from '../support/access/keyed.ts';
@@ -351,37 +348,13 @@ async function serverOnFakes(t: TestContext) {
   const rows = ['a', 'b', 'c'].map((id, n) => BSON.serialize({ _id: id, category: 'x', price: n }));
   await store.items.insert(rows, 'fail');
   const users = await store.records(USERS);
-  const transcoder = createTranscoder(slots);
   let twist: Twist = {};
   const fake = failingStore(store, () => twist.failing);
-  const common = { transcoder, limits: { maxLimit: 100, maxOffset: 1000 }, cacheControl: 'no-cache' };
   const items = itemsOf(fake, (read) => streamReader(read, new ReadTurns(), { retryMs: 0 }));
-  const { serve, routes: routesOfNow } = createApp({
-    resources: { ...common, served: { now: [items] } },
-    users: { ...common, users: await fake.records(USERS), now: Date.now },
-    exports: {
-      jobs: new Jobs({ records: await fake.records(EXPORTS), perClient: 100, now: () => new Date() }),
-      files: new Directory('/nowhere'),
-      exporter: { offer: () => Promise.resolve(), dropped: () => undefined },
-      now: () => new Date(),
-      ttlMs: 1,
-    },
-    health: { store: fake, isDraining: () => twist.draining ?? false, faults: () => [] },
-    corsOrigin: undefined,
-    admissions: {
-      admit: () => ({
-        client: { name: 'somebody', hasKey: false, key: null, owner: 'somebody' },
-        headers: { ratelimit: 'x', 'ratelimit-policy': 'x' },
-        refused: twist.refused ?? null,
-        done: () => undefined,
-      }),
-      acquire: () => () => undefined,
-      mayGoOn: () => true,
-    },
-    observer: { began: () => undefined, finished: () => undefined, waits: () => () => undefined },
-    document: { version: '0', ...OPTIONS },
-    metrics: () => Promise.resolve([]),
-  });
+  const { serve, routes: routesOfNow } = await appOn({ store: fake, slots }, items, OPTIONS, () => ({
+    ...(twist.refused && { refused: twist.refused }),
+    isDraining: twist.draining ?? false,
+  }));
   const routes = routesOfNow();
   const check = new AnswerCheck(() => routes, OPTIONS);
   const watched = check.watch(serve);
@@ -389,19 +362,16 @@ async function serverOnFakes(t: TestContext) {
     await users.change('ada', () => BSON.serialize(USER));
     twist = next;
     const example = route.body ? JSON.stringify(route.body.example) : '';
-    const reply = await watched({
-      method: route.method,
-      query: '',
-      headers: example === '' ? {} : json,
-      body: () => Promise.resolve(Buffer.from(example)),
-      address: '192.0.2.7',
-      signal: new AbortController().signal,
-      notes: newNotes(),
-      ...next.request,
-      path: pathOf(route, next.request?.path?.slice(1)),
-    });
+    const reply = await watched(
+      requestOf({
+        method: route.method,
+        ...(example !== '' && { headers: json, body: () => Promise.resolve(Buffer.from(example)) }),
+        ...next.request,
+        path: pathOf(route, next.request?.path?.slice(1)),
+      }),
+    );
     twist = {};
-    if (reply.body.kind === 'stream') await reply.body.run(NOWHERE);
+    if (reply.body.kind === 'stream') await reply.body.run(sinkTo(() => undefined));
     return reply;
   };
   // PUT creates only a user that does not exist.
@@ -416,15 +386,6 @@ const USER = {
   createdAt: new Date(0),
   updatedAt: new Date(0),
 };
-const NOWHERE = {
-  chunkBytes: 1000,
-  signal: new AbortController().signal,
-  write: () => undefined,
-  flush: () => undefined,
-  end: () => undefined,
-  fail: () => undefined,
-};
-
 /** A path to an existing resource. */
 function pathOf({ path, tag }: Route, segment?: string): string {
   return path.replace(/\{(\w+)\}/, (_, name: string) => {

@@ -7,39 +7,34 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { openChromium, openTab } from '../support/web/chromium.ts';
 import { startCutter } from '../support/faults/cutter.ts';
-import { documentText } from '../support/papers/documents.ts';
+import { programIn } from '../support/papers/documents.ts';
+import { program } from '../support/process/programs.ts';
 import { testServer } from '../support/process/server.ts';
 
 const DOCUMENT = 'docs/streams.md';
 const run = promisify(execFile);
 
-for (const [language, program] of [
+for (const [language, name] of [
   ['python', 'python3'],
   ['sh', 'sh'],
 ] as const) {
   test(`the ${language} program of the documents pulls the whole set through cuts, and verifies it`, async (t) => {
-    const missing = await run(program, ['-c', language === 'sh' ? 'command -v curl' : '']).then(
-      () => null,
-      (error: unknown) => String(error),
-    );
-    if (missing !== null) {
-      t.skip(missing);
-      return;
-    }
+    const [own, curl] = [program(t, [name], []), program(t, ['curl'], [])];
+    if (own === null || curl === null) return;
     const server = await testServer(t, 'sqlite', 'uws', { SAMPLE: 'auto' });
     await server.insert(
       ['d0', 'd20000+', 'd99999'].map((_id) => ({ _id, id: 'own', category: 'Fair', price: 1 })),
     );
     const directory = await mkdtemp(join(tmpdir(), 'sluice-clients-'));
     t.after(() => rm(directory, { recursive: true, force: true }));
-    const source = programIn(language);
+    const source = programIn(DOCUMENT, language);
     const [script, output] = [join(directory, 'client'), join(directory, 'items')];
     await writeFile(script, source);
 
     const cutter = await startCutter(t, server.url);
     const sizes = [5_000_000, 200, 1_000_000, 4_000_000];
     cutter.nextAfter = () => sizes.shift() ?? Infinity;
-    await run(program, [script, `${cutter.url}/items/stream?checkpoints=true`, output]);
+    await run(own, [script, `${cutter.url}/items/stream?checkpoints=true`, output]);
     assert.equal(sizes.length, 0, 'every cut occurred');
     const plain = Buffer.from(await (await server.get('/items/stream')).arrayBuffer());
     assert.ok(plain.equals(await readFile(output)));
@@ -47,15 +42,10 @@ for (const [language, program] of [
 }
 
 test('the pandas program of the documents reads a stream', async (t) => {
-  const python = await pythonWithPandas();
-  if (python === null) {
-    const reason = 'no python3 has pandas';
-    if (process.env.REQUIRE_ALL) throw new Error(`REQUIRE_ALL is set, but ${reason}`);
-    t.skip(reason);
-    return;
-  }
+  const python = program(t, ['python3', '/usr/bin/python3'], ['-c', 'import pandas']);
+  if (python === null) return;
   const server = await testServer(t, 'sqlite', 'uws', { SAMPLE: 'auto' });
-  const { stdout } = await run(python, ['-c', programIn('py'), server.url]);
+  const { stdout } = await run(python, ['-c', programIn(DOCUMENT, 'py'), server.url]);
   const top = JSON.parse(stdout) as Record<string, number>;
   assert.equal(top.Fair, 18_574);
   assert.equal(Object.keys(top).length, 5);
@@ -67,24 +57,6 @@ test('the browser program of the documents reads a stream', async (t) => {
   const server = await testServer(t, 'sqlite', 'uws', { SAMPLE: 'auto' });
   const { page } = await openTab(browser);
   await page.goto(`${server.url}/livez`);
-  const rows: unknown = await page.evaluate(`(async () => { ${programIn('js')} return rows; })()`);
+  const rows: unknown = await page.evaluate(`(async () => { ${programIn(DOCUMENT, 'js')} return rows; })()`);
   assert.equal(rows, 1610);
 });
-
-/** The document's program in this language, which is its first block of that language. */
-function programIn(language: string): string {
-  const [, source] = new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``).exec(documentText(DOCUMENT)) ?? [];
-  assert.ok(source, `a block of ${language} in ${DOCUMENT}`);
-  return source;
-}
-
-async function pythonWithPandas(): Promise<string | null> {
-  for (const python of ['python3', '/usr/bin/python3']) {
-    const has = await run(python, ['-c', 'import pandas']).then(
-      () => true,
-      () => false,
-    );
-    if (has) return python;
-  }
-  return null;
-}

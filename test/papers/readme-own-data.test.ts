@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { ObjectId } from 'mongodb';
 import { sluice } from '../support/process/commands.ts';
-import { documentText, ROOT } from '../support/papers/documents.ts';
+import { checkBlocks, documentText, ROOT } from '../support/papers/documents.ts';
 import { testClient } from '../support/store/mongo/mongo.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
 import { folder } from '../support/pull/pulling.ts';
@@ -34,19 +34,7 @@ test('the commands of the README for an existing collection print what it shows'
   await database.collection('orders').insertMany(ORDERS.map((order) => ({ ...order })));
   await database.collection('orders').createIndex({ status: 1, createdAt: 1, _id: 1 });
   const server = await serverOn(t, { MONGODB_URI: shop, EXPOSE: 'orders' });
-  const text = documentText('README.md');
-  let fresh = text;
-  for (const [, block = ''] of text.matchAll(BLOCKS)) {
-    let output = '';
-    for (const line of block.split('\n').filter((each) => each.startsWith('$ ')))
-      output += `${line}\n${await run(line.slice(2), server.url)}`;
-    fresh = fresh.replace(
-      `\`\`\`shell-session\n${block}\`\`\``,
-      () => `\`\`\`shell-session\n${output}\`\`\``,
-    );
-  }
-  if (process.env.UPDATE_DOCUMENTS) writeFileSync(join(ROOT, 'README.md'), fresh);
-  else assert.equal(text, fresh);
+  await checkBlocks('README.md', BLOCKS, (command) => run(command, server.url));
 });
 
 test('the command of the README for a file prints what it shows', async (t) => {
@@ -70,10 +58,11 @@ test('the command of the README for a file prints what it shows', async (t) => {
 async function run(command: string, url: string): Promise<string> {
   const here = command.replaceAll('localhost:3000', new URL(url).host);
   const { stdout } = await promisify(execFile)('bash', ['-c', here]);
-  const shown = stdout
-    .replace(/"requestId":"[^"]*"/g, '"requestId":"6b1f0b9e-2f5c-4d0e-9b57-0d1f6c1c9a11"')
-    // It has a fingerprint of the collection's UUID.
-    .replace(/"nextCursor":"[^"]*"/g, '"nextCursor":"BwECt5smZDCm8HkpAAAACWNyZWF0ZWRBdAAQWXUVnAEAAAdfaWQA"')
-    .replaceAll('shop_of_readme', 'shop');
-  return shown.endsWith('\n') ? shown : `${shown}\n`;
+  return (
+    stdout
+      .replace(/"requestId":"[^"]*"/g, '"requestId":"6b1f0b9e-2f5c-4d0e-9b57-0d1f6c1c9a11"')
+      // It has a fingerprint of the collection's UUID.
+      .replace(/"nextCursor":"[^"]*"/g, '"nextCursor":"BwECt5smZDCm8HkpAAAACWNyZWF0ZWRBdAAQWXUVnAEAAAdfaWQA"')
+      .replaceAll('shop_of_readme', 'shop')
+  );
 }

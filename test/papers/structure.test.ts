@@ -8,6 +8,9 @@ const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf
   .filter((path) => path.endsWith('.ts') && !path.endsWith('.as.ts'))
   .map((path) => ({ path, text: readFileSync(join(ROOT, 'src', path), 'utf8') }));
 
+type Source = (typeof sources)[number];
+const pathsOf = (isMeant: (source: Source) => boolean) => sources.filter(isMeant).map(({ path }) => path);
+
 /** A library, and the only files that may import it. */
 const OWNERS: [library: string, files: RegExp][] = [
   ['uWebSockets.js', /^engine\/uws\/library\.ts$/],
@@ -49,11 +52,8 @@ test('each library is imported in one place', () => {
 });
 
 test('no command asks the MongoDB driver for raw replies, whose errors end the process', () => {
-  const offenders = sources.filter(({ text }) => /\braw: true\b/.test(text));
-  assert.deepEqual(
-    offenders.map(({ path }) => path),
-    [],
-  );
+  const offenders = pathsOf(({ text }) => /\braw: true\b/.test(text));
+  assert.deepEqual(offenders, []);
 });
 
 test('tests import fast-check where its seed is set', () => {
@@ -64,16 +64,13 @@ test('tests import fast-check where its seed is set', () => {
 });
 
 test('only the command line and the settings use the environment and the exit of the process', () => {
-  const offenders = sources.filter(
+  const offenders = pathsOf(
     ({ path, text }) =>
       /process\.(env|exit\b)/.test(text) &&
       !path.startsWith('web/page/') && // runs in browsers, and shows programs for Node
       !['process/commands.ts', 'main.ts', 'config.ts', 'engine/uws/library.ts'].includes(path),
   );
-  assert.deepEqual(
-    offenders.map(({ path }) => path),
-    [],
-  );
+  assert.deepEqual(offenders, []);
 });
 
 test('the program handles signals before it loads anything else', () => {
@@ -84,25 +81,19 @@ test('the program handles signals before it loads anything else', () => {
 });
 
 test('one module knows where the files of the program are', () => {
-  const places = sources.filter(({ text }) =>
+  const places = pathsOf(({ text }) =>
     text.replaceAll('createRequire(import.meta.url)', '').includes('import.meta'),
   );
-  assert.deepEqual(
-    places.map(({ path }) => path),
-    ['asset.ts'],
-  );
+  assert.deepEqual(places, ['asset.ts']);
 });
 
 test('the client and the load test import nothing of the server and use only its answers', () => {
-  const offenders = sources.filter(
+  const offenders = pathsOf(
     ({ path, text }) =>
       /^(pull|load)\//.test(path) &&
       /from '\.\.\/(store|http|openapi|resources|users|main|app|config|errors|problems)\b/.test(text),
   );
-  assert.deepEqual(
-    offenders.map(({ path }) => path),
-    [],
-  );
+  assert.deepEqual(offenders, []);
 });
 
 /**
@@ -207,17 +198,14 @@ test('no folders beside each other import each other in a circle', () => {
 });
 
 test('only the composition root names the adapters of a port', () => {
-  const offenders = sources.filter(
+  const offenders = pathsOf(
     ({ path, text }) =>
       !/^(main\.ts|process\/|store\/|queue\/|engine\/|access\/)/.test(path) &&
       /from '\.\.?\/(store\/(mongo|sqlite|directory)|queue\/(local|bullmq)|engine\/(uws|node|engine))/.test(
         text,
       ),
   );
-  assert.deepEqual(
-    offenders.map(({ path }) => path),
-    [],
-  );
+  assert.deepEqual(offenders, []);
 });
 
 const BUDGET_FILE = join(ROOT, 'test/budget.json');

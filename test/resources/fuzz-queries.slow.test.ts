@@ -1,20 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { USERS } from '../../src/users/row.ts';
 import fc from '../support/fast-check.ts';
-import { createApp } from '../../src/app.ts';
-import { EXPORTS, Jobs } from '../../src/exports/jobs.ts';
 import type { Reply } from '../../src/engine/edge.ts';
-import { newNotes } from '../../src/engine/edge.ts';
 import { encodeCursor } from '../../src/resources/token/cursor.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import { BSON, Int32, type Document } from '../../src/store/bson.ts';
 import type { Plan } from '../../src/store/store.ts';
-import { createTranscoder } from '../../src/rows/transcoder.ts';
-import { Directory } from '../../src/store/directory.ts';
+import { requestOf } from '../support/engine/engines.ts';
+import { appOn, sinkTo } from '../support/process/app.ts';
 import { itemsOf } from '../support/resources/items-resource.ts';
 import { testSqlite } from '../support/store/sqlite/sqlite.ts';
-import { NEVER } from '../support/store/reading.ts';
 
 const RUNS = process.env.LONG ? 1_000_000 : 10_000;
 const CATEGORIES = ['red', '$ne', '__proto__', 'größe'];
@@ -103,14 +98,7 @@ async function textOf({ body }: Reply): Promise<string> {
   if (body.kind === 'bytes') return Buffer.from(body.bytes).toString();
   assert.equal(body.kind, 'stream');
   const chunks: Buffer[] = [];
-  await body.run({
-    chunkBytes: 16_000,
-    signal: NEVER,
-    write: (chunk) => void chunks.push(Buffer.from(chunk)),
-    flush: () => undefined,
-    end: () => Promise.resolve(),
-    fail: (error) => assert.fail(String(error)),
-  });
+  await body.run(sinkTo((chunk) => void chunks.push(Buffer.from(chunk))));
   return Buffer.concat(chunks).toString();
 }
 
@@ -125,49 +113,21 @@ function rowsOf(path: string, text: string): Document[] {
 }
 
 test(`${RUNS} random queries return the rows that were asked for and no others, or a coded 4xx`, async (t) => {
-  const { store, slots } = await testSqlite(t);
+  const opened = await testSqlite(t);
+  const { store, slots } = opened;
   await store.items.insert(
     ITEMS.map((item) => BSON.serialize(item)),
     'fail',
   );
-  const limits = { maxLimit: 1000, maxOffset: 1000 };
-  const transcoder = createTranscoder(slots);
-  const common = { transcoder, limits, cacheControl: 'private, no-cache' };
   const failures: unknown[] = [];
-  const items = itemsOf(store);
-  const { serve } = createApp({
-    resources: { ...common, served: { now: [items] } },
-    users: { ...common, users: await store.records(USERS), now: Date.now },
-    exports: {
-      jobs: new Jobs({ records: await store.records(EXPORTS), perClient: 1, now: () => new Date() }),
-      files: new Directory('/nowhere'),
-      exporter: { offer: () => Promise.resolve(), dropped: () => undefined },
-      now: () => new Date(),
-      ttlMs: 1,
-    },
-    health: { store, isDraining: () => false, faults: () => [] },
-    corsOrigin: undefined,
-    admissions: {
-      admit: () => ({
-        client: { name: 'somebody', hasKey: false, key: null, owner: 'somebody' },
-        headers: {},
-        refused: null,
-        done: () => undefined,
-      }),
-      acquire: () => () => undefined,
-      mayGoOn: () => true,
-    },
-    observer: { began: () => undefined, finished: () => undefined, waits: () => () => undefined },
-    document: { version: '0', withKeys: false, limited: true },
-    metrics: () => Promise.resolve([]),
-  });
+  const { serve } = await appOn(opened, itemsOf(store), { withKeys: false, limited: true });
   const prototype = JSON.stringify(Object.getOwnPropertyNames(Object.prototype));
   let answered = 0;
 
   const property = fc.asyncProperty(paths, queries, async (path, query) => {
-    const notes = newNotes();
-    const request = { method: 'GET', path, query, headers: {}, address: '127.0.0.1', signal: NEVER, notes };
-    const reply = await serve({ ...request, body: () => Promise.resolve(new Uint8Array(0)) });
+    const request = requestOf({ path, query });
+    const { notes } = request;
+    const reply = await serve(request);
     const text = await textOf(reply);
     if (notes.failure !== null) failures.push(notes.failure);
     if (reply.status !== 200) {

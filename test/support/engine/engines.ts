@@ -2,7 +2,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import type { EngineOptions, Reply, Request, Serve } from '../../../src/engine/edge.ts';
+import {
+  newNotes,
+  type EngineOptions,
+  type Reply,
+  type Request,
+  type Serve,
+} from '../../../src/engine/edge.ts';
 import { createEngine } from '../../../src/engine/engine.ts';
 import type { Sink } from '../../../src/pipeline/sink.ts';
 
@@ -67,6 +73,16 @@ export function text(body: string, status = 200, headers: Reply['headers'] = {})
 
 export function stream(run: (sink: Sink) => Promise<void>, headers: Reply['headers'] = {}): Reply {
   return { status: 200, headers, body: { kind: 'stream', run } };
+}
+
+/** A request as an engine passes it on, of GET without a query, headers and a body but for what is given. */
+export function requestOf(given: Partial<Request> = {}): Request {
+  return {
+    ...{ method: 'GET', path: '/', query: '', headers: {}, address: '192.0.2.7', notes: newNotes() },
+    signal: new AbortController().signal,
+    body: () => Promise.resolve(new Uint8Array(0)),
+    ...given,
+  };
 }
 
 /** A handler that answers with the request it received, as JSON. */

@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 export const ROOT = join(import.meta.dirname, '../../..');
@@ -57,4 +58,35 @@ export function testText(name: string): string {
     (path) => path.replace(/(\.(slow|long))?\.(test|contract)\.ts$/, '') === name,
   );
   return found === undefined ? '' : readFileSync(join(ROOT, 'test', found), 'utf8');
+}
+
+/** The program of a document in this language, which is its first block of that language. */
+export function programIn(path: string, language: string): string {
+  const [, source] = new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``).exec(documentText(path)) ?? [];
+  if (source === undefined) throw new RangeError(`${path} has no block of ${language}`);
+  return source;
+}
+
+/**
+ * Runs the commands of the blocks of a document that begin with `$ `, whose text the first group of the pattern has, in the part
+ * `within`. Compares what is shown below each command with what it prints now, or writes that with UPDATE_DOCUMENTS=1.
+ */
+export async function checkBlocks(
+  path: string,
+  blocks: RegExp,
+  run: (command: string) => Promise<string>,
+  within = documentText(path),
+): Promise<void> {
+  const text = documentText(path);
+  let fresh = text;
+  for (const [whole, block = ''] of within.matchAll(blocks)) {
+    let output = '';
+    for (const line of block.split('\n').filter((each) => each.startsWith('$ '))) {
+      const printed = await run(line.slice(2));
+      output += `${line}\n${printed}${printed.endsWith('\n') || printed === '' ? '' : '\n'}`;
+    }
+    fresh = fresh.replace(whole, () => whole.replace(block, () => output));
+  }
+  if (process.env.UPDATE_DOCUMENTS) writeFileSync(join(ROOT, path), fresh);
+  else assert.equal(text, fresh);
 }

@@ -1,0 +1,65 @@
+import { createApp } from '../../../src/app.ts';
+import type { AppError } from '../../../src/errors.ts';
+import { EXPORTS, Jobs } from '../../../src/exports/jobs.ts';
+import type { OpenResource } from '../../../src/resources/open.ts';
+import { createTranscoder } from '../../../src/rows/transcoder.ts';
+import { Directory } from '../../../src/store/directory.ts';
+import type { Slots } from '../../../src/store/slots.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { USERS } from '../../../src/users/row.ts';
+
+/** What the application is asked to do at this moment. */
+interface Given {
+  /** The reason for which every client is refused. */
+  readonly refused?: AppError;
+  readonly isDraining?: boolean;
+}
+
+/** The application on a store, which a test calls without a network. */
+export async function appOn(
+  { store, slots }: { readonly store: Store; readonly slots: Slots },
+  items: OpenResource,
+  document: { readonly withKeys: boolean; readonly limited: boolean },
+  given: () => Given = () => ({}),
+) {
+  const limits = { maxLimit: 1000, maxOffset: 1000 };
+  const common = { transcoder: createTranscoder(slots), limits, cacheControl: 'private, no-cache' };
+  return createApp({
+    resources: { ...common, served: { now: [items] } },
+    users: { ...common, users: await store.records(USERS), now: Date.now },
+    exports: {
+      jobs: new Jobs({ records: await store.records(EXPORTS), perClient: 100, now: () => new Date() }),
+      files: new Directory('/nowhere'),
+      exporter: { offer: () => Promise.resolve(), dropped: () => undefined },
+      now: () => new Date(),
+      ttlMs: 1,
+    },
+    health: { store, isDraining: () => given().isDraining ?? false, faults: () => [] },
+    corsOrigin: undefined,
+    admissions: {
+      admit: () => ({
+        client: { name: 'somebody', hasKey: false, key: null, owner: 'somebody' },
+        headers: { ratelimit: 'x', 'ratelimit-policy': 'x' },
+        refused: given().refused ?? null,
+        done: () => undefined,
+      }),
+      acquire: () => () => undefined,
+      mayGoOn: () => true,
+    },
+    observer: { began: () => undefined, finished: () => undefined, waits: () => () => undefined },
+    document: { version: '0', ...document },
+    metrics: () => Promise.resolve([]),
+  });
+}
+
+/** A sink that takes every byte at once. */
+export const sinkTo = (write: (chunk: Uint8Array) => void) => ({
+  chunkBytes: 16_000,
+  signal: new AbortController().signal,
+  write,
+  flush: () => undefined,
+  end: () => undefined,
+  fail: (error: unknown) => {
+    throw error;
+  },
+});

@@ -7,7 +7,10 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import type { Export } from '../../src/exports/export.ts';
+import { around } from '../../src/store/around.ts';
+import type { FileStore } from '../../src/store/files.ts';
 import type { Store } from '../../src/store/store.ts';
+import { problemOf } from '../support/answers.ts';
 import { awaited, exportRows, fileOf, order, post } from '../support/exports/exports.ts';
 import { testDirectory } from '../support/store/sqlite/sqlite.ts';
 import { serverOn, testServer, type TestServer } from '../support/process/server.ts';
@@ -62,9 +65,9 @@ for (const engine of ['uws', 'node'] as const)
     }
     for (const range of [`bytes=${size}-`, 'bytes=-0']) {
       const beyond = await server.get(path, { range });
-      assert.equal(beyond.status, 416, range);
       assert.equal(beyond.headers.get('content-range'), `bytes */${size}`);
-      assert.equal(((await beyond.json()) as { code: string }).code, 'range-not-satisfiable');
+      const { status, code } = await problemOf(beyond);
+      assert.deepEqual([status, code], [416, 'range-not-satisfiable'], range);
     }
     const conditions: [headers: Record<string, string>, status: number][] = [
       [{ range: 'bytes=0-9', 'if-range': etag }, 206],
@@ -108,71 +111,23 @@ for (const engine of ['uws', 'node'] as const)
     assert.ok((await readFile(join(folder, 'parallel'))).equals(whole), 'aria2c -x8');
   });
 
-test("with keys, a client has its own exports and limit only, and another's are not found", async (t) => {
-  const path = join(await testDirectory(t), 'keys');
-  const names = ['ada', 'bob'];
-  const lines = names.map(
-    (name) => `${name} ${createHash('sha256').update(`key-of-${name}`).digest('hex')}\n`,
-  );
-  await writeFile(path, lines.join(''));
-  const server = await serverOn(t, { MONGODB_URI: '', API_KEYS_FILE: path, EXPORT_LIMIT: '2' });
-  await server.insert(exportRows(10));
-  const [ada = {}, bob = {}] = names.map((name) => ({ authorization: `Bearer key-of-${name}` }));
-  const answers = await Promise.all(Array.from({ length: 20 }, () => post(server.url, {}, bob)));
-  assert.deepEqual(
-    answers.map(({ status }) => status).toSorted(),
-    [202, 202, ...Array<number>(18).fill(429)],
-    'EXPORT_LIMIT holds for simultaneous orders',
-  );
-  const { id } = await order(server.url, {}, ada);
-  await awaited(server.url, id, ({ state }) => state === 'complete', ada);
-  const list = async (headers = {}) =>
-    ((await (await server.get('/exports', headers)).json()) as { data: Export[] }).data;
-  assert.deepEqual(
-    (await list(ada)).map((one) => one.id),
-    [id],
-  );
-  assert.equal((await list(bob)).length, 2);
-  for (const of of ['', '/file']) {
-    const url = `/exports/${id}${of}`;
-    assert.equal((await server.get(url, ada)).status, 200);
-    assert.equal((await server.get(url, bob)).status, 404);
-    assert.equal((await server.get(url)).status, 401);
-  }
-  const remove = (headers = {}) => fetch(`${server.url}/exports/${id}`, { method: 'DELETE', headers });
-  assert.equal((await remove(bob)).status, 404);
-  assert.equal((await remove(ada)).status, 200);
-});
-
 test('a file that is removed during a request is not found, and a lost file fails its export: 410', async (t) => {
   const meanwhile: { work: () => Promise<unknown> } = { work: () => Promise.resolve() };
-  const tapStore = (store: Store): Store => ({
-    ...store,
-    open: (...call) => store.open(...call),
-    records: (...call) => store.records(...call),
-    list: (...call) => store.list(...call),
-    declared: () => store.declared(),
-    ping: () => store.ping(),
-    close: () => store.close(),
-    files: {
-      create: (...call) => store.files.create(...call),
-      read: (...call) => store.files.read(...call),
-      remove: (...call) => store.files.remove(...call),
-      names: (...call) => store.files.names(...call),
-      size: async (name) => {
-        await meanwhile.work();
-        return store.files.size(name);
-      },
-    },
-  });
+  const size: FileStore['size'] = async (name) => {
+    await meanwhile.work();
+    return stored.size(name);
+  };
+  let stored: FileStore;
+  const tapStore = (store: Store): Store => {
+    stored = store.files;
+    return around(store, { files: around(store.files, { size }) });
+  };
   const server = await serverOn(t, { MONGODB_URI: '' }, { tapStore });
   await server.insert(exportRows(10));
   const { id } = await awaited(server.url, (await order(server.url, {})).id);
   const lost = await awaited(server.url, (await order(server.url, {})).id);
   meanwhile.work = () => fetch(`${server.url}/exports/${id}`, { method: 'DELETE' });
-  const gone = await server.get(`/exports/${id}/file`);
-  assert.equal(gone.status, 404);
-  assert.equal(((await gone.json()) as { code: string }).code, 'not-found');
+  assert.equal((await problemOf(server.get(`/exports/${id}/file`))).code, 'not-found');
   meanwhile.work = async () => {
     for (const name of await server.store.files.names()) await server.store.files.remove(name);
   };
@@ -185,7 +140,8 @@ async function assertLost(server: TestServer, id: string, answer?: Response): Pr
     answer ?? (await server.get(`/exports/${id}/file`)),
     await server.get(`/exports/${id}/file`),
   ]) {
-    assert.deepEqual([one.status, ((await one.json()) as { code: string }).code], [410, 'export-file-lost']);
+    const { status, code } = await problemOf(one);
+    assert.deepEqual([status, code], [410, 'export-file-lost']);
   }
   const { state, problem } = await awaited(server.url, id, () => true);
   assert.deepEqual([state, problem?.code], ['failed', 'export-file-lost']);
@@ -269,24 +225,7 @@ async function smallDisk(t: TestContext, bytes: number): Promise<string | null> 
   return null;
 }
 
-test('a disk that is full in mid-file fails the export with its reason, leaves nothing over, and the server goes on', async (t) => {
-  const DATA_DIR = await smallDisk(t, 3_000_000);
-  if (DATA_DIR === null) return;
-  const server = await serverOn(t, { MONGODB_URI: '', DATA_DIR });
-  await server.insert(exportRows(30_000));
-  const { id } = await order(server.url, {});
-  const failed = await awaited(server.url, id, ({ state }) => state === 'failed');
-  assert.deepEqual([failed.problem?.code, failed.problem?.status], ['insufficient-storage', 507]);
-  assert.deepEqual(await readdir(join(DATA_DIR, 'exports')), []);
-  const missing = await server.get(`/exports/${id}/file`);
-  assert.equal(missing.status, 409);
-  assert.match(((await missing.json()) as { detail: string }).detail, /failed: The disk/);
-  const small = await order(server.url, { max_price: 100 });
-  assert.equal((await awaited(server.url, small.id)).state, 'complete');
-  await server.close();
-});
-
-test('a disk that is full at any step of a file fails the export, leaves nothing over, and takes it when there is room', async (t) => {
+test('a disk that is full in mid-file, or at any step of a file, fails the export with its reason, leaves nothing over, and takes it when there is room', async (t) => {
   const disk = 3_000_000;
   const DATA_DIR = await smallDisk(t, disk);
   if (DATA_DIR === null) return;
@@ -305,7 +244,14 @@ test('a disk that is full at any step of a file fails the export, leaves nothing
     await writeFile(join(files, 'filler'), Buffer.alloc(disk - room));
     const { id } = await order(server.url, body);
     const { state, problem } = await awaited(server.url, id, ({ finishedAt }) => finishedAt !== undefined);
-    assert.deepEqual([state, problem?.code], ['failed', 'insufficient-storage'], `room for ${room} bytes`);
+    assert.deepEqual(
+      [state, problem?.code, problem?.status],
+      ['failed', 'insufficient-storage', 507],
+      `room for ${room} bytes`,
+    );
+    const missing = await problemOf(server.get(`/exports/${id}/file`));
+    assert.equal(missing.status, 409);
+    assert.match(missing.detail, /failed: The disk/);
     assert.deepEqual(await readdir(files), ['filler']);
     await rm(join(files, 'filler'));
     assert.equal((await made())?.sha256, expected?.sha256);

@@ -1,25 +1,19 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { pino } from 'pino';
+import type { Collection } from 'mongodb';
 import type { Export } from '../../src/exports/export.ts';
-import type { ExportRequest, Job } from '../../src/exports/job.ts';
+import type { ExportRequest } from '../../src/exports/job.ts';
 import { requestOf } from '../../src/exports/order.ts';
 import { exportSources } from '../../src/exports/source.ts';
 import { parseJson } from '../../src/input/body-json.ts';
-import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
 import type { OpenResource } from '../../src/resources/open.ts';
 import { ServedResources, type ServedOptions } from '../../src/resources/served.ts';
 import type { Document } from '../../src/store/bson.ts';
-import { openSqlite } from '../../src/store/sqlite.ts';
 import { ReadTurns } from '../../src/store/read-turns.ts';
 import { streamReader } from '../../src/store/readers.ts';
-import { Slots } from '../../src/store/slots.ts';
-
-import { removeDirectory } from '../support/directory.ts';
-import { handleOf, LEASE_MS, Worker, type Handle } from '../support/exports/export-worker.ts';
+import { problemOf, textOf } from '../support/answers.ts';
+import { handleOf, openDirectory, Worker, type Handle } from '../support/exports/export-worker.ts';
 import { awaited, decompressed, fileOf, order, post } from '../support/exports/exports.ts';
 import { openStore, testClient } from '../support/store/mongo/mongo.ts';
 import { itemsOf } from '../support/resources/items-resource.ts';
@@ -31,8 +25,6 @@ import { serverOn, type TestServer } from '../support/process/server.ts';
 const STORES = ['sqlite', 'mongodb'] as const;
 const FEW = ordersOf(600);
 
-const BEAT_MS = 1_000;
-
 interface Body {
   readonly resource: string;
   readonly [name: string]: string | number | boolean | null | readonly string[];
@@ -43,23 +35,10 @@ async function streamOf(server: TestServer, { resource, ...names }: Body): Promi
   const query = Object.entries(names)
     .filter(([name]) => name !== 'compression')
     .map(([name, value]): [string, string] => [name, value === null ? 'null:' : String(value)]);
-  const response = await server.get(`/${resource}/stream?${new URLSearchParams(query).toString()}`);
-  assert.equal(response.status, 200, await response.clone().text());
-  return response.text();
+  return textOf(server.get(`/${resource}/stream?${new URLSearchParams(query).toString()}`));
 }
 
-interface Problem {
-  readonly status: number;
-  readonly code: string;
-  readonly detail: string;
-  readonly errors?: { readonly pointer: string; readonly detail: string }[];
-}
-
-async function refusalOf(server: TestServer, body: object): Promise<Problem> {
-  const response = await post(server.url, body);
-  assert.ok(response.status >= 400, `${JSON.stringify(body)} was accepted`);
-  return (await response.json()) as Problem;
-}
+const refusalOf = (server: TestServer, body: object) => problemOf(post(server.url, body));
 
 for (const store of STORES)
   test(`${store}: an export of a resource is the stream of the same query as a file`, async (t) => {
@@ -163,11 +142,8 @@ test('a value that may have two types is refused', async (t) => {
 test('what is hidden is in no export', async (t) => {
   const settings = await withOrders(t, 'mongodb', FEW);
   if (!settings?.MONGODB_URI) return;
-  const directory = await mkdtemp(join(tmpdir(), 'sluice-exports-'));
-  t.after(() => removeDirectory(directory));
-  const RESOURCES_FILE = join(directory, 'resources.json');
   const hide = ['customer.card', 'note'];
-  await writeFile(RESOURCES_FILE, JSON.stringify({ resources: { sales: { collection: 'orders', hide } } }));
+  const RESOURCES_FILE = await resourcesFile(t, { resources: { sales: { collection: 'orders', hide } } });
   const { MONGODB_URI } = settings;
   const server = await serverOn(t, { MONGODB_URI, RESOURCES_FILE, EXPORT_LIMIT: '100' });
   for (const format of ['ndjson', 'json', 'csv'])
@@ -199,12 +175,10 @@ async function resourcesOf({ store }: Handle): Promise<readonly OpenResource[]> 
   return now;
 }
 
-async function open(t: TestContext, settings: Record<string, string>): Promise<Handle> {
-  if (settings.MONGODB_URI) return handleOf(await openStore(t, settings.MONGODB_URI));
-  const slots = new Slots();
-  const store = await openSqlite({ items: ITEM_COLLECTION, directory: settings.DATA_DIR ?? '', slots });
-  t.after(() => store.close());
-  return handleOf({ store, slots });
+async function open(t: TestContext, { DATA_DIR = '' }: Record<string, string>): Promise<Handle> {
+  const handle = await openDirectory(DATA_DIR);
+  t.after(() => handle.store.close());
+  return handle;
 }
 
 const PAID = { resource: 'orders', status: 'paid', sort: 'createdAt_desc', fields: ['total'] };
@@ -229,53 +203,6 @@ function paidLines(rows: readonly Document[]): string {
     .join('');
 }
 
-async function textOf(worker: Worker, job: Job | null): Promise<string> {
-  assert.ok(job?.state === 'complete', JSON.stringify(job));
-  const chunks: Buffer[] = [];
-  for await (const chunk of worker.files.read(job.file.name, 0, job.file.bytes))
-    chunks.push(Buffer.from(chunk));
-  return Buffer.concat(chunks).toString();
-}
-
-for (const name of STORES)
-  test(`${name}: another worker makes the export of a resource whose worker died`, async (t) => {
-    const rows = ordersOf(30_000);
-    const settings = await withOrders(t, name, rows);
-    if (!settings) return;
-    const [one, other] = [await open(t, settings), await open(t, settings)];
-    let time = Date.now();
-    const now = () => new Date(time);
-    let reached = (): void => undefined;
-    const dead = new Promise<void>((resolve) => (reached = resolve));
-    const dying: Worker = new Worker(one, {
-      now,
-      resources: await resourcesOf(one),
-      writes: async (piece) => {
-        if (piece > 1) return;
-        await dying.beat(BEAT_MS);
-        reached();
-        await new Promise((_, reject) => t.signal.addEventListener('abort', reject)); // never goes on
-      },
-    });
-    const from: unknown[] = [];
-    const next = new Worker(other, {
-      now,
-      resources: await resourcesOf(other),
-      begins: () => void from.push(0),
-    });
-    const request = await requestFor(one, await resourcesOf(one), PAID, t.signal);
-    const { id } = await dying.jobs.create('ada', request, t.signal);
-    void dying.work(id);
-    await dead;
-    assert.equal((await next.jobs.get(id, t.signal))?.progress.rows, rows.length / 3);
-    time += LEASE_MS;
-    assert.equal(await next.work(id), null);
-    const done = await next.jobs.get(id, t.signal);
-    assert.equal(await textOf(next, done), paidLines(rows));
-    assert.deepEqual(await next.files.names(), done?.state === 'complete' ? [done.file.name] : []);
-    await next.close();
-  });
-
 /** Works on a job until nothing is left to do, however long its pauses are. Resolves with the pauses. */
 async function workOn(worker: Worker, id: string, pass: (ms: number) => void): Promise<number[]> {
   const pauses: number[] = [];
@@ -286,18 +213,13 @@ async function workOn(worker: Worker, id: string, pass: (ms: number) => void): P
   return pauses;
 }
 
-const HARM: Readonly<
-  Record<
-    string,
-    {
-      readonly code: string;
-      readonly detail: RegExp;
-      readonly harm: (
-        rows: ReturnType<ReturnType<ReturnType<typeof testClient>['db']>['collection']>,
-      ) => Promise<unknown>;
-    }
-  >
-> = {
+interface Harm {
+  readonly code: string;
+  readonly detail: RegExp;
+  readonly harm: (rows: Collection) => Promise<unknown>;
+}
+
+const HARM: Readonly<Record<string, Harm>> = {
   'an array arrives in the order': {
     code: 'not-indexed',
     detail: /array/,
@@ -370,7 +292,7 @@ test('an export whose resource is no longer declared fails with that reason, and
   assert.equal(await lacks.work(kept.id), 1_000);
   time += 1_000;
   assert.equal(await has.work(kept.id), null);
-  assert.equal(await textOf(has, await has.jobs.get(kept.id, t.signal)), paidLines(FEW));
+  assert.equal(await has.textOf(await has.jobs.get(kept.id, t.signal)), paidLines(FEW));
   await Promise.all([has.close(), lacks.close()]);
 });
 

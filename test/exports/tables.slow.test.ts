@@ -162,18 +162,3 @@ test('an export with schema strict fails at once at a value that fits no column,
     assert.equal(format === 'arrow' ? proved(bytes).end.rows : parquetOf(bytes).rows, 2);
   }
 });
-
-test('a stream of Arrow becomes an export of the same table with Prefer: respond-async', async (t) => {
-  const server = await testServer(t, 'sqlite', 'uws');
-  await server.insert(ROWS.slice(0, 30));
-  const query = 'format=arrow&schema=strict&fields=price&columns=id:text,price:double';
-  const answer = await server.get(`/items/stream?${query}`, { prefer: 'respond-async' });
-  assert.equal(answer.status, 202);
-  const { id, request } = (await answer.json()) as Export;
-  assert.deepEqual(request, {
-    ...{ sort: 'id_asc', fields: ['price'], format: 'arrow', compression: 'none' },
-    ...{ columns: 'id:text,price:double', schema: 'strict' },
-  });
-  const { schema, end } = proved(await fileOf(server.url, await awaited(server.url, id)));
-  assert.deepEqual([schema, end.rows], ['id:text,price:double', 30]);
-});

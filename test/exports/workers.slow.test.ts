@@ -1,23 +1,8 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { AppError, storeUnavailable } from '../../src/errors.ts';
-import type { State } from '../../src/exports/export.ts';
-import {
-  cancel,
-  claim,
-  complete,
-  fail,
-  giveBack,
-  isFinal,
-  LeaseLostError,
-  lose,
-  newJob,
-  ownedBy,
-  type ExportRequest,
-  type Job,
-} from '../../src/exports/job.ts';
+import { cancel, isFinal, type ExportRequest } from '../../src/exports/job.ts';
 import { BSON } from '../../src/store/bson.ts';
-import type { FileStore } from '../../src/store/files.ts';
 import type { From, Store } from '../../src/store/store.ts';
 import { crc32 } from '../../src/pipeline/crc32.ts';
 import { childServer, logged } from '../support/process/child-server.ts';
@@ -65,65 +50,6 @@ function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
   return { opened, open: () => open() };
 }
 
-async function textOf(files: FileStore, name: string, bytes: number): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of files.read(name, 0, bytes)) chunks.push(Buffer.from(chunk));
-  return Buffer.concat(chunks).toString();
-}
-
-/** The states that may follow each state. A complete job fails when its file is lost. */
-const NEXT: Readonly<Record<State, readonly State[]>> = {
-  queued: ['running', 'cancelled'],
-  running: ['running', 'queued', 'complete', 'failed', 'cancelled'],
-  complete: ['failed'],
-  failed: [],
-  cancelled: [],
-};
-
-test('a job makes every permitted change of state and no other, and only for the holder of its lease', () => {
-  const now = new Date();
-  const lease = { token: 'aaaa', until: now };
-  const final = { finishedAt: now, expiresAt: now };
-  const file = { name: 'x.aaaa', bytes: 0, rows: 0, sha256: '', crc32: 0 };
-  const failure = { code: 'internal', detail: '' } as const;
-  const queued = newJob('x', 'ada', REQUEST, now);
-  const running = claim(queued, lease);
-  const owned = (token: string): ((job: Job) => Job)[] => [
-    (job) => ({ ...ownedBy(job, token), progress: queued.progress }),
-    (job) => giveBack(ownedBy(job, token), now, 1),
-    (job) => complete(ownedBy(job, token), queued.progress, file, final),
-    (job) => fail(ownedBy(job, token), failure, final),
-  ];
-  const free: ((job: Job) => Job)[] = [
-    (job) => (isFinal(job) ? job : claim(job, lease)),
-    (job) => (isFinal(job) ? job : cancel(job, final)),
-    lose,
-  ];
-  const reached = (job: Job, steps: readonly ((job: Job) => Job)[]) => {
-    const states = steps.flatMap((step) => {
-      try {
-        const next = step(job);
-        return next === job ? [] : [next.state];
-      } catch (error) {
-        assert.ok(error instanceof LeaseLostError);
-        return [];
-      }
-    });
-    return [...new Set(states)].toSorted();
-  };
-  const jobs = [
-    queued,
-    running,
-    complete(running, queued.progress, file, final),
-    fail(running, failure, final),
-    cancel(running, final),
-  ];
-  for (const job of jobs) {
-    assert.deepEqual(reached(job, [...free, ...owned('aaaa')]), NEXT[job.state].toSorted(), job.state);
-    assert.deepEqual(reached(job, owned('bbbb')), [], `${job.state}, with another's token`);
-  }
-});
-
 for (const name of STORES)
   test(`${name}: of two workers that hear of a job five times each, one works on it, and later messages start none`, async (t) => {
     const handles = await twoFilled(t, name);
@@ -145,10 +71,10 @@ for (const name of STORES)
     );
     const done = await Promise.all(ids.map((id) => other.jobs.get(id, t.signal)));
     for (const job of done) {
+      assert.equal(await other.textOf(job), TEXT);
       assert.ok(job?.state === 'complete');
       const { rows, bytes, crc32: crc } = job.file;
       assert.deepEqual([rows, bytes, crc], [ROWS.length, TEXT.length, crc32(Buffer.from(TEXT))]);
-      assert.equal(await textOf(other.files, job.file.name, bytes), TEXT);
     }
     assert.deepEqual(new Set(await workOnAll()), new Set([null]), 'there is nothing to do');
     assert.equal(begun.length, ids.length);
@@ -188,7 +114,7 @@ for (const name of STORES)
     assert.deepEqual(await next.jobs.get(id, t.signal), done);
     assert.ok(done?.state === 'complete');
     assert.deepEqual(await next.files.names(), [done.file.name], 'its file is removed');
-    assert.equal(await textOf(next.files, done.file.name, done.file.bytes), TEXT);
+    assert.equal(await next.textOf(done), TEXT);
     await Promise.all([slow.close(), next.close()]);
   });
 
@@ -229,8 +155,7 @@ for (const name of STORES)
     held.open();
     assert.equal(await working, null);
     const done = await next.jobs.get(id, t.signal);
-    assert.ok(done?.state === 'complete');
-    assert.equal(await textOf(next.files, done.file.name, done.file.bytes), TEXT);
+    assert.equal(await next.textOf(done), TEXT);
     await next.close();
   });
 
@@ -309,7 +234,7 @@ test('the attempt after a failed one writes the whole file, and five failures, a
   assert.deepEqual(from[0], {});
   const done = await worker.jobs.get(id, t.signal);
   assert.ok(done?.state === 'complete');
-  assert.equal(await textOf(worker.files, done.file.name, done.file.bytes), TEXT);
+  assert.equal(await worker.textOf(done), TEXT);
   assert.deepEqual(await worker.files.names(), [done.file.name]);
 
   const hopeless = await worker.jobs.create('ada', REQUEST, t.signal);

@@ -1,6 +1,8 @@
+import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import type { TestContext } from 'node:test';
 import { Exporter } from '../../../src/exports/exporter.ts';
+import type { Job } from '../../../src/exports/job.ts';
 import { EXPORTS, Jobs } from '../../../src/exports/jobs.ts';
 import { exportSources } from '../../../src/exports/source.ts';
 import type { Work } from '../../../src/queue/queue.ts';
@@ -122,6 +124,15 @@ export class Worker {
     this.#pauses = this.#pauses.filter((one) => one !== pause);
     pause.end();
     await again;
+  }
+
+  /** The content of the file of a job, which must be complete. */
+  async textOf(job: Job | null): Promise<string> {
+    assert.ok(job?.state === 'complete', JSON.stringify(job));
+    const chunks: Buffer[] = [];
+    for await (const chunk of this.files.read(job.file.name, 0, job.file.bytes))
+      chunks.push(Buffer.from(chunk));
+    return Buffer.concat(chunks).toString();
   }
 
   close(): Promise<void> {

@@ -3,8 +3,7 @@ import { test } from 'node:test';
 import { cursorIn, idsIn } from '../support/access/change-lines.ts';
 import { awaited } from '../support/exports/exports.ts';
 import { bearer, keyedServer, type KeyedServer, type KeyGiven, type Rows } from '../support/access/keyed.ts';
-import { testClient } from '../support/store/mongo/mongo.ts';
-import { openParts, tableOf } from '../support/store/parts.ts';
+import { keepImages, openParts, tableOf } from '../support/store/parts.ts';
 
 const ROWS: Rows = {
   name: 'orders',
@@ -57,10 +56,7 @@ for (const store of ['sqlite', 'mongodb'] as const) {
     const items = tableOf(server.store.items);
     await items.put({ _id: 'a', category: 'music', price: 1 });
     await items.put({ _id: 'b', category: 'FOREIGN', price: 1 });
-    if (store === 'mongodb')
-      await testClient(t, server.mongo)
-        .db()
-        .command({ collMod: 'items', changeStreamPreAndPostImages: { enabled: true } });
+    await keepImages(t, server.mongo, 'items');
     const ordered = await server.as('music', '/exports', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -87,9 +83,7 @@ test('a place from before the collection kept pre-images has expired', async (t)
   const at = await openParts(t, 'mongodb', KEYS, ROWS);
   if (!at) return;
   const { server, table } = at;
-  const db = testClient(t, server.mongo).db();
-  const keep = (enabled: boolean) =>
-    db.command({ collMod: 'orders', changeStreamPreAndPostImages: { enabled } });
+  const keep = (enabled: boolean) => keepImages(t, server.mongo, 'orders', enabled);
   const first = await (await server.as('number', '/orders/changes')).text();
   await keep(false);
   await table.set('own', { region: 'us' });

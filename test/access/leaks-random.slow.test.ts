@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BSON, Int32, type Document } from 'bson';
+import type { Page } from '../support/answers.ts';
 import { keyedServer, type KeyGiven, type Rows } from '../support/access/keyed.ts';
 import { below, oneOf, randomFrom, type Random } from '../support/store/random-collection.ts';
 import { SEED } from '../support/seed.ts';
@@ -213,16 +214,6 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
     }
     assert.ok(accepted > FORGED / 10 && refused > 0, `${accepted} accepted, ${refused} refused`);
   });
-}
-
-interface Page {
-  readonly data: Document[];
-  readonly page: {
-    readonly hasMore: boolean;
-    readonly nextCursor: string | null;
-    readonly total?: number;
-    readonly totalIs?: string;
-  };
 }
 
 const VALUES: readonly ((random: Random) => unknown)[] = [

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { awaited, order, post } from '../support/exports/exports.ts';
 import { bearer, keyedServer, type KeyGiven, type KeyedServer, type Rows } from '../support/access/keyed.ts';
-import { testClient } from '../support/store/mongo/mongo.ts';
+import { keepImages } from '../support/store/parts.ts';
 import type { StoreName } from '../support/process/server.ts';
 
 /** The rows that the key may see are fewer than the others, and lie between them in every order. */
@@ -131,10 +131,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
   test(`${store}: the leak table`, async (t) => {
     const server = await keyedServer(t, store, KEYS, [ORDERS, SECRETS]);
     if (!server) return;
-    if (store === 'mongodb')
-      await testClient(t, server.mongo)
-        .db()
-        .command({ collMod: 'orders', changeStreamPreAndPostImages: { enabled: true } });
+    await keepImages(t, server.mongo, 'orders');
     await t.test('no read reveals a foreign row or a hidden field', async () => {
       let leaking = 0;
       for (const name of ['acme', 'blind'])

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
+import { textOf } from '../support/answers.ts';
 import { awaited, fileOf, order } from '../support/exports/exports.ts';
 import { folder, runPullOf } from '../support/pull/pulling.ts';
-import { type TestServer } from '../support/process/server.ts';
 import { onServers } from '../support/process/each-server.ts';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -18,13 +18,6 @@ const ROWS = [
   { _id: 'c', category: 'c', price: 3, 'customer.country': 'DE', customer: { country: null } },
   { _id: 'd', category: 'c', price: 4, customer: { name: 'Bo' }, lines: { sku: 'y, z', count: 4 } },
 ];
-
-async function textOf(server: TestServer, path: string): Promise<string> {
-  const response = await server.get(path);
-  const text = await response.text();
-  assert.equal(response.status, 200, text);
-  return text;
-}
 
 /** What `fields` selects of ROWS, in NDJSON and in CSV. */
 const CASES: [fields: string, lines: string, table: string][] = [
@@ -56,14 +49,14 @@ onServers('stores', (test) => {
     const directory = await folder(t);
     for (const [fields, lines, table] of CASES) {
       const path = `/items/stream?fields=${fields}`;
-      assert.equal(await textOf(server, path), lines, fields);
+      assert.equal(await textOf(server.get(path)), lines, fields);
       const array = `[${lines.trimEnd().replaceAll('\n', ',')}]`;
-      assert.equal(await textOf(server, `${path}&format=json`), `${array}\n`, fields);
-      assert.equal(await textOf(server, `${path}&format=csv`), table, fields);
-      const page = await textOf(server, `/items?fields=${fields}`);
+      assert.equal(await textOf(server.get(`${path}&format=json`)), `${array}\n`, fields);
+      assert.equal(await textOf(server.get(`${path}&format=csv`)), table, fields);
+      const page = await textOf(server.get(`/items?fields=${fields}`));
       assert.ok(page.startsWith(`{"data":${array},"page":`), page);
       const rowsOf = async (url: string): Promise<string | undefined> =>
-        (await textOf(server, url)).split('"page":')[0];
+        (await textOf(server.get(url))).split('"page":')[0];
       const first = (await (await server.get(`/items?limit=1&fields=${fields}`)).json()) as {
         page: { nextCursor: string };
       };

@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import { test, type TestContext } from 'node:test';
 import { parse } from 'csv-parse/sync';
 import { parseImportArguments, runImport } from '../../src/import/command.ts';
+import { textOf } from '../support/answers.ts';
 import { targetOf } from '../support/import/import-store.ts';
 import type { Document } from '../../src/store/bson.ts';
 import { openChromium, openTab } from '../support/web/chromium.ts';
@@ -48,13 +49,6 @@ function texts(rows: readonly Document[]): string[] {
   return rows.map((row) => JSON.stringify(row));
 }
 
-async function textOf(server: TestServer, path: string): Promise<string> {
-  const response = await server.get(path);
-  const text = await response.text();
-  assert.equal(response.status, 200, text);
-  return text;
-}
-
 async function imported(server: TestServer, content: string, format: string): Promise<void> {
   const io = {
     stdin: Readable.from([Buffer.from(content)]),
@@ -80,12 +74,12 @@ onServers('stores', (test) => {
 
   test('a document with its own id has the key _id in pages, as a single item and in streams', async (server) => {
     await server.insert(rows);
-    const { data } = JSON.parse(await textOf(server, '/items?limit=1000')) as { data: Document[] };
+    const { data } = JSON.parse(await textOf(server.get('/items?limit=1000'))) as { data: Document[] };
     assert.deepEqual(texts(data), expected.slice(0, 1000));
-    for (let n = 0; n < 4; n++) assert.equal(await textOf(server, `/items/k000${n}`), expected[n]);
-    assert.equal(await textOf(server, '/items/stream'), expected.map((row) => `${row}\n`).join(''));
-    assert.equal(await textOf(server, '/items/stream?format=json'), `[${expected.join(',')}]\n`);
-    const byPrice = await textOf(server, '/items/stream?sort=price_desc');
+    for (let n = 0; n < 4; n++) assert.equal(await textOf(server.get(`/items/k000${n}`)), expected[n]);
+    assert.equal(await textOf(server.get('/items/stream')), expected.map((row) => `${row}\n`).join(''));
+    assert.equal(await textOf(server.get('/items/stream?format=json')), `[${expected.join(',')}]\n`);
+    const byPrice = await textOf(server.get('/items/stream?sort=price_desc'));
     assert.deepEqual(texts(linesOf(byPrice)), expected.toReversed());
     assert.equal(server.slots.taken, 0);
   });
@@ -93,7 +87,7 @@ onServers('stores', (test) => {
   test('fields does not change the name of the key, and fields=id selects the key and the own id', async (server) => {
     await server.insert(rows.slice(0, 4));
     const selected = async (fields: string) =>
-      linesOf(await textOf(server, `/items/stream?fields=${fields}`));
+      linesOf(await textOf(server.get(`/items/stream?fields=${fields}`)));
     assert.deepEqual(await selected('price'), [
       { _id: 'k0000', price: 0 },
       { _id: 'k0001', price: 0.25 },
@@ -110,23 +104,23 @@ onServers('stores', (test) => {
     ];
     assert.deepEqual(await selected('id'), both);
     assert.deepEqual(await selected('_id,id'), both);
-    const page = JSON.parse(await textOf(server, '/items?fields=id')) as { data: Document[] };
+    const page = JSON.parse(await textOf(server.get('/items?fields=id'))) as { data: Document[] };
     assert.deepEqual(page.data, both);
   });
 
   test('a stream resumes after any row by its key, and its rows differ from control lines', async (server) => {
     await server.insert(rows);
-    const lines = (await textOf(server, '/items/stream?checkpoints=true')).split('\n').slice(0, -1);
+    const lines = (await textOf(server.get('/items/stream?checkpoints=true'))).split('\n').slice(0, -1);
     const rowLines = lines.filter((line) => line.startsWith('{"id":') || line.startsWith('{"_id":'));
     assert.deepEqual(rowLines, expected);
     assert.ok(lines.length > rowLines.length);
-    const rest = await textOf(server, '/items/stream?sort=price_asc&after=0.75,k0003&limit=2');
+    const rest = await textOf(server.get('/items/stream?sort=price_asc&after=0.75,k0003&limit=2'));
     assert.deepEqual(texts(linesOf(rest)), expected.slice(4, 6));
   });
 
   test('CSV has the key in column _id and the own id in column id, and fields selects columns by name alone', async (server) => {
     await server.insert(rows);
-    const csv = await textOf(server, '/items/stream?format=csv');
+    const csv = await textOf(server.get('/items/stream?format=csv'));
     assert.equal(csv.slice(0, csv.indexOf('\r\n')), '_id,id,category,price,nested');
     const cells: Record<string, string>[] = parse(csv, { columns: true, record_delimiter: '\r\n' });
     const cellOf = (value: unknown) =>
@@ -135,7 +129,7 @@ onServers('stores', (test) => {
       cells.map(({ _id, id }) => [_id, id]),
       rows.map((row) => [row._id as string, cellOf(row.id)]),
     );
-    const table = (fields: string) => textOf(server, `/items/stream?format=csv&limit=3&fields=${fields}`);
+    const table = (fields: string) => textOf(server.get(`/items/stream?format=csv&limit=3&fields=${fields}`));
     assert.equal(await table('price,_id'), 'price,_id\r\n0,k0000\r\n0.25,k0001\r\n0.5,k0002\r\n');
     assert.equal(await table('_id,id'), '_id,id\r\nk0000,own 0\r\nk0001,1\r\nk0002,\r\n');
     assert.equal(await table('id'), 'id\r\nk0000\r\nk0001\r\nk0002\r\n');
@@ -146,20 +140,20 @@ onServers('stores', (test) => {
     await server.insert(rows);
     for (const format of ['ndjson', 'json'] as const) {
       const other = await otherServer(t);
-      await imported(other, await textOf(server, `/items/stream?format=${format}`), format);
-      assert.equal(await textOf(other, '/items/stream'), expected.map((row) => `${row}\n`).join(''));
+      await imported(other, await textOf(server.get(`/items/stream?format=${format}`)), format);
+      assert.equal(await textOf(other.get('/items/stream')), expected.map((row) => `${row}\n`).join(''));
     }
     const other = await otherServer(t);
-    const table = await textOf(server, '/items/stream?format=csv');
+    const table = await textOf(server.get('/items/stream?format=csv'));
     await imported(other, table, 'csv');
-    assert.equal(await textOf(other, '/items/stream?format=csv'), table);
+    assert.equal(await textOf(other.get('/items/stream?format=csv')), table);
   });
 
   test('exports and pulls have the same bytes as streams', async (server, t) => {
     await server.insert(rows);
     const directory = await folder(t);
     for (const format of ['ndjson', 'json', 'csv']) {
-      const stream = await textOf(server, `/items/stream?format=${format}`);
+      const stream = await textOf(server.get(`/items/stream?format=${format}`));
       const { id } = await order(server.url, { format });
       assert.equal(
         (await fileOf(server.url, await awaited(server.url, id))).toString(),
@@ -179,7 +173,7 @@ onServers('stores', (test) => {
           ...['-o', file, '--parallel', parallel],
         ]);
         assert.equal(code, 0, text);
-        const whole = await textOf(server, `/items/stream?format=${format}&${query}`);
+        const whole = await textOf(server.get(`/items/stream?format=${format}&${query}`));
         assert.equal(await readFile(file, 'utf8'), whole, `pull, ${format}, ${query}`);
       }
     }

@@ -7,7 +7,7 @@ import { valueAt } from '../../src/web/page/json.ts';
 import type { Document } from '../../src/store/bson.ts';
 import { read } from '../support/import/import-reading.ts';
 import { resourceServer, resourcesFile } from '../support/resources/resources.ts';
-import { serverOn, type StoreName } from '../support/process/server.ts';
+import { type StoreName } from '../support/process/server.ts';
 
 /** The names that every object of JavaScript has. */
 const NAMES = [...Object.getOwnPropertyNames(Object.prototype), 'prototype'].sort();
@@ -131,12 +131,6 @@ for (const store of STORES)
       }
     });
   });
-
-test('a resource can have them as its name', async (t) => {
-  const names = NAMES.filter((name) => /^[A-Za-z]/.test(name));
-  const server = await serverOn(t, { MONGODB_URI: '' });
-  for (const name of names) assert.equal((await server.get(`/${name}`)).status, 404);
-});
 
 test('settings, imports, file names and the page take them as any other text', async () => {
   for (const name of NAMES) {

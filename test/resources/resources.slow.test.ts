@@ -4,6 +4,8 @@ import { test, type TestContext } from 'node:test';
 import { Decimal128, ObjectId, type Document } from 'mongodb';
 import { ConfigError, readConfig } from '../../src/config.ts';
 import { RESOURCES_FILE_SCHEMA, TAKEN } from '../../src/resources/declarations.ts';
+import { onMongo } from '../support/process/each-server.ts';
+import { idsIn, jsonOf, linesOf, problemOf, textOf } from '../support/answers.ts';
 import { testDirectory } from '../support/store/sqlite/sqlite.ts';
 import { testClient } from '../support/store/mongo/mongo.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
@@ -51,20 +53,10 @@ interface Page {
 }
 
 async function page(server: TestServer, path: string): Promise<Page> {
-  const response = await server.get(path);
-  assert.equal(response.status, 200, `${path}: ${await response.clone().text()}`);
-  return (await response.json()) as Page;
+  return (await jsonOf(server.get(path))) as Page;
 }
 
-async function problem(
-  server: TestServer,
-  path: string,
-): Promise<{ code: string; detail: string; parameter?: string }> {
-  const response = await server.get(path);
-  const body = (await response.json()) as { code: string; detail: string; parameter?: string };
-  assert.ok(response.status >= 400, `${path} was answered: ${JSON.stringify(body).slice(0, 200)}`);
-  return body;
-}
+const refusal = (server: TestServer, path: string) => problemOf(server.get(path));
 
 /** All ids of a query, by the pages of one style. */
 async function walk(server: TestServer, query: string, limit = 7): Promise<string[]> {
@@ -81,232 +73,169 @@ async function walk(server: TestServer, query: string, limit = 7): Promise<strin
 const idOf = ({ _id }: Document) => String(_id);
 const time = ({ createdAt }: Document) => (createdAt as Date).getTime();
 
-test('an exposed collection is paged and streamed by what its indexes answer, every row once', async (t) => {
-  const opened = await ordersServer(t);
-  if (!opened) return;
-  const { server, rows } = opened;
-  const paid = rows
-    .filter(({ status }) => status === 'paid')
-    .sort((a, b) => time(b) - time(a) || (idOf(a) < idOf(b) ? 1 : -1))
-    .map(idOf);
-  assert.deepEqual(await walk(server, 'status=paid&sort=createdAt_desc'), paid);
-  assert.deepEqual(await walk(server, 'status=paid&sort=createdAt_asc'), paid.toReversed());
-  assert.deepEqual(
-    await walk(server, 'customer.country=NL'),
-    rows.filter(({ customer }) => (customer as Document).country === 'NL').map(idOf),
-  );
-  assert.deepEqual(await walk(server, ''), rows.map(idOf));
-  const day = (n: number) => new Date(Date.UTC(2026, 0, 1 + n)).toISOString();
-  assert.deepEqual(
-    await walk(server, `status=paid&createdAt.gte=${day(5)}&createdAt.lt=${day(9)}&sort=createdAt_desc`),
-    paid.filter((id) => {
-      const at = time(rows.find((row) => idOf(row) === id) ?? {});
-      return at >= Date.parse(day(5)) && at < Date.parse(day(9));
-    }),
-  );
-  const counted = await page(server, '/orders?status=paid&sort=createdAt_desc&limit=1&count=exact');
-  assert.equal(counted.page.total, paid.length);
-  const streamed = await (await server.get('/orders/stream?status=paid&sort=createdAt_desc')).text();
-  assert.deepEqual(
-    streamed
-      .trim()
-      .split('\n')
-      .map((line) => (JSON.parse(line) as Document).id as string),
-    paid,
-  );
-  const second = await page(server, `/orders?status=paid&sort=createdAt_desc&limit=5&page=2`);
-  assert.deepEqual(
-    second.data.map(({ id }) => id as string),
-    paid.slice(5, 10),
-  );
-});
-
-test('a row is found by its id, and a stream goes on after a row that names itself', async (t) => {
-  const opened = await ordersServer(t);
-  if (!opened) return;
-  const { server, rows } = opened;
-  const row = (await (await server.get(`/orders/${idOf(rows[3] ?? {})}`)).json()) as Document;
-  assert.equal(row.ref, 42);
-  assert.equal((await page(server, `/orders?id=${idOf(rows[3] ?? {})}`)).data.length, 1);
-  const all = (await (await server.get('/orders/stream?status=new&sort=createdAt_desc')).text())
-    .trim()
-    .split('\n');
-  const { id, createdAt } = JSON.parse(all[40] ?? '') as { id: string; createdAt: string };
-  for (const after of [`${createdAt},${id}`, JSON.stringify([createdAt, id])]) {
-    const path = `/orders/stream?status=new&sort=createdAt_desc&after=${encodeURIComponent(after)}`;
-    assert.deepEqual((await (await server.get(path)).text()).trim().split('\n'), all.slice(41));
-  }
-  const refused = await problem(server, `/orders/stream?sort=note_asc&after=null,${id}`);
-  assert.equal(refused.code, 'invalid-parameter');
-});
-
-test('partitions of a filtered set are disjoint and are the set together', async (t) => {
-  const opened = await ordersServer(t);
-  if (!opened) return;
-  const { server, rows } = opened;
-  const answer = await server.get('/orders/partitions?n=4&customer.country=DE');
-  const { partitions } = (await answer.json()) as { partitions: { url: string }[] };
-  assert.equal(partitions.length, 4);
-  const ids: string[] = [];
-  for (const { url } of partitions) {
-    const lines = (await (await server.get(url)).text()).trim().split('\n');
-    ids.push(...lines.map((line) => (JSON.parse(line) as Document).id as string));
-  }
-  assert.deepEqual(ids, rows.filter(({ customer }) => (customer as Document).country === 'DE').map(idOf));
-  assert.equal((await problem(server, '/orders/partitions?sort=total_asc')).code, 'unknown-parameter');
-});
-
-test('partitions and parts take equalities, and say so of every range and of another order', async (t) => {
-  const opened = await ordersServer(t);
-  if (!opened) return;
-  const { server, rows } = opened;
-  const lowest = `id.gte=${idOf(rows[3] ?? {})}`;
-  const answer = await server.get('/orders/partitions?n=2&customer.country=DE');
-  const [part = ''] = ((await answer.json()) as { partitions: { url: string }[] }).partitions.map(
-    ({ url }) => new URL(url, server.url).searchParams.get('part') ?? '',
-  );
-  for (const asked of [lowest, 'total.gte=5', 'total.lt=5&sort=total_asc'])
-    for (const path of [`/orders/partitions?n=2`, `/orders/stream?part=${part}`]) {
-      if (path.includes('partitions') && asked.includes('sort=')) continue; // it has no parameter sort
-      const { code, detail } = await problem(server, `${path}&${asked}`);
-      assert.equal(code, 'conflicting-parameters', path + asked);
-      const field = asked.startsWith('id') ? 'id' : 'total';
-      assert.match(
-        detail,
-        new RegExp(`takes? equalities but no range\\. Leave out the bounds of ${field}, `),
-      );
-    }
-  const { code, detail } = await problem(server, `/orders/stream?part=${part}&sort=total_asc`);
-  assert.equal(code, 'conflicting-parameters');
-  assert.match(detail, /requires sort=id_asc/);
-  const alone = await server.get(`/orders/stream?part=${part}&customer.country=DE`);
-  assert.equal(alone.status, 200);
-  await alone.text();
-});
-
-test('a text is read as the kind of its field, and a prefix decides where it has several', async (t) => {
-  const opened = await ordersServer(t);
-  if (!opened) return;
-  const { server, rows } = opened;
-  const ambiguous = await problem(server, '/orders?ref=42');
-  assert.equal(ambiguous.code, 'ambiguous-value');
-  assert.match(ambiguous.detail, /int:42 or str:42/);
-  assert.deepEqual(await walk(server, 'ref=int:42'), rows.slice(0, 10).map(idOf));
-  assert.deepEqual(await walk(server, 'ref=str:42'), rows.slice(10, 20).map(idOf));
-  assert.deepEqual((await page(server, '/orders?ref=int:43')).data, []);
-  assert.equal((await page(server, '/orders?note=null:&limit=100')).data.length, 30);
-  assert.equal((await page(server, '/orders?total=7.5')).data.length, 1, 'a decimal');
-  const plus = await problem(
+onMongo(ordersServer, (test) => {
+  test('an exposed collection is paged and streamed by what its indexes answer, every row once', async ({
     server,
-    '/orders?status=new&createdAt.gte=2026-01-01T00:00:00+01:00&sort=createdAt_asc',
-  );
-  assert.match(plus.detail, /%2B/);
-});
-
-test('a walk is never read otherwise when rows of another type come', async (t) => {
-  const opened = await ordersServer(t);
-  if (!opened) return;
-  const { server, uri } = opened;
-  const collection = testClient(t, uri).db().collection('orders');
-  await collection.updateMany({ ref: { $type: 'string' } }, { $set: { ref: 7 } });
-  const first = await page(server, '/orders?ref=42&limit=4');
-  await collection.updateMany({ ref: 7 }, { $set: { ref: '42' } });
-  const second = await page(server, `/orders?ref=42&limit=10&cursor=${first.page.nextCursor ?? ''}`);
-  assert.deepEqual(
-    [...first.data, ...second.data].map(({ ref }) => ref as unknown),
-    Array(10).fill(42),
-  );
-  const other = await problem(server, `/orders?ref=43&cursor=${first.page.nextCursor ?? ''}`);
-  assert.equal(other.code, 'cursor-mismatch');
-});
-
-test('a query without an index is refused with the line that allows it', async (t) => {
-  const opened = await ordersServer(t);
-  if (!opened) return;
-  const { server } = opened;
-  const refused = await problem(server, '/orders?status=paid&sort=total_asc');
-  assert.equal(refused.code, 'not-indexed');
-  assert.match(refused.detail, /status with sort=createdAt/);
-  assert.match(refused.detail, /getCollection\("orders"\)\.createIndex\(\{"status":1,"total":1,"_id":1\}\)/);
-  assert.equal((await problem(server, '/orders?heartbeat=5')).code, 'unknown-parameter');
-  assert.equal((await problem(server, '/orders?checkpoints=true')).code, 'unknown-parameter');
-});
-
-test('the distinct values of a field are listed with their numbers, and by cursor', async (t) => {
-  const opened = await ordersServer(t);
-  if (!opened) return;
-  const { server } = opened;
-  assert.deepEqual((await page(server, '/orders/values?field=status&count=exact')).data, [
-    { value: 'new', count: 100 },
-    { value: 'paid', count: 100 },
-    { value: 'sent', count: 100 },
-  ]);
-  const found: unknown[] = [];
-  let cursor = '';
-  for (;;) {
-    const { data, page: info } = await page(server, `/orders/values?field=total&limit=70${cursor}`);
-    found.push(...data.map(({ value }) => value as unknown));
-    if (!info.hasMore) break;
-    cursor = `&cursor=${info.nextCursor ?? ''}`;
-  }
-  assert.equal(found.length, COUNT);
-  assert.deepEqual(found.slice(0, 3), [0.5, 1, 2]);
-  const days = await page(server, '/orders/values?field=createdAt&status=paid&limit=1000');
-  assert.equal(days.data.length, 50);
-  assert.equal((await problem(server, '/orders/values?field=customer.name')).code, 'not-indexed');
-});
-
-test('GET /resources says what can be asked, and which index only lacks the key', async (t) => {
-  const opened = await ordersServer(t);
-  if (!opened) return;
-  const { server } = opened;
-  const { resources } = (await (await server.get('/resources')).json()) as { resources: Document[] };
-  const [only] = resources;
-  assert.equal(only?.name, 'orders');
-  assert.equal(only.rows, COUNT);
-  assert.ok(
-    (only.queries as Document[]).some(
-      ({ filters, sort }) => String(filters) === 'status' && sort === 'createdAt',
-    ),
-  );
-  assert.match(JSON.stringify(only.missing), /createdAt_1.*\\"createdAt\\":1,\\"_id\\":1/);
-  const document = (await (await server.get('/openapi.json')).json()) as { paths: Record<string, Document> };
-  const listed = (document.paths['/orders']?.get as { parameters: { name: string }[] }).parameters;
-  assert.ok(listed.some(({ name }) => name === 'createdAt.gte'));
-  assert.ok(document.paths['/orders/values']);
-});
-
-test('names that a route has, names given twice and missing collections stop the start, each with its place', async (t) => {
-  const opened = await ordersServer(t);
-  if (!opened) return;
-  const { uri } = opened;
-  const faultsOf = async (settings: Record<string, string>): Promise<string> => {
-    const error: unknown = await serverOn(t, { MONGODB_URI: uri, ...settings }).then(
-      () => assert.fail('the server started'),
-      (reason: unknown) => reason,
+    rows,
+  }) => {
+    const paid = rows
+      .filter(({ status }) => status === 'paid')
+      .sort((a, b) => time(b) - time(a) || (idOf(a) < idOf(b) ? 1 : -1))
+      .map(idOf);
+    assert.deepEqual(await walk(server, 'status=paid&sort=createdAt_desc'), paid);
+    assert.deepEqual(await walk(server, 'status=paid&sort=createdAt_asc'), paid.toReversed());
+    assert.deepEqual(
+      await walk(server, 'customer.country=NL'),
+      rows.filter(({ customer }) => (customer as Document).country === 'NL').map(idOf),
     );
-    assert.ok(error instanceof ConfigError, String(error));
-    return error.message;
-  };
-  assert.match(await faultsOf({ EXPOSE: 'orders,nowhere' }), /nowhere.*does not exist/);
-  assert.match(await faultsOf({ EXPOSE: 'orders, orders' }), /orders twice/);
-  assert.match(await faultsOf({ EXPOSE: 'users' }), /users.*own records/);
-  const file = await resourcesFile(t, {
-    resources: { docs: { collection: 'orders' }, a: { nope: 1, fields: { x: 'int' } } },
+    assert.deepEqual(await walk(server, ''), rows.map(idOf));
+    const day = (n: number) => new Date(Date.UTC(2026, 0, 1 + n)).toISOString();
+    assert.deepEqual(
+      await walk(server, `status=paid&createdAt.gte=${day(5)}&createdAt.lt=${day(9)}&sort=createdAt_desc`),
+      paid.filter((id) => {
+        const at = time(rows.find((row) => idOf(row) === id) ?? {});
+        return at >= Date.parse(day(5)) && at < Date.parse(day(9));
+      }),
+    );
+    const counted = await page(server, '/orders?status=paid&sort=createdAt_desc&limit=1&count=exact');
+    assert.equal(counted.page.total, paid.length);
+    assert.deepEqual(
+      idsIn(await linesOf(server.get('/orders/stream?status=paid&sort=createdAt_desc'))),
+      paid,
+    );
+    const second = await page(server, `/orders?status=paid&sort=createdAt_desc&limit=5&page=2`);
+    assert.deepEqual(
+      second.data.map(({ id }) => id as string),
+      paid.slice(5, 10),
+    );
   });
-  const faults = await faultsOf({ RESOURCES_FILE: file });
-  assert.match(faults, /\/resources\/a\/nope: unknown field/);
-  assert.match(faults, /\/resources\/a\/fields\/x: expected one of string, number/);
-  const taken = await resourcesFile(t, { resources: { docs: { collection: 'orders' } } });
-  assert.match(await faultsOf({ RESOURCES_FILE: taken }), /\/resources\/docs: the name docs is taken/);
-  const both = await resourcesFile(t, { resources: { orders: { hide: ['note'], show: ['ref'] } } });
-  assert.match(await faultsOf({ RESOURCES_FILE: both }), /\/resources\/orders.*hide and show exclude/);
-  const key = await resourcesFile(t, { resources: { orders: { hide: ['_id'] } } });
-  assert.match(
-    await faultsOf({ RESOURCES_FILE: key }),
-    /\/resources\/orders.*the key, which cannot be hidden/,
-  );
-  assert.throws(() => readConfig({ EXPOSE: 'orders' }), /EXPOSE needs MONGODB_URI/);
+
+  test('a row is found by its id, and a stream goes on after a row that names itself', async ({
+    server,
+    rows,
+  }) => {
+    const row = (await jsonOf(server.get(`/orders/${idOf(rows[3] ?? {})}`))) as Document;
+    assert.equal(row.ref, 42);
+    assert.equal((await page(server, `/orders?id=${idOf(rows[3] ?? {})}`)).data.length, 1);
+    const all = await linesOf(server.get('/orders/stream?status=new&sort=createdAt_desc'));
+    const { id, createdAt } = JSON.parse(all[40] ?? '') as { id: string; createdAt: string };
+    for (const after of [`${createdAt},${id}`, JSON.stringify([createdAt, id])]) {
+      const path = `/orders/stream?status=new&sort=createdAt_desc&after=${encodeURIComponent(after)}`;
+      assert.deepEqual(await linesOf(server.get(path)), all.slice(41));
+    }
+    const refused = await refusal(server, `/orders/stream?sort=note_asc&after=null,${id}`);
+    assert.equal(refused.code, 'invalid-parameter');
+  });
+
+  test('partitions and parts take equalities, and say so of every range and of another order', async ({
+    server,
+    rows,
+  }) => {
+    const lowest = `id.gte=${idOf(rows[3] ?? {})}`;
+    const { partitions } = (await jsonOf(server.get('/orders/partitions?n=2&customer.country=DE'))) as {
+      partitions: { url: string }[];
+    };
+    const part = new URL(partitions[0]?.url ?? '', server.url).searchParams.get('part') ?? '';
+    for (const asked of [lowest, 'total.gte=5', 'total.lt=5&sort=total_asc'])
+      for (const path of [`/orders/partitions?n=2`, `/orders/stream?part=${part}`]) {
+        if (path.includes('partitions') && asked.includes('sort=')) continue; // it has no parameter sort
+        const { code, detail } = await refusal(server, `${path}&${asked}`);
+        assert.equal(code, 'conflicting-parameters', path + asked);
+        const field = asked.startsWith('id') ? 'id' : 'total';
+        assert.match(
+          detail,
+          new RegExp(`takes? equalities but no range\\. Leave out the bounds of ${field}, `),
+        );
+      }
+    const { code, detail } = await refusal(server, `/orders/stream?part=${part}&sort=total_asc`);
+    assert.equal(code, 'conflicting-parameters');
+    assert.match(detail, /requires sort=id_asc/);
+    await textOf(server.get(`/orders/stream?part=${part}&customer.country=DE`));
+  });
+
+  test('a walk is never read otherwise when rows of another type come', async ({ server, uri }, t) => {
+    const collection = testClient(t, uri).db().collection('orders');
+    await collection.updateMany({ ref: { $type: 'string' } }, { $set: { ref: 7 } });
+    const first = await page(server, '/orders?ref=42&limit=4');
+    await collection.updateMany({ ref: 7 }, { $set: { ref: '42' } });
+    const second = await page(server, `/orders?ref=42&limit=10&cursor=${first.page.nextCursor ?? ''}`);
+    assert.deepEqual(
+      [...first.data, ...second.data].map(({ ref }) => ref as unknown),
+      Array(10).fill(42),
+    );
+    const other = await refusal(server, `/orders?ref=43&cursor=${first.page.nextCursor ?? ''}`);
+    assert.equal(other.code, 'cursor-mismatch');
+  });
+
+  test('the distinct values of a field are listed with their numbers, and by cursor', async ({ server }) => {
+    assert.deepEqual((await page(server, '/orders/values?field=status&count=exact')).data, [
+      { value: 'new', count: 100 },
+      { value: 'paid', count: 100 },
+      { value: 'sent', count: 100 },
+    ]);
+    const found: unknown[] = [];
+    let cursor = '';
+    for (;;) {
+      const { data, page: info } = await page(server, `/orders/values?field=total&limit=70${cursor}`);
+      found.push(...data.map(({ value }) => value as unknown));
+      if (!info.hasMore) break;
+      cursor = `&cursor=${info.nextCursor ?? ''}`;
+    }
+    assert.equal(found.length, COUNT);
+    assert.deepEqual(found.slice(0, 3), [0.5, 1, 2]);
+    const days = await page(server, '/orders/values?field=createdAt&status=paid&limit=1000');
+    assert.equal(days.data.length, 50);
+    assert.equal((await refusal(server, '/orders/values?field=customer.name')).code, 'not-indexed');
+  });
+
+  test('GET /resources says what can be asked, and which index only lacks the key', async ({ server }) => {
+    const { resources } = (await jsonOf(server.get('/resources'))) as { resources: Document[] };
+    const [only] = resources;
+    assert.equal(only?.name, 'orders');
+    assert.equal(only.rows, COUNT);
+    assert.ok(
+      (only.queries as Document[]).some(
+        ({ filters, sort }) => String(filters) === 'status' && sort === 'createdAt',
+      ),
+    );
+    assert.match(JSON.stringify(only.missing), /createdAt_1.*\\"createdAt\\":1,\\"_id\\":1/);
+    const document = (await jsonOf(server.get('/openapi.json'))) as { paths: Record<string, Document> };
+    const listed = (document.paths['/orders']?.get as { parameters: { name: string }[] }).parameters;
+    assert.ok(listed.some(({ name }) => name === 'createdAt.gte'));
+    assert.ok(document.paths['/orders/values']);
+  });
+
+  test('names that a route has, names given twice and missing collections stop the start, each with its place', async ({
+    uri,
+  }, t) => {
+    const faultsOf = async (settings: Record<string, string>): Promise<string> => {
+      const error: unknown = await serverOn(t, { MONGODB_URI: uri, ...settings }).then(
+        () => assert.fail('the server started'),
+        (reason: unknown) => reason,
+      );
+      assert.ok(error instanceof ConfigError, String(error));
+      return error.message;
+    };
+    assert.match(await faultsOf({ EXPOSE: 'orders,nowhere' }), /nowhere.*does not exist/);
+    assert.match(await faultsOf({ EXPOSE: 'orders, orders' }), /orders twice/);
+    assert.match(await faultsOf({ EXPOSE: 'users' }), /users.*own records/);
+    const file = await resourcesFile(t, {
+      resources: { docs: { collection: 'orders' }, a: { nope: 1, fields: { x: 'int' } } },
+    });
+    const faults = await faultsOf({ RESOURCES_FILE: file });
+    assert.match(faults, /\/resources\/a\/nope: unknown field/);
+    assert.match(faults, /\/resources\/a\/fields\/x: expected one of string, number/);
+    const taken = await resourcesFile(t, { resources: { docs: { collection: 'orders' } } });
+    assert.match(await faultsOf({ RESOURCES_FILE: taken }), /\/resources\/docs: the name docs is taken/);
+    const both = await resourcesFile(t, { resources: { orders: { hide: ['note'], show: ['ref'] } } });
+    assert.match(await faultsOf({ RESOURCES_FILE: both }), /\/resources\/orders.*hide and show exclude/);
+    const key = await resourcesFile(t, { resources: { orders: { hide: ['_id'] } } });
+    assert.match(
+      await faultsOf({ RESOURCES_FILE: key }),
+      /\/resources\/orders.*the key, which cannot be hidden/,
+    );
+    assert.throws(() => readConfig({ EXPOSE: 'orders' }), /EXPOSE needs MONGODB_URI/);
+  });
 });
 
 test('a file declares resources of an embedded store that keeps them from an earlier start', async (t) => {
@@ -316,7 +245,7 @@ test('a file declares resources of an embedded store that keeps them from an ear
   for (const start of ['first', 'second']) {
     const server = await serverOn(t, settings);
     assert.deepEqual((await page(server, '/orders?status=new')).data, [], start);
-    assert.match((await problem(server, '/orders?card=1')).detail, /card/, start);
+    assert.match((await refusal(server, '/orders?card=1')).detail, /card/, start);
     await server.close();
   }
   const renamed = await resourcesFile(t, { resources: { sales: { collection: 'orders' } } });
@@ -328,50 +257,49 @@ test('a file declares resources of an embedded store that keeps them from an ear
   assert.deepEqual((await page(kept, '/orders?status=new')).data, []);
 });
 
-test('hidden fields leave the server in no format, and no query reveals them', async (t) => {
-  const opened = await ordersServer(t);
-  if (!opened) return;
-  const { uri } = opened;
-  const forms = {
-    open: { hide: ['customer.country', 'note'] },
-    narrow: { show: ['status', 'createdAt', 'customer.name', 'ref', 'total'] },
-  };
-  const declared = Object.entries(forms).map(([name, form]) => [name, { collection: 'orders', ...form }]);
-  const file = await resourcesFile(t, { resources: Object.fromEntries(declared) as unknown });
-  const server = await serverOn(t, { MONGODB_URI: uri, RESOURCES_FILE: file });
-  for (const name of Object.keys(forms)) {
-    const { data } = await page(server, `/${name}?limit=5`);
-    const [first] = data;
-    assert.deepEqual(first?.customer, { name: 'c0' });
-    const paths = [
-      `/${name}?limit=100`,
-      ...(name === 'open' ? ['/open?limit=100&fields=note,customer.country,customer'] : []),
-      `/${name}/stream`,
-      `/${name}/stream?format=csv`,
-      `/${name}/stream?format=csv&fields=customer`,
-      `/${name}/${String(data[1]?.id)}`,
-      '/resources',
-      '/openapi.json',
-    ];
-    for (const path of paths) {
-      const text = await (await server.get(path)).text();
-      assert.doesNotMatch(text, /"NL"|"DE"|country"|\bn1\b|note/, path);
-    }
-    for (const query of ['note=n1', 'sort=note_asc', 'customer.country=NL', 'customer.country.gte=A']) {
-      const unknown = query.replace('note', 'nope').replace('country', 'nowhere');
-      const [answer, expected] = [
-        await problem(server, `/${name}?${query}`),
-        await problem(server, `/${name}?${unknown}`),
+onMongo(ordersServer, (test) => {
+  test('hidden fields leave the server in no format, and no query reveals them', async ({ uri }, t) => {
+    const forms = {
+      open: { hide: ['customer.country', 'note'] },
+      narrow: { show: ['status', 'createdAt', 'customer.name', 'ref', 'total'] },
+    };
+    const declared = Object.entries(forms).map(([name, form]) => [name, { collection: 'orders', ...form }]);
+    const file = await resourcesFile(t, { resources: Object.fromEntries(declared) as unknown });
+    const server = await serverOn(t, { MONGODB_URI: uri, RESOURCES_FILE: file });
+    for (const name of Object.keys(forms)) {
+      const { data } = await page(server, `/${name}?limit=5`);
+      const [first] = data;
+      assert.deepEqual(first?.customer, { name: 'c0' });
+      const paths = [
+        `/${name}?limit=100`,
+        ...(name === 'open' ? ['/open?limit=100&fields=note,customer.country,customer'] : []),
+        `/${name}/stream`,
+        `/${name}/stream?format=csv`,
+        `/${name}/stream?format=csv&fields=customer`,
+        `/${name}/${String(data[1]?.id)}`,
+        '/resources',
+        '/openapi.json',
       ];
-      assert.equal(answer.code, 'not-indexed', query);
-      assert.equal(
-        answer.detail.replaceAll('note', 'nope').replaceAll('country', 'nowhere'),
-        expected.detail,
-        query,
-      );
+      for (const path of paths) {
+        const text = await (await server.get(path)).text();
+        assert.doesNotMatch(text, /"NL"|"DE"|country"|\bn1\b|note/, path);
+      }
+      for (const query of ['note=n1', 'sort=note_asc', 'customer.country=NL', 'customer.country.gte=A']) {
+        const unknown = query.replace('note', 'nope').replace('country', 'nowhere');
+        const [answer, expected] = [
+          await refusal(server, `/${name}?${query}`),
+          await refusal(server, `/${name}?${unknown}`),
+        ];
+        assert.equal(answer.code, 'not-indexed', query);
+        assert.equal(
+          answer.detail.replaceAll('note', 'nope').replaceAll('country', 'nowhere'),
+          expected.detail,
+          query,
+        );
+      }
+      assert.equal((await refusal(server, `/${name}/values?field=note`)).code, 'not-indexed');
     }
-    assert.equal((await problem(server, `/${name}/values?field=note`)).code, 'not-indexed');
-  }
+  });
 });
 
 for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
@@ -386,7 +314,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
     if (!server) return;
     for (const path of ['/sales', '/sales/stream', '/sales/stream?format=csv', '/sales/partitions'])
       for (const field of ['note', 'nope', 'customer.country', 'customer.names', 'statu']) {
-        const refused = await problem(
+        const refused = await refusal(
           server,
           `${path}${path.includes('?') ? '&' : '?'}fields=status,${field}`,
         );
@@ -400,96 +328,94 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
     assert.deepEqual(data, [{ id: 1, status: 'new', customer: { name: 'c' }, lines: [{ sku: 1 }] }]);
   });
 
-test('a file names collections, declares kinds and makes indexes that are missing', async (t) => {
-  const opened = await ordersServer(t);
-  if (!opened) return;
-  const { uri, rows } = opened;
-  const file = await resourcesFile(t, {
-    $schema: './resources.schema.json',
-    resources: {
-      sales: { collection: 'orders', fields: { ref: 'string' }, indexes: [['customer.name']] },
-    },
+onMongo(ordersServer, (test) => {
+  test('a file names collections, declares kinds and makes indexes that are missing', async ({
+    uri,
+    rows,
+  }, t) => {
+    const file = await resourcesFile(t, {
+      $schema: './resources.schema.json',
+      resources: {
+        sales: { collection: 'orders', fields: { ref: 'string' }, indexes: [['customer.name']] },
+      },
+    });
+    const server = await serverOn(t, { MONGODB_URI: uri, RESOURCES_FILE: file });
+    const found = await page(server, '/sales?ref=42&limit=100');
+    assert.equal(found.data.length, 10, 'the declared kind needs no prefix');
+    const named = await page(server, '/sales?customer.name=c7');
+    assert.deepEqual(
+      named.data.map(({ id }) => id as string),
+      [idOf(rows[7] ?? {})],
+    );
   });
-  const server = await serverOn(t, { MONGODB_URI: uri, RESOURCES_FILE: file });
-  const found = (await (await server.get('/sales?ref=42&limit=100')).json()) as Page;
-  assert.equal(found.data.length, 10, 'the declared kind needs no prefix');
-  const named = (await (await server.get('/sales?customer.name=c7')).json()) as Page;
-  assert.deepEqual(
-    named.data.map(({ id }) => id as string),
-    [idOf(rows[7] ?? {})],
-  );
-});
 
-test('a collection of another database has its own name', async (t) => {
-  const opened = await ordersServer(t);
-  if (!opened) return;
-  const database = new URL(opened.uri).pathname.slice(1);
-  const elsewhere = opened.uri.replace(database, `${database}_own`);
-  const server = await serverOn(t, {
-    MONGODB_URI: elsewhere,
-    EXPOSE: `${database}.orders`,
-    MONGODB_PREFIX: 'own_',
+  test('a collection of another database has its own name', async (opened, t) => {
+    const database = new URL(opened.uri).pathname.slice(1);
+    const elsewhere = opened.uri.replace(database, `${database}_own`);
+    const server = await serverOn(t, {
+      MONGODB_URI: elsewhere,
+      EXPOSE: `${database}.orders`,
+      MONGODB_PREFIX: 'own_',
+    });
+    assert.equal((await page(server, '/orders?limit=3')).data.length, 3);
+    const refused = await refusal(server, '/orders?sort=status_asc');
+    assert.ok(
+      refused.detail.includes(`db.getSiblingDB("${database}").getCollection("orders")`),
+      refused.detail,
+    );
+    assert.deepEqual(await page(server, '/api/users').then(({ data }) => data), []);
+    assert.equal((await server.get('/items')).status, 404);
+    assert.equal((await server.get('/exports')).status, 200);
+    const client = testClient(t, opened.uri);
+    const created = await client.db(`${database}_own`).listCollections().toArray();
+    assert.deepEqual(
+      created.map(({ name }) => name),
+      [],
+      'nothing is created in a database that was not asked for',
+    );
+    const user = { name: 'Ada', email: 'ada@example.org' };
+    const made = await fetch(`${server.url}/api/users`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(user),
+    });
+    assert.equal(made.status, 201, 'the first write creates the collection of users');
+    assert.equal((await page(server, '/api/users')).data.length, 1);
+    await client.db(`${database}_own`).dropDatabase();
   });
-  assert.equal((await page(server, '/orders?limit=3')).data.length, 3);
-  const refused = await problem(server, '/orders?sort=status_asc');
-  assert.ok(
-    refused.detail.includes(`db.getSiblingDB("${database}").getCollection("orders")`),
-    refused.detail,
-  );
-  assert.deepEqual(await page(server, '/api/users').then(({ data }) => data), []);
-  assert.equal((await server.get('/items')).status, 404);
-  assert.equal((await server.get('/exports')).status, 200);
-  const client = testClient(t, opened.uri);
-  const created = await client.db(`${database}_own`).listCollections().toArray();
-  assert.deepEqual(
-    created.map(({ name }) => name),
-    [],
-    'nothing is created in a database that was not asked for',
-  );
-  const user = { name: 'Ada', email: 'ada@example.org' };
-  const made = await fetch(`${server.url}/api/users`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(user),
-  });
-  assert.equal(made.status, 201, 'the first write creates the collection of users');
-  assert.equal((await page(server, '/api/users')).data.length, 1);
-  await client.db(`${database}_own`).dropDatabase();
-});
 
-test('a file that declares items has the server make their collection and indexes, and nothing else does', async (t) => {
-  const opened = await ordersServer(t);
-  if (!opened) return;
-  const db = testClient(t, opened.uri).db();
-  const names = async () => (await db.listCollections().toArray()).map(({ name }) => name);
-  const fileOf = (resources: Record<string, unknown>) => resourcesFile(t, { resources });
-  const ofOrders = { MONGODB_URI: opened.uri, RESOURCES_FILE: await fileOf({ orders: {} }) };
-  const without = await serverOn(t, ofOrders);
-  assert.equal((await without.get('/items')).status, 404);
-  assert.ok(!(await names()).includes('items'));
-  const server = await serverOn(t, {
-    MONGODB_URI: opened.uri,
-    RESOURCES_FILE: await fileOf({ items: {}, orders: { hide: ['customer'] } }),
-  });
-  assert.equal((await server.get('/items?sort=price_asc')).status, 200);
-  assert.equal((await server.get('/orders?limit=1')).status, 200);
-  const made = await db.collection('items').indexes();
-  assert.deepEqual(made.map(({ name }) => String(name)).sort(), [
-    '_id_',
-    'category_1__id_1',
-    'category_1_price_1__id_1',
-    'price_1__id_1',
-  ]);
-  const refused = await fileOf({ items: { collection: 'orders', hide: ['a'] } });
-  assert.throws(() => readConfig({ MONGODB_URI: opened.uri, RESOURCES_FILE: refused }), {
-    message:
-      /\/resources\/items\/collection: items has no members.*\n.*\/resources\/items\/hide: items has no members/,
+  test('a file that declares items has the server make their collection and indexes, and nothing else does', async (opened, t) => {
+    const db = testClient(t, opened.uri).db();
+    const names = async () => (await db.listCollections().toArray()).map(({ name }) => name);
+    const fileOf = (resources: Record<string, unknown>) => resourcesFile(t, { resources });
+    const ofOrders = { MONGODB_URI: opened.uri, RESOURCES_FILE: await fileOf({ orders: {} }) };
+    const without = await serverOn(t, ofOrders);
+    assert.equal((await without.get('/items')).status, 404);
+    assert.ok(!(await names()).includes('items'));
+    const server = await serverOn(t, {
+      MONGODB_URI: opened.uri,
+      RESOURCES_FILE: await fileOf({ items: {}, orders: { hide: ['customer'] } }),
+    });
+    assert.equal((await server.get('/items?sort=price_asc')).status, 200);
+    assert.equal((await server.get('/orders?limit=1')).status, 200);
+    const made = await db.collection('items').indexes();
+    assert.deepEqual(made.map(({ name }) => String(name)).sort(), [
+      '_id_',
+      'category_1__id_1',
+      'category_1_price_1__id_1',
+      'price_1__id_1',
+    ]);
+    const refused = await fileOf({ items: { collection: 'orders', hide: ['a'] } });
+    assert.throws(() => readConfig({ MONGODB_URI: opened.uri, RESOURCES_FILE: refused }), {
+      message:
+        /\/resources\/items\/collection: items has no members.*\n.*\/resources\/items\/hide: items has no members/,
+    });
   });
 });
 
 test('the names that no resource can have are those of the routes', async (t) => {
   const server = await serverOn(t, {});
-  const document = (await (await server.get('/openapi.json')).json()) as { paths: Record<string, unknown> };
+  const document = (await jsonOf(server.get('/openapi.json'))) as { paths: Record<string, unknown> };
   const segments = new Set(Object.keys(document.paths).map((path) => path.split('/')[1] ?? ''));
   segments.delete('');
   // A resource of these names has the path. Files of clients have names of their own.

@@ -11,6 +11,19 @@ export interface Problem {
   readonly errors?: readonly { readonly pointer: string; readonly detail: string }[];
 }
 
+/** A page of rows. */
+export interface Page<Row = Readonly<Record<string, unknown>>> {
+  readonly data: readonly Row[];
+  readonly page: {
+    readonly limit: number;
+    readonly hasMore: boolean;
+    readonly nextCursor: string | null;
+    readonly sort?: string;
+    readonly total?: number;
+    readonly totalIs?: string;
+  };
+}
+
 /** The text of an answer, which must be 200. */
 export async function textOf(asked: Asked): Promise<string> {
   const answer = await asked;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
+import type { Page } from '../support/answers.ts';
 import { sluice } from '../support/process/commands.ts';
 import { bearer, keyedServer, keysText } from '../support/access/keyed.ts';
 import type { KeyGiven, KeyedServer, Rows } from '../support/access/keyed.ts';
@@ -56,12 +57,7 @@ function bare({ status, headers, text }: Answer, id: string): string {
   return [status, JSON.stringify(kept), text].join('\n').replaceAll(id, 'ID');
 }
 
-interface Page {
-  readonly data: readonly { readonly id: string }[];
-  readonly page: { readonly hasMore: boolean; readonly nextCursor: string | null };
-}
-
-const idsOf = ({ json }: Answer) => (json as Page).data.map(({ id }) => id);
+const idsOf = ({ json }: Answer) => (json as Page<{ readonly id: string }>).data.map(({ id }) => id);
 
 for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
   test(`${store}: users of a part`, async (t) => {
@@ -85,7 +81,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
         for (let query = `?limit=${size}`; ;) {
           const answer = await list(query);
           ids.push(...idsOf(answer));
-          const { hasMore, nextCursor } = (answer.json as Page).page;
+          const { hasMore, nextCursor } = (answer.json as Page<{ readonly id: string }>).page;
           assert.equal(hasMore, ids.length < own.length, `${size}: ${ids.length}`);
           const cursor = Buffer.from(String(nextCursor), 'base64url').toString('latin1');
           assert.ok(cursor.includes(ids.at(-1) ?? ''), 'the cursor is of an own user');
@@ -95,7 +91,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
         assert.deepEqual(ids, own);
       }
       const foreign = await send('all', 'GET', `${PATH}?limit=2`);
-      const { nextCursor } = (foreign.json as Page).page;
+      const { nextCursor } = (foreign.json as Page<{ readonly id: string }>).page;
       assert.deepEqual(
         idsOf(await list(`?cursor=${String(nextCursor)}`)),
         own.slice(1),
@@ -324,5 +320,5 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
     writeFileSync(server.keysFile, keysText(keys));
     const again = await serverOn(t, { API_KEYS_FILE: server.keysFile, ...server.place, ...settings });
     const answer = await fetch(again.url + PATH, { headers: bearer('red') });
-    assert.deepEqual(((await answer.json()) as Page).data, []);
+    assert.deepEqual(((await answer.json()) as Page<{ readonly id: string }>).data, []);
   });

@@ -10,20 +10,13 @@ import { BSON } from '../../../src/store/bson.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { openChromium, openTab } from '../../support/web/chromium.ts';
 import { startCutter } from '../../support/faults/cutter.ts';
-import { documentText } from '../../support/papers/documents.ts';
+import { programIn } from '../../support/papers/documents.ts';
 import { keyedServer } from '../../support/access/keyed.ts';
 import { testDirectory } from '../../support/store/sqlite/sqlite.ts';
 import { program } from '../../support/process/programs.ts';
 import { serverOn, type TestServer } from '../../support/process/server.ts';
 
 const DOCUMENT = 'docs/changes.md';
-
-/** The document's program in this language, which is its first block of that language. */
-function programIn(language: string): string {
-  const [, source] = new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``).exec(documentText(DOCUMENT)) ?? [];
-  assert.ok(source, `a block of ${language} in ${DOCUMENT}`);
-  return source;
-}
 
 async function put({ store }: TestServer, id: string, price: number): Promise<void> {
   await store.items.insert([BSON.serialize({ _id: id, category: 'x', price })], 'replace');
@@ -36,7 +29,7 @@ async function remove({ store }: TestServer, id: string): Promise<void> {
 /** Runs the program of the document with an argument. Returns the lines that it prints. It is killed after the test. */
 async function linesOf(t: TestContext, language: string, command: string, argument: string) {
   const file = join(await testDirectory(t), 'client');
-  await writeFile(file, programIn(language));
+  await writeFile(file, programIn(DOCUMENT, language));
   const child = spawn(command, [file, argument], { stdio: ['ignore', 'pipe', 'inherit'], detached: true });
   t.after(async () => {
     const ended = once(child, 'exit');
@@ -133,7 +126,7 @@ test('the page of the documents says on another origin that CORS does not allow 
   if (!browser) return;
   const server = await serverOn(t, { MONGODB_URI: '' });
   const { page, requests } = await openTab(browser);
-  const body = programIn('html').replaceAll(/'(?=\/(?:clients|items))/g, `'${server.url}`);
+  const body = programIn(DOCUMENT, 'html').replaceAll(/'(?=\/(?:clients|items))/g, `'${server.url}`);
   await page.route('http://other.example/', (route) => route.fulfill({ contentType: 'text/html', body }));
   await page.goto('http://other.example/');
   await page.waitForFunction(`document.querySelector('p').textContent !== ''`);
@@ -144,7 +137,7 @@ test('the page of the documents says on another origin that CORS does not allow 
 /** Opens the page of the document as one of the server. */
 async function showDocument(page: Page, url: string): Promise<void> {
   await page.route('**/changes.html', (route) =>
-    route.fulfill({ contentType: 'text/html', body: programIn('html') }),
+    route.fulfill({ contentType: 'text/html', body: programIn(DOCUMENT, 'html') }),
   );
   await page.goto(`${url}/changes.html`);
 }

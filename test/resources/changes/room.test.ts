@@ -3,12 +3,9 @@ import { test, type TestContext } from 'node:test';
 import { crc32 } from '../../../src/pipeline/crc32.ts';
 import { Room, roomOf, type Question, type Standing } from '../../../src/resources/changes/room.ts';
 import { createTranscoder } from '../../../src/rows/transcoder.ts';
-import { AppError } from '../../../src/errors.ts';
 import { BSON } from '../../../src/store/bson.ts';
-import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { ReadTurns } from '../../../src/store/read-turns.ts';
 import { streamReader } from '../../../src/store/readers.ts';
-import type { FeedReader } from '../../../src/store/tail.ts';
 import { deferred } from '../../support/engine/raw.ts';
 import { NEVER } from '../../support/store/reading.ts';
 import { testSqlite } from '../../support/store/sqlite/sqlite.ts';
@@ -28,8 +25,6 @@ class Reader {
   last: Tally | null = null;
   /** What writes wait for from now on. */
   gate: Promise<void> | undefined;
-  /** What writes fail with from now on. */
-  failure: Error | undefined;
   #lines = '';
   #waiting: { readonly pieces: number; readonly resolve: () => void } | null = null;
 
@@ -50,7 +45,6 @@ class Reader {
   }
 
   #write(text: string): void | Promise<void> {
-    if (this.failure) throw this.failure;
     this.pieces.push(text);
     const lines = text.split('\n').slice(0, -1);
     const { checkpoint } = JSON.parse(lines.pop() ?? '') as { checkpoint: Tally };
@@ -67,10 +61,6 @@ class Reader {
     if (this.pieces.length >= pieces) return Promise.resolve();
     return new Promise((resolve) => (this.#waiting = { pieces, resolve }));
   }
-
-  get lines(): readonly string[] {
-    return this.pieces.flatMap((piece) => piece.split('\n').slice(0, -2));
-  }
 }
 
 async function opened(t: TestContext, change: Partial<Question> = {}) {
@@ -79,26 +69,13 @@ async function opened(t: TestContext, change: Partial<Question> = {}) {
   const rows = streamReader(store.items, new ReadTurns(), { retryMs: 1_000 });
   const { changes } = rows;
   assert.ok(feed && changes);
-  const counts = { reads: 0, lookUps: 0 };
-  const counted: FeedReader = {
-    reaches: (...places) => changes.reaches(...places),
-    rows: (...call) => {
-      counts.lookUps++;
-      return changes.rows(...call);
-    },
-    read: (...call) => {
-      counts.reads++;
-      return changes.read(...call);
-    },
-  };
-  const stop = new AbortController();
   const { identity } = await store.items.describe(NEVER);
   const transcoder = createTranscoder(slots);
   const question: Question = {
-    ...{ name: 'all', collection: 'items', rows, changes: counted, lines: () => transcoder.encoder('lines') },
+    ...{ name: 'all', collection: 'items', rows, changes, lines: () => transcoder.encoder('lines') },
     plan: { sort: '_id', direction: 1, ...(identity !== undefined && { identity }) },
     framed: (text) => text,
-    ...{ now: () => performance.now(), stopping: stop.signal, heartbeatMs: 60_000 },
+    ...{ now: () => performance.now(), stopping: new AbortController().signal, heartbeatMs: 60_000 },
     ...change,
   };
   t.after(() => {
@@ -111,8 +88,7 @@ async function opened(t: TestContext, change: Partial<Question> = {}) {
   });
   const put = (_id: string, filler = '') =>
     store.items.insert([BSON.serialize({ _id, category: 'x', price: 1, filler })], 'replace');
-  const remove = (_id: string) => store.items.remove([makeBookmark({ _id })]);
-  return { question, counts, stop, at, put, remove };
+  return { question, at, put };
 }
 
 /** All readers leave, and with them the room ends. */
@@ -120,28 +96,6 @@ async function leave(...readers: readonly Reader[]): Promise<void> {
   for (const { left } of readers) left.abort(new Error('left'));
   for (const { stay } of readers) await assert.rejects(stay, /left/);
 }
-
-test('a change is read and looked up once for all readers of a room, and each gets it with its own checkpoint', async (t) => {
-  const { question, counts, at, put, remove } = await opened(t);
-  const start = await at();
-  const readers = Array.from({ length: 50 }, () => new Reader(question, start));
-  const line = '{"removed":{"id":"before"}}\n';
-  const before = { rows: 7, removed: 1, bytes: line.length, crc: crc32(line) };
-  await put('a');
-  await Promise.all(readers.map((one) => one.has(1)));
-  assert.deepEqual(counts.lookUps, 1);
-  const late = new Reader(question, { ...(await at()), sums: { ...before, bytes: 0, crc: 0 } });
-  await remove('a');
-  await Promise.all([...readers, late].map((one) => one.has(one === late ? 1 : 2)));
-  for (const { pieces, last, lines } of readers) {
-    assert.equal(pieces.length, 2, 'a line and its checkpoint come in one write');
-    assert.deepEqual(lines.at(-1), '{"removed":{"id":"a"}}');
-    assert.deepEqual([last?.rows, last?.removed, last?.upToDate], [1, 1, true]);
-  }
-  assert.deepEqual([late.last?.rows, late.last?.removed], [7, 2]);
-  assert.deepEqual([counts.lookUps, counts.reads <= 5], [2, true]);
-  await leave(...readers, late);
-});
 
 test('a reader that has not taken the lines before leaves with its place, and another stays', async (t) => {
   const { question, at, put } = await opened(t);
@@ -166,64 +120,6 @@ test('a reader that has not taken the lines before leaves with its place, and an
   assert.deepEqual([sums.rows, last.cursor, slow.parked], [1, slow.last?.cursor, false]);
   await leave(fast);
 });
-
-test('a reader whose write is refused leaves with the error, and another stays', async (t) => {
-  const { question, at, put } = await opened(t);
-  const start = await at();
-  const [revoked, other] = [new Reader(question, start), new Reader(question, start)];
-  revoked.failure = new AppError('forbidden', 'The key was removed.');
-  await put('a');
-  await assert.rejects(revoked.stay, /removed/);
-  await other.has(1);
-  await leave(other);
-});
-
-test('readers go back to their own loops from their last place when the server stops', async (t) => {
-  const { question, at, put, stop } = await opened(t);
-  const start = await at();
-  const readers = [new Reader(question, start), new Reader(question, start)];
-  await put('a');
-  await Promise.all(readers.map((one) => one.has(1)));
-  stop.abort(new Error('the server stops'));
-  for (const { stay, last } of readers) {
-    const { sums, at: rest } = await stay;
-    assert.deepEqual([sums.rows, rest.cursor, rest.isUpToDate], [1, last?.cursor, true]);
-  }
-  const { at: same } = await new Reader(question, start).stay;
-  assert.equal(same, start.at, 'no room is opened any more');
-});
-
-for (const [what, fails] of [
-  ['the read', 'read'],
-  ['the look-up', 'rows'],
-] as const)
-  test(`readers go back to their own loops from their last place when ${what} fails`, async (t) => {
-    const expired = new AppError('changes-expired', 'The history is gone.');
-    const { question, at, put } = await opened(t);
-    let isBroken = false;
-    const { changes } = question;
-    const read: FeedReader['read'] = async (...call) => {
-      const changed = await changes.read(...call);
-      if (isBroken && fails === 'read') throw expired;
-      return changed;
-    };
-    const rows: FeedReader['rows'] = (...call) => {
-      if (isBroken && fails === 'rows') throw expired;
-      return changes.rows(...call);
-    };
-    const failing = { ...question, changes: { ...changes, read, rows } };
-    const start = await at();
-    const readers = [new Reader(failing, start), new Reader(failing, start)];
-    await put('a');
-    await Promise.all(readers.map((one) => one.has(1)));
-    isBroken = true;
-    await put('b');
-    for (const { stay, pieces, last } of readers) {
-      const { sums, at: rest } = await stay;
-      assert.deepEqual([sums.rows, pieces.length, rest.cursor], [1, 1, last?.cursor]);
-    }
-    assert.equal(roomOf(failing), undefined);
-  });
 
 test('lines that are many bytes are left to the loops of the readers', async (t) => {
   const { question, at, put } = await opened(t);

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { Copy, rowsAt } from '../../support/resources/copy.ts';
 import { bearer } from '../../support/access/keyed.ts';
 import { below, oneOf, randomFrom, type Random } from '../../support/store/random-collection.ts';
-import { ask, customer, dataOf, opened, PATH, type Opened } from '../../support/resources/several.ts';
+import { ask, opened, PATH, type Opened } from '../../support/resources/several.ts';
 
 const HISTORIES = Number(process.env.HISTORIES ?? (process.env.LONG ? 300 : 3));
 const FIRST = Number(process.env.SEED ?? 1);
@@ -74,33 +74,3 @@ async function write({ orders, customers }: Opened, random: Random): Promise<voi
       });
   }
 }
-
-for (const store of ['sqlite', 'mongodb'] as const)
-  test(`${store}: a key with where sees its part of each set alone`, async (t) => {
-    const at = await opened(t, store);
-    if (!at) return;
-    const response = await at.server.as('acme', PATH);
-    const text = await response.text();
-    assert.equal(response.headers.get('filtered-by-key'), 'true', text);
-    const { cursor } = await ask(at, '', 'acme');
-    for (const table of [at.orders, at.customers]) {
-      await table.put({ _id: 'FOREIGN-1', tenant: 'FOREIGN' });
-      await table.set('FOREIGN-1', { n: 1 });
-      await table.remove('FOREIGN-1');
-      await table.put({ _id: 'FOREIGN-2', tenant: 'FOREIGN' });
-    }
-    const [silent] = [await ask(at, `&since=${cursor}`, 'acme')];
-    assert.deepEqual(dataOf(silent), []);
-    for (const one of [cursor, silent.cursor].flatMap((all) => all.split('.')))
-      assert.doesNotMatch(Buffer.from(one, 'base64url').toString('latin1'), /FOREIGN/);
-    await at.orders.set('orders-0', { tenant: 'FOREIGN' });
-    await at.customers.set('FOREIGN-2', { tenant: 'acme', n: 0 });
-    assert.deepEqual(dataOf(await ask(at, `&since=${cursor}`, 'acme')), [
-      customer('FOREIGN-2'),
-      '{"resource":"orders","removed":{"id":"orders-0"}}',
-    ]);
-    const wide = await ask(at);
-    await at.orders.put({ _id: 'FOREIGN-3', tenant: 'FOREIGN' });
-    const others = await at.server.as('acme', `${PATH}&since=${wide.cursor}`);
-    assert.doesNotMatch(await others.text(), /FOREIGN/, 'a cursor opens nothing');
-  });

@@ -1,35 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { encodeCursor } from '../../../src/resources/token/cursor.ts';
-import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { BSON } from '../../../src/store/bson.ts';
-import type { Plan } from '../../../src/store/store.ts';
 import { BY_ID } from '../../support/store/changes.ts';
 import { testServer, type TestServer } from '../../support/process/server.ts';
-import { decodeCursor, decodeFeedCursor, decodePart, plainPart } from '../../support/resources/tokens.ts';
-
-const AFTER = makeBookmark({ _id: 'a' });
-const INDEX = { name: 'x', fields: ['_id'] } as unknown as NonNullable<Plan['index']>;
-
-test('cursors and parts carry the earliest time of their reads, with and without a mark and types', () => {
-  for (const identity of [undefined, 'c'.repeat(32)])
-    for (const index of [undefined, INDEX])
-      for (const time of [{}, { since: 5n }, { since: 2n ** 64n - 1n }, { at: 7n }]) {
-        const shape = { ...BY_ID, ...(index && { index }) };
-        const cursor = encodeCursor('items', { ...shape, ...time }, AFTER, identity);
-        const { after, mark, ...times } = decodeCursor(cursor, 'items', shape);
-        assert.deepEqual(times, time);
-        assert.equal(mark === undefined, identity === undefined);
-        assert.deepEqual(Buffer.from(after), Buffer.from(AFTER));
-      }
-  for (const mark of [undefined, 5])
-    for (const since of [undefined, 5n]) {
-      const times = { ...(mark !== undefined && { mark }), ...(since !== undefined && { since }) };
-      const { ids, ...decoded } = decodePart(plainPart({ from: AFTER }, times));
-      assert.deepEqual(decoded, times);
-      assert.deepEqual(Buffer.from(ids.from ?? []), Buffer.from(AFTER));
-    }
-});
+import { decodeFeedCursor } from '../../support/resources/tokens.ts';
 
 async function filled(server: TestServer): Promise<void> {
   const rows = Array.from({ length: 900 }, (_, n) => ({
@@ -74,10 +48,6 @@ async function timesOf(server: TestServer, path: string): Promise<readonly (bigi
 test('a stream continued by cursor and the parts of a set read nothing older than the place of their changes', async (t) => {
   const server = await testServer(t, 'mongodb', 'uws', { RATE_LIMIT: 'off' });
   if (!server) return;
-  if (!server.store.items.changes) {
-    t.skip('this store has no changes');
-    return;
-  }
   await filled(server);
   const whole = await server.get('/items/stream?checkpoints=true&fields=price');
   const lines = (await whole.text()).trim().split('\n');
@@ -101,15 +71,4 @@ test('a stream continued by cursor and the parts of a set read nothing older tha
   const onPage = await server.get(`/items?limit=2&cursor=${cursor}`);
   assert.equal(onPage.status, 200, 'pages go on after a row of a stream');
   await onPage.text();
-});
-
-test('a cursor that names a time that the store has not reached is refused, or waits no longer than a read may', async (t) => {
-  const server = await testServer(t, 'mongodb', 'uws', { RATE_LIMIT: 'off' });
-  if (!server) return;
-  await filled(server);
-  const forged = encodeCursor('items', { ...BY_ID, since: 2n ** 63n - 1n }, AFTER);
-  const response = await server.get(`/items/stream?cursor=${forged}`);
-  const { status } = response;
-  await response.text();
-  assert.ok([400, 503].includes(status), String(status));
 });

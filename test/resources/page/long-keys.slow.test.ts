@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { crc32 } from '../../../src/pipeline/crc32.ts';
+import type { Page } from '../../support/answers.ts';
 import { testServer, type TestServer } from '../../support/process/server.ts';
 
 /** The longest cursor that the server accepts, in characters, and an id that is too long for one. */
@@ -10,11 +11,6 @@ const LONG = 'x'.repeat(13_000);
 /** Whether the id of each row, in order, is too long for a cursor. */
 const ROWS = [false, false, true, true, false, true, false, true];
 const IDS = ROWS.map((isLong, n) => `${n}${isLong ? LONG : ''}`);
-
-interface Page {
-  readonly data: { readonly id: string }[];
-  readonly page: { readonly hasMore: boolean; readonly nextCursor: string | null };
-}
 
 async function fill(server: TestServer, ids: readonly string[]): Promise<void> {
   await server.insert(ids.map((_id, n) => ({ _id, category: 'a', price: n })));
@@ -49,7 +45,7 @@ for (const sort of ['id_asc', 'id_desc', 'price_asc', 'price_desc'])
           break;
         }
         assert.equal(answer.status, 200, text);
-        const { data, page } = JSON.parse(text) as Page;
+        const { data, page } = JSON.parse(text) as Page<{ readonly id: string }>;
         assert.deepEqual(
           data.map(({ id }) => id),
           ids.slice(at, at + expected),
@@ -70,7 +66,7 @@ test('pages by offset and by number include ids that are too long for a cursor',
   for (const [n, isLong] of ROWS.entries())
     for (const start of [`offset=${n}`, `page=${n + 1}`]) {
       const answer = await server.get(`/items?limit=1&${start}`);
-      const { data, page } = (await answer.json()) as Page;
+      const { data, page } = (await answer.json()) as Page<{ readonly id: string }>;
       assert.deepEqual(
         data.map(({ id }) => id),
         [IDS[n]],
@@ -89,7 +85,7 @@ test('a page of many megabytes ends with a row that has a cursor', async (t) => 
     (_, n) => `${String(n).padStart(3, '0')}${n >= 400 && n < 690 ? LONG : ''}`,
   );
   await server.insert(ids.map((_id, n) => ({ _id, category: 'a', price: n, filler })));
-  const first = (await (await server.get('/items?limit=650')).json()) as Page;
+  const first = (await (await server.get('/items?limit=650')).json()) as Page<{ readonly id: string }>;
   assert.deepEqual(
     first.data.map(({ id }) => id),
     ids.slice(0, 400),
@@ -98,7 +94,9 @@ test('a page of many megabytes ends with a row that has a cursor', async (t) => 
   const refused = await server.get(`/items?limit=250&cursor=${first.page.nextCursor}`);
   assert.equal(refused.status, 422, 'no row in its first megabytes has a cursor');
   await refused.body?.cancel();
-  const rest = (await (await server.get('/items?limit=300&offset=400&fields=price')).json()) as Page;
+  const rest = (await (await server.get('/items?limit=300&offset=400&fields=price')).json()) as Page<{
+    readonly id: string;
+  }>;
   assert.equal(rest.data.length, 300);
 });
 

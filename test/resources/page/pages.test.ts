@@ -190,24 +190,6 @@ onServers('combinations', (test) => {
     assert.equal(((await missing.json()) as { code: string }).code, 'not-found');
   });
 
-  test('fields returns only the named fields, and paging continues as before', async (server) => {
-    await server.insert(catalogue(30, 'string').map((row) => row.document));
-    const first = await getPage(server, { fields: 'n', limit: 7, sort: 'price_desc' });
-    assert.deepEqual(Object.keys(first.data[0] ?? {}), ['id', 'n']);
-    const cursor = first.page.nextCursor ?? '';
-    const all = await getPage(server, { limit: 14, sort: 'price_desc' });
-    const next = await getPage(server, { fields: 'category,price', limit: 7, sort: 'price_desc', cursor });
-    assert.deepEqual(
-      next.data,
-      all.data.slice(7).map(({ id, ...rest }) => {
-        const { category, price } = rest as Record<string, unknown>;
-        return { id, category, price };
-      }),
-    );
-    const lines = await (await server.get('/items/stream?fields=price&limit=1')).text();
-    assert.match(lines, /^{"id":"row-\d+","price":[\d.]+}\n$/);
-  });
-
   test('a page whose links would be too long for a header goes on by its cursor', async (server) => {
     const rows = catalogue(9, 'string');
     await server.insert(rows.map((row) => row.document));

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { test } from 'node:test';
 import { Decimal128, Double, Int32, type Document } from '../../../src/store/bson.ts';
+import { idsIn, jsonOf, linesOf, problemOf } from '../../support/answers.ts';
 import { resourceServer } from '../../support/resources/resources.ts';
-import type { StoreName, TestServer } from '../../support/process/server.ts';
+import { STORES, type TestServer } from '../../support/process/server.ts';
+import { onStores } from '../../support/process/each-server.ts';
 
 const ROWS: readonly Document[] = Array.from({ length: 40 }, (_, n) => ({
   _id: new Int32(n),
@@ -14,34 +16,23 @@ const ROWS: readonly Document[] = Array.from({ length: 40 }, (_, n) => ({
 }));
 const INDEXES = [['t'], ['ref'], ['name'], ['price'], ['cost', 't']];
 
-async function idsOf(server: TestServer, query: string): Promise<number[]> {
-  const answer = await server.get(`/m/stream?${query}`);
-  const text = await answer.text();
-  assert.equal(answer.status, 200, `${query}: ${text}`);
-  return text
-    .split('\n')
-    .slice(0, -1)
-    .map((line) => (JSON.parse(line) as { id: number }).id);
+async function idsOf(server: TestServer, query: string) {
+  return idsIn(await linesOf(server.get(`/m/stream?${query}`)));
 }
 
-async function problemOf(server: TestServer, query: string) {
-  const answer = await server.get(`/m?${query}`);
-  assert.equal(answer.status, 400, query);
-  return (await answer.json()) as { code: string; detail: string; parameter: string };
-}
+const refusalOf = (server: TestServer, query: string) => problemOf(server.get(`/m?${query}`));
 
-for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
-  describe(`kinds of fields on ${store}`, () => {
-    test('a text is read as the kind of its field, and a prefix asks for another', async (t) => {
-      const server = await resourceServer(t, store, { name: 'm', rows: ROWS, indexes: INDEXES });
-      if (!server) return;
+onStores(
+  (t, store) => resourceServer(t, store, { name: 'm', rows: ROWS, indexes: INDEXES }),
+  (test, store) => {
+    test('a text is read as the kind of its field, and a prefix asks for another', async (server) => {
       assert.deepEqual(await idsOf(server, 't=2026-01-03'), [2]);
       assert.deepEqual(await idsOf(server, 'name=7'), [7]);
       assert.deepEqual(await idsOf(server, 'name=int:7'), []);
       assert.deepEqual(await idsOf(server, 'id=7'), [7]);
       for (const text of ['2026-13-01', 'abc', '7', 'true', '']) {
         for (const name of ['t', 't.gte', 't.lt']) {
-          const { code, detail, parameter } = await problemOf(server, `${name}=${text}`);
+          const { code, detail, parameter } = await refusalOf(server, `${name}=${text}`);
           assert.deepEqual([code, parameter], ['invalid-parameter', 't'], `${name}=${text}`);
           assert.match(detail, /date; got .*str:/);
         }
@@ -49,11 +40,9 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
       }
     });
 
-    test('a field of several kinds needs a prefix where a text can be of several', async (t) => {
-      const server = await resourceServer(t, store, { name: 'm', rows: ROWS, indexes: INDEXES });
-      if (!server) return;
+    test('a field of several kinds needs a prefix where a text can be of several', async (server) => {
       for (const name of ['ref', 'ref.gte', 'ref.lt']) {
-        const { code, detail } = await problemOf(server, `${name}=8`);
+        const { code, detail } = await refusalOf(server, `${name}=8`);
         assert.equal(code, 'ambiguous-value');
         assert.match(detail, /int:8 or str:8/);
       }
@@ -63,9 +52,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
       assert.deepEqual(await idsOf(server, 'ref.gte=x'), []);
     });
 
-    test('a number is every number that is shown so', async (t) => {
-      const server = await resourceServer(t, store, { name: 'm', rows: ROWS, indexes: INDEXES });
-      if (!server) return;
+    test('a number is every number that is shown so', async (server) => {
       for (const [query, rows] of [
         ['price=0.1', 40],
         ['price=0.1&sort=price_desc', 40],
@@ -80,13 +67,11 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
         ['cost=3.1&sort=t_desc', 1],
       ] as const)
         assert.equal((await idsOf(server, query)).length, rows, query);
-      assert.match((await problemOf(server, 'price=0.1&sort=id_desc')).detail, /num:0.1 or dec:0.1/);
+      assert.match((await refusalOf(server, 'price=0.1&sort=id_desc')).detail, /num:0.1 or dec:0.1/);
     });
 
-    test('/openapi.json gives the kinds of the parameters', async (t) => {
-      const server = await resourceServer(t, store, { name: 'm', rows: ROWS, indexes: INDEXES });
-      if (!server) return;
-      const { paths } = (await (await server.get('/openapi.json')).json()) as {
+    test('/openapi.json gives the kinds of the parameters', async (server) => {
+      const { paths } = (await jsonOf(server.get('/openapi.json'))) as {
         paths: Record<string, { get: { parameters: { name: string; description: string }[] } }>;
       };
       const described = (name: string) =>
@@ -96,10 +81,8 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
       assert.match(described('ref'), /Its kind is (number or string|string or number)\./);
     });
 
-    test('GET /resources gives the kinds, and queries do not ask for them again', async (t) => {
-      const server = await resourceServer(t, store, { name: 'm', rows: ROWS, indexes: INDEXES });
-      if (!server) return;
-      const { resources } = (await (await server.get('/resources')).json()) as {
+    test('GET /resources gives the kinds, and queries do not ask for them again', async (server) => {
+      const { resources } = (await jsonOf(server.get('/resources'))) as {
         resources: { name: string; kinds: { field: string; kinds: string[] }[] }[];
       };
       const kinds = resources.find(({ name }) => name === 'm')?.kinds ?? [];
@@ -124,11 +107,13 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
       for (let n = 0; n < 20; n++) await idsOf(server, `name=${n}`);
       assert.equal(await looks(), before);
     });
+  },
+);
 
-    test('a field that had no values is looked at again', async (t) => {
-      const server = await resourceServer(t, store, { name: 'm', rows: [{ _id: 'a' }], indexes: [['v']] });
-      if (!server) return;
-      assert.deepEqual(await idsOf(server, 'v=5'), []);
-      assert.deepEqual(await idsOf(server, 'v=x'), []);
-    });
+for (const store of STORES)
+  test(`${store}: a field that had no values is looked at again`, async (t) => {
+    const server = await resourceServer(t, store, { name: 'm', rows: [{ _id: 'a' }], indexes: [['v']] });
+    if (!server) return;
+    for (const text of ['5', 'x']) assert.deepEqual(await idsOf(server, `v=${text}`), []);
+    assert.deepEqual(await idsOf(server, 'v=null:'), ['a']);
   });

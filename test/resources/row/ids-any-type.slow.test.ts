@@ -3,6 +3,7 @@ import { test, type TestContext } from 'node:test';
 import { encodeCursor } from '../../../src/resources/token/cursor.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { Binary, Code, Int32, ObjectId, Timestamp } from '../../../src/store/bson.ts';
+import { linesOf, textOf } from '../../support/answers.ts';
 import { serverOn } from '../../support/process/server.ts';
 import { testClient } from '../../support/store/mongo/mongo.ts';
 import { testMongo } from '../../support/store/mongo/mongod.ts';
@@ -75,59 +76,23 @@ async function serverWith(t: TestContext) {
   return { server, database };
 }
 
-for (const sort of ['id_asc', 'id_desc', 'price_asc', 'price_desc'])
-  test(`pages and checkpoints in order ${sort} continue after an id of any type`, async (t) => {
+for (const sort of ['id_asc', 'price_desc'])
+  test(`pages in order ${sort} continue after an id of any type`, async (t) => {
     const opened = await serverWith(t);
     if (!opened) return;
     const { server } = opened;
-    const all = (await (await server.get(`/items/stream?sort=${sort}`)).text()).split('\n').slice(0, -1);
+    const all = await linesOf(server.get(`/items/stream?sort=${sort}`));
     assert.equal(all.length, IDS.length);
-    for (const limit of [1, 4]) {
-      const rows: string[] = [];
-      for (let cursor = ''; ;) {
-        const answer = await server.get(`/items?limit=${limit}&sort=${sort}${cursor && `&cursor=${cursor}`}`);
-        const text = await answer.text();
-        assert.equal(answer.status, 200, text);
-        const { page } = JSON.parse(text) as { page: { hasMore: boolean; nextCursor: string } };
-        rows.push(text.slice('{"data":['.length, text.lastIndexOf('],"page":')));
-        if (!page.hasMore) break;
-        cursor = page.nextCursor;
-      }
-      assert.equal(rows.join(), all.join());
+    const rows: string[] = [];
+    for (let cursor = ''; ;) {
+      const text = await textOf(server.get(`/items?limit=1&sort=${sort}${cursor && `&cursor=${cursor}`}`));
+      const { page } = JSON.parse(text) as { page: { hasMore: boolean; nextCursor: string } };
+      rows.push(text.slice('{"data":['.length, text.lastIndexOf('],"page":')));
+      if (!page.hasMore) break;
+      cursor = page.nextCursor;
     }
-    for (let rows = 1; rows < all.length; rows++) {
-      const stopped = await (
-        await server.get(`/items/stream?sort=${sort}&limit=${rows}&checkpoints=true`)
-      ).text();
-      const { end } = JSON.parse(stopped.trimEnd().split('\n').at(-1) ?? '') as { end: { cursor: string } };
-      const rest = await (await server.get(`/items/stream?sort=${sort}&cursor=${end.cursor}`)).text();
-      assert.deepEqual(rest.split('\n').slice(0, -1), all.slice(rows), `behind ${all[rows - 1]}`);
-    }
+    assert.deepEqual(rows, all);
   });
-
-test('parts can start at ids of any type, and together are the whole set, also from a cursor on', async (t) => {
-  const opened = await serverWith(t);
-  if (!opened) return;
-  const { server } = opened;
-  const all = (await (await server.get('/items/stream')).text()).split('\n').slice(0, -1);
-  const { partitions } = (await (await server.get(`/items/partitions?n=${IDS.length}`)).json()) as {
-    partitions: { url: string }[];
-  };
-  assert.ok(partitions.length >= IDS.length - 2, `${partitions.length} parts`);
-  const lines: string[] = [];
-  for (const { url } of partitions) {
-    const part = (await (await server.get(url)).text()).split('\n').slice(0, -1);
-    lines.push(...part);
-    const proved = await (await server.get(`${url}&limit=1&checkpoints=true`)).text();
-    const { end } = JSON.parse(proved.trimEnd().split('\n').at(-1) ?? '') as {
-      end: { cursor: string | null };
-    };
-    if (end.cursor === null) continue;
-    const rest = await (await server.get(`${url}&cursor=${end.cursor}`)).text();
-    assert.deepEqual(rest.split('\n').slice(0, -1), part.slice(1), url);
-  }
-  assert.deepEqual(lines, all);
-});
 
 test('an id that looks like an operator is a value: MongoDB refuses to store it, and a forged cursor finds no rows by it', async (t) => {
   const opened = await serverWith(t);
@@ -141,8 +106,8 @@ test('an id that looks like an operator is a value: MongoDB refuses to store it,
     assert.match(reply, /\$gt|\$-prefixed/, reply);
   }
   const cursor = encodeCursor('items', { sort: '_id', direction: 1 }, makeBookmark({ _id: { $ne: 1 } }));
-  const rows = (await (await server.get(`/items/stream?cursor=${cursor}`)).text()).split('\n').slice(0, -1);
+  const rows = await linesOf(server.get(`/items/stream?cursor=${cursor}`));
   const documents = IDS.findIndex((id) => id instanceof Map);
   // Documents are ordered by their first field: a number comes before strings and documents.
-  assert.deepEqual(rows, (await (await server.get('/items/stream')).text()).split('\n').slice(documents, -1));
+  assert.deepEqual(rows, (await linesOf(server.get('/items/stream'))).slice(documents));
 });

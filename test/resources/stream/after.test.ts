@@ -49,8 +49,27 @@ const COLLECTIONS: readonly (readonly string[])[] = [
   names,
 ];
 
+const [OBJECT_IDS, UUIDS, TEXTS] = [KINDS.objectIds ?? [], KINDS.uuids ?? [], ['a', 'b', 'c']];
+const HEX = '0123456789abcdef01234567';
+/** Ids of one kind with a few of another. Each that a text names must be found by it. */
+const STRAYS: Readonly<Record<string, readonly unknown[]>> = {
+  'ObjectIds and a stray text': [...OBJECT_IDS, 'stray'],
+  'ObjectIds and a stray number': [...OBJECT_IDS, new Int32(7)],
+  'ObjectIds and a stray null': [...OBJECT_IDS, null],
+  'ObjectIds, a stray date and a stray document': [...OBJECT_IDS, new Date(0), { a: 1 }],
+  'UUIDs, a stray text and a stray number': [...UUIDS, 'stray', Long.fromString('9007199254740993')],
+  'UUIDs and a stray null': [...UUIDS, null],
+  'texts and a stray number': [...TEXTS, new Double(5)],
+  'texts and a stray ObjectId': [...TEXTS, new ObjectId(HEX)],
+  'texts and a stray null': [...TEXTS, null],
+};
+
+function rowsWith(ids: readonly unknown[]): Document[] {
+  return ids.map((_id, n) => ({ _id, n }));
+}
+
 function rowsOf(kinds: readonly string[]): Document[] {
-  return kinds.flatMap((kind) => KINDS[kind] ?? []).map((_id, n) => ({ _id, n }));
+  return rowsWith(kinds.flatMap((kind) => KINDS[kind] ?? []));
 }
 
 /** The lines of a stream, each with its id as its JSON shows it. */
@@ -103,5 +122,19 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
             `after ${id}, which may be gone`,
           );
         }
+      });
+
+    for (const [name, ids] of Object.entries(STRAYS))
+      test(`${name}: each row is found by the text of its id, and reading continues from it`, async (t) => {
+        const server = await resourceServer(t, store, { name: 'm', rows: rowsWith(ids), indexes: [] });
+        if (!server) return;
+        const { lines } = await linesOf(server, '/m/stream');
+        assert.equal(lines.length, ids.length);
+        for (const [n, { id, line }] of lines.entries()) {
+          if (/^(null|\{.*|1970-.*)$/.test(id)) continue;
+          assert.equal(await (await server.get(`/m/${id}`)).text(), line);
+          assert.deepEqual((await linesOf(server, `/m/stream?after=${id}`)).lines, lines.slice(n + 1), id);
+        }
+        assert.equal((await server.get(`/m/${'d'.repeat(24)}`)).status, 404);
       });
   });

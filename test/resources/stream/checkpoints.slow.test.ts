@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { crc32 } from '../../../src/pipeline/crc32.ts';
 import { crc32Combine } from '../../../src/pipeline/crc32-combine.ts';
+import { problemOf } from '../../support/answers.ts';
 import { catalogue } from '../../support/resources/catalogue.ts';
 import { fetchUntilCut, startCutter } from '../../support/faults/cutter.ts';
 import { type TestServer } from '../../support/process/server.ts';
@@ -126,8 +127,8 @@ onServers('combinations', (test) => {
       const response = await server.get(`/items/stream?checkpoints=true&${query}`, {
         accept: accept ?? '',
       });
-      const { code } = (await response.json()) as { code: string };
-      assert.deepEqual([response.status, code], [400, 'conflicting-parameters']);
+      const { status, code } = await problemOf(response);
+      assert.deepEqual([status, code], [400, 'conflicting-parameters']);
     }
     const empty = await (await server.get('/items/stream?checkpoints=true&limit=9')).text();
     assert.equal(empty, '{"end":{"cursor":null,"rows":0,"bytes":0,"crc32":"00000000"}}\n');

@@ -1,22 +1,21 @@
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
-import { BSON } from '../../../src/store/bson.ts';
 import { crc32 } from '../../../src/pipeline/crc32.ts';
 import { crc32Combine } from '../../../src/pipeline/crc32-combine.ts';
 import { catalogue } from '../../support/resources/catalogue.ts';
 import { childServer } from '../../support/process/child-server.ts';
 import { LAST_CHUNK, dechunked } from '../../support/engine/chunked.ts';
 import { fetchUntilCut, startCutter } from '../../support/faults/cutter.ts';
-import { testMongoStore } from '../../support/store/mongo/mongo.ts';
-import { serverOn } from '../../support/process/server.ts';
+import { serverOn, STORES, type StoreName } from '../../support/process/server.ts';
+import { filled } from '../../support/resources/resources.ts';
 
 const CUTS = process.env.LONG ? 500 : 24;
 /** A killed server takes a second or two to restart. Each kill cuts all running streams. */
 const KILLED = Number(process.env.KILLED ?? (process.env.LONG ? 500 : 4));
 /** With LONG enough rows for some pieces to have a checkpoint. The others continue after their last row. */
 const ROWS = process.env.LONG ? 40_000 : 4_000;
-const CASES = ['id_asc', 'price_asc', 'price_desc'].flatMap((sort) => [
+const CASES = ['id_asc', 'id_desc', 'price_asc', 'price_desc'].flatMap((sort) => [
   `sort=${sort}`,
   `sort=${sort}&category=music`,
 ]);
@@ -133,15 +132,14 @@ function assertCuts(t: TestContext, joins: Joins, wanted: number): void {
   assert.ok(rows > 0 && (!process.env.LONG || checkpoints > 0));
 }
 
-/** A collection and its uncut streams. */
-async function prepare(t: TestContext, cases: readonly string[], rowBytes: number) {
-  const opened = await testMongoStore(t);
-  if (!opened) return null;
-  const filler = 'x'.repeat(rowBytes);
-  const rows = catalogue(ROWS).map(({ document }) => BSON.serialize({ ...document, filler }));
-  await opened.store.items.insert(rows, 'fail');
-  const settings = { MONGODB_URI: opened.uri, RATE_LIMIT: 'off' };
+/** A set on a store, and its uncut streams. */
+async function prepare(t: TestContext, store: StoreName, cases: readonly string[], rowBytes: number) {
+  const place = await filled(t, store, []);
+  if (!place) return null;
+  const settings = { ...place, EXPOSE: '', RATE_LIMIT: 'off' };
   const server = await serverOn(t, settings);
+  const filler = 'x'.repeat(rowBytes);
+  await server.insert(catalogue(ROWS).map(({ document }) => ({ ...document, filler })));
   const uncut = new Map<string, Buffer>();
   for (const query of cases)
     uncut.set(query, (await fetchUntilCut(`${server.url}/items/stream?${query}`)).bytes);
@@ -178,7 +176,7 @@ function takeUntil(
 }
 
 test(`${CUTS} times a client breaks off at any byte and continues, and the joined pieces have the CRC of the whole`, async (t) => {
-  const prepared = await prepare(t, CASES, 150);
+  const prepared = await prepare(t, 'mongodb', CASES, 150);
   if (!prepared) return;
   const { url, uncut } = prepared;
   const joins = new Joins();
@@ -193,23 +191,24 @@ test(`${CUTS} times a client breaks off at any byte and continues, and the joine
   assertCuts(t, joins, CUTS);
 });
 
-test(`${CUTS} times a proxy cuts at any byte and the client continues, and the joined pieces have the CRC of the whole`, async (t) => {
-  const prepared = await prepare(t, CASES, 150);
-  if (!prepared) return;
-  const { url, uncut } = prepared;
-  const cutter = await startCutter(t, url.origin);
-  const joins = new Joins();
-  for (const entry of uncut)
-    await pullAgain(entry, CUTS / CASES.length, joins, (path, cutAfter) => {
-      cutter.nextAfter = () => cutAfter ?? Infinity;
-      return fetchUntilCut(cutter.url + path);
-    });
-  assertCuts(t, joins, CUTS);
-});
+for (const store of STORES)
+  test(`${store}: ${CUTS} times a proxy cuts at any byte and the client continues, and the joined pieces have the CRC of the whole`, async (t) => {
+    const prepared = await prepare(t, store, CASES, 150);
+    if (!prepared) return;
+    const { url, uncut } = prepared;
+    const cutter = await startCutter(t, url.origin);
+    const joins = new Joins();
+    for (const entry of uncut)
+      await pullAgain(entry, CUTS / CASES.length, joins, (path, cutAfter) => {
+        cutter.nextAfter = () => cutAfter ?? Infinity;
+        return fetchUntilCut(cutter.url + path);
+      });
+    assertCuts(t, joins, CUTS);
+  });
 
 test(`the server is killed until ${KILLED} streams were cut at any byte, and the joined pieces of the clients have the CRC of the whole`, async (t) => {
   const cases = KILLED < CASES.length ? CASES.filter((_, n) => n % 3 === 0) : CASES;
-  const prepared = await prepare(t, cases, process.env.LONG ? 600 : 2_000); // more than a socket's buffers hold, because those bytes still arrive
+  const prepared = await prepare(t, 'mongodb', cases, process.env.LONG ? 600 : 2_000); // more than a socket's buffers hold, because those bytes still arrive
   if (!prepared) return;
   const { settings, uncut } = prepared;
   const start = () => childServer(t, settings);

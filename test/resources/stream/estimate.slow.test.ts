@@ -6,7 +6,6 @@ import type { Plan, Collection, Store } from '../../../src/store/store.ts';
 import { estimator } from '../../../src/resources/stream/estimate.ts';
 import { testMongo } from '../../support/store/mongo/mongod.ts';
 import { NEVER } from '../../support/store/reading.ts';
-import { resourceServer } from '../../support/resources/resources.ts';
 import { serverOn, testServer, type EngineName, type StoreName } from '../../support/process/server.ts';
 
 const COMBINATIONS: [StoreName, EngineName][] = [
@@ -49,24 +48,6 @@ for (const [store, engine] of COMBINATIONS)
     assert.equal(await estimateOf('min_price=10'), null);
     assert.equal(await estimateOf('after=r00001'), null);
     assert.equal(await estimateOf('after=r01490'), '9');
-  });
-
-for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
-  test(`${store}: a stream of a resource says about how many rows it has`, async (t) => {
-    const server = await resourceServer(t, store, {
-      name: 'things',
-      rows,
-      indexes: [['category'], ['price']],
-    });
-    if (!server) return;
-    const estimateOf = async (query: string) => {
-      const response = await server.get(`/things/stream?${query}`);
-      await response.arrayBuffer();
-      return response.headers.get('estimated-rows');
-    };
-    assert.equal(await estimateOf('sort=price_asc'), '1500');
-    assert.equal(await estimateOf('category=many'), null);
-    assert.equal(await estimateOf('category=few'), '3');
   });
 
 test('an estimate is asked for once in five seconds, and a stream does without one that fails or takes long', async () => {

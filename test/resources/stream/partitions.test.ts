@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { AppError } from '../../../src/errors.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { BSON, Long, MinKey, ObjectId } from '../../../src/store/bson.ts';
+import { jsonOf, problemOf, textOf } from '../../support/answers.ts';
 import { catalogue } from '../../support/resources/catalogue.ts';
 import { type TestServer } from '../../support/process/server.ts';
 import { decodePart, forgedToken, plainPart } from '../../support/resources/tokens.ts';
@@ -52,22 +53,22 @@ test('a part carries its bounds exactly, and any other bytes are refused', () =>
 });
 
 async function partsOf(server: TestServer, query: string): Promise<string[]> {
-  const response = await server.get(`/items/partitions?${query}`);
-  const text = await response.text();
-  assert.equal(response.status, 200, text);
-  return (JSON.parse(text) as { partitions: { url: string }[] }).partitions.map(({ url }) => url);
+  const answer = (await jsonOf(server.get(`/items/partitions?${query}`))) as {
+    partitions: { url: string }[];
+  };
+  return answer.partitions.map(({ url }) => url);
 }
 
 onServers('stores', (test) => {
   test('the streams of all parts, one after the other, are the whole stream, in every filter and form', async (server) => {
     await server.insert(catalogue(5000).map(({ document }) => document));
     for (const query of ['', 'category=music', 'fields=n', 'format=csv&fields=price&header=absent']) {
-      const whole = await (await server.get(`/items/stream?${query}`)).text();
+      const whole = await textOf(server.get(`/items/stream?${query}`));
       for (const n of [1, 3, 8, 64]) {
         let joined = '';
         const urls = await partsOf(server, `n=${n}&${query}`);
         assert.ok(urls.length <= n && urls.length > n / 2, `${urls.length} of ${n}`);
-        for (const url of urls) joined += await (await server.get(url)).text();
+        for (const url of urls) joined += await textOf(server.get(url));
         assert.ok(joined === whole, `${query} in ${n} parts`);
       }
     }
@@ -78,17 +79,17 @@ onServers('stores', (test) => {
   test('a part resumes by cursor and by after, and its cursors fit no other part', async (server) => {
     await server.insert(catalogue(3000).map(({ document }) => document));
     const [one = '', two = ''] = await partsOf(server, 'n=4&checkpoints=true&fields=n');
-    const lines = (await (await server.get(two)).text()).split('\n').slice(0, -2);
-    const half = (await (await server.get(`${two}&limit=100`)).text()).split('\n');
+    const lines = (await textOf(server.get(two))).split('\n').slice(0, -2);
+    const half = (await textOf(server.get(`${two}&limit=100`))).split('\n');
     const { end } = JSON.parse(half.at(-2) ?? '') as { end: { cursor: string; rows: number } };
     assert.equal(end.rows, 100);
     const { id } = JSON.parse(lines[99] ?? '') as { id: string | number };
     for (const from of [`cursor=${end.cursor}`, `after=${id}`]) {
-      const rest = (await (await server.get(`${two}&${from}`)).text()).split('\n').slice(0, -2);
+      const rest = (await textOf(server.get(`${two}&${from}`))).split('\n').slice(0, -2);
       assert.deepEqual(rest, lines.slice(100), from);
     }
-    const wrong = await server.get(`${one}&cursor=${end.cursor}`);
-    assert.equal(((await wrong.json()) as { code: string }).code, 'cursor-mismatch');
+    const wrong = await problemOf(server.get(`${one}&cursor=${end.cursor}`));
+    assert.equal(wrong.code, 'cursor-mismatch');
     for (const [query, code] of [
       [`${two}&sort=id_desc`, 'conflicting-parameters'],
       [`${two}&sort=price_asc`, 'conflicting-parameters'],
@@ -97,12 +98,8 @@ onServers('stores', (test) => {
       ['/items/partitions?n=65', 'invalid-parameter'],
       ['/items/partitions?sort=id_asc', 'unknown-parameter'],
     ]) {
-      const response = await server.get(query ?? '');
-      assert.deepEqual(
-        [response.status, ((await response.json()) as { code: string }).code],
-        [400, code],
-        query,
-      );
+      const refused = await problemOf(server.get(query ?? ''));
+      assert.deepEqual([refused.status, refused.code], [400, code], query);
     }
   });
 });

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import type { Collection, Document } from 'mongodb';
+import { jsonOf, linesOf, problemOf } from '../../support/answers.ts';
 import { catalogue, expectedIds } from '../../support/resources/catalogue.ts';
 import { fetchUntilCut, startCutter } from '../../support/faults/cutter.ts';
 import { BSON } from '../../../src/store/bson.ts';
@@ -38,17 +39,8 @@ async function upset(items: Collection, round: number): Promise<void> {
   );
 }
 
-async function linesOf(server: TestServer, path: string): Promise<string[]> {
-  const response = await server.get(path);
-  const text = await response.text();
-  assert.equal(response.status, 200, text);
-  return text.split('\n').slice(0, -1);
-}
-
 async function codeOf(server: TestServer, path: string): Promise<string> {
-  const response = await server.get(path);
-  const { code, status } = (await response.json()) as { code: string; status: number };
-  assert.equal(response.status, status);
+  const { status, code } = await problemOf(server.get(path));
   return `${status} ${code}`;
 }
 
@@ -71,7 +63,7 @@ test('a snapshot that is pulled in pieces while everything changes is the set at
     cases.map(async ({ sort, category }) => {
       const filter = category === undefined ? '' : `&category=${category}`;
       const path = `/items/stream?sort=${sort}${filter}&fields=price,n&checkpoints=true&limit=170`;
-      return { path, lines: await linesOf(server, `${path}&consistency=snapshot`) };
+      return { path, lines: await linesOf(server.get(`${path}&consistency=snapshot`)) };
     }),
   );
   for (const [n, { path, lines }] of begun.entries()) {
@@ -82,7 +74,7 @@ test('a snapshot that is pulled in pieces while everything changes is the set at
       all.push(...piece.slice(0, -1));
       if (end.rows === 0) break;
       if (round < 2) await upset(items, 10 * n + round);
-      piece = await linesOf(server, `${path}&cursor=${end.cursor}`); // the cursor carries the time
+      piece = await linesOf(server.get(`${path}&cursor=${end.cursor}`)); // the cursor carries the time
     }
     const { sort, category } = cases[n] ?? assert.fail();
     assert.deepEqual(all, expectedIds(ROWS, sort, category).map(lineOf), path);
@@ -94,18 +86,18 @@ test('the parts of a snapshot together are the set at its time, and resume at it
   const opened = await shop(t);
   if (!opened) return;
   const { server, items } = opened;
-  const response = await server.get('/items/partitions?n=4&consistency=snapshot&fields=price,n');
-  const { partitions } = (await response.json()) as { partitions: { url: string }[] };
+  const path = '/items/partitions?n=4&consistency=snapshot&fields=price,n';
+  const { partitions } = (await jsonOf(server.get(path))) as { partitions: { url: string }[] };
   await upset(items, 1);
   const all: string[] = [];
   for (const { url } of partitions) {
     assert.match(url, /&at=\d+$/);
     const begin = await server.get(`${url}&limit=100`);
     assert.ok(url.endsWith(`at=${begin.headers.get('snapshot-at')}`));
-    const lines = (await begin.text()).split('\n').slice(0, -1);
+    const lines = await linesOf(begin);
     const { id } = JSON.parse(lines[99] ?? '') as { id: string | number };
     await upset(items, 2 + all.length);
-    all.push(...lines, ...(await linesOf(server, `${url}&after=${id}`)));
+    all.push(...lines, ...(await linesOf(server.get(`${url}&after=${id}`))));
   }
   assert.deepEqual(all, expectedIds(ROWS, 'id_asc').map(lineOf));
 });
@@ -146,9 +138,9 @@ test('a snapshot returns its time, at which any other stream can be read', async
   await upset(items, 1);
   const now = await server.get('/items/stream?sort=price_asc&fields=price,n');
   assert.equal(now.headers.get('snapshot-at'), null);
-  const lines = await linesOf(server, `/items/stream?sort=price_asc&fields=price,n&at=${at}`);
+  const lines = await linesOf(server.get(`/items/stream?sort=price_asc&fields=price,n&at=${at}`));
   assert.deepEqual(lines, expectedIds(ROWS, 'price_asc').map(lineOf));
-  assert.notDeepEqual((await now.text()).split('\n').slice(0, -1), lines);
+  assert.notDeepEqual(await linesOf(now), lines);
 });
 
 test("a snapshot's cursor continues at its own time only, and only in streams that take a time", async (t) => {
@@ -205,7 +197,7 @@ test('a time that is invalid, in the future or gone is refused before the first 
   await items.createIndex({ price: 1, _id: 1 });
   const young = `/items/stream?sort=price_asc&at=${at}`;
   assert.equal(await codeOf(server, young), '410 snapshot-expired');
-  const anew = await linesOf(server, '/items/stream?sort=price_asc&consistency=snapshot');
+  const anew = await linesOf(server.get('/items/stream?sort=price_asc&consistency=snapshot'));
   assert.equal(anew.length, ROWS.length);
   assert.equal(server.slots.taken, 0);
 });

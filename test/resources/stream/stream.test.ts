@@ -1,27 +1,12 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { idsIn, jsonOf, linesOf, textOf } from '../../support/answers.ts';
 import { CATEGORIES, catalogue, expectedIds } from '../../support/resources/catalogue.ts';
-import { type TestServer } from '../../support/process/server.ts';
 import { onServers } from '../../support/process/each-server.ts';
 
 interface Item {
   id: string | number;
-}
-
-async function ndjson(
-  server: TestServer,
-  path: string,
-  headers: Record<string, string> = {},
-): Promise<(string | number)[]> {
-  const response = await server.get(path, headers);
-  const text = await response.text();
-  assert.equal(response.status, 200, text.slice(0, 200));
-  assert.ok(text === '' || text.endsWith('\n'), 'the last row ends with LF, too');
-  return text
-    .split('\n')
-    .slice(0, -1)
-    .map((line) => (JSON.parse(line) as Item).id);
 }
 
 onServers('combinations', (test) => {
@@ -35,7 +20,7 @@ onServers('combinations', (test) => {
           ...(category !== undefined && { category }),
         }).toString();
         const expected = expectedIds(rows, sort, category);
-        assert.deepEqual(await ndjson(server, `/items/stream?${filter}`), expected, filter);
+        assert.deepEqual(idsIn(await linesOf(server.get(`/items/stream?${filter}`))), expected, filter);
         const array = await server.get(`/items/stream?format=json&${filter}`);
         assert.equal(array.headers.get('content-type'), 'application/json');
         assert.deepEqual(
@@ -50,7 +35,7 @@ onServers('combinations', (test) => {
 
   test('every content coding decodes to the same bytes', async (server) => {
     await server.insert(catalogue(9000).map((row) => row.document));
-    const plain = await (await server.get('/items/stream', { 'accept-encoding': 'identity' })).text();
+    const plain = await textOf(server.get('/items/stream', { 'accept-encoding': 'identity' }));
     for (const [accept, coding] of [
       ['gzip', 'gzip'],
       ['br', 'br'],
@@ -85,8 +70,8 @@ onServers('combinations', (test) => {
   });
 
   test('an empty set is an empty stream, or an empty array', async (server) => {
-    assert.equal(await (await server.get('/items/stream')).text(), '');
-    assert.equal(await (await server.get('/items/stream?format=json')).text(), '[]\n');
+    assert.equal(await textOf(server.get('/items/stream')), '');
+    assert.equal(await textOf(server.get('/items/stream?format=json')), '[]\n');
   });
 
   test('limit ends a stream early, and a cursor continues where a page ended', async (server) => {
@@ -95,14 +80,16 @@ onServers('combinations', (test) => {
     const expected = expectedIds(rows, 'price_desc');
     for (const limit of [1, 250, 251, 999, 1000, 5000]) {
       assert.deepEqual(
-        await ndjson(server, `/items/stream?sort=price_desc&limit=${limit}`),
+        idsIn(await linesOf(server.get(`/items/stream?sort=price_desc&limit=${limit}`))),
         expected.slice(0, limit),
       );
     }
-    const page = (await (await server.get('/items?sort=price_desc&limit=123')).json()) as {
+    const page = (await jsonOf(server.get('/items?sort=price_desc&limit=123'))) as {
       page: { nextCursor: string };
     };
-    const rest = await ndjson(server, `/items/stream?sort=price_desc&cursor=${page.page.nextCursor}`);
+    const rest = idsIn(
+      await linesOf(server.get(`/items/stream?sort=price_desc&cursor=${page.page.nextCursor}`)),
+    );
     assert.deepEqual(rest, expected.slice(123));
   });
 
@@ -112,8 +99,8 @@ onServers('combinations', (test) => {
     const ids = Array.from({ length: 12 }, (_, i) => i);
     for (const sort of ['id_asc', 'price_desc']) {
       const expected = sort === 'id_asc' ? ids : ids.toReversed();
-      assert.deepEqual(await ndjson(server, `/items/stream?sort=${sort}`), expected);
-      const page = (await (await server.get(`/items?sort=${sort}`)).json()) as {
+      assert.deepEqual(idsIn(await linesOf(server.get(`/items/stream?sort=${sort}`))), expected);
+      const page = (await jsonOf(server.get(`/items?sort=${sort}`))) as {
         data: Item[];
         page: { hasMore: boolean };
       };

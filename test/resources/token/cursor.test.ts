@@ -186,24 +186,6 @@ test('the refusal of a cursor of 0.2 says what to do', () => {
   });
 });
 
-test('a cursor is no longer than those of 0.2', () => {
-  const bookmark = makeBookmark({ _id: 'd53940' });
-  const identity = 'f'.repeat(32);
-  assert.equal(encodeCursor('items', BY_ID, bookmark, identity).length, 47);
-  for (const [equals, types] of [
-    [0, 0],
-    [6, 6],
-    [7, 8],
-  ] as const) {
-    const plan = {
-      ...BY_ID,
-      equals: Array.from({ length: equals }, (_, n) => ({ path: `p${n}`, value: n })),
-    };
-    const bytes = 1 + 1 + types + 4 + bookmark.length + 4;
-    assert.equal(encodeCursor('items', plan, bookmark).length, Math.ceil((bytes * 8) / 6));
-  }
-});
-
 test('the longest cursor of a bookmark that always fits is no longer than a cursor may be', () => {
   const equals = Array.from({ length: 255 }, (_, n) => ({ path: `path ${n}`, value: n }));
   const index = { name: 'x', keys: [], isUnique: false };

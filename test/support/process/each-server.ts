@@ -13,9 +13,18 @@ interface Kind {
 export function onStores<Opened>(
   open: (t: TestContext, store: StoreName) => Promise<Opened | null>,
   declare: (test: ContractTest<Opened>, store: StoreName) => void,
+  stores: readonly StoreName[] = STORES,
 ): void {
-  for (const store of STORES)
+  for (const store of stores)
     onEach([adapter(store, store, (t) => open(t, store))], (test) => declare(test, store));
+}
+
+/** The same for MongoDB alone. */
+export function onMongo<Opened>(
+  open: (t: TestContext) => Promise<Opened | null>,
+  declare: (test: ContractTest<Opened>) => void,
+): void {
+  onStores(open, declare, ['mongodb']);
 }
 
 /** The same for each store and each engine. */

@@ -18,7 +18,6 @@ export type EngineName = 'uws' | 'node';
 export type Skipped<S extends StoreName> = S extends 'sqlite' ? never : null;
 
 export const STORES: readonly StoreName[] = ['sqlite', 'mongodb'];
-export const ENGINES: readonly EngineName[] = ['uws', 'node'];
 /** Each store and each engine at least once. */
 export const COMBINATIONS: readonly (readonly [StoreName, EngineName])[] = [
   ['sqlite', 'uws'],

@@ -59,9 +59,8 @@ export async function tableIn(
     const collection = await server.store.open({ name, collection: name, indexes });
     return tableOf(collection, before as readonly PartRow[]);
   }
-  const db = testClient(t, server.mongo).db();
-  await db.command({ collMod: name, changeStreamPreAndPostImages: { enabled: true } });
-  const rows = db.collection<PartRow>(name);
+  await keepImages(t, server.mongo, name);
+  const rows = testClient(t, server.mongo).db().collection<PartRow>(name);
   return {
     put: async ({ _id, ...fields }) => {
       await rows.replaceOne({ _id }, fields, { upsert: true });
@@ -73,6 +72,13 @@ export async function tableIn(
       await rows.deleteOne({ _id });
     },
   };
+}
+
+/** Has a collection of MongoDB keep pre-images. The embedded store, whose URI is empty, needs none. */
+export async function keepImages(t: TestContext, uri: string, name: string, enabled = true): Promise<void> {
+  if (uri === '') return;
+  const db = testClient(t, uri).db();
+  await db.command({ collMod: name, changeStreamPreAndPostImages: { enabled } });
 }
 
 let others = 0;

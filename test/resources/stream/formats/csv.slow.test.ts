@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { parse } from 'csv-parse/sync';
+import { linesOf, problemOf, textOf } from '../../../support/answers.ts';
 import { catalogue } from '../../../support/resources/catalogue.ts';
 import { onServers } from '../../../support/process/each-server.ts';
 
@@ -20,7 +21,7 @@ onServers('stores', (test) => {
       ...(n % 2 === 0 && { even: true }),
     }));
     await server.insert(rows);
-    const lines = (await (await server.get('/items/stream?sort=price_desc')).text()).split('\n').slice(0, -1);
+    const lines = await linesOf(server.get('/items/stream?sort=price_desc'));
     const response = await server.get('/items/stream?format=csv&sort=price_desc');
     assert.equal(response.headers.get('content-type'), 'text/csv; charset=utf-8; header=present');
     const text = await response.text();
@@ -49,7 +50,7 @@ onServers('stores', (test) => {
       })),
     );
     const headerOf = async (query: string) =>
-      (await (await server.get(`/items/stream?format=csv&${query}`)).text()).split('\r\n', 1)[0];
+      (await textOf(server.get(`/items/stream?format=csv&${query}`))).split('\r\n', 1)[0];
     assert.equal(await headerOf(''), 'id,category,price,zero,filler,last');
     assert.equal(await headerOf('limit=999'), 'id,category,price,zero,filler');
     assert.equal(await headerOf('fields=late,price&limit=1'), 'id,late,price');
@@ -61,8 +62,8 @@ onServers('stores', (test) => {
   test('pieces without a header join to the whole, and require fields', async (server) => {
     await server.insert(catalogue(2000, 'string').map(({ document }) => document));
     const path = '/items/stream?format=csv&sort=price_asc&fields=price,id,n';
-    const whole = await (await server.get(path)).text();
-    const first = await (await server.get(`${path}&limit=777`)).text();
+    const whole = await textOf(server.get(path));
+    const first = await textOf(server.get(`${path}&limit=777`));
     const [price, id] = (first.split('\r\n').at(-2) ?? '').split(',');
     const rest = await server.get(`${path}&header=absent&after=${price},${id}`);
     assert.equal(rest.headers.get('content-type'), 'text/csv; charset=utf-8; header=absent');
@@ -74,9 +75,8 @@ onServers('stores', (test) => {
       'format=csv&checkpoints=true',
     ];
     for (const query of cases) {
-      const response = await server.get(`/items/stream?${query}`);
-      const { code } = (await response.json()) as { code: string };
-      assert.deepEqual([response.status, code], [400, 'conflicting-parameters'], query);
+      const { status, code } = await problemOf(server.get(`/items/stream?${query}`));
+      assert.deepEqual([status, code], [400, 'conflicting-parameters'], query);
     }
   });
 
@@ -84,9 +84,9 @@ onServers('stores', (test) => {
     await server.insert([{ _id: '-1', category: '=c', price: -1, note: '@x' }]);
     for (const coding of ['identity', 'gzip', 'br']) {
       const headers = { accept: 'text/csv', 'accept-encoding': coding };
-      const exact = await (await server.get('/items/stream', headers)).text();
+      const exact = await textOf(server.get('/items/stream', headers));
       assert.equal(exact, 'id,category,price,note\r\n-1,=c,-1,@x\r\n');
-      const safe = await (await server.get('/items/stream?safe=true', headers)).text();
+      const safe = await textOf(server.get('/items/stream?safe=true', headers));
       assert.equal(safe, "id,category,price,note\r\n'-1,'=c,-1,'@x\r\n");
     }
   });

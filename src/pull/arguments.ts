@@ -143,7 +143,6 @@ function notWritten(given: string): UsageError {
   );
 }
 
-/** Whether a stream is that of items. */
 function checkParts(url: URL, output: string): void {
   if (output === STDOUT)
     throw new UsageError('--parallel requires -o FILE, because parts do not arrive in order');

@@ -260,6 +260,6 @@ class Run {
 
   #report(place: ProvedPlace, name: string): void {
     const ms = this.#io.clock.now() - this.#began;
-    this.#io.stderr.write(`${summary({ place, cuts: this.#cuts, ms, name })}\n`);
+    this.#io.stderr.write(`${summary(place, this.#cuts, ms, name)}\n`);
   }
 }

@@ -3,10 +3,7 @@ import { counted, countOf } from '../terminal/text.ts';
 import type { ProvedPlace } from './proof.ts';
 
 /** The number of proved rows and bytes. */
-interface Count {
-  readonly rows: number;
-  readonly bytes: number;
-}
+type Count = Pick<ProvedPlace, 'rows' | 'bytes'>;
 
 interface ProgressOptions {
   readonly stderr: NodeJS.WritableStream;
@@ -68,15 +65,8 @@ function describer({ total, before, now }: ProgressOptions): (count: Count) => s
   };
 }
 
-interface Outcome {
-  readonly place: ProvedPlace;
-  readonly cuts: number;
-  readonly ms: number;
-  readonly name: string;
-}
-
 /** The report on a pull that is whole. */
-export function summary({ place, cuts, ms, name }: Outcome): string {
+export function summary(place: ProvedPlace, cuts: number, ms: number, name: string): string {
   const crc = place.crc32.toString(16).padStart(8, '0');
   const set = `${countOf(place.rows, 'row')}, ${counted(place.bytes)} bytes of NDJSON, CRC-32 ${crc}`;
   const run = `in ${duration(ms / 1000)} with ${countOf(cuts, 'cut')}`;

@@ -65,13 +65,13 @@ export async function* readAnswer(
   from: ProvedPlace,
   lines = new LineReader(),
 ): AsyncGenerator<RowBytes | Proof, void, undefined> {
-  const first = new FirstRow();
+  let first = '';
   let proved = { rows: 0, bytes: 0 };
   let seen = { rows: 0, bytes: 0, crc32: 0 };
   for await (const chunk of content) {
     for (const line of lines.read(chunk)) {
       if (line.kind === 'rows') {
-        first.add(line.bytes);
+        if (seen.rows === 0) first += beginningOf(line.bytes, LONGEST_BEGINNING - first.length);
         seen = {
           rows: seen.rows + line.rows,
           bytes: seen.bytes + line.bytes.length,
@@ -93,7 +93,7 @@ export async function* readAnswer(
         rows: seen.rows - proved.rows,
         bytes: seen.bytes - proved.bytes,
         place: placeAfter(from, line.tally, ended),
-        firstRow: first.text,
+        firstRow: first,
         upToDate: line.tally.upToDate,
         more: isEnd && !ended,
       };
@@ -103,19 +103,10 @@ export async function* readAnswer(
   }
 }
 
-/** Collects the beginning of the first row of an answer. */
-class FirstRow {
-  text = '';
-  #isWhole = false;
-
-  add(bytes: Uint8Array): void {
-    if (this.#isWhole) return;
-    const end = bytes.indexOf(LF);
-    const most = LONGEST_BEGINNING - this.text.length;
-    const added = bytes.subarray(0, Math.min(end === -1 ? bytes.length : end, most));
-    this.text += String.fromCharCode(...added); // latin1: a character for each byte
-    this.#isWhole = end !== -1 || this.text.length === LONGEST_BEGINNING;
-  }
+/** The bytes of a row up to its end, at most this number, as Latin-1. */
+function beginningOf(bytes: Uint8Array, most: number): string {
+  const end = bytes.indexOf(LF);
+  return String.fromCharCode(...bytes.subarray(0, Math.min(end === -1 ? bytes.length : end, most)));
 }
 
 function checkTally(stated: Tally, seen: Pick<Tally, 'rows' | 'bytes' | 'crc32'>): void {

@@ -33,17 +33,11 @@ export type GetContent = (
   options: RequestOptions,
 ) => Promise<AsyncIterable<Uint8Array>>;
 
-/** The rows since the last proof are void: the answer was cut before the next proof. */
-export interface Void {
-  readonly kind: 'void';
-}
-
-/** The server no longer has the changes since the last place. Everything so far is void: all rows follow again. */
-export interface Restart {
-  readonly kind: 'restart';
-  /** What the server said. */
-  readonly reason: string;
-}
+/**
+ * What makes rows void. `void`: those since the last proof, because the answer was cut before the next one. `restart`: all
+ * so far, because the server no longer has the changes since the last place, as `reason` says; all rows follow again.
+ */
+type Voided = { readonly kind: 'void' } | { readonly kind: 'restart'; readonly reason: string };
 
 /** The status of changes that are no longer kept, and of a collection that was replaced. */
 const GONE = 410;
@@ -59,7 +53,7 @@ const GONE = 410;
 export async function* provedRows(
   url: URL,
   options: ProvingOptions,
-): AsyncGenerator<RowBytes | Proof | Void | Restart, void, undefined> {
+): AsyncGenerator<RowBytes | Proof | Voided, void, undefined> {
   const { follow } = options;
   const backoff = createBackoff(options);
   const limit = limitOf(url);
@@ -73,7 +67,7 @@ export async function* provedRows(
         isVoid = step.kind === 'rows';
         if (step.kind === 'proof') {
           if (follow) checkFeed(step);
-          else checkSet(step, { from, last: place, firstRow, limit });
+          else checkSet(step, from, place, firstRow, limit);
           if (from.rows === 0) firstRow = step.firstRow;
           if (step.rows > 0 || (follow && step.upToDate)) backoff.reset(); // while nothing changes, only places come
           goesOn = step.more && step.place.cursor !== place.cursor;
@@ -109,17 +103,17 @@ async function* answerOf(
   yield* readAnswer(backoff.each(content), from, lines);
 }
 
-interface Expected {
-  /** The place where the answer begins. */
-  readonly from: ProvedPlace;
-  /** The place of the last proof. */
-  readonly last: ProvedPlace;
-  readonly firstRow: string | null;
-  readonly limit: number | null;
-}
-
-/** Throws Refused when the server does not follow the request. A proof covers only an answer, not the set. */
-function checkSet(proof: Proof, { from, last, firstRow, limit }: Expected): void {
+/**
+ * Throws Refused when the server does not follow the request. A proof covers only an answer, not the set. `from`: where the
+ * answer begins. `last`: the place of the last proof.
+ */
+function checkSet(
+  proof: Proof,
+  from: ProvedPlace,
+  last: ProvedPlace,
+  firstRow: string | null,
+  limit: number | null,
+): void {
   const { rows, place } = proof;
   if (limit !== null && place.rows > limit)
     throw new Refused(`the server sent ${countOf(place.rows, 'row')} although the limit is ${limit}`);

@@ -17,13 +17,6 @@ import { toggleTake } from './get-all.ts';
 import { listed, reasonOf, rowsOf } from './text.ts';
 import { filterQuery, sortText, viewQuery, wordsOf, type View } from './view.ts';
 
-export interface DataOptions {
-  /** Shows another view of the resource. */
-  readonly go: (view: View) => void;
-  /** Lists the resources again, and shows the view anew. */
-  readonly reload: () => unknown;
-}
-
 /** What is shown now. */
 interface Current {
   readonly go: (view: View) => void;
@@ -36,8 +29,16 @@ interface Current {
 let current: Current | null = null;
 let leave = new AbortController();
 
-/** Shows a view, and ends the work of the one before. */
-export function showData(resource: Resource, view: View, { go, reload }: DataOptions): void {
+/**
+ * Shows a view, and ends the work of the one before. `go`: shows another view of the resource. `reload`: lists the
+ * resources again, and shows the view anew.
+ */
+export function showData(
+  resource: Resource,
+  view: View,
+  go: (view: View) => void,
+  reload: () => unknown,
+): void {
   leaveData();
   leave = new AbortController();
   const { signal } = leave;
@@ -56,7 +57,7 @@ export function showData(resource: Resource, view: View, { go, reload }: DataOpt
     element('live', HTMLButtonElement).hidden = true;
     return;
   }
-  const reader = createReader(resource, view, ({ url, ms }) =>
+  const reader = createReader(resource, view, (url, ms) =>
     say('request', `GET ${url} \u2192 200 in ${ms.toFixed(1)} ms`),
   );
   const isWhole = viewQuery(resource, { ...view, sort: 'id', direction: 1 }).size === 0;

@@ -36,7 +36,7 @@ function show(): void {
   if (part === 'proof') proof(view, resource);
   if (part !== 'data' || !resource) return;
   const go = (next: View) => goTo(placeOf('data', resource, next));
-  showData(resource, view, { go, reload });
+  showData(resource, view, go, reload);
   showTake(resource, view, placeOf('proof', resource, view));
   element('proof-link').setAttribute('href', placeOf('proof', resource, view));
 }

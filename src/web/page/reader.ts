@@ -11,12 +11,6 @@ export interface Page {
   readonly hasMore: boolean;
 }
 
-/** A request as the page shows it. */
-export interface TimedRequest {
-  readonly url: string;
-  readonly ms: number;
-}
-
 interface PageBody {
   readonly data: readonly Row[];
   readonly page: {
@@ -36,8 +30,8 @@ type Start = { readonly cursor: string } | { readonly offset: number };
 
 export type Reader = ReturnType<typeof createReader>;
 
-/** Reads the rows of a view. `onRead`: called with each request for rows. */
-export function createReader(resource: Resource, view: View, onRead: (request: TimedRequest) => void) {
+/** Reads the rows of a view. `onRead`: called with the URL of each request for rows, and its milliseconds. */
+export function createReader(resource: Resource, view: View, onRead: (url: string, ms: number) => void) {
   const { page: path, stream = '' } = resource.links;
 
   const queryOf = (of: View, start: Start, limit: number): URLSearchParams => {
@@ -51,7 +45,7 @@ export function createReader(resource: Resource, view: View, onRead: (request: T
   const pageOf = async (of: View, start: Start, limit: number, signal: AbortSignal): Promise<Page> => {
     const url = urlOf(path, queryOf(of, start, limit));
     const { body, ms } = await ask<PageBody>(url, { signal });
-    onRead({ url, ms });
+    onRead(url, ms);
     const { data, page } = body;
     return { rows: data, next: page.nextCursor, hasMore: page.hasMore };
   };
@@ -95,7 +89,7 @@ export function createReader(resource: Resource, view: View, onRead: (request: T
       const began = performance.now();
       const response = await open(url, { signal });
       const text = await response.text();
-      onRead({ url, ms: performance.now() - began });
+      onRead(url, performance.now() - began);
       const lines = text.split('\n').filter((line) => line !== '');
       const rows = lines.filter((line) => /^\{"_?id":/.test(line)).map((line) => parseJson(line) as Row);
       const last = parseJson(lines.at(-1) ?? 'null') as { end?: { readonly cursor?: string } } | null;

@@ -10,10 +10,14 @@ import type { Compression } from '../pipeline/pieces.ts';
 import type { AskedForm } from '../resources/stream/formats/format.ts';
 import { formatOf, FORMATS, readForm } from '../resources/stream/formats/list.ts';
 import { sortText } from '../resources/page/page.ts';
+import { isField } from '../resources/query/read-plan.ts';
+import type { Resource } from '../resources/query/resource.ts';
+import type { RowSource } from '../resources/row-source.ts';
+import { sourceOf } from '../resources/source.ts';
 import { readStreamQuery } from '../resources/stream/parameters.ts';
 import { EXPORT_BODY, RESOURCE_EXPORT_BODY, type Member } from './export.ts';
 import { ITEMS, type ExportRequest } from './job.ts';
-import { exportSource, type ExportSource, type ExportSources } from './source.ts';
+import type { ExportSources } from './source.ts';
 
 const checks = { items: bodyCheck(EXPORT_BODY), resource: bodyCheck(RESOURCE_EXPORT_BODY) };
 
@@ -41,15 +45,14 @@ export async function requestOf(
     const detail = `expected one of ${[...sources.keys()].join(', ')}; got ${given}`;
     throw invalidBody([{ pointer: '/resource', detail }]);
   }
-  const source = exportSource(found);
-  const body = (source.isField ? checks.resource : checks.items)(withFiniteNumbers(json));
+  const body = (found.form.closed ? checks.items : checks.resource)(withFiniteNumbers(json));
   const { format = FORMATS[0].name, compression = 'none', ...others } = body;
   const wanted = Object.entries(others).filter(([name]) => name !== 'resource');
-  assertMembers(Object.keys(body), source);
+  assertMembers(Object.keys(body), found);
   assertWritable(format, compression);
   const texts = wanted.map(([name, value]) => [name, textOf(name, value, json)] as const);
   try {
-    return await ordered(new Map(texts), source, { format, compression }, signal);
+    return await ordered(new Map(texts), found, { format, compression }, signal);
   } catch (error) {
     throw atItsPlace(error, Object.keys(body));
   }
@@ -62,37 +65,41 @@ export async function requestOf(
  */
 export async function asynchronousRequest(
   { request, query, type }: Input,
-  source: ExportSource,
+  resource: Resource,
 ): Promise<ExportRequest | null> {
   if (request.method !== 'GET' || !prefers(request, 'respond-async')) return null;
-  if (![...query.keys()].every((name) => isMember(name, source))) return null;
+  if (![...query.keys()].every((name) => isMember(name, resource))) return null;
   const format = formatOf(type).name;
-  return ordered(query, source, { format, compression: 'none' }, request.signal);
+  return ordered(query, resource, { format, compression: 'none' }, request.signal);
 }
 
 /** Reads the query once, as its stream would, so that an order that cannot be fulfilled is refused. */
 async function ordered(
   given: Query,
-  source: ExportSource,
+  resource: Resource,
   form: Pick<ExportRequest, 'format' | 'compression'>,
   signal: AbortSignal,
 ): Promise<ExportRequest> {
   const query = new Map(given);
+  const source = sourceOf(resource);
   query.delete('format');
   readFileForm(query, form.format, source);
-  const plan = await source.plan.read(query, signal);
+  const plan = await source.readPlan(query, signal);
   if (!query.has('sort')) query.set('sort', sortText(plan));
-  const { name: resource, scope } = source;
-  return { resource, query: new URLSearchParams([...query]).toString(), ...form, ...(scope && { scope }) };
+  return {
+    ...{ resource: resource.name, query: new URLSearchParams([...query]).toString() },
+    ...form,
+    ...(resource.scope && { scope: resource.scope.given }),
+  };
 }
 
 /** What a query says of the form of a file. Throws the AppErrors of the stream. */
-export function readFileForm(query: Query, name: string, { plan }: ExportSource): AskedForm {
+export function readFileForm(query: Query, name: string, source: RowSource): AskedForm {
   const format = formatOf(name);
   return readForm(query, format, {
     type: format.types[0],
-    kinds: plan.kinds,
-    ...readStreamQuery(query, plan),
+    kinds: source.columnKinds,
+    ...readStreamQuery(query, source),
   });
 }
 
@@ -102,14 +109,14 @@ export function queryOf({ query }: ExportRequest): Query {
 }
 
 /** Whether an order has a member for this parameter of a stream. Some concern only a stream, not a file. */
-function isMember(name: string, { isField }: ExportSource): boolean {
-  const { properties } = isField ? RESOURCE_EXPORT_BODY : EXPORT_BODY;
-  return Object.hasOwn(properties, name) || isField?.(name) === true;
+function isMember(name: string, { form: { closed } }: Resource): boolean {
+  const { properties } = closed ? EXPORT_BODY : RESOURCE_EXPORT_BODY;
+  return Object.hasOwn(properties, name) || (!closed && isField(name));
 }
 
 /** A name of a stream's own parameter cannot ask for a field: see resources/query/grammar.ts. */
-function assertMembers(names: readonly string[], source: ExportSource): void {
-  const others = names.filter((name) => !isMember(name, source));
+function assertMembers(names: readonly string[], resource: Resource): void {
+  const others = names.filter((name) => !isMember(name, resource));
   if (others.length === 0) return;
   const known = Object.keys(RESOURCE_EXPORT_BODY.properties);
   const expected = `unknown field; expected ${known.join(', ')} or fields of the rows, of which one of this name is `;

@@ -24,7 +24,7 @@ import { PLAN_PROBLEMS } from '../resources/routes.ts';
 import { removeLeftovers } from './file.ts';
 import { exportsToJson, exportToJson } from './represent.ts';
 import { asynchronousRequest, orderSchema, requestOf } from './order.ts';
-import { exportSource, sourcesFor, type ExportSources } from './source.ts';
+import { sourcesFor, type ExportSources } from './source.ts';
 
 export interface ExportOptions {
   readonly jobs: Jobs;
@@ -77,8 +77,7 @@ export function orExport(stream: Route, resource: Resource, options: ExportOptio
     instead: async (input) => {
       // A preference that cannot be met is ignored (RFC 7240, 2): a key without the right gets the stream.
       if (refusalOf(input.client, SHARED)) return null;
-      const source = exportSource(resourceFor(resource, input.client));
-      const wanted = await asynchronousRequest(input, source);
+      const wanted = await asynchronousRequest(input, resourceFor(resource, input.client));
       if (!wanted) return null;
       const reply = await order(options, input.request, input.client, wanted);
       return { ...reply, headers: { ...reply.headers, 'preference-applied': 'respond-async' } };

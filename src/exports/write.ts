@@ -1,16 +1,16 @@
-import { changesFrom } from '../resources/changes/start-cursor.ts';
 import { AppError } from '../errors.ts';
 import type { Transcoder } from '../rows/rows.ts';
-import { EVERYTHING } from '../rows/selection.ts';
 import { orRelease } from '../store/batch.ts';
 import type { FileStore } from '../store/files.ts';
 import type { RowReader, Plan } from '../store/store.ts';
 import { chain, FIRST_BATCH, planBehind } from '../pipeline/chain.ts';
 import { pump } from '../pipeline/pump.ts';
+import type { RowSource } from '../resources/row-source.ts';
+import { sourceOf } from '../resources/source.ts';
 import { ExportFile } from './file.ts';
 import { fileName, type FinishedFile, type Progress, type Running } from './job.ts';
 import { queryOf, readFileForm } from './order.ts';
-import { sourceOfRequest, type ExportSource, type ExportSources } from './source.ts';
+import { resourceOf, type ExportSources } from './source.ts';
 
 export interface WriteOptions {
   /** What can be exported now. */
@@ -33,7 +33,7 @@ export async function writeFile(
   report: Report,
 ): Promise<FinishedFile> {
   const { id, lease, request } = job;
-  const source = sourceOfRequest(request, sources());
+  const source = sourceOf(resourceOf(request, sources()));
   const file = await ExportFile.create(files, fileName(id, lease.token), request.compression, signal);
   try {
     const plan = await begin(job, source, signal, report);
@@ -43,17 +43,18 @@ export async function writeFile(
     const asksForm = readFileForm(query, request.format, source);
     const streams = orLive(source.streams, () => report({ time: 'live' }));
     const first = await streams.read(plan, {}, FIRST_BATCH, signal);
-    const { shown = EVERYTHING, kinds, fields } = source.plan;
+    const { rows, columns, shown, columnKinds: kinds } = source;
     const sampled = { plan: planBehind(plan, first), first, most: Infinity };
-    const set = { ...source, ...sampled, fields: fields(query), shown, kinds, signal };
+    const fields = source.readFields(query);
+    const set = { rows, columns, shown, kinds, fields, signal, ...sampled };
     const form = await orRelease(first, () => asksForm(set, transcoder));
     // A file is not resumed, but fetched by ranges: it has no cursors.
     const proof = { plan, cursorOf: () => undefined, start: undefined, now: () => 0 };
     const { encoder, tail } = await orRelease(first, () => form.write(proof));
     const through = form.fileSink?.(file);
-    let rows = 0;
+    let written = 0;
     const observer = {
-      rows: (count: number) => report({ rows: (rows += count), bytes: file.bytes }),
+      rows: (count: number) => report({ rows: (written += count), bytes: file.bytes }),
       parked: () => () => undefined,
     };
     try {
@@ -65,7 +66,7 @@ export async function writeFile(
     }
     await estimated;
     await file.end();
-    return file.finished(rows);
+    return file.finished(written);
   } finally {
     await file.close();
   }
@@ -74,18 +75,18 @@ export async function writeFile(
 /** Decides of which collection the rows are, of which time, and from where changes follow, before the first row is read. */
 async function begin(
   { request, progress }: Running,
-  source: ExportSource,
+  source: RowSource,
   signal: AbortSignal,
   report: Report,
 ): Promise<Plan> {
-  const { rows, name } = source;
+  const { rows } = source;
   // The collection is determined before the time. The collection at that time is then never another one.
   const present = await rows.describe(signal);
   const identity = progress.identity ?? present.identity ?? null;
-  const asked = await source.plan.read(queryOf(request), signal);
+  const asked = await source.readPlan(queryOf(request), signal);
   const { now: at = null } = await rows.describe(signal, { now: true });
   const plan = { ...asked, ...(identity !== null && { identity }), ...(at !== null && { at }) };
-  const changes = await changesFrom(rows, name)(plan, signal);
+  const changes = await source.changesFrom(plan, signal);
   report({ identity, time: at === null ? 'live' : 'snapshot', changes: changes?.cursor ?? null });
   return { ...plan, ...changes?.bounds };
 }
@@ -94,12 +95,7 @@ async function begin(
  * Counts the rows, unless that takes too long. Nothing depends on it, so an AppError is ignored here: the chain itself
  * meets a store that is unavailable.
  */
-async function estimate(
-  plan: Plan,
-  { rows }: ExportSource,
-  signal: AbortSignal,
-  report: Report,
-): Promise<void> {
+async function estimate(plan: Plan, { rows }: RowSource, signal: AbortSignal, report: Report): Promise<void> {
   try {
     const found = await rows.count(plan, 'exact', signal);
     if (found.is !== 'atLeast') report({ estimatedRows: found.rows });

@@ -1,12 +1,10 @@
 import { documented, parameter, paths, text, type Parameter } from '../input/parameter.ts';
 import { named, Type } from '../schema.ts';
 import { MAX_ID_BYTES } from './row/id.ts';
-import { RESOURCE_AFTER } from './query/after.ts';
 import type { Form, Order } from './query/form.ts';
 import { readSort } from './query/grammar.ts';
 import { ITEM_EXAMPLES } from './item-examples.ts';
-import { kindOf } from './query/kind-table.ts';
-import { isMisfit, readingsOf, readShown, type Kind } from './query/kinds.ts';
+import { isMisfit, readingsOf, type Kind } from './query/kinds.ts';
 
 /** The kinds of the fields that queries of items ask for. */
 export const ITEM_KINDS: ReadonlyMap<string, Kind> = new Map([
@@ -90,16 +88,6 @@ export const ITEM_FORM = {
     { parameter: minPrice, to: 'price.gte' },
     { parameter: maxPrice, to: 'price.lte' },
   ],
-  // An id may contain commas, a price contains none.
-  after: {
-    ...RESOURCE_AFTER,
-    expected: 'the price and id of a row as its JSON shows them, separated by a comma',
-    split: (given) => {
-      const [, value, id] = /^(null|[-+.\deE]+),(.*)$/s.exec(given) ?? [];
-      return value === undefined || id === undefined ? null : { id, value };
-    },
-    parse: (value, like) => (value === 'null' ? null : readShown(kindOf(like) ?? 'number', value)),
-  },
   columns: ['id', 'category', 'price'],
   docs: {
     tag: 'Items',

@@ -8,7 +8,7 @@ import { partitionsRoute } from './stream/partitions.ts';
 import { rowRoute } from './row/row.ts';
 import { streamRoute } from './stream/stream.ts';
 import type { RowsDocs } from './row/route.ts';
-import type { SourceFor } from './row/source.ts';
+import type { SourceFor } from './row-source.ts';
 import { fieldParameters } from './query/field-parameters.ts';
 import type { Alias } from './query/form.ts';
 import { splitName } from './query/grammar.ts';

@@ -1,27 +1,34 @@
 import { changesFrom } from './changes/start-cursor.ts';
+import { getOrMake } from '../get-or-make.ts';
 import { estimator } from './stream/estimate.ts';
 import { idReader } from './row/id.ts';
-import type { RowSource } from './row/source.ts';
-import { resourcePlan } from './query/read-plan.ts';
+import type { RowSource } from './row-source.ts';
+import { kindOf } from './query/kind-table.ts';
+import { columnKinds, readShown } from './query/kinds.ts';
+import { knownFields, readTypedPlan } from './query/read-plan.ts';
 import type { Resource } from './query/resource.ts';
 
 const sources = new WeakMap<Resource, RowSource>();
 
 /** What the routes of a resource, or of a part of it, read. It is made once. */
 export function sourceOf(resource: Resource): RowSource {
-  const source = sources.get(resource) ?? make(resource);
-  sources.set(resource, source);
-  return source;
+  return getOrMake(sources, resource, () => make(resource));
 }
 
 function make(resource: Resource): RowSource {
-  const { name, rows, form, idType, scope } = resource;
+  const { name, rows, form, idType, scope, shown, kinds } = resource;
   return {
-    ...{ rows, columns: form.columns, after: form.after },
+    ...{ collection: name, rows, shown, columns: form.columns },
     get streams() {
       return resource.streams;
     },
-    plan: resourcePlan(resource),
+    readPlan: (query, signal, token, isById) => readTypedPlan(query, token, resource, signal, isById),
+    readFields: (query) => knownFields(form.fields.read(query), resource),
+    readShown: (text, path, like) => {
+      const kind = kindOf(like) ?? kinds.get(path);
+      return kind && readShown(kind, text);
+    },
+    columnKinds: form.closed ? undefined : columnKinds(kinds, shown),
     readId: idReader(rows, idType),
     changesFrom: changesFrom(rows, name),
     estimate: scope?.where.length ? unknownRows : estimator(rows, { now: () => performance.now() }),

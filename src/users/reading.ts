@@ -1,12 +1,13 @@
 import type { Client } from '../access/admission.ts';
 import { JSON_TYPE, type Route } from '../http/route.ts';
-import type { PageLimits, PlanParameters } from '../resources/page/parameters.ts';
+import type { PageLimits } from '../resources/page/parameters.ts';
 import { pageRoute } from '../resources/page/route.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import { makeBookmark } from '../store/bookmark.ts';
 import type { Records } from '../store/records.ts';
 import { BSON_RANK } from '../store/bson-types.ts';
 import type { ReadId } from '../resources/row/id.ts';
+import type { Plan } from '../store/store.ts';
 import { rowRoute } from '../resources/row/row.ts';
 import { usersFor, type UserPart } from './part.ts';
 import { isUserId, PATH, SHOWN_USER, USER, USER_ID } from './user.ts';
@@ -26,11 +27,7 @@ export const SHARED = { access: 'keyed', tag: 'Users', produces: [JSON_TYPE] } a
 export const ONE_USER = { path: `${PATH}/{id}`, parameters: { id: USER_ID } } as const;
 
 /** In order of id, which is the order of creation for ids made by the server. There is no filter. */
-const BY_ID: PlanParameters = {
-  collection: 'users',
-  read: () => ({ sort: '_id', direction: 1 }),
-  fields: () => undefined,
-};
+const BY_ID: Plan = { sort: '_id', direction: 1 };
 
 /** GET of the users of a client. `part`: those that the document describes. */
 export function listUsers(options: ReadOptions, part: UserPart): Route {
@@ -78,6 +75,7 @@ export function getUser(options: ReadOptions, part: UserPart): Route {
 function sourceIn({ users }: ReadOptions) {
   return (client: Pick<Client, 'key'>) => {
     const { rows, part } = usersFor(users, client);
-    return { rows, readId, plan: { ...BY_ID, shown: part.shown } };
+    const reads = { readId, readPlan: () => BY_ID, readFields: () => undefined };
+    return { collection: 'users', rows, shown: part.shown, ...reads };
   };
 }

@@ -4,7 +4,7 @@ import { problemDocument } from '../../http/problem.ts';
 import type { Input } from '../../http/route.ts';
 import type { Query } from '../../input/query.ts';
 import { cursorMismatch } from '../token/token.ts';
-import { EVERYTHING, type Selection } from '../../rows/selection.ts';
+import type { Selection } from '../../rows/selection.ts';
 import type { RowEncoder, Transcoder } from '../../rows/rows.ts';
 import type { ReadBatch } from '../../store/batch.ts';
 import { textOf } from '../../store/bookmark.ts';
@@ -16,7 +16,7 @@ import { FIRST_BATCH } from '../../pipeline/chain.ts';
 import { pump } from '../../pipeline/pump.ts';
 import { writeBeforeCut } from '../../pipeline/sink.ts';
 import { INCREMENTAL } from '../stream/stream.ts';
-import type { RowSource, SourceFor } from '../row/source.ts';
+import type { RowSource, SourceFor } from '../row-source.ts';
 import {
   BY_ID,
   feedAnswer,
@@ -46,7 +46,10 @@ export interface FeedOptions {
   readonly heartbeatMs?: number;
 }
 
-export type FeedSource = Pick<RowSource, 'rows' | 'streams' | 'plan'>;
+export type FeedSource = Pick<
+  RowSource,
+  'collection' | 'rows' | 'streams' | 'readPlan' | 'readFields' | 'shown'
+>;
 
 /** The parameters of a feed that the stream to begin anew with does not have. */
 const OF_FEEDS = ['since', 'cursor', 'limit', 'wait', 'follow', 'checkpoints', 'format'];
@@ -204,9 +207,9 @@ export async function beginSet(
   asked: Pick<Asked, 'query' | 'walks'>,
   signal: AbortSignal,
 ): Promise<BegunSet> {
-  const { collection, shown = EVERYTHING, ...parameters } = source.plan;
+  const { collection, shown, readPlan, readFields } = source;
   const { feed, changes } = feedOf(source);
-  const plan = await parameters.read(query, signal, asked.query.cursor, true);
+  const plan = await readPlan(query, signal, asked.query.cursor, true);
   assertUnordered(plan);
   const from = await startOf(asked, plan, feed, source, signal);
   const { place, walk, identity } = from;
@@ -214,7 +217,7 @@ export async function beginSet(
   const first = await firstOf(from, bound, asked.query, source, changes, signal);
   return {
     ...{ collection, changes, plan: bound, rows: source.streams, start: { place, walk, first } },
-    shown: shown.pick(parameters.fields(query)),
+    shown: shown.pick(readFields(query)),
   };
 }
 
@@ -263,7 +266,7 @@ async function startOf(
   { query: { cursor }, walks }: Pick<Asked, 'query' | 'walks'>,
   plan: Plan,
   feed: ChangeFeed,
-  { rows, plan: { collection } }: FeedSource,
+  { rows, collection }: FeedSource,
   signal: AbortSignal,
 ): Promise<FeedCursor> {
   if (cursor !== undefined) {

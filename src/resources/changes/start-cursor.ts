@@ -1,5 +1,5 @@
 import { AppError } from '../../errors.ts';
-import type { ChangesFrom } from '../row/source.ts';
+import type { ChangesFrom } from '../row-source.ts';
 import type { Collection } from '../../store/store.ts';
 import { encodeFeedCursor } from './cursor.ts';
 

@@ -1,4 +1,3 @@
-import type { Client } from '../../access/admission.ts';
 import type { Reply, Request, StreamBody } from '../../engine/edge.ts';
 import { bytes } from '../../http/reply.ts';
 import type { Route } from '../../http/route.ts';
@@ -12,7 +11,8 @@ import { collect } from './body.ts';
 import { rowBehind } from '../token/cursor.ts';
 import { fittingRows, sortValueTooLong, type PageEnd } from './page-fit.ts';
 import { PAGE_HEAD, pageInfo, pageLinks, pageTail } from './page.ts';
-import { pageQuery, type PageLimits, type PageQuery, type PlanParameters } from './parameters.ts';
+import { pageQuery, type PageLimits, type PageQuery } from './parameters.ts';
+import type { RowSource, SourceFor } from '../row-source.ts';
 import { cursorMismatch } from '../token/token.ts';
 
 /** Rows of a page up to this size are one answer with an ETag. Larger pages are streamed. Bytes of BSON. */
@@ -20,10 +20,11 @@ const PAGE_BYTES = 4 * 1024 * 1024;
 
 export interface PageOptions {
   /** What a client's pages read. `rows.count` is needed where the route takes `count`. */
-  readonly sourceFor: (client: Client) => {
-    readonly rows: RowReader & Partial<Pick<Collection, 'count'>>;
-    readonly plan: PlanParameters;
-  };
+  readonly sourceFor: SourceFor<
+    Pick<RowSource, 'collection' | 'readPlan' | 'readFields' | 'shown'> & {
+      readonly rows: RowReader & Partial<Pick<Collection, 'count'>>;
+    }
+  >;
   readonly transcoder: Transcoder;
   readonly limits: PageLimits;
   readonly cacheControl: string;
@@ -33,10 +34,14 @@ export interface PageOptions {
 export function pageHandler({ sourceFor, transcoder, limits, cacheControl }: PageOptions): Route['handler'] {
   const readQuery = pageQuery(limits);
   return async ({ request, query: parameters, type, client }) => {
-    const { rows, plan } = sourceFor(client);
-    const asked = readQuery(parameters, plan);
+    const source = sourceFor(client);
+    const { rows } = source;
+    const asked = readQuery(parameters, source);
     const cursor = asked.start.style === 'cursor' ? asked.start.cursor : undefined;
-    const query: PageQuery = { plan: await plan.read(parameters, request.signal, cursor), ...asked };
+    const query: PageQuery = {
+      plan: await source.readPlan(parameters, request.signal, cursor),
+      ...asked,
+    };
     const total = (query.count && (await rows.count?.(query.plan, query.count, request.signal))) ?? null;
     const read = await rows.read(
       query.plan,

@@ -1,9 +1,9 @@
 import { AppError } from '../../errors.ts';
 import { conflict, documented, integer, oneOf, type Parameter } from '../../input/parameter.ts';
 import type { Query } from '../../input/query.ts';
-import type { DeclaredKinds } from '../../rows/arrow/columns.ts';
-import { EVERYTHING, type Selection } from '../../rows/selection.ts';
+import type { Selection } from '../../rows/selection.ts';
 import type { CountMode, Plan } from '../../store/store.ts';
+import type { RowSource } from '../row-source.ts';
 import { MAX_CURSOR_BYTES } from '../token/cursor.ts';
 import { tokenParameter, type Token } from '../token/token.ts';
 
@@ -33,29 +33,6 @@ const count = documented(
   'Add `total`, the number of matching rows, and `totalIs`, its accuracy.',
   { fallback: 'none' },
 );
-
-/** How a collection's rows are chosen and ordered: the plan that a query makes. */
-export interface PlanParameters {
-  /** The collection's name. Its cursors do not fit any other collection. */
-  readonly collection: string;
-  /**
-   * A plan that needs a look at the rows comes later; it ends with the signal's reason when that aborts. `token`: the
-   * cursor or part of the request, which says how its texts are read. Absent: its walk begins now. `isById`: a query
-   * without an order takes that of ids, and no other that an index has.
-   */
-  readonly read: (
-    query: Query,
-    signal: AbortSignal,
-    token?: Pick<Token, 'types' | 'kind' | 'body'>,
-    isById?: boolean,
-  ) => Plan | Promise<Plan>;
-  /** The paths of the fields asked for. undefined: all. */
-  readonly fields: (query: Query) => readonly string[] | undefined;
-  /** What of the rows may leave the server. Absent: everything. */
-  readonly shown?: Selection;
-  /** The kinds of columns that the operator declared. */
-  readonly kinds?: DeclaredKinds;
-}
 
 /** Where a page begins, in the style that the client chose. */
 export type PageStart =
@@ -105,9 +82,11 @@ export function limitParameter(maxLimit: number): Parameter<number> {
 /**
  * Returns a function that reads the query of a paged collection, without its plan. AppError `offset-too-deep`, `conflicting-parameters`.
  */
-export function pageQuery(limits: PageLimits): (query: Query, plan: PlanParameters) => PageRequest {
+export function pageQuery(
+  limits: PageLimits,
+): (query: Query, source: Pick<RowSource, 'collection' | 'shown' | 'readFields'>) => PageRequest {
   const limit = limitParameter(limits.maxLimit);
-  return (query, plan) => {
+  return (query, { collection, shown, readFields }) => {
     const rows = limit.read(query) ?? DEFAULT_LIMIT;
     const start = readStart(query);
     const skip =
@@ -120,8 +99,8 @@ export function pageQuery(limits: PageLimits): (query: Query, plan: PlanParamete
       );
     }
     return {
-      collection: plan.collection,
-      selection: (plan.shown ?? EVERYTHING).pick(plan.fields(query)),
+      collection,
+      selection: shown.pick(readFields(query)),
       limit: rows,
       count: readCount(query),
       start,

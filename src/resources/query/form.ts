@@ -1,9 +1,7 @@
 import type { Content, Route } from '../../http/route.ts';
 import { documented, parameter, paths, type Parameter } from '../../input/parameter.ts';
 import { named, Type, type TSchema } from '../../schema.ts';
-import type { AfterForm } from '../row/source.ts';
 import type { RowRoute } from '../row/route.ts';
-import { RESOURCE_AFTER } from './after.ts';
 import { readSort } from './grammar.ts';
 
 const MAX_FIELDS = 100;
@@ -26,7 +24,6 @@ export interface Form {
    * not list asks for a field.
    */
   readonly closed?: readonly Alias[];
-  readonly after: AfterForm;
   /** The columns that every table begins with, the first of them `id`. */
   readonly columns: readonly string[];
   readonly docs: ResourceDocs;
@@ -97,7 +94,6 @@ export function openForm(name: string): Form {
     parameters: [sortParameter, fieldsParameter],
     sort: sortParameter,
     fields: fieldsParameter,
-    after: RESOURCE_AFTER,
     columns: ['id'],
     docs: {
       tag: 'Resources',

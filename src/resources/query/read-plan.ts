@@ -2,7 +2,7 @@ import { changesParameters, followParameter } from '../changes/parameters.ts';
 import { conflict, documented, invalid, oneOf, text } from '../../input/parameter.ts';
 import { quote, type Query } from '../../input/query.ts';
 import { sortText } from '../page/page.ts';
-import { pageParameters, type PlanParameters } from '../page/parameters.ts';
+import { pageParameters } from '../page/parameters.ts';
 import { BSON_TYPE } from '../../store/bson-types.ts';
 import type { Plan } from '../../store/store.ts';
 import { streamParameters } from '../stream/parameters.ts';
@@ -10,7 +10,6 @@ import { KEY } from '../../store/bookmark.ts';
 import type { Token } from '../token/token.ts';
 import { fieldsParameter, sortParameter, type Form, type Order } from './form.ts';
 import { readGiven, type Given } from './grammar.ts';
-import { columnKinds } from './kinds.ts';
 import { chosen, notIndexed } from './not-indexed.ts';
 import { withinScope, type GivenInScope } from './part.ts';
 import { chooseIndex, isRefusal, type Asked, type Choice, type Refusal } from './planner.ts';
@@ -57,20 +56,8 @@ export function givenOf(query: Query, { closed }: Pick<Form, 'closed'>): Given {
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** How the rows of a resource are chosen and ordered: by what its indexes answer. */
-export function resourcePlan(resource: Resource): PlanParameters {
-  const { form, name, shown } = resource;
-  return {
-    collection: name,
-    read: (query, signal, token, isById) => readTypedPlan(query, token, resource, signal, isById),
-    fields: (query) => knownFields(form.fields.read(query), resource),
-    shown,
-    ...(!form.closed && { kinds: columnKinds(resource.kinds, resource.shown) }),
-  };
-}
-
 /** AppError `invalid-parameter` for a field that no row has, as far as the fields of a resource are known. */
-function knownFields(
+export function knownFields(
   fields: readonly string[] | undefined,
   { name, shown }: Resource,
 ): readonly string[] | undefined {
@@ -82,8 +69,8 @@ function knownFields(
 
 /**
  * Reads the plan of a query. The equalities and bounds come from the query alone. `token` says only how their texts were
- * read when the walk began, and the order of a walk whose query names none. `isById`: see PlanParameters. AppErrors `not-indexed`, `ambiguous-value`, `invalid-parameter`, `unknown-parameter`,
- * `duplicate-parameter`, `conflicting-parameters`.
+ * read when the walk began, and the order of a walk whose query names none. `isById`: see RowSource. AppErrors `not-indexed`,
+ * `ambiguous-value`, `invalid-parameter`, `unknown-parameter`, `duplicate-parameter`, `conflicting-parameters`.
  */
 export async function readTypedPlan(
   query: Query,

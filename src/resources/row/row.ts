@@ -12,11 +12,11 @@ import { readRow } from '../../store/row.ts';
 import type { RowReader } from '../../store/store.ts';
 import type { IdReading } from './id.ts';
 import type { RowRoute } from './route.ts';
-import type { RowSource, SourceFor } from './source.ts';
+import type { RowSource, SourceFor } from '../row-source.ts';
 
 export interface RowOptions {
   readonly sourceFor: SourceFor<
-    Pick<RowSource, 'readId' | 'plan'> & { readonly rows: Pick<RowReader, 'read'> }
+    Pick<RowSource, 'readId' | 'shown'> & { readonly rows: Pick<RowReader, 'read'> }
   >;
   readonly transcoder: Transcoder;
   readonly cacheControl: string;
@@ -62,10 +62,10 @@ export function rowRoute(docs: RowDocs, { sourceFor, transcoder, cacheControl }:
     problems: ['invalid-url', 'not-found', 'invalid-header', 'precondition-failed', ...STORE_PROBLEMS],
     produces: [JSON_TYPE],
     handler: async ({ request, parameters: { id = '' }, client }) => {
-      const { rows, readId, plan } = sourceFor(client);
+      const { rows, readId, shown } = sourceFor(client);
       const found = await rowShownAs(id, await readId(id, request.signal), rows, request.signal);
       if (!found) throw new AppError('not-found', `No ${noun.one} has the id ${quote(id)}.`);
-      const encoder = await orRelease(found.batch, () => transcoder.encoder('array', plan.shown));
+      const encoder = await orRelease(found.batch, () => transcoder.encoder('array', shown));
       const body = await collect(found.batch, encoder);
       request.notes.rows = 1;
       const etag = `"${fingerprint(body.bytes)}"`;

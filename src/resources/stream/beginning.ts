@@ -1,19 +1,10 @@
 import { rowBehind } from '../token/cursor.ts';
-import type { PlanParameters } from '../page/parameters.ts';
 import { checkMark, cursorMismatch } from '../token/token.ts';
-import type { From, Plan, Collection } from '../../store/store.ts';
+import type { From, Plan } from '../../store/store.ts';
 import { readAfter } from './after.ts';
-import type { ReadId } from '../row/id.ts';
-import type { AfterForm } from '../row/source.ts';
+import type { RowSource } from '../row-source.ts';
 import { timeOf } from './point-in-time.ts';
 import type { StreamQuery } from './parameters.ts';
-
-interface BeginningOptions {
-  readonly rows: Collection;
-  readonly plan: PlanParameters;
-  readonly after: AfterForm;
-  readonly readId: ReadId;
-}
 
 /**
  * Where a stream begins: after the row of a cursor, after the row that `after` shows, or at its first row. Also at what
@@ -23,12 +14,12 @@ interface BeginningOptions {
 export async function beginningOf(
   { time, cursor, after, part }: Pick<StreamQuery, 'time' | 'cursor' | 'after' | 'part'>,
   asked: Plan,
-  options: BeginningOptions,
+  source: Pick<RowSource, 'collection' | 'rows' | 'readShown' | 'readId'>,
   signal: AbortSignal,
 ): Promise<{ plan: Plan; from: From }> {
   if (cursor !== undefined) {
     const known = typeof time === 'bigint' ? { ...asked, at: time } : asked;
-    const bookmark = rowBehind(cursor, options.plan.collection, known);
+    const bookmark = rowBehind(cursor, source.collection, known);
     const { at, since, mark } = cursor;
     if (time === 'present' && at === undefined)
       throw cursorMismatch(
@@ -38,15 +29,15 @@ export async function beginningOf(
       throw cursorMismatch(
         'The cursor comes from a snapshot. Omit consistency=live, or start without a cursor.',
       );
-    const plan = await marked(asked, [part?.mark, mark], options, signal);
+    const plan = await marked(asked, [part?.mark, mark], source, signal);
     // A member that lags must not miss what changes do not repeat (Changes-From of the stream that was cut).
     const bound = since !== undefined && (asked.since === undefined || since > asked.since) ? { since } : {};
     return { plan: at === undefined ? { ...plan, ...bound } : { ...plan, at }, from: { after: bookmark } };
   }
-  const plan = await marked(asked, [part?.mark], options, signal);
-  const at = await timeOf(time, options.rows, signal);
+  const plan = await marked(asked, [part?.mark], source, signal);
+  const at = await timeOf(time, source.rows, signal);
   const timed = at === undefined ? plan : { ...plan, at };
-  const from = after === undefined ? {} : { after: await readAfter(after, timed, { ...options, signal }) };
+  const from = after === undefined ? {} : { after: await readAfter(after, timed, source, signal) };
   return { plan: timed, from };
 }
 
@@ -57,7 +48,7 @@ export async function beginningOf(
 async function marked(
   plan: Plan,
   marks: readonly (number | undefined)[],
-  { rows }: BeginningOptions,
+  { rows }: Pick<RowSource, 'rows'>,
   signal: AbortSignal,
 ): Promise<Plan> {
   if (marks.every((mark) => mark === undefined)) return plan;

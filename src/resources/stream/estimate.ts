@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KEY } from '../../store/bookmark.ts';
 import type { Plan, Collection } from '../../store/store.ts';
-import type { Estimated } from '../row/source.ts';
+import type { Estimated } from '../row-source.ts';
 
 /** The header that says about how many rows a stream has. */
 export const ROWS_HEADER = 'estimated-rows';

@@ -1,6 +1,7 @@
 import { conflict, documented, integer, type Parameter } from '../../input/parameter.ts';
 import type { Query } from '../../input/query.ts';
-import { cursorParameter, type PlanParameters } from '../page/parameters.ts';
+import { cursorParameter } from '../page/parameters.ts';
+import type { RowSource } from '../row-source.ts';
 import type { Token } from '../token/token.ts';
 import { KEY } from '../../store/bookmark.ts';
 import type { Plan } from '../../store/store.ts';
@@ -54,13 +55,13 @@ export function streamParameters(ofPlan: readonly Parameter<unknown>[]): readonl
  * Reads the parameters of a stream, but for those of its format, which are only checked. AppError
  * `conflicting-parameters` for parameters that exclude each other.
  */
-export function readStreamQuery(query: Query, plan: Pick<PlanParameters, 'fields'>): StreamQuery {
+export function readStreamQuery(query: Query, { readFields }: Pick<RowSource, 'readFields'>): StreamQuery {
   if (query.has('cursor') && query.has('after'))
     throw conflict('after', 'Give one of cursor and after, not both.');
   for (const { parameter } of OPTIONS) parameter.read(query);
   return {
     time: readTime(query),
-    fields: plan.fields(query),
+    fields: readFields(query),
     limit: streamLimit.read(query) ?? Infinity,
     cursor: cursorParameter.read(query),
     after: afterParameter.read(query),
@@ -71,15 +72,15 @@ export function readStreamQuery(query: Query, plan: Pick<PlanParameters, 'fields
 
 /**
  * Reads the plan of a stream without its point in time, limited to the ids of the part when there is one. AppErrors as
- * `PlanParameters.read` throws them.
+ * `RowSource.readPlan` throws them.
  */
 export async function readStreamPlan(
   query: Query,
   { cursor, part }: Pick<StreamQuery, 'cursor' | 'part'>,
-  parameters: Pick<PlanParameters, 'read'>,
+  { readPlan }: Pick<RowSource, 'readPlan'>,
   signal: AbortSignal,
 ): Promise<Plan> {
-  const plan = await parameters.read(query, signal, cursor ?? part);
+  const plan = await readPlan(query, signal, cursor ?? part);
   if (part === undefined) return plan;
   assertDivisible(plan, 'part');
   const { since } = part;

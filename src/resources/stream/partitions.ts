@@ -7,13 +7,12 @@ import { JSON_TYPE, jsonAnswer, type Content, type Route } from '../../http/rout
 import { namedObject, object, text, Type } from '../../schema.ts';
 import { serializerOf } from '../../rows/serializers.ts';
 import type { Identity, Plan, Collection } from '../../store/store.ts';
-import { EVERYTHING } from '../../rows/selection.ts';
 import { formatOf, formatParameter, FORMATS } from './formats/list.ts';
 import { encodePart, isBoundOfPart } from './part.ts';
 import { atParameter, consistencyParameter, timeOf } from './point-in-time.ts';
 import { assertDivisible, readStreamQuery, streamParameters } from './parameters.ts';
 import { routeOf, type RowRoute } from '../row/route.ts';
-import { headersOf, type ChangesFrom, type SourceFor } from '../row/source.ts';
+import { headersOf, type ChangesFrom, type SourceFor } from '../row-source.ts';
 
 const DEFAULT_PARTS = 8;
 const parts = documented(
@@ -68,9 +67,10 @@ export function partitionsRoute(
       },
     },
     handler: async ({ request, query: given, client }) => {
-      const { rows, plan: parameters, columns, changesFrom } = sourceFor(client);
-      const { time, fields } = readStreamQuery(given, parameters);
-      const plan = await parameters.read(given, request.signal, undefined, true);
+      const source = sourceFor(client);
+      const { rows, columns, shown, columnKinds: kinds, changesFrom } = source;
+      const { time, fields } = readStreamQuery(given, source);
+      const plan = await source.readPlan(given, request.signal, undefined, true);
       assertDivisible(plan, 'sort');
       const at = await timeOf(time, rows, request.signal);
       const most = parts.read(given) ?? DEFAULT_PARTS;
@@ -90,7 +90,6 @@ export function partitionsRoute(
         ...(since !== undefined && { since }),
         ...(identity !== undefined && { mark: markOf(identity) }),
       };
-      const { shown = EVERYTHING, kinds } = parameters;
       const format = formatOf(formatParameter.read(given) ?? FORMATS[0].name);
       const set = { rows, plan, columns, shown, fields, kinds, signal: request.signal };
       const ofForm = (await format.ofParts?.(given, set)) ?? [];

@@ -3,7 +3,6 @@ import { problemDocument } from '../../http/problem.ts';
 import type { Route } from '../../http/route.ts';
 import { cursorThatFits } from '../token/cursor.ts';
 import { assertSound } from '../../rows/damaged-row.ts';
-import { EVERYTHING } from '../../rows/selection.ts';
 import type { Transcoder } from '../../rows/rows.ts';
 import { noneOf, orRelease, type Batch } from '../../store/batch.ts';
 import { KEY, type Bookmark } from '../../store/bookmark.ts';
@@ -19,7 +18,7 @@ import { formatOf, FORMATS, readForm, STREAM_TYPES, typeAsked } from './formats/
 import { readStreamPlan, readStreamQuery, streamParameters } from './parameters.ts';
 import { sortText } from '../page/page.ts';
 import { routeOf, type RowRoute } from '../row/route.ts';
-import { headersOf, type SourceFor } from '../row/source.ts';
+import { headersOf, type SourceFor } from '../row-source.ts';
 
 /**
  * Headers of answers whose content is of use before its end, for what stands between server and reader: `Incremental`
@@ -78,12 +77,11 @@ function streamHandler({
 }: StreamOptions): Route['handler'] {
   return async ({ request, query: parameters, type, client }) => {
     const source = sourceFor(client);
-    const { rows, streams, columns, estimate } = source;
-    const query = readStreamQuery(parameters, source.plan);
+    const { rows, streams, columns, shown, estimate, columnKinds: kinds } = source;
+    const query = readStreamQuery(parameters, source);
     const { limit, fields } = query;
-    const { shown = EVERYTHING, kinds } = source.plan;
     const asksForm = readForm(parameters, formatOf(type), { type, kinds, ...query });
-    const asked = await readStreamPlan(parameters, query, source.plan, request.signal);
+    const asked = await readStreamPlan(parameters, query, source, request.signal);
     const { plan: wanted, from } = await beginningOf(query, asked, source, request.signal);
     const isWhole = !query.isPiece && limit === Infinity;
     const changes = isWhole ? await source.changesFrom(wanted, request.signal) : null;
@@ -99,8 +97,7 @@ function streamHandler({
     const isAll = !first.more || first.rows >= limit;
     const about = isAll ? first.rows : await orRelease(first, () => estimated?.() ?? Promise.resolve(null));
     const run: StreamBody['run'] = async (sink) => {
-      const { collection } = source.plan;
-      const cursorOf = (bookmark: Bookmark) => cursorThatFits(collection, rest, bookmark);
+      const cursorOf = (bookmark: Bookmark) => cursorThatFits(source.collection, rest, bookmark);
       const start = from.after ? cursorOf(from.after) : null;
       const proof = { plan, cursorOf, start, now, changes: changes?.cursor };
       const { encoder, tail, proving } = await orRelease(first, () => form.write(proof));

@@ -56,7 +56,7 @@ test('the server creates one part for the same rights, and its plans and cursors
     scopes.map(async (scope) => {
       const part = partOf(resource, scope);
       assert.equal(partOf(resource, scope), part);
-      const plan = await sourceOf(part).plan.read(query, NEVER);
+      const plan = await sourceOf(part).readPlan(query, NEVER);
       assert.equal(plan.equals, undefined);
       assert.equal(plan.index?.name, 'category_1_price_1__id_1');
       return encodeCursor('items', plan, makeBookmark({ price: 1, _id: 1 }));

@@ -10,6 +10,7 @@ import {
   STREAM_LIMIT_FORM,
   type Policy,
 } from './access/policy.ts';
+import { Faults } from './errors.ts';
 import { readTokenSettings, type TokenSettings } from './access/token-settings.ts';
 import { redisUrlFaults } from './redis/url.ts';
 import { readDeclarations, type Declared } from './resources/declarations.ts';
@@ -46,18 +47,7 @@ interface Derived {
 /** Settings as the program uses them, with durations in milliseconds. */
 export type Config = Omit<Static<typeof SETTINGS>, Durations> & Readonly<Record<Durations, number>> & Derived;
 
-/** All faults of the settings, one per line. */
-export class ConfigError extends Error {
-  readonly faults: readonly string[];
-
-  constructor(faults: readonly string[]) {
-    super(faults.join('\n'));
-    this.name = 'ConfigError';
-    this.faults = faults;
-  }
-}
-
-/** Reads the settings from an environment. Throws a ConfigError that names every fault at once. */
+/** Reads the settings from an environment. Throws Faults, which has every fault at once. */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
   // `NAME= command` and compose files produce empty variables. An empty variable counts as not set.
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
@@ -75,7 +65,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     ...redisUrlFaults(given.REDIS_URL),
     ...(needsKeys && settings ? cacheFaults(settings, keys ? 'API_KEYS_FILE' : 'JWT_JWKS_URL') : []),
   );
-  if (settings === null || faults.length > 0) throw new ConfigError(faults);
+  if (settings === null || faults.length > 0) throw new Faults(faults);
   const durations = DURATIONS.map((name) => [name, milliseconds(settings[name])] as const);
   return {
     ...settings,

@@ -63,6 +63,17 @@ export class AppError extends Error {
   }
 }
 
+/** What the operator has to mend in the settings, the declarations or the keys, one sentence each. */
+export class Faults extends Error {
+  readonly faults: readonly string[];
+
+  constructor(faults: readonly string[]) {
+    super(faults.join('\n'));
+    this.name = 'Faults';
+    this.faults = faults;
+  }
+}
+
 /** The error for a store that does not answer. */
 export function storeUnavailable(cause: unknown): AppError {
   const detail = `The store did not respond. Try again in ${PROBLEMS['store-unavailable'].retry} s.`;

@@ -11,7 +11,7 @@ import { StoppedError } from './engine/stall-timer.ts';
 import { openExports } from './exports/open.ts';
 import { exportSources } from './exports/source.ts';
 import { requestIdOf } from './http/request-id.ts';
-import { fillWithSample, openDeclared, openTimedStore, openUsers, orConfigError } from './open-rows.ts';
+import { fillWithSample, openDeclared, openTimedStore, openUsers } from './open-rows.ts';
 import { checkPart } from './resources/query/part.ts';
 import { createTranscoder } from './rows/transcoder.ts';
 import type { Server, ServerOptions } from './server-options.ts';
@@ -61,8 +61,7 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
         ),
         ...(users ? [[USERS.name, (scope: Scope) => checkUsers(users, scope)] as const] : []),
       ]);
-    const opening = openAccess(config, log, rightsCheck(checks), options.overloadProbe);
-    const access = await orConfigError(opening);
+    const access = await openAccess(config, log, rightsCheck(checks), options.overloadProbe);
     closes.push(() => access.close());
     const sources = () => exportSources(resources.now);
     const exports = await openExports(config, { store, sources, transcoder, log, leaseMs });

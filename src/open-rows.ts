@@ -1,9 +1,8 @@
-import { ScopeFaults } from './access/scope-faults.ts';
-import { ConfigError, type Config } from './config.ts';
-import { AppError } from './errors.ts';
+import type { Config } from './config.ts';
+import { AppError, Faults } from './errors.ts';
 import { ITEM_COLLECTION } from './resources/item-collection.ts';
 import { readDeclarations, type Declared } from './resources/declarations.ts';
-import { openItems, ResourceFaults } from './resources/open.ts';
+import { openItems } from './resources/open.ts';
 import { ServedResources } from './resources/served.ts';
 import type { ServerOptions } from './server-options.ts';
 import { KEY } from './store/bookmark.ts';
@@ -70,8 +69,7 @@ export async function openUsers(store: Store, config: Config): Promise<Records |
 }
 
 /**
- * Opens the resources that the settings and the store declare, and the items where they are served. Rejects with ConfigError
- * for faults.
+ * Opens the resources that the settings and the store declare, and the items where they are served. Rejects with Faults.
  */
 export async function openDeclared(
   store: Store,
@@ -82,7 +80,7 @@ export async function openDeclared(
   const items = openItems(store.items, store, streamsOf, config.ID_TYPE);
   const declared = () => declaredNow(config);
   const itemsNow = async () => ((await servesItems(store, config)) ? items : null);
-  return orConfigError(ServedResources.open({ store, streamsOf, log, declared, items: itemsNow }));
+  return ServedResources.open({ store, streamsOf, log, declared, items: itemsNow });
 }
 
 /**
@@ -108,21 +106,11 @@ async function hasRows({ items }: Store): Promise<boolean> {
 /** How long a look waits for the number of items. Milliseconds. */
 const LOOK_MS = 10_000;
 
-/** What the settings declare now. Throws ResourceFaults. */
+/** What the settings declare now. Throws Faults. */
 function declaredNow({ EXPOSE, RESOURCES_FILE, MONGODB_URI, declaresItems }: Config): readonly Declared[] {
   const { resources, items, faults } = readDeclarations({ EXPOSE, RESOURCES_FILE, MONGODB_URI });
   const ofItems = 'RESOURCES_FILE: whether it has items is read at the start only: start the server again';
   const all = items === declaresItems ? faults : [...faults, ofItems];
-  if (all.length > 0) throw new ResourceFaults(all);
+  if (all.length > 0) throw new Faults(all);
   return resources;
-}
-
-/** Faults that the operator has to mend in the settings are those of a ConfigError. */
-export async function orConfigError<T>(opening: Promise<T>): Promise<T> {
-  try {
-    return await opening;
-  } catch (error) {
-    const isOfSettings = error instanceof ResourceFaults || error instanceof ScopeFaults;
-    throw isOfSettings ? new ConfigError(error.faults) : error;
-  }
 }

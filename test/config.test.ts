@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ConfigError, readConfig } from '../src/config.ts';
+import { readConfig } from '../src/config.ts';
+import { Faults } from '../src/errors.ts';
 import { SETTINGS, settingsHelp } from '../src/settings.ts';
 
 test('every setting has a default', () => {
@@ -39,7 +40,7 @@ test('all faults are reported at once, without passwords', () => {
   assert.throws(
     () => readConfig(wrong),
     (error) => {
-      assert.ok(error instanceof ConfigError);
+      assert.ok(error instanceof Faults);
       const named = error.faults.map((fault) => fault.split(' ')[0]).sort();
       assert.deepEqual(named, Object.keys(wrong).sort());
       assert.doesNotMatch(error.message, /secret/);

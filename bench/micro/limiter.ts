@@ -9,7 +9,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { cpus } from 'node:os';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
-import { Admissions } from '../../src/access/admission.ts';
+import { createAdmissions, type Admissions } from '../../src/access/admission.ts';
 import { createClientReader } from '../../src/access/client.ts';
 import type { Request } from '../../src/engine/edge.ts';
 import { newNotes } from '../../src/engine/edge.ts';
@@ -18,7 +18,7 @@ import { ALL_RIGHTS } from '../../src/access/rights.ts';
 import { parseTrustedProxies } from '../../src/access/proxies.ts';
 import { createMemoryLimiter } from '../../src/access/limiter-memory.ts';
 import { limitHeaders } from '../../src/access/policy.ts';
-import { StreamSlots } from '../../src/access/stream-slots.ts';
+import { createStreamSlots } from '../../src/access/stream-slots.ts';
 import { median } from '../results.ts';
 
 const ROUNDS = 9;
@@ -35,11 +35,11 @@ const keyring = new Keyring([
 const authenticate = (authorization: string | undefined) => keyring.authenticate(authorization);
 
 function admissions(withKeys: boolean): Admissions {
-  return new Admissions({
+  return createAdmissions({
     readClient: createClientReader({ trusts, onWarning: (message) => assert.fail(message) }),
     authenticate: withKeys ? authenticate : null,
     rate: { policy, limiter: createMemoryLimiter(policy) },
-    slots: new StreamSlots({ perClient: 64, total: 5000 }),
+    slots: createStreamSlots({ perClient: 64, total: 5000 }),
   });
 }
 
@@ -76,18 +76,16 @@ function admitting(requests: readonly Request[], withKeys = false): Candidate {
 
 function rateAlone(): Candidate {
   const limiter = createMemoryLimiter(policy);
-  const headers = limitHeaders(policy);
   const names = Array.from({ length: CLIENTS }, (_, i) => ipv4(i));
-  return (i) => (headers(limiter.take(names[i % CLIENTS] ?? '')).ratelimit ?? '').length;
+  return (i) => (limitHeaders(policy, limiter.take(names[i % CLIENTS] ?? '')).ratelimit ?? '').length;
 }
 
 function library(): Candidate {
   const limiter = new RateLimiterMemory({ points: policy.limit, duration: policy.windowSeconds });
-  const headers = limitHeaders(policy);
   const names = Array.from({ length: CLIENTS }, (_, i) => ipv4(i));
   return async (i) => {
     const { remainingPoints, msBeforeNext } = await limiter.consume(names[i % CLIENTS] ?? '');
-    const sent = headers({
+    const sent = limitHeaders(policy, {
       allowed: true,
       remaining: remainingPoints,
       resetSeconds: Math.ceil(msBeforeNext / 1000),

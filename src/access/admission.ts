@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts';
 import { KEY_PREFIX, TOKEN_PREFIX, type Limiter } from './limiter.ts';
-import { limitHeaders, tooManyRequests, type Policy, type Taken } from './policy.ts';
-import type { Backlog } from './backlog.ts';
+import { limitHeaders, tooManyRequests, type Policy } from './policy.ts';
+import type { OverloadGuard } from './overload.ts';
 import type { StreamSlots } from './stream-slots.ts';
 import type { ClientReader } from './client.ts';
 import type { Reply, Request } from '../engine/edge.ts';
@@ -71,7 +71,7 @@ export interface AdmissionOptions {
   /** Why requests are refused now; null: they are admitted. */
   readonly overload?: () => AppError | null;
   /** Counts the work that is admitted. */
-  readonly backlog?: Pick<Backlog, 'began' | 'done'>;
+  readonly backlog?: Pick<OverloadGuard['backlog'], 'began' | 'done'>;
 }
 
 interface Identity {
@@ -84,108 +84,87 @@ interface Identity {
 const UNROUTED: Demand = { access: 'keyed', cost: 'page' };
 const NOTHING = () => undefined;
 
+export type Admissions = ReturnType<typeof createAdmissions>;
+
 /** Decides which requests are admitted: by key, by rate, and by open streams. Each request is authenticated once. */
-export class Admissions {
-  readonly #options: AdmissionOptions;
-  readonly #done: () => void;
+export function createAdmissions(options: AdmissionOptions) {
+  const { readClient, authenticate, allows, rate, slots, overload, backlog } = options;
+  const done = () => backlog?.done();
 
-  constructor(options: AdmissionOptions) {
-    this.#options = options;
-    this.#done = () => options.backlog?.done();
-  }
-
-  /**
-   * Counts the request for its client. A client without a valid key is counted by its address, so that keys cannot be
-   * guessed faster than RATE_LIMIT, and no client uses up the requests of another. `demand` is that of the route;
-   * null: there is no route. Never throws or rejects.
-   */
-  admit(request: Request, demand: Demand | null): Admission | Promise<Admission> {
-    const asked = demand ?? UNROUTED;
-    return after(this.#identify(request, asked), (known) => this.#count(request, asked, known));
-  }
-
-  #count(request: Request, asked: Demand, { name, key, refused }: Identity): Admission | Promise<Admission> {
-    const { rate, overload } = this.#options;
-    const overloaded = asked.cost === 'watch' ? null : (overload?.() ?? null);
-    const identity = { name, key, refused: overloaded ?? refused };
-    request.notes.client = name;
-    request.notes.rights = key?.rights.hash ?? '';
-    const policy = key?.rate ?? rate?.policy ?? null;
-    if (rate === null || policy === null) return this.#admission(request, asked, {}, identity);
-    return after(rate.limiter.take(name, policy), (taken) =>
-      this.#decide(request, asked, identity, policy, taken),
-    );
-  }
-
-  /** See StreamSlots.acquire. */
-  acquire({ name, key }: Client): () => void {
-    return this.#options.slots.acquire(name, key?.streams);
-  }
-
-  /** Whether an answer that a client's key began may go on: see Keyring.allows. */
-  mayGoOn(
-    { key }: Client,
-    { right, resource }: Pick<Demand, 'right'> & { readonly resource?: string },
-  ): boolean {
-    const { allows } = this.#options;
-    if (key === null || allows === undefined) return true;
-    const action = right === undefined || right === 'any' ? null : right;
-    return allows({ key, action, resource: resource ?? null });
-  }
-
-  #decide(
-    request: Request,
-    asked: Demand,
-    { name, key, refused }: Identity,
-    policy: Policy,
-    taken: Taken,
-  ): Admission {
-    const within = taken.allowed || asked.access === 'probe';
-    const isOwn = key?.rate !== undefined;
-    const identity = { name, key, refused: within ? refused : tooManyRequests(policy, taken, isOwn) };
-    return this.#admission(request, asked, limitHeaders(policy)(taken), identity);
-  }
+  /** An open route is answered without a key, but a valid key may decide on the answer: see openapi/routes.ts. */
+  const identify = (request: Request, { access }: Demand): Identity | Promise<Identity> => {
+    const { authorization } = request.headers;
+    const needsNone = access === 'probe' || (access === 'open' && authorization === undefined);
+    if (authenticate === null || needsNone || isPreflight(request))
+      return { name: readClient(request), key: null, refused: null };
+    const unidentified = (error: unknown): Identity => {
+      if (!(error instanceof AppError)) throw error;
+      return { name: readClient(request), key: null, refused: access === 'open' ? null : error };
+    };
+    try {
+      const key = authenticate(authorization);
+      return key instanceof Promise ? key.then(identified, unidentified) : identified(key);
+    } catch (error) {
+      return unidentified(error);
+    }
+  };
 
   /**
    * Streams have a limit of their own. The duration of a request with a body depends on its client, so it is not
    * counted.
    */
-  #admission(
+  const decided = (
     { method }: Request,
     { cost }: Demand,
     headers: Reply['headers'],
     { name, key, refused }: Identity,
-  ): Admission {
+  ): Admission => {
     const owner = key === null ? name : ownerOf(name, key);
-    const client = { name, hasKey: this.#options.authenticate !== null, key, owner };
+    const client = { name, hasKey: authenticate !== null, key, owner };
     const idle = { client, headers, refused, done: NOTHING };
     if (refused !== null || cost === 'stream') return idle;
     if (method !== 'GET' && method !== 'HEAD') return idle;
-    this.#options.backlog?.began();
-    return { ...idle, done: this.#done };
-  }
+    backlog?.began();
+    return { ...idle, done };
+  };
 
-  /** An open route is answered without a key, but a valid key may decide on the answer: see openapi/routes.ts. */
-  #identify(request: Request, { access }: Demand): Identity | Promise<Identity> {
-    const { authenticate, readClient } = this.#options;
-    const { authorization } = request.headers;
-    const needsNone = access === 'probe' || (access === 'open' && authorization === undefined);
-    if (authenticate === null || needsNone || isPreflight(request))
-      return { name: readClient(request), key: null, refused: null };
-    try {
-      const key = authenticate(authorization);
-      if (!(key instanceof Promise)) return identified(key);
-      return key.then(identified, (error: unknown) => this.#unidentified(request, access, error));
-    } catch (error) {
-      return this.#unidentified(request, access, error);
-    }
-  }
+  const count = (request: Request, asked: Demand, known: Identity): Admission | Promise<Admission> => {
+    const { name, key } = known;
+    const overloaded = asked.cost === 'watch' ? null : (overload?.() ?? null);
+    const refused = overloaded ?? known.refused;
+    request.notes.client = name;
+    request.notes.rights = key?.rights.hash ?? '';
+    const policy = key?.rate ?? rate?.policy ?? null;
+    if (rate === null || policy === null) return decided(request, asked, {}, { name, key, refused });
+    return after(rate.limiter.take(name, policy), (taken) => {
+      const isWithin = taken.allowed || asked.access === 'probe';
+      const tooMany = isWithin ? null : tooManyRequests(policy, taken, key?.rate !== undefined);
+      return decided(request, asked, limitHeaders(policy, taken), { name, key, refused: tooMany ?? refused });
+    });
+  };
 
-  #unidentified(request: Request, access: Access, error: unknown): Identity {
-    if (!(error instanceof AppError)) throw error;
-    const name = this.#options.readClient(request);
-    return { name, key: null, refused: access === 'open' ? null : error };
-  }
+  return {
+    /**
+     * Counts the request for its client. A client without a valid key is counted by its address, so that keys cannot be
+     * guessed faster than RATE_LIMIT, and no client uses up the requests of another. `demand` is that of the route;
+     * null: there is no route. Never throws or rejects.
+     */
+    admit: (request: Request, demand: Demand | null): Admission | Promise<Admission> => {
+      const asked = demand ?? UNROUTED;
+      return after(identify(request, asked), (known) => count(request, asked, known));
+    },
+    /** See StreamSlots.acquire. */
+    acquire: ({ name, key }: Client): (() => void) => slots.acquire(name, key?.streams),
+    /** Whether an answer that a client's key began may go on: see Keyring.allows. */
+    mayGoOn: (
+      { key }: Client,
+      { right, resource }: Pick<Demand, 'right'> & { readonly resource?: string },
+    ): boolean => {
+      if (key === null || allows === undefined) return true;
+      const action = right === undefined || right === 'any' ? null : right;
+      return allows({ key, action, resource: resource ?? null });
+    },
+  };
 }
 
 /** Calls `next` at once where a value is no promise: a promise for each request would cost more than its admission. */

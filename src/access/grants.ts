@@ -1,7 +1,7 @@
-import { AppError, type BodyFault } from '../errors.ts';
+import type { BodyFault } from '../errors.ts';
 import { parseJson, type JsonBody } from '../input/body-json.ts';
 import { pointer } from '../input/json-scan.ts';
-import { bodyCheck } from '../input/validate.ts';
+import { bodyCheck, faultsIn } from '../input/validate.ts';
 import { GRANT, grantOf } from './keys-json.ts';
 import type { Key } from './keys.ts';
 
@@ -31,23 +31,18 @@ const check = bodyCheck(GRANT);
 export function readGrant(value: unknown, at: readonly string[], body: JsonBody): GrantRead {
   const place = pointer(at);
   const faults: string[] = [];
-  const fault = (under: string, detail: string) =>
-    faults.push(`${under === '' ? '/' : under}: ${detail.replace(/; got .*$/s, '')}`);
-  const own = body.faults.filter((one) => one.pointer === place || one.pointer.startsWith(`${place}/`));
+  const fault = (under: string, expected: string) =>
+    faults.push(`${under === '' ? '/' : under}: ${expected}`);
+  const own = body.faults.filter((one) => `${one.pointer}/`.startsWith(`${place}/`));
+  const below = own.map((one): BodyFault => ({ ...one, pointer: one.pointer.slice(place.length) }));
   try {
-    const given = check({ value, numbers: body.numbers, faults: own.map((one) => below(one, place)) });
+    const given = check({ value, numbers: body.numbers, faults: below });
     const grant = grantOf(given, at, body, (member, expected) => fault(pointer([member]), expected));
     return { grant, faults };
   } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    for (const one of error.errors ?? [{ pointer: '', detail: error.message }])
-      fault(one.pointer, one.detail);
+    for (const one of faultsIn(error, 'The text')) fault(one.pointer, one.detail);
     return { grant: NO_RIGHTS, faults };
   }
-}
-
-function below({ pointer: whole, detail }: BodyFault, place: string): BodyFault {
-  return { pointer: whole.slice(place.length), detail };
 }
 
 /** Reads the text of JWT_DEFAULT. */
@@ -56,7 +51,6 @@ export function readGrantText(text: string): GrantRead {
     const body = parseJson(Buffer.from(text));
     return readGrant(body.value, [], body);
   } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    return { grant: NO_RIGHTS, faults: [error.message.replace('The request body', 'The text')] };
+    return { grant: NO_RIGHTS, faults: faultsIn(error, 'The text').map(({ detail }) => detail) };
   }
 }

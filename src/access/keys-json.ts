@@ -1,8 +1,7 @@
-import { AppError } from '../errors.ts';
 import { parseJson, type JsonBody } from '../input/body-json.ts';
 import { exactDate } from '../input/dates.ts';
 import { pointer } from '../input/json-scan.ts';
-import { bodyCheck } from '../input/validate.ts';
+import { bodyCheck, faultsIn } from '../input/validate.ts';
 import { listOf, object, Type, wordOf, type Static } from '../schema.ts';
 import { sha256, type Key } from './keys.ts';
 import { OWN_RATE_FORM, parseRate } from './policy.ts';
@@ -103,11 +102,7 @@ export function parseJsonKeys(text: string): Read {
     }
     return { keys, faults };
   } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    const found = error.errors ?? [
-      { pointer: '', detail: error.message.replace('The request body', 'The file') },
-    ];
-    for (const { pointer: place, detail } of found) fault(place, detail.replace(/; got .*$/s, ''));
+    for (const { pointer: place, detail } of faultsIn(error, 'The file')) fault(place, detail);
     return { keys: [], faults };
   }
 }

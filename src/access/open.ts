@@ -1,5 +1,5 @@
 import type { Log } from '../log.ts';
-import { Admissions } from './admission.ts';
+import { createAdmissions, type Admissions } from './admission.ts';
 import { createClientReader, type ClientReaderOptions } from './client.ts';
 import { credentialOf, isCurrent, Keyring, sha256, type Authenticate, type Key } from './keys.ts';
 import type { Limiter } from './limiter.ts';
@@ -7,10 +7,10 @@ import { createMemoryLimiter } from './limiter-memory.ts';
 import { watchKeys } from './keys-watch.ts';
 import type { RightsCheck } from './rights-check.ts';
 import type { Rights } from './rights.ts';
-import { ScopeFaults } from './scope-faults.ts';
+import { Faults } from '../errors.ts';
 import { OverloadGuard, type OverloadProbe } from './overload.ts';
 import type { Policy } from './policy.ts';
-import { StreamSlots } from './stream-slots.ts';
+import { createStreamSlots, type StreamSlots } from './stream-slots.ts';
 import type { TokenSettings } from './token-settings.ts';
 import type { Tokens } from './tokens.ts';
 
@@ -45,7 +45,7 @@ export interface Access {
 
 /**
  * Opens what the settings ask for, and follows the file of keys. `check` says what is wrong with rights on this server.
- * Rejects with ScopeFaults for rights in the settings, and when the limiter's database cannot be opened.
+ * Rejects with Faults for rights in the settings, and when the limiter's database cannot be opened.
  */
 export async function openAccess(
   config: AccessSettings,
@@ -63,8 +63,8 @@ export async function openAccess(
     ...(config.apiKeys ? await checkKeys(config.apiKeys) : []),
     ...fallback.map((fault) => `JWT_DEFAULT: ${fault.join(': ')}`),
   ];
-  if (faults.length > 0) throw new ScopeFaults(faults);
-  const streams = new StreamSlots({ perClient: config.streamLimit, total: config.MAX_STREAMS });
+  if (faults.length > 0) throw new Faults(faults);
+  const streams = createStreamSlots({ perClient: config.streamLimit, total: config.MAX_STREAMS });
   const guard = new OverloadGuard({
     maxLoopDelayMs: config.MAX_LOOP_DELAY,
     maxWaitMs: config.MAX_WAIT,
@@ -76,7 +76,7 @@ export async function openAccess(
   const { API_KEYS_FILE: path } = config;
   const watch = keyring && path !== undefined ? watchKeys({ path, keyring, check: checkKeys, log }) : null;
   const opened = config.tokens && (await openTokens(config.tokens, check, log));
-  const admissions = new Admissions({
+  const admissions = createAdmissions({
     readClient: createClientReader({
       trusts: config.trustsProxy,
       onWarning: (message) => log.warn({}, message),
@@ -125,7 +125,7 @@ export function authenticateBy(keyring: Keyring | null, tokens: Tokens | null): 
 /** Opens tokens and fetches the signing keys. A key server that cannot be reached does not stop the start. */
 async function openTokens(settings: TokenSettings, rights: RightsCheck, log: Log) {
   // Most servers do without these.
-  const [{ Tokens }, { openTokenCheck }] = await Promise.all([
+  const [{ createTokens }, { openTokenCheck }] = await Promise.all([
     import('./tokens.ts'),
     import('./token-check.ts'),
   ]);
@@ -136,7 +136,7 @@ async function openTokens(settings: TokenSettings, rights: RightsCheck, log: Log
     if (faults.length > 0) log.warn({ faults: whole }, 'the rights of a token have faults');
     return [...new Set(faults.map(([place]) => place))];
   };
-  return { tokens: new Tokens({ settings, check, faultsOf }), close: () => check.close() };
+  return { tokens: createTokens({ settings, check, faultsOf }), close: () => check.close() };
 }
 
 /** The limit of a limiter that only counts the requests of keys with their own. */

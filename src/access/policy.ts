@@ -43,25 +43,19 @@ export function parseStreamLimit(text: string): number {
   return text === 'off' ? Infinity : Number(text);
 }
 
-export type LimitHeaders = (taken: Taken) => Readonly<Record<string, string>>;
-
 /**
- * Creates RateLimit-Policy and RateLimit as draft-ietf-httpapi-ratelimit-headers-10 defines them: structured field
- * lists of strings with parameters. q and r are in requests, w and t in seconds.
+ * RateLimit-Policy and RateLimit as draft-ietf-httpapi-ratelimit-headers-10 defines them: structured field lists of
+ * strings with parameters. q and r are in requests, w and t in seconds.
  */
-export function limitHeaders(policy: Policy): LimitHeaders {
-  const known = headersOf.get(policy);
-  if (known) return known;
-  const text = `"default";q=${policy.limit};w=${policy.windowSeconds}`;
-  const made: LimitHeaders = ({ remaining, resetSeconds }) => ({
-    'ratelimit-policy': text,
+export function limitHeaders(
+  { limit, windowSeconds }: Policy,
+  { remaining, resetSeconds }: Taken,
+): Readonly<Record<string, string>> {
+  return {
+    'ratelimit-policy': `"default";q=${limit};w=${windowSeconds}`,
     ratelimit: `"default";r=${remaining};t=${resetSeconds}`,
-  });
-  headersOf.set(policy, made);
-  return made;
+  };
 }
-
-const headersOf = new WeakMap<Policy, LimitHeaders>();
 
 /**
  * The answer to a request above the limit. Retry-After is not earlier than the reset in RateLimit (draft, section 5).

@@ -1,9 +1,9 @@
 import type { Key } from './keys.ts';
 import type { Rights, Scope } from './rights.ts';
-import { ScopeFaults } from './scope-faults.ts';
+import { Faults } from '../errors.ts';
 
 /**
- * Checks the part of one resource. Rejects with ScopeFaults. Resolves with why its changes are refused, in a sentence;
+ * Checks the part of one resource. Rejects with Faults. Resolves with why its changes are refused, in a sentence;
  * null: they are not, or it has none.
  */
 export type CheckPart = (scope: Scope) => Promise<string | null>;
@@ -39,7 +39,7 @@ export function rightsCheck(parts: () => ReadonlyMap<string, CheckPart>): Rights
         const refusal = (await parts().get(resource)?.(scope)) ?? null;
         if (refusal !== null) refusals.set(resource, refusal);
       } catch (error) {
-        if (!(error instanceof ScopeFaults)) throw error;
+        if (!(error instanceof Faults)) throw error;
         faults.push(...error.faults.map((fault) => [resource, fault] as const));
       }
     }

@@ -1,67 +1,59 @@
 import { AppError } from '../errors.ts';
 import { PROBLEMS } from '../problems.ts';
 
-export interface StreamSlotsOptions {
-  /** The most streams one client may have open (STREAM_LIMIT); Infinity: no limit. */
+export type StreamSlots = ReturnType<typeof createStreamSlots>;
+
+/**
+ * Limits the open streams: of one client to `perClient` (STREAM_LIMIT; Infinity: no limit), of this process to `total`
+ * (MAX_STREAMS). A client without an open stream takes no memory.
+ */
+export function createStreamSlots({
+  perClient,
+  total,
+}: {
   readonly perClient: number;
-  /** The most streams this process may have open (MAX_STREAMS). */
   readonly total: number;
-}
-
-/** Limits the open streams of this process. A client without an open stream takes no memory. */
-export class StreamSlots {
-  readonly #perClient: number;
-  readonly #total: number;
-  readonly #clients = new Map<string, number>();
-  #opened = 0;
-
-  constructor({ perClient, total }: StreamSlotsOptions) {
-    this.#perClient = perClient;
-    this.#total = total;
-  }
-
-  /** The number of streams open now. */
-  get open(): number {
-    return this.#opened;
-  }
-
-  /** The number of clients with a stream open now. */
-  get openClients(): number {
-    return this.#clients.size;
-  }
-
-  /**
-   * Takes a slot. The returned function gives it back, once, however often it is called. Throws AppError
-   * `too-many-streams` when the client has reached its limit, and `overloaded` when the process has. `limit`: that of
-   * the client's key, where it has one of its own.
-   */
-  acquire(client: string, limit?: number): () => void {
-    const own = this.#clients.get(client) ?? 0;
-    const most = limit ?? this.#perClient;
-    if (own >= most) {
-      throw refusal(
-        'too-many-streams',
-        `The client has ${own} open streams, the most that ${limit === undefined ? 'STREAM_LIMIT' : 'its key'} allows`,
-      );
-    }
-    if (this.#opened >= this.#total) {
-      throw refusal(
-        'overloaded',
-        `The server process has ${this.#total} open streams, the most that MAX_STREAMS allows`,
-      );
-    }
-    this.#opened++;
-    this.#clients.set(client, own + 1);
-    let held = true;
-    return () => {
-      if (!held) return;
-      held = false;
-      this.#opened--;
-      const left = (this.#clients.get(client) ?? 0) - 1;
-      if (left > 0) this.#clients.set(client, left);
-      else this.#clients.delete(client);
-    };
-  }
+}) {
+  const clients = new Map<string, number>();
+  let opened = 0;
+  return {
+    /** The number of streams open now. */
+    get open(): number {
+      return opened;
+    },
+    /** The number of clients with a stream open now. */
+    get openClients(): number {
+      return clients.size;
+    },
+    /**
+     * Takes a slot. The returned function gives it back, once, however often it is called. Throws AppError
+     * `too-many-streams` when the client has reached its limit, and `overloaded` when the process has. `limit`: that of
+     * the client's key, where it has one of its own.
+     */
+    acquire(client: string, limit?: number): () => void {
+      const own = clients.get(client) ?? 0;
+      if (own >= (limit ?? perClient)) {
+        const by = limit === undefined ? 'STREAM_LIMIT' : 'its key';
+        throw refusal('too-many-streams', `The client has ${own} open streams, the most that ${by} allows`);
+      }
+      if (opened >= total)
+        throw refusal(
+          'overloaded',
+          `The server process has ${total} open streams, the most that MAX_STREAMS allows`,
+        );
+      opened++;
+      clients.set(client, own + 1);
+      let isHeld = true;
+      return () => {
+        if (!isHeld) return;
+        isHeld = false;
+        opened--;
+        const left = (clients.get(client) ?? 0) - 1;
+        if (left > 0) clients.set(client, left);
+        else clients.delete(client);
+      };
+    },
+  };
 }
 
 function refusal(code: 'too-many-streams' | 'overloaded', bound: string): AppError {

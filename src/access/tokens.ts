@@ -29,73 +29,33 @@ export interface TokensOptions {
   readonly remembered?: number;
 }
 
+export type Tokens = ReturnType<typeof createTokens>;
+
 /**
  * Turns tokens into keys: JSON Web Tokens (RFC 7519) signed with a key of the key server. A verified token is
  * remembered by its SHA-256 until it ends or keys are fetched, so that a request with it costs a look-up.
  */
-export class Tokens {
-  readonly #options: TokensOptions;
-  readonly #issuer: string;
-  readonly #known: RecentMap<Key>;
+export function createTokens({
+  settings: { issuer, claim, fallback },
+  check,
+  faultsOf,
+  remembered: most = REMEMBERED,
+}: TokensOptions) {
+  const issuerHash = sha256(issuer).slice(0, 16);
+  const known = new RecentMap<Key>(most);
   /** When the keys were fetched that the remembered tokens were verified with. */
-  #fetchedAt: number | undefined;
+  let fetchedAt: number | undefined;
   /** Tokens that are being verified: requests with the same one share the work. */
-  readonly #pending = new Map<string, Promise<Key>>();
-
-  constructor(options: TokensOptions) {
-    this.#options = options;
-    this.#issuer = sha256(options.settings.issuer).slice(0, 16);
-    this.#known = new RecentMap(options.remembered ?? REMEMBERED);
-  }
-
-  /**
-   * Returns the key that a token stands for, at once where it is remembered. `digest`: its SHA-256. Throws or rejects
-   * with AppError `unauthorized`, or `key-server-unavailable`.
-   */
-  authenticate(token: string, digest: string): Key | Promise<Key> {
-    const known = this.remembered(digest);
-    if (known) return known;
-    const pending = this.#pending.get(digest);
-    if (pending) return pending;
-    if (token.length > LONGEST) throw refusedToken(`A token may have at most ${LONGEST} characters.`);
-    if (!FORM.test(token)) throw unauthorized('The key or token in the Authorization header is not valid.');
-    const verifying = this.#verify(token, digest).finally(() => this.#pending.delete(digest));
-    this.#pending.set(digest, verifying);
-    return verifying;
-  }
-
-  /** Returns the key of a token that is remembered; null when it is not. Throws AppError `unauthorized` when it has ended. */
-  remembered(digest: string): Key | null {
-    this.#forgetOlderKeys();
-    const known = this.#known.get(digest);
-    if (!known) return null;
-    if (!isCurrent(known)) throw unauthorized('The token has expired.');
-    return known;
-  }
+  const pending = new Map<string, Promise<Key>>();
 
   /** A key that the key server no longer publishes may have been stolen, so tokens are verified again. */
-  #forgetOlderKeys(): void {
-    const { fetchedAt } = this.#options.check;
-    if (fetchedAt === this.#fetchedAt) return;
-    this.#fetchedAt = fetchedAt;
-    this.#known.clear();
-  }
+  const forgetOlderKeys = (): void => {
+    if (check.fetchedAt === fetchedAt) return;
+    fetchedAt = check.fetchedAt;
+    known.clear();
+  };
 
-  async #verify(token: string, digest: string): Promise<Key> {
-    const { check } = this.#options;
-    partOf(token, 0);
-    const payload = partOf(token, 1);
-    const { fetchedAt } = check;
-    await check.verify(token);
-    const key = await this.#keyOf(payload, digest);
-    this.#forgetOlderKeys();
-    if (fetchedAt === this.#fetchedAt) this.#known.set(digest, key);
-    return key;
-  }
-
-  async #keyOf(payload: JsonBody, digest: string): Promise<Key> {
-    const { settings, faultsOf } = this.#options;
-    const { claim, fallback } = settings;
+  const keyOf = async (payload: JsonBody, digest: string): Promise<Key> => {
     const claims = payload.value as Readonly<Record<string, unknown>>;
     const { sub, exp } = claims;
     if (typeof sub !== 'string' || sub === '') throw refusedToken('The token has no claim sub.');
@@ -108,12 +68,49 @@ export class Tokens {
       ...grant,
       name: SUBJECT.test(sub) ? sub : `~${sha256(sub).slice(0, 32)}`,
       digest: Buffer.from(digest, 'hex'),
-      issuer: this.#issuer,
+      issuer: issuerHash,
       expires: Math.min((Number(exp) + LEEWAY_SECONDS) * 1000, grant.expires),
     };
     if (!isCurrent(key)) throw refusedToken('The token has expired.');
     return key;
-  }
+  };
+
+  const verify = async (token: string, digest: string): Promise<Key> => {
+    partOf(token, 0);
+    const payload = partOf(token, 1);
+    const before = check.fetchedAt;
+    await check.verify(token);
+    const key = await keyOf(payload, digest);
+    forgetOlderKeys();
+    if (before === fetchedAt) known.set(digest, key);
+    return key;
+  };
+
+  /** Returns the key of a token that is remembered; null when it is not. Throws AppError `unauthorized` when it has ended. */
+  const remembered = (digest: string): Key | null => {
+    forgetOlderKeys();
+    const key = known.get(digest);
+    if (!key) return null;
+    if (!isCurrent(key)) throw unauthorized('The token has expired.');
+    return key;
+  };
+
+  return {
+    remembered,
+    /**
+     * Returns the key that a token stands for, at once where it is remembered. `digest`: its SHA-256. Throws or rejects
+     * with AppError `unauthorized`, or `key-server-unavailable`.
+     */
+    authenticate: (token: string, digest: string): Key | Promise<Key> => {
+      const key = remembered(digest) ?? pending.get(digest);
+      if (key) return key;
+      if (token.length > LONGEST) throw refusedToken(`A token may have at most ${LONGEST} characters.`);
+      if (!FORM.test(token)) throw unauthorized('The key or token in the Authorization header is not valid.');
+      const verifying = verify(token, digest).finally(() => pending.delete(digest));
+      pending.set(digest, verifying);
+      return verifying;
+    },
+  };
 }
 
 /**

@@ -60,6 +60,19 @@ export function invalidBody(faults: readonly BodyFault[]): AppError {
   return new AppError('invalid-body', `${place ?? ''}: ${first?.detail ?? ''}${more}.`, { errors });
 }
 
+/**
+ * What is at fault in a text that is no body of a request: `name` says what it is. The details say what was expected, and not
+ * what was found. Throws errors that are no AppErrors.
+ */
+export function faultsIn(error: unknown, name: string): readonly BodyFault[] {
+  if (!(error instanceof AppError)) throw error;
+  const all = error.errors ?? [{ pointer: '', detail: error.message }];
+  return all.map(({ pointer: place, detail }) => ({
+    pointer: place,
+    detail: detail.replace('The request body', name).replace(/; got .*$/s, ''),
+  }));
+}
+
 function faultsOf(error: ErrorObject): BodyFault[] {
   const schema = (error.parentSchema ?? {}) as Described;
   const at = (name: unknown) => error.instancePath + pointer([String(name)]);

@@ -1,4 +1,5 @@
-import { ConfigError, readConfig, type Config } from '../config.ts';
+import { readConfig, type Config } from '../config.ts';
+import { Faults } from '../errors.ts';
 import { INDEX_HELP, parseIndexArguments, runIndex } from './index-command.ts';
 import { INIT_HELP, parseInitArguments, runInit } from './init-command.ts';
 import { BACKUP_HELP, backUpStore, CHECK_HELP, checkStore } from './file-commands.ts';
@@ -263,7 +264,7 @@ export async function run(argv: readonly string[], signals: Signals): Promise<nu
   try {
     return await main(argv, signals);
   } catch (error) {
-    if (error instanceof ConfigError) {
+    if (error instanceof Faults) {
       process.stderr.write(
         `sluice: invalid settings:\n${error.faults.map((fault) => `  ${fault}\n`).join('')}`,
       );

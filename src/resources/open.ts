@@ -18,17 +18,6 @@ import type { Located } from './locate.ts';
 import { askableOf, indexLine, withoutSuffix } from './query/not-indexed.ts';
 import { indexesOf, type Resource } from './query/resource.ts';
 
-/** All faults of the resources, one sentence each. They need the operator, so the server does not start. */
-export class ResourceFaults extends Error {
-  readonly faults: readonly string[];
-
-  constructor(faults: readonly string[]) {
-    super(faults.join('\n'));
-    this.name = 'ResourceFaults';
-    this.faults = faults;
-  }
-}
-
 export interface OpenResourcesOptions {
   readonly store: Pick<Store, 'keepsDeclarations' | 'open' | 'list' | 'declared'>;
   /** Makes the reader of streams of a collection. */

@@ -1,14 +1,8 @@
 import { setMaxListeners } from 'node:events';
-import { AppError } from '../errors.ts';
+import { AppError, Faults } from '../errors.ts';
 import { nameFault, type CollectionPattern, type Declared } from './declarations.ts';
 import { listsOf, locate, locateAll, type Lists, type Located } from './locate.ts';
-import {
-  openResource,
-  ResourceFaults,
-  type ClosableResource,
-  type OpenResource,
-  type OpenResourcesOptions,
-} from './open.ts';
+import { openResource, type ClosableResource, type OpenResource, type OpenResourcesOptions } from './open.ts';
 
 /** How often a server looks for resources that came, changed or went. Milliseconds. */
 const LOOK_MS = 5_000;
@@ -16,7 +10,7 @@ const LOOK_MS = 5_000;
 const NOT_CHANGED = 'The resources have faults, so those of before stay';
 
 export interface ServedOptions extends OpenResourcesOptions {
-  /** Reads what the operator declares now. Throws ResourceFaults. */
+  /** Reads what the operator declares now. Throws Faults. */
   readonly declared: () => readonly Declared[];
   /** Items, which stay once they are served. Null: they are not served yet. */
   readonly items: () => Promise<OpenResource | null>;
@@ -51,7 +45,7 @@ export class ServedResources {
     setMaxListeners(0, this.#stopping.signal); // one for each follower
   }
 
-  /** Opens all. Rejects with ResourceFaults, which lists everything that the operator has to mend. */
+  /** Opens all. Rejects with Faults, which lists everything that the operator has to mend. */
   static async open(options: ServedOptions): Promise<ServedResources> {
     const served = new ServedResources(options);
     await served.#look(true);
@@ -100,7 +94,7 @@ export class ServedResources {
       return true;
     } catch (error) {
       if (error instanceof AppError || this.#stopping.signal.aborted) return false; // /readyz says it, if the store is away
-      const faults = error instanceof ResourceFaults ? error.faults : ['the log of the server says why'];
+      const faults = error instanceof Faults ? error.faults : ['the log of the server says why'];
       if (String(faults) !== String(this.#faults))
         this.#options.log.error({ err: error, faults }, NOT_CHANGED);
       this.#faults = faults;
@@ -145,13 +139,13 @@ export class ServedResources {
     const opened = await Promise.allSettled(located.map(open));
     const failed = opened.find((one) => one.status === 'rejected');
     if (failed) throw failed.reason;
-    if (faults.length > 0) throw new ResourceFaults(faults);
+    if (faults.length > 0) throw new Faults(faults);
     return new Map(located.flatMap((one) => entryOf(next, keyOf(one)))); // in the order of the declarations
   }
 
   /**
    * What the server must serve: what is declared by its name, then what matches a pattern, then what the store itself keeps. Throws
-   * ResourceFaults. Rejects with `store-unavailable` unless it is the first look.
+   * Faults. Rejects with `store-unavailable` unless it is the first look.
    */
   async #locate(isFirst: boolean): Promise<readonly Located[]> {
     const { store } = this.#options;
@@ -187,7 +181,7 @@ export class ServedResources {
     for (const one of await store.declared())
       if (!collections.has(one.collection))
         add({ ...one, indexes: [], place: one.name, database: one.database, isThere: true }, refuse);
-    if (faults.length > 0) throw new ResourceFaults([...new Set(faults)]);
+    if (faults.length > 0) throw new Faults([...new Set(faults)]);
     this.#unsure = unsure;
     return located;
   }

@@ -1,12 +1,11 @@
 import type { Client } from '../access/admission.ts';
 import { scopeOf, type Scope } from '../access/rights.ts';
-import { hiding, ScopeFaults } from '../access/scope-faults.ts';
-import { AppError, storeUnfit } from '../errors.ts';
+import { AppError, Faults, storeUnfit } from '../errors.ts';
 import { getOrMake } from '../get-or-make.ts';
 import { parseJson } from '../input/body-json.ts';
 import { pointer } from '../input/json-scan.ts';
-import { bodyCheck, invalidBody } from '../input/validate.ts';
-import { whileAway } from '../resources/query/part.ts';
+import { bodyCheck, faultsIn, invalidBody } from '../input/validate.ts';
+import { hiding, whileAway } from '../resources/query/part.ts';
 import { chooseIndex, isRefusal } from '../resources/query/planner.ts';
 import { EVERYTHING, type Selection } from '../rows/selection.ts';
 import { KEY } from '../store/bookmark.ts';
@@ -33,7 +32,7 @@ export function usersFor(users: Records, { key }: Pick<Client, 'key'>): UserSour
   return scope ? usersInPart(users, scope) : { part: ALL_USERS, rows: users };
 }
 
-/** Throws ScopeFaults when the values of the part are none of users. */
+/** Throws Faults when the values of the part are none of users. */
 function usersInPart(users: Records, scope: Scope): UserSource {
   const own = getOrMake(parts, users, () => new WeakMap<Scope, UserSource>());
   return getOrMake(own, scope, () => makePart(users, scope));
@@ -50,7 +49,7 @@ function makePart(users: Records, scope: Scope): UserSource {
   return { part, rows };
 }
 
-/** Rejects with ScopeFaults when no index answers the values of a part. While the store is away that is not known. */
+/** Rejects with Faults when no index answers the values of a part. While the store is away that is not known. */
 export async function checkUsers(users: Records, scope: Scope): Promise<null> {
   const { where } = usersInPart(users, scope).part;
   const found = where.length === 0 ? null : await whileAway((signal) => users.describe(signal));
@@ -58,7 +57,7 @@ export async function checkUsers(users: Records, scope: Scope): Promise<null> {
   if (!choice || !isRefusal(choice)) return null;
   const { reason, remedy } = choice;
   const fields = remedy?.filter((path) => path !== KEY).join(',');
-  throw new ScopeFaults([
+  throw new Faults([
     fields === undefined
       ? `where: ${reason}`
       : `no index answers where; this one would: sluice index ${USERS.name} ${fields}`,
@@ -88,7 +87,7 @@ export class UserPart {
   /** Whether all fields of its users are shown. */
   readonly showsAll: boolean;
 
-  /** Throws ScopeFaults. */
+  /** Throws Faults. */
   constructor({ where, hide }: Scope) {
     const faults: string[] = [];
     this.shown = hiding(EVERYTHING, hide, faults);
@@ -96,7 +95,7 @@ export class UserPart {
     const unknown = hide.filter((path) => !isShown(path) && path !== 'id');
     faults.push(...unknown.map((path) => `hide: users have no field ${JSON.stringify(path)}`));
     this.#values = where.map(([path, text]) => valueOf(path, text, faults));
-    if (faults.length > 0) throw new ScopeFaults(faults);
+    if (faults.length > 0) throw new Faults(faults);
   }
 
   /** The values that all its users have. */
@@ -186,8 +185,7 @@ function faultsOf([field = '', name]: Value['at'], text: string): readonly strin
     check(parseJson(Buffer.from(JSON.stringify({ [field]: value }))));
     return [];
   } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    return (error.errors ?? []).map(({ detail }) => detail.replace(/; got .*$/s, ''));
+    return faultsIn(error, 'The user').map(({ detail }) => detail);
   }
 }
 

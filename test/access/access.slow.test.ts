@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ConfigError, readConfig } from '../../src/config.ts';
+import { readConfig } from '../../src/config.ts';
+import { Faults } from '../../src/errors.ts';
 import type { Route } from '../../src/http/route.ts';
 import type { ServerOptions } from '../../src/server-options.ts';
 import { begun, problemOf } from '../support/answers.ts';
@@ -279,7 +280,7 @@ test('keys with faults stop the start, and so does a cache that would share answ
   await assert.rejects(
     keyedServer(t, 'sqlite', [{ name: 'shop', resources: ['order', 'items', 'users'] }], RESOURCES),
     (error) => {
-      assert.ok(error instanceof ConfigError);
+      assert.ok(error instanceof Faults);
       assert.deepEqual(error.faults.length, 1);
       assert.match(
         error.message,

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { AppError } from '../../src/errors.ts';
 import { dispatch } from '../../src/http/dispatch.ts';
-import { Admissions, type AdmissionOptions, type Demand } from '../../src/access/admission.ts';
+import { createAdmissions, type AdmissionOptions, type Demand } from '../../src/access/admission.ts';
 import { createClientReader } from '../../src/access/client.ts';
 import type { Reply, Request } from '../../src/engine/edge.ts';
 import { Keyring, type Key } from '../../src/access/keys.ts';
@@ -11,7 +11,7 @@ import type { Route } from '../../src/http/route.ts';
 import { createRouter } from '../../src/http/router.ts';
 import { createMemoryLimiter } from '../../src/access/limiter-memory.ts';
 import { ALL_RIGHTS } from '../../src/access/rights.ts';
-import { StreamSlots } from '../../src/access/stream-slots.ts';
+import { createStreamSlots } from '../../src/access/stream-slots.ts';
 import type { Sink } from '../../src/pipeline/sink.ts';
 import { requestOf } from '../support/engine/engines.ts';
 
@@ -30,9 +30,9 @@ const PAGE: Demand = { access: 'keyed', cost: 'page' };
 const STREAM: Demand = { access: 'keyed', cost: 'stream' };
 
 function admissions(overrides: Partial<AdmissionOptions> = {}) {
-  const slots = new StreamSlots({ perClient: 2, total: 3 });
+  const slots = createStreamSlots({ perClient: 2, total: 3 });
   const limiter = createMemoryLimiter(POLICY, { now: () => 0, addresses: 1024 });
-  const admit = new Admissions({
+  const admit = createAdmissions({
     readClient: createClientReader({ trusts: () => false, onWarning: () => undefined }),
     authenticate: null,
     rate: { policy: POLICY, limiter },
@@ -88,7 +88,7 @@ function sink(): { sink: Sink; leave: () => void } {
 }
 
 /** A stream route with this answer, called through admission and dispatch. */
-function streaming(admit: Admissions, answer: () => Reply | Promise<Reply>) {
+function streaming(admit: ReturnType<typeof createAdmissions>, answer: () => Reply | Promise<Reply>) {
   const route: Route = {
     ...{ method: 'GET', path: '/items', ...STREAM, id: 'x', tag: 'Items', summary: 'x', answers: {} },
     handler: answer,

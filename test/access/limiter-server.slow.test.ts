@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, test } from 'node:test';
-import { ConfigError, readConfig } from '../../src/config.ts';
+import { readConfig } from '../../src/config.ts';
+import { Faults } from '../../src/errors.ts';
 import { catalogue } from '../support/resources/catalogue.ts';
 import { whyNoUws } from '../support/engine/engines.ts';
 import { problemOf } from '../support/answers.ts';
@@ -171,7 +172,7 @@ test('faults of proxies and keys are reported together with all others and stop 
   assert.throws(
     () => readConfig(settings),
     (error) => {
-      assert.ok(error instanceof ConfigError);
+      assert.ok(error instanceof Faults);
       const named = new Set(error.faults.map((fault) => /^\w+/.exec(fault)?.[0]));
       for (const name of Object.keys(faulty)) assert.ok(named.has(name), name);
       assert.doesNotMatch(error.message, /hunter2/);

@@ -11,7 +11,7 @@ import {
   RATE_LIMIT_FORM,
   STREAM_LIMIT_FORM,
 } from '../../src/access/policy.ts';
-import { StreamSlots } from '../../src/access/stream-slots.ts';
+import { createStreamSlots } from '../../src/access/stream-slots.ts';
 import { childProgram } from '../support/process/child-program.ts';
 
 const MINUTE = { limit: 10, windowSeconds: 60 };
@@ -130,7 +130,7 @@ test('a million addresses fit into 100 MB, each with its own counter', async (t)
 });
 
 test('a client can open a limited number of streams, and a closed one frees its slot at once', () => {
-  const slots = new StreamSlots({ perClient: 2, total: 3 });
+  const slots = createStreamSlots({ perClient: 2, total: 3 });
   const first = slots.acquire('a');
   slots.acquire('a');
   assert.throws(
@@ -156,7 +156,7 @@ test('a client can open a limited number of streams, and a closed one frees its 
 });
 
 test('slots of clients that left use no memory, and `off` limits the process alone', () => {
-  const slots = new StreamSlots({ perClient: Infinity, total: 10_000 });
+  const slots = createStreamSlots({ perClient: Infinity, total: 10_000 });
   for (let i = 0; i < 100_000; i++) slots.acquire(address(i))();
   assert.deepEqual([slots.open, slots.openClients], [0, 0]);
   const releases = Array.from({ length: 10_000 }, () => slots.acquire('a'));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { sha256 } from '../../src/access/keys.ts';
 import { openTokenCheck } from '../../src/access/token-check.ts';
-import { Tokens, type TokensOptions } from '../../src/access/tokens.ts';
+import { createTokens, type TokensOptions } from '../../src/access/tokens.ts';
 import { AppError } from '../../src/errors.ts';
 import { begun, problemOf } from '../support/answers.ts';
 import { logTo } from '../support/access/log-lines.ts';
@@ -38,7 +38,7 @@ async function tokensOf(t: TestContext, { pairs, answer = null, faultsOf }: Sett
   const check = await openTokenCheck(settings, logTo(lines));
   t.after(() => check.close());
   const options: TokensOptions = { settings, check, faultsOf: faultsOf ?? (() => Promise.resolve([])) };
-  const tokens = new Tokens(options);
+  const tokens = createTokens(options);
   const ask = (token: string) => tokens.authenticate(token, sha256(token));
   const code = async (token: string) => {
     try {
@@ -185,7 +185,7 @@ test('remembered tokens are bounded, and one that is dropped is verified again',
   const pair = await signingPair('one');
   const { options } = await tokensOf(t, { pairs: [pair] });
   const digests = ['a', 'b', 'c', 'd', 'e'];
-  const tokens = new Tokens({ ...options, remembered: 2 });
+  const tokens = createTokens({ ...options, remembered: 2 });
   const token = await tokenOf(pair, { sluice: READ });
   const isKnown = (digest: string) => !(tokens.authenticate(token, digest) instanceof Promise);
   for (const digest of digests) await tokens.authenticate(token, digest);

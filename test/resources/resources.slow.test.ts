@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
 import { Decimal128, ObjectId, type Document } from 'mongodb';
-import { ConfigError, readConfig } from '../../src/config.ts';
+import { readConfig } from '../../src/config.ts';
+import { Faults } from '../../src/errors.ts';
 import { RESOURCES_FILE_SCHEMA, TAKEN } from '../../src/resources/declarations.ts';
 import { onMongo } from '../support/process/each-server.ts';
 import { idsIn, jsonOf, linesOf, problemOf, textOf } from '../support/answers.ts';
@@ -213,7 +214,7 @@ onMongo(ordersServer, (test) => {
         () => assert.fail('the server started'),
         (reason: unknown) => reason,
       );
-      assert.ok(error instanceof ConfigError, String(error));
+      assert.ok(error instanceof Faults, String(error));
       return error.message;
     };
     assert.match(await faultsOf({ EXPOSE: 'orders,nowhere' }), /nowhere.*does not exist/);

@@ -1,9 +1,8 @@
 import type { Client } from '../../access/admission.ts';
 import { scopeOf, type Scope } from '../../access/rights.ts';
-import { hiding, ScopeFaults } from '../../access/scope-faults.ts';
-import { AppError, storeUnfit } from '../../errors.ts';
+import { AppError, Faults, storeUnfit } from '../../errors.ts';
 import { getOrMake } from '../../get-or-make.ts';
-import { pathFault } from '../../rows/selection.ts';
+import { pathFault, type Selection } from '../../rows/selection.ts';
 import { BSON } from '../../store/bson.ts';
 import { KEY } from '../../store/bookmark.ts';
 import { PartRows } from '../../store/part-rows.ts';
@@ -24,7 +23,7 @@ export function resourceFor(resource: Resource, { key }: Pick<Client, 'key'>): R
   try {
     return partOf(resource, scope);
   } catch (error) {
-    if (!(error instanceof ScopeFaults)) throw error;
+    if (!(error instanceof Faults)) throw error;
     // The key was checked when it was read. The declaration of the resource has changed since.
     throw storeUnfit('The rights of the key do not fit the resource any more.', error);
   }
@@ -36,7 +35,7 @@ const parts = new WeakMap<Resource, WeakMap<Scope, Resource>>();
 /**
  * The part of a resource that a key opens, as a resource of its own: its rows have the values of `where`, and hidden
  * fields are as those that the operator hides. Values come from the key alone and are read once, here. Throws
- * ScopeFaults.
+ * Faults.
  */
 export function partOf(resource: Resource, scope: Scope): Resource {
   const own = getOrMake(parts, resource, () => new WeakMap<Scope, Resource>());
@@ -51,7 +50,7 @@ function makePart(resource: Resource, scope: Scope): Resource {
   const where = scope.where.map(([path, text]) => valueOf(path, text, resource, faults));
   const paths = where.map(({ path }) => path);
   if (new Set(paths).size < paths.length) faults.push('where names a path twice');
-  if (faults.length > 0) throw new ScopeFaults(faults);
+  if (faults.length > 0) throw new Faults(faults);
   const rows = new PartRows(resource.rows, { where, hide }, async (equals, { sort, direction }, signal) => {
     const asked = { equals, ranges: [], sort: { path: sort, direction } };
     return chosen(asked, await indexesOf(part, signal), part).index;
@@ -70,7 +69,7 @@ function makePart(resource: Resource, scope: Scope): Resource {
 }
 
 /**
- * Checks that a part can be served. Rejects with ScopeFaults. Resolves with why it has no changes, in a sentence;
+ * Checks that a part can be served. Rejects with Faults. Resolves with why it has no changes, in a sentence;
  * null: they are. While the store is away nothing is known against it.
  */
 export async function checkPart(resource: Resource, scope: Scope): Promise<string | null> {
@@ -81,11 +80,11 @@ export async function checkPart(resource: Resource, scope: Scope): Promise<strin
   return whileAway((signal) => changes.refusal(signal));
 }
 
-/** Rejects with ScopeFaults when no index serves a part. */
+/** Rejects with Faults when no index serves a part. */
 async function checkIndexes(part: Resource, signal: AbortSignal): Promise<null> {
   const equals = (part.scope?.where ?? []).map(({ path }) => path);
   if (!isRefusal(chooseIndex({ equals, ranges: [] }, await indexesOf(part, signal)))) return null;
-  throw new ScopeFaults([`no index answers where; this one would: ${part.indexLine([...equals, KEY])}`]);
+  throw new Faults([`no index answers where; this one would: ${part.indexLine([...equals, KEY])}`]);
 }
 
 /** How long reading keys waits for the store. Milliseconds. */
@@ -99,6 +98,17 @@ export async function whileAway<T>(look: (signal: AbortSignal) => Promise<T>): P
   } catch (error) {
     if (error instanceof AppError || signal.aborted) return null;
     throw error;
+  }
+}
+
+/** A selection without what a key hides. Adds to `faults` what cannot be hidden. */
+export function hiding(shown: Selection, hide: readonly string[], faults: string[]): Selection {
+  try {
+    return shown.hiding(hide);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    faults.push(`hide: ${error.message}`);
+    return shown;
   }
 }
 

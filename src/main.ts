@@ -28,6 +28,8 @@ import { VERSION } from './version.ts';
 
 /** The largest request body, in bytes. */
 const BODY_LIMIT = 1024 * 1024;
+/** Proxies close what is silent for a minute. Milliseconds. */
+const HEARTBEAT_MS = 15_000;
 /** Longer than a client about 10,000 km away needs to send its next request. */
 const QUIET_MS = 1000;
 
@@ -36,7 +38,13 @@ const QUIET_MS = 1000;
  * order. Rejects when the address is taken or the store refuses permanently, and then closes what it opened.
  */
 export async function startServer(config: Config, log: Logger, options: ServerOptions = {}): Promise<Server> {
-  const { retryMs = RETRY_MS, quietMs = QUIET_MS, leaseMs, heartbeatMs, sharedPort = false } = options;
+  const {
+    retryMs = RETRY_MS,
+    quietMs = QUIET_MS,
+    leaseMs,
+    sharedPort = false,
+    heartbeatMs = HEARTBEAT_MS,
+  } = options;
   const closes: (() => void | Promise<void>)[] = [];
   const closeAll = async (): Promise<void> => {
     for (const close of closes.toReversed()) await close();
@@ -85,7 +93,7 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
       limits: { maxLimit: config.MAX_LIMIT, maxOffset: config.MAX_OFFSET },
       cacheControl: config.CACHE_CONTROL,
       parked: metrics.parked,
-      ...(heartbeatMs !== undefined && { heartbeatMs }),
+      heartbeatMs,
     };
     const { serve, routes } = createApp({
       resources: { ...reading, served: resources },

@@ -40,7 +40,7 @@ export interface ServerOptions {
   readonly leaseMs?: number;
   /** See EngineOptions. 1 s by default. */
   readonly quietMs?: number;
-  /** See AnswerOptions in resources/changes/answer.ts. */
+  /** See AnswerOptions in resources/changes/answer.ts. 15 s by default. */
   readonly heartbeatMs?: number;
   /** Listens on a port that other processes share in the same way. */
   readonly sharedPort?: boolean;

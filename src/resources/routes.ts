@@ -24,8 +24,9 @@ export interface ResourceOptions {
   readonly limits: PageLimits;
   readonly cacheControl: string;
   /** See StreamOptions. */
-  readonly parked?: () => () => void;
-  readonly heartbeatMs?: number;
+  readonly parked: () => () => void;
+  /** See AnswerOptions. */
+  readonly heartbeatMs: number;
 }
 
 /** The problems of reading a plan. */
@@ -33,7 +34,7 @@ export const PLAN_PROBLEMS: readonly ProblemCode[] = ['not-indexed', 'ambiguous-
 
 /** The routes of one resource. The indexes and kinds known are for the parameters in /openapi.json. */
 export function resourceRoutes(
-  { resource, indexes, kinds, stopping }: OpenResource,
+  { resource, indexes, kinds, stopping = NEVER }: OpenResource,
   options: ResourceOptions,
 ) {
   const { name, form } = resource;
@@ -48,7 +49,7 @@ export function resourceRoutes(
   };
   const docs: RowsDocs = { ...common, noun, schema: row.schema };
   const sourceFor: SourceFor = (client) => sourceOf(resourceFor(resource, client));
-  const shared = { ...options, sourceFor, ...(stopping && { stopping }) };
+  const shared = { ...options, sourceFor, stopping };
   const ordered = ['sort', ...ofFields.ranges, ...(closed ?? []).filter(isBound).map(nameOf)];
   const list = pageRoute(
     { ...common, ...words, id: ids.list, row, example: examples.list, counts: true },
@@ -71,6 +72,7 @@ export function resourceRoutes(
   return routes;
 }
 
+const NEVER = new AbortController().signal;
 const NO_FIELDS: ReturnType<typeof fieldParameters> = { all: [], ranges: [] };
 
 /** Whether a parameter needs the order of its field. */

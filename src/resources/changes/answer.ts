@@ -12,8 +12,6 @@ import { feedLines, removedLine } from './lines.ts';
 import { EMPTY } from './pieces.ts';
 import type { FeedSums, Standing } from './room.ts';
 
-/** The default of `heartbeatMs`. Proxies close what is silent for a minute. */
-export const HEARTBEAT_MS = 15_000;
 /** What was sent is followed by a checkpoint within this time, when nothing more comes. */
 const SETTLE_MS = 1_000;
 /** A checkpoint after this number of lines costs nothing, where the place has just moved on. */
@@ -82,8 +80,8 @@ export interface AnswerOptions {
   readonly now: () => number;
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal;
-  /** A feed that has nothing to send sends a checkpoint after this time. Milliseconds; 15 s by default. */
-  readonly heartbeatMs?: number;
+  /** A feed that has nothing to send sends a checkpoint after this time. Milliseconds. */
+  readonly heartbeatMs: number;
   /** What the same response has sent before. */
   readonly sums?: FeedSums;
   /** Whether a feed that follows ends here, because its reader waits for changes in another way. Never by default. */
@@ -108,7 +106,7 @@ export interface FeedAnswer {
 export function feedAnswer(
   lines: RowEncoder,
   start: Start,
-  { followed, end, now, stopping, heartbeatMs = HEARTBEAT_MS, sums, mayRest }: AnswerOptions,
+  { followed, end, now, stopping, heartbeatMs, sums, mayRest }: AnswerOptions,
 ): FeedAnswer {
   const waitEnd = now() + end.waitMs;
   let at: Step = { place: start.place, walk: start.walk, isUpToDate: false };

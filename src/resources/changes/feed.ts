@@ -20,7 +20,6 @@ import type { RowSource, SourceFor } from '../row-source.ts';
 import {
   BY_ID,
   feedAnswer,
-  HEARTBEAT_MS,
   oneSet,
   type FeedAnswer,
   type FeedEnd,
@@ -36,14 +35,12 @@ import { Room, roomOf, type FeedSums, type Question, type Standing } from './roo
 export interface FeedOptions {
   readonly sourceFor: SourceFor<FeedSource>;
   readonly transcoder: Transcoder;
-  /** A clock in milliseconds. */
-  readonly now?: () => number;
   /** See StreamOptions. */
-  readonly parked?: () => () => void;
+  readonly parked: () => () => void;
   /** Aborted when the server stops. Feeds then end at a checkpoint. */
-  readonly stopping?: AbortSignal;
+  readonly stopping: AbortSignal;
   /** See AnswerOptions. */
-  readonly heartbeatMs?: number;
+  readonly heartbeatMs: number;
 }
 
 export type FeedSource = Pick<
@@ -79,7 +76,7 @@ async function begin(input: Input, asked: Asked, options: FeedOptions): Promise<
   const { start, shown, ...set } = await beginSet(source, query, asked, request.signal);
   const isEvents = type === EVENT_STREAM;
   const own: Question = {
-    ...{ ...set, ...timesOf(options) },
+    ...{ ...set, now, stopping: options.stopping, heartbeatMs: options.heartbeatMs },
     name: nameOf(query, type, set.plan),
     lines: () => transcoder.encoder('lines', shown),
     framed: (text) => (isEvents ? framed(text, AS_EVENTS) : text),
@@ -151,9 +148,8 @@ class FeedRun {
     if (!rest) return;
     this.#rest = null;
     const { request, options } = this.#to;
-    const { parked = () => () => undefined } = options;
     const wrote = (rows: number) => void (request.notes.rows = rows);
-    return Room.stay(this.#question, rest, { sink, wrote, parked }).then(({ at, sums }) => {
+    return Room.stay(this.#question, rest, { sink, wrote, parked: options.parked }).then(({ at, sums }) => {
       const { place, isUpToDate } = at;
       const first = { keys: [], next: place, isUpToDate };
       this.#leg = { start: { place, walk: 'over', first }, end: ON, sums };
@@ -170,7 +166,8 @@ export function followReply(
 ): Reply {
   const { lines, start, followed } = what;
   const end = { ...query, opens: isOpening(query) };
-  const answer = feedAnswer(lines, start, { ...timesOf(options), followed, end });
+  const { stopping, heartbeatMs } = options;
+  const answer = feedAnswer(lines, start, { followed, end, now, stopping, heartbeatMs });
   return replyOf(type, (sink) => send(answer, sink, request, type === EVENT_STREAM, options));
 }
 
@@ -182,13 +179,8 @@ function replyOf(type: string, run: (sink: Sink) => Promise<void>): Reply {
   };
 }
 
-function timesOf({
-  now = () => performance.now(),
-  stopping = new AbortController().signal,
-  heartbeatMs = HEARTBEAT_MS,
-}: Pick<FeedOptions, 'now' | 'stopping' | 'heartbeatMs'>) {
-  return { now, stopping, heartbeatMs };
-}
+/** A clock in milliseconds. */
+const now = () => performance.now();
 
 /** See FeedEnd. */
 function isOpening({ follows, waitMs, cursor }: FeedQuery<unknown>): boolean {
@@ -234,7 +226,7 @@ async function send(
   sink: Sink,
   request: Request,
   isEvents: boolean,
-  { parked = () => () => undefined }: Pick<FeedOptions, 'parked'>,
+  { parked }: Pick<FeedOptions, 'parked'>,
 ): Promise<void> {
   const { encoder: lines } = answer;
   const events = isEvents ? new FramedLines(lines, AS_EVENTS) : null;

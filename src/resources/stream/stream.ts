@@ -29,10 +29,8 @@ export const INCREMENTAL = { incremental: '?1', 'x-accel-buffering': 'no' };
 export interface StreamOptions {
   readonly sourceFor: SourceFor;
   readonly transcoder: Transcoder;
-  /** A clock in milliseconds. */
-  readonly now?: () => number;
   /** Called when a stream stalls. The returned function is called when the stream goes on or ends. */
-  readonly parked?: () => () => void;
+  readonly parked: () => () => void;
 }
 
 const PROBLEMS = [
@@ -69,12 +67,7 @@ export function streamRoute(docs: RowRoute, options: StreamOptions): Route {
   };
 }
 
-function streamHandler({
-  sourceFor,
-  transcoder,
-  now = () => performance.now(),
-  parked = () => () => undefined,
-}: StreamOptions): Route['handler'] {
+function streamHandler({ sourceFor, transcoder, parked }: StreamOptions): Route['handler'] {
   return async ({ request, query: parameters, type, client }) => {
     const source = sourceFor(client);
     const { rows, streams, columns, shown, estimate, columnKinds: kinds } = source;
@@ -99,6 +92,7 @@ function streamHandler({
     const run: StreamBody['run'] = async (sink) => {
       const cursorOf = (bookmark: Bookmark) => cursorThatFits(source.collection, rest, bookmark);
       const start = from.after ? cursorOf(from.after) : null;
+      const now = () => performance.now();
       const proof = { plan, cursorOf, start, now, changes: changes?.cursor };
       const { encoder, tail, proving } = await orRelease(first, () => form.write(proof));
       // While the store is slow, the reader still gets the proof of the rows it has.

@@ -44,6 +44,7 @@ async function runOn(
     end: { opens: true, follows: true, waitMs: 0, limit: Infinity },
     now,
     stopping: stop.signal,
+    heartbeatMs: 15_000,
   });
   return { run, store, slots, stop };
 }

@@ -42,6 +42,7 @@ function hangingAnswer(t: TestContext, hangs: 'wait' | 'walk') {
     end: { opens: false, follows: true, waitMs: 0, limit: Infinity },
     now: () => 0,
     stopping: stopping.signal,
+    heartbeatMs: 15_000,
   });
   const text = async () => {
     let lines = '';

@@ -42,7 +42,8 @@ async function running(
   const several = severalSets([a.set, b.set], [stop.signal], createTranscoder(slots));
   const { lines, start, followed, stopping } = several;
   const end = { opens: true, follows: true, waitMs: 0, limit: Infinity };
-  const answer = feedAnswer(lines, start, { followed, end, now: () => performance.now(), stopping });
+  const times = { now: () => performance.now(), heartbeatMs: 15_000 };
+  const answer = feedAnswer(lines, start, { followed, end, stopping, ...times });
   const { signal } = new AbortController();
   const nothing = () => undefined;
   const sink = { chunkBytes: 512, signal, flush: nothing, end: nothing, fail: nothing };

@@ -24,8 +24,9 @@ export async function appOn(
 ) {
   const limits = { maxLimit: 1000, maxOffset: 1000 };
   const common = { transcoder: createTranscoder(slots), limits, cacheControl: 'private, no-cache' };
+  const following = { parked: () => () => undefined, heartbeatMs: 15_000 };
   return createApp({
-    resources: { ...common, served: { now: [items] } },
+    resources: { ...common, ...following, served: { now: [items] } },
     users: { ...common, users: await store.records(USERS), now: Date.now },
     exports: {
       jobs: new Jobs({ records: await store.records(EXPORTS), perClient: 100, now: () => new Date() }),

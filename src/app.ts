@@ -134,7 +134,7 @@ function listsTable(
   });
   const routes = [...lists, ...own];
   const document = getOpenApi(
-    (client) => [...(users ? usersTable(users, usersFor(users.users, client).part) : []), ...routes],
+    (client) => [...(users ? usersTable(users, usersFor(users.users, client)) : []), ...routes],
     documentedRoutes(open, (one) => rowsTable(one, options)),
     options.document,
   );

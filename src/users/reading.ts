@@ -74,8 +74,8 @@ export function getUser(options: ReadOptions, part: UserPart): Route {
 /** What the reads of a client read. */
 function sourceIn({ users }: ReadOptions) {
   return (client: Pick<Client, 'key'>) => {
-    const { rows, part } = usersFor(users, client);
+    const { rows, shown } = usersFor(users, client);
     const reads = { readId, readPlan: () => BY_ID, readFields: () => undefined };
-    return { collection: 'users', rows, shown: part.shown, ...reads };
+    return { collection: 'users', rows, shown, ...reads };
   };
 }

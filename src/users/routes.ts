@@ -17,7 +17,7 @@ import { serializerOf } from '../rows/serializers.ts';
 import { createUser, patchUser, replaceUser } from './change.ts';
 import { getUser, listUsers, ONE_USER, SHARED, type ReadOptions } from './reading.ts';
 import { toRow } from './row.ts';
-import { ALL_USERS, type UserPart } from './part.ts';
+import { allUsers, type UserPart } from './part.ts';
 import { isUserId, PATH, REMOVED_USER, USER, USER_BODY, USER_PATCH } from './user.ts';
 import { beginWrite, NOT_CACHED, written } from './write.ts';
 
@@ -66,7 +66,7 @@ const NEW_BODY = {
 const confirm = serializerOf(REMOVED_USER);
 
 /** The routes of users. `part`: the users that their documentation is about. */
-export function userRoutes(options: UserOptions, part: UserPart = ALL_USERS) {
+export function userRoutes(options: UserOptions, part = allUsers(options.users)) {
   return {
     list: listUsers(options, part),
     create: createNew(options),

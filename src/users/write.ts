@@ -28,7 +28,7 @@ export interface Write {
 
 /** Throws AppError `forbidden` when the key may not write users, and `invalid-header`. */
 export function beginWrite(users: Records, request: Request, client: Client): Write {
-  const { part } = usersFor(users, client);
+  const part = usersFor(users, client);
   part.checkWritable();
   const check = readPrecondition(request);
   return {

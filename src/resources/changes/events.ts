@@ -1,5 +1,4 @@
 import type { RowEncoder } from '../../rows/rows.ts';
-import type { Batch } from '../../store/batch.ts';
 
 export const EVENT_STREAM = 'text/event-stream';
 
@@ -25,35 +24,25 @@ export interface Framing {
  */
 export const AS_EVENTS: Framing = { head: headOf, end: Buffer.from('\n\n') };
 
-/** The lines of another encoder in a frame. */
-export class FramedLines implements RowEncoder {
-  readonly #lines: RowEncoder;
-  readonly #framing: Framing;
-  #isInLine = false;
-
-  constructor(lines: RowEncoder, framing: Framing) {
-    this.#lines = lines;
-    this.#framing = framing;
-  }
-
-  *encode(batch: Batch, chunkBytes: number): Generator<Uint8Array, void, undefined> {
-    for (const chunk of this.#lines.encode(batch, chunkBytes)) yield this.framed(chunk);
-  }
-
-  cut(): number {
-    return this.#lines.cut();
-  }
-
-  close(): void {
-    this.#lines.close();
-  }
-
-  /** Text that continues the lines. */
-  framed(chunk: Uint8Array): Buffer {
-    const text = framed(chunk, this.#framing, this.#isInLine);
-    if (chunk.length > 0) this.#isInLine = chunk.at(-1) !== LF;
+/** The lines of another encoder in a frame. `framed` frames text that continues them. */
+export function framedLines(
+  lines: RowEncoder,
+  framing: Framing,
+): RowEncoder & { readonly framed: (chunk: Uint8Array) => Buffer } {
+  let isInLine = false;
+  const next = (chunk: Uint8Array): Buffer => {
+    const text = framed(chunk, framing, isInLine);
+    if (chunk.length > 0) isInLine = chunk.at(-1) !== LF;
     return text;
-  }
+  };
+  return {
+    *encode(batch, chunkBytes) {
+      for (const chunk of lines.encode(batch, chunkBytes)) yield next(chunk);
+    },
+    cut: () => lines.cut(),
+    close: () => lines.close(),
+    framed: next,
+  };
 }
 
 /** Lines in a frame. `isInLine`: the first one is the rest of a line. */

@@ -27,7 +27,7 @@ import {
   type FollowedSet,
 } from './answer.ts';
 import { feedPlaceOf, type FeedCursor } from './cursor.ts';
-import { AS_EVENTS, EVENT_STREAM, framed, FramedLines } from './events.ts';
+import { AS_EVENTS, EVENT_STREAM, framed, framedLines } from './events.ts';
 import type { Start } from './follow.ts';
 import { assertUnordered, type FeedQuery } from './parameters.ts';
 import { Room, roomOf, type FeedSums, type Question, type Standing } from './room.ts';
@@ -229,7 +229,7 @@ async function send(
   { parked }: Pick<FeedOptions, 'parked'>,
 ): Promise<void> {
   const { encoder: lines } = answer;
-  const events = isEvents ? new FramedLines(lines, AS_EVENTS) : null;
+  const events = isEvents ? framedLines(lines, AS_EVENTS) : null;
   const inFrame = (text: string) => (events ? events.framed(Buffer.from(text)).toString() : text);
   try {
     await pump(

@@ -5,7 +5,7 @@ import { MAX_CURSOR_BYTES } from '../token/cursor.ts';
 import { PARK_AFTER_MS } from '../../pipeline/pump.ts';
 import { firstAbort } from '../../store/deadline.ts';
 import { cursorOf, keysIn, type Followed } from './answer.ts';
-import { FramedLines } from './events.ts';
+import { framedLines } from './events.ts';
 import type { BegunSet } from './feed.ts';
 import { follow, type Start, type Step, type Want } from './follow.ts';
 import { removedLine } from './lines.ts';
@@ -45,7 +45,7 @@ export function severalSets(
   stops: readonly AbortSignal[],
   transcoder: Pick<Transcoder, 'encoder'>,
 ): SeveralSets {
-  const runs = sets.map((set) => new SetRun(set, transcoder));
+  const runs = sets.map((set) => setRun(set, transcoder));
   const [first] = runs;
   if (!first) throw new TypeError('no sets');
   const closed = new AbortController();
@@ -101,49 +101,41 @@ export function severalSets(
 }
 
 /** One set of an answer. */
-class SetRun {
-  readonly set: NamedSet;
-  readonly head: string;
-  /** Its rows as lines that name it. */
-  readonly lines: RowEncoder;
-  /** Where it is. A step that was read and not taken yet does not count. */
-  at: Start & Partial<Pick<Step, 'isUpToDate' | 'isSettled'>>;
+function setRun(set: NamedSet, transcoder: Pick<Transcoder, 'encoder'>) {
+  const { plan, rows, changes } = set;
+  const head = `{"resource":${JSON.stringify(set.name)},`;
+  const ofRow = Buffer.from(`${head}"row":`);
+  const framing = { head: () => ofRow, end: Buffer.from('}\n') };
   /** The keys that it may still read. Below 0 after a stall, when some were read again. */
-  #left: number;
-
-  constructor(set: NamedSet, transcoder: Pick<Transcoder, 'encoder'>) {
-    this.set = set;
-    this.head = `{"resource":${JSON.stringify(set.name)},`;
-    const head = Buffer.from(`${this.head}"row":`);
-    this.lines = new FramedLines(transcoder.encoder('lines', set.shown), {
-      head: () => head,
-      end: Buffer.from('}\n'),
-    });
-    this.at = set.start;
-    this.#left = set.limit - keysIn(set.start);
-  }
-
-  /** The steps from where it is, up to its share of keys. */
-  async *steps(want: Omit<Want, 'plan'>): AsyncGenerator<Step, void, undefined> {
-    const { plan, rows, changes } = this.set;
-    const own: Want = {
-      ...{ ...want, plan, most: () => Math.max(1, Math.min(want.most(), this.#left)) },
-      onKeys: (keys) => {
-        this.#left -= keys;
-        if (keys > 0) this.at = { ...this.at, isUpToDate: false, isSettled: false };
-        want.onKeys(keys);
-      },
-    };
-    try {
-      for await (const step of follow(changes, rows, this.at, own)) {
-        const isFull = !step.rows && !step.removed && this.#left <= 0;
-        yield isFull ? { ...step, isSettled: true } : step;
-        if (isFull) return;
+  let left = set.limit - keysIn(set.start);
+  /** Where it is. A step that was read and not taken yet does not count. */
+  const at: Start & Partial<Pick<Step, 'isUpToDate' | 'isSettled'>> = set.start;
+  const run = {
+    ...{ set, head, at },
+    /** Its rows as lines that name it. */
+    lines: framedLines(transcoder.encoder('lines', set.shown), framing),
+    /** The steps from where it is, up to its share of keys. */
+    async *steps(want: Omit<Want, 'plan'>): AsyncGenerator<Step, void, undefined> {
+      const own: Want = {
+        ...{ ...want, plan, most: () => Math.max(1, Math.min(want.most(), left)) },
+        onKeys: (keys) => {
+          left -= keys;
+          if (keys > 0) run.at = { ...run.at, isUpToDate: false, isSettled: false };
+          want.onKeys(keys);
+        },
+      };
+      try {
+        for await (const step of follow(changes, rows, run.at, own)) {
+          const isFull = !step.rows && !step.removed && left <= 0;
+          yield isFull ? { ...step, isSettled: true } : step;
+          if (isFull) return;
+        }
+      } catch (error) {
+        throw ofOneSet(error, set);
       }
-    } catch (error) {
-      throw ofOneSet(error, this.set);
-    }
-  }
+    },
+  };
+  return run;
 }
 
 /** An error that names its set, with the URL of the stream to read anew when the cursor of the set has become useless. */

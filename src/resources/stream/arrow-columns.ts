@@ -50,7 +50,7 @@ export async function arrowColumns({
 }: FormSet): Promise<readonly Column[]> {
   const declared = declaredColumns(fields, kinds);
   if (declared) return declared;
-  const seen = new Seen(fields ? columnsOfFields(fields) : null, always, shown);
+  const seen = sampler(fields ? columnsOfFields(fields) : null, always, shown);
   for await (const batch of sampled({ rows, plan, signal })) {
     try {
       for (const row of rowsOf(batch)) seen.add(Buffer.from(row.buffer, row.byteOffset, row.length));
@@ -83,60 +83,48 @@ async function* sampled({
   for (const place of places) yield await from(place);
 }
 
-/** What the sampled rows have in their columns. */
-class Seen {
+/** Notes what sampled rows have in the columns of these fields (null: in all), and says of what kinds these are. */
+function sampler(names: readonly string[] | null, always: readonly string[], { policyView }: Selection) {
+  const stored = names ? storedNames(names, true) : always.slice(1);
   /** The names of columns by the order in which they came, as rows store them, with the kinds of their values. */
-  readonly #kinds = new Map<string, Set<ColumnKind>>();
-  readonly #names: readonly string[] | null;
-  readonly #always: readonly string[];
-  readonly #shown: Selection;
-  #hasOwnId = false;
+  const found = new Map([KEY, ...stored].map((name) => [name, new Set<ColumnKind>()]));
+  let hasOwnId = false;
 
-  constructor(names: readonly string[] | null, always: readonly string[], shown: Selection) {
-    this.#names = names;
-    this.#always = always;
-    this.#shown = shown;
-    this.#kinds.set(KEY, new Set());
-    for (const name of names ? storedNames(names, true) : always.slice(1)) this.#kinds.set(name, new Set());
-  }
+  const kindAt = (name: string, declared: DeclaredKinds | undefined): ColumnKind => {
+    const kind = declared?.get(name);
+    const seen = found.get(name) ?? new Set<ColumnKind>();
+    return kind === 'decimal' ? decimalOf(seen) : (kind ?? kindOfAll(seen));
+  };
 
-  add(row: Buffer): void {
-    const elements = elementsAt(row, 0, 1);
-    if (this.#names) {
-      for (const [path, kinds] of this.#kinds) {
-        const view = path === KEY || path.startsWith(`${KEY}.`) ? View.open : this.#shown.policyView;
-        note(kinds, row, valueAt(row, elements, path, view, 1));
+  return {
+    add(row: Buffer): void {
+      const elements = elementsAt(row, 0, 1);
+      if (names) {
+        for (const [path, kinds] of found) {
+          const view = path === KEY || path.startsWith(`${KEY}.`) ? View.open : policyView;
+          note(kinds, row, valueAt(row, elements, path, view, 1));
+        }
+        return;
       }
-      return;
-    }
-    for (const element of elements) {
-      const name = nameOf(row, element);
-      if (
-        name === REST ||
-        (name !== KEY && !isShown(this.#shown.policyView.field(byteString(name)), element))
-      )
-        continue;
-      if (name === 'id') this.#hasOwnId = true;
-      const known = this.#kinds.get(name);
-      if (known) note(known, row, element);
-      else if (this.#kinds.size < MOST_COLUMNS) this.#kinds.set(name, note(new Set(), row, element));
-    }
-  }
-
-  columns(declared: DeclaredKinds | undefined): readonly Column[] {
-    const kindOf = (name: string) => {
-      const kind = declared?.get(name);
-      const seen = this.#kinds.get(name) ?? new Set<ColumnKind>();
-      return kind === 'decimal' ? decimalOf(seen) : (kind ?? kindOfAll(seen));
-    };
-    if (this.#names) {
-      const stored = storedNames(this.#names, true);
-      return this.#names.map((name, at) => ({ name, kind: kindOf(stored[at] ?? name) }));
-    }
-    const own = [...this.#kinds.keys()].filter((name) => name !== KEY);
-    const key = this.#hasOwnId ? KEY : (this.#always[0] ?? 'id');
-    return [{ name: key, kind: kindOf(KEY) }, ...own.map((name) => ({ name, kind: kindOf(name) }))];
-  }
+      for (const element of elements) {
+        const name = nameOf(row, element);
+        if (name === REST || (name !== KEY && !isShown(policyView.field(byteString(name)), element)))
+          continue;
+        if (name === 'id') hasOwnId = true;
+        const known = found.get(name);
+        if (known) note(known, row, element);
+        else if (found.size < MOST_COLUMNS) found.set(name, note(new Set(), row, element));
+      }
+    },
+    columns(declared: DeclaredKinds | undefined): readonly Column[] {
+      if (names) return names.map((name, at) => ({ name, kind: kindAt(stored[at] ?? name, declared) }));
+      const key = hasOwnId ? KEY : (always[0] ?? 'id');
+      return [...found.keys()].map((name) => ({
+        name: name === KEY ? key : name,
+        kind: kindAt(name, declared),
+      }));
+    },
+  };
 }
 
 /** The first shown value on a path, below the elements of a document. An array on the way is the value itself. */

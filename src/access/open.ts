@@ -4,7 +4,7 @@ import { createClientReader, type ClientReaderOptions } from './client.ts';
 import { credentialOf, isCurrent, Keyring, sha256, type Authenticate, type Key } from './keys.ts';
 import type { Limiter } from './limiter.ts';
 import { createMemoryLimiter } from './limiter-memory.ts';
-import { watchKeys } from './keys-watch.ts';
+import { watchKeys } from './keys-file.ts';
 import type { RightsCheck } from './rights-check.ts';
 import type { Rights } from './rights.ts';
 import { Faults } from '../errors.ts';

@@ -1,7 +1,6 @@
 import { AppError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { UnfitRowError } from '../rows/arrow/writer.ts';
-import { startBeat, type BeatOptions } from './beat.ts';
 import {
   complete,
   fail,
@@ -11,10 +10,12 @@ import {
   LeaseLostError,
   type Failed,
   type Failure,
+  type Lease,
   type Progress,
   type Queued,
   type Running,
 } from './job.ts';
+import type { Jobs } from './jobs.ts';
 import { writeFile, type WriteOptions } from './write.ts';
 
 /** A job fails for good after this many failed attempts. */
@@ -103,4 +104,69 @@ function failureOf(error: unknown): Failure {
       detail: `${error.message}. Order it without schema strict, or with other columns.`,
     };
   return { code: 'internal', detail: 'The server failed and has logged the cause.' };
+}
+
+/**
+ * The interval at which progress is saved and the lease is checked, in milliseconds. A lease lasts several
+ * intervals.
+ */
+const BEAT_MS = 1_000;
+const BEATS_A_LEASE = 4;
+
+interface BeatOptions {
+  readonly jobs: Jobs;
+  readonly now: () => Date;
+  /** How long a job stays reserved for a worker that does not respond, in milliseconds. */
+  readonly leaseMs: number;
+  /** Resolves after `ms` milliseconds. Rejects when the signal is aborted before that. */
+  readonly pause: (ms: number, signal: AbortSignal) => Promise<unknown>;
+}
+
+/** The heartbeat of an attempt. It renews the lease, and saves what the attempt reports. */
+interface Beat {
+  /** What the attempt has reported so far. */
+  progress: Progress;
+  /** Stops the heartbeat. Resolves when its last save has ended. */
+  end(): Promise<void>;
+}
+
+/**
+ * Starts the heartbeat of a claimed job. It aborts the attempt with the error of a failed save, except while the store is
+ * unavailable and the lease still holds, so that no other process can have taken the job.
+ */
+function startBeat(job: Running, options: BeatOptions, attempt: AbortController): Beat {
+  const { jobs, now, leaseMs, pause } = options;
+  const ended = new AbortController();
+  let { lease, progress: saved } = job;
+
+  const save = async (progress: Progress): Promise<void> => {
+    if (progress === saved && lease.until.getTime() - now().getTime() > leaseMs / 2) return;
+    const renewed: Lease = { token: lease.token, until: new Date(now().getTime() + leaseMs) };
+    await jobs.advance(job.id, lease.token, (held) => ({ ...held, progress, lease: renewed }));
+    [lease, saved] = [renewed, progress];
+  };
+  const pauses = (): Promise<boolean> =>
+    pause(Math.min(BEAT_MS, leaseMs / BEATS_A_LEASE), ended.signal).then(
+      () => true,
+      () => false,
+    );
+  const run = async (): Promise<void> => {
+    while (await pauses())
+      try {
+        await save(beat.progress);
+      } catch (error) {
+        const isAway = error instanceof AppError && error.code === 'store-unavailable';
+        if (!isAway || lease.until <= now()) attempt.abort(error);
+      }
+  };
+
+  const beat: Beat = {
+    progress: saved,
+    end: async () => {
+      ended.abort();
+      await running;
+    },
+  };
+  const running = run();
+  return beat;
 }

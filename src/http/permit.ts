@@ -2,7 +2,7 @@ import type { Client } from '../access/admission.ts';
 import { forbidden, opens } from '../access/rights.ts';
 import type { Reply } from '../engine/edge.ts';
 import { AppError } from '../errors.ts';
-import { aroundWrites } from './around-writes.ts';
+import { aroundWrites } from './reply.ts';
 import type { Route } from './route.ts';
 
 type Permitted = Pick<Route, 'access' | 'right' | 'resource'>;

@@ -17,3 +17,21 @@ export function bytes(status: number, body: Uint8Array, headers: Reply['headers'
 export function empty(status: number, headers: Reply['headers'] = {}): Reply {
   return { status, headers, body: { kind: 'none' } };
 }
+
+type Writing = void | Promise<void>;
+
+/** The reply, with `around` called for each write and flush of its stream. It calls what it is given, or throws. */
+export function aroundWrites(reply: Reply, around: (write: () => Writing) => Writing): Reply {
+  const { body } = reply;
+  if (body.kind !== 'stream') return reply;
+  const run: typeof body.run = (sink) =>
+    body.run({
+      chunkBytes: sink.chunkBytes,
+      signal: sink.signal,
+      write: (chunk) => around(() => sink.write(chunk)),
+      flush: () => around(() => sink.flush()),
+      end: () => sink.end(),
+      fail: (error) => sink.fail(error),
+    });
+  return { ...reply, body: { ...body, run } };
+}

@@ -2,7 +2,7 @@ import { AppError } from '../errors.ts';
 import { codings } from '../pipeline/compress.ts';
 import type { Admission, Admissions, Client } from '../access/admission.ts';
 import { scopeOf } from '../access/rights.ts';
-import { aroundWrites } from './around-writes.ts';
+import { aroundWrites } from './reply.ts';
 import { applyCoding, codedAs } from './coding.ts';
 import type { Cors } from './cors.ts';
 import { dispatch, routeOf } from './dispatch.ts';

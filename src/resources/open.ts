@@ -1,9 +1,10 @@
 import { setMaxListeners } from 'node:events';
 import type { Log } from '../log.ts';
+import type { ChangeFeed, ScopeLog } from '../store/change-feed.ts';
 import type { Index } from '../store/indexes.ts';
 import type { StreamReader } from '../store/readers.ts';
 import type { Collection, Store } from '../store/store.ts';
-import { AppError, collectionReplaced } from '../errors.ts';
+import { AppError, collectionReplaced, storeUnavailable } from '../errors.ts';
 import { EVERYTHING, Selection, type SelectionPaths } from '../rows/selection.ts';
 import { KEY } from '../store/bookmark.ts';
 import type { IdType } from './row/id.ts';
@@ -12,7 +13,6 @@ import { openForm } from './query/form.ts';
 import { ITEM_COLLECTION } from './item-collection.ts';
 import { ITEM_FORM, ITEM_KINDS } from './items.ts';
 import { KindTable } from './query/kind-table.ts';
-import { awayCollection } from './away.ts';
 import type { Listed } from './list.ts';
 import type { Located } from './locate.ts';
 import { askableOf, indexLine, withoutSuffix } from './query/not-indexed.ts';
@@ -170,3 +170,21 @@ async function logIndexes(resource: Resource, log: Log): Promise<readonly Index[
 
 /** How long the start waits for the indexes of a collection. Milliseconds. */
 const LOOK_MS = 10_000;
+
+/** A collection that is not found yet, because the store is away: everything rejects with `store-unavailable`. */
+function awayCollection(): Collection {
+  const away = () => Promise.reject(unknownYet());
+  const feed: ChangeFeed = {
+    ...{ now: away, read: away, lookUp: away, reaches: () => false },
+    at: () => {
+      throw unknownYet();
+    },
+  };
+  const scoped: ScopeLog = { ...feed, read: away, refusal: away };
+  const changes = { ...feed, within: () => scoped };
+  return { read: away, describe: away, count: away, split: away, nextValue: away, changes };
+}
+
+function unknownYet() {
+  return storeUnavailable(new Error('the store was away when the collection was looked for'));
+}

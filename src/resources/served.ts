@@ -124,23 +124,25 @@ export class ServedResources {
     located: readonly Located[],
     fresh: ClosableResource[],
   ): Promise<Map<string, ClosableResource>> {
-    const next = new Map<string, ClosableResource>();
     const faults: string[] = [];
-    const open = async (one: Located): Promise<void> => {
+    const open = async (one: Located): Promise<readonly [string, ClosableResource][]> => {
       const key = keyOf(one);
       const known = this.#open.get(key);
-      const result = known ?? (await openResource(one, this.#options));
+      if (known) return [[key, known]];
+      const result = await openResource(one, this.#options);
       if (typeof result !== 'string') {
-        if (!known) fresh.push(result);
-        next.set(key, result);
-      } else if (one.isOfPattern) this.#logOnce(one, result);
+        fresh.push(result);
+        return [[key, result]];
+      }
+      if (one.isOfPattern) this.#logOnce(one, result);
       else faults.push(result);
+      return [];
     };
     const opened = await Promise.allSettled(located.map(open));
     const failed = opened.find((one) => one.status === 'rejected');
     if (failed) throw failed.reason;
     if (faults.length > 0) throw new Faults(faults);
-    return new Map(located.flatMap((one) => entryOf(next, keyOf(one)))); // in the order of the declarations
+    return new Map(opened.flatMap((one) => (one.status === 'fulfilled' ? one.value : [])));
   }
 
   /**
@@ -234,9 +236,4 @@ function keyOf({
 /** Where a collection is: one that is declared by its name does not match a pattern, too. */
 function placeOf({ database, ownDatabase, collection }: Located): string {
   return JSON.stringify([database ?? ownDatabase, collection]);
-}
-
-function entryOf<V>(map: ReadonlyMap<string, V>, key: string): readonly (readonly [string, V])[] {
-  const value = map.get(key);
-  return value === undefined ? [] : [[key, value]];
 }

@@ -1,4 +1,4 @@
-import { changesFrom } from './changes/start-cursor.ts';
+import { changesFrom } from './changes/cursor.ts';
 import { getOrMake } from '../get-or-make.ts';
 import { estimator } from './stream/estimate.ts';
 import { idReader } from './row/id.ts';

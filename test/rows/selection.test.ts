@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { columnsOfRows } from '../../src/resources/stream/columns.ts';
+import { columnsOfRows } from '../../src/resources/stream/formats/csv.ts';
 import { csvHeader } from '../../src/rows/csv-cell.ts';
 import { javascriptTranscoder, type TextTranscoder } from '../support/rows/javascript-transcoder.ts';
 import {

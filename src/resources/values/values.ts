@@ -12,7 +12,7 @@ import type { Plan } from '../../store/store.ts';
 import { routeOf, type RowRoute } from '../row/route.ts';
 import type { Form } from '../query/form.ts';
 import { keyOr, shownPath, splitName } from '../query/grammar.ts';
-import { countValues, limitedTime, listValues } from './list-values.ts';
+import { asKey, countValues, limitedTime, listValues, valueOf, withKey } from './list-values.ts';
 import type { AskedValues, CursorOf, ValuesTiming } from './list-values.ts';
 import { notIndexed } from '../query/not-indexed.ts';
 import { resourceFor, withinScope } from '../query/part.ts';
@@ -20,7 +20,6 @@ import { chooseIndex, isRefusal } from '../query/planner.ts';
 import { givenOf, VALUES_QUERY } from '../query/read-plan.ts';
 import { readEqualities } from '../query/readings.ts';
 import { indexesOf, type Resource } from '../query/resource.ts';
-import { asKey, valueOf, withKey } from './bookmark.ts';
 import { listOf, namedObject, object, textOrNull, Type, wordOf } from '../../schema.ts';
 
 /** The answer of /{resource}/values. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { changesFrom } from '../../../src/resources/changes/start-cursor.ts';
+import { changesFrom } from '../../../src/resources/changes/cursor.ts';
 import { AppError, changesUnsupported, storeUnavailable } from '../../../src/errors.ts';
 import { MAX_CURSOR_BYTES } from '../../../src/resources/token/cursor.ts';
 import type { ChangeFeed } from '../../../src/store/change-feed.ts';

@@ -7,7 +7,7 @@ import type { Transcoder } from '../rows/rows.ts';
 import { partitionsRoute } from './stream/partitions.ts';
 import { rowRoute } from './row/row.ts';
 import { streamRoute } from './stream/stream.ts';
-import type { RowsDocs } from './row/route.ts';
+import type { RouteDocs } from './row/route.ts';
 import type { SourceFor } from './row-source.ts';
 import { documented, parameter, type Parameter } from '../input/parameter.ts';
 import type { Alias } from './query/form.ts';
@@ -38,38 +38,25 @@ export function resourceRoutes(
   options: ResourceOptions,
 ) {
   const { name, form } = resource;
-  const { ids, row, list: words, examples, noun, tag } = form.docs;
   const forms = askableOfResource(resource, indexes);
   const { closed } = form;
   const ofFields = closed ? NO_FIELDS : fieldParameters(forms, kinds);
-  const common = {
-    ...{ path: `/${name}`, tag },
+  const docs: RouteDocs = {
+    ...{ ...form.docs, path: `/${name}` },
     parameters: [...form.parameters, ...ofFields.all],
     ...(!closed && { isField, problems: PLAN_PROBLEMS }),
   };
-  const docs: RowsDocs = { ...common, noun, schema: row.schema };
   const sourceFor: SourceFor = (client) => sourceOf(resourceFor(resource, client));
-  const shared = { ...options, sourceFor, stopping };
   const ordered = ['sort', ...ofFields.ranges, ...(closed ?? []).filter(isBound).map(nameOf)];
-  const list = pageRoute(
-    { ...common, ...words, id: ids.list, row, example: examples.list, counts: true },
-    shared,
-  );
-  const stream = streamRoute({ ...docs, id: ids.stream, examples: examples.stream }, shared);
-  const ofChanges = { ...docs, changeExamples: examples.changes };
-  const values = valuesRoute({ ...docs, id: ids.values }, resource, options.limits);
-  const routes = {
-    list,
-    stream: orFollow(stream, ofChanges, shared),
-    changes: changesRoute({ ...ofChanges, id: ids.changes }, { ...shared, ordered }),
-    partitions: partitionsRoute(
-      { ...docs, id: ids.partitions, example: examples.partitions },
-      { ...shared, ordered },
-    ),
-    values: withExample(values, 'field', listedField(forms)),
-    get: rowRoute({ ...docs, id: ids.get, example: examples.get, exampleIds: examples.ids }, shared),
+  const shared = { ...options, sourceFor, stopping, ordered };
+  return {
+    list: pageRoute(docs, true, shared),
+    stream: orFollow(streamRoute(docs, shared), docs, shared),
+    changes: changesRoute(docs, shared),
+    partitions: partitionsRoute(docs, shared),
+    values: withExample(valuesRoute(docs, resource, options.limits), 'field', listedField(forms)),
+    get: rowRoute(docs, shared),
   } satisfies Record<string, Route>;
-  return routes;
 }
 
 const NEVER = new AbortController().signal;

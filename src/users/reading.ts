@@ -2,6 +2,7 @@ import type { Client } from '../access/admission.ts';
 import { JSON_TYPE, type Route } from '../http/route.ts';
 import type { PageLimits } from '../resources/page/parameters.ts';
 import { pageRoute } from '../resources/page/route.ts';
+import type { RouteDocs } from '../resources/row/route.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import { makeBookmark } from '../store/bookmark.ts';
 import type { Records } from '../store/records.ts';
@@ -29,46 +30,41 @@ export const ONE_USER = { path: `${PATH}/{id}`, parameters: { id: USER_ID } } as
 /** In order of id, which is the order of creation for ids made by the server. There is no filter. */
 const BY_ID: Plan = { sort: '_id', direction: 1 };
 
-/** GET of the users of a client. `part`: those that the document describes. */
-export function listUsers(options: ReadOptions, part: UserPart): Route {
-  const row = part.showsAll
-    ? { name: 'User', plural: 'users', schema: USER }
-    : { name: 'ShownUser', plural: 'users', schema: SHOWN_USER };
-  return pageRoute(
-    {
-      path: PATH,
-      id: 'listUsers',
-      tag: 'Users',
-      summary: 'List users',
-      description:
-        'Returns a page of users in order of id. Ids that the server makes grow with time, so their order is the order of creation.',
-      ...{ row, parameters: [], counts: false },
-      example: {
-        request: '/api/users',
-        answer: { data: [], page: { limit: 50, hasMore: false, nextCursor: null } },
-      },
-    },
-    { ...options, sourceFor: sourceIn(options) },
-  );
-}
-
 const readId: ReadId = (id) =>
   Promise.resolve(
     isUserId(id) ? [{ id: makeBookmark({ _id: id }), rank: BSON_RANK.string, isPlace: true }] : [],
   );
 
-/** GET of one user. `part`: see listUsers. */
-export function getUser(options: ReadOptions, part: UserPart): Route {
-  const docs = {
-    ...{ path: PATH, id: 'getUser', tag: SHARED.tag, noun: { one: 'user', many: 'users' } },
-    ...{ schema: part.showsAll ? USER : SHOWN_USER, parameters: [] },
+/** GET of the users of a client, and of one. `part`: the users that the document describes. */
+export function readingRoutes(options: ReadOptions, { showsAll }: UserPart) {
+  const docs: RouteDocs<'list' | 'get'> = {
+    ...{ path: PATH, tag: SHARED.tag, noun: { one: 'user', many: 'users' }, parameters: [] },
+    row: {
+      name: showsAll ? 'User' : 'ShownUser',
+      ...{ plural: 'users', schema: showsAll ? USER : SHOWN_USER },
+    },
+    ids: { list: 'listUsers', get: 'getUser' },
+    list: {
+      summary: 'List users',
+      description:
+        'Returns a page of users in order of id. Ids that the server makes grow with time, so their order is the order of creation.',
+    },
+    examples: {
+      list: {
+        request: '/api/users',
+        answer: { data: [], page: { limit: 50, hasMore: false, nextCursor: null } },
+      },
+    },
   };
+  const shared = { ...options, sourceFor: sourceIn(options) };
   return {
-    ...rowRoute(docs, { ...options, sourceFor: sourceIn(options) }),
-    ...ONE_USER,
-    summary: 'Get a user',
-    description: 'The ETag of all fields is that of the answers to writes.',
-  };
+    list: pageRoute(docs, false, shared),
+    get: {
+      ...{ ...rowRoute(docs, shared), ...ONE_USER },
+      summary: 'Get a user',
+      description: 'The ETag of all fields is that of the answers to writes.',
+    },
+  } satisfies Record<string, Route>;
 }
 
 /** What the reads of a client read. */

@@ -15,7 +15,7 @@ import {
 } from '../http/route.ts';
 import { serializerOf } from '../rows/serializers.ts';
 import { createUser, patchUser, replaceUser } from './change.ts';
-import { getUser, listUsers, ONE_USER, SHARED, type ReadOptions } from './reading.ts';
+import { ONE_USER, readingRoutes, SHARED, type ReadOptions } from './reading.ts';
 import { toRow } from './row.ts';
 import { allUsers, type UserPart } from './part.ts';
 import { isUserId, PATH, REMOVED_USER, USER, USER_BODY, USER_PATCH } from './user.ts';
@@ -68,9 +68,8 @@ const confirm = serializerOf(REMOVED_USER);
 /** The routes of users. `part`: the users that their documentation is about. */
 export function userRoutes(options: UserOptions, part = allUsers(options.users)) {
   return {
-    list: listUsers(options, part),
+    ...readingRoutes(options, part),
     create: createNew(options),
-    get: getUser(options, part),
     put: putOne(options, part),
     patch: patchOne(options),
     delete: deleteOne(options),

@@ -3,7 +3,7 @@ import { nameOf, type Schema } from '../../schema.ts';
 import { CHECKPOINT, END, FAILURE } from '../../pipeline/control-lines.ts';
 import { decodeToken } from '../token/token.ts';
 import { ndjson } from '../stream/formats/ndjson.ts';
-import { routeOf, type RowRoute } from '../row/route.ts';
+import { routeOf, type RouteDocs, type RowsDocs } from '../row/route.ts';
 import { EVENT_STREAM } from './events.ts';
 import { feedReply, type FeedOptions } from './feed.ts';
 import { FEED_CHECKPOINT, FEED_END, REMOVED } from './lines.ts';
@@ -25,7 +25,7 @@ export const PROBLEMS = [
 
 /** GET of what changed in a collection. `ordered`: parameters of its plan that need another order than that of ids. */
 export function changesRoute(
-  docs: RowRoute,
+  docs: RouteDocs,
   { ordered, ...options }: FeedOptions & { readonly ordered: readonly string[] },
 ): Route {
   return {
@@ -37,7 +37,7 @@ export function changesRoute(
       'Sends the present state of each row that changed since a place, and the keys of rows that are gone or no longer match. Applied by key in this order, a copy equals the set when `upToDate` is true. A change may come more than once.',
     query: changesParameters(docs.parameters, ordered),
     headers: ['Last-Event-ID'],
-    answers: { 200: answerOf(docs.noun.many, [docs.schema, REMOVED], docs.changeExamples) },
+    answers: { 200: answerOf(docs.noun.many, [docs.row.schema, REMOVED], docs.examples.changes) },
     produces: TYPES,
     handler: (input) => {
       const asked = readChangesQuery(input, (text, parameter) => decodeToken(text, 'feed', parameter));
@@ -53,7 +53,7 @@ export const TYPES = [...ndjson.types, EVENT_STREAM];
 export function answerOf(
   what: string,
   lines: readonly Schema[],
-  examples?: RowRoute['changeExamples'],
+  examples?: RowsDocs['examples']['changes'],
 ): Answer {
   return {
     description: `The changes of ${what}`,
@@ -81,11 +81,7 @@ export function answerOf(
 }
 
 /** A stream's route that goes on with the changes of its rows when the query has `follow=true`. */
-export function orFollow(
-  stream: Route,
-  docs: Pick<RowRoute, 'path' | 'schema' | 'changeExamples'>,
-  options: FeedOptions,
-): Route {
+export function orFollow(stream: Route, { path, row, examples }: RouteDocs, options: FeedOptions): Route {
   const { 200: whole, ...others } = stream.answers;
   const { [TYPE]: lines, ...forms } = whole?.content ?? {};
   if (!whole || !lines) throw new TypeError(`${stream.path} has no lines`);
@@ -95,8 +91,8 @@ export function orFollow(
       ...lines.schema,
       description: `${String(lines.schema.description)} With \`follow=true\`, other lines are a Removed, FeedCheckpoint, FeedEnd or Failure.`,
     },
-    lines: [docs.schema, REMOVED, CHECKPOINT, END, FEED_CHECKPOINT, FEED_END, FAILURE],
-    ...(docs.changeExamples?.follow && { changing: docs.changeExamples.follow }),
+    lines: [row.schema, REMOVED, CHECKPOINT, END, FEED_CHECKPOINT, FEED_END, FAILURE],
+    ...(examples.changes?.follow && { changing: examples.changes.follow }),
   };
   return {
     ...stream,
@@ -108,7 +104,7 @@ export function orFollow(
       const { query, type } = input;
       if (followParameter.read(query) !== 'true') return stream.handler(input);
       const asked = readFollowQuery(query, type);
-      return feedReply(input, { query: asked, walks: true, path: docs.path }, options);
+      return feedReply(input, { query: asked, walks: true, path }, options);
     },
   };
 }

@@ -1,7 +1,7 @@
 import type { ProblemCode } from '../../problems.ts';
-import type { Parameter } from '../../input/parameter.ts';
-import { JSON_TYPE, jsonAnswer, STORE_PROBLEMS, type Content, type Route } from '../../http/route.ts';
-import { listOf, namedObject, type TSchema } from '../../schema.ts';
+import { JSON_TYPE, jsonAnswer, type Route } from '../../http/route.ts';
+import { listOf, namedObject } from '../../schema.ts';
+import { routeOf, type RouteDocs } from '../row/route.ts';
 import { pageHandler, type PageOptions } from './handler.ts';
 import { PAGE } from './page.ts';
 import { pageParameters } from './parameters.ts';
@@ -15,38 +15,17 @@ const PAGE_PROBLEMS: readonly ProblemCode[] = [
   'invalid-header',
   'precondition-failed',
   'sort-value-too-long',
-  ...STORE_PROBLEMS,
 ];
 
-/** How a paged collection describes itself. */
-export interface PageRoute extends Pick<
-  Route,
-  'path' | 'id' | 'tag' | 'summary' | 'description' | 'isField'
-> {
-  /** The row's names and schema. The page is named after the row. */
-  readonly row: { readonly name: string; readonly plural: string; readonly schema: TSchema };
-  readonly example?: Content['example'] | undefined;
-  /** The parameters that choose and order rows. */
-  readonly parameters: readonly Parameter<unknown>[];
-  /** Whether the rows can be counted. */
-  readonly counts: boolean;
-  /** Problems that reading the plan can meet. */
-  readonly problems?: readonly ProblemCode[];
-}
-
-/** The GET route of a paged collection. */
-export function pageRoute(
-  { row, example, problems = [], parameters, counts, ...rest }: PageRoute,
-  options: PageOptions,
-): Route {
+/** The GET route of a paged collection. `counts`: whether its rows can be counted. */
+export function pageRoute(docs: RouteDocs<'list'>, counts: boolean, options: PageOptions): Route {
+  const { row, list, parameters, examples } = docs;
   const page = namedObject(`${row.name}Page`, `a page of ${row.plural}`, {
     data: listOf(`the ${row.plural} of the page`, row.schema),
     page: PAGE,
   });
   return {
-    ...rest,
-    method: 'GET',
-    access: 'keyed',
+    ...{ ...routeOf(docs, 'list', PAGE_PROBLEMS), ...list },
     cost: 'page',
     right: 'read',
     query: pageParameters(options.limits, parameters, counts),
@@ -56,14 +35,13 @@ export function pageRoute(
       200: {
         // A page of many megabytes is streamed, and its end is not known when its head is sent.
         sometimes: ['ETag', 'Link'],
-        ...jsonAnswer('The page', page, ['Cache-Control'], example),
+        ...jsonAnswer('The page', page, ['Cache-Control'], examples.list),
       },
       304: {
         description: 'The client already has this page: its ETag is in If-None-Match',
         headers: ['ETag'],
       },
     },
-    problems: [...PAGE_PROBLEMS, ...problems],
     handler: pageHandler(options),
   };
 }

@@ -1,7 +1,6 @@
-import type { Content, Route } from '../../http/route.ts';
 import { documented, parameter, paths, type Parameter } from '../../input/parameter.ts';
-import { named, Type, type TSchema } from '../../schema.ts';
-import type { RowRoute } from '../row/route.ts';
+import { named, Type } from '../../schema.ts';
+import type { RowsDocs } from '../row/route.ts';
 import { readSort } from './grammar.ts';
 
 const MAX_FIELDS = 100;
@@ -26,7 +25,7 @@ export interface Form {
   readonly closed?: readonly Alias[];
   /** The columns that every table begins with, the first of them `id`. */
   readonly columns: readonly string[];
-  readonly docs: ResourceDocs;
+  readonly docs: RowsDocs;
 }
 
 /** A parameter that stands for another one: `min_price` for `price.gte`. */
@@ -36,28 +35,6 @@ export interface Alias {
   readonly to: string;
   /** Stands before the text, and fixes its kind. */
   readonly prefix?: string;
-}
-
-type RouteName = 'list' | 'stream' | 'changes' | 'partitions' | 'values' | 'get';
-
-/** How the routes of a resource describe themselves. */
-export interface ResourceDocs {
-  readonly tag: Route['tag'];
-  readonly noun: { readonly one: string; readonly many: string };
-  /** The names and the schema of a row. */
-  readonly row: { readonly name: string; readonly plural: string; readonly schema: TSchema };
-  /** The names of the operations. */
-  readonly ids: Readonly<Record<RouteName, string>>;
-  readonly list: Pick<Route, 'summary' | 'description'>;
-  /** Examples on the bundled catalogue. */
-  readonly examples: {
-    readonly list?: Content['example'];
-    readonly stream?: RowRoute['examples'];
-    readonly changes?: RowRoute['changeExamples'];
-    readonly partitions?: Content['example'];
-    readonly get?: Content['example'];
-    readonly ids?: readonly string[];
-  };
 }
 
 export const sortParameter = documented(

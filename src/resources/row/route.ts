@@ -3,15 +3,36 @@ import type { Parameter } from '../../input/parameter.ts';
 import { STORE_PROBLEMS, type Content, type Example, type Route } from '../../http/route.ts';
 import type { TSchema } from '../../schema.ts';
 
-/** What the routes of one collection have in common. */
-export interface RowsDocs {
-  /** `/items`. */
-  readonly path: string;
+type RouteName = 'list' | 'stream' | 'changes' | 'partitions' | 'values' | 'get';
+
+/** How a collection describes itself. `N`: the routes that it has. */
+export interface RowsDocs<N extends RouteName = RouteName> {
   readonly tag: Route['tag'];
   /** What a row is called, in sentences. */
   readonly noun: { readonly one: string; readonly many: string };
-  /** The schema of a row. */
-  readonly schema: TSchema;
+  /** The names and the schema of a row. A page is named after the row. */
+  readonly row: { readonly name: string; readonly plural: string; readonly schema: TSchema };
+  /** The names of the operations. */
+  readonly ids: Readonly<Record<N, string>>;
+  readonly list: Pick<Route, 'summary' | 'description'>;
+  /** Examples on the bundled catalogue. */
+  readonly examples: {
+    readonly list?: Content['example'];
+    /** By format. */
+    readonly stream?: Readonly<Partial<Record<string, Example>>>;
+    /** As lines, as server-sent events, and of a stream that follows. */
+    readonly changes?: Readonly<Record<'lines' | 'events' | 'follow', Content['changing']>>;
+    readonly partitions?: Content['example'];
+    readonly get?: Content['example'];
+    /** Ids that exist there. */
+    readonly ids?: readonly string[];
+  };
+}
+
+/** What the routes of a collection are made of. */
+export interface RouteDocs<N extends RouteName = RouteName> extends RowsDocs<N> {
+  /** `/items`. */
+  readonly path: string;
   /** The parameters that choose and order rows. */
   readonly parameters: readonly Parameter<unknown>[];
   /** Whether the query may have a name that is not listed: see Route. */
@@ -20,22 +41,15 @@ export interface RowsDocs {
   readonly problems?: readonly ProblemCode[];
 }
 
-/** One route of a collection. */
-export interface RowRoute extends RowsDocs {
-  readonly id: string;
-  /** Examples on the bundled catalogue, by format. */
-  readonly examples?: Readonly<Partial<Record<string, Example>>> | undefined;
-  /** Examples of changes: as lines, as server-sent events, and of a stream that follows. */
-  readonly changeExamples?: Readonly<Record<'lines' | 'events' | 'follow', Content['changing']>> | undefined;
-}
-
-/** What the routes behind the path of a collection have in common. `own`: the problems of the route itself. */
-export function routeOf(
-  { path, id, tag, isField, ...docs }: RowRoute,
-  name: string,
+/** What the routes that read rows have in common. `own`: the problems of the route itself. */
+export function routeOf<N extends RouteName>(
+  { path, ids, tag, isField, problems = [] }: RouteDocs<N>,
+  name: N,
   own: readonly ProblemCode[],
 ) {
-  const problems = [...own, ...(docs.problems ?? []), ...STORE_PROBLEMS];
-  const route = { method: 'GET', path: `${path}/${name}`, access: 'keyed', id, tag, problems } as const;
-  return { ...route, ...(isField && { isField }) };
+  return {
+    ...({ method: 'GET', path: name === 'list' ? path : `${path}/${name}`, access: 'keyed' } as const),
+    ...{ id: ids[name], tag, problems: [...own, ...problems, ...STORE_PROBLEMS] },
+    ...(isField && { isField }),
+  };
 }

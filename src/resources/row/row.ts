@@ -1,6 +1,6 @@
 import { AppError } from '../../errors.ts';
 import { bytes } from '../../http/reply.ts';
-import { JSON_TYPE, jsonAnswer, STORE_PROBLEMS, type Content, type Route } from '../../http/route.ts';
+import { JSON_TYPE, jsonAnswer, STORE_PROBLEMS, type Route } from '../../http/route.ts';
 import { quote } from '../../input/query.ts';
 import { collect } from '../page/body.ts';
 import { fingerprint } from '../../rows/fingerprint.ts';
@@ -11,7 +11,7 @@ import { bookmarkOf, KEY } from '../../store/bookmark.ts';
 import { readRow } from '../../store/row.ts';
 import type { RowReader } from '../../store/store.ts';
 import type { IdReading } from './id.ts';
-import type { RowRoute } from './route.ts';
+import type { RouteDocs } from './route.ts';
 import type { RowSource, SourceFor } from '../row-source.ts';
 
 export interface RowOptions {
@@ -22,15 +22,9 @@ export interface RowOptions {
   readonly cacheControl: string;
 }
 
-interface RowDocs extends RowRoute {
-  readonly example?: Content['example'] | undefined;
-  /** Ids that exist in the bundled catalogue. */
-  readonly exampleIds?: readonly string[] | undefined;
-}
-
 /** GET of one row by its id. */
-export function rowRoute(docs: RowDocs, { sourceFor, transcoder, cacheControl }: RowOptions): Route {
-  const { noun, exampleIds } = docs;
+export function rowRoute(docs: RouteDocs<'get'>, { sourceFor, transcoder, cacheControl }: RowOptions): Route {
+  const { noun, examples } = docs;
   const article = /^[aeiou]/i.test(noun.one) ? 'an' : 'a';
   return {
     method: 'GET',
@@ -38,7 +32,7 @@ export function rowRoute(docs: RowDocs, { sourceFor, transcoder, cacheControl }:
     access: 'keyed',
     cost: 'page',
     right: 'read',
-    id: docs.id,
+    id: docs.ids.get,
     tag: docs.tag,
     summary: `Get ${article} ${noun.one}`,
     description:
@@ -48,12 +42,12 @@ export function rowRoute(docs: RowDocs, { sourceFor, transcoder, cacheControl }:
         type: 'string',
         minLength: 1,
         description: `the id of the ${noun.one}, as its JSON shows it`,
-        ...(exampleIds && { examples: exampleIds }),
+        ...(examples.ids && { examples: examples.ids }),
       },
     },
     headers: ['If-None-Match'],
     answers: {
-      200: jsonAnswer(`The ${noun.one}`, docs.schema, ['ETag', 'Cache-Control'], docs.example),
+      200: jsonAnswer(`The ${noun.one}`, docs.row.schema, ['ETag', 'Cache-Control'], examples.get),
       304: {
         description: `The client already has this state of the ${noun.one}: its ETag is in If-None-Match`,
         headers: ['ETag'],

@@ -3,7 +3,7 @@ import { documented, integer } from '../../input/parameter.ts';
 import { json } from '../../http/reply.ts';
 import { valueTypes } from '../token/cursor.ts';
 import { markOf } from '../token/token.ts';
-import { JSON_TYPE, jsonAnswer, type Content, type Route } from '../../http/route.ts';
+import { JSON_TYPE, jsonAnswer, type Route } from '../../http/route.ts';
 import { namedObject, object, text, Type } from '../../schema.ts';
 import { serializerOf } from '../../rows/serializers.ts';
 import type { Identity, Plan, Collection } from '../../store/store.ts';
@@ -11,7 +11,7 @@ import { formatOf, formatParameter, FORMATS } from './formats/list.ts';
 import { encodePart, isBoundOfPart } from './part.ts';
 import { atParameter, consistencyParameter, timeOf } from './point-in-time.ts';
 import { assertDivisible, readStreamQuery, streamParameters } from './parameters.ts';
-import { routeOf, type RowRoute } from '../row/route.ts';
+import { routeOf, type RouteDocs } from '../row/route.ts';
 import { headersOf, type ChangesFrom, type SourceFor } from '../row-source.ts';
 
 const DEFAULT_PARTS = 8;
@@ -44,10 +44,7 @@ export interface PartitionOptions {
  * carry over the filter and the form of this request, and all name the same point in time. There are fewer than `n`
  * parts when there are not that many rows.
  */
-export function partitionsRoute(
-  docs: RowRoute & { readonly example?: Content['example'] | undefined },
-  { sourceFor, ordered }: PartitionOptions,
-): Route {
+export function partitionsRoute(docs: RouteDocs, { sourceFor, ordered }: PartitionOptions): Route {
   const left = [...NOT_SHARED, ...ordered];
   const query = [parts, ...streamParameters(docs.parameters).filter(({ name }) => !left.includes(name))];
   const own = [parts.name, ...TIME];
@@ -62,7 +59,7 @@ export function partitionsRoute(
     produces: [JSON_TYPE],
     answers: {
       200: {
-        ...jsonAnswer('The parts, in order of id', PARTITIONS, ['Cache-Control'], docs.example),
+        ...jsonAnswer('The parts, in order of id', PARTITIONS, ['Cache-Control'], docs.examples.partitions),
         sometimes: ['Changes-From'],
       },
     },

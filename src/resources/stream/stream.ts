@@ -17,7 +17,7 @@ import { AT_HEADER } from './point-in-time.ts';
 import { formatOf, FORMATS, readForm, STREAM_TYPES, typeAsked } from './formats/list.ts';
 import { readStreamPlan, readStreamQuery, streamParameters } from './parameters.ts';
 import { sortText } from '../page/page.ts';
-import { routeOf, type RowRoute } from '../row/route.ts';
+import { routeOf, type RouteDocs } from '../row/route.ts';
 import { headersOf, type SourceFor } from '../row-source.ts';
 
 /**
@@ -44,7 +44,7 @@ const PROBLEMS = [
 ] as const;
 
 /** GET of all rows: the chain of all batches. Each batch goes out while the next one is being read. */
-export function streamRoute(docs: RowRoute, options: StreamOptions): Route {
+export function streamRoute(docs: RouteDocs, options: StreamOptions): Route {
   const { noun } = docs;
   return {
     ...routeOf(docs, 'stream', PROBLEMS),

@@ -9,7 +9,7 @@ import type { Query } from '../../input/query.ts';
 import type { Bookmark } from '../../store/bookmark.ts';
 import type { Index } from '../../store/indexes.ts';
 import type { Plan } from '../../store/store.ts';
-import { routeOf, type RowRoute } from '../row/route.ts';
+import { routeOf, type RouteDocs } from '../row/route.ts';
 import type { Form } from '../query/form.ts';
 import { keyOr, shownPath, splitName } from '../query/grammar.ts';
 import { asKey, countValues, limitedTime, listValues, valueOf, withKey } from './list-values.ts';
@@ -47,7 +47,7 @@ const PROBLEMS = ['invalid-cursor', 'cursor-mismatch', 'sort-value-too-long', 'n
 
 /** GET of the distinct values of a field, by a chain that skips along an index from value to value. */
 export function valuesRoute(
-  docs: RowRoute,
+  docs: RouteDocs,
   whole: Resource,
   { maxLimit }: PageLimits,
   timing?: ValuesTiming,

@@ -40,7 +40,7 @@ export const csv: Format = {
   content: ({ noun, examples }) => ({
     [TYPE]: {
       schema: { type: 'string', description: `CSV (RFC 4180) in UTF-8, one ${noun.one} per record` },
-      ...(examples?.csv && { example: examples.csv }),
+      ...(examples.stream?.csv && { example: examples.stream.csv }),
     },
   }),
   read: (query, { fields, isPiece }) => {

@@ -12,7 +12,7 @@ import type { ArrowEncoderOptions } from '../../../pipeline/arrow-encoder.ts';
 import type { CheckpointOptions } from '../../../pipeline/checkpoints.ts';
 import type { Compression } from '../../../pipeline/pieces.ts';
 import type { Sink } from '../../../pipeline/sink.ts';
-import type { RowRoute } from '../../row/route.ts';
+import type { RowsDocs } from '../../row/route.ts';
 
 /** A format of rows: all that is known about it. Routes, negotiation and exports know the formats by list.ts alone. */
 export interface Format {
@@ -33,7 +33,7 @@ export interface Format {
   /** The parameters that other formats refuse. */
   readonly options: readonly Option[];
   /** What /openapi.json says of its streams, by media type. */
-  readonly content: (docs: RowRoute) => Readonly<Record<string, Content>>;
+  readonly content: (docs: RowsDocs) => Readonly<Record<string, Content>>;
   /** What /openapi.json says of its files. Absent: bytes. */
   readonly fileSchema?: Schema;
   /** Why this server cannot write it, after which package that is installed could. Null: it can. */

@@ -11,10 +11,10 @@ export const json: Format = {
   extension: 'json',
   compressions: COMPRESSIONS,
   options: [],
-  content: ({ schema, noun, examples }) => ({
+  content: ({ row: { schema }, noun, examples }) => ({
     [TYPE]: {
       schema: { type: 'array', items: schema, description: `all matching ${noun.many}` },
-      ...(examples?.json && { example: examples.json }),
+      ...(examples.stream?.json && { example: examples.stream.json }),
     },
   }),
   fileSchema: { description: 'all rows as an array' },

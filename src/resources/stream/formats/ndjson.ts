@@ -21,14 +21,14 @@ export const ndjson = {
   extension: 'ndjson',
   compressions: COMPRESSIONS,
   options: [{ parameter: checkpoints, neutral: 'false' }],
-  content: ({ schema, examples }) => ({
+  content: ({ row: { schema }, examples }) => ({
     [TYPE]: {
       schema: {
         type: 'string',
         description: `One ${nameOf(schema) ?? 'row'} per line, each line ended by LF. With \`checkpoints=true\`, some lines are a Checkpoint, End or Failure instead.`,
       },
       lines: [schema, CHECKPOINT, END, FAILURE],
-      ...(examples?.ndjson && { example: examples.ndjson }),
+      ...(examples.stream?.ndjson && { example: examples.stream.ndjson }),
     },
     [ALIAS]: { schema: { type: 'string', description: `the same as ${TYPE}` } },
   }),

@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts';
 import type { Reply } from '../engine/edge.ts';
-import { STORE_PROBLEMS, type Route } from '../http/route.ts';
+import { notModified, STORE_PROBLEMS, type Route } from '../http/route.ts';
 import { FileGoneError, type FileStore } from '../store/files.ts';
 import { crc32 } from '../pipeline/crc32.ts';
 import { CHANGES_HEADER } from '../resources/row-source.ts';
@@ -64,10 +64,7 @@ export function getExportFile(path: string, { jobs, files }: { jobs: Jobs; files
         sometimes: ['Changes-From'],
         content: FILE,
       },
-      304: {
-        description: 'The client already has this file: its ETag is in If-None-Match',
-        headers: ['ETag'],
-      },
+      304: notModified('this file'),
     },
     problems: [
       'invalid-url',

@@ -1,11 +1,12 @@
 import type { Reply, Request } from '../engine/edge.ts';
-import { prefers } from '../http/prefer.ts';
+import { removed } from '../http/prefer.ts';
 import { refusalOf } from '../http/permit.ts';
-import { empty, json } from '../http/reply.ts';
+import { json, NOT_STORED } from '../http/reply.ts';
 import {
   BODY_PROBLEMS,
   JSON_TYPE,
   jsonAnswer,
+  removedWithoutBody,
   route,
   STORE_PROBLEMS,
   type Answer,
@@ -37,7 +38,6 @@ export interface ExportOptions {
 
 const PATH = '/exports';
 const ONE = `${PATH}/{id}`;
-const NOT_STORED = { 'cache-control': 'no-store' };
 
 /** What all routes of exports share that answer in JSON, and what the routes of one export share. */
 const SHARED = { access: 'keyed', right: 'export', tag: 'Exports', produces: [JSON_TYPE] } as const;
@@ -162,11 +162,7 @@ function deleteExport(options: ExportOptions): Route {
         { anyOf: [EXPORT, REMOVED_EXPORT] },
         ['Cache-Control'],
       ),
-      204: {
-        description:
-          'The export was cancelled or deleted; there is no body because of `Prefer: return=minimal`',
-        headers: ['Cache-Control', 'Preference-Applied'],
-      },
+      204: removedWithoutBody('The export was cancelled or deleted'),
     },
     problems: ['invalid-url', 'not-found', 'insufficient-storage', ...STORE_PROBLEMS],
     handler: async ({ request, client, parameters: { id = '' } }) => {
@@ -196,10 +192,4 @@ async function order(
     location: `${PATH}/${job.id}`,
     'retry-after': String(LOOK_AGAIN_SECONDS),
   });
-}
-
-function removed(request: Request, id: string): Reply {
-  if (prefers(request, 'return=minimal'))
-    return empty(204, { ...NOT_STORED, 'preference-applied': 'return=minimal' });
-  return json(200, JSON.stringify({ id, deleted: true }), NOT_STORED);
 }

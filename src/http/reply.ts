@@ -18,6 +18,9 @@ export function empty(status: number, headers: Reply['headers'] = {}): Reply {
   return { status, headers, body: { kind: 'none' } };
 }
 
+/** Of answers that must not be served again, as those to writes (RFC 9110, 9.3.3). */
+export const NOT_STORED = { 'cache-control': 'no-store' };
+
 type Writing = void | Promise<void>;
 
 /** The reply, with `around` called for each write and flush of its stream. It calls what it is given, or throws. */

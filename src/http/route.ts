@@ -151,3 +151,19 @@ export function jsonAnswer(
     content: { [JSON_TYPE]: { schema, ...(example && { example }) } },
   };
 }
+
+/** The answer to If-None-Match with the ETag of what the client already has. */
+export function notModified(what: string): Answer {
+  return {
+    description: `The client already has ${what}: its ETag is in If-None-Match`,
+    headers: ['ETag'],
+  };
+}
+
+/** The answer to a removal when the client prefers no body. `done`: a sentence without its end. */
+export function removedWithoutBody(done: string): Answer {
+  return {
+    description: `${done}; there is no body because of \`Prefer: return=minimal\``,
+    headers: ['Cache-Control', 'Preference-Applied'],
+  };
+}

@@ -1,5 +1,5 @@
 import { json } from '../http/reply.ts';
-import { JSON_TYPE, jsonAnswer, type Route } from '../http/route.ts';
+import { JSON_TYPE, jsonAnswer, notModified, type Route } from '../http/route.ts';
 import { fingerprint } from '../rows/fingerprint.ts';
 import { isPublicName, mayUse } from '../http/permit.ts';
 import type { Client } from '../access/admission.ts';
@@ -44,10 +44,7 @@ export function getOpenApi(
         'ETag',
         'Cache-Control',
       ]),
-      304: {
-        description: 'The client already has this document: its ETag is in If-None-Match',
-        headers: ['ETag'],
-      },
+      304: notModified('this document'),
     },
     problems: ['invalid-header', 'precondition-failed'],
     handler: async ({ request, client }) => {

@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts';
 import { mayKnow } from '../http/permit.ts';
-import { json } from '../http/reply.ts';
+import { json, NOT_STORED } from '../http/reply.ts';
 import { JSON_TYPE, jsonAnswer, type Route } from '../http/route.ts';
 import { count, listOf, namedObject, object, text, textOrNull, Type, type Static } from '../schema.ts';
 import { serializerOf } from '../rows/serializers.ts';
@@ -90,7 +90,7 @@ export function listResources(resources: readonly Resource[], hasUsers: boolean)
         ...(await Promise.all(rows)),
         ...(hasUsers && mayKnow(client, USERS.name) ? [USERS] : []),
       ];
-      return json(200, serialize({ resources: listed }), { 'cache-control': 'no-store' });
+      return json(200, serialize({ resources: listed }), NOT_STORED);
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { Reply } from '../engine/edge.ts';
-import { json } from '../http/reply.ts';
+import { json, NOT_STORED } from '../http/reply.ts';
 import { jsonAnswer, type Route } from '../http/route.ts';
 import { AppError } from '../errors.ts';
 import { PROBLEMS } from '../problems.ts';
@@ -20,8 +20,6 @@ const HEALTH = namedObject('Health', 'the health of the server', {
   reasons: listOf('all reasons not to send requests; empty if there is none', text('one reason, in words')),
 });
 const serialize = serializerOf(HEALTH);
-
-const NOT_CACHED = { 'cache-control': 'no-store' };
 
 /** GET /livez: answers 200 while the process is running. */
 export const getLiveness: Route = {
@@ -86,5 +84,5 @@ async function faultsOf(store: Pick<Store, 'ping'>): Promise<{ all: string[]; so
 }
 
 function status(code: 200 | 503, value: Static<typeof HEALTH>, headers: Reply['headers'] = {}): Reply {
-  return json(code, serialize(value), { ...NOT_CACHED, ...headers });
+  return json(code, serialize(value), { ...NOT_STORED, ...headers });
 }

@@ -1,25 +1,24 @@
 import { v7 } from 'uuid';
 import { AppError } from '../errors.ts';
 import type { ProblemCode } from '../problems.ts';
-import { prefers } from '../http/prefer.ts';
+import { removed } from '../http/prefer.ts';
 import { quote } from '../input/query.ts';
-import { empty, json } from '../http/reply.ts';
 import {
   BODY_PROBLEMS,
   JSON_TYPE,
   jsonAnswer,
+  removedWithoutBody,
   route,
   STORE_PROBLEMS,
   type Answer,
   type Route,
 } from '../http/route.ts';
-import { serializerOf } from '../rows/serializers.ts';
 import { createUser, patchUser, replaceUser } from './change.ts';
 import { ONE_USER, readingRoutes, SHARED, type ReadOptions } from './reading.ts';
 import { toRow } from './row.ts';
 import { allUsers, type UserPart } from './part.ts';
 import { isUserId, PATH, REMOVED_USER, USER, USER_BODY, USER_PATCH } from './user.ts';
-import { beginWrite, NOT_CACHED, written } from './write.ts';
+import { beginWrite, written } from './write.ts';
 
 export interface UserOptions extends ReadOptions {
   /** The time in milliseconds since 1970. */
@@ -62,8 +61,6 @@ const NEW_BODY = {
   schema: USER_BODY,
   example: { name: 'Ada', email: 'ada@example.org', metadata: { team: 'red' } },
 };
-
-const confirm = serializerOf(REMOVED_USER);
 
 /** The routes of users. `part`: the users that their documentation is about. */
 export function userRoutes(options: UserOptions, part = allUsers(options.users)) {
@@ -165,17 +162,13 @@ function deleteOne({ users }: WriteOptions): Route {
     headers: [...WRITE.headers, 'Prefer'],
     answers: {
       200: jsonAnswer('The user was deleted', REMOVED_USER, ['Cache-Control']),
-      204: {
-        description: 'The user was deleted; there is no body because of `Prefer: return=minimal`',
-        headers: ['Cache-Control', 'Preference-Applied'],
-      },
+      204: removedWithoutBody('The user was deleted'),
     },
     problems: ['invalid-url', 'not-found', ...WRITE_PROBLEMS],
     handler: async ({ request, parameters: { id = '' }, client }) => {
       const { change } = beginWrite(users, request, client);
       await change(id, () => null);
-      if (!prefers(request, 'return=minimal')) return json(200, confirm({ id, deleted: true }), NOT_CACHED);
-      return empty(204, { ...NOT_CACHED, 'preference-applied': 'return=minimal' });
+      return removed(request, id);
     },
   };
 }

@@ -1,14 +1,11 @@
 import type { Client } from '../access/admission.ts';
 import type { Reply, Request } from '../engine/edge.ts';
 import { readPrecondition, type Precondition } from '../http/precondition.ts';
-import { empty, json } from '../http/reply.ts';
+import { empty, json, NOT_STORED } from '../http/reply.ts';
 import type { Changed, Records } from '../store/records.ts';
 import { usersFor, type UserPart } from './part.ts';
 import { fromRow, represent, toRow } from './row.ts';
 import { isUserId, noSuchUser, PATH, type User } from './user.ts';
-
-/** RFC 9110, 9.3.3: the answer to a write must not be served again. */
-export const NOT_CACHED = { 'cache-control': 'no-store' };
 
 /** What a client may write, and the conditions of its request. */
 export interface Write {
@@ -56,7 +53,7 @@ export function beginWrite(users: Records, request: Request, client: Client): Wr
 export function written({ before, after }: Changed, { key }: Client): Reply {
   if (!after) throw new TypeError('a write that removed the user has another answer');
   const url = `${PATH}/${fromRow(after).id}`;
-  const headers = before ? NOT_CACHED : { ...NOT_CACHED, location: url };
+  const headers = before ? NOT_STORED : { ...NOT_STORED, location: url };
   if (key && !key.rights.actions.has('read')) return empty(before ? 204 : 201, headers);
   const { text, etag } = represent(after);
   return json(before ? 200 : 201, text, { ...headers, etag, 'content-location': url });

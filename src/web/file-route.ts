@@ -1,4 +1,4 @@
-import type { Route } from '../http/route.ts';
+import { notModified, type Route } from '../http/route.ts';
 
 /** What routes of files differ in. */
 type FileRoute = Pick<Route, 'path' | 'id' | 'summary' | 'handler'> & Partial<Route>;
@@ -19,10 +19,7 @@ export function fileRoute(description: string, media: readonly string[], route: 
         headers: ['ETag', 'Cache-Control'],
         content: Object.fromEntries(media.map((type) => [type, { schema: { type: 'string' } }])),
       },
-      304: {
-        description: 'The client already has this content: its ETag is in If-None-Match',
-        headers: ['ETag'],
-      },
+      304: notModified('this content'),
     },
     problems: ['invalid-header', 'precondition-failed'],
     ...route,

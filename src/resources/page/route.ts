@@ -1,5 +1,5 @@
 import type { ProblemCode } from '../../problems.ts';
-import { JSON_TYPE, jsonAnswer, type Route } from '../../http/route.ts';
+import { JSON_TYPE, jsonAnswer, notModified, type Route } from '../../http/route.ts';
 import { listOf, namedObject } from '../../schema.ts';
 import { routeOf, type RouteDocs } from '../row/route.ts';
 import { pageHandler, type PageOptions } from './handler.ts';
@@ -37,10 +37,7 @@ export function pageRoute(docs: RouteDocs<'list'>, counts: boolean, options: Pag
         sometimes: ['ETag', 'Link'],
         ...jsonAnswer('The page', page, ['Cache-Control'], examples.list),
       },
-      304: {
-        description: 'The client already has this page: its ETag is in If-None-Match',
-        headers: ['ETag'],
-      },
+      304: notModified('this page'),
     },
     handler: pageHandler(options),
   };

@@ -1,6 +1,6 @@
 import { AppError } from '../../errors.ts';
 import { bytes } from '../../http/reply.ts';
-import { JSON_TYPE, jsonAnswer, STORE_PROBLEMS, type Route } from '../../http/route.ts';
+import { JSON_TYPE, jsonAnswer, notModified, STORE_PROBLEMS, type Route } from '../../http/route.ts';
 import { quote } from '../../input/query.ts';
 import { collect } from '../page/body.ts';
 import { fingerprint } from '../../rows/fingerprint.ts';
@@ -48,10 +48,7 @@ export function rowRoute(docs: RouteDocs<'get'>, { sourceFor, transcoder, cacheC
     headers: ['If-None-Match'],
     answers: {
       200: jsonAnswer(`The ${noun.one}`, docs.row.schema, ['ETag', 'Cache-Control'], examples.get),
-      304: {
-        description: `The client already has this state of the ${noun.one}: its ETag is in If-None-Match`,
-        headers: ['ETag'],
-      },
+      304: notModified(`this state of the ${noun.one}`),
     },
     problems: ['invalid-url', 'not-found', 'invalid-header', 'precondition-failed', ...STORE_PROBLEMS],
     produces: [JSON_TYPE],

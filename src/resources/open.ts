@@ -5,7 +5,7 @@ import type { Index } from '../store/indexes.ts';
 import type { StreamReader } from '../store/readers.ts';
 import type { Collection, Store } from '../store/store.ts';
 import { AppError, collectionReplaced, storeUnavailable } from '../errors.ts';
-import { EVERYTHING, Selection, type SelectionPaths } from '../rows/selection.ts';
+import { EVERYTHING, Selection } from '../rows/selection.ts';
 import { KEY } from '../store/bookmark.ts';
 import type { IdType } from './row/id.ts';
 import { reasonOf } from '../error-reason.ts';
@@ -50,8 +50,7 @@ export function openItems(
       const keys = [...paths, KEY].map((path) => ({ path, sign: 1 as const }));
       return { name: keys.map(({ path }) => `${path}_1`).join('_'), keys, isUnique: false };
     }),
-    streams: streamsOf(rows),
-    openStreams: streamsOf,
+    streamsOf,
     kinds: ITEM_KINDS,
     found: new KindTable(rows),
     indexLine: indexLine(keepsDeclarations, name, undefined, collection),
@@ -84,9 +83,8 @@ export async function openResource(
   }: Located,
   { store, streamsOf, log }: OpenResourcesOptions,
 ): Promise<ClosableResource | string> {
-  const shown = shownOf({ hide, show }, place);
-  if (typeof shown === 'string') return shown;
   try {
+    const shown = new Selection({ hide, show });
     const opened = isUnsure
       ? null
       : await store.open({ name, collection, indexes, ...(database !== undefined && { database }) });
@@ -94,14 +92,12 @@ export async function openResource(
     const stopping = new AbortController();
     setMaxListeners(0, stopping.signal); // one for each follower
     let isClosed = false;
-    const openStreams = (of: Collection) => endedBy(() => isClosed, streamsOf(of));
     const resource: Resource = {
       name,
       rows,
       form: openForm(name),
       declared: [],
-      streams: openStreams(rows),
-      openStreams,
+      streamsOf: (of) => endedBy(() => isClosed, streamsOf(of)),
       shown,
       kinds: new Map(Object.entries(fields)),
       found: new KindTable(rows),
@@ -133,16 +129,6 @@ function endedBy(isClosed: () => boolean, streams: StreamReader): StreamReader {
     read: checked((...call) => streams.read(...call)),
     begin: checked((...call) => streams.begin(...call)),
   };
-}
-
-/** What of the rows may leave the server, or why the declaration is at fault. */
-function shownOf(paths: Pick<SelectionPaths, 'hide' | 'show'>, place: string): Selection | string {
-  try {
-    return new Selection(paths);
-  } catch (error) {
-    if (error instanceof RangeError) return `${place}: ${error.message}`;
-    throw error;
-  }
 }
 
 /** Logs one line: what can be asked, and what would allow more. Resolves with the indexes; none while the store is away. */

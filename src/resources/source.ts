@@ -17,10 +17,12 @@ export function sourceOf(resource: Resource): RowSource {
 
 function make(resource: Resource): RowSource {
   const { name, rows, form, idType, scope, shown, kinds } = resource;
+  let streams: RowSource['streams'] | undefined;
   return {
     ...{ collection: name, rows, shown, columns: form.columns },
+    // There may be many keys, and few of them stream.
     get streams() {
-      return resource.streams;
+      return (streams ??= resource.streamsOf(rows));
     },
     readPlan: (query, signal, token, isById) => readTypedPlan(query, token, resource, signal, isById),
     readFields: (query) => knownFields(form.fields.read(query), resource),

@@ -6,7 +6,6 @@ import { pathFault, type Selection } from '../../rows/selection.ts';
 import { BSON } from '../../store/bson.ts';
 import { KEY } from '../../store/bookmark.ts';
 import { PartRows } from '../../store/part-rows.ts';
-import type { StreamReader } from '../../store/readers.ts';
 import { ScopedFeed } from '../../store/scoped-feed.ts';
 import type { Equality } from '../../store/store.ts';
 import { keyOr, splitName, type Given } from './grammar.ts';
@@ -55,14 +54,9 @@ function makePart(resource: Resource, scope: Scope): Resource {
     const asked = { equals, ranges: [], sort: { path: sort, direction } };
     return chosen(asked, await indexesOf(part, signal), part).index;
   });
-  let streams: StreamReader | null = null;
   const part: Resource = {
     ...resource,
     ...{ rows, shown, found: new KindTable(rows, paths) },
-    // There may be many keys, and few of them stream.
-    get streams() {
-      return (streams ??= resource.openStreams(rows));
-    },
     scope: { where, given: scope },
   };
   return part;

@@ -19,8 +19,6 @@ export interface Resource {
   readonly declared: readonly Index[];
   /** The type that all its ids have. Absent: detected from the collection. */
   readonly idType?: IdType;
-  /** The reader of its streams. */
-  readonly streams: StreamReader;
   /** What of the rows may leave the server. Nothing else may be used to filter or sort. */
   readonly shown: Selection;
   /** The kinds of fields that the operator declared, by path. */
@@ -29,8 +27,8 @@ export interface Resource {
   readonly found: KindTable;
   /** The line that makes an index of these fields, for the operator. */
   readonly indexLine: (fields: readonly string[]) => string;
-  /** Makes the reader of streams of other rows in place of `rows`. */
-  readonly openStreams: (rows: Collection) => StreamReader;
+  /** Makes the reader of streams of its rows, or of a part of them. */
+  readonly streamsOf: (rows: Collection) => StreamReader;
   /** Present: these are only the rows and fields that a key opens. No answer may depend on others. */
   readonly scope?: ResourceScope;
 }

@@ -1,14 +1,9 @@
 import { readFileSync, unwatchFile, watchFile } from 'node:fs';
 import { codeOf } from '../error-reason.ts';
-import { parseJsonKeys } from './keys-json.ts';
+import { parseJsonKeys, type KeysRead } from './keys-json.ts';
 import { sha256, type Key, type Keyring } from './keys.ts';
 import type { Log } from '../log.ts';
 import { ALL_RIGHTS } from './rights.ts';
-
-export interface KeysRead {
-  readonly keys: readonly Key[];
-  readonly faults: readonly string[];
-}
 
 /** What a key is called in logs and limits. */
 export const NAME = /^[\w.-]{1,64}$/;
@@ -75,17 +70,11 @@ export interface KeysWatchOptions {
   readonly log: Log;
 }
 
-export interface KeysWatch {
-  /** Reads the file now. Resolves with whether its keys are now those of the server. Never rejects. */
-  reload(): Promise<boolean>;
-  close(): Promise<void>;
-}
-
 /**
  * Reads API_KEYS_FILE again when it changes. A file with faults changes nothing: the keys of before stay, and the log
  * says why.
  */
-export function watchKeys({ path, keyring, check, log }: KeysWatchOptions): KeysWatch {
+export function watchKeys({ path, keyring, check, log }: KeysWatchOptions) {
   const read = async () => {
     try {
       const { keys, faults } = readKeysFile(path);
@@ -111,8 +100,9 @@ export function watchKeys({ path, keyring, check, log }: KeysWatchOptions): Keys
   const changed = () => void reload();
   watchFile(path, { interval: LOOK_MS, persistent: false }, changed);
   return {
+    /** Reads the file now. Resolves with whether its keys are now those of the server. Never rejects. */
     reload,
-    close: async () => {
+    close: async (): Promise<void> => {
       unwatchFile(path, changed);
       await reading;
     },

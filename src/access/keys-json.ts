@@ -73,13 +73,13 @@ const check = bodyCheck(FILE);
 type GivenKey = Static<typeof KEY>;
 type Given = Omit<GivenKey, 'name' | 'sha256'>;
 
-interface Read {
+export interface KeysRead {
   readonly keys: readonly Key[];
   readonly faults: readonly string[];
 }
 
 /** Parses the JSON form of API_KEYS_FILE. Faults have a JSON pointer each, and never the value at that place. */
-export function parseJsonKeys(text: string): Read {
+export function parseJsonKeys(text: string): KeysRead {
   const faults: string[] = [];
   const fault = (place: string, expected: string) =>
     faults.push(`API_KEYS_FILE ${place === '' ? '/' : place}: ${expected}`);

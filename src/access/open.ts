@@ -1,5 +1,5 @@
 import type { Log } from '../log.ts';
-import { createAdmissions, type Admissions } from './admission.ts';
+import { createAdmissions } from './admission.ts';
 import { createClientReader, type ClientReaderOptions } from './client.ts';
 import { credentialOf, isCurrent, Keyring, sha256, type Authenticate, type Key } from './keys.ts';
 import type { Limiter } from './limiter.ts';
@@ -10,7 +10,7 @@ import type { Rights } from './rights.ts';
 import { Faults } from '../errors.ts';
 import { OverloadGuard, type OverloadProbe } from './overload.ts';
 import type { Policy } from './policy.ts';
-import { createStreamSlots, type StreamSlots } from './stream-slots.ts';
+import { createStreamSlots } from './stream-slots.ts';
 import type { TokenSettings } from './token-settings.ts';
 import type { Tokens } from './tokens.ts';
 
@@ -32,19 +32,9 @@ export interface AccessSettings {
   readonly tokens: TokenSettings | null;
 }
 
-/** What decides which requests are let in: keys, rate limits, stream slots, and the guard against overload. */
-export interface Access {
-  readonly admissions: Admissions;
-  readonly streams: StreamSlots;
-  /** Reads API_KEYS_FILE again, as it also is when it changes. Resolves with whether its keys are now valid. */
-  readonly reloadKeys: () => Promise<boolean>;
-  /** To be started once the server listens. */
-  readonly guard: OverloadGuard;
-  close(): Promise<void>;
-}
-
 /**
- * Opens what the settings ask for, and follows the file of keys. `check` says what is wrong with rights on this server.
+ * Opens what decides which requests are let in: keys, rate limits, stream slots, and the guard against overload. Follows
+ * the file of keys. `check` says what is wrong with rights on this server.
  * Rejects with Faults for rights in the settings, and when the limiter's database cannot be opened.
  */
 export async function openAccess(
@@ -52,7 +42,7 @@ export async function openAccess(
   log: Log,
   check: RightsCheck,
   probe?: OverloadProbe,
-): Promise<Access> {
+) {
   const checkKeys = async (keys: readonly Key[]): Promise<readonly string[]> => {
     const { faults, warnings } = await check.ofKeys(keys);
     if (faults.length === 0) for (const warning of warnings) log.warn({}, warning);
@@ -92,9 +82,11 @@ export async function openAccess(
   return {
     admissions,
     streams,
+    /** Reads API_KEYS_FILE again, as it also is when it changes. Resolves with whether its keys are now valid. */
     reloadKeys: () => watch?.reload() ?? Promise.resolve(true),
+    /** To be started once the server listens. */
     guard,
-    async close() {
+    async close(): Promise<void> {
       await watch?.close();
       opened?.close();
       await limiter?.close();

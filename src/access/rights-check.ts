@@ -8,23 +8,15 @@ import { Faults } from '../errors.ts';
  */
 export type CheckPart = (scope: Scope) => Promise<string | null>;
 
-/** What is wrong with rights that only a server can find, which has certain resources. */
-export interface RightsCheck {
-  /** The faults of keys, one sentence each, and what the server cannot give them although they name it. */
-  ofKeys(
-    keys: readonly Key[],
-  ): Promise<{ readonly faults: readonly string[]; readonly warnings: readonly string[] }>;
-  /**
-   * The faults of other rights: where they are, which a client may know, and what they are, which is for the operator,
-   * since it can name collections and indexes.
-   */
-  of(rights: Rights): Promise<readonly Fault[]>;
-}
-
 type Fault = readonly [place: string, fault?: string];
 
-/** `parts`: those of now, by the names of the resources. */
-export function rightsCheck(parts: () => ReadonlyMap<string, CheckPart>): RightsCheck {
+export type RightsCheck = ReturnType<typeof rightsCheck>;
+
+/**
+ * What is wrong with rights that only a server can find, which has certain resources. `parts`: those of now, by the names of
+ * the resources.
+ */
+export function rightsCheck(parts: () => ReadonlyMap<string, CheckPart>) {
   const unknownIn = ({ resources, scopes }: Rights): readonly string[] =>
     [...new Set([...(resources ?? []), ...scopes.keys()])]
       .filter((one) => !parts().has(one))
@@ -47,7 +39,10 @@ export function rightsCheck(parts: () => ReadonlyMap<string, CheckPart>): Rights
   };
 
   return {
-    async ofKeys(keys) {
+    /** The faults of keys, one sentence each, and what the server cannot give them although they name it. */
+    async ofKeys(
+      keys: readonly Key[],
+    ): Promise<{ readonly faults: readonly string[]; readonly warnings: readonly string[] }> {
       const expected = [...parts().keys()].join(', ');
       const unknown = keys.flatMap(({ name, rights }) =>
         unknownIn(rights).map((one) => `${placeOf(name)}: ${one}; expected ${expected}`),
@@ -66,7 +61,11 @@ export function rightsCheck(parts: () => ReadonlyMap<string, CheckPart>): Rights
       }
       return { faults, warnings };
     },
-    async of(rights) {
+    /**
+     * The faults of other rights: where they are, which a client may know, and what they are, which is for the operator,
+     * since it can name collections and indexes.
+     */
+    async of(rights: Rights): Promise<readonly Fault[]> {
       const unknown = unknownIn(rights);
       return unknown.length > 0 ? unknown.map((one) => [one]) : (await check(rights)).faults;
     },

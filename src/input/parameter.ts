@@ -1,6 +1,6 @@
-import { AppError } from '../errors.ts';
+import type { AppError } from '../errors.ts';
 import { pathFault } from '../rows/selection.ts';
-import { quote, type Query } from './query.ts';
+import { parameterError, quote, type Query } from './query.ts';
 
 /**
  * A query parameter: its name, and how its text becomes a value. `read` returns undefined when the parameter is
@@ -100,12 +100,12 @@ export function textAs<T>(name: string, maximumBytes: number, parse: (text: stri
 
 /** The error for a parameter that excludes others. */
 export function conflict(parameter: string, detail: string): AppError {
-  return new AppError('conflicting-parameters', detail, { parameter });
+  return parameterError('conflicting-parameters', parameter, detail);
 }
 
 /** The error for a parameter whose text is not as expected. */
 export function invalid(parameter: string, detail: string, cause?: unknown): AppError {
-  return new AppError('invalid-parameter', detail, { parameter, cause });
+  return parameterError('invalid-parameter', parameter, detail, cause);
 }
 
 /** A name of a field, or several separated by dots. */
@@ -148,11 +148,7 @@ export function parameter<T>(
       const given = query.get(name);
       if (given === undefined) return undefined;
       const value = parse(given);
-      if (value === undefined) {
-        throw new AppError('invalid-parameter', `${name} must be ${expected}; got ${quote(given)}.`, {
-          parameter: name,
-        });
-      }
+      if (value === undefined) throw invalid(name, `${name} must be ${expected}; got ${quote(given)}.`);
       return value;
     },
   };

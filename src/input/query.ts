@@ -1,5 +1,6 @@
 import { decoded } from '../decoded.ts';
 import { AppError } from '../errors.ts';
+import type { ProblemCode } from '../problems.ts';
 
 /** A parsed query: each name at most once, with names and values decoded. */
 export type Query = ReadonlyMap<string, string>;
@@ -23,9 +24,8 @@ export function parseQuery(
     const value = equals < 0 ? '' : decode(pair.slice(equals + 1), name);
     checkKnown(name, known, isField);
     if (query.has(name)) {
-      throw new AppError('duplicate-parameter', `${name} may be given only once; got ${quote(value)} too.`, {
-        parameter: name,
-      });
+      const detail = `${name} may be given only once; got ${quote(value)} too.`;
+      throw parameterError('duplicate-parameter', name, detail);
     }
     query.set(name, value);
   }
@@ -35,9 +35,18 @@ export function parseQuery(
 function checkKnown(name: string, known: readonly string[], isField: (name: string) => boolean): void {
   if (known.includes(name) || isField(name)) return;
   const expected = known.length > 0 ? `Its parameters are ${known.join(', ')}.` : 'It has no parameters.';
-  throw new AppError('unknown-parameter', `${quote(name)} is not a parameter of this resource. ${expected}`, {
-    parameter: name,
-  });
+  const detail = `${quote(name)} is not a parameter of this resource. ${expected}`;
+  throw parameterError('unknown-parameter', name, detail);
+}
+
+/** The error for a parameter, or for a query that has it. */
+export function parameterError(
+  code: ProblemCode,
+  parameter: string,
+  detail: string,
+  cause?: unknown,
+): AppError {
+  return new AppError(code, detail, { parameter, cause });
 }
 
 /** Formats a client's text for a message: quoted, escaped, and cut to 80 characters. */
@@ -55,10 +64,8 @@ function decode(text: string, parameter: string | null): string {
 }
 
 function malformed(text: string, parameter: string | null): AppError {
-  const name = parameter ?? text;
   const isTyped = !/[%\ufffd\p{Cs}]/u.test(text);
   const hint = isTyped ? ` Write ${encodeURIComponent(text)}, or use curl -G --data-urlencode.` : '';
-  return new AppError('invalid-parameter', `${quote(text)} is not percent-encoded UTF-8.${hint}`, {
-    parameter: name,
-  });
+  const detail = `${quote(text)} is not percent-encoded UTF-8.${hint}`;
+  return parameterError('invalid-parameter', parameter ?? text, detail);
 }

@@ -91,23 +91,14 @@ export interface AnswerOptions {
 /** The order that a feed's batches have for the pump: what continues after a row needs its id alone. */
 export const BY_ID = { sort: KEY };
 
-/** The batches of an answer, for the pump, and the encoder that writes checkpoints between them. */
-export interface FeedAnswer {
-  readonly encoder: CheckpointEncoder;
-  /** The batches to their end. They also end when the server stops. */
-  batches(signal: AbortSignal): AsyncGenerator<Batch, void, undefined>;
-  /** The batches after a row of the batch that the pump had: its reader stalled there. */
-  after(row: Bookmark, signal: AbortSignal): AsyncGenerator<Batch, void, undefined>;
-  /** Where the reader is when the batches ended because it may rest. */
-  readonly rest: Standing | null;
-}
+export type FeedAnswer = ReturnType<typeof feedAnswer>;
 
 /** The answer to a reader that begins at `start`, with checkpoints between the lines of `lines`. */
 export function feedAnswer(
   lines: RowEncoder,
   start: Start,
   { followed, end, now, stopping, heartbeatMs, sums, mayRest }: AnswerOptions,
-): FeedAnswer {
+) {
   const waitEnd = now() + end.waitMs;
   let at: Step = { place: start.place, walk: start.walk, isUpToDate: false };
   let cursor = '';
@@ -207,10 +198,14 @@ export function feedAnswer(
   }
 
   return {
+    /** It writes checkpoints between the batches. */
     encoder,
-    batches: (signal) => batches(start, signal),
-    after: (row, signal) => batches(at.after?.(row) ?? at, signal),
-    get rest() {
+    /** The batches to their end, for the pump. They also end when the server stops. */
+    batches: (signal: AbortSignal) => batches(start, signal),
+    /** The batches after a row of the batch that the pump had: its reader stalled there. */
+    after: (row: Bookmark, signal: AbortSignal) => batches(at.after?.(row) ?? at, signal),
+    /** Where the reader is when the batches ended because it may rest. */
+    get rest(): Standing | null {
       return rest;
     },
   };

@@ -1,18 +1,11 @@
 /** A feed ends by itself when the server stops. Only one whose read hangs has not done so this much later. Milliseconds. */
 const GRACE_MS = 1_000;
 
-/** The signals of `Want`. */
-export interface EndSignals {
-  readonly reads: AbortSignal;
-  readonly waits: AbortSignal;
-  readonly close: () => void;
-}
-
 /**
- * Signals for the reads of an answer that abort with its reader's, and when the server stops: for reads that wait for
- * changes at once, for others GRACE_MS later. `close` them in the end.
+ * The signals of `Want`: they abort with those of the reader, and when the server stops, for reads that wait for changes at
+ * once, for others GRACE_MS later. `close` them in the end.
  */
-export function endSignals(reader: AbortSignal, stopping: AbortSignal): EndSignals {
+export function endSignals(reader: AbortSignal, stopping: AbortSignal) {
   const [reads, waits] = [new AbortController(), new AbortController()];
   let timer: NodeJS.Timeout | undefined;
   const leave = () => {

@@ -25,17 +25,6 @@ export interface NamedSet extends BegunSet, OneSet {
   readonly limit: number;
 }
 
-/** What an answer about several sets follows. */
-export interface SeveralSets {
-  readonly followed: Followed;
-  /** Where the first of them begins. */
-  readonly start: Start;
-  /** Closing it ends the listening to `stops`. */
-  readonly lines: RowEncoder;
-  /** Aborted with the first of `stops`. */
-  readonly stopping: AbortSignal;
-}
-
 /**
  * Follows sets: their steps as they come, so that none waits for another. A set is read on only when its last step was
  * taken, so a reader that stalls stalls all of them, and each keeps one batch at most. `stops`: see AnswerOptions.
@@ -44,59 +33,64 @@ export function severalSets(
   sets: readonly NamedSet[],
   stops: readonly AbortSignal[],
   transcoder: Pick<Transcoder, 'encoder'>,
-): SeveralSets {
+) {
   const runs = sets.map((set) => setRun(set, transcoder));
   const [first] = runs;
   if (!first) throw new TypeError('no sets');
   const closed = new AbortController();
   let current = first;
-  return {
-    start: first.at,
-    stopping: firstAbort(stops, closed.signal),
-    followed: {
-      async *steps(from, want) {
-        current.at = from;
-        for (let isParked = true; isParked;) {
-          isParked = false;
-          const left = new AbortController();
-          const reads = firstAbort([want.reads], left.signal);
-          const waits = firstAbort([want.waits], left.signal);
-          const all = runs.map((run) => run.steps({ ...want, reads, waits }));
-          const steps = merged(all, () => left.abort(new Error('the reader has left')));
-          const park = () => {
-            isParked = true;
-            void steps.return();
-          };
-          for await (const [n, step] of steps) {
-            current = runs[n] ?? current;
-            current.at = step;
-            const isUpToDate = runs.every(({ at }) => at.isUpToDate);
-            const isSettled = runs.every(({ at }) => at.isSettled ?? at.isUpToDate);
-            // A reader that stalls at rows is parked by the pump, which does not know of rows that others have read.
-            const timer = step.rows ? undefined : setTimeout(park, PARK_AFTER_MS);
-            try {
-              yield { ...step, isUpToDate, isSettled };
-            } finally {
-              clearTimeout(timer);
-            }
+  const followed: Followed = {
+    async *steps(from, want) {
+      current.at = from;
+      for (let isParked = true; isParked;) {
+        isParked = false;
+        const left = new AbortController();
+        const reads = firstAbort([want.reads], left.signal);
+        const waits = firstAbort([want.waits], left.signal);
+        const all = runs.map((run) => run.steps({ ...want, reads, waits }));
+        const steps = merged(all, () => left.abort(new Error('the reader has left')));
+        const park = () => {
+          isParked = true;
+          void steps.return();
+        };
+        for await (const [n, step] of steps) {
+          current = runs[n] ?? current;
+          current.at = step;
+          const isUpToDate = runs.every(({ at }) => at.isUpToDate);
+          const isSettled = runs.every(({ at }) => at.isSettled ?? at.isUpToDate);
+          // A reader that stalls at rows is parked by the pump, which does not know of rows that others have read.
+          const timer = step.rows ? undefined : setTimeout(park, PARK_AFTER_MS);
+          try {
+            yield { ...step, isUpToDate, isSettled };
+          } finally {
+            clearTimeout(timer);
           }
         }
-      },
-      cursorAt(position) {
-        const cursors = runs.map(({ set, at }, n) => cursorOf(set, runs[n] === current ? position : at));
-        const cursor = cursors.join(BETWEEN_CURSORS);
-        return cursors.includes(undefined) || cursor.length > MAX_CURSOR_BYTES ? undefined : cursor;
-      },
-      removedLine: (id) => current.head + removedLine(id).slice(1),
+      }
     },
-    lines: {
-      encode: (...call) => current.lines.encode(...call),
-      cut: () => current.lines.cut(),
-      close: () => {
-        for (const { lines } of runs) lines.close();
-        closed.abort(new Error('the answer has ended'));
-      },
+    cursorAt(position) {
+      const cursors = runs.map(({ set, at }, n) => cursorOf(set, runs[n] === current ? position : at));
+      const cursor = cursors.join(BETWEEN_CURSORS);
+      return cursors.includes(undefined) || cursor.length > MAX_CURSOR_BYTES ? undefined : cursor;
     },
+    removedLine: (id) => current.head + removedLine(id).slice(1),
+  };
+  const lines: RowEncoder = {
+    encode: (...call) => current.lines.encode(...call),
+    cut: () => current.lines.cut(),
+    close: () => {
+      for (const { lines } of runs) lines.close();
+      closed.abort(new Error('the answer has ended'));
+    },
+  };
+  return {
+    followed,
+    /** Where the first of them begins. */
+    start: first.at,
+    /** Closing it ends the listening to `stops`. */
+    lines,
+    /** Aborted with the first of `stops`. */
+    stopping: firstAbort(stops, closed.signal),
   };
 }
 

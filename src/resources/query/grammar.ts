@@ -1,6 +1,6 @@
-import { AppError } from '../../errors.ts';
+import type { AppError } from '../../errors.ts';
 import { conflict } from '../../input/parameter.ts';
-import { quote, type Query } from '../../input/query.ts';
+import { parameterError, quote, type Query } from '../../input/query.ts';
 import { KEY } from '../../store/bookmark.ts';
 
 /** The operators that the last segment of a name can be. */
@@ -113,17 +113,11 @@ function addBound(
 }
 
 function twice(name: string, text: string): AppError {
-  return new AppError('duplicate-parameter', `${name} may be given once; it came again as ${quote(text)}.`, {
-    parameter: name,
-  });
+  const detail = `${name} may be given once; it came again as ${quote(text)}.`;
+  return parameterError('duplicate-parameter', name, detail);
 }
 
 function reserved(name: string): AppError {
-  return new AppError(
-    'unknown-parameter',
-    `${name} is not a parameter here. A field of that name is asked for by ${name}.eq.`,
-    {
-      parameter: name,
-    },
-  );
+  const detail = `${name} is not a parameter here. A field of that name is asked for by ${name}.eq.`;
+  return parameterError('unknown-parameter', name, detail);
 }

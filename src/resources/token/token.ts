@@ -1,4 +1,5 @@
-import { AppError, collectionReplaced } from '../../errors.ts';
+import { collectionReplaced, type AppError } from '../../errors.ts';
+import { parameterError } from '../../input/query.ts';
 import { text, type Parameter } from '../../input/parameter.ts';
 import type { Identity, PointInTime } from '../../store/bookmark.ts';
 import { crc32 } from '../../pipeline/crc32.ts';
@@ -181,12 +182,12 @@ export function refusal(
 ): AppError {
   const { code, is } = REFUSALS[kind];
   const then = advice === AGAIN && kind === 'part' ? 'Ask for the partitions again.' : advice;
-  return new AppError(code, `${is(parameter)}: ${reason}. ${then}`, { parameter, cause });
+  return parameterError(code, parameter, `${is(parameter)}: ${reason}. ${then}`, cause);
 }
 
 /** The error for a sound token that was made for something else than the request asks for. */
 export function cursorMismatch(detail: string, parameter = 'cursor'): AppError {
-  return new AppError('cursor-mismatch', detail, { parameter });
+  return parameterError('cursor-mismatch', parameter, detail);
 }
 
 /**

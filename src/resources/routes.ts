@@ -1,14 +1,12 @@
 import { changesRoute, orFollow } from './changes/routes.ts';
 import type { Route } from '../http/route.ts';
-import type { PageLimits } from './page/parameters.ts';
 import { pageRoute } from './page/route.ts';
 import type { ProblemCode } from '../problems.ts';
-import type { Transcoder } from '../rows/rows.ts';
 import { partitionsRoute } from './stream/partitions.ts';
 import { rowRoute } from './row/row.ts';
 import { streamRoute } from './stream/stream.ts';
-import type { RouteDocs } from './row/route.ts';
-import type { SourceFor } from './row-source.ts';
+import type { RouteDocs } from './route-docs.ts';
+import type { RouteOptions } from './row-source.ts';
 import { documented, parameter, type Parameter } from '../input/parameter.ts';
 import type { Alias } from './query/form.ts';
 import { splitName } from './query/grammar.ts';
@@ -19,15 +17,7 @@ import { isField } from './query/read-plan.ts';
 import { sourceOf } from './source.ts';
 import { valuesRoute } from './values/values.ts';
 
-export interface ResourceOptions {
-  readonly transcoder: Transcoder;
-  readonly limits: PageLimits;
-  readonly cacheControl: string;
-  /** See StreamOptions. */
-  readonly parked: () => () => void;
-  /** See AnswerOptions. */
-  readonly heartbeatMs: number;
-}
+export type ResourceOptions = Omit<RouteOptions, 'sourceFor' | 'ordered' | 'stopping'>;
 
 /** The problems of reading a plan. */
 export const PLAN_PROBLEMS: readonly ProblemCode[] = ['not-indexed', 'ambiguous-value'];
@@ -46,7 +36,7 @@ export function resourceRoutes(
     parameters: [...form.parameters, ...ofFields.all],
     ...(!closed && { isField, problems: PLAN_PROBLEMS }),
   };
-  const sourceFor: SourceFor = (client) => sourceOf(resourceFor(resource, client));
+  const sourceFor: RouteOptions['sourceFor'] = (client) => sourceOf(resourceFor(resource, client));
   const ordered = ['sort', ...ofFields.ranges, ...(closed ?? []).filter(isBound).map(nameOf)];
   const shared = { ...options, sourceFor, stopping, ordered };
   return {

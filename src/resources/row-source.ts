@@ -1,6 +1,7 @@
 import type { Client } from '../access/admission.ts';
 import type { Query } from '../input/query.ts';
 import type { DeclaredKinds } from '../rows/arrow/columns.ts';
+import type { Transcoder } from '../rows/rows.ts';
 import type { Selection } from '../rows/selection.ts';
 import type { StreamReader } from '../store/readers.ts';
 import type { Plan, Collection } from '../store/store.ts';
@@ -66,4 +67,27 @@ export type ChangesFrom = (plan: Plan, signal: AbortSignal) => Promise<ChangesSt
 
 export function headersOf(start: ChangesStart | null): Readonly<Record<string, string>> {
   return start ? { [CHANGES_HEADER]: start.cursor } : {};
+}
+
+/** The most that a client may ask for. */
+export interface PageLimits {
+  readonly maxLimit: number;
+  readonly maxOffset: number;
+}
+
+/** What the routes of a collection are given. */
+export interface RouteOptions {
+  readonly sourceFor: SourceFor;
+  readonly transcoder: Transcoder;
+  readonly limits: PageLimits;
+  /** Cache-Control of pages and single rows. */
+  readonly cacheControl: string;
+  /** Parameters of the plan that need another order than that of ids. */
+  readonly ordered: readonly string[];
+  /** Called when a stream stalls. The returned function is called when the stream goes on or ends. */
+  readonly parked: () => () => void;
+  /** A feed that has nothing to send sends a checkpoint after this time. Milliseconds. */
+  readonly heartbeatMs: number;
+  /** Aborted when the server stops. Feeds then end at a checkpoint. */
+  readonly stopping: AbortSignal;
 }

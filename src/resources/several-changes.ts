@@ -6,7 +6,7 @@ import { STORE_PROBLEMS, type Input, type Route } from '../http/route.ts';
 import { invalid } from '../input/parameter.ts';
 import { quote, type Query } from '../input/query.ts';
 import { namedObject, text, Type } from '../schema.ts';
-import { beginSet, followReply, type FeedOptions } from './changes/feed.ts';
+import { beginSet, followReply } from './changes/feed.ts';
 import { REMOVED } from './changes/lines.ts';
 import { readChangesQuery, readResources, SEVERAL_CHANGES } from './changes/parameters.ts';
 import { answerOf, PROBLEMS, TYPES } from './changes/routes.ts';
@@ -14,6 +14,7 @@ import { BETWEEN_CURSORS, ofOneSet, severalSets } from './changes/several.ts';
 import type { OpenResource } from './open.ts';
 import { resourceFor } from './query/part.ts';
 import { isField } from './query/read-plan.ts';
+import type { RouteOptions } from './row-source.ts';
 import { sourceOf } from './source.ts';
 import { decodeToken, refusal, type Token } from './token/token.ts';
 
@@ -25,7 +26,7 @@ const GONE = namedObject('ResourceRemoved', 'a row that its resource no longer h
   ...REMOVED.properties,
 });
 
-type Options = Omit<FeedOptions, 'sourceFor' | 'stopping'>;
+type Options = Pick<RouteOptions, 'transcoder' | 'parked' | 'heartbeatMs'>;
 /** The resources of now, and whether one of a name may come: see Router. */
 interface Served {
   readonly byName: ReadonlyMap<string, OpenResource>;

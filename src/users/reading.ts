@@ -1,27 +1,21 @@
 import type { Client } from '../access/admission.ts';
 import { JSON_TYPE, type Route } from '../http/route.ts';
-import type { PageLimits } from '../resources/page/parameters.ts';
 import { pageRoute } from '../resources/page/route.ts';
-import type { RouteDocs } from '../resources/row/route.ts';
-import type { Transcoder } from '../rows/rows.ts';
+import type { RouteDocs } from '../resources/route-docs.ts';
 import { makeBookmark } from '../store/bookmark.ts';
 import type { Records } from '../store/records.ts';
 import { BSON_RANK } from '../store/bson-types.ts';
 import type { ReadId } from '../resources/row/id.ts';
 import type { Plan } from '../store/store.ts';
 import { rowRoute } from '../resources/row/row.ts';
+import type { RouteOptions } from '../resources/row-source.ts';
 import { usersFor, type UserPart } from './part.ts';
 import { isUserId, PATH, SHOWN_USER, USER, USER_ID } from './user.ts';
 
-/** What the routes that read users have. */
-export interface ReadOptions {
-  /** All users. */
+/** What the routes that read users have. `users`: all of them. */
+export type ReadOptions = Pick<RouteOptions, 'transcoder' | 'limits' | 'cacheControl'> & {
   readonly users: Records;
-  readonly transcoder: Transcoder;
-  readonly limits: PageLimits;
-  /** Cache-Control of pages and users. */
-  readonly cacheControl: string;
-}
+};
 
 /** What all routes of users share, and what those of one user share. */
 export const SHARED = { access: 'keyed', tag: 'Users', produces: [JSON_TYPE] } as const;

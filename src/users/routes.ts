@@ -20,10 +20,10 @@ import { allUsers, type UserPart } from './part.ts';
 import { isUserId, PATH, REMOVED_USER, USER, USER_BODY, USER_PATCH } from './user.ts';
 import { beginWrite, written } from './write.ts';
 
-export interface UserOptions extends ReadOptions {
+export type UserOptions = ReadOptions & {
   /** The time in milliseconds since 1970. */
   readonly now: () => number;
-}
+};
 
 /** What the routes that write users have. */
 type WriteOptions = Pick<UserOptions, 'users' | 'now'>;

@@ -5,7 +5,7 @@ import type { Input } from '../../http/route.ts';
 import type { Query } from '../../input/query.ts';
 import { cursorMismatch } from '../token/token.ts';
 import type { Selection } from '../../rows/selection.ts';
-import type { RowEncoder, Transcoder } from '../../rows/rows.ts';
+import type { RowEncoder } from '../../rows/rows.ts';
 import type { ReadBatch } from '../../store/batch.ts';
 import { textOf } from '../../store/bookmark.ts';
 import { BSON } from '../../store/bson.ts';
@@ -16,7 +16,7 @@ import { FIRST_BATCH } from '../../pipeline/chain.ts';
 import { pump } from '../../pipeline/pump.ts';
 import { writeBeforeCut } from '../../pipeline/sink.ts';
 import { INCREMENTAL } from '../stream/stream.ts';
-import type { RowSource, SourceFor } from '../row-source.ts';
+import type { RouteOptions, RowSource } from '../row-source.ts';
 import {
   BY_ID,
   feedAnswer,
@@ -31,17 +31,6 @@ import { AS_EVENTS, EVENT_STREAM, framed, framedLines } from './events.ts';
 import type { Start } from './follow.ts';
 import { assertUnordered, type FeedQuery } from './parameters.ts';
 import { Room, roomOf, type FeedSums, type Question, type Standing } from './room.ts';
-
-export interface FeedOptions {
-  readonly sourceFor: SourceFor<FeedSource>;
-  readonly transcoder: Transcoder;
-  /** See StreamOptions. */
-  readonly parked: () => () => void;
-  /** Aborted when the server stops. Feeds then end at a checkpoint. */
-  readonly stopping: AbortSignal;
-  /** See AnswerOptions. */
-  readonly heartbeatMs: number;
-}
 
 export type FeedSource = Pick<
   RowSource,
@@ -61,7 +50,7 @@ export interface Asked {
 }
 
 /** Answers with a feed. AppErrors before the first line: the problems of cursors, of plans and of the store. */
-export async function feedReply(input: Input, asked: Asked, options: FeedOptions): Promise<Reply> {
+export async function feedReply(input: Input, asked: Asked, options: RouteOptions): Promise<Reply> {
   try {
     return await begin(input, asked, options);
   } catch (error) {
@@ -69,7 +58,7 @@ export async function feedReply(input: Input, asked: Asked, options: FeedOptions
   }
 }
 
-async function begin(input: Input, asked: Asked, options: FeedOptions): Promise<Reply> {
+async function begin(input: Input, asked: Asked, options: RouteOptions): Promise<Reply> {
   const { query, request, type, client } = input;
   const { transcoder } = options;
   const source = options.sourceFor(client);
@@ -100,7 +89,7 @@ interface Leg {
 interface To {
   readonly request: Request;
   readonly isEvents: boolean;
-  readonly options: FeedOptions;
+  readonly options: RouteOptions;
 }
 
 /**
@@ -157,12 +146,14 @@ class FeedRun {
   }
 }
 
+type FollowOptions = Pick<RouteOptions, 'parked' | 'stopping' | 'heartbeatMs'>;
+
 /** The reply that begins at `start` and sends what is followed. */
 export function followReply(
   { request, type }: Pick<Input, 'request' | 'type'>,
   query: FeedQuery<unknown>,
   what: { readonly lines: RowEncoder; readonly start: Start; readonly followed: Followed },
-  options: Omit<FeedOptions, 'sourceFor'>,
+  options: FollowOptions,
 ): Reply {
   const { lines, start, followed } = what;
   const end = { ...query, opens: isOpening(query) };
@@ -226,7 +217,7 @@ async function send(
   sink: Sink,
   request: Request,
   isEvents: boolean,
-  { parked }: Pick<FeedOptions, 'parked'>,
+  { parked }: Pick<RouteOptions, 'parked'>,
 ): Promise<void> {
   const { encoder: lines } = answer;
   const events = isEvents ? framedLines(lines, AS_EVENTS) : null;

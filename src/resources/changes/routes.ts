@@ -3,9 +3,10 @@ import { nameOf, type Schema } from '../../schema.ts';
 import { CHECKPOINT, END, FAILURE } from '../../pipeline/control-lines.ts';
 import { decodeToken } from '../token/token.ts';
 import { ndjson } from '../stream/formats/ndjson.ts';
-import { routeOf, type RouteDocs, type RowsDocs } from '../row/route.ts';
+import { routeOf, type RouteDocs, type RowsDocs } from '../route-docs.ts';
 import { EVENT_STREAM } from './events.ts';
-import { feedReply, type FeedOptions } from './feed.ts';
+import type { RouteOptions } from '../row-source.ts';
+import { feedReply } from './feed.ts';
 import { FEED_CHECKPOINT, FEED_END, REMOVED } from './lines.ts';
 import { changesParameters, followParameter, readChangesQuery, readFollowQuery } from './parameters.ts';
 
@@ -24,10 +25,7 @@ export const PROBLEMS = [
 ] as const;
 
 /** GET of what changed in a collection. `ordered`: parameters of its plan that need another order than that of ids. */
-export function changesRoute(
-  docs: RouteDocs,
-  { ordered, ...options }: FeedOptions & { readonly ordered: readonly string[] },
-): Route {
+export function changesRoute(docs: RouteDocs, options: RouteOptions): Route {
   return {
     ...routeOf(docs, 'changes', PROBLEMS),
     cost: 'stream',
@@ -35,7 +33,7 @@ export function changesRoute(
     summary: `Get the changes of ${docs.noun.many}`,
     description:
       'Sends the present state of each row that changed since a place, and the keys of rows that are gone or no longer match. Applied by key in this order, a copy equals the set when `upToDate` is true. A change may come more than once.',
-    query: changesParameters(docs.parameters, ordered),
+    query: changesParameters(docs.parameters, options.ordered),
     headers: ['Last-Event-ID'],
     answers: { 200: answerOf(docs.noun.many, [docs.row.schema, REMOVED], docs.examples.changes) },
     produces: TYPES,
@@ -81,7 +79,7 @@ export function answerOf(
 }
 
 /** A stream's route that goes on with the changes of its rows when the query has `follow=true`. */
-export function orFollow(stream: Route, { path, row, examples }: RouteDocs, options: FeedOptions): Route {
+export function orFollow(stream: Route, { path, row, examples }: RouteDocs, options: RouteOptions): Route {
   const { 200: whole, ...others } = stream.answers;
   const { [TYPE]: lines, ...forms } = whole?.content ?? {};
   if (!whole || !lines) throw new TypeError(`${stream.path} has no lines`);

@@ -11,23 +11,20 @@ import { collect } from './body.ts';
 import { rowBehind } from '../token/cursor.ts';
 import { fittingRows, sortValueTooLong, type PageEnd } from './page-fit.ts';
 import { PAGE_HEAD, pageInfo, pageLinks, pageTail } from './page.ts';
-import { pageQuery, type PageLimits, type PageQuery } from './parameters.ts';
-import type { RowSource, SourceFor } from '../row-source.ts';
+import { pageQuery, type PageQuery } from './parameters.ts';
+import type { RouteOptions, RowSource, SourceFor } from '../row-source.ts';
 import { cursorMismatch } from '../token/token.ts';
 
 /** Rows of a page up to this size are one answer with an ETag. Larger pages are streamed. Bytes of BSON. */
 const PAGE_BYTES = 4 * 1024 * 1024;
 
-export interface PageOptions {
+export interface PageOptions extends Pick<RouteOptions, 'transcoder' | 'limits' | 'cacheControl'> {
   /** What a client's pages read. `rows.count` is needed where the route takes `count`. */
   readonly sourceFor: SourceFor<
     Pick<RowSource, 'collection' | 'readPlan' | 'readFields' | 'shown'> & {
       readonly rows: RowReader & Partial<Pick<Collection, 'count'>>;
     }
   >;
-  readonly transcoder: Transcoder;
-  readonly limits: PageLimits;
-  readonly cacheControl: string;
 }
 
 /** The handler for GET of a paged collection: one batch in the page envelope. */

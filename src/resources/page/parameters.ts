@@ -3,15 +3,9 @@ import { conflict, documented, integer, oneOf, type Parameter } from '../../inpu
 import type { Query } from '../../input/query.ts';
 import type { Selection } from '../../rows/selection.ts';
 import type { CountMode, Plan } from '../../store/store.ts';
-import type { RowSource } from '../row-source.ts';
+import type { PageLimits, RowSource } from '../row-source.ts';
 import { MAX_CURSOR_BYTES } from '../token/cursor.ts';
 import { tokenParameter, type Token } from '../token/token.ts';
-
-/** The most that a client may ask for. */
-export interface PageLimits {
-  readonly maxLimit: number;
-  readonly maxOffset: number;
-}
 
 export const DEFAULT_LIMIT = 50;
 

@@ -1,7 +1,7 @@
 import type { ProblemCode } from '../../problems.ts';
 import { JSON_TYPE, jsonAnswer, notModified, type Route } from '../../http/route.ts';
 import { listOf, namedObject } from '../../schema.ts';
-import { routeOf, type RouteDocs } from '../row/route.ts';
+import { routeOf, type RouteDocs } from '../route-docs.ts';
 import { pageHandler, type PageOptions } from './handler.ts';
 import { PAGE } from './page.ts';
 import { pageParameters } from './parameters.ts';

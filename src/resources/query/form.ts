@@ -1,6 +1,6 @@
 import { documented, parameter, paths, type Parameter } from '../../input/parameter.ts';
 import { named, Type } from '../../schema.ts';
-import type { RowsDocs } from '../row/route.ts';
+import type { RowsDocs } from '../route-docs.ts';
 import { readSort } from './grammar.ts';
 
 const MAX_FIELDS = 100;

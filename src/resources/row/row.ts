@@ -5,21 +5,18 @@ import { quote } from '../../input/query.ts';
 import { collect } from '../page/body.ts';
 import { fingerprint } from '../../rows/fingerprint.ts';
 import { keyToJson } from '../../rows/row-json.ts';
-import type { Transcoder } from '../../rows/rows.ts';
 import { documentOf, orRelease, type Batch } from '../../store/batch.ts';
 import { bookmarkOf, KEY } from '../../store/bookmark.ts';
 import { readRow } from '../../store/row.ts';
 import type { RowReader } from '../../store/store.ts';
 import type { IdReading } from './id.ts';
-import type { RouteDocs } from './route.ts';
-import type { RowSource, SourceFor } from '../row-source.ts';
+import type { RouteDocs } from '../route-docs.ts';
+import type { RouteOptions, RowSource, SourceFor } from '../row-source.ts';
 
-export interface RowOptions {
+interface RowOptions extends Pick<RouteOptions, 'transcoder' | 'cacheControl'> {
   readonly sourceFor: SourceFor<
     Pick<RowSource, 'readId' | 'shown'> & { readonly rows: Pick<RowReader, 'read'> }
   >;
-  readonly transcoder: Transcoder;
-  readonly cacheControl: string;
 }
 
 /** GET of one row by its id. */

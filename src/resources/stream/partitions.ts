@@ -11,8 +11,8 @@ import { formatOf, formatParameter, FORMATS } from './formats/list.ts';
 import { encodePart, isBoundOfPart } from './part.ts';
 import { atParameter, consistencyParameter, timeOf } from './point-in-time.ts';
 import { assertDivisible, readStreamQuery, streamParameters } from './parameters.ts';
-import { routeOf, type RouteDocs } from '../row/route.ts';
-import { headersOf, type ChangesFrom, type SourceFor } from '../row-source.ts';
+import { routeOf, type RouteDocs } from '../route-docs.ts';
+import { headersOf, type ChangesFrom, type RouteOptions } from '../row-source.ts';
 
 const DEFAULT_PARTS = 8;
 const parts = documented(
@@ -33,18 +33,12 @@ const PARTITIONS = namedObject('Partitions', 'disjoint ranges of ids that togeth
 });
 const serialize = serializerOf(PARTITIONS);
 
-export interface PartitionOptions {
-  readonly sourceFor: SourceFor;
-  /** Parameters of the plan that need another order than that of ids. */
-  readonly ordered: readonly string[];
-}
-
 /**
  * GET of the partitions: disjoint ranges of ids that together are the set, each with the URL of its stream. The URLs
  * carry over the filter and the form of this request, and all name the same point in time. There are fewer than `n`
  * parts when there are not that many rows.
  */
-export function partitionsRoute(docs: RouteDocs, { sourceFor, ordered }: PartitionOptions): Route {
+export function partitionsRoute(docs: RouteDocs, { sourceFor, ordered }: RouteOptions): Route {
   const left = [...NOT_SHARED, ...ordered];
   const query = [parts, ...streamParameters(docs.parameters).filter(({ name }) => !left.includes(name))];
   const own = [parts.name, ...TIME];

@@ -3,7 +3,6 @@ import { problemDocument } from '../../http/problem.ts';
 import type { Route } from '../../http/route.ts';
 import { cursorThatFits } from '../token/cursor.ts';
 import { assertSound } from '../../rows/damaged-row.ts';
-import type { Transcoder } from '../../rows/rows.ts';
 import { noneOf, orRelease, type Batch } from '../../store/batch.ts';
 import { KEY, type Bookmark } from '../../store/bookmark.ts';
 import { chain, chainAfter, firstSize, planBehind } from '../../pipeline/chain.ts';
@@ -17,21 +16,14 @@ import { AT_HEADER } from './point-in-time.ts';
 import { formatOf, FORMATS, readForm, STREAM_TYPES, typeAsked } from './formats/list.ts';
 import { readStreamPlan, readStreamQuery, streamParameters } from './parameters.ts';
 import { sortText } from '../page/page.ts';
-import { routeOf, type RouteDocs } from '../row/route.ts';
-import { headersOf, type SourceFor } from '../row-source.ts';
+import { routeOf, type RouteDocs } from '../route-docs.ts';
+import { headersOf, type RouteOptions } from '../row-source.ts';
 
 /**
  * Headers of answers whose content is of use before its end, for what stands between server and reader: `Incremental`
  * (RFC 10036) asks intermediaries to pass on what they have, and X-Accel-Buffering says the same to nginx.
  */
 export const INCREMENTAL = { incremental: '?1', 'x-accel-buffering': 'no' };
-
-export interface StreamOptions {
-  readonly sourceFor: SourceFor;
-  readonly transcoder: Transcoder;
-  /** Called when a stream stalls. The returned function is called when the stream goes on or ends. */
-  readonly parked: () => () => void;
-}
 
 const PROBLEMS = [
   'conflicting-parameters',
@@ -44,7 +36,7 @@ const PROBLEMS = [
 ] as const;
 
 /** GET of all rows: the chain of all batches. Each batch goes out while the next one is being read. */
-export function streamRoute(docs: RouteDocs, options: StreamOptions): Route {
+export function streamRoute(docs: RouteDocs, options: RouteOptions): Route {
   const { noun } = docs;
   return {
     ...routeOf(docs, 'stream', PROBLEMS),
@@ -67,7 +59,7 @@ export function streamRoute(docs: RouteDocs, options: StreamOptions): Route {
   };
 }
 
-function streamHandler({ sourceFor, transcoder, parked }: StreamOptions): Route['handler'] {
+function streamHandler({ sourceFor, transcoder, parked }: RouteOptions): Route['handler'] {
   return async ({ request, query: parameters, type, client }) => {
     const source = sourceFor(client);
     const { rows, streams, columns, shown, estimate, columnKinds: kinds } = source;

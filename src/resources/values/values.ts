@@ -1,7 +1,8 @@
 import { json } from '../../http/reply.ts';
 import { JSON_TYPE, jsonAnswer, type Route } from '../../http/route.ts';
 import { cursorThatFits, rowBehind } from '../token/cursor.ts';
-import { cursorParameter, DEFAULT_LIMIT, limitParameter, type PageLimits } from '../page/parameters.ts';
+import { cursorParameter, DEFAULT_LIMIT, limitParameter } from '../page/parameters.ts';
+import type { PageLimits } from '../row-source.ts';
 import { refusal, type Token } from '../token/token.ts';
 import { rowToJson } from '../../rows/row-json.ts';
 import { conflict, invalid, type Parameter } from '../../input/parameter.ts';
@@ -9,7 +10,7 @@ import type { Query } from '../../input/query.ts';
 import type { Bookmark } from '../../store/bookmark.ts';
 import type { Index } from '../../store/indexes.ts';
 import type { Plan } from '../../store/store.ts';
-import { routeOf, type RouteDocs } from '../row/route.ts';
+import { routeOf, type RouteDocs } from '../route-docs.ts';
 import type { Form } from '../query/form.ts';
 import { keyOr, shownPath, splitName } from '../query/grammar.ts';
 import { asKey, countValues, limitedTime, listValues, valueOf, withKey } from './list-values.ts';

@@ -12,7 +12,7 @@ import type { ArrowEncoderOptions } from '../../../pipeline/arrow-encoder.ts';
 import type { CheckpointOptions } from '../../../pipeline/checkpoints.ts';
 import type { Compression } from '../../../pipeline/pieces.ts';
 import type { Sink } from '../../../pipeline/sink.ts';
-import type { RowsDocs } from '../../row/route.ts';
+import type { RowsDocs } from '../../route-docs.ts';
 
 /** A format of rows: all that is known about it. Routes, negotiation and exports know the formats by list.ts alone. */
 export interface Format {

@@ -1,6 +1,8 @@
 import Negotiator from 'negotiator';
 import { AppError } from '../errors.ts';
 import type { Request } from '../engine/edge.ts';
+import { getOrMake } from '../get-or-make.ts';
+import { RecentMap } from '../recent-map.ts';
 
 /**
  * The number of cached results. There are few clients and few different headers; the bound keeps a hostile client
@@ -52,13 +54,6 @@ export function mediaTypeNegotiator(offered: readonly string[]): (request: Reque
 }
 
 function remember<T>(decide: (header: string) => T): (header: string) => T {
-  const known = new Map<string, T>();
-  return (header) => {
-    const seen = known.get(header);
-    if (seen !== undefined) return seen;
-    const decided = decide(header);
-    if (known.size >= REMEMBERED) known.clear();
-    known.set(header, decided);
-    return decided;
-  };
+  const known = new RecentMap<T>(REMEMBERED);
+  return (header) => getOrMake(known, header, () => decide(header));
 }

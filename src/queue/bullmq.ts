@@ -1,7 +1,7 @@
 import { DelayedError, Queue, Worker, type Job } from 'bullmq';
 import { settlesWithin } from '../store/deadline.ts';
 import { connectRedis, type RedisConnection } from '../redis/connect.ts';
-import type { JobQueue, QueueOptions, Work } from './queue.ts';
+import type { JobQueue, QueueOptions } from './queue.ts';
 import type { Log } from '../log.ts';
 
 /**
@@ -29,81 +29,74 @@ interface Message {
  * A queue that all processes on one Redis share. When a worker is gone, its message goes to another one. While Redis
  * is unavailable, no message is taken up. The queue reconnects by itself, even when Redis comes back empty.
  */
-export class BullQueue implements JobQueue {
-  readonly #queue: Queue<Message>;
-  readonly #worker: AbandonableWorker;
-  readonly #adding: RedisConnection;
-  readonly #working: RedisConnection;
-  readonly #log: Log;
-  readonly #underWay = new Set<Promise<unknown>>();
-  #isAway = false;
-  #isClosed = false;
+export function createBullQueue({ url, name, concurrency, work, log }: BullQueueOptions): JobQueue {
+  const underWay = new Set<Promise<unknown>>();
+  let isAway = false;
+  let isClosed = false;
 
-  constructor({ url, name, concurrency, work, log }: BullQueueOptions) {
-    this.#log = log;
-    this.#adding = this.#connect(url);
-    this.#working = this.#connect(url);
-    const common = { prefix: 'sluice' };
-    this.#queue = new Queue<Message>(name, { ...common, connection: this.#adding });
-    this.#worker = new AbandonableWorker(name, (job, token) => this.#workOn(job, token, work), {
-      ...common,
-      connection: this.#working,
-      concurrency,
-      lockDuration: HOLD_MS,
-      stalledInterval: STALLED_LOOK_MS,
-      maxStalledCount: Number.MAX_SAFE_INTEGER, // a stall is not the job's fault: the records count attempts
+  const lost = (error: Error): void => {
+    // The records know about a message that Redis had forgotten when it came back.
+    if (isAway || isClosed || adding.status === 'ready') return;
+    isAway = true;
+    // Logs the message only: the error of a failed login carries the password in its fields.
+    log.warn({ reason: error.message }, 'Redis does not respond: exports wait until it does');
+  };
+  const found = (): void => {
+    if (!isAway) return;
+    isAway = false;
+    log.info({}, 'Redis responds again: exports continue');
+  };
+  /** BullMQ opens more connections with the same options. */
+  const connect = (): RedisConnection =>
+    connectRedis(url, {
+      maxRetriesPerRequest: null, // BullMQ requires it
+      isWanted: () => !isClosed,
+      onError: lost, // BullMQ listens too, but stops before the connection ends
     });
-    this.#queue.on('error', (error) => this.#lost(error));
-    this.#worker.on('error', (error) => this.#lost(error));
-    this.#adding.on('ready', () => this.#found());
-  }
-
-  async add(id: string, delayMs = 0): Promise<void> {
-    const settings = { jobId: `export-${id}`, delay: delayMs, removeOnComplete: true, removeOnFail: true };
-    await within(SILENCE_MS, this.#queue.add('export', { id }, settings));
-  }
-
-  async close(): Promise<void> {
-    const closing = Promise.all([this.#worker.close(), this.#queue.close()]);
-    closing.catch(() => undefined); // handled below
-    await Promise.all(this.#underWay);
-    this.#isClosed = true;
-    // Redis is unavailable: other workers take over the messages held here.
-    await within(SILENCE_MS, closing).catch(() => this.#worker.abandon());
-    for (const connection of [this.#adding, this.#working]) connection.close();
-  }
-
-  async #workOn(job: Job<Message>, token: string | undefined, work: Work): Promise<void> {
+  const workOn = async (job: Job<Message>, token: string | undefined): Promise<void> => {
     const working = work(job.data.id);
-    this.#underWay.add(working);
-    const again = await working.finally(() => this.#underWay.delete(working));
+    underWay.add(working);
+    const again = await working.finally(() => underWay.delete(working));
     if (again === null) return;
     await job.moveToDelayed(Date.now() + again, token);
     throw new DelayedError();
-  }
+  };
 
-  /** BullMQ opens more connections with the same options. */
-  #connect(url: string): RedisConnection {
-    return connectRedis(url, {
-      maxRetriesPerRequest: null, // BullMQ requires it
-      isWanted: () => !this.#isClosed,
-      onError: (error) => this.#lost(error), // BullMQ listens too, but stops before the connection ends
-    });
-  }
+  const [adding, working] = [connect(), connect()];
+  const common = { prefix: 'sluice' };
+  const queue = new Queue<Message>(name, { ...common, connection: adding });
+  const worker = new AbandonableWorker(name, workOn, {
+    ...common,
+    connection: working,
+    concurrency,
+    lockDuration: HOLD_MS,
+    stalledInterval: STALLED_LOOK_MS,
+    maxStalledCount: Number.MAX_SAFE_INTEGER, // a stall is not the job's fault: the records count attempts
+  });
+  queue.on('error', lost);
+  worker.on('error', lost);
+  adding.on('ready', found);
 
-  #lost(error: Error): void {
-    // The records know about a message that Redis had forgotten when it came back.
-    if (this.#isAway || this.#isClosed || this.#adding.status === 'ready') return;
-    this.#isAway = true;
-    // Logs the message only: the error of a failed login carries the password in its fields.
-    this.#log.warn({ reason: error.message }, 'Redis does not respond: exports wait until it does');
-  }
-
-  #found(): void {
-    if (!this.#isAway) return;
-    this.#isAway = false;
-    this.#log.info({}, 'Redis responds again: exports continue');
-  }
+  return {
+    async add(id, delayMs = 0) {
+      const settings = {
+        jobId: `export-${id}`,
+        delay: delayMs,
+        removeOnComplete: true,
+        removeOnFail: true,
+      };
+      await within(SILENCE_MS, queue.add('export', { id }, settings));
+    },
+    async close() {
+      const closing = Promise.all([worker.close(), queue.close()]);
+      closing.catch(() => undefined); // handled below
+      await Promise.all(underWay);
+      isClosed = true;
+      // Redis is unavailable: other workers take over the messages held here.
+      await within(SILENCE_MS, closing).catch(() => worker.abandon());
+      for (const connection of [adding, working]) connection.close();
+    },
+  };
 }
 
 /** BullMQ's close() waits forever for a connection that is gone (taskforcesh/bullmq#4656). */

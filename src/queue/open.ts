@@ -1,4 +1,4 @@
-import { LocalQueue } from './local.ts';
+import { createLocalQueue } from './local.ts';
 import type { Log } from '../log.ts';
 import type { JobQueue, QueueOptions } from './queue.ts';
 
@@ -18,10 +18,12 @@ export async function queueOpener(
   storeId: () => Promise<string>,
 ): Promise<(options: Pick<QueueOptions, 'work'>) => JobQueue> {
   const { REDIS_URL: url, EXPORT_CONCURRENCY: concurrency } = settings;
-  if (url === undefined) return ({ work }) => new LocalQueue({ work, concurrency });
-  const { BullQueue } = await import('./bullmq.ts');
+  if (url === undefined) return ({ work }) => createLocalQueue({ work, concurrency });
+  const { createBullQueue } = await import('./bullmq.ts');
   return ({ work }) =>
-    lateQueue(async () => new BullQueue({ work, concurrency, url, name: `exports-${await storeId()}`, log }));
+    lateQueue(async () =>
+      createBullQueue({ work, concurrency, url, name: `exports-${await storeId()}`, log }),
+    );
 }
 
 /**

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { EventEmitter, on, once } from 'node:events';
 import { test, type TestContext } from 'node:test';
-import { BullQueue } from '../../src/queue/bullmq.ts';
-import { LocalQueue } from '../../src/queue/local.ts';
+import { createBullQueue } from '../../src/queue/bullmq.ts';
+import { createLocalQueue } from '../../src/queue/local.ts';
 import { queueOpener } from '../../src/queue/open.ts';
 import type { JobQueue, QueueOptions } from '../../src/queue/queue.ts';
 import { testRedis, type TestRedis } from '../support/redis/redis.ts';
@@ -13,7 +13,7 @@ type Open = (options: QueueOptions) => JobQueue;
 
 /** Opens queues on a backend that ends with the test; null: skipped. */
 const PLACES: [name: string, place: (t: TestContext) => Promise<Open | null>][] = [
-  ['local', () => Promise.resolve((options) => new LocalQueue(options))],
+  ['local', () => Promise.resolve((options) => createLocalQueue(options))],
   [
     'bullmq',
     async (t) => {
@@ -24,7 +24,7 @@ const PLACES: [name: string, place: (t: TestContext) => Promise<Open | null>][] 
 ];
 
 function onRedis({ url }: TestRedis, options: QueueOptions): JobQueue {
-  return new BullQueue({ ...options, url, name: 'exports-test', log: quiet });
+  return createBullQueue({ ...options, url, name: 'exports-test', log: quiet });
 }
 
 /** The arguments of `wanted` events, in order. */
@@ -177,10 +177,10 @@ test('bullmq: a process that stops while Redis is away exits', async (t) => {
   const redis = await testRedis(t);
   if (!redis) return;
   const program = `
-    import { BullQueue } from './src/queue/bullmq.ts';
+    import { createBullQueue } from './src/queue/bullmq.ts';
     const log = { info: () => {}, warn: () => {}, error: () => {} };
     const work = async () => (console.log('worked'), null);
-    const queue = new BullQueue({ url: process.env.REDIS_URL, name: 'away', concurrency: 1, work, log });
+    const queue = createBullQueue({ url: process.env.REDIS_URL, name: 'away', concurrency: 1, work, log });
     await queue.add('one');
     process.stdin.once('end', () => queue.close()).resume();`;
   const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '--eval', program], {

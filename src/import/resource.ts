@@ -1,7 +1,7 @@
 import { CommandRefusal } from '../errors.ts';
 import type { Declared } from '../resources/declarations.ts';
 import { listsOf, locate } from '../resources/locate.ts';
-import { KindTable } from '../resources/query/kind-table.ts';
+import { kindsAt } from '../resources/query/kind-table.ts';
 import { formsOf } from '../resources/query/not-indexed.ts';
 import { KEY } from '../store/bookmark.ts';
 import type { Index } from '../store/indexes.ts';
@@ -67,15 +67,15 @@ export async function resourceTarget(
         'POST /api/users, or choose another name',
     );
   const made: { rows?: OwnedCollection } = {};
-  let found: Promise<KindTable> | undefined;
+  let found: Promise<OwnedCollection> | undefined;
   return {
     exists,
     kindsAt: async (path) => {
       const kind = fields?.[path === KEY ? 'id' : path];
       if (kind !== undefined) return new Set([kind as Kind]);
       if (!exists) return new Set();
-      const table = await (found ??= store.open(declaration).then((rows) => new KindTable(rows)));
-      return columnKinds(await table.of(path, signal));
+      const rows = await (found ??= store.open(declaration));
+      return columnKinds(await kindsAt({ rows }, path, signal));
     },
     open: async (say) => (made.rows = await store.make(declaration, say)),
     prepare: async (say) => {

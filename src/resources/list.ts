@@ -9,6 +9,7 @@ import type { Count } from '../store/store.ts';
 import { STREAM_FORMATS } from './stream/formats/list.ts';
 import type { Alias } from './query/form.ts';
 import { keyOr } from './query/grammar.ts';
+import { kindsAt } from './query/kind-table.ts';
 import { askableOfResource, withoutSuffix, type Askable } from './query/not-indexed.ts';
 import { resourceFor } from './query/part.ts';
 import { indexesOf, type Resource } from './query/resource.ts';
@@ -136,7 +137,7 @@ function aliasOf({ parameter, to }: Alias) {
 
 /** The kinds of each field that can be asked. */
 export function kindsOf(
-  { kinds, found }: Resource,
+  resource: Resource,
   forms: readonly Askable[],
   signal: AbortSignal,
 ): Promise<Listed['kinds']> {
@@ -145,9 +146,9 @@ export function kindsOf(
   );
   return Promise.all(
     [...fields].map(async (field) => {
-      const declared = kinds.get(keyOr(field));
+      const declared = resource.kinds.get(keyOr(field));
       if (declared !== undefined) return { field, kinds: [declared] };
-      return { field, kinds: [...(await found.of(keyOr(field), signal)).kinds] };
+      return { field, kinds: [...(await kindsAt(resource, keyOr(field), signal)).kinds] };
     }),
   );
 }

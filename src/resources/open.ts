@@ -12,7 +12,6 @@ import { reasonOf } from '../error-reason.ts';
 import { openForm } from './query/form.ts';
 import { ITEM_COLLECTION } from './item-collection.ts';
 import { ITEM_FORM, ITEM_KINDS } from './items.ts';
-import { KindTable } from './query/kind-table.ts';
 import type { Listed } from './list.ts';
 import type { Located } from './locate.ts';
 import { askableOf, indexLine, withoutSuffix } from './query/not-indexed.ts';
@@ -52,7 +51,6 @@ export function openItems(
     }),
     streamsOf,
     kinds: ITEM_KINDS,
-    found: new KindTable(rows),
     indexLine: indexLine(keepsDeclarations, name, undefined, collection),
   };
   return { resource, indexes: [] };
@@ -100,7 +98,6 @@ export async function openResource(
       streamsOf: (of) => endedBy(() => isClosed, streamsOf(of)),
       shown,
       kinds: new Map(Object.entries(fields)),
-      found: new KindTable(rows),
       indexLine: indexLine(store.keepsDeclarations, name, database ?? ownDatabase, collection),
     };
     const stop = (reason: Error) => stopping.abort(reason);

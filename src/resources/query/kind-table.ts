@@ -6,6 +6,7 @@ import { BSON_TYPE } from '../../store/bson-types.ts';
 import type { Index } from '../../store/indexes.ts';
 import type { Collection } from '../../store/store.ts';
 import type { Kind } from './kinds.ts';
+import type { Resource } from './resource.ts';
 
 /** The kinds that a text without a prefix can be read as. A decimal is a number. */
 export type TextKind = Exclude<Kind, 'null' | 'decimal'>;
@@ -54,68 +55,64 @@ export interface FieldKinds {
 const LOOK_MS = 10_000;
 const SAMPLE = { rows: 100, bytes: 1024 * 1024 };
 
+/** What is known of the fields of collections, with the last list of indexes. */
+const tables = new WeakMap<Collection, KindTable>();
+interface KindTable {
+  readonly with: readonly Index[];
+  readonly of: Map<string, Promise<FieldKinds> | FieldKinds>;
+}
+
+type Rows = Pick<Resource, 'rows' | 'scope'>;
+
 /**
- * The kinds of a collection's fields. A field is looked at once for each list of indexes that the store gives: of the
- * first field of an index, every kind is known (one entry is read for each), of others those of a sample.
+ * What the values of a path are. A field is looked at once for each list of indexes that the store gives: of the first field of
+ * an index, every kind is known (one entry is read for each), of others those of a sample. Rejects as reads do.
  */
-export class KindTable {
-  readonly #rows: Collection;
-  readonly #where: readonly string[];
-  /** What is known with the last list of indexes. */
-  #known: {
-    readonly with: readonly Index[];
-    readonly of: Map<string, Promise<FieldKinds> | FieldKinds>;
-  } | null = null;
-
-  /** `where`: paths at which all rows have one value. The first field of an index is the one behind these. */
-  constructor(rows: Collection, where: readonly string[] = []) {
-    this.#rows = rows;
-    this.#where = where;
+export async function kindsAt(resource: Rows, path: string, signal: AbortSignal): Promise<FieldKinds> {
+  const { rows } = resource;
+  const { indexes } = await rows.describe(signal);
+  let table = tables.get(rows);
+  if (table?.with !== indexes) tables.set(rows, (table = { with: indexes, of: new Map() }));
+  const known = table.of;
+  const found = known.get(path);
+  if (found && !(found instanceof Promise)) return found;
+  const looking = found ?? look(resource, path, indexes);
+  if (!found) {
+    known.set(path, looking);
+    const forget = () => known.delete(path);
+    // Where no row has a value, rows may come at any time.
+    looking.then((kinds) => (kinds.kinds.size > 0 ? known.set(path, kinds) : forget()), forget);
   }
+  return awaitAtMost(LOOK_MS, signal, looking);
+}
 
-  /** What the values of a path are. Rejects as reads do. */
-  async of(path: string, signal: AbortSignal): Promise<FieldKinds> {
-    const { indexes } = await this.#rows.describe(signal);
-    if (this.#known?.with !== indexes) this.#known = { with: indexes, of: new Map() };
-    const known = this.#known.of;
-    const found = known.get(path);
-    if (found && !(found instanceof Promise)) return found;
-    const looking = found ?? this.#look(path, indexes);
-    if (!found) {
-      known.set(path, looking);
-      const forget = () => known.delete(path);
-      // Where no row has a value, rows may come at any time.
-      looking.then((kinds) => (kinds.kinds.size > 0 ? known.set(path, kinds) : forget()), forget);
-    }
-    return awaitAtMost(LOOK_MS, signal, looking);
-  }
+async function look({ rows, scope }: Rows, path: string, indexes: readonly Index[]): Promise<FieldKinds> {
+  const signal = AbortSignal.timeout(LOOK_MS);
+  const sampled = await sample(rows, path, signal);
+  const where = (scope?.where ?? []).map((one) => one.path);
+  const index = indexes.find((one) => one.refused === undefined && isFirst(one, path, where));
+  if (!index) return { kinds: kindsOf(sampled), sampled };
+  const kinds = new Set<TextKind>();
+  for (const [kind, bracket] of BRACKETS)
+    if (await rows.nextValue(index, [], { bracket }, signal)) kinds.add(kind);
+  return { kinds, sampled };
+}
 
-  async #look(path: string, indexes: readonly Index[]): Promise<FieldKinds> {
-    const signal = AbortSignal.timeout(LOOK_MS);
-    const sampled = await this.#sample(path, signal);
-    const index = indexes.find((one) => one.refused === undefined && this.#isFirst(one, path));
-    if (!index) return { kinds: kindsOf(sampled), sampled };
-    const kinds = new Set<TextKind>();
-    for (const [kind, bracket] of BRACKETS)
-      if (await this.#rows.nextValue(index, [], { bracket }, signal)) kinds.add(kind);
-    return { kinds, sampled };
-  }
+/** Whether a path is the first field of an index behind those at which all rows have one value. */
+function isFirst({ keys }: Index, path: string, where: readonly string[]): boolean {
+  const own = keys.slice(0, where.length).map((key) => key.path);
+  return keys[own.length]?.path === path && where.every((one) => own.includes(one));
+}
 
-  #isFirst({ keys }: Index, path: string): boolean {
-    const own = keys.slice(0, this.#where.length).map((key) => key.path);
-    return keys[own.length]?.path === path && this.#where.every((one) => own.includes(one));
+/** The types at a path in the first and the last rows. */
+async function sample(rows: Collection, path: string, signal: AbortSignal): Promise<ReadonlySet<number>> {
+  const types = new Set<number>();
+  for (const direction of [1, -1] as const) {
+    const batch = await rows.read({ sort: KEY, direction }, {}, SAMPLE, signal);
+    for (const row of rowsOf(batch)) types.add(valueBookmarkOf(row, path)[TYPE_AT] ?? 0);
+    batch.release();
   }
-
-  /** The types at a path in the first and the last rows. */
-  async #sample(path: string, signal: AbortSignal): Promise<ReadonlySet<number>> {
-    const types = new Set<number>();
-    for (const direction of [1, -1] as const) {
-      const batch = await this.#rows.read({ sort: KEY, direction }, {}, SAMPLE, signal);
-      for (const row of rowsOf(batch)) types.add(valueBookmarkOf(row, path)[TYPE_AT] ?? 0);
-      batch.release();
-    }
-    return types;
-  }
+  return types;
 }
 
 /** Where the type of a document's first element is. */

@@ -9,7 +9,6 @@ import { PartRows } from '../../store/part-rows.ts';
 import { ScopedFeed } from '../../store/scoped-feed.ts';
 import type { Equality } from '../../store/store.ts';
 import { keyOr, splitName, type Given } from './grammar.ts';
-import { KindTable } from './kind-table.ts';
 import { chosen } from './not-indexed.ts';
 import { chooseIndex, isRefusal } from './planner.ts';
 import { candidates } from './readings.ts';
@@ -56,7 +55,7 @@ function makePart(resource: Resource, scope: Scope): Resource {
   });
   const part: Resource = {
     ...resource,
-    ...{ rows, shown, found: new KindTable(rows, paths) },
+    ...{ rows, shown },
     scope: { where, given: scope },
   };
   return part;

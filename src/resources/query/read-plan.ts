@@ -10,6 +10,7 @@ import { KEY } from '../../store/bookmark.ts';
 import type { Token } from '../token/token.ts';
 import { fieldsParameter, sortParameter, type Form, type Order } from './form.ts';
 import { readGiven, type Given } from './grammar.ts';
+import { kindsAt } from './kind-table.ts';
 import { chosen, notIndexed } from './not-indexed.ts';
 import { withinScope, type GivenInScope } from './part.ts';
 import { chooseIndex, isRefusal, type Asked, type Choice, type Refusal } from './planner.ts';
@@ -133,7 +134,7 @@ async function withRange(
     if (isRefusal(chooseIndex(pathsOf(ranged, order), await indexesOf(resource, signal)))) continue;
     const declared = resource.kinds.get(path);
     const kind = declared === 'decimal' ? 'number' : declared;
-    if (kind === 'number' || (!kind && (await resource.found.of(path, signal)).kinds.has('number')))
+    if (kind === 'number' || (!kind && (await kindsAt(resource, path, signal)).kinds.has('number')))
       return ranged;
   }
   return asked;

@@ -7,13 +7,13 @@ import { BSON_TYPE } from '../../store/bson-types.ts';
 import type { Equality } from '../../store/store.ts';
 import type { ValueBound, ValueRange } from '../../store/plan.ts';
 import { shownPath, type Bound, type Bounds } from './grammar.ts';
-import { asTextKind, BRACKETS, typeOf, type TextKind } from './kind-table.ts';
+import { asTextKind, BRACKETS, kindsAt, typeOf, type TextKind } from './kind-table.ts';
 import { isMisfit, readingsOf, type Kind, type Reading } from './kinds.ts';
 import type { Resource } from './resource.ts';
 
 /** What decides how a text is read when it can stand for several values. */
 export interface ReadingOptions {
-  readonly resource: Pick<Resource, 'kinds' | 'found'>;
+  readonly resource: Pick<Resource, 'kinds' | 'rows' | 'scope'>;
   /** The BSON types with which a walk began, see pages/value-types.ts. Null: the walk begins. */
   readonly types: Uint8Array | null;
   readonly signal: AbortSignal;
@@ -51,7 +51,7 @@ async function readOne(
   const [first] = readings;
   if (!first) throw new TypeError('a text without a reading');
   if (readings.length === 1) return first;
-  const { sampled } = await resource.found.of(path, signal);
+  const { sampled } = await kindsAt(resource, path, signal);
   const likely = readings.filter(({ value }) => sampled.has(typeOf(value) ?? 0));
   if (likely.length > 1) throw ambiguous(path, text, likely);
   return likely[0] ?? first;
@@ -62,11 +62,11 @@ async function ofFoundKinds(
   path: string,
   text: string,
   all: readonly Reading[],
-  { kinds, found }: Pick<Resource, 'kinds' | 'found'>,
+  resource: ReadingOptions['resource'],
   signal: AbortSignal,
 ): Promise<readonly Reading[]> {
-  if (kinds.has(path) || all.every(({ spelling }) => spelling === text)) return all;
-  const own = (await found.of(path, signal)).kinds;
+  if (resource.kinds.has(path) || all.every(({ spelling }) => spelling === text)) return all;
+  const own = (await kindsAt(resource, path, signal)).kinds;
   if (own.size === 0) return all.slice(0, 1); // no row has a value
   const readings = all.filter((reading) => own.has(textKind(reading)));
   if (readings.length === 0) throw unlikeValues(path, text, [...own], all);

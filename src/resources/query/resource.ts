@@ -6,7 +6,6 @@ import type { StreamReader } from '../../store/readers.ts';
 import type { Collection, Equality } from '../../store/store.ts';
 import type { IdType } from '../row/id.ts';
 import type { Form } from './form.ts';
-import type { KindTable } from './kind-table.ts';
 import type { Kind } from './kinds.ts';
 
 /** A named set of rows that can be paged, streamed and partitioned. */
@@ -23,8 +22,6 @@ export interface Resource {
   readonly shown: Selection;
   /** The kinds of fields that the operator declared, by path. */
   readonly kinds: ReadonlyMap<string, Kind>;
-  /** The kinds that the values of fields have. */
-  readonly found: KindTable;
   /** The line that makes an index of these fields, for the operator. */
   readonly indexLine: (fields: readonly string[]) => string;
   /** Makes the reader of streams of its rows, or of a part of them. */

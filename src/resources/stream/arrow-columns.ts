@@ -178,31 +178,25 @@ function decimalOf(kinds: ReadonlySet<ColumnKind>): ColumnKind {
   return `decimal(38,${Math.max(0, ...[...kinds].map((kind) => scaleOf(kind) ?? 0))})`;
 }
 
+/** The kinds of values by their types. Null says nothing, and values of other types are JSON. */
+const KINDS: ReadonlyMap<number, ColumnKind | null> = new Map([
+  [BSON_TYPE.null, null],
+  [BSON_TYPE.undefined, null],
+  [BSON_TYPE.string, 'text'],
+  [BSON_TYPE.objectId, 'objectId'],
+  [BSON_TYPE.int32, 'integer'],
+  [BSON_TYPE.int64, 'integer'],
+  [BSON_TYPE.double, 'double'],
+  [BSON_TYPE.boolean, 'boolean'],
+  [BSON_TYPE.date, 'date'],
+]);
+
 function kindOfValue(row: Buffer, [type, , , at, length]: Element): ColumnKind | null {
-  switch (type) {
-    case BSON_TYPE.null:
-    case BSON_TYPE.undefined:
-      return null;
-    case BSON_TYPE.string:
-      return 'text';
-    case BSON_TYPE.objectId:
-      return 'objectId';
-    case BSON_TYPE.int32:
-    case BSON_TYPE.int64:
-      return 'integer';
-    case BSON_TYPE.double:
-      return 'double';
-    case BSON_TYPE.boolean:
-      return 'boolean';
-    case BSON_TYPE.date:
-      return 'date';
-    case BSON_TYPE.decimal128:
-      return kindOfDecimal(row.readUInt32LE(at + 12));
-    case BSON_TYPE.binary:
-      return row[at + 4] === Binary.SUBTYPE_UUID && length === 21 ? 'uuid' : 'binary';
-    default:
-      return 'json';
-  }
+  if (type === BSON_TYPE.decimal128) return kindOfDecimal(row.readUInt32LE(at + 12));
+  if (type === BSON_TYPE.binary)
+    return row[at + 4] === Binary.SUBTYPE_UUID && length === 21 ? 'uuid' : 'binary';
+  const kind = KINDS.get(type);
+  return kind === undefined ? 'json' : kind;
 }
 
 /** The kind of a Decimal128 by its last 4 bytes. One that no scale fits asks for none. */

@@ -64,7 +64,9 @@ export interface Standing {
 
 /** The lines that a read of the log brought, and where readers are behind them. */
 interface Page extends Standing {
-  readonly text: Uint8Array;
+  /** The text, and memory for the checkpoint behind it: a copy of the text for each reader would all be garbage. */
+  bytes: Buffer;
+  readonly length: number;
 }
 
 /** A reader in a room, and what it was sent. There may be thousands, so it keeps nothing that the room has. */
@@ -177,7 +179,7 @@ export class Room {
         const changed = await changes.read(this.#at.place, { most, waitMs: wait }, plan.identity, signal);
         const { keys, isUpToDate } = changed;
         const page = await this.#pageOf(changed);
-        if (page.text.length > MOST_BYTES) break;
+        if (page.length > MOST_BYTES) break;
         this.#at = page.at;
         if (keys.length > 0 || now() >= beat) {
           const begun = now();
@@ -223,7 +225,8 @@ export class Room {
     const cursor =
       encodeFeedCursor(collection, plan, { ...position, identity: plan.identity }) ?? this.#at.cursor;
     const sums = { rows, removed, bytes, crc: crc32(text) };
-    return { at: { place, isUpToDate, cursor }, sums, text: framed(text) };
+    const bytesOfText = Buffer.from(framed(text));
+    return { at: { place, isUpToDate, cursor }, sums, bytes: bytesOfText, length: bytesOfText.length };
   }
 
   /** Gives all members lines, and lets others run in between. */
@@ -244,7 +247,11 @@ export class Room {
     if (ms >= TURN_MS) await sleep(ms, undefined, { signal: this.#leaving.signal });
   }
 
-  #send(member: Member, { at, text, sums: { rows, removed, bytes, crc } }: Page): void {
+  #send(member: Member, page: Page): void {
+    const {
+      at,
+      sums: { rows, removed, bytes, crc },
+    } = page;
     const { sink, leave, wrote, sums: before } = member;
     if (member.busy) {
       leave();
@@ -257,10 +264,10 @@ export class Room {
       crc: bytes > 0 ? crc32Combine(before.crc, crc, bytes) : before.crc,
     };
     [member.at, member.sums] = [at, sums];
-    const line = checkpointLine({ ...at, ...shownSums(sums), removed: sums.removed });
+    const line = Buffer.from(checkpointLine({ ...at, ...shownSums(sums), removed: sums.removed }));
     try {
       wrote(sums.rows);
-      const taken = sink.write(Buffer.concat([text, this.question.framed(Buffer.from(line))]));
+      const taken = sink.write(withLine(page, this.question.framed(line)));
       const flushed = sink.flush();
       if (!taken && !flushed) return;
       member.busy = Promise.all([Promise.resolve(taken), Promise.resolve(flushed)]).then(
@@ -271,6 +278,14 @@ export class Room {
       leave(error as Error);
     }
   }
+}
+
+/** The text of a page and a line behind it, in memory that the next call uses again. */
+function withLine(page: Page, line: Uint8Array): Uint8Array {
+  const end = page.length + line.length;
+  if (page.bytes.length < end) page.bytes = Buffer.concat([page.bytes.subarray(0, page.length)], 2 * end);
+  page.bytes.set(line, page.length);
+  return page.bytes.subarray(0, end);
 }
 
 /** The member when its sink has taken everything. */

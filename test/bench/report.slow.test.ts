@@ -2,12 +2,11 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { linearAxis, logAxis, tickText } from '../../bench/report/axis.ts';
 import { withFigures, withHeadlines } from '../../bench/report/document.ts';
 import { plots } from '../../bench/report/plots.ts';
 import { published, together } from '../../bench/report/publish.ts';
 import { tables } from '../../bench/report/tables.ts';
-import { median, type Results, type Round, type ScenarioResult } from '../../bench/results.ts';
+import { type Results, type Round, type ScenarioResult } from '../../bench/results.ts';
 import { compare } from '../../bench/revision.ts';
 import { documentText } from '../support/papers/documents.ts';
 
@@ -110,39 +109,6 @@ test('a table shows medians, the spread, the ratio to sluice, and a mark where t
     tables(run(scenario('page-price', 'pages', { sluice: [round(10, idle)] }))),
     /0\.50, 1\.00, 1\.00 †/,
   );
-});
-
-test('every group of a run has a plot with all its lines and only finite points', () => {
-  const drawn = plots(made);
-  assert.deepEqual(
-    drawn.map(({ file }) => file),
-    [
-      'latency-by-connections.svg',
-      'throughput-by-encoding.svg',
-      'latency-by-depth.svg',
-      'memory-of-a-slow-reader.svg',
-      'rows-by-size.svg',
-    ],
-  );
-  for (const { svg, file } of drawn) {
-    assert.doesNotMatch(svg, /NaN|Infinity|undefined/, file);
-    assert.equal(svg.match(/<text/g)?.length, svg.match(/<\/text>/g)?.length, file);
-  }
-  assert.equal(drawn[0]?.svg.match(/<polyline/g)?.length, 4); // two candidates, p50 and p99
-  assert.equal(drawn[1]?.svg.match(/<rect x="/g)?.length, 4); // a bar and a legend's mark for sluice and fastify
-});
-
-test('axes end at round numbers around the values', () => {
-  assert.deepEqual(linearAxis([3, 42]).ticks, [0, 10, 20, 30, 40, 50]);
-  assert.deepEqual(logAxis([0, 3, 420]).ticks, [1, 10, 100, 1000]);
-  assert.equal(logAxis([0, 3, 420]).place(0), 0);
-  assert.deepEqual([0.2, 15, 1500, 2_000_000].map(tickText), ['0.2', '15', '1.5k', '2M']);
-});
-
-test('medians are computed correctly', () => {
-  assert.equal(median([9, 1, 5]), 5);
-  assert.equal(median([1, 2, 3, 10]), 2.5);
-  assert.ok(Number.isNaN(median([])));
 });
 
 test('a commit counts as slower only beyond the noise', () => {

@@ -76,7 +76,7 @@ async function checkCollection(
   }
   assert.ok(allowed > 0, `${at}: no query was allowed`);
   await checkValues(collection, documents, random, at);
-  for (const { _id } of documents) {
+  for (const { _id } of documents.filter((_, n) => n % 7 === 0)) {
     const id = makeBookmark({ _id: _id as unknown });
     const batch = await readRow(collection, id, NEVER);
     assert.deepEqual(batch && takeRows(batch).map(idOf), [idOf(id)], `${at}: the row of ${idOf(id)}`);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import type { Serve } from '../../src/engine/edge.ts';
 import { deferred, RawClient, request } from '../support/engine/raw.ts';
-import { echo, serveWith, stream, text, type EngineName, type Served } from '../support/engine/engines.ts';
+import { serveWith, stream, text, type EngineName, type Served } from '../support/engine/engines.ts';
 
 /** Listening and stopping. */
 export function stopContract(name: EngineName): void {
@@ -10,21 +10,6 @@ export function stopContract(name: EngineName): void {
     serveWith(t, name, serve, overrides);
 
   describe('an engine', () => {
-    it('refuses an address that is in use', async (t) => {
-      const { port } = await serving(t, echo);
-      const { createEngine } = await import('../../src/engine/engine.ts');
-      const second = createEngine(name, {
-        serve: echo,
-        bodyLimit: 0,
-        stallTimeoutMs: 1000,
-        quietMs: 0,
-        onError: () => undefined,
-        cacheDirectory: '/nonexistent',
-      }).engine;
-      await assert.rejects(second.listen('127.0.0.1', port), /in use|taken/i);
-      await second.stop(0);
-    });
-
     it('stops: running answers finish and close, idle connections close, and new ones are refused', async (t) => {
       const going = deferred();
       const asked = deferred();

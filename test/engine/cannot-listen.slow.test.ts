@@ -45,6 +45,7 @@ for (const engine of ['uws', 'node']) {
       ],
       ['127.0.0.1', String(port), '1', /: the address is already in use by another process\./],
       ['192.0.2.1', '3000', '2', /: this machine does not have this address\./],
+      ['127.0.0.1', String(port), '2', /: the address is already in use by another process\./],
     ] as const;
     for (const [HOST, PORT, WORKERS, message] of cases) {
       const env = await testEnvironment(t, { HOST, PORT, WORKERS, HTTP_ENGINE: engine, SAMPLE: 'auto' });

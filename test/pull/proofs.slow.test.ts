@@ -5,7 +5,6 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { gzipSync } from 'node:zlib';
 import { Interrupted, pull, Refused } from '../../src/pull/pull.ts';
 import { cli } from '../support/process/child-server.ts';
 import {
@@ -70,21 +69,6 @@ test('rows that no checkpoint proves are not written, and the exit code is 1', a
     assert.equal(code, 1, what);
     assert.equal(out.toString(), ROWS_OF_TWO, `${what}: only the proved rows`);
   }
-});
-
-test('a cut within compressed data keeps the rows that were proved before it', async (t) => {
-  const text = Buffer.from(ROWS_OF_TWO + proofOf('checkpoint', ROWS_OF_TWO, 2) + '{"id":3}\n'.repeat(1000));
-  const { url, asked } = await scriptedServer(t, [
-    (_, response) => {
-      response.writeHead(200, { ...NDJSON, 'content-encoding': 'gzip' });
-      response.write(gzipSync(text).subarray(0, -12), () => response.destroy());
-    },
-    (_, response) => response.writeHead(200, NDJSON).end(proofOf('end', '', 0)),
-  ]);
-  let rows = 0;
-  for await (const piece of pull(url, { compression: 'gzip', clock: INSTANT })) rows += piece.rows;
-  assert.equal(rows, 2);
-  assert.match(asked[1] ?? '', /[?&]cursor=c2(&|$)/);
 });
 
 test('the pause between attempts doubles, follows Retry-After, and ends after the time limit', async (t) => {

@@ -1,4 +1,4 @@
-import { awaitAtMost } from '../../store/deadline.ts';
+import { awaitAtMost, withDeadline } from '../../store/deadline.ts';
 import { rowsOf } from '../../store/batch.ts';
 import { KEY, valueBookmarkOf } from '../../store/bookmark.ts';
 import { BSON } from '../../store/bson.ts';
@@ -76,7 +76,7 @@ export async function kindsAt(resource: Rows, path: string, signal: AbortSignal)
   const known = table.of;
   const found = known.get(path);
   if (found && !(found instanceof Promise)) return found;
-  const looking = found ?? look(resource, path, indexes);
+  const looking = found ?? withDeadline(LOOK_MS, undefined, (limit) => look(resource, path, indexes, limit));
   if (!found) {
     known.set(path, looking);
     const forget = () => known.delete(path);
@@ -86,8 +86,7 @@ export async function kindsAt(resource: Rows, path: string, signal: AbortSignal)
   return awaitAtMost(LOOK_MS, signal, looking);
 }
 
-async function look({ rows, scope }: Rows, path: string, indexes: readonly Index[]): Promise<FieldKinds> {
-  const signal = AbortSignal.timeout(LOOK_MS);
+async function look({ rows, scope }: Rows, path: string, indexes: readonly Index[], signal: AbortSignal) {
   const sampled = await sample(rows, path, signal);
   const where = (scope?.where ?? []).map((one) => one.path);
   const index = indexes.find((one) => one.refused === undefined && isFirst(one, path, where));

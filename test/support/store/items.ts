@@ -101,7 +101,7 @@ export function inCategory(category: string): { readonly equals: NonNullable<Pla
 }
 
 /** The category that a plan reads. Undefined when it reads all. */
-function categoryOf({ equals = [] }: Plan): string | undefined {
+export function categoryOf({ equals = [] }: Plan): string | undefined {
   const [equality, ...others] = equals;
   assert.ok(others.length === 0 && (!equality || equality.path === 'category'));
   return equality && String(equality.value);
@@ -120,7 +120,10 @@ export function expectedItems(items: readonly Item[], plan: Plan): Item[] {
 }
 
 /** Whether a finite price lies in a range of prices. Its bounds are inclusive where they are finite. */
-function isInRange(price: Price, { low, high }: Partial<Pick<ValueRange, 'low' | 'high'>> = {}): boolean {
+export function isInRange(
+  price: Price,
+  { low, high }: Partial<Pick<ValueRange, 'low' | 'high'>> = {},
+): boolean {
   const isAbove = !low || typeof low.value === 'number' || compareBson(price, low.value) >= 0;
   return isAbove && (!high || typeof high.value === 'number' || compareBson(price, high.value) <= 0);
 }

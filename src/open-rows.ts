@@ -25,7 +25,7 @@ interface RowsParts {
 }
 
 /** Whether the settings ask for the items of sluice by name. */
-function asksForItems({ declaresItems, SAMPLE }: Pick<Config, 'declaresItems' | 'SAMPLE'>): boolean {
+export function asksForItems({ declaresItems, SAMPLE }: Pick<Config, 'declaresItems' | 'SAMPLE'>): boolean {
   return declaresItems || SAMPLE === 'on';
 }
 
@@ -42,6 +42,7 @@ export async function openTimedStore(
   const opened = await openStore(config, slots, log, {
     items: ITEM_COLLECTION,
     own: isOwn(config),
+    asksForItems: asksForItems(config),
     ...(onStoreLost && { onLost: onStoreLost }),
   });
   return timedStore(tapStore ? tapStore(opened) : opened, metrics);

@@ -33,11 +33,11 @@ export const SETTINGS = Type.Object({
     'existing collections of MongoDB to serve, read only, separated by commas: `orders,crm.customers`, or `crm.*,!crm.secrets`; needs MONGODB_URI',
   ),
   RESOURCES_FILE: optional('JSON file that declares resources: see docs/resources.schema.json'),
-  MONGODB_MANAGE_INDEXES: Type.Boolean({
-    default: true,
-    description:
-      'true: create the collection, validator and indexes when missing; false: only check them and report what is missing',
-  }),
+  MONGODB_MANAGE_INDEXES: choice(
+    ['auto', 'true', 'false'],
+    'auto',
+    'auto: create collection, validator and indexes when missing, but nothing on an `items` that another program made, unless an import, SAMPLE=on or RESOURCES_FILE asks; true: indexes there, too; false: only check and report what is missing',
+  ),
   MONGODB_PREFIX: optional(
     'beginning of the names of the collections that the server keeps for itself: `users`, `exports`, `exports.files`, `exports.chunks`',
     PREFIX_FORM,

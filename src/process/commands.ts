@@ -203,7 +203,7 @@ async function addIndex(argv: readonly string[]): Promise<number> {
 
 async function printResources(argv: readonly string[]): Promise<number> {
   parseInitArguments(argv);
-  const config = { ...readConfig(process.env), MONGODB_MANAGE_INDEXES: false };
+  const config = { ...readConfig(process.env), MONGODB_MANAGE_INDEXES: 'false' as const };
   const io = terminal();
   return withStore(config, false, async (open) => runInit(await open(), io));
 }
@@ -213,7 +213,7 @@ function examine(argv: readonly string[]): Promise<number> {
 }
 
 function checkMayIndex({ MONGODB_URI, MONGODB_MANAGE_INDEXES }: Config): void {
-  if (MONGODB_URI !== undefined && !MONGODB_MANAGE_INDEXES)
+  if (MONGODB_URI !== undefined && MONGODB_MANAGE_INDEXES === 'false')
     throw new UsageError('MONGODB_MANAGE_INDEXES=false forbids the indexes that this command would create');
 }
 

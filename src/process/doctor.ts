@@ -1,4 +1,4 @@
-import { isOwn } from '../open-rows.ts';
+import { asksForItems, isOwn } from '../open-rows.ts';
 import { readFileSync } from 'node:fs';
 import type { Config } from '../config.ts';
 import { ITEM_COLLECTION } from '../resources/item-collection.ts';
@@ -49,8 +49,10 @@ export async function runDoctor(config: Config, stdout: NodeJS.WritableStream): 
     await examineSqlite(config.DATA_DIR, report);
   } else {
     const { MongoExamination } = await import('../store/mongo/examine.ts');
-    const { MONGODB_URI: uri, MONGODB_PREFIX: prefix, MONGODB_MANAGE_INDEXES: manages } = config;
-    const examination = new MongoExamination({ uri, prefix, manages }, report);
+    const { MONGODB_URI: uri, MONGODB_PREFIX: prefix, MONGODB_MANAGE_INDEXES: indexes } = config;
+    const manages = indexes !== 'false';
+    const adoptsItems = indexes !== 'auto' || asksForItems(config);
+    const examination = new MongoExamination({ uri, prefix, manages, adoptsItems }, report);
     try {
       const server = await examination.server();
       if (server) await examination.collections(await collectionsOf(config, examination, report), server);

@@ -2,7 +2,7 @@ import { AppError } from '../errors.ts';
 import type { ScopeFields } from './scope-predicate.ts';
 import { MongoConnection } from './mongo/connection.ts';
 import { DriverWay } from './mongo/driver.ts';
-import type { LayoutOptions } from './mongo/create-collection.ts';
+import { leaveOthers, type LayoutOptions } from './mongo/create-collection.ts';
 import { MongoRefusal } from './mongo/errors.ts';
 import { DatabaseStream } from './mongo/feed/stream.ts';
 import { GridFs } from './mongo/files.ts';
@@ -27,6 +27,8 @@ export interface MongoOptions {
   readonly prefix?: string | undefined;
   /** Whether to create a missing collection and missing indexes. False: they are only checked. */
   readonly manageIndexes: boolean;
+  /** False: nothing is created on an existing collection of items that another program has made. True by default. */
+  readonly adoptsItems?: boolean | undefined;
   /**
    * Whether the start makes sure of items and users. False: nothing is read or created before its first use, and the
    * store is ready when the collections that were opened are.
@@ -106,7 +108,7 @@ class MongoStore implements Store {
   readonly #streams = new Map<string, DatabaseStream>();
 
   constructor(connection: MongoConnection, options: MongoOptions, ways: Ways) {
-    const { own = true, prefix = '', manageIndexes, onNotice, watch } = options;
+    const { own = true, prefix = '', manageIndexes, adoptsItems = true, onNotice, watch } = options;
     this.#connection = connection;
     this.#ways = ways;
     this.#options = options;
@@ -114,7 +116,8 @@ class MongoStore implements Store {
     this.#way = typeof ways.lane === 'string' ? ways.driver : ways.lane;
     const isManaged = manageIndexes && own; // a read creates nothing in a database that serves other collections
     const timing = own ? watch : { every: () => () => undefined };
-    this.#items = this.#collectionOf(options.items, { manage: isManaged, warnsOfServer: true }, timing);
+    const ofItems = { manage: isManaged, warnsOfServer: true, ...(!adoptsItems && { admit: leaveOthers }) };
+    this.#items = this.#collectionOf(options.items, ofItems, timing);
     this.items = this.#items.rows;
   }
 

@@ -18,13 +18,15 @@ export interface OpenOptions {
    * write. True by default.
    */
   readonly own?: boolean;
+  /** Whether the indexes of items are asked for, also in a collection that another program has made. */
+  readonly asksForItems?: boolean;
   /** Called when MongoDB was replaced by a server that is not MongoDB. The process must exit at once. */
   readonly onLost?: (error: Error) => void;
 }
 
 export interface StoreSettings {
   readonly MONGODB_URI?: string;
-  readonly MONGODB_MANAGE_INDEXES: boolean;
+  readonly MONGODB_MANAGE_INDEXES: 'auto' | 'true' | 'false';
   readonly MONGODB_PREFIX?: string;
   readonly DATA_DIR: string;
   /** How long the embedded store keeps changes, in milliseconds. 7 days by default. */
@@ -36,7 +38,7 @@ export async function openStore(
   config: StoreSettings,
   slots: Slots,
   log: Log,
-  { items, bulk = false, own = true, onLost }: OpenOptions,
+  { items, bulk = false, own = true, asksForItems = bulk, onLost }: OpenOptions,
 ): Promise<Store> {
   // Only the adapter in use is loaded: the MongoDB driver alone takes a third of the start-up time.
   if (config.MONGODB_URI === undefined) {
@@ -56,7 +58,8 @@ export async function openStore(
     slots,
     items,
     own,
-    manageIndexes: config.MONGODB_MANAGE_INDEXES,
+    manageIndexes: config.MONGODB_MANAGE_INDEXES !== 'false',
+    adoptsItems: config.MONGODB_MANAGE_INDEXES !== 'auto' || asksForItems,
     prefix: config.MONGODB_PREFIX,
     onLost,
     onWarning: (message) => log.warn({}, message),

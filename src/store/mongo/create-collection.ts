@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Document } from 'mongodb';
 import { storeUnavailable } from '../../errors.ts';
 import { documentsOf, findOne, MAJORITY, ON_PRIMARY, PRIMARY_FIRST } from './commands.ts';
@@ -106,6 +107,18 @@ async function createCollection(
       { cause: error },
     );
   }
+}
+
+/** See LayoutOptions.admit: creates nothing on a collection without the validator that this server gives to its own. */
+export function leaveOthers(
+  _connection: MongoConnection,
+  existing: Document,
+  options: LayoutOptions,
+): Promise<LayoutOptions> {
+  const { validator } = (existing.options ?? {}) as Document;
+  if (isDeepStrictEqual(validator, options.create?.validator)) return Promise.resolve(options);
+  const unmanaged = 'MONGODB_MANAGE_INDEXES=auto creates nothing on a collection of another program';
+  return Promise.resolve({ ...options, manage: false, unmanaged });
 }
 
 /** Why nothing is created, unless the options say more. */

@@ -4,7 +4,7 @@ import type { Finding } from '../finding.ts';
 import type { Declaration, Found } from '../store.ts';
 import { documentsOf, PRIMARY_FIRST } from './commands.ts';
 import { MongoConnection } from './connection.ts';
-import { describeCollection, UNMANAGED } from './create-collection.ts';
+import { describeCollection, leaveOthers, UNMANAGED } from './create-collection.ts';
 import { layoutOf, ownCollections } from './discovery.ts';
 import { CODES, serverCodeOf } from './errors.ts';
 import { Long, type Timestamp } from '../bson.ts';
@@ -18,6 +18,8 @@ export interface ExamineOptions {
   readonly prefix?: string | undefined;
   /** Whether a start of the server makes what is missing. */
   readonly manages: boolean;
+  /** Whether it also makes indexes of items in a collection that another program has made. */
+  readonly adoptsItems: boolean;
 }
 
 /** A collection that is served. */
@@ -151,11 +153,13 @@ export class MongoExamination {
     );
     const { existing } = seen;
     if (!existing) return;
-    const options = {
+    const whole = {
       ...{ collection, indexes: one.indexes, create: one.create, manage: false },
       unmanaged: this.#options.manages ? 'a start of the server tries to make it' : UNMANAGED,
       onWarning: (seen: string) => this.#report({ promise: `${path} stays readable`, holds: null, seen }),
     };
+    const isLeft = one.create && !this.#options.adoptsItems;
+    const options = isLeft ? await leaveOthers(connection, existing, whole) : whole;
     let identity: string | undefined;
     await this.#see(
       `${path} has an index for each order that is declared`,

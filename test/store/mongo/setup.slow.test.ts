@@ -10,6 +10,7 @@ import { inCategory } from '../../support/store/items.ts';
 import { openStore, testClient, testMongoStore } from '../../support/store/mongo/mongo.ts';
 import { testMongo } from '../../support/store/mongo/mongod.ts';
 import { PLENTY, readRows } from '../../support/store/reading.ts';
+import { serverOn } from '../../support/process/server.ts';
 import { testsWith } from '../../support/tests-with.ts';
 
 const INDEXES: readonly Document[] = [
@@ -88,6 +89,29 @@ it('an existing plain collection gets its missing indexes, and nothing else chan
   await db.collection('items').insertOne({ category: 'a', price: 1, stock: 1 });
   const read = await readRows(store.items, { ...BY_ID, ...inCategory('a') }, {}, TWO);
   assert.equal(read.rows.length, 1);
+});
+
+it('on a collection of items of another program nothing is created unless that is asked for', async (uri, t) => {
+  const db = testClient(t, uri).db();
+  await db.createCollection('items', { validator: { stock: { $gte: 0 } } });
+  const names = async () => (await db.collection('items').indexes()).map(({ name }) => name);
+  const started = async (environment: Readonly<Record<string, string>>) => {
+    const server = await serverOn(t, { MONGODB_URI: uri, ...environment });
+    const faults = await server.store.ping();
+    await server.close();
+    return faults.join();
+  };
+  assert.match(
+    await started({}),
+    /price, _id is missing, and MONGODB_MANAGE_INDEXES=auto creates nothing on/,
+  );
+  assert.deepEqual(await names(), ['_id_']);
+  assert.equal(await started({ MONGODB_MANAGE_INDEXES: 'true' }), '');
+  assert.equal((await names()).length, 4);
+  await db.collection('items').drop();
+  assert.equal(await started({}), '');
+  await db.collection('items').dropIndex('price_1__id_1');
+  assert.equal(await started({}), '', 'its own collection gets what is missing');
 });
 
 test('a plain collection without a validator is served with a warning', async (t) => {

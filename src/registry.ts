@@ -11,15 +11,16 @@ export class Registry<T extends object> {
     return this.#places.length - this.#free.length;
   }
 
-  /** Adds `one`. The returned number removes it. */
+  /** Adds `one`. Returns the place that removes it. */
   add(one: T): number {
     const place = this.#free.pop() ?? this.#places.length;
     this.#places[place] = one;
     return place;
   }
 
-  /** Call once for each number. */
-  remove(place: number): void {
+  /** Removes what was added at a place, unless that was removed before: another may have the place since. */
+  remove(place: number, one: T): void {
+    if (this.#places[place] !== one) return;
     this.#places[place] = null;
     this.#free.push(place);
   }

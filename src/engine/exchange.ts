@@ -121,7 +121,7 @@ export abstract class Exchange implements Request {
 
   /** Called when the answer is complete. */
   protected finish(): void {
-    this.exchanges.open.remove(this.#place);
+    this.exchanges.open.remove(this.#place, this);
     this.#settle();
   }
 

@@ -98,7 +98,7 @@ export class Slots {
       release: () => {
         if (released) throw new TypeError('slot released twice');
         released = true;
-        this.#taken.remove(place);
+        this.#taken.remove(place, slot);
         this.#bytes -= capacity;
         this.#release(address, order);
       },

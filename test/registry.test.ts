@@ -1,0 +1,15 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Registry } from '../src/registry.ts';
+
+test('what is removed twice does not remove what took its place', () => {
+  const open = new Registry<{ readonly name: string }>();
+  const [a, b, c] = [{ name: 'a' }, { name: 'b' }, { name: 'c' }];
+  const [ofA, ofB] = [open.add(a), open.add(b)];
+  open.remove(ofA, a);
+  assert.equal(open.add(c), ofA, 'a free place is used again');
+  open.remove(ofA, a);
+  assert.deepEqual([open.size, open.all()], [2, [c, b]]);
+  open.remove(ofB, b);
+  assert.deepEqual([open.size, open.all()], [1, [c]]);
+});

@@ -2,16 +2,18 @@ import type { Document } from 'mongodb';
 import { reasonOf } from '../../error-reason.ts';
 import type { Finding } from '../finding.ts';
 import type { Declaration, Found } from '../store.ts';
-import { documentsOf, PRIMARY_FIRST } from './commands.ts';
+import { documentsOf, findOne, PRIMARY_FIRST } from './commands.ts';
 import { MongoConnection } from './connection.ts';
 import { describeCollection, leaveOthers, UNMANAGED } from './create-collection.ts';
 import { layoutOf, ownCollections } from './discovery.ts';
 import { CODES, serverCodeOf } from './errors.ts';
-import { Long, type Timestamp } from '../bson.ts';
+import type { Timestamp } from '../bson.ts';
+import { EventCursor } from './feed/cursor.ts';
+import { placeOfTime } from './feed/place.ts';
 import { listCollections } from './open-collection.ts';
 import { proveServer } from './proof.ts';
 import { describeServer, type ServerKind } from './server.ts';
-import { presentTime } from './snapshot.ts';
+import { pointInTimeOf, presentTime } from './snapshot.ts';
 
 export interface ExamineOptions {
   readonly uri: string;
@@ -184,13 +186,11 @@ export class MongoExamination {
       };
     });
     await this.#see(`${path} has changes`, 'aggregate with $changeStream', async () => {
-      const opened = await connection.run({
-        aggregate: collection,
-        pipeline: [{ $changeStream: {} }],
-        cursor: { batchSize: 0 },
-      });
-      const { id } = opened.cursor as { readonly id: Long };
-      await connection.run({ killCursors: collection, cursors: [id] });
+      const { operationTime } = await connection.run(findOne(collection, identity));
+      const from = placeOfTime(pointInTimeOf(operationTime as Timestamp));
+      const request = { collections: [collection], from, batch: 1 };
+      const stream = await EventCursor.open(connection, request, AbortSignal.timeout(10_000));
+      await stream.close();
       return { holds: true, seen: 'a stream was opened, and closed again' };
     });
     await this.#see(`${path} has changes for keys that open a part`, 'listCollections', () => {

@@ -2,27 +2,13 @@ import { Decimal128 } from '../../../src/store/bson.ts';
 import { BSON_TYPE } from '../../../src/store/bson-types.ts';
 import { elementsAt, isNested, type Element } from '../../../src/rows/elements.ts';
 import { extendedJson } from '../../../src/rows/extended.ts';
-import { Type } from '../../../src/schema.ts';
 import { EVERYTHING, type Selection } from '../../../src/rows/selection.ts';
-import { serializerOf } from '../../../src/rows/serializers.ts';
 import { View } from '../../../src/rows/view.ts';
-
-/**
- * Serializes an object in the form that toJson makes of a row: its key first, then all other fields in the object's
- * order.
- */
-const serialize = { id: fieldsAfter('id'), _id: fieldsAfter('_id') };
-
-function fieldsAfter(key: KeyName): (fields: Readonly<Record<string, unknown>>) => string {
-  const schema = { type: 'object', properties: { [key]: {} }, additionalProperties: true };
-  return serializerOf(Type.Unsafe<Readonly<Record<string, unknown>>>(schema));
-}
 
 const FARTHEST_DATE = 8_640_000_000_000_000n;
 
 /**
- * Converts an item (one BSON document) to JSON text with the precompiled serializer. The wasm transcoder writes the
- * same form byte for byte:
+ * Converts an item (one BSON document) to JSON text. The wasm transcoder writes the same form byte for byte:
  *
  * - The key `_id` comes first, as `id`. All other fields follow in stored order. In a document with its own top-level
  *   field `id`, shown or not, the key is called `_id`, and that field keeps its name and place.
@@ -40,7 +26,7 @@ export function itemToJson(row: Uint8Array, selection: Selection = EVERYTHING): 
 }
 
 /** The columns of a table: where each row has their values. */
-export interface Columns {
+interface Columns {
   /** Names of top-level fields as rows store them, or paths that begin with one; as byte strings (view.ts). */
   readonly names: readonly string[];
   readonly arePaths: boolean;
@@ -57,18 +43,8 @@ export function itemValues(row: Uint8Array, columns: Columns): (string | undefin
   return new ItemReader(row).values(columns);
 }
 
-/**
- * JavaScript objects and numbers cannot represent everything: keys like "1" change their place, equal keys become one,
- * 2^53 + 1 has no double. Such a key or number goes through the serializer as a marked stand-in, which is replaced in
- * the text afterwards. The mark does not occur in the document's bytes, so no stored value can pass for a stand-in:
- *
- *   a key    "<mark>7/1"     ->  "1"      (7: any number, which makes keys differ)
- *   a number "<mark>=123"    ->  123
- */
 class ItemReader {
   readonly #bytes: Buffer;
-  #mark: string | null = null;
-  #keys = 0;
 
   constructor(row: Uint8Array) {
     this.#bytes = Buffer.from(row.buffer, row.byteOffset, row.byteLength);
@@ -78,17 +54,24 @@ class ItemReader {
   toJson(view: View): string {
     const elements = elementsAt(this.#bytes, 0, 1);
     const keyName = elements.some((element) => this.#name(element) === 'id') ? '_id' : 'id';
-    return this.#serialize(this.#item(elements, keyName, view), keyName);
+    const key = this.#value(this.#keyOf(elements), 1, View.open);
+    const others = elements.filter((element) => this.#name(element) !== '_id');
+    return `{${[`"${keyName}":${key}`, ...this.#members(others, 1, view)].join()}}`;
   }
 
   values({ names, arePaths, policy }: Columns): (string | undefined)[] {
     const elements = elementsAt(this.#bytes, 0, 1);
-    if (!elements.some((element) => this.#name(element) === '_id'))
-      throw new Error('The document has no _id');
+    this.#keyOf(elements);
     return names.map((name) => {
       const found = arePaths ? this.#find(elements, name, policy, 1) : this.#field(elements, name, policy);
-      return found && this.#serialize({ id: this.#value(...found) }).slice('{"id":'.length, -1);
+      return found && this.#value(...found);
     });
+  }
+
+  #keyOf(elements: readonly Element[]): Element {
+    const key = elements.find((element) => this.#name(element) === '_id');
+    if (!key) throw new Error('The document has no _id');
+    return key;
   }
 
   /** The first field of this name. */
@@ -116,38 +99,18 @@ class ItemReader {
     return undefined;
   }
 
-  #serialize(fields: Record<string, unknown>, keyName: KeyName = 'id'): string {
-    const text = serialize[keyName](fields);
-    if (this.#mark === null) return text;
-    const standIns = new RegExp(`"${this.#mark}(?:=([^"]+)"|\\d+/)`, 'g');
-    return text.replace(standIns, (_, digits: string | undefined) => digits ?? '"');
+  /** The members of an object that are shown. */
+  #members(elements: readonly Element[], depth: number, view: View): string[] {
+    return elements.flatMap((element) => {
+      const below = this.#viewOf(element, view);
+      return below ? [`${JSON.stringify(this.#name(element))}:${this.#value(element, depth, below)}`] : [];
+    });
   }
 
-  #item(elements: readonly Element[], keyName: KeyName, view: View): Record<string, unknown> {
-    const fields = Object.create(null) as Record<string, unknown>;
-    const id = elements.find((element) => this.#name(element) === '_id');
-    if (!id) throw new Error('The document has no _id');
-    fields[keyName] = this.#value(id, 1, View.open);
-    for (const element of elements)
-      if (this.#name(element) !== '_id') this.#setShown(fields, element, 1, view);
-    return fields;
-  }
-
-  #document(at: number, depth: number, view: View): Record<string, unknown> {
-    const fields = Object.create(null) as Record<string, unknown>;
-    for (const element of elementsAt(this.#bytes, at, depth)) this.#setShown(fields, element, depth, view);
-    return fields;
-  }
-
-  #array(at: number, depth: number, view: View): unknown[] {
+  #array(at: number, depth: number, view: View): string {
     const elements = elementsAt(this.#bytes, at, depth);
     const shown = view.isPartial ? elements.filter(isNested) : elements;
-    return shown.map((element) => this.#value(element, depth, view));
-  }
-
-  #setShown(fields: Record<string, unknown>, element: Element, depth: number, view: View): void {
-    const below = this.#viewOf(element, view);
-    if (below) this.#set(fields, this.#name(element), this.#value(element, depth, below));
+    return `[${shown.map((element) => this.#value(element, depth, view)).join()}]`;
   }
 
   /** The view of an element's value. null when it is not shown. */
@@ -157,13 +120,8 @@ class ItemReader {
     return below?.isPartial && !isNested(element) ? null : below;
   }
 
-  #set(fields: Record<string, unknown>, name: string, value: unknown): void {
-    const isPlain = !/^\d/.test(name) && name !== '__proto__' && !(name in fields);
-    fields[isPlain ? name : `${this.#marked()}${this.#keys++}/${name}`] = value;
-  }
-
   #name([, at, length]: Element): string {
-    return this.#text(at, at + length);
+    return this.#bytes.toString('utf8', at, at + length);
   }
 
   /** The name as a byte string, in which broken UTF-8 stays as it is. */
@@ -171,41 +129,39 @@ class ItemReader {
     return this.#bytes.toString('latin1', at, at + length);
   }
 
-  #value([type, , , at, length]: Element, depth: number, view: View): unknown {
+  #value([type, , , at, length]: Element, depth: number, view: View): string {
     const bytes = this.#bytes;
     switch (type) {
-      case BSON_TYPE.double: {
-        const value = bytes.readDoubleLE(at);
-        return Number.isFinite(value) ? value : null;
-      }
+      case BSON_TYPE.double:
+        return JSON.stringify(bytes.readDoubleLE(at));
       case BSON_TYPE.string:
-        return this.#text(at + 4, at + length - 1);
+        return JSON.stringify(bytes.toString('utf8', at + 4, at + length - 1));
       case BSON_TYPE.document:
-        return this.#document(at, depth + 1, view);
+        return `{${this.#members(elementsAt(bytes, at, depth + 1), depth + 1, view).join()}}`;
       case BSON_TYPE.array:
         return this.#array(at, depth + 1, view);
       case BSON_TYPE.binary:
-        return this.#binary(at, length);
+        return `"${this.#binary(at, length)}"`;
       case BSON_TYPE.undefined:
       case BSON_TYPE.null:
-        return null;
+        return 'null';
       case BSON_TYPE.objectId:
-        return bytes.toString('hex', at, at + 12);
+        return `"${bytes.toString('hex', at, at + 12)}"`;
       case BSON_TYPE.boolean:
         if (Number(bytes[at]) > 1) throw new Error('A boolean is neither 0 nor 1');
-        return bytes[at] === 1;
+        return String(bytes[at] === 1);
       case BSON_TYPE.date:
         return date(bytes.readBigInt64LE(at));
       case BSON_TYPE.int32:
-        return bytes.readInt32LE(at);
+        return String(bytes.readInt32LE(at));
       case BSON_TYPE.int64:
-        return this.#exact(String(bytes.readBigInt64LE(at)));
+        return String(bytes.readBigInt64LE(at));
       case BSON_TYPE.decimal128: {
         const text = new Decimal128(bytes.subarray(at, at + 16)).toString();
-        return /\d/.test(text) ? this.#exact(text) : null;
+        return /\d/.test(text) ? text : 'null';
       }
       default:
-        return extendedJson(type, bytes.subarray(at, at + length));
+        return JSON.stringify(extendedJson(type, bytes.subarray(at, at + length)));
     }
   }
 
@@ -217,34 +173,13 @@ class ItemReader {
     }
     return bytes.toString('base64', at + (subtype === 2 ? 9 : 5), at + length);
   }
-
-  /** A number from its digits: a JavaScript number if that prints the same digits, otherwise a stand-in. */
-  #exact(digits: string): number | string {
-    const value = Number(digits);
-    return JSON.stringify(value) === digits ? value : `${this.#marked()}=${digits}`;
-  }
-
-  #text(start: number, end: number): string {
-    return this.#bytes.toString('utf8', start, end);
-  }
-
-  #marked(): string {
-    for (let i = 0; this.#mark === null; i++) {
-      if (!this.#bytes.includes(`~${i}~`)) this.#mark = `~${i}~`;
-    }
-    return this.#mark;
-  }
 }
-
-/** The name under which a document's key is shown. */
-type KeyName = 'id' | '_id';
 
 /** The arguments of `#value`. */
 type Found = readonly [element: Element, depth: number, view: View];
 
-function date(milliseconds: bigint): unknown {
+function date(milliseconds: bigint): string {
   const isFar = milliseconds > FARTHEST_DATE || milliseconds < -FARTHEST_DATE;
-  return isFar
-    ? { $date: { $numberLong: String(milliseconds) } }
-    : new Date(Number(milliseconds)).toISOString();
+  if (isFar) return `{"$date":{"$numberLong":"${milliseconds}"}}`;
+  return JSON.stringify(new Date(Number(milliseconds)));
 }

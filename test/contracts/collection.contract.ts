@@ -2,12 +2,14 @@ import assert from 'node:assert/strict';
 import { BSON, BSONRegExp, EJSON, MaxKey, MinKey, type Document } from 'bson';
 import { chooseIndex, isRefusal, type Asked, type Choice } from '../../src/resources/query/planner.ts';
 import { makeBookmark, type Bookmark } from '../../src/store/bookmark.ts';
+import { BSON_RANK, rankOf as rankOfType } from '../../src/store/bson-types.ts';
+import { compareKeys } from '../../src/store/keys.ts';
+import { compareValues, keyOfPlace } from '../../src/store/order.ts';
 import { readRow } from '../../src/store/row.ts';
 import type { Slots } from '../../src/store/slots.ts';
 import type { Index } from '../../src/store/indexes.ts';
 import type { Collection, Equality, Plan } from '../../src/store/store.ts';
 import type { ValueRange } from '../../src/store/plan.ts';
-import { compareBson, isNaNValue, rankOf } from '../support/store/bson-order.ts';
 import { NEVER, PLENTY, readRows, takeRows } from '../support/store/reading.ts';
 import {
   PATHS,
@@ -116,16 +118,16 @@ function randomQuery(random: Random, documents: readonly Document[], indexes: re
   };
 }
 
-/** The type that stands for each rank of compareBson, where a query can name values of that type. */
+/** The type that stands for each rank, where a query can name values of that type. */
 const BRACKETS: Readonly<Record<number, number>> = {
-  3: 0x10,
-  4: 0x02,
-  5: 0x03,
-  7: 0x05,
-  8: 0x07,
-  9: 0x08,
-  10: 0x09,
-  11: 0x11,
+  [BSON_RANK.number]: 0x10,
+  [BSON_RANK.string]: 0x02,
+  [BSON_RANK.document]: 0x03,
+  [BSON_RANK.binary]: 0x05,
+  [BSON_RANK.objectId]: 0x07,
+  [BSON_RANK.boolean]: 0x08,
+  [BSON_RANK.date]: 0x09,
+  [BSON_RANK.timestamp]: 0x11,
 };
 
 function randomRange(random: Random, documents: readonly Document[], path: string): ValueRange | undefined {
@@ -136,6 +138,15 @@ function randomRange(random: Random, documents: readonly Document[], path: strin
   if (bracket === undefined || bounds.length === 0) return undefined;
   const bound = () => ({ value: oneOf(random, bounds), isInclusive: random() < 0.5 });
   return { bracket, ...(random() < 0.6 && { low: bound() }), ...(random() < 0.6 && { high: bound() }) };
+}
+
+/** The place of a value's type in BSON's order. */
+function rankOf(value: unknown): number {
+  return rankOfType(BSON.serialize({ value })[4] ?? 0);
+}
+
+function isNaNValue(value: unknown): boolean {
+  return rankOf(value) === BSON_RANK.number && String(value) === 'NaN';
 }
 
 function isAskable(value: unknown): boolean {
@@ -186,7 +197,7 @@ async function checkParts(
   label: string,
 ): Promise<void> {
   const ascending = { ...plan, direction: 1 as const };
-  const ids = documents.map(({ _id }) => _id as unknown).sort(compareBson);
+  const ids = documents.map(({ _id }) => _id as unknown).sort(compareValues);
   const chosen = await collection.split(ascending, 1 + below(random, 4), NEVER);
   const own = [below(random, ids.length), below(random, ids.length)].sort((a, b) => a - b);
   for (const cuts of [chosen, [...new Set(own)].map((n) => makeBookmark({ _id: ids[n] }))]) {
@@ -245,9 +256,9 @@ async function checkValues(
   if (!equals.every(({ value }) => isAskable(value))) return;
   const path = index.keys[count]?.path ?? '_id';
   const rows = documents.filter((document) => hasValues(document, equals));
-  const values = rows.map((document) => valueAt(document, path)).sort(compareBson);
+  const values = rows.map((document) => valueAt(document, path)).sort(compareValues);
   const distinct = values.filter(
-    (value, n) => isAskable(value) && (n === 0 || compareBson(value, values[n - 1]) !== 0),
+    (value, n) => isAskable(value) && (n === 0 || compareValues(value, values[n - 1]) !== 0),
   );
   const found: unknown[] = [];
   let after = await collection.nextValue(index, equals, {}, NEVER);
@@ -257,13 +268,13 @@ async function checkValues(
   }
   assert.equal(found.length, distinct.length, `${at}: values of ${path} by ${index.name}`);
   for (const [n, value] of distinct.entries())
-    assert.equal(compareBson(found[n], value), 0, `${at}: value ${n} of ${path}`);
+    assert.equal(compareValues(found[n], value), 0, `${at}: value ${n} of ${path}`);
   for (const [rank, bracket] of Object.entries(BRACKETS)) {
     const lowest = values.find((value) => rankOf(value) === Number(rank) && !isNaNValue(value));
     const first = await collection.nextValue(index, equals, { bracket }, NEVER);
     const is = `${at}: ${path} has type ${bracket}`;
     if (lowest === undefined || !first) assert.equal(first, lowest ?? null, is);
-    else assert.equal(compareBson(BSON.deserialize(first, EXACT)[path], lowest), 0, is);
+    else assert.equal(compareValues(BSON.deserialize(first, EXACT)[path], lowest), 0, is);
   }
 }
 
@@ -274,20 +285,22 @@ function expected(documents: readonly Document[], { equals = [], sort, direction
   return documents
     .filter((row) => hasValues(row, equals))
     .filter((row) => !range || isWithin(valueAt(row, sort), range))
-    .sort(
-      (a, b) => (compareBson(valueAt(a, sort), valueAt(b, sort)) || compareBson(a._id, b._id)) * direction,
-    )
-    .map((row) => idOf(BSON.serialize({ _id: row._id as unknown })));
+    .map(({ _id, ...row }) => ({
+      id: idOf(BSON.serialize({ _id: _id as unknown })),
+      place: keyOfPlace(makeBookmark({ ...(sort !== '_id' && { [sort]: valueAt(row, sort) }), _id })),
+    }))
+    .sort((a, b) => compareKeys(a.place, b.place) * direction)
+    .map(({ id }) => id);
 }
 
 function hasValues(row: Document, equals: readonly Equality[]): boolean {
-  return equals.every(({ path, value }) => compareBson(valueAt(row, path), value) === 0);
+  return equals.every(({ path, value }) => compareValues(valueAt(row, path), value) === 0);
 }
 
 function isWithin(value: unknown, { bracket, low, high }: ValueRange): boolean {
   if (BRACKETS[rankOf(value)] !== bracket || isNaNValue(value)) return false;
-  const toLow = low ? compareBson(value, low.value) : 1;
-  const toHigh = high ? compareBson(value, high.value) : -1;
+  const toLow = low ? compareValues(value, low.value) : 1;
+  const toHigh = high ? compareValues(value, high.value) : -1;
   return (
     (toLow > 0 || (toLow === 0 && low?.isInclusive === true)) &&
     (toHigh < 0 || (toHigh === 0 && high?.isInclusive === true))

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from '../../support/fast-check.ts';
 import { Decimal128, Double, Int32, Long } from '../../../src/store/bson.ts';
-import { compareBson } from '../../support/store/bson-order.ts';
+import { compareValues } from '../../../src/store/order.ts';
 import { compareDigits, exactDigits, shown, type Price } from '../../support/store/items.ts';
 import { isBoundDigits, nearPrices } from '../../support/store/prices.ts';
 import { type TestServer } from '../../support/process/server.ts';
@@ -90,7 +90,7 @@ onServers('stores', (test, { store }) => {
   test('match a range of all numbers that show its bounds, and are ordered by their exact value, from any page', async (server) => {
     const rows = makeRows();
     await server.insert(rows);
-    const sorted = [...rows].sort((a, b) => compareBson(a.price, b.price) || a._id.value - b._id.value);
+    const sorted = [...rows].sort((a, b) => compareValues(a.price, b.price) || a._id.value - b._id.value);
     const full = await rowsOf(server, '/items/stream?sort=price_asc&fields=price');
     assert.deepEqual(
       full.map(({ id }) => id),

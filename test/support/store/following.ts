@@ -3,9 +3,9 @@ import type { Bookmark } from '../../../src/store/bookmark.ts';
 import { bookmarkOf } from '../../../src/store/bookmark.ts';
 import { BSON } from '../../../src/store/bson.ts';
 import type { ChangedKeys, ChangeFeed, FeedPlace } from '../../../src/store/change-feed.ts';
+import { compareValues } from '../../../src/store/order.ts';
 import type { Plan, Collection } from '../../../src/store/store.ts';
 import { lookUps } from '../../../src/store/tail.ts';
-import { compareBson } from './bson-order.ts';
 import { below, type Random } from './random-collection.ts';
 import { NEVER, PLENTY, takeRows } from './reading.ts';
 
@@ -113,7 +113,7 @@ export class Follower {
     const changed = await this.#feed.read(feed, { most, waitMs }, this.#plan.identity, this.#signal);
     const lines = await this.#linesOf(changed, (id) => {
       if (!isWalking) return true;
-      return walked !== null && compareBson(id, idIn(walked)) <= 0;
+      return walked !== null && compareValues(id, idIn(walked)) <= 0;
     });
     if (!this.#receives(lines)) return false;
     this.#at = { ...this.#at, feed: changed.next };

@@ -9,10 +9,11 @@ import {
   UUID,
   type Document,
 } from '../../../src/store/bson.ts';
-import type { Ordered } from '../../../src/store/bookmark.ts';
+import { bookmarkOf, type Ordered } from '../../../src/store/bookmark.ts';
+import { compareKeys } from '../../../src/store/keys.ts';
+import { comparePlaces, compareValues, keyOfPlace } from '../../../src/store/order.ts';
 import type { OnConflict, OwnedCollection, Plan } from '../../../src/store/store.ts';
 import type { ValueRange } from '../../../src/store/plan.ts';
-import { compareBson } from './bson-order.ts';
 
 /** An item made by a test, with the BSON that the store must return byte for byte. */
 export interface Item {
@@ -107,16 +108,15 @@ export function categoryOf({ equals = [] }: Plan): string | undefined {
   return equality && String(equality.value);
 }
 
-/**
- * The items that a store must return for a plan, computed by a filter and a sort that are independent of the
- * stores.
- */
+/** The items that a store must return for a plan, by a filter and a sort. test/store/order.test.ts compares the order with mongod's. */
 export function expectedItems(items: readonly Item[], plan: Plan): Item[] {
   const wanted = categoryOf(plan);
   return items
     .filter(({ category }) => wanted === undefined || category === wanted)
     .filter(({ price }) => isInRange(price, plan.range))
-    .sort((a, b) => compareItems(a, b, plan) * plan.direction);
+    .map((item) => ({ item, place: keyOfPlace(bookmarkOf(item.bytes, plan)) }))
+    .sort((a, b) => compareKeys(a.place, b.place) * plan.direction)
+    .map(({ item }) => item);
 }
 
 /** Whether a finite price lies in a range of prices. Its bounds are inclusive where they are finite. */
@@ -124,13 +124,13 @@ export function isInRange(
   price: Price,
   { low, high }: Partial<Pick<ValueRange, 'low' | 'high'>> = {},
 ): boolean {
-  const isAbove = !low || typeof low.value === 'number' || compareBson(price, low.value) >= 0;
-  return isAbove && (!high || typeof high.value === 'number' || compareBson(price, high.value) <= 0);
+  const isAbove = !low || typeof low.value === 'number' || compareValues(price, low.value) >= 0;
+  return isAbove && (!high || typeof high.value === 'number' || compareValues(price, high.value) <= 0);
 }
 
 /** Compares two items in a plan's order, ascending, by the order of BSON. */
 export function compareItems(a: Item, b: Item, plan: Ordered): number {
-  return (plan.sort === 'price' ? compareBson(a.price, b.price) : 0) || compareBson(a.id, b.id);
+  return comparePlaces(bookmarkOf(a.bytes, plan), bookmarkOf(b.bytes, plan));
 }
 
 /** The digits of a price in JSON. */

@@ -13,7 +13,7 @@ import {
   UUID,
   type Document,
 } from 'bson';
-import { compareBson } from './bson-order.ts';
+import { compareValues } from '../../../src/store/order.ts';
 
 /** A random number generator: each call returns a number from 0, inclusive, to 1, exclusive. */
 export type Random = () => number;
@@ -56,7 +56,7 @@ export function randomCollection(random: Random): RandomCollection {
   const ids = oneOf(random, ID_KINDS);
   const pools = new Map(PATHS.map((path) => [path, poolOf(random)]));
   const byId = Array.from({ length: 1 + below(random, 70) }, (_, n) => ids(random, n)).filter(
-    (id, n, all) => all.findIndex((other) => compareBson(other, id) === 0) === n,
+    (id, n, all) => all.findIndex((other) => compareValues(other, id) === 0) === n,
   );
   const documents = byId.map((_id) => documentOf(random, _id, pools));
   const indexes = Array.from({ length: 2 + below(random, 5) }, () => indexOf(random));

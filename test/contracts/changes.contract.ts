@@ -5,8 +5,11 @@ import type { ChangeFeed, FeedPlace } from '../../src/store/change-feed.ts';
 import type { Slots } from '../../src/store/slots.ts';
 import type { Plan, OwnedCollection } from '../../src/store/store.ts';
 import { lookUps } from '../../src/store/tail.ts';
-import { idIn, lookedUp, nameOf } from '../support/store/following.ts';
-import { NEVER } from '../support/store/reading.ts';
+import { Follower, idIn, lookedUp, nameOf } from '../support/store/following.ts';
+import { below, oneOf, randomFrom } from '../support/store/random-collection.ts';
+import { NEVER, PLENTY, readRows } from '../support/store/reading.ts';
+import { SEED } from '../support/seed.ts';
+import { compareValues } from '../../src/store/order.ts';
 import { readRow } from '../../src/store/row.ts';
 import type { ContractTest } from './adapters.ts';
 
@@ -24,6 +27,9 @@ export interface OpenFeed {
 const BY_ID: Plan = { sort: '_id', direction: 1 };
 /** Longer than any test takes. */
 const LONG_MS = 60_000;
+/** The steps of random writers and followers. */
+const STEPS = process.env.LONG ? 10_000 : 200;
+const NUMBERS = [Int32, Double, Long, Decimal128];
 
 /** The ids as text, sorted: a feed may return keys of one read in any order. */
 function shown(ids: readonly unknown[]): string[] {
@@ -252,6 +258,36 @@ export function changeFeedContract(test: ContractTest<OpenFeed>): void {
   );
 
   testOpened(
+    'a copy that is walked beside the changes is the set in the end, whatever was written meanwhile',
+    async (set, { ids, values }) => {
+      const random = randomFrom(SEED);
+      const present = async () => {
+        const { rows } = await readRows(set.rows, BY_ID, {}, { rows: 1_000, bytes: PLENTY });
+        return new Map(rows.map((row) => [nameOf(row), row]));
+      };
+      const write = async () => {
+        const some = Array.from({ length: 1 + below(random, 8) }, () => oneOf(random, ids));
+        const chosen = some.filter((id, n) => some.findIndex((one) => compareValues(one, id) === 0) === n);
+        // MongoDB replaces no number by one of another type.
+        const isNumber = (id: unknown) => NUMBERS.some((type) => id instanceof type);
+        await set.remove(random() < 0.4 ? chosen : chosen.filter(isNumber));
+        if (random() < 0.7) await set.write(chosen, oneOf(random, values));
+      };
+      const followers: Follower[] = [];
+      for (let step = 0; step < STEPS; step++) {
+        if (followers.length < 9) followers.push(await Follower.begin(set.rows, BY_ID, random));
+        const follower = oneOf(random, followers);
+        if (random() < 0.5) await Promise.all([write(), follower.step()]);
+        else await write();
+        if (random() < 0.8) continue;
+        await follower.finish();
+        assert.deepEqual(sorted(follower.copy), sorted(await present()), `seed ${SEED}, step ${step}`);
+        followers.splice(followers.indexOf(follower), 1);
+      }
+    },
+  );
+
+  testOpened(
     'removed rows are gone from rows, counts and indexes, and can be inserted again',
     async (set, { field, ids }) => {
       await set.write(ids.slice(0, 1));
@@ -266,4 +302,9 @@ export function changeFeedContract(test: ContractTest<OpenFeed>): void {
       assert.equal(await set.remove([]), 0);
     },
   );
+}
+
+/** The rows of a copy, as text. */
+function sorted(rows: ReadonlyMap<string, Buffer>): string[] {
+  return [...rows].map(([name, row]) => `${name} ${row.toString('hex')}`).sort();
 }

@@ -11,7 +11,7 @@ import { NEVER, PLENTY, readRows } from '../support/store/reading.ts';
 import { SEED } from '../support/seed.ts';
 import { compareValues } from '../../src/store/order.ts';
 import { readRow } from '../../src/store/row.ts';
-import type { ContractTest } from './adapters.ts';
+import type { ContractTest } from '../support/tests-with.ts';
 
 /** An empty set of rows that has a change feed. */
 export interface OpenFeed {

@@ -1,7 +1,8 @@
-import type { TestContext } from 'node:test';
 import { ANY_IDS, ITEM_IDS, MONGO_IDS, VALUES } from '../support/store/feed-ids.ts';
 import { testSqlite } from '../support/store/sqlite/sqlite.ts';
-import { NO_MONGOD, onEach, openMongo, type Adapter, type OpenStore } from './adapters.ts';
+import { testMongoStore } from '../support/store/mongo/mongo.ts';
+import type { OpenStore } from '../support/store/open-store.ts';
+import { testsWith } from '../support/tests-with.ts';
 import { changeFeedContract, type OpenFeed } from './changes.contract.ts';
 
 /** Without null, which the driver replaces on insert. */
@@ -16,19 +17,18 @@ async function resourceOf({ store, slots }: OpenStore, ids: readonly unknown[]):
   return { rows, slots, field: 'status', values: VALUES, ids };
 }
 
-const FEEDS: readonly Adapter<OpenFeed>[] = [
-  { name: 'items of sqlite', skip: false, open: async (t) => itemsOf(await testSqlite(t), ITEM_IDS) },
-  { name: 'a resource of sqlite', skip: false, open: async (t) => resourceOf(await testSqlite(t), ANY_IDS) },
-  { name: 'items of mongodb', skip: NO_MONGOD, open: async (t) => itemsOf(await openMongo(t), DRIVER_IDS) },
-  {
-    name: 'a resource of mongodb through the driver',
-    skip: NO_MONGOD,
-    open: async (t: TestContext) => {
-      const opened = await openMongo(t, { lane: false });
-      await opened.client.db().createCollection('rows');
-      return resourceOf(opened, DRIVER_IDS);
-    },
-  },
-];
-
-onEach(FEEDS, changeFeedContract);
+changeFeedContract(testsWith(async (t) => itemsOf(await testSqlite(t), ITEM_IDS), 'items of sqlite'));
+changeFeedContract(testsWith(async (t) => resourceOf(await testSqlite(t), ANY_IDS), 'a resource of sqlite'));
+changeFeedContract(
+  testsWith(async (t) => {
+    const opened = await testMongoStore(t);
+    return opened && itemsOf(opened, DRIVER_IDS);
+  }, 'items of mongodb'),
+);
+changeFeedContract(
+  testsWith(async (t) => {
+    const opened = await testMongoStore(t, { lane: false });
+    await opened?.client.db().createCollection('rows');
+    return opened && resourceOf(opened, DRIVER_IDS);
+  }, 'a resource of mongodb through the driver'),
+);

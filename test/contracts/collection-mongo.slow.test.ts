@@ -7,8 +7,8 @@ import { Slots } from '../../src/store/slots.ts';
 import { NEVER } from '../support/store/reading.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
 import { WAYS, testClient } from '../support/store/mongo/mongo.ts';
-import { NO_MONGOD, onEach } from './adapters.ts';
-import { collectionContract, type PutRandom, type SeededAdapter } from './collection.contract.ts';
+import { testsWith } from '../support/tests-with.ts';
+import { collectionContract, type PutRandom, type Seeds } from './collection.contract.ts';
 import type { RandomCollection } from '../support/store/random-collection.ts';
 
 /** Errors of an index that this collection cannot have: duplicate keys, keys that are taken, an odd one of _id. */
@@ -18,26 +18,21 @@ const IMPOSSIBLE = [2, 11000, 85, 86, 67, 197];
 const NOT_YET = /is not available yet/;
 
 /** Both ways read by the same plans, so the normal run gives each of them other collections. */
-const SEEDS = process.env.LONG
-  ? [
-      { first: 0, count: 2_000 },
-      { first: 2_000, count: 1_000 },
-    ]
-  : [
-      { first: 0, count: 80 },
-      { first: 80, count: 30 },
-    ];
+function seedsOf(lane: boolean): Seeds {
+  if (process.env.LONG) return lane ? { first: 0, count: 2_000 } : { first: 2_000, count: 1_000 };
+  return lane ? { first: 0, count: 80 } : { first: 80, count: 30 };
+}
 
-const ADAPTERS: readonly SeededAdapter[] = WAYS.map(({ name, lane }, n) => ({
-  ...{ name: `mongodb ${name}`, skip: NO_MONGOD, ...(SEEDS[n] ?? { first: 0, count: 0 }) },
-  open: (t) => openDatabase(t, lane),
-}));
-
-onEach(ADAPTERS, collectionContract);
+for (const { name, lane } of WAYS)
+  collectionContract(
+    testsWith((t) => openDatabase(t, lane), `mongodb ${name}`),
+    seedsOf(lane),
+  );
 
 /** A database whose profiler keeps every command, and a store that creates nothing in it. */
-async function openDatabase(t: TestContext, lane: boolean): Promise<PutRandom> {
-  const uri = (await testMongo(t)) ?? assert.fail('the adapter is not skipped without a mongod');
+async function openDatabase(t: TestContext, lane: boolean): Promise<PutRandom | null> {
+  const uri = await testMongo(t);
+  if (uri === null) return null;
   const db = testClient(t, uri).db();
   await db.createCollection('system.profile', { capped: true, size: 256 * 1024 * 1024 });
   await db.command({ profile: 2 });

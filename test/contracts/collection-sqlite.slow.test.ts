@@ -3,12 +3,12 @@ import type { TestContext } from 'node:test';
 import { BSON, type Document } from 'bson';
 
 import { testSqlite } from '../support/store/sqlite/sqlite.ts';
-import { onEach } from './adapters.ts';
+import { testsWith } from '../support/tests-with.ts';
 import { collectionContract, type PutRandom } from './collection.contract.ts';
 
 const count = Number(process.env.COLLECTIONS ?? (process.env.LONG ? 3_000 : 190));
 
-onEach([{ name: 'sqlite', skip: false, first: 0, count, open }], collectionContract);
+collectionContract(testsWith(open, 'sqlite'), { first: 0, count });
 
 async function open(t: TestContext): Promise<PutRandom> {
   const { store, slots } = await testSqlite(t);

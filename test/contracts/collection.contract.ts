@@ -20,7 +20,7 @@ import {
   valueAt,
 } from '../support/store/random-collection.ts';
 import type { Random, RandomCollection } from '../support/store/random-collection.ts';
-import type { Adapter, ContractTest } from './adapters.ts';
+import type { ContractTest } from '../support/tests-with.ts';
 
 /** A random collection in a store. `check` looks at what the store did with the database, after all reads. */
 export interface OpenedCollection {
@@ -32,8 +32,8 @@ export interface OpenedCollection {
 /** Puts a random collection into the store of a test. */
 export type PutRandom = (random: RandomCollection) => Promise<OpenedCollection>;
 
-/** With the seeds of its random collections: the first, and how many. */
-export interface SeededAdapter extends Adapter<PutRandom> {
+/** The seeds of random collections: the first, and how many. */
+export interface Seeds {
   readonly first: number;
   readonly count: number;
 }
@@ -48,7 +48,7 @@ const GROUP = 10;
 /** Random collections with random queries: each allowed query is a full sort of the rows, however it is walked. */
 export function collectionContract(
   test: ContractTest<PutRandom>,
-  { first: begin, count }: SeededAdapter,
+  { first: begin, count }: Seeds,
 ): void {
   for (let first = begin; first < begin + count; first += GROUP)
     test(`each allowed query on a random collection returns what a full sort returns (seeds from ${first})`, async (put) => {

@@ -7,7 +7,7 @@ import type { From, Plan } from '../../src/store/store.ts';
 import { fromRow, toRow, USERS } from '../../src/users/row.ts';
 import type { User } from '../../src/users/user.ts';
 import { NEVER, PLENTY, takeRows } from '../support/store/reading.ts';
-import type { ContractTest, OpenStore } from './adapters.ts';
+import type { StoreTest } from '../support/store/open-store.ts';
 import { readRow } from '../../src/store/row.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
@@ -34,7 +34,7 @@ const countUp: Change = (current) => {
 };
 
 /** Every promise of Records in src/store/records.ts, tested on one implementation. */
-export function userStoreContract(test: ContractTest<OpenStore>): void {
+export function userStoreContract(test: StoreTest): void {
   test('a change creates, replaces, keeps and removes, and returns the documents before and after', async (opened) => {
     const users = await opened.store.records(USERS);
     const [first, second] = [toRow(user('a', 'Ada')), toRow(user('a', 'Ada', { odd: 'yes' }))];

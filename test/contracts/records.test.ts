@@ -1,28 +1,21 @@
 import assert from 'node:assert/strict';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { fromRow, toRow, USERS } from '../../src/users/row.ts';
 import type { User } from '../../src/users/user.ts';
 import { openDirectory, testDirectory, testSqlite } from '../support/store/sqlite/sqlite.ts';
 import { openStore, testMongoStore } from '../support/store/mongo/mongo.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
-import { NO_MONGOD, onEach, openMongo } from './adapters.ts';
+import { testsWith } from '../support/tests-with.ts';
 import { userStoreContract } from './records.contract.ts';
 
-onEach(
-  [
-    { name: 'sqlite', skip: false, open: testSqlite },
-    { name: 'mongodb', skip: NO_MONGOD, open: (t: TestContext) => openMongo(t) },
-    {
-      name: 'mongodb, plain collection',
-      skip: NO_MONGOD,
-      open: async (t: TestContext) => {
-        const opened = await openMongo(t);
-        await opened.client.db().createCollection('users');
-        return opened;
-      },
-    },
-  ],
-  userStoreContract,
+userStoreContract(testsWith(testSqlite, 'sqlite'));
+userStoreContract(testsWith(testMongoStore, 'mongodb'));
+userStoreContract(
+  testsWith(async (t) => {
+    const opened = await testMongoStore(t);
+    await opened?.client.db().createCollection('users');
+    return opened;
+  }, 'mongodb, plain collection'),
 );
 
 const TIME = '2026-01-02T03:04:05.678Z';

@@ -1,4 +1,6 @@
-import { MONGO, onEach } from './adapters.ts';
+import { testMongoStore, WAYS } from '../support/store/mongo/mongo.ts';
+import { testsWith } from '../support/tests-with.ts';
 import { storeContract } from './store.contract.ts';
 
-onEach(MONGO, storeContract);
+for (const { name, lane } of WAYS)
+  storeContract(testsWith((t) => testMongoStore(t, { lane }), `mongodb ${name}`));

@@ -1,4 +1,5 @@
-import { onEach, SQLITE } from './adapters.ts';
+import { testSqlite } from '../support/store/sqlite/sqlite.ts';
+import { testsWith } from '../support/tests-with.ts';
 import { storeContract } from './store.contract.ts';
 
-onEach(SQLITE, storeContract);
+storeContract(testsWith(testSqlite, 'sqlite'));

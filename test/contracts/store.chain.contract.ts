@@ -3,7 +3,7 @@ import { numberRange } from '../support/store/number-range.ts';
 import type { Plan } from '../../src/store/store.ts';
 import { CATEGORIES, expectedItems, inCategory, makeItems, insertItems } from '../support/store/items.ts';
 import { PLENTY, assertChain, assertRows, readRows } from '../support/store/reading.ts';
-import type { ContractTest, OpenStore } from './adapters.ts';
+import type { StoreTest } from '../support/store/open-store.ts';
 
 const BATCH_ROWS = [1, 3, 7, 100, 1000];
 /** For plans of further categories, which differ from those of the first one in nothing but their rows. */
@@ -30,7 +30,7 @@ export function* allPlans(): Generator<Plan, void, undefined> {
 }
 
 /** Reads plans from one end to the other. */
-export function chainContract(test: ContractTest<OpenStore>): void {
+export function chainContract(test: StoreTest): void {
   test('every plan yields every row once, in order, with batches of any size', async ({
     store,
     slots,

@@ -1,4 +1,4 @@
-import type { ContractTest, OpenStore } from './adapters.ts';
+import type { StoreTest } from '../support/store/open-store.ts';
 import { chainContract } from './store.chain.contract.ts';
 import { countContract } from './store.count.contract.ts';
 import { resumeContract } from './store.resume.contract.ts';
@@ -8,7 +8,7 @@ import { splitContract } from './store.split.contract.ts';
 import { writeContract } from './store.write.contract.ts';
 
 /** Every promise of src/store/store.ts, tested on one adapter. */
-export function storeContract(test: ContractTest<OpenStore>): void {
+export function storeContract(test: StoreTest): void {
   chainContract(test);
   resumeContract(test);
   sizeContract(test);

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { numberRange } from '../support/store/number-range.ts';
 import type { CountMode, Plan } from '../../src/store/store.ts';
 import { allPlans } from './store.chain.contract.ts';
-import type { ContractTest, OpenStore } from './adapters.ts';
+import type { StoreTest } from '../support/store/open-store.ts';
 import { expectedItems, inCategory, makeItems, insertItems } from '../support/store/items.ts';
 import { NEVER } from '../support/store/reading.ts';
 
 const MODES: readonly CountMode[] = ['estimated', 'exact'];
 
 /** Counts equal the rows of a plan, or are marked as inexact. */
-export function countContract(test: ContractTest<OpenStore>): void {
+export function countContract(test: StoreTest): void {
   test('every plan is counted as it is read', async (opened) => {
     const { items } = opened.store;
     const all = makeItems(500);

@@ -13,7 +13,7 @@ import {
 } from '../support/store/items.ts';
 import type { Item, Price } from '../support/store/items.ts';
 import { PLENTY, assertChain, readRows } from '../support/store/reading.ts';
-import type { ContractTest, OpenStore } from './adapters.ts';
+import type { StoreTest } from '../support/store/open-store.ts';
 
 const SIZE = { rows: 7, bytes: PLENTY };
 const PLANS: readonly Plan[] = [
@@ -26,7 +26,7 @@ const PLANS: readonly Plan[] = [
 ];
 
 /** Reading on after a row that may have changed since. */
-export function resumeContract(test: ContractTest<OpenStore>): void {
+export function resumeContract(test: StoreTest): void {
   test('any row is a bookmark, also after it was deleted or its price changed', async (opened) => {
     const { store, slots } = opened;
     const items = makeItems(64);

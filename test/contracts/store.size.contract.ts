@@ -4,13 +4,13 @@ import { BSON, Double, Int32, Long, ObjectId, UUID } from '../../src/store/bson.
 import type { Plan } from '../../src/store/store.ts';
 import { expectedItems, makeItem, makeItems, insertItems } from '../support/store/items.ts';
 import { NEVER, PLENTY, assertChain, assertRows, readRows, takeRows } from '../support/store/reading.ts';
-import type { ContractTest, OpenStore } from './adapters.ts';
+import type { StoreTest } from '../support/store/open-store.ts';
 import { readRow } from '../../src/store/row.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
 
 /** Batch sizes, single rows and aborted reads. */
-export function sizeContract(test: ContractTest<OpenStore>): void {
+export function sizeContract(test: StoreTest): void {
   test('a batch ends at its byte limit, has at least one row, and reports that there are more', async (opened) => {
     const items = Array.from({ length: 60 }, (_, n) =>
       makeItem(new Int32(n), 'b', new Double(n % 5), 'x'.repeat(n % 7 === 0 ? 40_000 : 300)),

@@ -6,7 +6,7 @@ import type { OwnedCollection, Plan } from '../../src/store/store.ts';
 import { expectedItems, inCategory, makeItem, makeItems } from '../support/store/items.ts';
 import type { Item } from '../support/store/items.ts';
 import { NEVER, PLENTY, assertChain, readRows } from '../support/store/reading.ts';
-import type { ContractTest, OpenStore } from './adapters.ts';
+import type { StoreTest } from '../support/store/open-store.ts';
 
 const SIZE = { rows: 7, bytes: PLENTY };
 const PLANS: readonly Plan[] = [
@@ -18,7 +18,7 @@ const PLANS: readonly Plan[] = [
 ];
 
 /** Reading the rows of a point in time. */
-export function snapshotContract(test: ContractTest<OpenStore>): void {
+export function snapshotContract(test: StoreTest): void {
   test('rows at a point in time are as they were, whatever was written later, or the store has no points in time', async (opened) => {
     const { items } = opened.store;
     const before = makeItems(64);

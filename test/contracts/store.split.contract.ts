@@ -3,7 +3,7 @@ import { bookmarkOf, type Bookmark } from '../../src/store/bookmark.ts';
 import { BSON, ObjectId, UUID } from '../../src/store/bson.ts';
 import type { Batch } from '../../src/store/batch.ts';
 import type { IdRange, OwnedCollection, Plan } from '../../src/store/store.ts';
-import type { ContractTest, OpenStore } from './adapters.ts';
+import type { StoreTest } from '../support/store/open-store.ts';
 import { expectedItems, inCategory, makeItems, insertItems } from '../support/store/items.ts';
 import { assertChain, NEVER, readRows } from '../support/store/reading.ts';
 
@@ -48,7 +48,7 @@ async function countByReading(items: OwnedCollection, plan: Plan): Promise<numbe
 }
 
 /** Parts are disjoint, together the whole set, and of about equal size. Each is a plan like others. */
-export function splitContract(test: ContractTest<OpenStore>): void {
+export function splitContract(test: StoreTest): void {
   for (const [what, idOf] of Object.entries(IDS)) {
     test(`parts of ${what} are exactly the set, and balanced within 20 %`, async (opened, t) => {
       const { items } = opened.store;

@@ -12,12 +12,12 @@ import {
 import type { Item } from '../support/store/items.ts';
 import { PLENTY, assertChain, readRows } from '../support/store/reading.ts';
 import { allPlans } from './store.chain.contract.ts';
-import type { ContractTest, OpenStore } from './adapters.ts';
+import type { StoreTest } from '../support/store/open-store.ts';
 
 const SIZE = { rows: 50, bytes: PLENTY };
 
 /** The results of writes, and what readers see of them. */
-export function writeContract(test: ContractTest<OpenStore>): void {
+export function writeContract(test: StoreTest): void {
   test('an existing id is skipped, replaced or refused, as requested', async (opened) => {
     const { items } = opened.store;
     const old: readonly [Item, Item] = [

@@ -1,6 +1,5 @@
 import type { TestContext } from 'node:test';
-import assert from 'node:assert/strict';
-import { NO_MONGOD, onEach, type Adapter, type ContractTest } from '../../contracts/adapters.ts';
+import { testsWith, type ContractTest } from '../tests-with.ts';
 import { COMBINATIONS, STORES, testServer } from './server.ts';
 import type { EngineName, StoreName, TestServer } from './server.ts';
 
@@ -13,10 +12,12 @@ interface Kind {
 export function onStores<Opened>(
   open: (t: TestContext, store: StoreName) => Promise<Opened | null>,
   declare: (test: ContractTest<Opened>, store: StoreName) => void,
-  stores: readonly StoreName[] = STORES,
 ): void {
-  for (const store of stores)
-    onEach([adapter(store, store, (t) => open(t, store))], (test) => declare(test, store));
+  for (const store of STORES)
+    declare(
+      testsWith((t) => open(t, store), store),
+      store,
+    );
 }
 
 /** The same for MongoDB alone. */
@@ -24,7 +25,7 @@ export function onMongo<Opened>(
   open: (t: TestContext) => Promise<Opened | null>,
   declare: (test: ContractTest<Opened>) => void,
 ): void {
-  onStores(open, declare, ['mongodb']);
+  declare(testsWith(open, 'mongodb'));
 }
 
 /** The same for each store and each engine. */
@@ -34,8 +35,9 @@ export function onCombinations<Opened>(
 ): void {
   for (const [store, engine] of COMBINATIONS) {
     const kind = { store, engine };
-    onEach([adapter(`${store} behind ${engine}`, store, (t) => open(t, kind))], (test) =>
-      declare(test, kind),
+    declare(
+      testsWith((t) => open(t, kind), `${store} behind ${engine}`),
+      kind,
     );
   }
 }
@@ -51,16 +53,4 @@ export function onServers(
       (t, store) => testServer(t, store, 'uws'),
       (test, store) => declare(test, { store, engine: 'uws' }),
     );
-}
-
-function adapter<Opened>(
-  name: string,
-  store: StoreName,
-  open: (t: TestContext) => Promise<Opened | null>,
-): Adapter<Opened> {
-  return {
-    name,
-    skip: store === 'mongodb' && NO_MONGOD,
-    open: async (t) => (await open(t)) ?? assert.fail('the test is not skipped without a mongod'),
-  };
 }

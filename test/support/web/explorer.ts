@@ -1,8 +1,7 @@
-import assert from 'node:assert/strict';
 import { after, before, type TestContext } from 'node:test';
 import type { Browser } from 'playwright-core';
-import { onEach, type ContractTest } from '../../contracts/adapters.ts';
-import { openChromium, openTab, whyNoChromium, type Tab } from './chromium.ts';
+import { testsWith, type ContractTest } from '../tests-with.ts';
+import { openChromium, openTab, type Tab } from './chromium.ts';
 import type { TestServer } from '../process/server.ts';
 
 type Options = Parameters<typeof openTab>[1];
@@ -27,18 +26,19 @@ export function explorer(
   after(async () => {
     for (const cleanup of cleanups.reverse()) await cleanup();
   });
-  const opener =
-    (t: TestContext): Open =>
-    async (place, options = {}) => {
-      browser ??= (await openChromium(whole)) ?? assert.fail('the test is not skipped without Chromium');
-      const tab = await openTab(browser, options);
+  const opener = async (t: TestContext): Promise<Open | null> => {
+    const opened = (browser ??= await openChromium({
+      after: (close) => whole.after(close),
+      skip: (reason) => t.skip(reason),
+    }));
+    if (!opened) return null;
+    return async (place, options = {}) => {
+      const tab = await openTab(opened, options);
       t.after(() => tab.page.close());
       await tab.page.goto(`${server.url}/${place}`);
       await tab.page.waitForSelector('body[data-ready]');
       return tab;
     };
-  onEach(
-    [{ name: 'the explorer page', skip: whyNoChromium(), open: (t) => Promise.resolve(opener(t)) }],
-    declare,
-  );
+  };
+  declare(testsWith(opener, 'the explorer page'));
 }

@@ -3,7 +3,7 @@ import { MongoClient, type Document } from 'mongodb';
 import { ITEM_COLLECTION } from '../../../../src/resources/item-collection.ts';
 import { connectMongo } from '../../../../src/store/mongo.ts';
 import { Slots } from '../../../../src/store/slots.ts';
-import type { OpenStore } from '../../../contracts/adapters.ts';
+import type { OpenStore } from '../open-store.ts';
 import { startMongod, testMongo, whyNoMongod } from './mongod.ts';
 
 /** A store in MongoDB, and the same database through the driver alone. */
@@ -73,7 +73,7 @@ export async function openStore(
 export async function mongodWithUsers(t: TestContext) {
   const set = await startMongod({ replicated: false, arguments: ['--auth'] });
   if (!set) {
-    t.skip((await whyNoMongod()) || 'there is no mongod');
+    t.skip(await whyNoMongod());
     return null;
   }
   const { host } = new URL(set.uri);

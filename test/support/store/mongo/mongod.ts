@@ -31,7 +31,7 @@ export function startSharedMongod(isLong: boolean): Promise<ReplicaSet | null> {
 export async function ownMongod(t: TestContext, options: ReplicaSetOptions = {}): Promise<ReplicaSet | null> {
   const set = await startMongod(options);
   if (set) t.after(() => set.stop());
-  else t.skip(await whyNone());
+  else t.skip(await whyNoMongod());
   return set;
 }
 
@@ -43,7 +43,7 @@ export async function ownMongod(t: TestContext, options: ReplicaSetOptions = {})
 export async function testMongo(t: TestContext): Promise<string | null> {
   const shared = process.env.MONGODB_URI ?? process.env.TEST_MONGODB_URI ?? (await sharedMongod())?.uri;
   if (!shared) {
-    t.skip(await whyNone());
+    t.skip(await whyNoMongod());
     return null;
   }
   const uri = withDatabase(shared, `sluice_test_${randomBytes(8).toString('hex')}`);
@@ -69,16 +69,8 @@ function sharedMongod(): Promise<ReplicaSet | null> {
   return (own ??= startSharedMongod(Boolean(process.env.LONG)));
 }
 
-/** The reason why no test of MongoDB can run here. false when they can. With REQUIRE_ALL=1 a reason is an error. */
-export async function whyNoMongod(): Promise<string | false> {
-  if (process.env.MONGODB_URI ?? process.env.TEST_MONGODB_URI) return false;
-  const found = await findMongod();
-  if ('program' in found) return false;
-  if (process.env.REQUIRE_ALL) throw new Error(`REQUIRE_ALL is set, but ${found.reason}`);
-  return found.reason;
-}
-
-async function whyNone(): Promise<string> {
+/** The reason why no mongod can be started here. */
+export async function whyNoMongod(): Promise<string> {
   const found = await findMongod();
   return 'reason' in found ? found.reason : 'no mongod';
 }

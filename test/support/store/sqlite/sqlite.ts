@@ -13,7 +13,7 @@ import { keyRow } from '../../../../src/store/sqlite/keyed.ts';
 import { columnOf, logTable, rowsTable } from '../../../../src/store/sqlite/layout.ts';
 import { Sets } from '../../../../src/store/sqlite/sets.ts';
 import { openSqlite, type SqliteOptions } from '../../../../src/store/sqlite.ts';
-import type { OpenStore } from '../../../contracts/adapters.ts';
+import type { OpenStore } from '../open-store.ts';
 import { removeDirectory } from '../../directory.ts';
 
 /** A directory that is removed after the test. */

@@ -1,15 +1,12 @@
 import assert from 'node:assert/strict';
-import { describe, it, type TestContext } from 'node:test';
+import { describe, it } from 'node:test';
 import type { Serve } from '../../src/engine/edge.ts';
 import { compress, codings } from '../../src/pipeline/compress.ts';
 import { rawExchange, RawClient, request } from '../support/engine/raw.ts';
-import { echo, serveWith, stream, text, type EngineName, type Served } from '../support/engine/engines.ts';
+import { echo, stream, text, type Serving } from '../support/engine/engines.ts';
 
 /** Answers, and the results of faulty ones. */
-export function answerContract(name: EngineName): void {
-  const serving = (t: TestContext, serve: Serve, overrides = {}): Promise<Served> =>
-    serveWith(t, name, serve, overrides);
-
+export function answerContract(serving: Serving): void {
   describe('an answer', () => {
     it('has status, headers, Date and its exact length, and keeps the connection open', async (t) => {
       const { port } = await serving(t, ({ path }) =>

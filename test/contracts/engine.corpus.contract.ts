@@ -3,7 +3,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { allOf, BEHIND, type Case } from '../support/engine/corpus/case.ts';
 import { CORPUS } from '../support/engine/corpus/corpus.ts';
 import { DEVIATIONS, SILENT } from '../support/engine/corpus/deviations.ts';
-import { serveWith, text, type EngineName } from '../support/engine/engines.ts';
+import { text, type EngineName, type Serving } from '../support/engine/engines.ts';
 import { RawClient } from '../support/engine/raw.ts';
 
 const LONG = process.env.LONG === '1';
@@ -14,10 +14,10 @@ const CUTS = 3;
 const LONGEST_BY_BYTES = 400;
 
 /** All requests of the corpus: whole, byte by byte, and cut. */
-export function corpusContract(name: EngineName): void {
+export function corpusContract(serving: Serving, name: EngineName): void {
   describe(`the ${CORPUS.length} raw requests of the corpus`, () => {
     it(`have their expected outcomes, but for the deviations that are listed; ${LONG ? 'all' : `every ${BY_BYTES}th`} also byte by byte`, async (t) => {
-      const outcomeOf = await recording(t, name);
+      const outcomeOf = await recording(t, serving);
       const others: Record<string, string> = {};
       for (const [at, one] of CORPUS.entries()) {
         const listed = DEVIATIONS[name][one.name];
@@ -33,7 +33,7 @@ export function corpusContract(name: EngineName): void {
     });
 
     it(`are never taken for another request when they are cut at ${LONG ? 'any byte' : `${CUTS} bytes`}, and the server goes on`, async (t) => {
-      const outcomeOf = await recording(t, name);
+      const outcomeOf = await recording(t, serving);
       for (const one of CORPUS) {
         const known = [...one.outcomes, DEVIATIONS[name][one.name] ?? ''];
         for (const end of cutsOf(one)) {
@@ -68,9 +68,9 @@ function cutsOf({ bytes }: Case): readonly number[] {
  * A server, and what it makes of pieces that are sent to it on a connection of their own, in turns of the event loop of
  * their own: the requests that ran, `then cut` when the one behind did not; else the status of the refusal; else `cut`.
  */
-async function recording(t: TestContext, name: EngineName) {
+async function recording(t: TestContext, serving: Serving) {
   let ran: string[] = [];
-  const { port } = await serveWith(t, name, async (request) => {
+  const { port } = await serving(t, async (request) => {
     const { method, path, query } = request;
     const own = ran;
     const place = own.push('') - 1; // node:http passes on the next request before the body of this one has arrived

@@ -4,14 +4,14 @@ import { once } from 'node:events';
 import type { Ending, Reply, Request } from '../../src/engine/edge.ts';
 import { ClientGoneError, StallError, StoppedError } from '../../src/engine/stall-timer.ts';
 import { deferred, RawClient, rawExchange, request, type Deferred } from '../support/engine/raw.ts';
-import { serveWith, stream, text, type EngineName, type Served } from '../support/engine/engines.ts';
+import { stream, text, type Served, type Serving } from '../support/engine/engines.ts';
 import type { Sink } from '../../src/pipeline/sink.ts';
 
 const CLOSE = ['Connection: close'];
 const broken = new Error('broken');
 
 /** The end of an answer is reported once, whatever it is. */
-export function endingContract(name: EngineName): void {
+export function endingContract(serving: Serving): void {
   /** A server with one answer, and the report of its end. */
   const answering = async (
     t: TestContext,
@@ -24,12 +24,7 @@ export function endingContract(name: EngineName): void {
       reports++;
       ended.resolve(ending);
     };
-    const served = await serveWith(
-      t,
-      name,
-      async (asked) => ({ ...(await reply(asked)), settled }),
-      overrides,
-    );
+    const served = await serving(t, async (asked) => ({ ...(await reply(asked)), settled }), overrides);
     return { ...served, ended, reports: () => reports };
   };
   const begun = (then: (sink: Sink) => Promise<void>) =>

@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict';
-import { describe, it, type TestContext } from 'node:test';
-import type { Serve } from '../../src/engine/edge.ts';
+import { describe, it } from 'node:test';
 import { rawExchange, RawClient, request } from '../support/engine/raw.ts';
-import { echo, serveWith, text, type EngineName, type Served } from '../support/engine/engines.ts';
+import { echo, text, type EngineName, type Serving } from '../support/engine/engines.ts';
 
 /** Requests that are pipelined or too large. Malformed and ambiguous ones are in the corpus. */
-export function hostileContract(name: EngineName): void {
-  const serving = (t: TestContext, serve: Serve, overrides = {}): Promise<Served> =>
-    serveWith(t, name, serve, overrides);
-
+export function hostileContract(serving: Serving, name: EngineName): void {
   describe('requests on one connection', () => {
     it('that are pipelined are answered in order', async (t) => {
       const { port } = await serving(t, ({ path }) => Promise.resolve(text(`<${path}>`)));

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { describe, it, type TestContext } from 'node:test';
 import type { Serve } from '../../src/engine/edge.ts';
 import { deferred, RawClient, request } from '../support/engine/raw.ts';
-import { echo, serveWith, text, type EngineName, type Served } from '../support/engine/engines.ts';
+import { echo, text, type Serving } from '../support/engine/engines.ts';
 
 interface Echoed {
   readonly method: string;
@@ -15,10 +15,7 @@ interface Echoed {
 }
 
 /** How requests and their bodies reach the application. */
-export function requestContract(name: EngineName): void {
-  const serving = (t: TestContext, serve: Serve, overrides = {}): Promise<Served> =>
-    serveWith(t, name, serve, overrides);
-
+export function requestContract(serving: Serving): void {
   /** Sends one request on its own connection, answered by echo. */
   async function echoed(t: TestContext, raw: string): Promise<Echoed> {
     const { port } = await serving(t, echo);

@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict';
-import { describe, it, type TestContext } from 'node:test';
-import type { Serve } from '../../src/engine/edge.ts';
+import { describe, it } from 'node:test';
 import { deferred, RawClient, request } from '../support/engine/raw.ts';
-import { serveWith, stream, text, type EngineName, type Served } from '../support/engine/engines.ts';
+import { stream, text, type Serving } from '../support/engine/engines.ts';
 
 /** Listening and stopping. */
-export function stopContract(name: EngineName): void {
-  const serving = (t: TestContext, serve: Serve, overrides = {}): Promise<Served> =>
-    serveWith(t, name, serve, overrides);
-
+export function stopContract(serving: Serving): void {
   describe('an engine', () => {
     it('stops: running answers finish and close, idle connections close, and new ones are refused', async (t) => {
       const going = deferred();

@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict';
-import { describe, it, type TestContext } from 'node:test';
-import type { Serve } from '../../src/engine/edge.ts';
+import { describe, it } from 'node:test';
 import { deferred, RawClient, request } from '../support/engine/raw.ts';
-import { serveWith, stream, type EngineName, type Served } from '../support/engine/engines.ts';
+import { stream, type Serving } from '../support/engine/engines.ts';
 
 /** Streams: when they are sent, and who learns that a client left. */
-export function streamContract(name: EngineName): void {
-  const serving = (t: TestContext, serve: Serve, overrides = {}): Promise<Served> =>
-    serveWith(t, name, serve, overrides);
-
+export function streamContract(serving: Serving): void {
   describe('a stream', () => {
     it('that is empty, short or longer than a chunk arrives as written', async (t) => {
       const { port } = await serving(t, ({ path }) =>

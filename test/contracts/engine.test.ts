@@ -6,17 +6,18 @@ import { hostileContract } from './engine.hostile.contract.ts';
 import { requestContract } from './engine.requests.contract.ts';
 import { stopContract } from './engine.stop.contract.ts';
 import { streamContract } from './engine.streams.contract.ts';
-import { whyNoUws, type EngineName } from '../support/engine/engines.ts';
+import { serveWith, whyNoUws, type EngineName, type Serving } from '../support/engine/engines.ts';
 
-/** What every engine promises in src/engine/edge.ts, but for what needs slow readers: see engine-slow.test.ts. */
+/** What every engine promises in src/engine/edge.ts, but for what needs slow readers: see test/engine/stall.slow.test.ts. */
 function engineContract(name: EngineName): void {
-  requestContract(name);
-  answerContract(name);
-  streamContract(name);
-  endingContract(name);
-  hostileContract(name);
-  corpusContract(name);
-  stopContract(name);
+  const serving: Serving = (t, serve, overrides) => serveWith(t, name, serve, overrides);
+  requestContract(serving);
+  answerContract(serving);
+  streamContract(serving);
+  endingContract(serving);
+  hostileContract(serving, name);
+  corpusContract(serving, name);
+  stopContract(serving);
 }
 
 describe('on uWebSockets.js', { skip: whyNoUws() ?? false }, () => engineContract('uws'));

@@ -49,6 +49,13 @@ export interface Served {
   readonly stop: (graceMs: number) => Promise<void>;
 }
 
+/** Starts an engine, of the kind that a contract runs on, on a free port. */
+export type Serving = (
+  t: TestContext,
+  serve: Serve,
+  overrides?: Partial<EngineOptions>,
+) => Promise<Served>;
+
 /** An engine on a free port. It is stopped after the test. */
 export async function serveWith(
   t: TestContext,

@@ -1,5 +1,6 @@
 import { connect } from 'node:net';
 import { createBrotliDecompress, createGunzip } from 'node:zlib';
+import { AnswerReader } from '../../../src/load/http/answer-reader.ts';
 import type { Sink } from '../../../src/pipeline/sink.ts';
 
 /**
@@ -73,15 +74,14 @@ const DECODERS = { identity: () => null, gzip: createGunzip, br: createBrotliDec
 
 /**
  * Sends a GET request over a raw socket, reads the answer slowly, and compares each received byte with a
- * pattern that is repeated to the end. It decodes the framing itself, because an HTTP library could hide the
- * faults it must find.
+ * pattern that is repeated to the end. The load test's reader decodes the framing, because an HTTP library could
+ * hide the faults it must find.
  */
 export function readSlowly({ port, path, coding }: Asked, pace: Pace, pattern = PATTERN): Promise<Reading> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1');
-    const decoder = new FramingDecoder();
     const unzip = DECODERS[coding]();
-    let at = 0;
+    let [at, hasEnded] = [0, false];
     let wrongAt: number | null = null;
     let unzipped = unzip === null;
     const check = (bytes: Uint8Array) => {
@@ -93,9 +93,19 @@ export function readSlowly({ port, path, coding }: Asked, pace: Pace, pattern = 
       }
       at += bytes.length;
     };
-    const settle = () => resolve({ right: wrongAt ?? at, wrongAt, whole: decoder.ended && unzipped });
+    const answer = new AnswerReader({
+      onHead: () => {
+        if (hasEnded) throw new Error('bytes after the end of the answer');
+      },
+      onBody: (piece) => {
+        if (unzip === null) check(piece);
+        else unzip.write(piece);
+      },
+      onEnd: () => (hasEnded = true),
+    });
+    const settle = () => resolve({ right: wrongAt ?? at, wrongAt, whole: hasEnded && unzipped });
     const finish = () => {
-      if (unzip === null || !decoder.ended || unzipped) settle();
+      if (unzip === null || !hasEnded || unzipped) settle();
       else unzip.once('end', settle).once('error', settle);
     };
     unzip?.on('data', check).on('end', () => (unzipped = true));
@@ -106,11 +116,8 @@ export function readSlowly({ port, path, coding }: Asked, pace: Pace, pattern = 
       void pace.from.then(() => socket.resume());
     }
     socket.on('data', (data) => {
-      for (const piece of decoder.decode(data)) {
-        if (unzip === null) check(piece);
-        else unzip.write(piece);
-      }
-      if (decoder.ended) {
+      answer.push(data);
+      if (hasEnded) {
         unzip?.end();
         socket.destroy();
       } else if (Math.random() < data.length / pace.everyBytes) {
@@ -121,63 +128,4 @@ export function readSlowly({ port, path, coding }: Asked, pace: Pace, pattern = 
     socket.on('error', () => undefined); // 'close' follows
     socket.on('close', finish);
   });
-}
-
-/** A strict decoder of one HTTP/1.1 answer, chunked or with a given length. */
-class FramingDecoder {
-  ended = false;
-  private state: 'head' | 'size' | 'data' | 'crlf' | 'last' | 'length' = 'head';
-  private line = '';
-  private left = 0;
-
-  *decode(data: Buffer): Generator<Buffer> {
-    let at = 0;
-    while (at < data.length && !this.ended) {
-      if (this.state === 'data' || this.state === 'length') {
-        const piece = data.subarray(at, at + this.left);
-        at += piece.length;
-        this.left -= piece.length;
-        yield piece;
-        if (this.left === 0) this.bodyPieceDone();
-        continue;
-      }
-      this.line += String.fromCharCode(data[at++] ?? 0);
-      if (this.line.endsWith(this.state === 'head' ? '\r\n\r\n' : '\r\n')) this.lineDone();
-    }
-    if (at < data.length) throw new Error('bytes after the end of the answer');
-  }
-
-  private bodyPieceDone(): void {
-    if (this.state === 'length') this.ended = true;
-    else this.state = 'crlf';
-  }
-
-  private lineDone(): void {
-    const { line } = this;
-    this.line = '';
-    switch (this.state) {
-      case 'head': {
-        const length = /\r\ncontent-length: (\d+)\r\n/i.exec(line)?.[1];
-        this.left = Number(length ?? 0);
-        this.state = length === undefined ? 'size' : 'length';
-        return;
-      }
-      case 'size':
-        if (!/^[0-9a-f]+\r\n$/i.test(line)) throw new Error(`not a chunk size: ${JSON.stringify(line)}`);
-        this.left = parseInt(line, 16);
-        this.state = this.left === 0 ? 'last' : 'data';
-        return;
-      case 'crlf':
-        if (line !== '\r\n') throw new Error(`a chunk is followed by ${JSON.stringify(line)}`);
-        this.state = 'size';
-        return;
-      case 'last':
-        if (line !== '\r\n') throw new Error(`the answer ends with ${JSON.stringify(line)}`);
-        this.ended = true;
-        return;
-      case 'data':
-      case 'length':
-        throw new TypeError('a body piece is no line');
-    }
-  }
 }

@@ -2,14 +2,13 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
-import { samples } from '../support/telemetry/metrics.ts';
+import { stalledStreams } from '../support/telemetry/metrics.ts';
 import { request } from '../support/engine/raw.ts';
 import { serverOn, type EngineName } from '../support/process/server.ts';
 
 const READERS = 4;
 /** Incompressible rows of 8 kB. They exceed the kernel's buffers for any one stream. */
 const ROWS = 1_500;
-const PATIENCE_MS = 20_000;
 const NOISE = randomBytes(1024 * 1024).toString('base64');
 
 function documents() {
@@ -25,17 +24,6 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
     const server = await serverOn(t, { MONGODB_URI: '', HTTP_ENGINE: engine, ...limits });
     await server.insert(documents());
     const port = Number(new URL(server.url).port);
-    /** Resolves once the gauges of open and of stalled streams show this many; rejects when they do not. */
-    const shown = async (streams: number) => {
-      const names = ['sluice_streams_open', 'sluice_streams_stalled'];
-      const until = performance.now() + PATIENCE_MS;
-      for (;;) {
-        const gauges = await samples(server.url);
-        const now = names.map((name) => gauges.get(name));
-        if (now.every((value) => value === streams)) return;
-        if (performance.now() > until) assert.deepEqual(now, [streams, streams], names.join());
-      }
-    };
     for (const coding of ['identity', 'gzip', 'br']) {
       const readers: Socket[] = [];
       for (let n = 0; n < READERS; n++) {
@@ -44,9 +32,9 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
         socket.write(request('/items/stream', [`Accept-Encoding: ${coding}`]));
         readers.push(socket);
       }
-      await shown(READERS);
+      await stalledStreams(server.url, (streams) => streams === READERS);
       readers.forEach((reader, n) => (n % 2 === 0 ? reader.destroy() : reader.resetAndDestroy()));
-      await shown(0);
+      await stalledStreams(server.url, (streams) => streams === 0);
       assert.equal(server.slots.taken, 0, coding);
     }
   });

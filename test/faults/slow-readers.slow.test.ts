@@ -5,7 +5,7 @@ import { catalogue } from '../support/resources/catalogue.ts';
 import { startProgram } from '../support/process/child-program.ts';
 import { serverOn, type EngineName } from '../support/process/server.ts';
 import type { Run } from '../support/engine/slow-readers-child.ts';
-import { Waiting } from '../support/engine/waiting.ts';
+import { stalledStreams } from '../support/telemetry/metrics.ts';
 
 const READERS = process.env.LONG ? 200 : 24;
 const RUNS = Number(process.env.RUNS ?? (process.env.LONG ? 20 : 1));
@@ -45,19 +45,14 @@ function readers(t: TestContext, url: string) {
 describe('slow readers', () => {
   for (const engine of ['uws', 'node'] satisfies EngineName[])
     test(`${READERS} readers with random stalls all get the right bytes behind ${engine}, ${RUNS} times`, async (t) => {
-      const waiting = new Waiting();
       const settings = { MONGODB_URI: '', HTTP_ENGINE: engine, STREAM_LIMIT: 'off', RATE_LIMIT: 'off' };
-      const server = await serverOn(t, settings, { tap: waiting.tap });
+      const server = await serverOn(t, settings);
       await server.insert(rows());
       const { begin, said } = readers(t, server.url);
       assert.ok(((await said()) as number) > BYTES);
       for (let run = 1; run <= RUNS; run++) {
-        await waiting.until(READERS);
-        const { streams } = waiting;
-        assert.ok(
-          streams > 0.75 * READERS,
-          `${streams} wait, although only compressed streams fit into the kernel`,
-        );
+        // Only compressed streams fit into the kernel.
+        const streams = await stalledStreams(server.url, (open) => open > 0.75 * READERS);
         assert.ok(server.slots.taken <= READERS + 1, 'a waiting stream holds its encoder, and no batch');
         begin();
         const { ms, ...came } = (await said()) as Run;

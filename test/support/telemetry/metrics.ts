@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { setTimeout as pause } from 'node:timers/promises';
 
 /** The samples of /metrics: `name{label="value"}` -> number. */
 export async function samples(
@@ -14,4 +15,14 @@ export async function samples(
       return [line.slice(0, at), Number(line.slice(at + 1))];
     }),
   );
+}
+
+/** Resolves with the number of open streams, once all of them have released their batches and wait for their readers. */
+export async function stalledStreams(url: string, isEnough: (streams: number) => boolean): Promise<number> {
+  for (;;) {
+    const gauges = await samples(url);
+    const [open, stalled] = ['open', 'stalled'].map((state) => gauges.get(`sluice_streams_${state}`) ?? NaN);
+    if (open !== undefined && open === stalled && isEnough(open)) return open;
+    await pause(50);
+  }
 }

@@ -1,13 +1,13 @@
 /**
- * node --import tsx import-child.ts PLACE COUNT: imports generated items into the store at a place. Writes
- * the number of durable items to stdout, one line each time. Tests kill it.
+ * node --import tsx import-child.ts DIRECTORY COUNT: imports generated items into an embedded store. Writes the number of
+ * durable items to stdout, one line each time. A test kills it.
  */
 import { generateItems } from '../../../src/import/synthetic.ts';
 import { importItems } from '../../../src/import/import.ts';
-import { openPlace } from '../store/place.ts';
+import { openDirectory } from '../store/sqlite/sqlite.ts';
 
-const [place = '', count = ''] = process.argv.slice(2);
-const store = await openPlace(place);
+const [directory = '', count = ''] = process.argv.slice(2);
+const store = await openDirectory(directory);
 await importItems({
   // Rows of a load become durable all at once; sqlite-load-kills.test.ts kills one.
   open: () =>

@@ -48,43 +48,6 @@ function rowsIn(directory: string): number[] {
   return counts.filter((count) => count > 0);
 }
 
-test('a chain of reads that began before the rows were removed is cut, and never ends as if it were whole', async (t) => {
-  const { store, rows, directory } = await filled(t);
-  const size = { rows: 100, bytes: PLENTY };
-  const begun = await rows.read(BY_ID, {}, size, NEVER);
-  begun.release();
-  assert.ok(begun.identity !== undefined && begun.last);
-  const own = await store.make({ ...ORDERS, indexes: [] }, () => undefined);
-  assert.deepEqual(await own.clear(NEVER), { rows: ROWS, is: 'exact' });
-  const plan = { ...BY_ID, identity: begun.identity };
-  const isReplaced = (error: unknown) => error instanceof AppError && error.code === 'collection-replaced';
-  await assert.rejects(rows.read(plan, { after: begun.last }, size, NEVER), isReplaced);
-  await assert.rejects(begun.confirm(NEVER), isReplaced);
-  assert.deepEqual((await readRows(rows, BY_ID, {}, size)).rows, []);
-  assert.deepEqual(await rows.count(BY_ID, 'exact', NEVER), { rows: 0, is: 'exact' });
-  assert.deepEqual(rowsIn(directory), []);
-});
-
-test('reads beside a removal find all rows or none, in the order of the key and of an index', async (t) => {
-  const { store, rows } = await filled(t);
-  const own = await store.make({ ...ORDERS, indexes: [] }, () => undefined);
-  let isCleared = false;
-  const clearing = own.clear(NEVER).then(() => {
-    isCleared = true;
-  });
-  const found = new Set<number>();
-  // eslint-disable-next-line @typescript-eslint/no-unnecessary-condition -- it changes while the reads wait
-  while (!isCleared)
-    for (const sort of ['_id', 'total']) {
-      const batch = await rows.read({ ...BY_ID, sort }, {}, { rows: 1e6, bytes: 1e9 }, NEVER);
-      batch.release();
-      found.add(batch.rows);
-      assert.ok(batch.rows === ROWS || batch.rows === 0, `${batch.rows} rows`);
-    }
-  await clearing;
-  assert.ok(found.has(0));
-});
-
 /** False for the same error: what is looked for has not happened yet. */
 function isLoading(error: unknown): false {
   isNotReady(error);

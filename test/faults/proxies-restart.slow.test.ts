@@ -6,7 +6,6 @@ import { catalogue } from '../support/resources/catalogue.ts';
 import { childServer, type ChildServer } from '../support/process/child-server.ts';
 import { freePorts } from '../support/free-port.ts';
 import { ask, http2Session } from '../support/engine/http2.ts';
-import { bearer, keyedServer } from '../support/access/keyed.ts';
 import { settingsOf } from '../support/faults/ops.ts';
 import { program } from '../support/process/programs.ts';
 import { PROXIES, startProxy } from '../support/faults/proxies.ts';
@@ -76,18 +75,6 @@ describe('proxies as docs/production.md sets them up', { concurrency: true }, ()
       await Promise.all([restarting, ...Array.from({ length: AT_ONCE }, client)]);
       t.diagnostic(`${sent} requests, ${failed.length} failed`);
       assert.deepEqual(failed, []);
-    });
-
-    test(`${name}: what the page asks on the first day: 401, 200 with a key, no metrics`, async (t) => {
-      const found = program(t, PROXIES[name].programs, PROXIES[name].version);
-      if (found === null) return;
-      const server = await keyedServer(t, 'sqlite', [{ name: 'ada' }], []);
-      assert.ok(server);
-      const { tlsPort, ca } = await startProxy(t, name, found, [new URL(server.url).port]);
-      const session = http2Session(t, tlsPort, ca);
-      assert.equal((await ask(session, '/items?limit=1')).status, 401);
-      assert.equal((await ask(session, '/items?limit=1', bearer('ada'))).status, 200);
-      assert.equal((await ask(session, '/metrics', bearer('ada'))).status, 404);
     });
 
     test(`${name}: TLS, HTTP/2, streams unbuffered, codings, long URLs and bodies are the server's, no metrics`, async (t) => {

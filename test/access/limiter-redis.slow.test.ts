@@ -7,7 +7,7 @@ import { Redis } from 'ioredis';
 import type { Taken } from '../../src/access/policy.ts';
 import { redisUrlFaults } from '../../src/redis/url.ts';
 import { connectRedisLimiter } from '../../src/access/limiter-redis.ts';
-import { freePort } from '../support/free-port.ts';
+import { freePort } from '../support/ports.ts';
 import { testRedis } from '../support/redis/redis.ts';
 
 const POLICY = { limit: 10, windowSeconds: 60 };

@@ -4,7 +4,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { samples } from '../support/telemetry/metrics.ts';
 import { catalogue } from '../support/resources/catalogue.ts';
 import { childServer, type ChildServer } from '../support/process/child-server.ts';
-import { freePorts } from '../support/free-port.ts';
+import { freePorts } from '../support/ports.ts';
 import { ask, http2Session } from '../support/engine/http2.ts';
 import { settingsOf } from '../support/faults/ops.ts';
 import { program } from '../support/process/programs.ts';

@@ -6,7 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { crc32 } from '../../src/pipeline/crc32.ts';
 import { childServer, importItems } from '../support/process/child-server.ts';
 import { startCutter } from '../support/faults/cutter.ts';
-import { freePort } from '../support/free-port.ts';
+import { freePort } from '../support/ports.ts';
 import { folder, INSTANT, runPullOf } from '../support/pull/pulling.ts';
 
 const ROWS = process.env.LONG ? 1_000_000 : 20_000;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { childServer, logged, type ChildServer } from '../support/process/child-server.ts';
-import { freePort } from '../support/free-port.ts';
+import { freePort } from '../support/ports.ts';
 import { testRedis, type TestRedis } from '../support/redis/redis.ts';
 
 /** The longest time from a process's last log line to its exit. Milliseconds. */

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { loading } from '../support/load/loading.ts';
+import { listening } from '../support/ports.ts';
 import { folder } from '../support/pull/pulling.ts';
 import { serverOn } from '../support/process/server.ts';
 
@@ -102,10 +101,10 @@ test('a load does not begin without a server, without its key, or on another ser
   const unreachable = await loading(['http://127.0.0.1:1', ...SHORT]);
   assert.deepEqual([unreachable.code, unreachable.result], [1, null]);
   assert.match(unreachable.said, /cannot reach http:\/\/127\.0\.0\.1:1: .*ECONNREFUSED/);
-  const other = createServer((_, response) => response.end('hello')).listen(0, '127.0.0.1');
-  await once(other, 'listening');
-  t.after(() => other.close());
-  const { port } = other.address() as AddressInfo;
+  const port = await listening(
+    t,
+    createServer((_, response) => response.end('hello')),
+  );
   const stranger = await loading([`http://127.0.0.1:${port}`, ...SHORT]);
   assert.match(stranger.said, /is not a sluice server: its \/readyz answered 200/);
 });

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { test } from 'node:test';
-import { promisify } from 'node:util';
 import type { LoadResult } from '../../src/load/result.ts';
+import { sluice } from '../support/process/commands.ts';
 import { catalogue } from '../support/resources/catalogue.ts';
 import { serverOn } from '../support/process/server.ts';
 
@@ -12,23 +11,9 @@ const MIB = 1024 * 1024;
 test('the memory of a load test does not grow with the bytes that its pullers read', async (t) => {
   const server = await serverOn(t, { STREAM_LIMIT: 'off', MAX_STREAMS: '1000', MAX_LOOP_DELAY: '60 s' });
   await server.insert(catalogue(20_000).map(({ document }) => document));
-  const words = [
-    'load',
-    server.url,
-    '--pullers',
-    String(PULLERS),
-    '--for',
-    '20s',
-    '--ramp',
-    '1s',
-    '--json',
-    '-',
-  ];
+  const words = `--pullers ${PULLERS} --for 20s --ramp 1s --json -`.split(' ');
   // A process of its own: this one has the memory of the server.
-  const run = promisify(execFile)(process.execPath, ['--import', 'tsx', 'src/process/cli.ts', ...words], {
-    maxBuffer: 64 * MIB,
-  });
-  const { stdout } = await run.catch((error: unknown) => error as { stdout: string });
+  const { stdout } = await sluice(['load', server.url, ...words], {});
   const { series, verdict } = JSON.parse(stdout) as LoadResult;
   assert.deepEqual(verdict.reasons, []);
   const half = Math.floor(series.length / 2);

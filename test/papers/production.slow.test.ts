@@ -21,7 +21,7 @@ import { SETTINGS } from '../../src/settings.ts';
 import { cli } from '../support/process/child-server.ts';
 import { childProgram } from '../support/process/child-program.ts';
 import { documentText, ROOT } from '../support/papers/documents.ts';
-import { freePorts } from '../support/free-port.ts';
+import { freePorts } from '../support/ports.ts';
 import { settingsOf, unitOf } from '../support/faults/ops.ts';
 import { folder } from '../support/pull/pulling.ts';
 import { serverOn } from '../support/process/server.ts';

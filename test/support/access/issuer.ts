@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import { exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWK, type JWTPayload } from 'jose';
+import { listening } from '../ports.ts';
 
 export const ISSUER = 'https://issuer.example/';
 export const AUDIENCE = 'sluice-test';
@@ -38,10 +38,7 @@ export async function testIssuer(t: TestContext, pairs: readonly SigningPair[]):
     const { status, text } = state.answer ?? { status: 200, text: JSON.stringify({ keys: state.keys }) };
     response.writeHead(status, { 'content-type': 'application/json' }).end(text);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.after(() => server.close());
-  t.after(() => server.closeAllConnections());
-  state.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/jwks`;
+  state.url = `http://127.0.0.1:${await listening(t, server)}/jwks`;
   return state;
 }
 

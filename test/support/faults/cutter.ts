@@ -1,8 +1,8 @@
-import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
-import { connect, createServer, type AddressInfo } from 'node:net';
+import { connect, createServer } from 'node:net';
 import type { TestContext } from 'node:test';
 import { brotliDecompressSync, constants, gunzipSync } from 'node:zlib';
+import { listening } from '../ports.ts';
 
 /** A proxy in front of a server. It cuts each connection after a given number of bytes of the answer. */
 export interface Cutter {
@@ -28,10 +28,8 @@ export async function startCutter(t: TestContext, url: string): Promise<Cutter> 
       left -= bytes.length;
       if (left <= 0) client.end(close);
     });
-  }).listen(0, '127.0.0.1');
-  await once(proxy, 'listening');
-  t.after(() => proxy.close());
-  cutter.url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  });
+  cutter.url = `http://127.0.0.1:${await listening(t, proxy)}`;
   return cutter;
 }
 

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { selfSigned } from '../load/certificate.ts';
 import { documentText } from '../papers/documents.ts';
-import { freePorts } from '../free-port.ts';
+import { freePorts } from '../ports.ts';
 
 /**
  * A proxy with its sample in docs/ops: its program, the text around the sample, its start in the foreground, and the

@@ -1,8 +1,7 @@
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import { crc32 } from '../../../src/pipeline/crc32.ts';
+import { listening } from '../ports.ts';
 
 /** What the server does wrong. All is right by default. */
 export interface FaultsOnPurpose {
@@ -29,14 +28,12 @@ export interface FaultyServer {
 /** A server that looks like sluice, with faults on purpose. */
 export async function faultyServer(t: TestContext, faults: FaultsOnPurpose = {}): Promise<FaultyServer> {
   const server = createServer((request, response) => void answer(request, response, faults));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const port = await listening(t, server);
   const leave = () => {
     server.close();
     server.closeAllConnections();
   };
-  t.after(leave);
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, leave };
+  return { url: `http://127.0.0.1:${port}`, leave };
 }
 
 async function answer(

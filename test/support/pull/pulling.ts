@@ -1,7 +1,5 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type RequestListener } from 'node:http';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
@@ -10,6 +8,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parsePullArguments, runPull } from '../../../src/pull/command.ts';
 import type { Clock } from '../../../src/pull/pull.ts';
 import { crc32 } from '../../../src/pipeline/crc32.ts';
+import { listening } from '../ports.ts';
 
 /** A temporary folder for one test. */
 export async function folder(t: TestContext): Promise<string> {
@@ -89,13 +88,8 @@ export async function scriptedServer(
   const server = createServer((request, response) => {
     asked.push(request.url ?? '');
     listeners[Math.min(next++, listeners.length - 1)]?.(request, response);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => {
-    server.closeAllConnections();
-    server.close();
   });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/items/stream`, asked };
+  return { url: `http://127.0.0.1:${await listening(t, server)}/items/stream`, asked };
 }
 
 /** Answers requests of the stream with a listener, and all other requests with 404. */

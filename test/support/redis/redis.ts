@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
 import type { TestContext } from 'node:test';
-import { freePort } from '../free-port.ts';
+import { freePort } from '../ports.ts';
 
 /** The redis-server of one test: a real process on a loopback port, without files on disk. */
 export class TestRedis {

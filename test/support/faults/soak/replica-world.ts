@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Decimal128, MongoClient, type Db, type Document } from 'mongodb';
 import { childServer, cli, type ChildServer } from '../../process/child-server.ts';
 import { temporaryFolder } from '../../engine/engines.ts';
-import { freePorts } from '../../free-port.ts';
+import { freePorts } from '../../ports.ts';
 import { bearer, keysText, type KeyGiven } from '../../access/keyed.ts';
 import { ownMongod } from '../../store/mongo/mongod.ts';
 import { below, oneOf, type Random } from '../../store/random-collection.ts';

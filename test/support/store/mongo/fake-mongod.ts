@@ -1,7 +1,7 @@
-import { once } from 'node:events';
-import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import { BSON, type Document } from '../../../../src/store/bson.ts';
+import { listening } from '../../ports.ts';
 
 /** A command other than `hello`, and the socket to answer it on. */
 export interface Asked {
@@ -31,13 +31,10 @@ export async function fakeMongod(t: TestContext, onCommand: (asked: Asked) => vo
       }
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(async () => {
+  t.after(() => {
     for (const socket of sockets) socket.destroy();
-    await once(server.close(), 'close');
   });
-  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return `127.0.0.1:${await listening(t, server)}`;
 }
 
 /** An OP_MSG with one document that answers a request. */

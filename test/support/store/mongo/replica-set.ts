@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
-import { freePorts } from '../../free-port.ts';
+import { freePorts } from '../../ports.ts';
 
 export interface ReplicaSetOptions {
   readonly members?: number;

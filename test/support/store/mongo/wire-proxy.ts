@@ -1,7 +1,7 @@
-import { once } from 'node:events';
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import { BSON, type Document } from '../../../../src/store/bson.ts';
+import { listening } from '../../ports.ts';
 
 /** A proxy in front of a mongod that changes what passes. */
 export interface WireProxy {
@@ -39,9 +39,7 @@ export async function startWireProxy(t: TestContext, to: string): Promise<WirePr
     passMessages(client, server, (command) => made.onCommand(command));
     passMessages(server, client, (reply) => made.onReply(reply));
   });
-  proxy.listen(0, '127.0.0.1');
-  await once(proxy, 'listening');
-  const own = (proxy.address() as AddressInfo).port;
+  const own = await listening(t, proxy);
   const stop = () => {
     proxy.close();
     for (const socket of sockets) socket.destroy();

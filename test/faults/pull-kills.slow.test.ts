@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { crc32 } from '../../src/pipeline/crc32.ts';
-import { childServer, importItems } from '../support/process/child-server.ts';
+import { childServer } from '../support/process/child-server.ts';
+import { run } from '../support/process/commands.ts';
 import { startCutter } from '../support/faults/cutter.ts';
 import { freePort } from '../support/ports.ts';
 import { folder, INSTANT, runPullOf } from '../support/pull/pulling.ts';
@@ -15,7 +16,7 @@ const TIMES = process.env.LONG ? 20 : 3;
 test(`a pull writes the whole set although the server is killed ${TIMES} times and the network cut ${TIMES} times`, async (t) => {
   const directory = await folder(t);
   const settings = { DATA_DIR: join(directory, 'data'), SAMPLE: 'off', LOG_LEVEL: 'info', MONGODB_URI: '' };
-  await importItems(['--generate', String(ROWS)], settings);
+  await run(['import', '--generate', String(ROWS)], settings);
   // All servers use this port. A port picked anew could be blocked for a minute by its closed connections.
   const port = String(await freePort());
   let server = await childServer(t, { ...settings, PORT: port });

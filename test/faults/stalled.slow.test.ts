@@ -10,7 +10,8 @@ import { load } from '../../bench/load.ts';
 import { startProcess } from '../../bench/process.ts';
 import { BSON } from '../../src/store/bson.ts';
 import { kernelWarning } from '../../src/process/kernel-warning.ts';
-import { childServer, importItems, type ChildServer } from '../support/process/child-server.ts';
+import { childServer, type ChildServer } from '../support/process/child-server.ts';
+import { run } from '../support/process/commands.ts';
 import { openDirectory, testDirectory } from '../support/store/sqlite/sqlite.ts';
 import { openStore } from '../support/store/mongo/mongo.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
@@ -165,7 +166,7 @@ for (const store of ['mongodb', 'sqlite'] satisfies StoreName[])
       const uri = store === 'mongodb' ? await testMongo(t) : '';
       if (uri === null) return;
       const settings = store === 'mongodb' ? { MONGODB_URI: uri } : { DATA_DIR: await testDirectory(t) };
-      await importItems(['--generate', String(FAST.rows)], settings);
+      await run(['import', '--generate', String(FAST.rows)], settings);
       const server = await childServer(t, { ...settings, STREAM_LIMIT: 'off', RATE_LIMIT: 'off' });
       await pageP99(server); // compiled and connected
       const alone = await pageP99(server);

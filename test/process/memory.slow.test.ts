@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { test } from 'node:test';
-import { childServer, importItems } from '../support/process/child-server.ts';
+import { childServer } from '../support/process/child-server.ts';
+import { run } from '../support/process/commands.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
 import { testEnvironment } from '../support/process/server.ts';
 
@@ -16,7 +17,7 @@ for (const store of ['sqlite', 'mongodb'] as const) {
     if (uri === null) return;
     const { DATA_DIR = '' } = await testEnvironment(t);
     const settings = { MONGODB_URI: uri, DATA_DIR, SAMPLE: 'off' };
-    await importItems(['--generate', String(ROWS)], settings);
+    await run(['import', '--generate', String(ROWS)], settings);
     const server = await childServer(t, settings);
     await (await fetch(new URL('/items?limit=1', server.url))).arrayBuffer();
     const idle = server.rss();

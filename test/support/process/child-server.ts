@@ -131,19 +131,6 @@ function logOf(output: Readable): AsyncIterable<LogLine> {
   };
 }
 
-/** Runs `sluice import` with these settings to its end. */
-export async function importItems(
-  args: readonly string[],
-  environment: Record<string, string>,
-): Promise<void> {
-  const child = spawn(process.execPath, [await cli(), 'import', ...args], {
-    env: { ...process.env, ...environment },
-    stdio: ['ignore', 'ignore', 'ignore'],
-  });
-  const [code] = (await once(child, 'exit')) as [number | null];
-  if (code !== 0) throw new Error(`import ended with ${String(code)}`);
-}
-
 /**
  * Resident memory of a process in bytes, without pages of mapped files. 0 where /proc is missing, NaN while a
  * process ends.

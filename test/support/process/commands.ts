@@ -29,3 +29,9 @@ export async function sluice(
   ]);
   return { code, stdout, said };
 }
+
+/** Runs a command that must succeed. */
+export async function run(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<void> {
+  const { code, said } = await sluice(args, environment);
+  if (code !== 0) throw new Error(`${args.join(' ')} ended with ${String(code)}: ${said}`);
+}

@@ -1,10 +1,10 @@
-import { spawn } from 'node:child_process';
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Decimal128, MongoClient, type Db, type Document } from 'mongodb';
-import { childServer, cli, type ChildServer } from '../../process/child-server.ts';
+import { childServer, type ChildServer } from '../../process/child-server.ts';
+import { run } from '../../process/commands.ts';
 import { temporaryFolder } from '../../engine/engines.ts';
 import { freePorts } from '../../ports.ts';
 import { bearer, keysText, type KeyGiven } from '../../access/keyed.ts';
@@ -125,12 +125,7 @@ export class ReplicaWorld {
     const rows = Array.from({ length: LOADED_AT_ONCE }, (_, n) => ({ _id: `l${first + n}`, n: first + n }));
     writeFileSync(file, rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
     const args = ['import', file, '--into', 'loads', '--on-conflict', 'replace'];
-    const env = { ...process.env, MONGODB_URI: this.#uri };
-    await insist(async () => {
-      const child = spawn(process.execPath, [await cli(), ...args], { env, stdio: 'ignore' });
-      const code = await new Promise((resolve) => child.once('exit', resolve));
-      if (code !== 0) throw new Error(`import ended with ${String(code)}`);
-    });
+    await insist(() => run(args, { MONGODB_URI: this.#uri }));
     this.#loads++;
     return this.#loads * LOADED_AT_ONCE;
   }

@@ -1,7 +1,7 @@
 import { sourcesIn } from './tree.ts';
 
 /** A part of src/ that faults are put into, and the tests that are to notice them: paths from test/, without the suffix. */
-export interface Part {
+interface Part {
   readonly files: readonly string[];
   readonly tests: readonly string[];
 }
@@ -48,25 +48,3 @@ export const PARTS: Readonly<Record<string, Part>> = {
 export const OPTIONS: Readonly<Record<string, readonly string[]>> = {
   'resources/changes/changes': ['--test-name-pattern=sqlite behind uws'],
 };
-
-/** Faults that no test can notice, or that none has to: their file, line and original text, with the reason. */
-const HARMLESS: readonly (readonly [file: string, within: string, original: string, reason: string])[] = [
-  ['pipeline/checkpoints.ts', '#end = 0;', '0', 'encode sets it before anything reads it'],
-  ['pipeline/pieces.ts', "encoder.off('error', reject);", "'error'", 'the promise is settled by then'],
-  [
-    'pipeline/compress.ts',
-    '[zstdConstants.ZSTD_c_windowLog ?? 101]: 18,',
-    '101',
-    'each Node that has zstd has the constant',
-  ],
-];
-
-/** Why no test notices this fault. null: one should. */
-export function reasonToLive(fault: { file: string; within: string; original: string }): string | null {
-  const [, , , reason = null] =
-    HARMLESS.find(
-      ([file, within, original]) =>
-        file === fault.file && within === fault.within && original === fault.original,
-    ) ?? [];
-  return reason;
-}

@@ -82,13 +82,7 @@ const ID_KINDS: readonly ((random: Random, n: number) => unknown)[] = [
   (random, n) => ({ region: oneOf(random, ['eu', 'us']), n: new Int32(n) }),
   (random, n) =>
     oneOf(random, [new Int32(n), new Double(n + 0.5), `id${n}`, new Date(n), new Timestamp({ t: n, i: 1 })]),
-  (random) =>
-    oneOf(
-      random,
-      SCALARS.filter(
-        (value) => !(value instanceof MinKey || value instanceof MaxKey || value instanceof BSONRegExp),
-      ),
-    ),
+  (random) => oneOf(random, IDS),
 ];
 
 const SCALARS: readonly unknown[] = [
@@ -141,6 +135,11 @@ const SCALARS: readonly unknown[] = [
   new Code('return x', { x: new Int32(1) }),
   new MaxKey(),
 ];
+
+/** Ids of every type that rows may have in both stores. Some are numbers of the same value and of other types. */
+export const IDS: readonly unknown[] = SCALARS.filter(
+  (value) => !(value instanceof MinKey || value instanceof MaxKey || value instanceof BSONRegExp),
+);
 
 /** A few values, so that rows share them: of one type, of all types, or nearly all different numbers. */
 function poolOf(random: Random): readonly unknown[] {

@@ -7,8 +7,7 @@ import { childServer, type ChildServer } from '../support/process/child-server.t
 import { freePorts } from '../support/ports.ts';
 import { ask, http2Session } from '../support/engine/http2.ts';
 import { settingsOf } from '../support/faults/ops.ts';
-import { program } from '../support/process/programs.ts';
-import { PROXIES, startProxy } from '../support/faults/proxies.ts';
+import { startProxy } from '../support/faults/proxies.ts';
 import { folder } from '../support/pull/pulling.ts';
 import { serverOn } from '../support/process/server.ts';
 
@@ -44,10 +43,10 @@ async function twoServers(t: TestContext) {
 describe('proxies as docs/production.md sets them up', { concurrency: true }, () => {
   for (const name of ['nginx', 'haproxy'] as const) {
     test(`${name}: no request fails while two servers are restarted one after the other`, async (t) => {
-      const found = program(t, PROXIES[name].programs, PROXIES[name].version);
-      if (found === null) return;
       const { ports, restartAll } = await twoServers(t);
-      const { tlsPort, ca } = await startProxy(t, name, found, ports);
+      const proxy = await startProxy(t, name, ports);
+      if (!proxy) return;
+      const { tlsPort, ca } = proxy;
       let restarted = false;
       let sent = 0;
       const failed: string[] = [];
@@ -78,8 +77,6 @@ describe('proxies as docs/production.md sets them up', { concurrency: true }, ()
     });
 
     test(`${name}: TLS, HTTP/2, streams unbuffered, codings, long URLs and bodies are the server's, no metrics`, async (t) => {
-      const found = program(t, PROXIES[name].programs, PROXIES[name].version);
-      if (found === null) return;
       const server = await serverOn(t, {
         MONGODB_URI: '',
         TRUSTED_PROXIES: 'loopback',
@@ -88,7 +85,8 @@ describe('proxies as docs/production.md sets them up', { concurrency: true }, ()
       await server.insert(
         catalogue(2500, 'string').map(({ document }) => ({ ...document, text: 'x'.repeat(8000) })),
       );
-      const proxy = await startProxy(t, name, found, [new URL(server.url).port]);
+      const proxy = await startProxy(t, name, [new URL(server.url).port]);
+      if (!proxy) return;
       const direct = await (await server.get('/items/stream')).text();
       const session = http2Session(t, proxy.tlsPort, proxy.ca);
 

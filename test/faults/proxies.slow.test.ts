@@ -4,8 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { catalogue } from '../support/resources/catalogue.ts';
 import { allOf, type Case } from '../support/engine/corpus/case.ts';
 import { CORPUS } from '../support/engine/corpus/corpus.ts';
-import { program } from '../support/process/programs.ts';
-import { PROXIES, startProxy } from '../support/faults/proxies.ts';
+import { startProxy } from '../support/faults/proxies.ts';
 import { RawClient } from '../support/engine/raw.ts';
 import { serveWith, stream } from '../support/engine/engines.ts';
 import { serverOn } from '../support/process/server.ts';
@@ -17,8 +16,6 @@ const ATTACKS = process.env.LONG ? CORPUS : CORPUS.filter((one) => one.class ===
 
 for (const name of ['nginx', 'haproxy'] as const)
   test(`${name} with its sample configuration: cuts seen, clients known, nothing smuggled`, async (t) => {
-    const found = program(t, PROXIES[name].programs, PROXIES[name].version);
-    if (found === null) return;
     const seen: { path: string; client: string; forwarded: string | undefined }[] = [];
     const server = await serverOn(
       t,
@@ -37,7 +34,9 @@ for (const name of ['nginx', 'haproxy'] as const)
     );
     const rows = catalogue(6000, 'string').map(({ document }) => ({ ...document, text: 'x'.repeat(8000) }));
     await server.insert(rows);
-    const { port } = await startProxy(t, name, found, [new URL(server.url).port]);
+    const proxy = await startProxy(t, name, [new URL(server.url).port]);
+    if (!proxy) return;
+    const { port } = proxy;
     const proxied = `http://127.0.0.1:${port}`;
 
     await (await fetch(`${proxied}/livez`, { headers: { 'x-forwarded-for': '198.51.100.1' } })).text();
@@ -70,8 +69,6 @@ for (const name of ['nginx', 'haproxy'] as const)
 
 for (const engine of ['uws', 'node'] as const)
   test(`nginx without proxy_http_version shows no broken stream as a whole one, on the engine ${engine}`, async (t) => {
-    const found = program(t, PROXIES.nginx.programs, PROXIES.nginx.version);
-    if (found === null) return;
     const { port } = await serveWith(t, engine, () =>
       Promise.resolve(
         stream(async (sink) => {
@@ -81,15 +78,15 @@ for (const engine of ['uws', 'node'] as const)
         }),
       ),
     );
-    const { port: proxied } = await startProxy(
+    const proxy = await startProxy(
       t,
       'nginx',
-      found,
       [port],
       () =>
         'server { listen 443 ssl; ssl_certificate /etc/sluice/tls/certificate.pem; ssl_certificate_key /etc/sluice/tls/key.pem; location / { proxy_pass http://127.0.0.1:3000; } }\n',
     );
-    const answer = await fetch(`http://127.0.0.1:${proxied}/items/stream`);
+    if (!proxy) return;
+    const answer = await fetch(`http://127.0.0.1:${proxy.port}/items/stream`);
     assert.equal(answer.status, 505); // nginx speaks HTTP/1.0 to a server by default
     assert.doesNotMatch(await answer.text(), /row-1/);
   });

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { selfSigned } from '../load/certificate.ts';
+import { program } from '../process/programs.ts';
 import { documentText } from '../papers/documents.ts';
 import { freePorts } from '../ports.ts';
 
@@ -14,11 +15,10 @@ import { freePorts } from '../ports.ts';
  * A proxy with its sample in docs/ops: its program, the text around the sample, its start in the foreground, and the
  * sample with one more listener, without TLS, at this port.
  */
-export const PROXIES = {
+const PROXIES = {
   nginx: {
     sample: 'docs/ops/nginx.conf',
     programs: ['nginx', '/usr/sbin/nginx'],
-    version: ['-v'],
     wrap: (sample: string, folder: string) =>
       `pid ${folder}/pid; error_log stderr crit; events {} http { access_log off;\n` +
       ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
@@ -31,14 +31,13 @@ export const PROXIES = {
   haproxy: {
     sample: 'docs/ops/haproxy.cfg',
     programs: ['haproxy', '/usr/sbin/haproxy'],
-    version: ['-v'],
     wrap: (sample: string) => sample,
     run: (file: string) => ['-db', '-f', file],
     alsoAt: (sample: string, port: number) => sample.replace('frontend web\n', `$&  bind :${port}\n`),
   },
 } as const;
 
-export interface StartedProxy {
+interface StartedProxy {
   /** The port without TLS, which the sample does not have. */
   readonly port: number;
   readonly tlsPort: number;
@@ -50,22 +49,24 @@ export interface StartedProxy {
 
 /**
  * Starts the proxy with its sample before the servers at these ports, of which the second is by default the first. Resolves
- * once it accepts connections. `change` changes the sample configuration.
+ * once it accepts connections, and with null, and skips the test, where it is not installed. `change` changes the sample
+ * configuration.
  */
 export async function startProxy(
   t: TestContext,
   name: keyof typeof PROXIES,
-  found: string,
   [one, two = one]: readonly (string | number)[],
   change: (sample: string) => string = (sample) => sample,
-): Promise<StartedProxy> {
+): Promise<StartedProxy | null> {
+  const { sample, programs, wrap, run, alsoAt } = PROXIES[name];
+  const found = program(t, programs, ['-v']);
+  if (found === null) return null;
   const folder = await mkdtemp(join(tmpdir(), 'sluice-proxy-'));
   await chmod(folder, 0o755); // nginx writes large bodies there, as another user
   const [port = 0, tlsPort = 0, redirectPort = 0] = await freePorts(3);
   const { key, certificate } = await selfSigned(folder);
   const ca = await readFile(certificate, 'utf8');
   await writeFile(join(folder, 'both.pem'), ca + (await readFile(key, 'utf8')));
-  const { sample, wrap, run, alsoAt } = PROXIES[name];
   const filled = change(documentText(sample))
     .replaceAll(':3000', `:${one}`)
     .replaceAll(':3001', `:${two}`)

@@ -24,6 +24,11 @@ export function allOf({ bytes, waits }: Case): string {
 
 type Row = Omit<Case, 'class'>;
 
+/** The name of a case by its value, in the notation of JSON. */
+export function named(what: string, value: string): string {
+  return `${what} ${JSON.stringify(value)}`;
+}
+
 /** A case that runs as this request: `GET /path`, or `POST /path <body>`. */
 export function runs(name: string, bytes: string, request: string): Row {
   return { name, bytes, outcomes: [request] };

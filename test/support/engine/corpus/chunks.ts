@@ -1,4 +1,4 @@
-import { classed, either, post, refused, runs, waits } from './case.ts';
+import { classed, either, named, post, refused, runs, waits } from './case.ts';
 
 const chunked = (body: string) => post(['Transfer-Encoding: chunked'], body);
 
@@ -6,34 +6,15 @@ const chunked = (body: string) => post(['Transfer-Encoding: chunked'], body);
  * Invalid sizes of a chunk: anything but a hexadecimal number (RFC 9112, 7.1). Each stands for `5`, since
  * five bytes follow.
  */
-const NO_SIZES: readonly (readonly [name: string, size: string])[] = [
-  ['with 0x', '0x5'],
-  ['signed', '+5'],
-  ['negative', '-5'],
-  ['minus zero', '-0'],
-  ['behind a blank', ' 5'],
-  ['behind a tab', '\t5'],
-  ['with a comma', '5,'],
-  ['with a point', '5.0'],
-  ['with an underscore', '0_5'],
-  ['two words', '5 5'],
-  ['with an h', '5h'],
-  ['letters beyond f', 'zz'],
-  ['quoted', '"5"'],
-  ['empty', ''],
-  ['a semicolon alone', ';'],
-  ['with a NUL', '5\0'],
-  ['behind a NUL', '\x005'],
-  ['with a byte above 0x7f', '5\xff'],
-  ['behind a byte above 0x7f', '\xe95'],
-  ['with a vertical tab', '5\x0b'],
-  ['2^64 + 5', '10000000000000005'],
-  ['seventeen times f', 'fffffffffffffffff'],
+const NO_SIZES = [
+  ...'0x5|+5|-5|-0|5,|5.0|0_5|5h|zz|"5"||;'.split('|'),
+  ...' 5|\t5|5 5|5\0|\x005|5\xff|\xe95|5\x0b'.split('|'),
+  ...['10000000000000005', 'f'.repeat(17)], // 2^64 + 5
 ];
 
 export const CHUNKS = classed('smuggling', [
-  ...NO_SIZES.map(([name, size]) =>
-    refused(`a chunk's size ${name}`, chunked(`${size}\r\nhello\r\n0\r\n\r\n`), 413),
+  ...NO_SIZES.map((size) =>
+    refused(named("a chunk's size", size), chunked(`${size}\r\nhello\r\n0\r\n\r\n`), 413),
   ),
   refused("a chunk's size ended by a CR", chunked('5\rhello\r\n0\r\n\r\n')),
   refused("a chunk's size ended by two CRs", chunked('5\r\r\nhello\r\n0\r\n\r\n')),

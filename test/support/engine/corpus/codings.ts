@@ -1,44 +1,19 @@
-import { classed, either, post, refused, runs } from './case.ts';
+import { classed, either, named, post, refused, runs } from './case.ts';
 
 const BODY = '5\r\nhello\r\n0\r\n\r\n';
 
 /** Values of Transfer-Encoding that are not exactly `chunked` (RFC 9112, 6.1 and 6.3). */
-const NO_CODINGS: readonly (readonly [name: string, value: string])[] = [
-  ['xchunked', 'xchunked'],
-  ['chunkedx', 'chunkedx'],
-  ['chunked twice', 'chunked, chunked'],
-  ['chunked before identity', 'chunked, identity'],
-  ['identity', 'identity'],
-  ['identity before chunked', 'identity, chunked'],
-  ['gzip before chunked', 'gzip, chunked'],
-  ['gzip', 'gzip'],
-  ['empty', ''],
-  ['a comma', ','],
-  ['a comma before chunked', ', chunked'],
-  ['a comma behind chunked', 'chunked,'],
-  ['chunked with a parameter', 'chunked;q=1'],
-  ['chunked with a semicolon', 'chunked;'],
-  ['chunked in quotes', '"chunked"'],
-  ['chunked in single quotes', "'chunked'"],
-  ['chunked in two words', 'chunk ed'],
-  ['chunked and a word', 'chunked foo'],
-  ['chunked with a NUL inside', 'chun\0ked'],
-  ['chunked with a NUL behind', 'chunked\0'],
-  ['chunked behind a vertical tab', '\x0bchunked'],
-  ['chunked before a vertical tab', 'chunked\x0b'],
-  ['chunked behind a form feed', '\x0cchunked'],
-  ['chunked behind a byte above 0x7f', '\xe9chunked'],
-  ['chunked before a byte above 0x7f', 'chunked\xff'],
-  ['chunked behind a no-break space', '\xa0chunked'],
-  ['chunked with a Kelvin sign', 'chun\xe2\x84\xaaed'],
-  ['chunked behind a colon', ': chunked'],
-  ['chunked behind a CR', '\rchunked'],
-  ['chunked folded', '\r\n chunked'],
+const NO_CODINGS = [
+  ...'xchunked|chunkedx|chunk ed|chunked foo|"chunked"|chunked;q=1|chunked;|: chunked|'.split('|'),
+  ...'chunked, chunked|chunked, identity|identity|identity, chunked|gzip, chunked|gzip'.split('|'),
+  ...",|, chunked|chunked,|'chunked'".split('|'),
+  ...'chun\0ked|chunked\0|\x0bchunked|chunked\x0b|\x0cchunked|\xe9chunked|chunked\xff|\xa0chunked'.split('|'),
+  ...['chun\xe2\x84\xaaed', '\rchunked', '\r\n chunked'], // with a Kelvin sign, behind a CR, folded
 ];
 
 export const CODINGS = classed('smuggling', [
-  ...NO_CODINGS.map(([name, value]) =>
-    refused(`a transfer coding: ${name}`, post([`Transfer-Encoding: ${value}`], BODY), 501),
+  ...NO_CODINGS.map((value) =>
+    refused(named('a transfer coding', value), post([`Transfer-Encoding: ${value}`], BODY), 501),
   ),
   refused('a length and a transfer coding', post(['Content-Length: 5', 'Transfer-Encoding: chunked'], BODY)),
   refused('a transfer coding and a length', post(['Transfer-Encoding: chunked', 'Content-Length: 5'], BODY)),

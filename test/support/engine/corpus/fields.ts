@@ -1,69 +1,29 @@
-import { classed, either, message, refused, runs } from './case.ts';
+import { classed, either, message, named, refused, runs } from './case.ts';
 
 const START = 'GET /x HTTP/1.1';
 const headed = (...lines: readonly string[]) => message(START, lines);
 const hosted = (...lines: readonly string[]) => [START, ...lines, '', ''].join('\r\n');
 
 /** Invalid names of a field. A name is a token (RFC 9110, 5.1). */
-const NO_NAMES: readonly (readonly [name: string, field: string])[] = [
-  ['empty', ''],
-  ['a blank', ' '],
-  ['with a blank inside', 'X Y'],
-  ['with a blank behind', 'X '],
-  ['with a tab inside', 'X\tY'],
-  ['with a NUL', 'X\0'],
-  ['with a CR', 'X\rY'],
-  ['with brackets', 'X()'],
-  ['with square brackets', 'X[]'],
-  ['with braces', 'X{}'],
-  ['with an at', 'X@Y'],
-  ['with a slash', 'X/Y'],
-  ['with a backslash', 'X\\Y'],
-  ['with quotes', '"X"'],
-  ['with a comma', 'X,Y'],
-  ['with a semicolon', 'X;Y'],
-  ['with an equals sign', 'X=Y'],
-  ['with a question mark', 'X?'],
-  ['with angles', '<X>'],
-  ['with a DEL', 'X\x7f'],
-  ['with a byte above 0x7f', 'X\xe9'],
+const NO_NAMES = [
+  ...'| |X Y|X |X()|X[]|X{}|X@Y|X/Y|X\\Y|"X"|X,Y|X;Y|X=Y|X?|<X>'.split('|'),
+  ...['X\tY', 'X\0', 'X\rY', 'X\x7f', 'X\xe9'],
 ];
 
 /** Bytes that the value of a field must not contain (RFC 9110, 5.5). */
-const NO_VALUES: readonly (readonly [name: string, value: string])[] = [
-  ['a NUL', 'a\0b'],
-  ['a CR', 'a\rb'],
-  ['a CR at its end', 'a\r'],
-  ['an escape', 'a\x1bb'],
-  ['a DEL', 'a\x7fb'],
-  ['a backspace', 'a\x08b'],
-  ['a vertical tab', 'a\x0bb'],
-];
+const NO_VALUES = ['a\0b', 'a\rb', 'a\r', 'a\x1bb', 'a\x7fb', 'a\x08b', 'a\x0bb'];
 
 /** Invalid hosts (RFC 9112, 3.2). */
-const NO_HOSTS: readonly (readonly [name: string, host: string])[] = [
-  ['a list', 'a, b'],
-  ['two words', 'a b'],
-  ['one with a tab', 'a\tb'],
-  ['one with a path', 'a/b'],
-  ['one with a query', 'a?b'],
-  ['one with a fragment', 'a#b'],
-  ['one with a user', 'user@a'],
-  ['one with a scheme', 'http://a'],
-  ['one with a NUL', 'a\0'],
-  ['one with quotes', '"a"'],
-  ['one with angles', '<a>'],
-  ['one with a backslash', 'a\\b'],
-  ['one with a byte above 0x7f', 'a\xe9'],
-  ['one with a bracket', '[::1'],
-  ['one with a port in letters', 'a:b'],
+const NO_HOSTS = [
+  ...'a, b|a b|a/b|a?b|a#b|user@a|http://a|"a"|<a>|a\\b|[::1|a:b'.split('|'),
+  ...['a\tb', 'a\0', 'a\xe9'],
 ];
 
 export const FIELDS = [
   ...classed('malformed', [
-    ...NO_NAMES.map(([name, field]) => refused(`a field's name ${name}`, headed(`${field}: x`))),
-    ...NO_VALUES.map(([name, value]) => refused(`a field's value with ${name}`, headed(`X: ${value}`))),
-    ...NO_HOSTS.map(([name, host]) => refused(`a host: ${name}`, hosted(`Host: ${host}`))),
+    ...NO_NAMES.map((name) => refused(named("a field's name", name), headed(`${name}: x`))),
+    ...NO_VALUES.map((value) => refused(named("a field's value", value), headed(`X: ${value}`))),
+    ...NO_HOSTS.map((host) => refused(named('a host', host), hosted(`Host: ${host}`))),
     refused('no host', hosted('X: y')),
     refused('two hosts', hosted('Host: a', 'Host: b')),
     refused('two equal hosts', hosted('Host: a', 'Host: a')),

@@ -1,46 +1,16 @@
-import { classed, either, post, refused, runs, waits } from './case.ts';
+import { classed, either, named, post, refused, runs, waits } from './case.ts';
 
 /** Values of Content-Length that are not one number (RFC 9110, 8.6; RFC 9112, 6.3). */
-const NO_LENGTHS: readonly (readonly [name: string, value: string])[] = [
-  ['signed', '+5'],
-  ['negative', '-5'],
-  ['minus zero', '-0'],
-  ['hexadecimal', '0x5'],
-  ['octal as in C++', '0o5'],
-  ['binary', '0b1'],
-  ['with an exponent', '5e0'],
-  ['with a point', '5.0'],
-  ['with an underscore', '1_0'],
-  ['with a comma at the end', '5,'],
-  ['with a comma before', ',5'],
-  ['a list of equal ones', '5, 5'],
-  ['a list of different ones', '5, 0'],
-  ['a list without blanks', '5,5'],
-  ['two words', '5 5'],
-  ['a number and letters', '5abc'],
-  ['letters', 'five'],
-  ['quoted', '"5"'],
-  ['in brackets', '(5)'],
-  ['with a semicolon', '5;'],
-  ['with a parameter', '5;q=1'],
-  ['with a vertical tab before', '\x0b5'],
-  ['with a form feed before', '\x0c5'],
-  ['with a NUL behind', '5\0'],
-  ['with a NUL before', '\x005'],
-  ['with a DEL behind', '5\x7f'],
-  ['with a no-break space before', '\xa05'],
-  ['with a byte above 0x7f before', '\xe95'],
-  ['a superscript digit', '\xb2'],
-  ['an Arabic digit in UTF-8', '\xd9\xa5'],
-  ['empty', ''],
-  ['2^64 + 5', '18446744073709551621'],
-  ['2^128', '340282366920938463463374607431768211456'],
-  ['infinite', 'Infinity'],
+const NO_LENGTHS = [
+  ...'+5|-5|-0|0x5|0o5|0b1|5e0|5.0|1_0|five|5abc|"5"|(5)|5;|5;q=1|Infinity|'.split('|'),
+  ...'5,|,5|5, 5|5, 0|5,5|5 5'.split('|'),
+  ...'\x0b5|\x0c5|5\0|\x005|5\x7f|\xa05|\xe95|\xb2|\xd9\xa5'.split('|'), // superscript and Arabic digits, too
+  ...['18446744073709551621', '340282366920938463463374607431768211456'], // 2^64 + 5, 2^128
 ];
 
 export const LENGTHS = classed('smuggling', [
-  ...NO_LENGTHS.map(([name, value]) =>
-    refused(`a length ${name}`, post([`Content-Length: ${value}`], 'hello')),
+  ...NO_LENGTHS.map((value) =>
+    refused(named('a length', value), post([`Content-Length: ${value}`], 'hello')),
   ),
   refused('two lengths', post(['Content-Length: 5', 'Content-Length: 0'], 'hello')),
   refused('two lengths, the other way round', post(['Content-Length: 0', 'Content-Length: 5'], 'hello')),

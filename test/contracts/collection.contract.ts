@@ -46,10 +46,7 @@ const MOST_QUERIES = 50;
 const GROUP = 10;
 
 /** Random collections with random queries: each allowed query is a full sort of the rows, however it is walked. */
-export function collectionContract(
-  test: ContractTest<PutRandom>,
-  { first: begin, count }: Seeds,
-): void {
+export function collectionContract(test: ContractTest<PutRandom>, { first: begin, count }: Seeds): void {
   for (let first = begin; first < begin + count; first += GROUP)
     test(`each allowed query on a random collection returns what a full sort returns (seeds from ${first})`, async (put) => {
       for (let seed = first; seed < first + GROUP; seed++) {
@@ -225,13 +222,7 @@ async function pages(collection: Collection, plan: Plan, random: Random): Promis
     const batch = await collection.read(plan, after ? { after } : {}, { rows, bytes: PLENTY }, NEVER);
     const { last } = batch;
     more = batch.more;
-    const bytes = Buffer.from(batch.slot.bytes(batch.start + batch.length).subarray(batch.start));
-    batch.release();
-    for (let row = 0; row < bytes.length;) {
-      const document = bytes.indexOf(0, row) + 1;
-      row = document + bytes.readInt32LE(document);
-      ids.push(idOf(bytes.subarray(document, row)));
-    }
+    ids.push(...takeRows(batch).map(idOf));
     assert.ok(!more || last, 'an empty batch reports more rows');
     after = last ?? after;
     if (!more) await batch.confirm(NEVER);

@@ -6,18 +6,6 @@ import { echo, text, type EngineName, type Serving } from '../support/engine/eng
 /** Requests that are pipelined or too large. Malformed and ambiguous ones are in the corpus. */
 export function hostileContract(serving: Serving, name: EngineName): void {
   describe('requests on one connection', () => {
-    it('that are pipelined are answered in order', async (t) => {
-      const { port } = await serving(t, ({ path }) => Promise.resolve(text(`<${path}>`)));
-      const client = await RawClient.connect(t, port);
-      const paths = Array.from({ length: 16 }, (_, i) => `/${i}`);
-      client.send(paths.map((path) => request(path)).join(''));
-      const came = await client.until((all) => all.includes('</15>'));
-      assert.deepEqual(
-        came.match(/<[^>]+>/g),
-        paths.map((path) => `<${path}>`),
-      );
-    });
-
     it('that are pipelined behind a slow one are never answered out of order', async (t) => {
       const { port } = await serving(t, async ({ path }) => {
         await new Promise((resolve) => setImmediate(resolve));

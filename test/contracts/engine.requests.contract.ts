@@ -1,38 +1,22 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { describe, it, type TestContext } from 'node:test';
+import { describe, it } from 'node:test';
 import type { Serve } from '../../src/engine/edge.ts';
 import { deferred, RawClient, request } from '../support/engine/raw.ts';
-import { echo, text, type Serving } from '../support/engine/engines.ts';
-
-interface Echoed {
-  readonly method: string;
-  readonly path: string;
-  readonly query: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly address: string;
-  readonly body: string;
-}
+import { echo, text, type received, type Serving } from '../support/engine/engines.ts';
 
 /** How requests and their bodies reach the application. */
 export function requestContract(serving: Serving): void {
-  /** Sends one request on its own connection, answered by echo. */
-  async function echoed(t: TestContext, raw: string): Promise<Echoed> {
-    const { port } = await serving(t, echo);
-    const client = await RawClient.connect(t, port);
-    const answer = await client.send(raw).until((came) => came.endsWith('}'));
-    return JSON.parse(answer.slice(answer.indexOf('\r\n\r\n'))) as Echoed;
-  }
-
   describe('requests', () => {
     it('have the method, path, query and headers that were sent', async (t) => {
-      const seen = await echoed(
-        t,
-        'GET /a%2Fb/%zz//c?x=%zz&x=1&=&?#  HTTP/1.1\r\nHost: test\r\nX-One: 1\r\nx-one:  2 \r\n__proto__: evil\r\n\r\n'.replace(
-          '#  ',
-          ' ',
-        ),
-      );
+      const { port } = await serving(t, echo);
+      const client = await RawClient.connect(t, port);
+      const fields = 'Host: test\r\nX-One: 1\r\nx-one:  2 \r\n__proto__: evil\r\n\r\n';
+      client.send(`GET /a%2Fb/%zz//c?x=%zz&x=1&=&? HTTP/1.1\r\n${fields}`);
+      const answer = await client.until((came) => came.endsWith('}'));
+      const seen = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n'))) as Awaited<
+        ReturnType<typeof received>
+      >;
       assert.equal(seen.method, 'GET');
       assert.equal(seen.path, '/a%2Fb/%zz//c');
       assert.equal(seen.query, 'x=%zz&x=1&=&?');
@@ -42,41 +26,12 @@ export function requestContract(serving: Serving): void {
       assert.equal(seen.body, '');
     });
 
-    it('of every method reach the application', async (t) => {
-      for (const method of ['OPTIONS', 'DELETE', 'PATCH', 'PUT', 'POST', 'TRACE', 'PROPFIND']) {
-        const seen = await echoed(t, request('/x', ['Content-Length: 0'], method));
-        assert.equal(seen.method, method);
-      }
-    });
-
-    it('have their whole body, however it is framed and split', async (t) => {
-      const { port } = await serving(t, echo);
-      const framings: [string, string[]][] = [
-        ['Content-Length: 10', ['01234', '56789']],
-        ['Transfer-Encoding: chunked', ['5\r\n01234\r\n5\r', '\n56789\r\n0\r\n', '\r\n']],
-      ];
-      for (const [header, pieces] of framings) {
-        const client = await RawClient.connect(t, port);
-        client.send(request('/body', [header], 'POST'));
-        for (const piece of pieces) {
-          client.send(piece);
-          await new Promise((resolve) => setImmediate(resolve));
-        }
-        assert.match(await client.until((came) => came.endsWith('}')), /"body":"0123456789"/);
-      }
-    });
-
     it('with a body that no handler reads are answered after the body has arrived', async (t) => {
       const { port } = await serving(t, () => Promise.resolve(text('not wanted', 405)));
       const client = await RawClient.connect(t, port);
       client.send(request('/x', ['Content-Length: 5'], 'POST') + '12345' + request('/y'));
       const came = await client.until((all) => all.split('not wanted').length === 3);
       assert.equal(came.match(/HTTP\/1.1 405/g)?.length, 2);
-    });
-
-    it('of DELETE have no body, whatever is sent', async (t) => {
-      const seen = await echoed(t, request('/x', ['Content-Length: 5'], 'DELETE') + '12345');
-      assert.equal(seen.body, '');
     });
   });
 

@@ -6,6 +6,7 @@ import { Directory } from '../../src/store/directory.ts';
 import { FileGoneError, type FileStore } from '../../src/store/files.ts';
 import { testDirectory } from '../support/store/sqlite/sqlite.ts';
 import { testMongoStore } from '../support/store/mongo/mongo.ts';
+import { testsWith } from '../support/tests-with.ts';
 
 const PLACES: [name: string, open: (t: TestContext) => Promise<FileStore | null>][] = [
   ['a directory', async (t) => new Directory(join(await testDirectory(t), 'exports'))],
@@ -28,9 +29,8 @@ test('GridFS lists all names, even more than one reply holds', async (t) => {
 });
 
 for (const [place, open] of PLACES) {
-  test(`${place}: any range of a finished file is what was written`, async (t) => {
-    const files = await open(t);
-    if (!files) return;
+  const it = testsWith(open, place);
+  it('any range of a finished file is what was written', async (files) => {
     const pieces = [1, 300_000, 0, 261_120, 900_001].map((length, n) => Buffer.alloc(length, `${n}-abc`));
     const whole = Buffer.concat(pieces);
     const writer = await files.create('a1.b2');
@@ -62,9 +62,7 @@ for (const [place, open] of PLACES) {
     await assert.rejects(readAll(files, 'a1.b2', 0, 1), FileGoneError);
   });
 
-  test(`${place}: a file can be started again under its name, and other names are not found`, async (t) => {
-    const files = await open(t);
-    if (!files) return;
+  it('a file can be started again under its name, and other names are not found', async (files) => {
     const first = await files.create('a.b');
     await first.write(Buffer.from('first, and longer'));
     await first.close();

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { EventEmitter, on, once } from 'node:events';
-import { test, type TestContext } from 'node:test';
+import type { TestContext } from 'node:test';
 import { createBullQueue } from '../../src/queue/bullmq.ts';
 import { createLocalQueue } from '../../src/queue/local.ts';
 import { queueOpener } from '../../src/queue/open.ts';
 import type { JobQueue, QueueOptions } from '../../src/queue/queue.ts';
 import { testRedis, type TestRedis } from '../support/redis/redis.ts';
+import { testsWith } from '../support/tests-with.ts';
 
 const quiet = { info: () => undefined, warn: () => undefined, error: () => undefined };
 type Open = (options: QueueOptions) => JobQueue;
@@ -37,9 +38,8 @@ async function take(events: EventEmitter, name: string, wanted: number): Promise
 }
 
 for (const [name, place] of PLACES) {
-  test(`${name}: every id is worked on, within the concurrency limit, and never twice at the same time`, async (t) => {
-    const open = await place(t);
-    if (!open) return;
+  const it = testsWith(place, name);
+  it('every id is worked on, within the concurrency limit, and never twice at the same time', async (open) => {
     const events = new EventEmitter();
     let [most, now] = [0, 0];
     const queue = open({
@@ -60,9 +60,7 @@ for (const [name, place] of PLACES) {
     await queue.close();
   });
 
-  test(`${name}: an id is offered again when its work asks for it, and after a delay`, async (t) => {
-    const open = await place(t);
-    if (!open) return;
+  it('an id is offered again when its work asks for it, and after a delay', async (open) => {
     const events = new EventEmitter();
     const offered: string[] = [];
     const queue = open({
@@ -82,9 +80,7 @@ for (const [name, place] of PLACES) {
     await queue.close();
   });
 
-  test(`${name}: a stop waits for running work, and starts none`, async (t) => {
-    const open = await place(t);
-    if (!open) return;
+  it('a stop waits for running work, and starts none', async (open) => {
     const events = new EventEmitter();
     const begun: string[] = [];
     let finish = (): void => undefined;
@@ -111,9 +107,9 @@ for (const [name, place] of PLACES) {
   });
 }
 
-test('bullmq: processes share a queue only when they are on the same store', async (t) => {
-  const redis = await testRedis(t);
-  if (!redis) return;
+const onRedisServer = testsWith(testRedis, 'bullmq');
+
+onRedisServer('processes share a queue only when they are on the same store', async (redis) => {
   const settings = { REDIS_URL: redis.url, EXPORT_CONCURRENCY: 1 };
   const events = new EventEmitter();
   const ids = ['a', 'a', 'b'];
@@ -144,30 +140,31 @@ test('bullmq: processes share a queue only when they are on the same store', asy
   await assert.rejects(queues[0]?.add('late') ?? Promise.resolve(), /closed/);
 });
 
-test('bullmq: Redis is killed and comes back empty: an add fails meanwhile, and an id that is added later is worked on', async (t) => {
-  const redis = await testRedis(t);
-  if (!redis) return;
-  const events = new EventEmitter();
-  const queue = onRedis(redis, {
-    concurrency: 1,
-    work: (id) => {
-      events.emit('done', id);
-      return Promise.resolve(null);
-    },
-  });
-  const first = once(events, 'done');
-  await queue.add('before');
-  assert.deepEqual(await first, ['before']);
-  await redis.kill();
-  const done = take(events, 'done', 2);
-  await assert.rejects(queue.add('meanwhile'));
-  await redis.start();
-  for (let isAdded = false; !isAdded;)
-    isAdded = await queue.add('after').then(
-      () => true,
-      () => false,
-    );
-  assert.deepEqual(await done, ['meanwhile', 'after'], 'a refused id may arrive late');
-  await redis.kill();
-  await queue.close(); // without Redis, too
-});
+onRedisServer(
+  'Redis is killed and comes back empty: an add fails meanwhile, and an id that is added later is worked on',
+  async (redis) => {
+    const events = new EventEmitter();
+    const queue = onRedis(redis, {
+      concurrency: 1,
+      work: (id) => {
+        events.emit('done', id);
+        return Promise.resolve(null);
+      },
+    });
+    const first = once(events, 'done');
+    await queue.add('before');
+    assert.deepEqual(await first, ['before']);
+    await redis.kill();
+    const done = take(events, 'done', 2);
+    await assert.rejects(queue.add('meanwhile'));
+    await redis.start();
+    for (let isAdded = false; !isAdded;)
+      isAdded = await queue.add('after').then(
+        () => true,
+        () => false,
+      );
+    assert.deepEqual(await done, ['meanwhile', 'after'], 'a refused id may arrive late');
+    await redis.kill();
+    await queue.close(); // without Redis, too
+  },
+);

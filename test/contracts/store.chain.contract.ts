@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { numberRange } from '../support/store/number-range.ts';
 import type { Plan } from '../../src/store/store.ts';
 import { CATEGORIES, expectedItems, inCategory, makeItems, insertItems } from '../support/store/items.ts';
-import { PLENTY, assertChain, assertRows, readRows } from '../support/store/reading.ts';
+import { PLENTY, assertChain, readRows } from '../support/store/reading.ts';
 import type { StoreTest } from '../support/store/open-store.ts';
 
 const BATCH_ROWS = [1, 3, 7, 100, 1000];
@@ -51,21 +51,6 @@ export function chainContract(test: StoreTest): void {
     for (const plan of allPlans()) {
       const read = await readRows(opened.store.items, plan, {}, { rows: 10, bytes: PLENTY });
       assert.deepEqual(read, { rows: [], last: null, more: false });
-    }
-    assert.equal(opened.slots.taken, 0);
-  });
-
-  test('skip passes the given number of rows, also beyond the end', async (opened) => {
-    const items = makeItems(120);
-    await insertItems(opened.store.items, items);
-    for (const plan of allPlans()) {
-      const expected = expectedItems(items, plan);
-      const end = expected.length;
-      for (const skip of new Set([0, 1, end >> 1, Math.max(0, end - 1), end, end + 1, 1_000_000])) {
-        const read = await readRows(opened.store.items, plan, { skip }, { rows: 5, bytes: PLENTY });
-        assertRows(read.rows, expected.slice(skip, skip + 5));
-        assert.equal(read.more, skip + 5 < end, `${JSON.stringify(plan)} after ${skip} of ${end}`);
-      }
     }
     assert.equal(opened.slots.taken, 0);
   });

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { bookmarkOf, type Bookmark } from '../../src/store/bookmark.ts';
+import type { Bookmark } from '../../src/store/bookmark.ts';
 import { BSON, ObjectId, UUID } from '../../src/store/bson.ts';
 import type { Batch } from '../../src/store/batch.ts';
 import type { IdRange, OwnedCollection, Plan } from '../../src/store/store.ts';
 import type { StoreTest } from '../support/store/open-store.ts';
-import { expectedItems, inCategory, makeItems, insertItems } from '../support/store/items.ts';
-import { assertChain, NEVER, readRows } from '../support/store/reading.ts';
+import { inCategory } from '../support/store/items.ts';
+import { NEVER } from '../support/store/reading.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
 const ROWS = 12_000;
@@ -80,35 +80,6 @@ export function splitContract(test: StoreTest): void {
       }
     });
   }
-
-  test('a part is read as its own plan, from any bookmark inside, before or after it', async (opened) => {
-    const { items } = opened.store;
-    const all = makeItems(300);
-    await insertItems(items, all);
-    for (const category of [undefined, 'b']) {
-      const plan: Plan = { ...BY_ID, ...(category !== undefined && inCategory(category)) };
-      const expected = expectedItems(all, plan);
-      const bookmarks = expected.map(({ bytes }) => bookmarkOf(bytes, plan));
-      for (const [low, high] of [
-        [0, 0],
-        [0, 1],
-        [3, 40],
-        [10, expected.length],
-      ] as const) {
-        const [from, to] = [bookmarks[low], bookmarks[high]];
-        const part: Plan = { ...plan, ids: { ...(from && { from }), ...(to && { to }) } };
-        await assertChain(items, part, {}, { rows: 7, bytes: Infinity }, expected.slice(low, high));
-        for (const n of [0, 2, 5, 39, 40, expected.length - 1]) {
-          const after = bookmarks[n];
-          if (!after) continue;
-          const rest = expected.slice(Math.max(low, n + 1), Math.max(low, high));
-          await assertChain(items, part, { after }, { rows: 50, bytes: Infinity }, rest);
-        }
-      }
-      const upsideDown = { ...plan, ids: { from: bookmarks[9], to: bookmarks[3] } } as Plan;
-      assert.equal((await readRows(items, upsideDown, {}, { rows: 9, bytes: Infinity })).rows.length, 0);
-    }
-  });
 
   test('an empty store is one part, and fewer rows than parts give fewer parts', async (opened) => {
     const { items } = opened.store;

@@ -50,11 +50,7 @@ export interface Served {
 }
 
 /** Starts an engine, of the kind that a contract runs on, on a free port. */
-export type Serving = (
-  t: TestContext,
-  serve: Serve,
-  overrides?: Partial<EngineOptions>,
-) => Promise<Served>;
+export type Serving = (t: TestContext, serve: Serve, overrides?: Partial<EngineOptions>) => Promise<Served>;
 
 /** An engine on a free port. It is stopped after the test. */
 export async function serveWith(
@@ -92,11 +88,22 @@ export function requestOf(given: Partial<Request> = {}): Request {
   };
 }
 
+/** What a handler sees of a request. */
+export async function received(request: Request) {
+  const { method, path, query, headers, address } = request;
+  return {
+    method,
+    path,
+    query,
+    headers,
+    address,
+    body: Buffer.from(await request.body()).toString('latin1'),
+  };
+}
+
 /** A handler that answers with the request it received, as JSON. */
 export async function echo(request: Request): Promise<Reply> {
-  const { method, path, query, headers, address } = request;
-  const body = Buffer.from(await request.body()).toString('latin1');
-  return text(JSON.stringify({ method, path, query, headers, address, body }));
+  return text(JSON.stringify(await received(request)));
 }
 
 export async function temporaryFolder(t: TestContext): Promise<string> {

@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { logAxis, percentileAxis } from '../../../src/load/report/axis.ts';
 import { compare, comparisonLines } from '../../../src/load/report/compare.ts';
 import { reportOf } from '../../../src/load/report/page.ts';
 import type { Second } from '../../../src/load/figures.ts';
 import type { LoadResult } from '../../../src/load/result.ts';
-
-const sample = JSON.parse(readFileSync(join(import.meta.dirname, '../result.json'), 'utf8')) as LoadResult;
+import { SAMPLE as sample } from '../../support/load/sample.ts';
 
 /** The sample with other pages in each second, and with another p99. */
 function changed(p99: number, perSecond: (second: Second) => Partial<Second>): LoadResult {

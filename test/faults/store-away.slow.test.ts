@@ -1,71 +1,71 @@
 import assert from 'node:assert/strict';
-import { test, type TestContext } from 'node:test';
-import type { ServerOptions } from '../../src/server-options.ts';
+import { idsIn, jsonOf, linesOf, problemOf } from '../support/answers.ts';
 import { catalogue, expectedIds } from '../support/resources/catalogue.ts';
 import { testClient } from '../support/store/mongo/mongo.ts';
 import { ownMongod, withDatabase } from '../support/store/mongo/mongod.ts';
 import { resourcesFile } from '../support/resources/resources.ts';
-import { serverOn } from '../support/process/server.ts';
+import { serverOn, type TestServer } from '../support/process/server.ts';
+import { testsWith } from '../support/tests-with.ts';
 
 /** Counted from mongod's next answer, its election included. */
 const RECOVERY_MS = 5_000;
 /** The most that a test waits for mongod's election on a busy machine. */
 const ELECTION_MS = 60_000;
 
-test('a server starts without its MongoDB, reports that, and works again by itself when it is back', async (t) => {
+/** Declares tests with a mongod of their own, which they may kill. */
+const it = testsWith(async (t) => {
   const mongod = await ownMongod(t);
   const member = mongod?.members[0];
-  if (!mongod || !member) return;
+  return mongod && member ? { member, uri: withDatabase(mongod.uri, 'shop') } : null;
+});
+
+/** The first answer that is not 503. Each try waits for a server by itself. */
+async function answered(server: TestServer, path: string, mostMs: number): Promise<Response> {
+  const begun = performance.now();
+  for (;;) {
+    const response = await server.get(path);
+    if (response.status !== 503 || performance.now() - begun > mostMs) return response;
+    await response.arrayBuffer();
+  }
+}
+
+it('a server starts without its MongoDB, reports that, and works again by itself when it is back', async ({
+  member,
+  uri,
+}, t) => {
   const rows = catalogue(300);
-  const settings = { MONGODB_URI: withDatabase(mongod.uri, 'shop') };
+  const settings = { MONGODB_URI: uri };
   await (await serverOn(t, settings)).insert(rows.map((row) => row.document));
   await member.kill();
 
   const server = await serverOn(t, settings);
-  for (const path of ['/items', '/items/stream', '/items/5', '/items?cursor=&limit=1']) {
+  for (const path of ['/items', '/items/stream', '/items/5']) {
     const response = await server.get(path);
-    const problem = (await response.json()) as { code: string; detail: string };
-    if (path.includes('cursor=')) {
-      assert.equal(response.status, 400, 'a bad request is reported as such without a store');
-      continue;
-    }
-    assert.deepEqual([response.status, problem.code], [503, 'store-unavailable'], path);
     assert.ok(Number(response.headers.get('retry-after')) > 0);
-    assert.doesNotMatch(problem.detail, /127\.0\.0\.1|Mongo/, 'no internals are shown');
+    const { status, code, detail } = await problemOf(response);
+    assert.deepEqual([status, code], [503, 'store-unavailable'], path);
+    assert.doesNotMatch(detail, /127\.0\.0\.1|Mongo/, 'no internals are shown');
   }
-
-  const { status, reasons } = (await (await server.get('/readyz')).json()) as {
-    status: string;
-    reasons: string[];
-  };
-  assert.deepEqual([status, reasons.length], ['not ready', 1]);
+  const { status } = await problemOf(server.get('/items?cursor=&limit=1'));
+  assert.equal(status, 400, 'a bad request is reported as such without a store');
+  const ready = (await (await server.get('/readyz')).json()) as { status: string; reasons: string[] };
+  assert.deepEqual([ready.status, ready.reasons.length], ['not ready', 1]);
   assert.equal((await server.get('/livez')).status, 200);
 
   await member.start();
   const back = performance.now();
-  let response = await server.get('/items/stream');
-  while (response.status === 503 && performance.now() - back < RECOVERY_MS) {
-    await response.arrayBuffer();
-    response = await server.get('/items/stream'); // each try waits for a server by itself
-  }
+  const response = await answered(server, '/items/stream', RECOVERY_MS);
   t.diagnostic(`serves again ${Math.round(performance.now() - back)} ms after mongod answers`);
-  assert.equal(response.status, 200);
   assert.equal((await server.get('/readyz')).status, 200);
-  const ids = (await response.text())
-    .split('\n')
-    .slice(0, -1)
-    .map((line) => (JSON.parse(line) as { id: string | number }).id);
-  assert.deepEqual(ids, expectedIds(rows, 'id_asc'));
+  assert.deepEqual(idsIn(await linesOf(response)), expectedIds(rows, 'id_asc'));
 });
 
-test('resources are served once their MongoDB answers, by a server that started without it', async (t) => {
-  const mongod = await ownMongod(t);
-  const member = mongod?.members[0];
-  if (!mongod || !member) return;
-  const uri = withDatabase(mongod.uri, 'shop');
+it('resources are served once their MongoDB answers, by a server that started without it', async ({
+  member,
+  uri,
+}, t) => {
   const client = testClient(t, uri);
-  const names = ['orders', 'my.notes'];
-  for (const name of names)
+  for (const name of ['orders', 'my.notes'])
     await client
       .db()
       .collection(name)
@@ -85,38 +85,31 @@ test('resources are served once their MongoDB answers, by a server that started 
   });
   const paths = ['/orders', '/customers', '/notes', '/people', '/orders/stream'];
   for (const path of paths) {
-    const response = await server.get(path);
-    const { code } = (await response.json()) as { code: string };
-    assert.deepEqual([response.status, code], [503, 'store-unavailable'], path);
+    const { status, code } = await problemOf(server.get(path));
+    assert.deepEqual([status, code], [503, 'store-unavailable'], path);
   }
   assert.equal((await server.get('/readyz')).status, 503);
-  const listed = (await (await server.get('/resources')).json()) as { resources: { unavailable?: string }[] };
+  const listed = (await jsonOf(server.get('/resources'))) as { resources: { unavailable?: string }[] };
   assert.ok(listed.resources.every(({ unavailable }, n) => n >= 5 || unavailable !== undefined));
 
   await member.start();
-  const back = performance.now();
   for (const path of paths) {
-    let response = await server.get(path);
-    while (response.status === 503 && performance.now() - back < ELECTION_MS) {
-      await response.arrayBuffer();
-      response = await server.get(path);
-    }
+    const response = await answered(server, path, ELECTION_MS);
     assert.equal(response.status, 200, path);
     await response.arrayBuffer();
   }
-  const named = (await (await server.get('/customers?name=Ada')).json()) as { data: unknown[] };
+  const named = (await jsonOf(server.get('/customers?name=Ada'))) as { data: unknown[] };
   assert.equal(named.data.length, 1);
-  const document = (await (await server.get('/openapi.json')).json()) as {
+  const document = (await jsonOf(server.get('/openapi.json'))) as {
     paths: Record<string, { get?: { parameters?: { name?: string }[] } }>;
   };
   assert.ok(document.paths['/customers']?.get?.parameters?.some(({ name }) => name === 'name.gte'));
 });
 
-test('a name with dots that turns out to mean a collection of another name is served under that name', async (t) => {
-  const mongod = await ownMongod(t);
-  const member = mongod?.members[0];
-  if (!mongod || !member) return;
-  const uri = withDatabase(mongod.uri, 'shop');
+it('a name with dots that turns out to mean a collection of another name is served under that name', async ({
+  member,
+  uri,
+}, t) => {
   const client = testClient(t, uri);
   await client.db().collection('my.notes').insertOne({ n: 1 });
   await client.close();
@@ -130,17 +123,13 @@ test('a name with dots that turns out to mean a collection of another name is se
   assert.equal((await server.get('/notes')).status, 404);
 });
 
-/** A server on its own MongoDB, with streams that run until reading stops. */
-async function streamsOn(t: TestContext, options: ServerOptions) {
-  const mongod = await ownMongod(t);
-  const member = mongod?.members[0];
-  if (!mongod || !member) return null;
-  const server = await serverOn(t, { MONGODB_URI: withDatabase(mongod.uri, 'shop') }, options);
+/** Readers of streams that run until reading stops. */
+async function startStreams(server: TestServer) {
   const fill = 'x'.repeat(20_000);
   for (let i = 0; i < 10; i++) {
     await server.insert(catalogue(300).map((row) => ({ ...row.document, _id: `${i}-${row.id}`, fill })));
   }
-  const readers = await Promise.all(
+  return Promise.all(
     ['identity', 'gzip', 'br'].map(async (coding) => {
       const response = await server.get('/items/stream', { 'accept-encoding': coding });
       const reader = (response.body as ReadableStream<Uint8Array>).getReader();
@@ -148,34 +137,34 @@ async function streamsOn(t: TestContext, options: ServerOptions) {
       return { reader, first: value ?? new Uint8Array(0) };
     }),
   );
-  return { member, readers };
 }
 
-test('a stream whose MongoDB is gone for longer than its retries is cut, never ended', async (t) => {
-  const streams = await streamsOn(t, { retryMs: 500 });
-  if (!streams) return;
-  await streams.member.kill();
-  for (const { reader } of streams.readers)
+it('a stream whose MongoDB is gone for longer than its retries is cut, never ended', async ({
+  member,
+  uri,
+}, t) => {
+  const readers = await startStreams(await serverOn(t, { MONGODB_URI: uri }, { retryMs: 500 }));
+  await member.kill();
+  for (const { reader } of readers)
     await assert.rejects(async () => {
       for (let done = false; !done;) ({ done } = await reader.read());
     });
 });
 
-test('a stream whose MongoDB is killed and started again continues and is whole', async (t) => {
-  const streams = await streamsOn(t, {});
-  if (!streams) return;
-  await streams.member.kill();
-  const reading = streams.readers.map(async ({ reader, first }) => {
+it('a stream whose MongoDB is killed and started again continues and is whole', async ({
+  member,
+  uri,
+}, t) => {
+  const readers = await startStreams(await serverOn(t, { MONGODB_URI: uri }));
+  await member.kill();
+  const reading = readers.map(async ({ reader, first }) => {
     const pieces = [first];
     for (let piece = await reader.read(); !piece.done; piece = await reader.read()) pieces.push(piece.value);
     return Buffer.concat(pieces).toString();
   });
-  await streams.member.start();
+  await member.start();
   for (const text of await Promise.all(reading)) {
-    const ids = text
-      .trimEnd()
-      .split('\n')
-      .map((line) => (JSON.parse(line) as { id: string }).id);
+    const ids = idsIn(text.trimEnd().split('\n'));
     assert.deepEqual([ids.length, new Set(ids).size], [3000, 3000]);
     assert.deepEqual(ids, ids.toSorted());
   }

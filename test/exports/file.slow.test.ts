@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { promisify } from 'node:util';
 import type { Export } from '../../src/exports/export.ts';
 import { around } from '../../src/store/around.ts';
@@ -12,6 +11,7 @@ import type { FileStore } from '../../src/store/files.ts';
 import type { Store } from '../../src/store/store.ts';
 import { problemOf } from '../support/answers.ts';
 import { awaited, exportRows, fileOf, order, post } from '../support/exports/exports.ts';
+import { smallDisk } from '../support/faults/small-disk.ts';
 import { testDirectory } from '../support/store/sqlite/sqlite.ts';
 import { serverOn, testServer, type TestServer } from '../support/process/server.ts';
 
@@ -201,33 +201,9 @@ async function rewrite(
   await writer.finish();
 }
 
-/** A data directory with limited room for export files; null, and the test skipped, where none can be mounted. */
-async function smallDisk(t: TestContext, bytes: number): Promise<string | null> {
-  const path = await mkdtemp(join(tmpdir(), 'sluice-disk-'));
-  const files = join(path, 'exports');
-  await mkdir(files);
-  const { status, stderr, error } = spawnSync('mount', [
-    '-t',
-    'tmpfs',
-    '-o',
-    `size=${bytes}`,
-    'tmpfs',
-    files,
-  ]);
-  t.after(async () => {
-    if (status === 0) spawnSync('umount', ['-l', files]);
-    await rm(path, { recursive: true, force: true });
-  });
-  if (status === 0) return path;
-  const reason = `no small disk can be mounted: ${error?.message ?? String(stderr)}`;
-  if (process.env.REQUIRE_ALL) throw new Error(`REQUIRE_ALL is set, but ${reason}`);
-  t.skip(reason);
-  return null;
-}
-
 test('a disk that is full in mid-file, or at any step of a file, fails the export with its reason, leaves nothing over, and takes it when there is room', async (t) => {
   const disk = 3_000_000;
-  const DATA_DIR = await smallDisk(t, disk);
+  const DATA_DIR = await smallDisk(t, disk, 'exports');
   if (DATA_DIR === null) return;
   const files = join(DATA_DIR, 'exports');
   const server = await serverOn(t, { MONGODB_URI: '', DATA_DIR });
@@ -261,7 +237,7 @@ test('a disk that is full in mid-file, or at any step of a file, fails the expor
 });
 
 test('a directory of files that cannot be written stops the start, and fails an export with its reason', async (t) => {
-  const DATA_DIR = await smallDisk(t, 3_000_000);
+  const DATA_DIR = await smallDisk(t, 3_000_000, 'exports');
   if (DATA_DIR === null) return;
   const files = join(DATA_DIR, 'exports');
   const remount = (how: 'ro' | 'rw') => spawnSync('mount', ['-o', `remount,${how}`, files]);

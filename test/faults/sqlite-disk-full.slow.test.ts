@@ -1,10 +1,7 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { mkdtemp, rm, statfs, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { TestContext } from 'node:test';
 import { AppError } from '../../src/errors.ts';
 import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
 import { Double, Int32 } from '../../src/store/bson.ts';
@@ -12,6 +9,7 @@ import { openSqlite } from '../../src/store/sqlite.ts';
 import { Slots } from '../../src/store/slots.ts';
 import { expectedItems, makeItem, insertItems } from '../support/store/items.ts';
 import type { Item } from '../support/store/items.ts';
+import { smallDisk } from '../support/faults/small-disk.ts';
 import { openDirectory, openRaw } from '../support/store/sqlite/sqlite.ts';
 import { PLENTY, assertChain } from '../support/store/reading.ts';
 
@@ -28,7 +26,7 @@ async function leaveFree(directory: string, bytes: number): Promise<void> {
 }
 
 test('on a disk that fills and empties writes are refused with a code, acknowledged rows stay, also after a restart', async (t) => {
-  const directory = await smallDisk(t, 24);
+  const directory = await smallDisk(t, 24 * MEBIBYTE);
   if (!directory) return;
   const unhandled: unknown[] = [];
   const note = (reason: unknown) => unhandled.push(reason);
@@ -84,10 +82,10 @@ test('on a disk that fills and empties writes are refused with a code, acknowled
 });
 
 test('a new store on a full disk is refused with an error', async (t) => {
-  const directory = await smallDisk(t, 1);
+  const directory = await smallDisk(t, MEBIBYTE);
   if (!directory) return;
   await assert.rejects(async () => {
-    await writeFile(join(directory, 'spare'), Buffer.alloc(2 * 1024 * 1024));
+    await writeFile(join(directory, 'spare'), Buffer.alloc(2 * MEBIBYTE));
   }, /ENOSPC/);
   await assert.rejects(
     openDirectory(directory),
@@ -104,23 +102,4 @@ async function assertWhole(items: Parameters<typeof assertChain>[0], there: read
     const plan = { sort, direction: 1 } as const;
     await assertChain(items, plan, {}, { rows: 1000, bytes: PLENTY }, expectedItems(there, plan));
   }
-}
-
-/** A disk of this many megabytes; null, and the test skipped, where this process may not mount one. */
-async function smallDisk(t: TestContext, megabytes: number): Promise<string | null> {
-  const directory = await mkdtemp(join(tmpdir(), 'sluice-small-'));
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', directory], { stdio: 'pipe' });
-  } catch (error) {
-    t.skip(
-      `a small disk needs the right to mount a tmpfs: ${error instanceof Error ? error.message.trim() : ''}`,
-    );
-    await rm(directory, { recursive: true });
-    return null;
-  }
-  t.after(async () => {
-    execFileSync('umount', ['--lazy', directory]); // the store may still be open
-    await rm(directory, { recursive: true });
-  });
-  return directory;
 }

@@ -5,15 +5,15 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
-import { MongoClient } from 'mongodb';
 import { load } from '../../bench/load.ts';
 import { startProcess } from '../../bench/process.ts';
 import { BSON } from '../../src/store/bson.ts';
 import { kernelWarning } from '../../src/process/kernel-warning.ts';
 import { childServer, type ChildServer } from '../support/process/child-server.ts';
 import { run } from '../support/process/commands.ts';
-import { openDirectory, testDirectory } from '../support/store/sqlite/sqlite.ts';
-import { openStore } from '../support/store/mongo/mongo.ts';
+import { openPlace } from '../support/store/place.ts';
+import { testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { testClient } from '../support/store/mongo/mongo.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
 import { program } from '../support/process/programs.ts';
 import type { StoreName } from '../support/process/server.ts';
@@ -56,28 +56,26 @@ function rowsOf(coding: string): Uint8Array[] {
   );
 }
 
-/** A store with the rows, closed; null, and the test skipped, without a mongod. */
-async function groundOf(t: TestContext, store: StoreName, coding: string): Promise<Ground | null> {
-  if (store === 'sqlite') {
-    const directory = await testDirectory(t);
-    const opened = await openDirectory(directory);
-    await opened.items.insert(rowsOf(coding), 'fail');
-    await opened.close();
-    return { settings: { DATA_DIR: directory }, openCursors: () => Promise.resolve(0) };
-  }
-  const uri = await testMongo(t);
-  if (uri === null) return null;
-  const opened = await openStore(t, uri);
-  await opened.store.items.insert(rowsOf(coding), 'fail');
-  const client = new MongoClient(uri);
-  t.after(() => client.close());
+/** A store of this kind, with these rows, and closed. Null, and the test skipped, without a mongod. */
+async function groundOf(
+  t: TestContext,
+  store: StoreName,
+  rows: readonly Uint8Array[],
+): Promise<Ground | null> {
+  const place = store === 'sqlite' ? await testDirectory(t) : await testMongo(t);
+  if (place === null) return null;
+  const opened = await openPlace(place);
+  await opened.items.insert(rows, 'fail');
+  await opened.close();
+  if (store === 'sqlite') return { settings: { DATA_DIR: place }, openCursors: () => Promise.resolve(0) };
+  const client = testClient(t, place);
   const openCursors = async () => {
     const { metrics } = (await client.db('admin').command({ serverStatus: 1 })) as {
       metrics: { cursor: { open: { total: number } } };
     };
     return metrics.cursor.open.total;
   };
-  return { settings: { MONGODB_URI: uri }, openCursors };
+  return { settings: { MONGODB_URI: place }, openCursors };
 }
 
 /** Starts the readers. Resolves with a function that ends them, once all have read their first bytes and stopped. */
@@ -132,7 +130,7 @@ for (const [store, coding] of CASES)
       assert.equal(kernelWarning(), null, 'the kernel cuts readers itself when 5,000 fill its memory');
     const python = program(t, ['python3'], ['--version']);
     if (python === null) return;
-    const ground = await groundOf(t, store, coding);
+    const ground = await groundOf(t, store, rowsOf(coding));
     if (!ground) return;
     const limits = { STREAM_LIMIT: 'off', RATE_LIMIT: 'off', STALL_TIMEOUT: `${STALL_SECONDS} s` };
     const server = await childServer(t, { ...ground.settings, ...limits });
@@ -163,9 +161,9 @@ for (const store of ['mongodb', 'sqlite'] satisfies StoreName[])
     `${store}: pages are served beside ${FAST.streams} streams at full speed, and the streams continue`,
     { skip: !LONG },
     async (t) => {
-      const uri = store === 'mongodb' ? await testMongo(t) : '';
-      if (uri === null) return;
-      const settings = store === 'mongodb' ? { MONGODB_URI: uri } : { DATA_DIR: await testDirectory(t) };
+      const ground = await groundOf(t, store, []);
+      if (!ground) return;
+      const { settings } = ground;
       await run(['import', '--generate', String(FAST.rows)], settings);
       const server = await childServer(t, { ...settings, STREAM_LIMIT: 'off', RATE_LIMIT: 'off' });
       await pageP99(server); // compiled and connected

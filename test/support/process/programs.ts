@@ -6,7 +6,11 @@ import type { TestContext } from 'node:test';
  * with the reason. With REQUIRE_ALL=1 that is an error. `asked`: arguments that make the program print its
  * version. Without arguments it is enough that the program exists.
  */
-export function program(t: TestContext, names: readonly string[], asked: readonly string[]): string | null {
+export function program(
+  t: Pick<TestContext, 'skip'>,
+  names: readonly string[],
+  asked: readonly string[],
+): string | null {
   for (const name of names) {
     try {
       if (asked.length > 0) execFileSync(name, asked, { stdio: 'ignore' });

@@ -1,9 +1,9 @@
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-
 import type { TestContext } from 'node:test';
 import { freePort } from '../ports.ts';
+import { program } from '../process/programs.ts';
 
 /** The redis-server of one test: a real process on a loopback port, without files on disk. */
 export class TestRedis {
@@ -13,17 +13,7 @@ export class TestRedis {
 
   constructor(port: number, more: readonly string[]) {
     this.port = port;
-    this.#arguments = [
-      '--port',
-      String(port),
-      '--bind',
-      '127.0.0.1',
-      '--save',
-      '',
-      '--appendonly',
-      'no',
-      ...more,
-    ];
+    this.#arguments = [...`--port ${port} --bind 127.0.0.1 --appendonly no --save`.split(' '), '', ...more];
   }
 
   get url(): string {
@@ -69,14 +59,7 @@ export class TestRedis {
  * with the reason. With REQUIRE_ALL=1 that is an error. `more`: further command line arguments.
  */
 export async function testRedis(t: TestContext, more: readonly string[] = []): Promise<TestRedis | null> {
-  const { error } = spawnSync('redis-server', ['--version']);
-  if (error) {
-    const reason = `no redis-server on PATH: ${error.message}`;
-    if (process.env.REQUIRE_ALL) throw new Error(`REQUIRE_ALL is set, but ${reason}`);
-    process.stderr.write(`${reason}\n`);
-    t.skip(reason);
-    return null;
-  }
+  if (program(t, ['redis-server'], ['--version']) === null) return null;
   const redis = new TestRedis(await freePort(), more);
   t.after(() => redis.kill());
   await redis.start();

@@ -8,8 +8,8 @@ import { samples } from '../support/telemetry/metrics.ts';
 import { randomFrom } from '../support/store/random-collection.ts';
 import { SEED } from '../support/seed.ts';
 import { runClients } from '../support/faults/soak/catalogue-clients.ts';
-import { ReplicaClients } from '../support/faults/soak/replica-clients.ts';
-import { insist, ReplicaWorld } from '../support/faults/soak/replica-world.ts';
+import { replicaClients } from '../support/faults/soak/replica-clients.ts';
+import { insist, openWorld } from '../support/faults/soak/replica-world.ts';
 import { assertFlat, clockOf, draw, sampled } from '../support/faults/soak/samples.ts';
 import { UPSETS } from '../support/faults/soak/upsets.ts';
 
@@ -47,11 +47,11 @@ const WRITERS = 4;
 const LOAD_EVERY_MS = 15_000;
 
 test(`${REPLICA_SECONDS} seconds of everything at once on a replica set whose parts die in turn (seed ${SEED}): nothing is lost, and nothing is shown to the wrong key`, async (t) => {
-  const world = await ReplicaWorld.open(t);
+  const world = await openWorld(t);
   if (!world) return;
   const random = randomFrom(SEED);
   const cutters = await Promise.all(world.urls.map((url) => startCutter(t, url)));
-  const clients = new ReplicaClients(world, cutters, random);
+  const clients = replicaClients(world, cutters, random);
   await clients.learn();
   const embedded = await catalogueServer(t);
   const stays = world.servers[1];

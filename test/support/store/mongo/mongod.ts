@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { TestContext } from 'node:test';
 import { MongoClient } from 'mongodb';
 import { findMongod } from './find-mongod.ts';
-import { ReplicaSet, type ReplicaSetOptions } from './replica-set.ts';
+import { startReplicaSet, type ReplicaSet, type ReplicaSetOptions } from './replica-set.ts';
 
 /**
  * Starts one mongod for the caller, or several as a replica set. When there is no mongod to start, resolves
@@ -10,7 +10,7 @@ import { ReplicaSet, type ReplicaSetOptions } from './replica-set.ts';
  */
 export async function startMongod(options: ReplicaSetOptions = {}): Promise<ReplicaSet | null> {
   const found = await findMongod();
-  if ('program' in found) return ReplicaSet.start(found.program, options);
+  if ('program' in found) return startReplicaSet(found.program, options);
   if (process.env.REQUIRE_ALL) throw new Error(`REQUIRE_ALL is set, but ${found.reason}`);
   if (!process.env.NO_MONGOD) process.stderr.write(`No mongod: ${found.reason}\n`);
   return null;

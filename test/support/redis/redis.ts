@@ -6,52 +6,16 @@ import { freePort } from '../ports.ts';
 import { program } from '../process/programs.ts';
 
 /** The redis-server of one test: a real process on a loopback port, without files on disk. */
-export class TestRedis {
+export interface TestRedis {
   readonly port: number;
-  readonly #arguments: readonly string[];
-  #process: ChildProcess | null = null;
-
-  constructor(port: number, more: readonly string[]) {
-    this.port = port;
-    this.#arguments = [...`--port ${port} --bind 127.0.0.1 --appendonly no --save`.split(' '), '', ...more];
-  }
-
-  get url(): string {
-    return `redis://127.0.0.1:${this.port}`;
-  }
-
-  /** Starts it, or restarts it, without data. Resolves when it accepts connections. */
-  async start(): Promise<void> {
-    const child = spawn('redis-server', this.#arguments, { stdio: ['ignore', 'pipe', 'inherit'] });
-    this.#process = child;
-    const said: string[] = [];
-    for await (const line of createInterface({ input: child.stdout })) {
-      said.push(line);
-      if (line.includes('Ready to accept connections')) {
-        child.stdout.resume(); // a full pipe would block it
-        return;
-      }
-    }
-    throw new Error(`redis-server ended: ${said.slice(-5).join('\n')}`);
-  }
-
+  readonly url: string;
+  /** Starts it again, without data. Resolves when it accepts connections. */
+  start(): Promise<void>;
   /** Sends SIGKILL. Resolves when the process has ended. */
-  async kill(): Promise<void> {
-    const child = this.#process;
-    if (child?.exitCode !== null || child.signalCode !== null) return;
-    const gone = once(child, 'exit');
-    child.kill('SIGKILL');
-    await gone;
-  }
-
+  kill(): Promise<void>;
   /** Makes it hang: connections stay open, but nothing is answered. */
-  pause(): void {
-    this.#process?.kill('SIGSTOP');
-  }
-
-  resume(): void {
-    this.#process?.kill('SIGCONT');
-  }
+  pause(): void;
+  resume(): void;
 }
 
 /**
@@ -60,7 +24,33 @@ export class TestRedis {
  */
 export async function testRedis(t: TestContext, more: readonly string[] = []): Promise<TestRedis | null> {
   if (program(t, ['redis-server'], ['--version']) === null) return null;
-  const redis = new TestRedis(await freePort(), more);
+  const port = await freePort();
+  const args = [...`--port ${port} --bind 127.0.0.1 --appendonly no --save`.split(' '), '', ...more];
+  let child: ChildProcess | null = null;
+  const redis: TestRedis = {
+    ...{ port, url: `redis://127.0.0.1:${port}` },
+    start: async () => {
+      const started = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'inherit'] });
+      child = started;
+      const said: string[] = [];
+      for await (const line of createInterface({ input: started.stdout })) {
+        said.push(line);
+        if (line.includes('Ready to accept connections')) {
+          started.stdout.resume(); // a full pipe would block it
+          return;
+        }
+      }
+      throw new Error(`redis-server ended: ${said.slice(-5).join('\n')}`);
+    },
+    kill: async () => {
+      if (child?.exitCode !== null || child.signalCode !== null) return;
+      const gone = once(child, 'exit');
+      child.kill('SIGKILL');
+      await gone;
+    },
+    pause: () => void child?.kill('SIGSTOP'),
+    resume: () => void child?.kill('SIGCONT'),
+  };
   t.after(() => redis.kill());
   await redis.start();
   return redis;

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { EventEmitter, once } from 'node:events';
+import { on, once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -108,27 +108,12 @@ export async function logged({ log }: ChildServer, message: string): Promise<Log
 
 /** Buffers the lines that were not read yet, so that the process never waits for a reader of its log. */
 function logOf(output: Readable): AsyncIterable<LogLine> {
-  const lines: LogLine[] = [];
-  const more = new EventEmitter();
-  let ended = false;
-  const reading = createInterface({ input: output });
-  reading.on('line', (line) => {
-    lines.push(JSON.parse(line) as LogLine);
-    more.emit('line');
-  });
-  reading.on('close', () => {
-    ended = true;
-    more.emit('line');
-  });
-  return {
-    async *[Symbol.asyncIterator]() {
-      for (;;) {
-        for (let line = lines.shift(); line; line = lines.shift()) yield line;
-        if (ended) return;
-        await once(more, 'line');
-      }
-    },
+  const lines = on(createInterface({ input: output }), 'line', { close: ['close'] });
+  const next = async (): Promise<IteratorResult<LogLine, undefined>> => {
+    const result = (await lines.next()) as IteratorResult<[string], undefined>;
+    return result.done === true ? result : { value: JSON.parse(result.value[0]) as LogLine };
   };
+  return { [Symbol.asyncIterator]: () => ({ next }) }; // without `return`: a loop that ends leaves the rest to the next one
 }
 
 /**

@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test';
 import { removeDirectory } from '../support/directory.ts';
 import { PARTS } from '../support/papers/mutants/parts.ts';
 import { lineOf, sample, timed, tryOut, type Tried } from '../support/papers/mutants/run.ts';
-import { Tree } from '../support/papers/mutants/tree.ts';
+import { copyTree, type Tree } from '../support/papers/mutants/tree.ts';
 import { SEED } from '../support/seed.ts';
 
 const MOST = Number(process.env.MUTANTS ?? 60);
@@ -17,7 +17,7 @@ const parts = Object.entries(PARTS).filter(([name]) => (process.env.PARTS ?? nam
 
 let tree: Tree | undefined;
 before(async () => {
-  tree = await Tree.copy();
+  tree = await copyTree();
 });
 after(() => (tree ? removeDirectory(tree.root) : undefined));
 

@@ -1,7 +1,7 @@
 /** Every kind of process that uses an embedded store is killed beside the others, which go on. Nothing is lost. */
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -24,53 +24,43 @@ const WRITES_AFTER = 20;
  * Users that are written, and a set that is read whole, until they are stopped. Requests that a killed server did not
  * answer are sent again. `url` resolves when the server is up.
  */
-class Load {
-  #acknowledged = 0;
-  #isStopped = false;
-  #waiting: { readonly at: number; readonly resolve: () => void }[] = [];
-  readonly #url: () => Promise<string>;
-  readonly #running: Promise<unknown>;
-
-  constructor(url: () => Promise<string>, known: readonly Known[]) {
-    this.#url = url;
-    this.#running = Promise.all([...known.map((writer, n) => this.#write(writer, n)), this.#read()]);
-    this.#running.catch(() => undefined); // `stop` rejects with it
-  }
-
-  async acknowledged(more: number): Promise<void> {
-    const at = this.#acknowledged + more;
-    const reached = new Promise<void>((resolve) => this.#waiting.push({ at, resolve }));
-    await Promise.race([this.#running, reached]);
-  }
-
-  async stop(): Promise<void> {
-    this.#isStopped = true;
-    await this.#running;
-  }
-
-  async #write(writer: Known, n: number): Promise<void> {
-    while (!this.#isStopped) {
+function loadOn(url: () => Promise<string>, known: readonly Known[]) {
+  const writes = new EventEmitter();
+  let [count, isStopped] = [0, false];
+  const write = async (writer: Known, n: number): Promise<void> => {
+    while (!isStopped) {
       const version = ++writer.sent;
-      const users = usersAt(await this.#url());
+      const users = usersAt(await url());
       const answer = await unlessGone(users.send('PUT', `${PATH}/w${n}`, { body: bodyOf(n, version) }));
       if (!answer) continue;
       assert.ok(answer.status === 200 || answer.status === 201, `${answer.status} ${answer.text}`);
       writer.acknowledged = version;
-      this.#acknowledged++;
-      for (const { at, resolve } of this.#waiting) if (at <= this.#acknowledged) resolve();
-      this.#waiting = this.#waiting.filter(({ at }) => at > this.#acknowledged);
+      count++;
+      writes.emit('acknowledged');
     }
-  }
-
-  async #read(): Promise<void> {
-    while (!this.#isStopped) {
-      const url = await this.#url();
-      const body = await unlessGone(fetch(`${url}/orders/stream`).then((answer) => answer.text()));
+  };
+  const read = async (): Promise<void> => {
+    while (!isStopped) {
+      const orders = `${await url()}/orders/stream`;
+      const body = await unlessGone(fetch(orders).then((answer) => answer.text()));
       if (body === null) continue;
       const ids = new Set(body.match(/^\{"id":\d+/gm));
       assert.deepEqual([ids.size, body.split('\n').length - 1], [ROWS, ROWS], 'each row once');
     }
-  }
+  };
+  const running = Promise.all([...known.map(write), read()]);
+  running.catch(() => undefined); // `stop` rejects with it
+  return {
+    /** Resolves when so many more writes were acknowledged. */
+    acknowledged: async (more: number): Promise<void> => {
+      const end = count + more;
+      while (count < end) await Promise.race([running, once(writes, 'acknowledged')]);
+    },
+    stop: async (): Promise<void> => {
+      isStopped = true;
+      await running;
+    },
+  };
 }
 
 /** Null: the server is gone. */
@@ -121,7 +111,7 @@ test(`each of ${VICTIMS.length} kinds of processes is killed ${KILLS} times besi
   let server: ChildServer = await childServer(t, settings);
   const known = newWriters(WRITERS);
   let up = Promise.resolve(server.url.origin);
-  const load = new Load(() => up, known);
+  const load = loadOn(() => up, known);
   const workers = new Set([server.listener]);
   const follow = async ({ log }: ChildServer): Promise<void> => {
     for await (const { msg, pid, workerPid } of log) {

@@ -1,75 +1,88 @@
-/** What can be asked of a resource: which orders and filters its indexes answer together. Nothing here needs a browser. */
-import type { Form } from './resource.ts';
+/**
+ * What can be asked of a resource: which filters and orders its indexes answer together, and how a view changes when one of
+ * them is chosen. Nothing here needs a browser.
+ */
+import type { Resource } from './resource.ts';
+import { orderBy, reversed, type View } from './view.ts';
 
-/** The paths that can order rows with exactly these filters. */
-export function sortsWith(forms: readonly Form[], filters: readonly string[]): readonly string[] {
-  const found = forms.filter((form) => isSame(form.filters, filters)).map(({ sort }) => sort ?? 'id');
-  return [...new Set(found)];
-}
+type Paths = readonly string[];
+
+const hasAll = (paths: Paths, wanted: Paths) => wanted.every((one) => paths.includes(one));
 
 /** The paths that rows can be filtered by, alone or with others. Keys are found otherwise. */
-export function filterPaths(forms: readonly Form[]): readonly string[] {
-  return [...new Set(forms.flatMap(({ filters }) => filters))].filter((path) => path !== 'id');
+export function filterPaths({ queries }: Resource): Paths {
+  return [...new Set(queries.flatMap(({ filters }) => filters))].filter((path) => path !== 'id');
+}
+
+/** The paths that can order rows with exactly the filters of a view. */
+export function sortsOf({ resource, equals }: View): Paths {
+  const forms = resource.queries.filter(
+    ({ filters }) => filters.length === equals.size && hasAll(filters, [...equals.keys()]),
+  );
+  return [...new Set(forms.map(({ sort }) => sort ?? 'id'))];
 }
 
 /** Whether an index has all these filters, perhaps with more. */
-export function canCombine(forms: readonly Form[], filters: readonly string[]): boolean {
-  return forms.some((form) => filters.every((path) => form.filters.includes(path)));
+export function canCombine({ queries }: Resource, wanted: Paths): boolean {
+  return queries.some(({ filters }) => hasAll(filters, wanted));
 }
 
-/** The filters that must be given, too, before an index answers these ones. Empty: it does already. Null: none can. */
-export function missingWith(forms: readonly Form[], filters: readonly string[]): readonly string[] | null {
-  const all = forms
-    .filter((form) => filters.every((path) => form.filters.includes(path)))
-    .map((form) => form.filters.filter((path) => !filters.includes(path)));
-  const [fewest] = all.sort((one, other) => one.length - other.length);
-  return fewest ?? null;
-}
-
-/** The filters that must be given, too, before an index orders rows by a path. Empty: none would help. */
-export function filtersToOrderBy(
-  forms: readonly Form[],
-  filters: readonly string[],
-  path: string,
-): readonly string[] {
-  const ordered = forms.filter(({ sort }) => (sort ?? 'id') === path);
-  return missingWith(ordered, filters) ?? [];
-}
-
-/** The filters that are left when `path` is added: all, or only those that an index has together with it. */
-export function keptWith(
-  forms: readonly Form[],
-  filters: readonly string[],
-  path: string,
-): readonly string[] {
-  const kept: string[] = [];
-  for (const one of filters) if (one !== path && canCombine(forms, [...kept, one, path])) kept.push(one);
-  return kept;
+/**
+ * The filters that must be given, too, before an index answers those of a view, or before it orders its rows by `sort`. None:
+ * they need not, or no others would help.
+ */
+export function missingFilters({ resource, equals }: View, sort?: string): Paths {
+  const missing = resource.queries
+    .filter((form) => sort === undefined || (form.sort ?? 'id') === sort)
+    .filter(({ filters }) => hasAll(filters, [...equals.keys()]))
+    .map(({ filters }) => filters.filter((path) => !equals.has(path)));
+  return missing.sort((one, other) => one.length - other.length)[0] ?? [];
 }
 
 /**
  * The filters under which the values of a path can be listed: those that stand before it in an index, as many of the
- * given ones as possible. Null when every index wants others before it.
+ * view's as possible. Null when every index wants others before it.
  */
-export function filtersBefore(
-  forms: readonly Form[],
-  given: readonly string[],
-  path: string,
-): readonly string[] | null {
-  const before = forms
-    .map(({ filters }) => (filters.includes(path) ? filters.slice(0, filters.indexOf(path)) : null))
-    .filter((paths) => paths !== null)
-    .filter((paths) => paths.every((one) => given.includes(one)));
+export function filtersBefore({ resource, equals }: View, path: string): Paths | null {
+  const before = resource.queries
+    .filter(({ filters }) => filters.includes(path))
+    .map(({ filters }) => filters.slice(0, filters.indexOf(path)))
+    .filter((paths) => paths.every((one) => equals.has(one)));
   return before.sort((one, other) => other.length - one.length)[0] ?? null;
 }
 
-/** The order that stays when the filters change: the present one if an index has it, else by id, else the first. */
-export function sortKept(forms: readonly Form[], filters: readonly string[], sort: string): string {
-  const sorts = sortsWith(forms, filters);
-  if (sorts.includes(sort) || sorts.length === 0) return sort;
-  return sorts.includes('id') ? 'id' : (sorts[0] ?? 'id');
+/** Adds a filter. Filters that no index has together with it are dropped. */
+export function withFilter(view: View, path: string, text: string): View {
+  const equals = new Map<string, string>();
+  for (const [name, value] of view.equals)
+    if (name !== path && canCombine(view.resource, [...equals.keys(), name, path])) equals.set(name, value);
+  return ordered({ ...view, equals: equals.set(path, text) });
 }
 
-function isSame(paths: readonly string[], others: readonly string[]): boolean {
-  return paths.length === others.length && paths.every((path) => others.includes(path));
+export function withoutFilter(view: View, path: string): View {
+  return ordered({ ...view, equals: new Map([...view.equals].filter(([name]) => name !== path)) });
+}
+
+/** Sets the range of a path, which then orders the rows. */
+export function withRange(view: View, path: string, low: string, high: string): View {
+  return { ...view, ...(view.sort !== path && orderBy(path)), low, high };
+}
+
+/** Orders by a path, or turns the order around when it is that path already. */
+export function withSort(view: View, path: string): View {
+  return view.sort === path ? reversed(view) : { ...view, ...orderBy(path) };
+}
+
+/** A view whose address names no order, in one that an index has, as the server orders it. */
+export function inSomeOrder(view: View): View {
+  const isDefault = view.sort === 'id' && view.direction === 1 && view.low === '' && view.high === '';
+  return isDefault ? ordered(view) : view;
+}
+
+/** The view in its own order if an index has it, else by id, else in the first order. A range goes with its order. */
+function ordered(view: View): View {
+  const sorts = sortsOf(view);
+  const [first] = sorts;
+  if (first === undefined || sorts.includes(view.sort)) return view;
+  return { ...view, ...orderBy(sorts.includes('id') ? 'id' : first) };
 }

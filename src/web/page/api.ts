@@ -7,29 +7,21 @@ import { askForKey, currentKey } from './key.ts';
 import type { Resource } from './resource.ts';
 import { isAbort, reasonOf } from './text.ts';
 
-/** An answer other than 2xx. `message` is the detail of its problem. */
-export class Refused extends Error {
-  readonly status: number;
-  readonly code: string;
-
-  constructor(status: number, { detail, code }: Problem) {
-    super(detail ?? `The server answered ${status}.`);
-    this.status = status;
-    this.code = code ?? '';
-  }
-}
-
 interface Problem {
   readonly detail?: string;
   readonly code?: string;
 }
 
-/** An answer with its content and the milliseconds until its last byte. */
-export interface Answer<T> {
+/** An answer other than 2xx. `message` is the detail of its problem. */
+export class Refused extends Error {
   readonly status: number;
-  readonly body: T;
-  readonly ms: number;
-  readonly headers: Headers;
+  readonly code: string | undefined;
+
+  constructor(status: number, { detail, code }: Problem) {
+    super(detail ?? `The server answered ${status}.`);
+    this.status = status;
+    this.code = code;
+  }
 }
 
 /**
@@ -97,23 +89,23 @@ async function* contentOf(url: URL, signal: AbortSignal): AsyncGenerator<Uint8Ar
   }
 }
 
+interface Answer<T> {
+  readonly response: Response;
+  readonly body: T;
+  /** Milliseconds until the last byte. */
+  readonly ms: number;
+}
+
 /** The JSON of an answer. Throws Refused. `T` is what the API reference says of it. */
 export async function ask<T>(url: string, options: RequestInit = {}): Promise<Answer<T>> {
   const began = performance.now();
   const response = await open(url, options);
   const text = await response.text();
-  const ms = performance.now() - began;
-  return { status: response.status, body: parseJson(text || 'null') as T, ms, headers: response.headers };
+  return { response, ms: performance.now() - began, body: parseJson(text || 'null') as T };
 }
 
 /** The resources of the server that the key opens. */
 export async function listResources(): Promise<readonly Resource[]> {
   const { body } = await ask<{ resources: readonly Resource[] }>('/resources', { cache: 'no-store' });
   return body.resources;
-}
-
-/** A URL of this server. Spaces are %20, which every client reads alike. */
-export function urlOf(path: string, query: URLSearchParams): string {
-  const text = query.toString().replaceAll('+', '%20');
-  return text === '' ? path : `${path}?${text}`;
 }

@@ -1,4 +1,5 @@
 /** How values read in a table: numbers and dates in the form of the browser's language, nested values in short. */
+import { getOrMake } from '../../get-or-make.ts';
 import { Digits, isList, isMembers, textOf, type Json } from './json.ts';
 
 export type Kind = 'number' | 'date' | 'truth' | 'nested' | 'text';
@@ -22,8 +23,8 @@ export function kindOf(value: Json | undefined): Kind | null {
 export function shown(value: Json | undefined, isKey = false): string {
   if (value === undefined) return '';
   if (value === null) return '\u2013';
-  if (typeof value === 'number') return isKey ? String(value) : numberText(value);
-  if (value instanceof Digits) return isKey ? value.text : groupedDigits(value.text);
+  if (typeof value === 'number' || value instanceof Digits)
+    return isKey ? textOf(value) : inDigits(textOf(value));
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (isList(value) || isMembers(value)) return inShort(value);
   if (DATE.test(value)) return dateText(value);
@@ -38,37 +39,39 @@ export function dateText(text: string): string {
   return inDays.format(new Date(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()));
 }
 
-function numberText(value: number): string {
-  return Math.abs(value) >= 1e21
-    ? String(value)
-    : value.toLocaleString(undefined, { maximumFractionDigits: 20 });
-}
+/** Formats of numbers, by the digits behind the point. */
+const inGroups = new Map<number, Intl.NumberFormat>();
 
-/** Groups digits that a JavaScript number would round. */
-function groupedDigits(text: string): string {
-  const [, sign = '', whole = '', fraction = ''] = /^(-?)(\d+)(\.\d+)?$/.exec(text) ?? [];
-  if (whole === '') return text;
-  return `${sign}${BigInt(whole).toLocaleString()}${fraction}`;
+/** All digits of a number, in groups. One with an exponent stays as it is. */
+function inDigits(text: string): string {
+  if (/e/i.test(text)) return text;
+  const { length } = text.split('.')[1] ?? '';
+  const options = { minimumFractionDigits: length, maximumFractionDigits: length };
+  return getOrMake(inGroups, length, () => new Intl.NumberFormat(undefined, options)).format(
+    text as `${number}`,
+  );
 }
 
 /** `{country: NL, card: 7}` or `[1, 2, 3 more]`. */
 function inShort(value: Json): string {
-  if (isList(value)) {
-    const first = value.slice(0, 3).map(inShort);
-    return `[${[...first, ...(value.length > 3 ? [`${value.length - 3} more`] : [])].join(', ')}]`;
+  if (!isList(value) && !isMembers(value)) {
+    const text = textOf(value);
+    return text.length > 40 ? `${text.slice(0, 40)}\u2026` : text;
   }
-  if (isMembers(value)) {
-    const members = Object.entries(value);
-    const first = members.slice(0, 3).map(([name, one]) => `${name}: ${inShort(one)}`);
-    return `{${[...first, ...(members.length > 3 ? [`${members.length - 3} more`] : [])].join(', ')}}`;
-  }
-  const text = textOf(value);
-  return text.length > 40 ? `${text.slice(0, 40)}\u2026` : text;
+  const all = isList(value)
+    ? value.map(inShort)
+    : Object.entries(value).map(([name, one]) => `${name}: ${inShort(one)}`);
+  const few = [...all.slice(0, 3), ...(all.length > 3 ? [`${all.length - 3} more`] : [])].join(', ');
+  return isList(value) ? `[${few}]` : `{${few}}`;
 }
+
+/** What stands before the fraction of a number in the browser's language. */
+const POINT = (1.5).toLocaleString().slice(1, 2);
 
 /** The digits behind the point in the text of a number. */
 export function fractionOf(text: string): number {
-  return /[.,](\d+)$/.exec(pointed(text))?.[1]?.length ?? 0;
+  const [, fraction = ''] = text.split(POINT);
+  return fraction.length;
 }
 
 /** Pads a number with spaces as wide as digits, so that the points of a column stand below each other. */
@@ -76,13 +79,4 @@ export function aligned(text: string, fraction: number): string {
   const own = fractionOf(text);
   if (fraction === 0 || own >= fraction) return text;
   return text + (own === 0 ? '\u2008' : '') + '\u2007'.repeat(fraction - own);
-}
-
-/** What stands before the decimal point in the browser's language, and the point itself. */
-const POINT = (1.5).toLocaleString().slice(1, 2);
-
-/** The text with its fraction alone behind a point, since a comma can group thousands. */
-function pointed(text: string): string {
-  const at = text.lastIndexOf(POINT);
-  return at === -1 ? '' : `.${text.slice(at + 1)}`;
 }

@@ -38,7 +38,7 @@ export function columnsOf(
   return [...names].map((name) => {
     const isKey = name === (hasOwnId ? '_id' : 'id');
     const column = known.get(name);
-    if (column?.isKey !== isKey) return columnOf(name, isKey, rows, hasOwnId);
+    if (column?.isKey !== isKey) return columnOf(name, isKey, rows);
     const width = isKey ? keyWidth(rows) : 0;
     return width > column.width ? { ...column, width } : column;
   });
@@ -53,8 +53,8 @@ function keyWidth(rows: readonly Row[]): number {
   return Math.ceil(Math.max(NARROWEST, ...widths));
 }
 
-function columnOf(name: string, isKey: boolean, rows: readonly Row[], hasOwnId: boolean): Column {
-  const values = rows.map((row) => cellOf(row, name, hasOwnId));
+function columnOf(name: string, isKey: boolean, rows: readonly Row[]): Column {
+  const values = rows.map((row) => cellOf(row, { name, isKey }));
   const kinds = values.map(kindOf).filter((kind) => kind !== null);
   const kind =
     kinds.find((one) => kinds.filter((other) => other === one).length * 2 > kinds.length) ?? 'text';
@@ -66,11 +66,10 @@ function columnOf(name: string, isKey: boolean, rows: readonly Row[], hasOwnId: 
   return { name, kind, isKey, fraction, width };
 }
 
-/** The value of a row in a column. In a table with a column `_id`, that column has the key of every row. */
-export function cellOf(row: Row, name: string, hasOwnId: boolean): Json | undefined {
-  if (!hasOwnId || '_id' in row) return own(row, name);
-  if (name === '_id') return row.id;
-  return name === 'id' ? undefined : own(row, name);
+/** The value of a row in a column. A row without `_id` has its key as `id`, and no field of this name. */
+export function cellOf(row: Row, { name, isKey }: Pick<Column, 'name' | 'isKey'>): Json | undefined {
+  if (isKey) return row[keyName(row)];
+  return name === 'id' && !('_id' in row) ? undefined : own(row, name);
 }
 
 export function cellText(value: Json | undefined, { kind, fraction, isKey }: Column): string {

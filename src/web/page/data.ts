@@ -1,27 +1,22 @@
 /** The rows of one resource: table, filters, order, row detail, jumps and counts. */
-import { ask, mayPass, Refused, urlOf } from './api.ts';
-import { filterPaths, filtersToOrderBy, missingWith } from './allowed-queries.ts';
-import { createBlocks, type Blocks } from './row-cache.ts';
-import { isCounted, type Resource } from './resource.ts';
-import { sortsOf, withFilter, withSort } from './choose.ts';
+import { missingFilters, sortsOf, withFilter, withSort } from './allowed-queries.ts';
+import { ask, mayPass, Refused } from './api.ts';
 import { hideDetail, showDetail } from './detail.ts';
-import { button, element, make, on, run, say, tryAgain, warn } from './dom.ts';
-import { spelled } from './facets.ts';
-import { showFilters } from './filters.ts';
+import { element, make, on, onEscape, run, say, tryAgain, warn } from './dom.ts';
+import { showFilters, type Shown } from './filters.ts';
+import { toggleTake } from './get-all.ts';
 import { findPlace } from './jump.ts';
-import type { Row } from './json.ts';
 import { markAppeared, showLive } from './live-highlights.ts';
 import { createReader, type Page, type Reader } from './reader.ts';
+import { isCounted } from './resource.ts';
+import { createBlocks, type Blocks } from './row-cache.ts';
 import { createTable, type Table } from './table.ts';
-import { toggleTake } from './get-all.ts';
 import { listed, reasonOf, rowsOf } from './text.ts';
-import { filterQuery, sortText, viewQuery, wordsOf, type View } from './view.ts';
+import { filterQuery, spelled, urlOf, viewQuery, wordsOf, type View } from './view.ts';
 
 /** What is shown now. */
-interface Current {
-  readonly go: (view: View) => void;
+interface Current extends Shown {
   readonly reader: Reader;
-  readonly signal: AbortSignal;
   readonly blocks: Blocks;
   readonly table: Table;
 }
@@ -33,36 +28,32 @@ let leave = new AbortController();
  * Shows a view, and ends the work of the one before. `go`: shows another view of the resource. `reload`: lists the
  * resources again, and shows the view anew.
  */
-export function showData(
-  resource: Resource,
-  view: View,
-  go: (view: View) => void,
-  reload: () => unknown,
-): void {
+export function showData(view: View, go: (view: View) => void, reload: () => unknown): void {
   leaveData();
   leave = new AbortController();
   const { signal } = leave;
+  const { resource } = view;
+  const jumpTo = element('jump-to', HTMLInputElement);
+  for (const id of ['request', 'data-count']) say(id, '');
   say('data-title', resource.name);
-  say('request', '');
-  warn('');
-  showEmpty('');
-  showFilters({ resource, view, go, signal });
-  showJump(view, isCounted(resource));
-  const why = unreadable(resource, view);
+  element('jump').hidden = !isCounted(resource);
+  jumpTo.value = '';
+  jumpTo.placeholder = view.sort;
+  showFilters({ view, go, signal });
+  const why = unreadable(view);
   element('grid').hidden = why !== '';
-  say('data-count', '');
+  showEmpty(why);
   if (why !== '') {
-    showEmpty(why);
     if (resource.unavailable !== undefined) element('empty').append(tryAgain(reload));
-    element('live', HTMLButtonElement).hidden = true;
+    element('live').hidden = true;
     return;
   }
-  const reader = createReader(resource, view, (url, ms) =>
+  const reader = createReader(view, (url, ms) =>
     say('request', `GET ${url} \u2192 200 in ${ms.toFixed(1)} ms`),
   );
-  const isWhole = viewQuery(resource, { ...view, sort: 'id', direction: 1 }).size === 0;
-  const now = showTable(reader, signal, go, isWhole ? resource.rows : undefined);
-  if (isCounted(resource)) run(() => count(now));
+  const isWhole = viewQuery({ ...view, sort: 'id', direction: 1 }).size === 0;
+  const { blocks } = showTable({ view, go, signal }, reader, isWhole ? resource.rows : undefined);
+  if (isCounted(resource)) run(() => blocks.count(signal));
 }
 
 /** Reads the rows in sight again. False: none are shown. */
@@ -74,34 +65,31 @@ export function readAgain(): boolean {
 /** Ends the work of the shown view, for another part of the page. */
 export function leaveData(): void {
   leave.abort();
-  current?.blocks.close();
-  current?.table.close();
-  current = null;
+  closeTable();
   hideDetail();
 }
 
+function closeTable(): void {
+  current?.blocks.close();
+  current?.table.close();
+  current = null;
+}
+
 /** Why nothing can be read. Empty: it can. */
-function unreadable({ unavailable, queries }: Resource, { equals }: View): string {
-  if (unavailable !== undefined) return unavailable;
-  const missing = missingWith(queries, [...equals.keys()]) ?? [];
-  if (missing.length === 0) return '';
-  return `Choose a value of ${listed(missing)}, too: the index answers ${listed([...equals.keys(), ...missing])} only together.`;
+function unreadable(view: View): string {
+  const { unavailable } = view.resource;
+  const missing = missingFilters(view);
+  if (unavailable !== undefined || missing.length === 0) return unavailable ?? '';
+  const together = listed([...view.equals.keys(), ...missing]);
+  return `Choose a value of ${listed(missing)}, too: the index answers ${together} only together.`;
 }
 
 /** Shows the rows of a reader. `expected`: about how many there are. `first`: the first of them, inside the set. */
-function showTable(
-  reader: Reader,
-  signal: AbortSignal,
-  go: (view: View) => void,
-  expected: number | undefined,
-  first?: Page,
-): Current {
-  const { resource, view } = reader;
+function showTable(shown: Shown, reader: Reader, expected: number | undefined, first?: Page): Current {
+  const { view, go } = shown;
   let hasFailed = false;
   const blocks = createBlocks({
-    reader,
-    expected,
-    ...(first && { first }),
+    ...{ reader, expected, first },
     changed: () => {
       if (current?.blocks !== blocks) return;
       if (hasFailed) warn('');
@@ -111,150 +99,111 @@ function showTable(
       markAppeared();
     },
     failed: (error) => {
-      const again = mayPass(error) ? () => blocks.refresh() : undefined;
-      warn(reasonOf(error), again);
+      warn(reasonOf(error), mayPass(error) ? () => blocks.refresh() : undefined);
       hasFailed = true;
       if ([...blocks.rows()].length === 0) showEmpty('The rows could not be read.');
     },
   });
   const table = createTable({
-    place: element('grid'),
-    resource,
-    order: {
-      sort: view.sort,
-      direction: view.direction,
-      sorts: sortsOf(resource, view),
-      asked: async (path) => {
-        if (sortsOf(resource, view).includes(path)) go(withSort(view, path));
-        else await explain(resource, view, path, go);
-      },
+    ...{ place: element('grid'), view, blocks },
+    sorted: async (path) => {
+      if (sortsOf(view).includes(path) || !(await isRefused(view, path))) go(withSort(view, path));
     },
-    blocks,
-    opened: (index, row) => openRow(resource, view, row, index, go),
+    opened: openRow,
     activated: (index) => {
-      const row = blocks.row(index);
-      if (row && !element('detail').hidden) openRow(resource, view, row, index, go);
+      if (!element('detail').hidden) openRow(index);
     },
     left: hideDetail,
   });
-  current = { go, reader, signal, blocks, table };
+  current = { ...shown, reader, blocks, table };
   table.show();
   showLive(current);
   return current;
 }
 
-function openRow(resource: Resource, view: View, row: Row, index: number, go: (view: View) => void): void {
+/** Opens a row, if it is there. */
+function openRow(index: number): void {
+  const row = current?.blocks.row(index);
+  if (!row || !current) return;
+  const { view, go, table } = current;
   toggleTake(false);
-  const closed = () => {
-    hideDetail();
-    element('grid').focus();
-  };
-  element('detail').onkeydown = ({ key }) => {
-    if (key === 'Escape') closed();
-  };
-  showDetail(row, {
-    resource,
-    closed,
+  showDetail(view.resource, row, {
+    closed: closeRow,
     moved: (by) => {
-      const next = current?.blocks.row(index + by);
-      if (!next) return;
-      current?.table.activate(index + by);
-      openRow(resource, view, next, index + by, go);
+      if (current?.blocks.row(index + by)) table.activate(index + by);
+      openRow(index + by);
     },
-    filters: filterPaths(resource.queries),
-    filtered: (path, value) => go(withFilter(resource, view, path, spelled(value))),
+    filtered: (path, value) => go(withFilter(view, path, spelled(value))),
   });
 }
 
-/** Says why no index orders the rows by a path, as the server does, which also names the index that would. */
-async function explain(
-  resource: Resource,
-  view: View,
-  path: string,
-  go: (view: View) => void,
-): Promise<void> {
-  const first = listed(filtersToOrderBy(resource.queries, [...view.equals.keys()], path));
-  if (first !== '') {
-    warn(`Filter by ${first} first: an index orders the rows of one ${first} by ${path}.`);
-    return;
-  }
-  const sorts = listed(sortsOf(resource, view), 'or');
-  if (resource.aliases || !isCounted(resource)) {
+function closeRow(): void {
+  hideDetail();
+  element('grid').focus();
+}
+
+/** Whether no index orders the rows by a path. Says why, as the server does, which also names the index that would. */
+async function isRefused(view: View, path: string): Promise<boolean> {
+  const { name, aliases, links } = view.resource;
+  const first = listed(missingFilters(view, path));
+  const sorts = listed(sortsOf(view), 'or');
+  if (first !== '') warn(`Filter by ${first} first: an index orders the rows of one ${first} by ${path}.`);
+  else if (aliases || !isCounted(view.resource))
     warn(
-      `No index orders ${resource.name} by ${path}: ${sorts} ${sorts.includes(' or ') ? 'do' : 'does'}. Import the rows as a resource of your own to index other fields.`,
+      `No index orders ${name} by ${path}: ${sorts} ${sorts.includes(' or ') ? 'do' : 'does'}. Import the rows as a resource of your own to index other fields.`,
     );
-    return;
-  }
-  const query = filterQuery(resource, view);
-  query.set('sort', sortText({ sort: path, direction: 1 }));
-  query.set('limit', '1');
-  try {
-    await ask(urlOf(resource.links.page, query));
-  } catch (error) {
-    if (!(error instanceof Refused)) throw error;
-    warn(`The rows cannot be ordered by ${path} here. ${error.message}`);
-    return;
-  }
-  go(withSort(view, path)); // an index was made meanwhile
+  else
+    try {
+      await ask(urlOf(links.page, filterQuery(view, { sort: `${path}_asc`, limit: 1 })));
+      return false; // an index was made meanwhile
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      warn(`The rows cannot be ordered by ${path} here. ${error.message}`);
+    }
+  return true;
 }
 
-async function count(now: Current): Promise<void> {
-  const total = await now.reader.count(now.signal);
-  if (total && !now.blocks.beginsInside) now.blocks.counted(total);
-}
-
-function showCount({ reader, blocks }: Current): void {
+function showCount({ view, blocks }: Current): void {
   const { rows, is } = blocks.total();
   const about = { exact: '', estimated: 'about ', atLeast: 'at least ' }[is];
-  const words = wordsOf(reader.view);
-  say(
-    'data-count',
-    blocks.beginsInside ? 'rows from the place that you jumped to' : `${about}${rowsOf(rows)}`,
-  );
+  const place = 'rows from the place that you jumped to';
+  say('data-count', blocks.beginsInside ? place : `${about}${rowsOf(rows)}`);
   element('grid').hidden = rows === 0;
-  if (rows > 0) showEmpty('');
-  else if (words === '') showEmpty(`${reader.resource.name} has no rows yet.`);
-  else showEmpty(`No row matches: ${words}.`);
+  const words = wordsOf(view);
+  const none = words === '' ? `${view.resource.name} has no rows yet.` : `No row matches: ${words}.`;
+  showEmpty(rows > 0 ? '' : none);
 }
 
 /** Words in place of rows. Empty: there are rows. */
 function showEmpty(words: string): void {
   element('empty').hidden = words === '';
-  element('empty').replaceChildren(make('p', {}, words));
+  element('empty').replaceChildren(make('p', words));
 }
 
-function showJump(view: View, canJump: boolean): void {
-  element('jump').hidden = !canJump;
-  element('jump-to', HTMLInputElement).value = '';
-  element('jump-to', HTMLInputElement).placeholder = view.sort === 'id' ? 'id' : view.sort;
-}
-
-/** Sets up what stays: the form that jumps to a key or to a row number. */
+/** Sets up what stays: the form that jumps to a key or to a row number, and the key that closes a row. */
 export function setUpData(): void {
+  onEscape('detail', closeRow);
   on(element('jump'), 'submit', async () => {
     const wanted = element('jump-to', HTMLInputElement).value.trim();
-    if (!current || wanted === '') return;
-    await jump(current, wanted);
+    if (current && wanted !== '') await jump(current, wanted);
   });
 }
 
 async function jump(now: Current, wanted: string): Promise<void> {
   warn('');
+  const { view, go, reader, signal, blocks, table } = now;
   const [, number] = /^#([\d.,\s]+)$/.exec(wanted) ?? [];
-  if (number !== undefined) {
-    now.table.goTo(Number(number.replace(/\D/g, '')) - 1);
-    return;
-  }
-  const place = await findPlace(now.reader, wanted, now.blocks.total().rows, now.signal);
+  const place =
+    number === undefined
+      ? await findPlace(reader, wanted, blocks.total().rows, signal)
+      : Number(number.replace(/\D/g, '')) - 1;
   if (place === null) warn(`There is no row at ${wanted}, or behind it.`);
-  else if (place.kind === 'number') now.table.goTo(place.index);
+  else if (typeof place === 'number') table.goTo(place);
   else {
-    now.blocks.close();
-    now.table.close();
-    const { go, reader, signal } = now;
-    showCount(showTable(reader, signal, go, undefined, place.page));
+    closeTable();
+    showCount(showTable(now, reader, undefined, place));
     const label = `Show the rows from the beginning, not from ${wanted} on`;
-    const back = () => go(reader.view);
-    element('chips').append(button({ class: 'chip', 'aria-label': label }, back, `from ${wanted} on`));
+    const back = () => go(view);
+    element('chips').append(make('button.chip', { 'aria-label': label, onclick: back }, `from ${wanted} on`));
   }
 }

@@ -1,35 +1,31 @@
 /** Small functions over the DOM that all parts of the page use. */
 import { isAbort, reasonOf } from './text.ts';
 
-type Child = Node | string | null | undefined | false;
-type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
+type Tag = keyof HTMLElementTagNameMap;
+type TagOf<T> = T extends `${infer Name}.${string}` ? Name : T;
+type Made<T> = HTMLElementTagNameMap[TagOf<T> & Tag];
+type Attributes = Readonly<Record<string, string | number | boolean | (() => unknown) | undefined>>;
 
-/** Makes an element. An attribute that is true is set empty; one that is false or undefined is left out. */
-export function make<K extends keyof HTMLElementTagNameMap>(
-  tag: K,
-  attributes: Attributes = {},
-  ...children: readonly Child[]
-): HTMLElementTagNameMap[K] {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes))
-    if (value !== undefined && value !== false) made.setAttribute(name, value === true ? '' : String(value));
-  made.append(...children.filter((child) => child instanceof Node || typeof child === 'string'));
-  return made;
-}
-
-/** Makes a sentence that explains what it stands beside. */
-export function hint(text: string): HTMLElement {
-  return make('p', { class: 'hint' }, text);
-}
-
-/** Makes a button that acts when it is clicked. */
-export function button(
-  attributes: Attributes,
-  act: () => unknown,
-  ...children: readonly Child[]
-): HTMLButtonElement {
-  const made = make('button', { type: 'button', ...attributes }, ...children);
-  on(made, 'click', act);
+/**
+ * Makes an element of a tag with classes (`button.small`), of its attributes and of what is inside. An attribute that is true
+ * is set empty; one that is false or undefined is left out; a function hears the event (`onclick`).
+ */
+export function make<T extends Tag | `${Tag}.${string}`>(
+  what: T,
+  ...parts: readonly (Attributes | Node | string | false)[]
+): Made<T> {
+  const [tag = '', ...classes] = what.split('.');
+  const made = document.createElement(tag) as Made<T>;
+  if (classes.length > 0) made.className = classes.join(' ');
+  for (const part of parts) {
+    if (part === false) continue;
+    if (part instanceof Node || typeof part === 'string') made.append(part);
+    else
+      for (const [name, value] of Object.entries(part))
+        if (typeof value === 'function') on(made, name.slice('on'.length), value);
+        else if (value !== undefined && value !== false)
+          made.setAttribute(name, value === true ? '' : String(value));
+  }
   return made;
 }
 
@@ -48,16 +44,18 @@ export function say(id: string, text: string): void {
   if (place.textContent !== text) place.textContent = text;
 }
 
-/** Runs an event's handler. `warn` shows its failure to the user. */
-export function on(
-  target: EventTarget,
-  event: string,
-  act: (happened: Event) => unknown,
-  fail: (text: string) => void = (text) => warn(text),
-): void {
+/** Runs the handler of an event. `warn` shows its failure to the user. Forms of this page send nothing by themselves. */
+export function on(target: EventTarget, event: string, act: (happened: Event) => unknown): void {
   target.addEventListener(event, (happened) => {
     if (event === 'submit') happened.preventDefault();
-    run(() => act(happened), fail);
+    run(() => act(happened));
+  });
+}
+
+/** Acts when Escape is pressed inside an element. */
+export function onEscape(id: string, act: () => unknown): void {
+  element(id).addEventListener('keydown', ({ key }) => {
+    if (key === 'Escape') act();
   });
 }
 
@@ -80,18 +78,18 @@ export function warn(text: string, again?: () => unknown): void {
   if (again) element('warning').append(tryAgain(again));
 }
 
-export function tryAgain(again: () => unknown): HTMLButtonElement {
-  return button({ class: 'small' }, again, 'Try again');
+export function tryAgain(again: () => unknown): HTMLElement {
+  return make('button.small', { onclick: again }, 'Try again');
 }
 
 /** A button that copies text, and says that it did. */
-export function copyButton(textToCopy: () => string, label = 'Copy'): HTMLButtonElement {
+export function copyButton(textToCopy: () => string, label = 'Copy'): HTMLElement {
   const copies = async () => {
     await copy(textToCopy());
     made.textContent = 'Copied';
     setTimeout(() => (made.textContent = label), 1500);
   };
-  const made = button({ class: 'small' }, copies, label);
+  const made = make('button.small', { onclick: copies }, label);
   return made;
 }
 
@@ -101,8 +99,7 @@ async function copy(text: string): Promise<void> {
     await navigator.clipboard.writeText(text);
     return;
   }
-  const area = make('textarea', { class: 'unseen' });
-  area.value = text;
+  const area = make('textarea.unseen', text);
   document.body.append(area);
   area.select();
   // eslint-disable-next-line @typescript-eslint/no-deprecated -- the only way without TLS

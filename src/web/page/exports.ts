@@ -1,12 +1,11 @@
 /** Exports of what is shown: ordered, followed to their end, and offered as files. */
 import { ask, Refused } from './api.ts';
-import type { Resource } from './resource.ts';
 import { downloadLink } from './download.ts';
-import { element, make, on, run, say } from './dom.ts';
-import { reasonOf, rowsOf, sizeOf } from './text.ts';
+import { element, make, run, say } from './dom.ts';
+import { rowsOf, sizeOf } from './text.ts';
+import { viewQuery, type View } from './view.ts';
 
 const EVERY_MS = 500;
-const NUMBER = /^(-?)(\d*)\.?(\d*)((?:[eE][+-]?\d+)?)$/;
 const OVER = new Set(['complete', 'failed', 'cancelled']);
 
 interface Export {
@@ -22,80 +21,84 @@ interface Export {
   readonly problem?: { readonly detail?: string };
 }
 
-/** Orders an export of a view's query. */
-export async function order(
-  resource: Resource,
-  query: URLSearchParams,
-  form: { readonly format: string; readonly compression: string },
-): Promise<void> {
-  const wanted = { resource: resource.name, ...Object.fromEntries(query), ...form };
-  const body = orderText(resource, wanted);
+/** Orders an export of the rows of a view. */
+export async function order(view: View, format: string, compression: string): Promise<void> {
+  const body = orderText(view, { format, compression });
   const headers = { 'content-type': 'application/json' };
-  try {
-    const answer = await ask<Export>('/exports', { method: 'POST', headers, body });
-    say('export-request', `POST /exports ${body} \u2192 ${answer.status}`);
-    const url = answer.headers.get('location') ?? `/exports/${answer.body.id}`;
-    followExport(url, `${resource.name}, ${form.format}`);
-  } catch (error) {
-    if (!(error instanceof Refused)) throw error;
-    say('export-request', `POST /exports ${body} \u2192 ${error.status}: ${error.message}`);
-  }
+  const ordered = await askShown('/exports', { method: 'POST', headers, body });
+  if (ordered) followExport(`/exports/${ordered.id}`, `${view.resource.name}, ${format}`);
 }
 
 /** The order as JSON. Numbers keep all their digits, which a JavaScript number would round. */
-function orderText({ aliases = [] }: Resource, wanted: Readonly<Record<string, string>>): string {
-  const members = Object.entries(wanted).map(([name, text]) => {
-    const isNumber = aliases.some((alias) => alias.name === name && alias.type === 'number');
-    const value = isNumber ? jsonNumber(text) : JSON.stringify(text);
-    return `${JSON.stringify(name)}:${value}`;
+function orderText(view: View, form: Readonly<Record<string, string>>): string {
+  const { name, aliases = [] } = view.resource;
+  const members = Object.entries({ resource: name, ...Object.fromEntries(viewQuery(view, form)) });
+  const texts = members.map(([member, text]) => {
+    const isNumber = aliases.some((alias) => alias.name === member && alias.type === 'number');
+    return `${JSON.stringify(member)}:${isNumber ? jsonNumber(text) : JSON.stringify(text)}`;
   });
-  return `{${members.join(',')}}`;
+  return `{${texts.join(',')}}`;
 }
 
 /** Digits in the form of JSON. A query also accepts `.5`, `5.` and `007`. */
 function jsonNumber(text: string): string {
-  const [, sign, whole = '', fraction, exponent = ''] = NUMBER.exec(text) ?? [];
+  const [, sign, whole = '', fraction, exponent = ''] =
+    /^(-?)(\d*)\.?(\d*)((?:[eE][+-]?\d+)?)$/.exec(text) ?? [];
   if (sign === undefined) return JSON.stringify(text); // the server answers with what it expects
   return `${sign}${whole.replace(/^0+(?=\d)/, '') || '0'}${fraction ? `.${fraction}` : ''}${exponent}`;
+}
+
+/** Sends a request, and shows it with its answer. Null: the server refused it. */
+async function askShown(
+  url: string,
+  options: RequestInit & { readonly body?: string },
+): Promise<Export | null> {
+  const { method = '', body: sent } = options;
+  const shown = `${method} ${url}${sent === undefined ? '' : ` ${sent}`} \u2192`;
+  try {
+    const { response, body } = await ask<Export>(url, options);
+    say('export-request', `${shown} ${response.status}`);
+    return body;
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    say('export-request', `${shown} ${error.status}: ${error.message}`);
+    return null;
+  }
 }
 
 /** An entry of the list. It updates itself until the export is final. */
 function followExport(url: string, title: string): void {
   const progress = make('progress', { 'aria-label': `Export of ${title}` });
   const words = make('span', { role: 'status' });
-  const button = make('button', { type: 'button', class: 'small' }, 'Cancel');
-  const entry = make('li', {}, make('span', {}, title), progress, words, button);
+  let isOver = false;
+  const remove = async () => {
+    if (isOver) entry.remove();
+    await askShown(url, { method: 'DELETE' });
+  };
+  const button = make('button.small', { onclick: remove }, 'Cancel');
+  const entry = make('li', make('span', title), progress, words, button);
   element('export-list').prepend(entry);
 
   const look = async () => {
     const { body } = await ask<Export>(url);
+    const { state, file, problem } = body;
     const { rows, estimatedRows, bytes } = body.progress;
     if (estimatedRows !== undefined) progress.max = Math.max(estimatedRows, rows, 1);
-    if (body.state === 'complete') progress.value = progress.max;
+    if (state === 'complete') progress.value = progress.max;
     else if (estimatedRows !== undefined) progress.value = rows;
-    const reason = body.problem?.detail;
-    words.textContent = `${body.state}: ${rowsOf(rows)}, ${sizeOf(bytes)}${reason === undefined ? '' : `. ${reason}`}`;
-    if (!OVER.has(body.state)) {
+    const reason = problem?.detail === undefined ? '' : `. ${problem.detail}`;
+    words.textContent = `${state}: ${rowsOf(rows)}, ${sizeOf(bytes)}${reason}`;
+    isOver = OVER.has(state);
+    if (!isOver) {
       setTimeout(() => run(look, failed), EVERY_MS);
       return;
     }
     button.textContent = 'Remove';
-    if (body.file) {
-      const link = downloadLink(`Download, ${sizeOf(body.file.bytes)}`, body.file.url, body.file.name);
-      link.title = `SHA-256 ${body.file.sha256}`;
-      button.before(link);
-    }
+    if (!file) return;
+    const link = downloadLink(`Download, ${sizeOf(file.bytes)}`, file.url, file.name);
+    link.title = `SHA-256 ${file.sha256}`;
+    button.before(link);
   };
   const failed = (reason: string) => (words.textContent = `Failed: ${reason}`);
-  on(button, 'click', async () => {
-    const wasOver = button.textContent === 'Remove';
-    try {
-      const { status } = await ask(url, { method: 'DELETE' });
-      say('export-request', `DELETE ${url} \u2192 ${status}`);
-    } catch (error) {
-      say('export-request', `DELETE ${url}: ${reasonOf(error)}`);
-    }
-    if (wasOver) entry.remove();
-  });
   run(look, failed);
 }

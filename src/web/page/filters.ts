@@ -1,19 +1,30 @@
 /** The filters beside the table: the values of each indexed field with their counts, and ranges. */
-import { canCombine, filterPaths } from './allowed-queries.ts';
+import {
+  canCombine,
+  filterPaths,
+  filtersBefore,
+  sortsOf,
+  withFilter,
+  withoutFilter,
+  withRange,
+} from './allowed-queries.ts';
 import { kindOf, shown } from './cells.ts';
-import type { Resource } from './resource.ts';
-import { sortsOf, withFilter, withoutFilter, withRange } from './choose.ts';
-import { button, element, hint, make, on, run } from './dom.ts';
-import { listFacet, type Facet, type FacetValue } from './facets.ts';
+import { ask } from './api.ts';
+import { element, make, on, run, say } from './dom.ts';
+import { textOf, type Json } from './json.ts';
 import { counted, isAbort, listed, reasonOf } from './text.ts';
-import { shownText, wordsOf, type View } from './view.ts';
+import { filterQuery, shownText, spelled, urlOf, wordsOf, type View } from './view.ts';
 
 /** The number of fields whose values are open at first. */
 const OPEN_AT_FIRST = 2;
 
-export interface FilterOptions {
-  readonly resource: Resource;
+/** Values that one request lists, and requests until they are counted. */
+const [LISTED, MOST_ROUNDS] = [20, 3];
+
+/** A view that is shown. */
+export interface Shown {
   readonly view: View;
+  /** Shows another view of the resource. */
   readonly go: (view: View) => void;
   /** Aborts when another view is shown. */
   readonly signal: AbortSignal;
@@ -22,154 +33,176 @@ export interface FilterOptions {
 /** Whether the fields of a resource were opened or closed by hand, by the name of both. */
 const opened = new Map<string, boolean>();
 
-export function showFilters(options: FilterOptions): void {
-  const { resource, view } = options;
+export function showFilters(now: Shown): void {
+  const { view } = now;
   const focused = document.activeElement?.id ?? '';
-  const filters = filterPaths(resource.queries);
-  const ranges = sortsOf(resource, view).filter((path) => path !== 'id');
+  const filters = filterPaths(view.resource);
+  const ranges = sortsOf(view).filter((path) => path !== 'id');
   const paths = [...new Set([...filters, ...ranges])];
   element('filter-box').hidden = paths.length === 0;
-  element('filter-count').textContent = view.equals.size > 0 ? String(view.equals.size) : '';
-  element('facets').replaceChildren(
-    ...paths.map((path, n) => {
-      const isOpen = opened.get(`${resource.name} ${path}`) ?? (n < OPEN_AT_FIRST || view.equals.has(path));
-      return group(options, path, isOpen, {
-        canFilter: filters.includes(path),
-        hasRange: ranges.includes(path),
-        focused,
-      });
-    }),
-  );
-  showChips(options);
-}
-
-interface Group {
-  readonly canFilter: boolean;
-  readonly hasRange: boolean;
-  /** The id of the element that had the focus before. */
-  readonly focused: string;
-}
-
-function group(options: FilterOptions, path: string, isOpen: boolean, does: Group): HTMLElement {
-  const { resource, view } = options;
-  const place = make('div', { class: 'facet-values' });
-  const made = make('details', { class: 'facet', open: isOpen }, make('summary', {}, path));
-  if (does.canFilter) {
-    const others = [...view.equals.keys()].filter((one) => !canCombine(resource.queries, [one, path]));
-    if (others.length > 0 && !view.equals.has(path))
-      made.append(
-        hint(`No index has ${listed([path, ...others])} together. A choice here replaces ${listed(others)}.`),
-      );
-    made.append(place);
-  }
-  if (does.hasRange) made.append(rangeForm(options, path));
-  let isLoaded = false;
-  const load = () => {
-    if (isLoaded || !made.open || !does.canFilter) return;
-    isLoaded = true;
-    run(async () => {
-      await fill(place, options, path);
-      if (does.focused !== '' && document.activeElement === document.body)
-        document.getElementById(does.focused)?.focus();
-    });
-  };
-  on(made, 'toggle', () => {
-    opened.set(`${resource.name} ${path}`, made.open);
-    load();
+  say('filter-count', view.equals.size > 0 ? String(view.equals.size) : '');
+  const groups = paths.map((path, n) => {
+    const name = `${view.resource.name} ${path}`;
+    const group = make('details.facet', make('summary', path));
+    group.open = opened.get(name) ?? (n < OPEN_AT_FIRST || view.equals.has(path));
+    if (filters.includes(path)) addValues(now, path, group, focused);
+    if (ranges.includes(path)) group.append(rangeForm(now, path));
+    on(group, 'toggle', () => opened.set(name, group.open));
+    return group;
   });
-  load();
-  return made;
+  element('facets').replaceChildren(...groups);
+  showChips(now);
+}
+
+/** Lists the values of a field when its group is opened. `focused`: the id of what had the focus, and gets it again. */
+function addValues(now: Shown, path: string, group: HTMLDetailsElement, focused: string): void {
+  const { resource, equals } = now.view;
+  const others = [...equals.keys()].filter((one) => !canCombine(resource, [one, path]));
+  const place = make('div.facet-values');
+  if (others.length > 0 && !equals.has(path)) {
+    const replaced = listed(others);
+    const text = `No index has ${listed([path, ...others])} together. A choice here replaces ${replaced}.`;
+    group.append(make('p.hint', text));
+  }
+  group.append(place);
+  let isLoaded = false;
+  const load = async () => {
+    if (isLoaded || !group.open) return;
+    isLoaded = true;
+    await fill(place, now, path);
+    if (focused !== '' && document.activeElement === document.body) document.getElementById(focused)?.focus();
+  };
+  on(group, 'toggle', load);
+  run(load);
 }
 
 /** Lists the values of a field. */
-async function fill(place: HTMLElement, options: FilterOptions, path: string): Promise<void> {
-  const { resource, view, signal } = options;
-  const list = make('ul', {});
-  place.replaceChildren(list, hint('Counting\u2026'));
+async function fill(place: HTMLElement, now: Shown, path: string): Promise<void> {
+  const list = make('ul');
+  const end = make('div', make('p.hint', 'Counting\u2026'));
+  place.replaceChildren(list, end);
   const more = async (cursor: string | null) => {
     try {
-      const facet = await listFacet(resource, view, path, cursor, signal);
-      place.querySelectorAll(':scope > :not(ul)').forEach((one) => one.remove());
-      if (facet === null) {
-        place.append(hint('Its index has other fields before it: filter by them first.'));
-        return;
-      }
-      list.append(...facet.values.filter(isPlain).map((value) => valueItem(options, path, value)));
-      place.append(...afterValues(options, path, facet, more));
+      const facet = await listFacet(now.view, path, cursor, now.signal);
+      const plain = facet?.values.filter(({ value }) => kindOf(value) !== 'nested') ?? [];
+      list.append(...plain.map((value) => valueItem(now, path, value)));
+      if (facet) end.replaceChildren(...afterValues(now, path, facet, more));
+      else end.replaceChildren(make('p.hint', 'Its index has other fields before it: filter by them first.'));
     } catch (error) {
-      if (isAbort(error)) return;
-      place.append(hint(reasonOf(error)));
+      if (!isAbort(error)) end.replaceChildren(make('p.hint', reasonOf(error)));
     }
   };
   await more(null);
 }
 
-function isPlain({ value }: FacetValue): boolean {
-  return kindOf(value) !== 'nested';
+interface FacetValue {
+  readonly value: Json;
+  /** The text that a query has for it. */
+  readonly text: string;
+  /** The number of rows. Missing: unknown. */
+  readonly count?: number | null;
 }
 
-function valueItem({ resource, view, go }: FilterOptions, path: string, one: FacetValue): HTMLElement {
-  const isChosen = view.equals.get(path) === one.text;
-  const text = one.value === null ? 'empty' : one.value === '' ? 'empty text' : shown(one.value);
-  const choice = button(
-    { class: 'value', id: `value-${path}-${one.text}`, 'aria-pressed': String(isChosen) },
-    () => go(isChosen ? withoutFilter(resource, view, path) : withFilter(resource, view, path, one.text)),
-    make('span', { class: 'value-text', title: text }, text),
-    make('span', { class: 'value-count' }, one.count === null ? '' : counted(one.count)),
+interface Facet {
+  readonly values: readonly FacetValue[];
+  /** Continues the list. Null: these are all. */
+  readonly next: string | null;
+}
+
+/** Lists values of a path under the filters of a view. Null when other filters must be given first. */
+async function listFacet(
+  view: View,
+  path: string,
+  cursor: string | null,
+  signal: AbortSignal,
+): Promise<Facet | null> {
+  const within = filtersBefore(view, path);
+  if (within === null) return null;
+  const equals = new Map([...view.equals].filter(([name]) => within.includes(name)));
+  const query = filterQuery(
+    { ...view, equals },
+    { field: path, limit: LISTED, count: 'exact', ...(cursor !== null && { cursor }) },
   );
-  return make('li', {}, choice);
+  const { data, page } = await countedValues(urlOf(`${view.resource.links.page}/values`, query), signal);
+  const texts = data.map(({ value }) => textOf(value));
+  const values = data.map((one, n) => {
+    const isTwin = texts.some((text, other) => other !== n && text === texts[n]);
+    return { ...one, text: spelled(one.value, isTwin) };
+  });
+  return { values, next: page.hasMore ? page.nextCursor : null };
+}
+
+/** The values with their counts. A busy server may need more than the second that it takes for one answer. */
+async function countedValues(url: string, signal: AbortSignal): Promise<ValuesBody> {
+  for (let rest = MOST_ROUNDS; ; rest--) {
+    const { body } = await ask<ValuesBody>(url, { signal });
+    if (rest === 1 || body.countsAre !== 'partial') return body;
+  }
+}
+
+interface ValuesBody {
+  readonly countsAre?: 'exact' | 'partial';
+  readonly data: readonly Omit<FacetValue, 'text'>[];
+  readonly page: { readonly hasMore: boolean; readonly nextCursor: string | null };
+}
+
+function valueItem({ view, go }: Shown, path: string, { value, text, count }: FacetValue): HTMLElement {
+  const isChosen = view.equals.get(path) === text;
+  const words = value === null ? 'empty' : value === '' ? 'empty text' : shown(value);
+  const choice = make(
+    'button.value',
+    { id: `value-${path}-${text}`, 'aria-pressed': String(isChosen) },
+    { onclick: () => go(isChosen ? withoutFilter(view, path) : withFilter(view, path, text)) },
+    make('span.value-text', { title: words }, words),
+    make('span.value-count', typeof count === 'number' && counted(count)),
+  );
+  return make('li', choice);
 }
 
 /** What follows the values: more of them, and a place to type one. */
 function afterValues(
-  { resource, view, go }: FilterOptions,
+  { view, go }: Shown,
   path: string,
-  facet: Facet,
+  { values, next }: Facet,
   more: (cursor: string) => Promise<void>,
 ): readonly HTMLElement[] {
-  const { next } = facet;
-  if (next === null && facet.values.length > 0) return [];
+  if (next === null && values.length > 0) return [];
   const input = make('input', {
-    name: path,
-    autocomplete: 'off',
+    ...{ name: path, autocomplete: 'off', placeholder: 'another value' },
     'aria-label': `Another value of ${path}`,
-    placeholder: 'another value',
   });
-  const form = make('form', { class: 'inline' }, input, make('button', { class: 'small' }, 'Filter'));
-  on(form, 'submit', () => {
-    if (input.value !== '') go(withFilter(resource, view, path, input.value));
-  });
-  if (next === null) return [form];
-  return [button({ class: 'link' }, () => more(next), 'More values'), form];
+  const filter = () => input.value !== '' && go(withFilter(view, path, input.value));
+  const form = make('form.inline', { onsubmit: filter }, input, make('button.small', 'Filter'));
+  return next === null ? [form] : [make('button.link', { onclick: () => more(next) }, 'More values'), form];
 }
 
-function rangeForm({ view, go }: FilterOptions, path: string): HTMLElement {
-  const isSort = view.sort === path;
+function rangeForm({ view, go }: Shown, path: string): HTMLElement {
   const bound = (name: string, value: string) => {
     const input = make('input', { name, autocomplete: 'off', id: `range-${path}-${name}` });
-    input.value = isSort ? value : '';
-    return { input, label: make('label', {}, make('span', {}, name), input) };
+    input.value = view.sort === path ? value : '';
+    return input;
   };
   const [from, to] = [bound('from', view.low), bound('to', view.high)];
-  const form = make(
-    'form',
-    { class: 'range', 'aria-label': `Range of ${path}` },
-    from.label,
-    to.label,
-    make('button', { class: 'small' }, 'Apply'),
+  return make(
+    'form.range',
+    { 'aria-label': `Range of ${path}` },
+    { onsubmit: () => go(withRange(view, path, from.value.trim(), to.value.trim())) },
+    make('label', make('span', 'from'), from),
+    make('label', make('span', 'to'), to),
+    make('button.small', 'Apply'),
   );
-  on(form, 'submit', () => go(withRange(view, path, from.input.value.trim(), to.input.value.trim())));
-  return form;
 }
 
 /** The filters that apply, above the table. Each can be taken away. */
-function showChips({ resource, view, go }: FilterOptions): void {
-  const chip = (words: string, without: View) =>
-    button({ class: 'chip', 'aria-label': `Remove the filter: ${words}` }, () => go(without), words);
+function showChips({ view, go }: Shown): void {
   const chips = [...view.equals].map(([path, text]) =>
-    chip(`${path} is ${shownText(text)}`, withoutFilter(resource, view, path)),
+    chip(`${path} is ${shownText(text)}`, () => go(withoutFilter(view, path))),
   );
   const range = wordsOf({ ...view, equals: new Map() });
-  if (range !== '') chips.push(chip(range, { ...view, low: '', high: '' }));
+  if (range !== '') chips.push(chip(range, () => go({ ...view, low: '', high: '' })));
   element('chips').replaceChildren(...chips);
+}
+
+function chip(words: string, remove: () => void): HTMLElement {
+  return make('button.chip', { 'aria-label': `Remove the filter: ${words}`, onclick: remove }, words);
 }

@@ -1,92 +1,49 @@
 /** `Get all of it`: programs that read the rows of the view, downloads, and exports. */
-import { urlOf } from './api.ts';
-import type { Resource } from './resource.ts';
 import { hideDetail } from './detail.ts';
-import { copyButton, element, make, on } from './dom.ts';
+import { copyButton, element, make, on, onEscape, say } from './dom.ts';
 import { downloadLink } from './download.ts';
 import { order } from './exports.ts';
 import { currentKey } from './key.ts';
 import { file, snippetsFor, withParameter, type Snippet } from './snippets.ts';
-import { viewQuery, wordsOf, type View } from './view.ts';
-
-const STEPS: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 };
+import { addressOf, urlOf, viewQuery, wordsOf, type View } from './view.ts';
 
 let chosen = 'curl';
-let shown: { readonly resource: Resource; readonly query: URLSearchParams } | null = null;
+let shown: View | null = null;
 
 /** Fills the panel for a view. A resource without streams has none. */
-export function showTake(resource: Resource, view: View, proof: string): void {
-  const { stream } = resource.links;
-  element('take-button').hidden = stream === undefined;
-  if (stream === undefined) {
+export function showTake(view: View): void {
+  const { name, formats, links } = view.resource;
+  element('take-button').hidden = links.stream === undefined;
+  if (links.stream === undefined) {
     toggleTake(false);
     return;
   }
-  const query = viewQuery(resource, view);
-  shown = { resource, query };
+  shown = view;
   const words = wordsOf(view);
-  element('take-what').textContent =
-    words === '' ? `All rows of ${resource.name}.` : `The rows of ${resource.name} where ${words}.`;
-  const url = location.origin + urlOf(stream, query);
+  say('take-what', words === '' ? `All rows of ${name}.` : `The rows of ${name} where ${words}.`);
+  const url = urlOf(links.stream, viewQuery(view));
+  const downloads = formats.map((format) =>
+    downloadLink(format.toUpperCase(), withParameter(url, 'format', format), file(name, format)),
+  );
+  element('downloads').replaceChildren(...downloads);
   const snippets = snippetsFor({
-    ...{ url, name: resource.name, withKey: currentKey() !== null },
+    ...{ url: location.origin + url, name, withKey: currentKey() !== null },
     version: document.documentElement.dataset.version ?? '',
   });
-  const tabs = snippets.map(tabOf);
-  const choose = (title: string) => {
+  element('programs').replaceChildren(...snippets.map(choiceOf));
+  element('to-proof').setAttribute('href', addressOf('proof', view));
+}
+
+/** A program to choose. The chosen one is shown. */
+function choiceOf({ title, code, note }: Snippet): HTMLElement {
+  const choose = () => {
     chosen = title;
-    for (const [n, tab] of tabs.entries()) {
-      const isChosen = snippets[n]?.title === chosen;
-      tab.setAttribute('aria-selected', String(isChosen));
-      tab.tabIndex = isChosen ? 0 : -1;
-    }
-    const snippet = snippets.find((one) => one.title === chosen);
-    if (snippet) showSnippet(snippet);
+    say('snippet-code', code);
+    say('snippet-note', note);
   };
-  const list = element('snippet-tabs');
-  list.replaceChildren(...tabs);
-  for (const [n, tab] of tabs.entries()) {
-    on(tab, 'click', () => choose(snippets[n]?.title ?? ''));
-    tab.onkeydown = ({ key }) => {
-      const step = STEPS[key];
-      if (step === undefined) return;
-      const next = (n + step + tabs.length) % tabs.length;
-      choose(snippets[next]?.title ?? '');
-      tabs[next]?.focus();
-    };
-  }
-  choose(snippets.some(({ title }) => title === chosen) ? chosen : 'curl');
-  element('downloads').replaceChildren(
-    ...resource.formats.map((format) => {
-      const url = withParameter(urlOf(stream, query), 'format', format);
-      return downloadLink(format.toUpperCase(), url, file(resource.name, format));
-    }),
-  );
-  element('to-proof').setAttribute('href', proof);
-}
-
-function tabOf({ title }: Snippet): HTMLElement {
-  const id = `tab-${title.replaceAll(' ', '-')}`;
-  return make('button', { type: 'button', role: 'tab', id, 'aria-controls': 'snippet' }, title);
-}
-
-function showSnippet({ title, code, note }: Snippet): void {
-  const place = element('snippet');
-  place.setAttribute('aria-labelledby', `tab-${title.replaceAll(' ', '-')}`);
-  place.replaceChildren(
-    make(
-      'pre',
-      { tabindex: 0, 'aria-label': `${title} program` },
-      make('code', { id: 'snippet-code' }, code),
-    ),
-    make(
-      'p',
-      { class: 'hint' },
-      note,
-      ' ',
-      copyButton(() => code),
-    ),
-  );
+  if (title === chosen) choose();
+  const attributes = { type: 'radio', name: 'program', checked: title === chosen, onchange: choose };
+  return make('label', make('input.unseen', attributes), title);
 }
 
 /** Sets up what stays: the button that opens the panel, and the form of exports. */
@@ -97,14 +54,14 @@ export function setUpTake(): void {
     element('take-button').focus();
   };
   on(element('take-close'), 'click', leave);
-  element('take').onkeydown = ({ key }) => {
-    if (key === 'Escape') leave();
-  };
+  onEscape('take', leave);
+  element('snippet-note').after(
+    ' ',
+    copyButton(() => element('snippet-code').textContent),
+  );
+  const valueOf = (id: string) => element(id, HTMLSelectElement).value;
   on(element('export'), 'submit', async () => {
-    if (!shown) return;
-    const format = element('export-format', HTMLSelectElement).value;
-    const compression = element('export-compression', HTMLSelectElement).value;
-    await order(shown.resource, shown.query, { format, compression });
+    if (shown) await order(shown, valueOf('export-format'), valueOf('export-compression'));
   });
 }
 

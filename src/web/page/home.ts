@@ -2,29 +2,24 @@
 import { filterPaths } from './allowed-queries.ts';
 import { isCounted, type Resource } from './resource.ts';
 import { element, make } from './dom.ts';
-import { placeOf } from './route.ts';
 import { counted } from './text.ts';
-import { WHOLE } from './view.ts';
+import { addressOf, wholeOf } from './view.ts';
 
 /** Fills the list beside the content, and marks the resource that is shown. */
 export function showList(resources: readonly Resource[], name: string): void {
-  element('resource-list').replaceChildren(
-    ...resources.map((resource) =>
+  const entries = resources.map((resource) => {
+    const current = resource.name === name ? 'page' : undefined;
+    return make(
+      'li',
       make(
-        'li',
-        {},
-        make(
-          'a',
-          {
-            href: placeOf('data', resource, WHOLE),
-            'aria-current': resource.name === name ? 'page' : undefined,
-          },
-          make('span', { class: 'name' }, resource.name),
-          make('span', { class: 'rows' }, countOf(resource)),
-        ),
+        'a',
+        { href: addressOf('data', wholeOf(resource)), 'aria-current': current },
+        make('span.name', resource.name),
+        make('span.rows', countOf(resource)),
       ),
-    ),
-  );
+    );
+  });
+  element('resource-list').replaceChildren(...entries);
 }
 
 export function showHome(resources: readonly Resource[]): void {
@@ -33,7 +28,6 @@ export function showHome(resources: readonly Resource[]): void {
 
 function entry(resource: Resource): HTMLElement {
   const { name, unavailable, queries, kinds, links, missing, refused } = resource;
-  const sorts = [...new Set(queries.map(({ sort }) => sort ?? 'id'))];
   const notes = [
     ...(unavailable === undefined ? [] : [unavailable]),
     ...missing.map(
@@ -41,24 +35,18 @@ function entry(resource: Resource): HTMLElement {
     ),
     ...refused.map(({ index, reason }) => `The index ${index} is not used: ${reason}.`),
   ];
+  const changes = links.changes === undefined ? 'no' : 'yes';
   return make(
     'tr',
-    {},
-    make('th', { scope: 'row' }, make('a', { href: placeOf('data', resource, WHOLE) }, name)),
-    make('td', { class: 'number' }, countOf(resource)),
-    make('td', {}, names(filterPaths(queries), kinds)),
-    make('td', {}, names(sorts, kinds)),
-    make('td', {}, isCounted(resource) ? (links.changes === undefined ? 'no' : 'yes') : '\u2013'),
+    make('th', { scope: 'row' }, make('a', { href: addressOf('data', wholeOf(resource)) }, name)),
+    make('td.number', countOf(resource)),
+    make('td', names(filterPaths(resource), kinds)),
+    make('td', names([...new Set(queries.map(({ sort }) => sort ?? 'id'))], kinds)),
+    make('td', isCounted(resource) ? changes : '\u2013'),
     make(
-      'td',
-      { class: 'notes' },
+      'td.notes',
       notes.length > 0 &&
-        make(
-          'details',
-          {},
-          make('summary', {}, `${notes.length} notes`),
-          ...notes.map((note) => make('p', {}, note)),
-        ),
+        make('details', make('summary', `${notes.length} notes`), ...notes.map((note) => make('p', note))),
     ),
   );
 }
@@ -70,9 +58,9 @@ function countOf({ rows, unavailable }: Resource): string {
 
 /** The paths, each with the kinds of its values as its title. */
 function names(paths: readonly string[], kinds: Resource['kinds']): HTMLElement {
-  const shown = paths.map((path) => {
+  const tags = paths.map((path) => {
     const title = kinds.find(({ field }) => field === path)?.kinds.join(' or ');
-    return make('span', { class: 'tag', title }, path);
+    return make('span.tag', { title }, path);
   });
-  return make('span', { class: 'tags' }, ...(shown.length > 0 ? shown : ['\u2013']));
+  return make('span.tags', ...(tags.length > 0 ? tags : ['\u2013']));
 }

@@ -1,5 +1,5 @@
 /** The API key of this tab, which the page asks for when the server wants one. */
-import { button, element } from './dom.ts';
+import { element, make, say } from './dom.ts';
 
 const KEPT_AS = 'sluice-key';
 
@@ -24,41 +24,37 @@ export function askForKey(refused: string | null): Promise<boolean> {
 function show(wasRefused: boolean): Promise<boolean> {
   const dialog = element('key-dialog', HTMLDialogElement);
   const input = element('key-input', HTMLInputElement);
-  element('key-reason').textContent = wasRefused
-    ? 'The server does not accept this key.'
-    : 'This server needs an API key. It is kept for this tab only.';
-  input.value = '';
-  dialog.returnValue = '';
+  say(
+    'key-reason',
+    wasRefused
+      ? 'The server does not accept this key.'
+      : 'This server needs an API key. It is kept for this tab only.',
+  );
+  let key = '';
   // The policy of the page lets no form send anything, so the dialog is closed by hand.
   element('key-form').onsubmit = (submitted) => {
     submitted.preventDefault();
-    dialog.close('use');
+    key = input.value.trim();
+    dialog.close();
   };
   dialog.showModal();
   return new Promise((resolve) => {
-    dialog.addEventListener(
-      'close',
-      () => {
-        const key = input.value.trim();
-        const isGiven = dialog.returnValue === 'use' && key !== '';
-        if (isGiven) sessionStorage.setItem(KEPT_AS, key);
-        input.value = '';
-        showForget();
-        resolve(isGiven);
-      },
-      { once: true },
-    );
+    dialog.onclose = () => {
+      if (key !== '') sessionStorage.setItem(KEPT_AS, key);
+      input.value = '';
+      showForget();
+      resolve(key !== '');
+    };
   });
 }
 
 /** Shows the button that forgets the key, while there is one. */
 export function showForget(): void {
-  const place = element('key-place');
-  place.replaceChildren();
-  if (currentKey() === null) return;
   const forget = () => {
     sessionStorage.removeItem(KEPT_AS);
     location.reload();
   };
-  place.append(button({ class: 'small' }, forget, 'Forget the key'));
+  element('key-place').replaceChildren(
+    ...(currentKey() === null ? [] : [make('button.small', { onclick: forget }, 'Forget the key')]),
+  );
 }

@@ -1,24 +1,23 @@
 /** Follows the changes of the rows in the table while `Live` is on, and marks what changes, appears and goes. */
 import { REMOVAL_BEGINNING } from '../../pull/lines.ts';
 import { provedRows } from '../../pull/proved-rows.ts';
-import { PROVING, urlOf } from './api.ts';
+import { PROVING } from './api.ts';
 import type { Blocks } from './row-cache.ts';
-import { element, on, run, say } from './dom.ts';
+import { element, run, say } from './dom.ts';
 import { keyOf, parseJson, type Row } from './json.ts';
-import type { Reader } from './reader.ts';
 import type { Table } from './table.ts';
 import { counted, rowsOf } from './text.ts';
-import { filterQuery } from './view.ts';
+import { filterQuery, urlOf, type View } from './view.ts';
 
-/** How long a mark stays, and how soon rows are read again after changes. Milliseconds. */
+/** How long a mark stays, and how soon rows are read and counted again after changes. Milliseconds. */
 const MARKED_MS = 4000;
 const AGAIN_MS = 700;
 const COUNT_MS = 3000;
 /** A lost connection is tried again for so long without an answer. Milliseconds. */
 const RETRY_MS = 1_000_000_000;
 
-export interface Shown {
-  readonly reader: Reader;
+interface ShownTable {
+  readonly view: View;
   readonly blocks: Blocks;
   readonly table: Table;
   /** Aborts when another view is shown. */
@@ -27,39 +26,39 @@ export interface Shown {
 
 let isOn = false;
 let leave = new AbortController();
+let appeared = (): void => undefined;
+
+/** Marks rows that came into the table after their change was reported. Call this when rows were read. */
+export function markAppeared(): void {
+  appeared();
+}
 
 /** Sets up the button for the table that is shown now. Live stays on from view to view. */
-export function showLive(shown: Shown): void {
-  const button = element('live', HTMLButtonElement);
-  const { resource } = shown.reader;
-  button.hidden = resource.links.changes === undefined;
-  leave.abort();
-  const start = () => {
-    leave = new AbortController();
-    run(
-      () => marked(shown, leave.signal),
-      (text) => say('live-state', text),
-    );
-  };
+export function showLive(shown: ShownTable): void {
+  const button = element('live');
+  const canFollow = shown.view.resource.links.changes !== undefined;
   const become = (next: boolean) => {
     isOn = next;
     button.setAttribute('aria-pressed', String(isOn));
-    if (isOn) start();
-    else {
-      leave.abort();
-      say('live-state', '');
-    }
+    leave.abort();
+    appeared = () => undefined;
+    say('live-state', '');
+    if (!isOn) return;
+    leave = new AbortController();
+    const signal = AbortSignal.any([shown.signal, leave.signal]);
+    run(
+      () => markChanges({ ...shown, signal }),
+      (text) => say('live-state', text),
+    );
   };
+  button.hidden = !canFollow;
   button.onclick = () => become(!isOn);
-  become(isOn && !button.hidden);
-  on(shown.signal, 'abort', () => leave.abort());
+  become(isOn && canFollow);
 }
 
-async function marked({ reader, blocks, table, signal }: Shown, off: AbortSignal): Promise<void> {
-  const { resource, view } = reader;
+async function markChanges({ view, blocks, table, signal }: ShownTable): Promise<void> {
   const seen = { rows: 0, removed: 0 };
   const unknown = new Set<string>();
-  const both = AbortSignal.any([signal, off]);
   let again: ReturnType<typeof setTimeout> | undefined;
   let counting: ReturnType<typeof setTimeout> | undefined;
   let countedAt = -Infinity;
@@ -70,15 +69,14 @@ async function marked({ reader, blocks, table, signal }: Shown, off: AbortSignal
   };
   const readAgain = () => {
     again = undefined;
-    if (both.aborted) return;
+    if (signal.aborted) return;
     blocks.refresh();
     counting ??= setTimeout(() => run(count), Math.max(0, countedAt + COUNT_MS - performance.now()));
   };
   const count = async () => {
     countedAt = performance.now();
     counting = undefined;
-    const total = await reader.count(both);
-    if (total && !blocks.beginsInside) blocks.counted(total, true);
+    await blocks.count(signal, true);
   };
   /** `lines`: rows as they are now, and the keys of rows that are gone, or that no longer match. */
   const changed = (lines: readonly string[]) => {
@@ -89,10 +87,9 @@ async function marked({ reader, blocks, table, signal }: Shown, off: AbortSignal
       const row = isRemoved ? (value.removed as Row) : value;
       const [key, index] = [keyOf(row), known.get(keyOf(row))];
       seen[isRemoved ? 'removed' : 'rows']++;
-      if (isRemoved) {
-        if (index !== undefined) markFor(key, 'gone');
-      } else if (index === undefined) unknown.add(key);
-      else {
+      if (isRemoved && index !== undefined) markFor(key, 'gone');
+      else if (!isRemoved && index === undefined) unknown.add(key);
+      else if (index !== undefined) {
         blocks.replace(index, row);
         markFor(key, 'changed');
       }
@@ -108,19 +105,10 @@ async function marked({ reader, blocks, table, signal }: Shown, off: AbortSignal
     // Rows elsewhere in the set are not waited for.
     if (unknown.size > 10_000) unknown.clear();
   };
-  both.addEventListener(
-    'abort',
-    () => {
-      clearTimeout(again);
-      clearTimeout(counting);
-      appeared = () => undefined;
-    },
-    { once: true },
-  );
   say('live-state', 'waiting for changes');
-  const url = new URL(urlOf(resource.links.changes ?? '', filterQuery(resource, view)), location.href);
+  const url = new URL(urlOf(view.resource.links.changes ?? '', filterQuery(view)), location.href);
   const steps = provedRows(url, {
-    ...{ ...PROVING, follow: true, signal: both, retryForMs: RETRY_MS },
+    ...{ ...PROVING, follow: true, signal, retryForMs: RETRY_MS },
     onInterrupted: ({ message }) => say('live-state', `Connecting again: ${message}`),
   });
   let unproved: Uint8Array<ArrayBuffer>[] = [];
@@ -134,11 +122,4 @@ async function marked({ reader, blocks, table, signal }: Shown, off: AbortSignal
       else if (step.kind === 'proof' && step.rows > 0) changed(lines.split('\n').slice(0, -1));
     }
   }
-}
-
-let appeared = (): void => undefined;
-
-/** Marks rows that came into the table after their change was reported. Call this when rows were read. */
-export function markAppeared(): void {
-  appeared();
 }

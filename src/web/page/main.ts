@@ -1,102 +1,81 @@
 /** The explorer page: shows the part that the address names. */
+import { inSomeOrder } from './allowed-queries.ts';
 import { listResources } from './api.ts';
-import { isCounted, type Resource } from './resource.ts';
-import { inSomeOrder } from './choose.ts';
 import { leaveData, readAgain, setUpData, showData } from './data.ts';
 import { element, on, run, say, warn } from './dom.ts';
+import { setUpTake, showTake } from './get-all.ts';
 import { showHome, showList } from './home.ts';
 import { showForget } from './key.ts';
 import { setUpProof, showProof } from './proof.ts';
-import { placeOf, readPlace, type Part } from './route.ts';
-import { setUpTake, showTake } from './get-all.ts';
-import { WHOLE, type View } from './view.ts';
+import { isCounted, type Resource } from './resource.ts';
+import { addressOf, readPlace, wholeOf, type Part, type View } from './view.ts';
 
-const PARTS: readonly Part[] = ['home', 'data', 'proof'];
+const TITLES: Readonly<Record<Part, string>> = { home: 'Data', data: 'Data', proof: 'Proof' };
 /** How often the page looks whether the server answers. Milliseconds. */
 const LOOK_MS = 2500;
 
-let resources: readonly Resource[] = [];
-/** Whether they were listed once. */
-let isListed = false;
+/** Null: they were not listed yet. */
+let resources: readonly Resource[] | null = null;
 
 /** Shows what the address names. */
 function show(): void {
-  const { part, name, resource, view: asked } = readPlace(location.hash, resources);
-  if (part === 'data' && !resource) {
-    openPart('home', null);
+  if (!resources) return;
+  const { part, name, view: asked } = readPlace(location.hash, resources);
+  const view = asked && inSomeOrder(asked);
+  if (part === 'data' && view) {
+    openPart('data', view.resource.name);
+    showData(view, (next) => goTo(addressOf('data', next)), reload);
+    showTake(view);
+    element('proof-link').setAttribute('href', addressOf('proof', view));
+  } else if (part === 'proof') {
+    openPart('proof', '', view?.resource.name);
+    proof(view);
+  } else {
+    openPart('home');
     home();
-    warn(
-      `There is no resource ${name} here. ${resources.length === 0 ? 'There is none at all.' : 'These exist:'}`,
-    );
-    return;
+    const others = resources.length === 0 ? 'There is none at all.' : 'These exist:';
+    if (part === 'data') warn(`There is no resource ${name} here. ${others}`);
   }
-  openPart(part, resource ?? null);
-  const view = resource ? inSomeOrder(resource, asked) : asked;
-  if (part === 'home') home();
-  if (part === 'proof') proof(view, resource);
-  if (part !== 'data' || !resource) return;
-  const go = (next: View) => goTo(placeOf('data', resource, next));
-  showData(resource, view, go, reload);
-  showTake(resource, view, placeOf('proof', resource, view));
-  element('proof-link').setAttribute('href', placeOf('proof', resource, view));
 }
 
 /** Shows the resources as they were listed, and then as they are now. */
 function home(): void {
-  showHome(resources);
+  showHome(resources ?? []);
   run(async () => {
     resources = await listResources();
     if (element('part-home').hidden === false) showHome(resources);
   });
 }
 
-/** Makes one part of the page visible. */
-function openPart(part: Part, resource: Resource | null): void {
+/** Makes one part of the page visible. `name`: of the resource that it shows. */
+function openPart(part: Part, name = '', title = name || TITLES[part]): void {
   warn('');
-  if (part !== 'data') leaveData();
-  for (const one of PARTS) {
-    element(`part-${one}`).hidden = one !== part;
-    const link = document.querySelector(`.top [data-part="${one}"]`);
-    if (one === (part === 'data' ? 'home' : part)) link?.setAttribute('aria-current', 'page');
-    else link?.removeAttribute('aria-current');
+  if (part !== 'data') {
+    leaveData();
+    element('filter-box').hidden = true;
   }
-  if (part !== 'data') element('filter-box').hidden = true;
+  for (const section of document.querySelectorAll<HTMLElement>('main > section'))
+    section.hidden = section.id !== `part-${part}`;
+  for (const link of document.querySelectorAll<HTMLElement>('.top [data-part]'))
+    if (link.dataset.part === (part === 'data' ? 'home' : part)) link.setAttribute('aria-current', 'page');
+    else link.removeAttribute('aria-current');
   document.body.dataset.part = part;
-  document.title = `${resource?.name ?? { home: 'Data', data: 'Data', proof: 'Proof' }[part]} \u00b7 sluice`;
-  showList(resources, part === 'data' ? (resource?.name ?? '') : '');
+  document.title = `${title} \u00b7 sluice`;
+  showList(resources ?? [], name);
 }
 
 /** The proof is of the resource in the address, else of the first that has streams. */
-function proof(view: View, named: Resource | undefined): void {
-  const resource = named ?? resources.find(isCounted);
-  if (!resource || !isCounted(resource)) {
-    say('proof-what', 'No resource has streams.');
-    return;
-  }
-  showProof(resource, named ? view : WHOLE);
+function proof(view: View | null): void {
+  const first = resources?.find(isCounted);
+  const shown = view ?? (first ? wholeOf(first) : null);
+  if (shown && isCounted(shown.resource)) showProof(shown);
+  else say('proof-what', 'No resource has streams.');
 }
 
 /** Shows another address, or the same one anew. */
 function goTo(hash: string): void {
   if (location.hash === hash) show();
   else location.hash = hash;
-}
-
-function start(): void {
-  showForget();
-  setUpData();
-  setUpTake();
-  if (matchMedia('(max-width: 56rem)').matches) element('filter-box', HTMLDetailsElement).open = false;
-  setUpProof();
-  on(window, 'hashchange', () => isListed && show());
-  on(element('skip'), 'click', (clicked) => {
-    clicked.preventDefault();
-    element('main').focus();
-  });
-  watchServer(() => {
-    if (!readAgain()) reload();
-  });
-  reload();
 }
 
 /** Lists the resources, and shows what the address names. */
@@ -106,10 +85,9 @@ function reload(): void {
 
 async function list(): Promise<void> {
   resources = await listResources();
-  isListed = true;
   const [only, another] = resources.filter(isCounted);
   // Where there is nothing to choose, the start opens it. The address `#/` still lists it.
-  if (only && !another && location.hash === '') location.replace(placeOf('data', only, WHOLE));
+  if (only && !another && location.hash === '') location.replace(addressOf('data', wholeOf(only)));
   else show();
   document.body.dataset.ready = 'true';
 }
@@ -135,4 +113,17 @@ async function isAnswering(): Promise<boolean> {
   }
 }
 
-start();
+showForget();
+setUpData();
+setUpTake();
+setUpProof();
+if (matchMedia('(max-width: 56rem)').matches) element('filter-box', HTMLDetailsElement).open = false;
+on(window, 'hashchange', show);
+on(element('skip'), 'click', (clicked) => {
+  clicked.preventDefault();
+  element('main').focus();
+});
+watchServer(() => {
+  if (!readAgain()) reload();
+});
+reload();

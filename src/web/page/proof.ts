@@ -2,12 +2,12 @@
 import { BEGINNING } from '../../pull/proof.ts';
 import { provedRows, type GetContent } from '../../pull/proved-rows.ts';
 import { Interrupted } from '../../pull/retry.ts';
-import { PROVING, urlOf } from './api.ts';
-import type { Resource } from './resource.ts';
+import { PROVING } from './api.ts';
 import { crc32, crcText } from './crc32.ts';
-import { element, make, on, say } from './dom.ts';
+import { element, make, run, say } from './dom.ts';
+import type { Resource } from './resource.ts';
 import { counted, listed, sizeOf } from './text.ts';
-import { viewQuery, wordsOf, type View } from './view.ts';
+import { urlOf, viewQuery, wordsOf, type View } from './view.ts';
 
 const EVERY_MS = 250;
 /** A stream is given up after this time without a proved row. Milliseconds. */
@@ -19,10 +19,8 @@ type State = 'idle' | 'running' | 'paused' | 'cut' | 'whole' | 'failed';
 
 /** What a stream has brought. */
 interface Counts {
-  /** Rows that are proved, or wait for their proof. */
+  /** Rows that are proved, or wait for their proof, and all bytes that came. */
   rows: number;
-  /** All rows and bytes that came, also those that came twice. */
-  seen: number;
   bytes: number;
   /** The CRC-32 of `rows` as this page computes it, and the same at the last proof. */
   own: number;
@@ -34,30 +32,30 @@ interface Counts {
 }
 
 function noCounts(): Counts {
-  return { rows: 0, seen: 0, bytes: 0, own: 0, ownProved: 0, place: BEGINNING, pieces: [] };
+  return { rows: 0, bytes: 0, own: 0, ownProved: 0, place: BEGINNING, pieces: [] };
 }
 
-let shown: { readonly resource: Resource; readonly view: View } | null = null;
+let shown: View | null = null;
 let stop = (): void => undefined;
 
 /** Names the rows of the stream. Stops a stream of other rows. */
-export function showProof(resource: Resource, view: View): void {
-  const isSame = shown !== null && streamUrl(shown.resource, shown.view) === streamUrl(resource, view);
-  if (isSame) return;
+export function showProof(view: View): void {
+  if (shown && urlOfStream(shown) === urlOfStream(view)) return;
   stop();
-  shown = { resource, view };
+  shown = view;
   const words = wordsOf(view);
-  say('proof-what', `All rows of ${resource.name}${words === '' ? '' : ` where ${words}`}, as one stream.`);
+  const which = words === '' ? '' : ` where ${words}`;
+  say('proof-what', `All rows of ${view.resource.name}${which}, as one stream.`);
 }
 
-function streamUrl(resource: Resource, view: View): string {
-  return urlOf(resource.links.stream ?? '', viewQuery(resource, view));
+function urlOfStream(view: View): string {
+  return urlOf(view.resource.links.stream ?? '', viewQuery(view));
 }
 
 /** Sets up the buttons. */
 export function setUpProof(): void {
-  const [start, pause, cut] = ['start', 'pause', 'cut'].map((id) => element(id, HTMLButtonElement));
-  if (!start || !pause || !cut) throw new TypeError('the page has no buttons for streams');
+  const button = (id: string) => element(id, HTMLButtonElement);
+  const [start, pause, cut] = [button('start'), button('pause'), button('cut')];
   let state: State = 'idle';
   let counts = noCounts();
   /** Ends the stream, or its connection alone. */
@@ -66,9 +64,9 @@ export function setUpProof(): void {
 
   const become = (next: State, words: string) => {
     state = next;
-    const isOpen = next === 'running' || next === 'paused' || next === 'cut';
-    start.disabled = isOpen;
-    pause.disabled = cut.disabled = next !== 'running' && next !== 'paused';
+    const canCut = next === 'running' || next === 'paused';
+    start.disabled = canCut || next === 'cut';
+    pause.disabled = cut.disabled = !canCut;
     pause.setAttribute('aria-pressed', String(next === 'paused'));
     pause.textContent = next === 'paused' ? 'Continue' : 'Pause';
     element('stream-state').dataset.state = next;
@@ -83,17 +81,15 @@ export function setUpProof(): void {
     counts.pieces.push(0);
     say('stream-request', `GET ${url.pathname}${url.search}`);
     become('running', counts.pieces.length > 1 ? 'running again, after the last proved row' : 'running');
-    return PROVING.getContent(url, accept, {
-      ...options,
-      signal: AbortSignal.any([options.signal, lose.signal]),
-    });
+    const signal = AbortSignal.any([options.signal, lose.signal]);
+    return PROVING.getContent(url, accept, { ...options, signal });
   };
 
-  const read = async ({ resource, view }: { resource: Resource; view: View }, mine: Counts) => {
+  const read = async (view: View, mine: Counts) => {
     leave = new AbortController();
     const { signal } = leave;
-    const pace = pacing(rateOf(resource));
-    const steps = provedRows(new URL(streamUrl(resource, view), location.href), {
+    const pace = pacing(rateOf(view.resource));
+    const steps = provedRows(new URL(urlOfStream(view), location.href), {
       ...{ ...PROVING, follow: false, getContent: connect, signal, retryForMs: RETRY_MS },
       onInterrupted: ({ message }) => {
         const why = lose.signal.aborted ? 'cut' : `cut: ${message}`;
@@ -106,7 +102,6 @@ export function setUpProof(): void {
       signal.throwIfAborted();
       if (step.kind === 'rows') {
         mine.rows += step.rows;
-        mine.seen += step.rows;
         mine.bytes += step.bytes.length;
         mine.own = crc32(step.bytes, mine.own);
         await pace(step.rows);
@@ -122,32 +117,25 @@ export function setUpProof(): void {
     become('whole', matches(mine) ? 'complete and verified' : 'complete, but the checksums differ');
   };
 
-  on(
-    start,
-    'click',
-    async () => {
-      counts = noCounts();
-      try {
-        if (shown) await read(shown, counts);
-      } catch (error) {
-        if (!(error instanceof Interrupted)) throw error;
-        become('failed', 'given up: the connection was cut again and again');
-      }
-    },
-    (text) => become('failed', `not possible: ${text}`),
-  );
-  on(pause, 'click', () => {
-    if (state === 'running') {
-      become('paused', 'paused: this page reads nothing');
-      return;
-    }
-    become('running', 'running');
+  start.onclick = () => {
+    const view = shown;
+    if (!view) return;
+    counts = noCounts();
+    const mine = counts;
+    run(
+      () => read(view, mine),
+      (text) => become('failed', `given up: ${text}`),
+    );
+  };
+  pause.onclick = () => {
+    if (state === 'running') become('paused', 'paused: this page reads nothing');
+    else become('running', 'running');
     goOn();
-  });
-  on(cut, 'click', () => {
+  };
+  cut.onclick = () => {
     lose.abort(new Interrupted('cut'));
     goOn();
-  });
+  };
   stop = () => {
     counts = noCounts();
     leave.abort();
@@ -156,15 +144,14 @@ export function setUpProof(): void {
     say('stream-request', '');
   };
 
-  let last = { at: performance.now(), seen: 0 };
+  let last = { at: performance.now(), rows: 0 };
   setInterval(() => {
-    const now = { at: performance.now(), seen: counts.seen };
-    const rows = (Math.max(0, now.seen - last.seen) * 1000) / (now.at - last.at);
+    const now = { at: performance.now(), rows: counts.rows };
+    const rate = (Math.max(0, now.rows - last.rows) * 1000) / (now.at - last.at);
     last = now;
     if (state === 'running' || state === 'paused') showCounts(counts);
-    say('stream-rate', counted(rows));
+    say('stream-rate', counted(rate));
   }, EVERY_MS);
-  become('idle', 'not started');
 }
 
 /** The rows per second that the page reads. */
@@ -173,47 +160,41 @@ function rateOf({ rows = 0 }: Resource): number {
   return Math.max(LEAST_RATE, rows / EASY_SECONDS);
 }
 
-function showCounts(counts: Counts): void {
-  say('stream-rows', counted(counts.rows));
-  say('stream-proved', counted(counts.place.rows));
-  say('stream-bytes', sizeOf(counts.bytes));
-  say('stream-pieces', String(counts.pieces.length));
-  showChecksum(counts);
-  showPieces(counts);
-}
-
 /** Whether every row is proved, and the checksum of the joined pieces is that of the rows. */
 function matches({ place, own, rows }: Counts): boolean {
   return place.ended && own === place.crc32 && rows === place.rows;
 }
 
-function showChecksum(counts: Counts): void {
-  const { place, own, pieces } = counts;
-  element('checksum').dataset.state = matches(counts) ? 'good' : place.ended ? 'bad' : 'open';
+function showCounts(counts: Counts): void {
+  const { rows, bytes, own, place, pieces } = counts;
+  say('stream-rows', counted(rows));
+  say('stream-proved', counted(place.rows));
+  say('stream-bytes', sizeOf(bytes));
+  say('stream-pieces', String(pieces.length));
+  const result = matches(counts) ? 'good' : place.ended ? 'bad' : 'open';
+  const joined = pieces.length === 1 ? 'one piece' : `${pieces.length} pieces joined`;
+  const words = {
+    good: `They match: ${joined}, every row once.`,
+    bad: 'They differ.',
+    open: 'Compared when the last row has come.',
+  };
+  element('checksum').dataset.state = result;
   say('checksum-own', place.rows > 0 ? crcText(own) : '\u2013');
   say('checksum-joined', place.rows > 0 ? crcText(place.crc32) : '\u2013');
-  const joined = pieces.length === 1 ? 'one piece' : `${pieces.length} pieces joined`;
-  if (matches(counts)) say('checksum-words', `They match: ${joined}, every row once.`);
-  else if (place.ended) say('checksum-words', 'They differ.');
-  else say('checksum-words', 'Compared when the last row has come.');
+  say('checksum-words', words[result]);
+  showPieces(pieces, place.ended ? 0 : (shown?.resource.rows ?? 0) - place.rows);
 }
 
-/** A bar of the rows that each connection brought. */
-function showPieces({ pieces, place: { ended } }: Counts): void {
-  const all = shown?.resource.rows ?? 0;
-  const brought = pieces.reduce((sum, rows) => sum + rows, 0);
-  const rest = ended ? 0 : Math.max(0, all - brought);
-  const parts = pieces.map((rows) => {
-    const part = make('span', { class: 'piece' });
-    part.style.flexGrow = String(rows);
+/** A bar of the rows that each connection brought, and of the `rest` that is missing. */
+function showPieces(pieces: readonly number[], rest: number): void {
+  const parts = [...pieces, rest].map((rows, n) => {
+    const part = make(n < pieces.length ? 'span.piece' : 'span');
+    part.style.flexGrow = String(Math.max(0, rows));
     return part;
   });
-  const missing = make('span', { class: 'piece-missing' });
-  missing.style.flexGrow = String(rest);
-  const bar = element('pieces');
-  bar.replaceChildren(...parts, missing);
   const words = pieces.map((rows, n) => `connection ${n + 1}: ${counted(rows)} rows`);
-  bar.setAttribute('aria-label', words.length === 0 ? 'No connection yet' : listed(words));
+  element('pieces').replaceChildren(...parts);
+  element('pieces').setAttribute('aria-label', listed(words) || 'No connection yet');
 }
 
 /**

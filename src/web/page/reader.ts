@@ -1,8 +1,7 @@
 /** Reads pages of a view: by cursor where one is known, else by the number of the first row. */
-import { ask, open, urlOf } from './api.ts';
-import type { Resource } from './resource.ts';
+import { ask, open } from './api.ts';
 import { parseJson, type Row } from './json.ts';
-import { reversed, viewQuery, type View } from './view.ts';
+import { reversed, urlOf, viewQuery, type View } from './view.ts';
 
 export interface Page {
   readonly rows: readonly Row[];
@@ -17,7 +16,7 @@ interface PageBody {
     readonly hasMore: boolean;
     readonly nextCursor: string | null;
     readonly total?: number;
-    readonly totalIs?: 'exact' | 'estimated' | 'atLeast';
+    readonly totalIs?: Total['is'];
   };
 }
 
@@ -26,24 +25,16 @@ export interface Total {
   readonly is: 'exact' | 'estimated' | 'atLeast';
 }
 
-type Start = { readonly cursor: string } | { readonly offset: number };
+type Start = { readonly cursor: string } | { readonly offset?: number };
 
 export type Reader = ReturnType<typeof createReader>;
 
 /** Reads the rows of a view. `onRead`: called with the URL of each request for rows, and its milliseconds. */
-export function createReader(resource: Resource, view: View, onRead: (url: string, ms: number) => void) {
-  const { page: path, stream = '' } = resource.links;
-
-  const queryOf = (of: View, start: Start, limit: number): URLSearchParams => {
-    const query = viewQuery(resource, of);
-    query.set('limit', String(limit));
-    if ('cursor' in start) query.set('cursor', start.cursor);
-    else if (start.offset > 0) query.set('offset', String(start.offset));
-    return query;
-  };
+export function createReader(view: View, onRead: (url: string, ms: number) => void) {
+  const { page: path, stream = '' } = view.resource.links;
 
   const pageOf = async (of: View, start: Start, limit: number, signal: AbortSignal): Promise<Page> => {
-    const url = urlOf(path, queryOf(of, start, limit));
+    const url = urlOf(path, viewQuery(of, { limit, ...start }));
     const { body, ms } = await ask<PageBody>(url, { signal });
     onRead(url, ms);
     const { data, page } = body;
@@ -51,7 +42,6 @@ export function createReader(resource: Resource, view: View, onRead: (url: strin
   };
 
   return {
-    resource,
     view,
 
     /** Reads `limit` rows, fewer only at the end of the set. */
@@ -73,38 +63,28 @@ export function createReader(resource: Resource, view: View, onRead: (url: strin
 
     /** Reads one field of one row, by its number. */
     async peek(offset: number, signal: AbortSignal): Promise<Row | undefined> {
-      const query = queryOf(view, { offset }, 1);
-      query.set('fields', view.sort);
-      const { body } = await ask<PageBody>(urlOf(path, query), { signal });
+      const url = urlOf(path, viewQuery(view, { limit: 1, offset, fields: view.sort }));
+      const { body } = await ask<PageBody>(url, { signal });
       return body.data[0];
     },
 
     /** Reads the rows after a row that is named by its values, with a cursor behind them. */
     async readAfter(after: string, limit: number, signal: AbortSignal): Promise<Page> {
-      const query = viewQuery(resource, view);
-      query.set('after', after);
-      query.set('limit', String(limit));
-      query.set('checkpoints', 'true');
-      const url = urlOf(stream, query);
+      const url = urlOf(stream, viewQuery(view, { after, limit, checkpoints: 'true' }));
       const began = performance.now();
-      const response = await open(url, { signal });
-      const text = await response.text();
+      const text = await (await open(url, { signal })).text();
       onRead(url, performance.now() - began);
       const lines = text.split('\n').filter((line) => line !== '');
       const rows = lines.filter((line) => /^\{"_?id":/.test(line)).map((line) => parseJson(line) as Row);
       const last = parseJson(lines.at(-1) ?? 'null') as { end?: { readonly cursor?: string } } | null;
-      const end = last?.end;
-      if (!end) throw new Error('The connection was cut.');
-      return { rows, next: end.cursor ?? null, hasMore: rows.length === limit };
+      if (!last?.end) throw new Error('The connection was cut.');
+      return { rows, next: last.end.cursor ?? null, hasMore: rows.length === limit };
     },
 
     /** Counts the rows of the view. Null where the resource is not counted. */
     async count(signal: AbortSignal): Promise<Total | null> {
-      const query = queryOf(view, { offset: 0 }, 1);
-      query.set('fields', 'id');
-      query.set('count', 'exact');
-      const { body } = await ask<PageBody>(urlOf(path, query), { signal });
-      const { total, totalIs = 'estimated' } = body.page;
+      const url = urlOf(path, viewQuery(view, { limit: 1, fields: 'id', count: 'exact' }));
+      const { total, totalIs = 'estimated' } = (await ask<PageBody>(url, { signal })).body.page;
       return total === undefined ? null : { rows: total, is: totalIs };
     },
   };

@@ -1,13 +1,5 @@
 /** A resource of the server, as GET /resources lists it. Nothing here needs a browser. */
 
-/** A form of query that an index answers: a value for each filter, in the order of the index, and an order. */
-export interface Form {
-  readonly filters: readonly string[];
-  /** null: the filters name one row at most. */
-  readonly sort: string | null;
-  readonly index: string;
-}
-
 export interface Resource {
   readonly name: string;
   /** About how many rows. Missing where the store keeps no such number. */
@@ -22,26 +14,22 @@ export interface Resource {
   readonly formats: readonly string[];
   /** The only parameters that ask for fields. Missing: every field can be asked by its path. */
   readonly aliases?: readonly Alias[];
-  readonly links: {
-    readonly page: string;
-    readonly stream?: string;
-    readonly partitions?: string;
-    readonly values?: string;
-    readonly changes?: string;
-  };
+  readonly links: { readonly page: string; readonly stream?: string; readonly changes?: string };
+}
+
+/** A form of query that an index answers: a value for each filter, in the order of the index, and an order. */
+export interface Form {
+  readonly filters: readonly string[];
+  /** null: the filters name one row at most. */
+  readonly sort: string | null;
 }
 
 /** A parameter that stands for a path, with or without an operator, such as `createdAt.gte`. */
-export interface Alias {
+interface Alias {
   readonly name: string;
   readonly for: string;
   /** Its type in JSON bodies. */
   readonly type: string;
-}
-
-/** The parameter by which a resource is asked for a path, or for a bound of it. */
-export function parameterFor({ aliases }: Resource, asked: string): string {
-  return aliases?.find((alias) => alias.for === asked)?.name ?? asked;
 }
 
 /** Users are records without streams, counts and filters. */

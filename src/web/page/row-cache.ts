@@ -23,7 +23,7 @@ export interface BlocksOptions {
   readonly changed: () => void;
   readonly failed: (error: unknown) => void;
   /** The first block, where the table begins inside the set. */
-  readonly first?: Page;
+  readonly first: Page | undefined;
 }
 
 export type Blocks = ReturnType<typeof createBlocks>;
@@ -64,7 +64,7 @@ export function createBlocks({ reader, expected, changed, failed, first }: Block
       changed();
       readWanted();
     } catch (error) {
-      if (!isAbort(error) && !isClosed) failed(error);
+      if (!isAbort(error) && !isClosed) failed(isTooDeep(error) ? deepError(block, error) : error);
     } finally {
       if (loading.get(block) === leave) loading.delete(block);
     }
@@ -75,22 +75,13 @@ export function createBlocks({ reader, expected, changed, failed, first }: Block
     if (cursor !== undefined) return reader.read({ cursor }, BLOCK, signal);
     if (first && block === 0) return first;
     try {
-      return await reader.read({ offset: block * BLOCK }, BLOCK, signal);
+      return await reader.read(block === 0 ? {} : { offset: block * BLOCK }, BLOCK, signal);
     } catch (error) {
-      if (!(error instanceof Refused) || error.code !== 'offset-too-deep') throw error;
-      return fromEnd(block, error, signal);
-    }
-  };
-
-  /** The server finds rows by number only near the beginning. Near the end, they are counted from there. */
-  const fromEnd = async (block: number, error: Refused, signal: AbortSignal): Promise<Page> => {
-    const { rows, is } = total;
-    const behind = Math.max(0, rows - (block + 1) * BLOCK);
-    if (is !== 'exact' || behind > block * BLOCK) throw deepError(block, error);
-    try {
-      return await reader.readFromEnd(behind, Math.min(BLOCK, rows - block * BLOCK), signal);
-    } catch (again) {
-      throw again instanceof Refused && again.code === 'offset-too-deep' ? deepError(block, again) : again;
+      // The server finds rows by number only near the beginning. Near the end, they are counted from there.
+      const { rows, is } = total;
+      const behind = Math.max(0, rows - (block + 1) * BLOCK);
+      if (!isTooDeep(error) || is !== 'exact' || behind > block * BLOCK) throw error;
+      return reader.readFromEnd(behind, Math.min(BLOCK, rows - block * BLOCK), signal);
     }
   };
 
@@ -129,9 +120,13 @@ export function createBlocks({ reader, expected, changed, failed, first }: Block
         for (const [at, row] of rows.entries()) yield [block * BLOCK + at, row];
     },
 
-    /** A count of the rows. One that is not exact replaces no exact one, unless rows changed since (`isNew`). */
-    counted(count: Total, isNew = false): void {
-      if (!isNew && total.is === 'exact' && count.is !== 'exact') return;
+    /**
+     * Counts the rows of a table that begins with the set. A count that is not exact replaces no exact one, unless rows
+     * changed since (`isNew`).
+     */
+    async count(signal: AbortSignal, isNew = false): Promise<void> {
+      const count = first ? null : await reader.count(signal);
+      if (!count || (!isNew && total.is === 'exact' && count.is !== 'exact')) return;
       total = count;
       changed();
     },
@@ -172,6 +167,10 @@ export function createBlocks({ reader, expected, changed, failed, first }: Block
       for (const leave of loading.values()) leave.abort();
     },
   };
+}
+
+function isTooDeep(error: unknown): error is Refused {
+  return error instanceof Refused && error.code === 'offset-too-deep';
 }
 
 function deepError(block: number, { message }: Refused): Error {

@@ -4,7 +4,8 @@
  * large ones to the same share of all rows. SlickGrid does it in this way.
  */
 const MOST_PIXELS = 8_000_000;
-const PAGES = 100;
+/** How far one scrolls until the space moves along. Pixels. */
+const PAGE = MOST_PIXELS / 100;
 
 /** `place`: the element that scrolls. `moved`: other rows are in sight. `signal`: aborts when this is given up. */
 export function createScroller(
@@ -14,24 +15,26 @@ export function createScroller(
   signal: AbortSignal,
 ) {
   let rows = 0;
-  /** The height of all rows, and of the space that they lie in. Pixels. */
-  let [all, space] = [0, 0];
-  let pages = 1;
-  let pageHeight = 1;
-  let jump = 0;
   /** How far the space has moved along. Pixels. */
   let offset = 0;
   let top = 0;
+
+  /** The height of all rows, and of the space that they lie in. Pixels. */
+  const all = () => rows * rowHeight;
+  const space = () => Math.min(all(), MOST_PIXELS);
 
   /** The height in which rows are in sight, below the head of the table. Pixels. */
   const height = (): number =>
     Math.max(rowHeight, place.clientHeight - (place.firstElementChild?.clientHeight ?? 0));
 
-  const offsetAt = (wanted: number): number =>
-    pages === 1 ? 0 : Math.round(Math.min(pages - 1, Math.floor(wanted / pageHeight)) * jump);
+  const offsetAt = (wanted: number): number => {
+    const last = Math.floor(all() / PAGE) - 1;
+    const page = Math.min(last, Math.floor(wanted / PAGE));
+    return all() === space() ? 0 : Math.round((page / last) * (all() - space()));
+  };
 
   const goTo = (wanted: number): void => {
-    const to = Math.max(0, Math.min(wanted, all - height()));
+    const to = Math.max(0, Math.min(wanted, all() - height()));
     offset = offsetAt(to);
     const inSpace = to - offset;
     if (Math.abs(inSpace - place.scrollTop) >= 1) place.scrollTop = inSpace;
@@ -43,10 +46,10 @@ export function createScroller(
     const now = place.scrollTop;
     const way = Math.abs(now - top);
     if (way === 0) return;
-    if (way < height() || pages === 1) goTo(now + offset);
+    if (way < height() || all() === space()) goTo(now + offset);
     else {
-      const share = now / Math.max(1, space - height());
-      offset = offsetAt(share * (all - height()));
+      const share = now / Math.max(1, space() - height());
+      offset = offsetAt(share * (all() - height()));
       top = now;
     }
     moved();
@@ -61,9 +64,7 @@ export function createScroller(
 
   return {
     scrollTo,
-
-    /** The height of the space that rows lie in. Pixels. */
-    space: () => space,
+    space,
 
     /** The number of the first row in sight, and of the one behind the last. */
     inSight(): readonly [first: number, end: number] {
@@ -78,11 +79,6 @@ export function createScroller(
       if (wanted === rows) return;
       const before = top + offset;
       rows = wanted;
-      all = rows * rowHeight;
-      space = Math.min(all, MOST_PIXELS);
-      pageHeight = space / PAGES || 1;
-      pages = all > MOST_PIXELS ? Math.floor(all / pageHeight) : 1;
-      jump = pages > 1 ? (all - space) / (pages - 1) : 0;
       offset = offsetAt(before);
     },
 

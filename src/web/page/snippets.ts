@@ -16,7 +16,6 @@ export interface Wanted {
 
 export interface Snippet {
   readonly title: string;
-  readonly language: 'sh' | 'python' | 'js';
   readonly code: string;
   /** What the program does when the connection is cut, and what it needs. */
   readonly note: string;
@@ -35,37 +34,31 @@ export function snippetsFor({ url, name, withKey, version }: Wanted): readonly S
   return [
     {
       title: 'curl',
-      language: 'sh',
       code: `curl -sS --fail --compressed -o ${file(name, 'ndjson')} \\\n  '${url}'${header}\n`,
       note: 'curl fails when the connection is cut: look at its exit code before you take the file for whole.',
     },
     {
       title: 'sluice pull',
-      language: 'sh',
       code: `curl -sSO --fail ${clients}/sluice-pull.mjs &&\n  node sluice-pull.mjs '${url}' \\\n  -o ${file(name, 'ndjson')}${withKey ? ' --key-file FILE_WITH_KEY' : ''}\n`,
       note: 'Goes on where the connection was cut, and proves that the file is whole. Needs Node.js alone.',
     },
     {
       title: 'Python',
-      language: 'python',
       code: client('for row in ROWS:\n    print(row)'),
       note: `Goes on where the connection was cut. ${CLIENT}`,
     },
     {
       title: 'pandas',
-      language: 'python',
       code: `${os}import pandas\n\ndata = pandas.read_csv(\n    '${withParameter(url, 'format', 'csv')}'${withKey ? `,\n    storage_options={'Authorization': 'Bearer ' + os.environ['SLUICE_KEY']}` : ''},\n)\nprint(data)\n`,
       note: 'Raises an error when the connection is cut. Needs pandas alone.',
     },
     {
       title: 'polars',
-      language: 'python',
       code: client('data = ROWS.to_polars()\nprint(data)'),
       note: `Arrow brings the types. ${CLIENT} Needs polars and pyarrow, too.`,
     },
     {
       title: 'DuckDB',
-      language: 'python',
       code: client(
         "data = ROWS.to_arrow()\nprint(duckdb.sql('SELECT count(*) FROM data'))",
         'import duckdb\n',
@@ -74,7 +67,6 @@ export function snippetsFor({ url, name, withKey, version }: Wanted): readonly S
     },
     {
       title: 'JavaScript',
-      language: 'js',
       code: `// curl -sSO --fail ${clients}/sluice.mjs\nimport { rows } from './sluice.mjs';\n\nfor await (const row of rows('${url}'${withKey ? ', { key: process.env.SLUICE_KEY }' : ''}))\n  console.log(row);\n`,
       note: 'Goes on where the connection was cut, and gives only rows that are proved. Node.js runs it; a page of this server imports /clients/sluice.mjs.',
     },

@@ -1,13 +1,13 @@
 /** A table of any number of rows, of which only those in sight are in the page. */
+import { sortsOf } from './allowed-queries.ts';
 import type { Blocks } from './row-cache.ts';
 import { dateText, kindOf } from './cells.ts';
 import { cellOf, cellText, columnsOf, type Column } from './columns.ts';
-import type { Resource } from './resource.ts';
 import { make } from './dom.ts';
-import { makeHead, type Order } from './table-header.ts';
 import { keyOf, type Row } from './json.ts';
 import { createScroller } from './scroller.ts';
 import { counted } from './text.ts';
+import type { View } from './view.ts';
 
 const ROW_HEIGHT = 30;
 /** Rows beyond those in sight that are made as well. */
@@ -21,11 +21,12 @@ const MOST_PINNED = 0.9;
 
 export interface TableOptions {
   readonly place: HTMLElement;
-  readonly resource: Resource;
-  readonly order: Order;
+  readonly view: View;
   readonly blocks: Blocks;
+  /** A column was clicked. It may be one that no index orders by. */
+  readonly sorted: (path: string) => unknown;
   /** A row was chosen, by click or by Enter. */
-  readonly opened: (index: number, row: Row) => void;
+  readonly opened: (index: number) => void;
   /** Another row was made the active one by a key. */
   readonly activated: (index: number) => void;
   /** The key Escape was pressed. */
@@ -34,9 +35,9 @@ export interface TableOptions {
 
 export type Table = ReturnType<typeof createTable>;
 
-export function createTable({ place, resource, order, blocks, opened, activated, left }: TableOptions) {
-  const body = make('div', { role: 'rowgroup', class: 'grid-body' });
-  const head = makeHead(order);
+export function createTable({ place, view, blocks, sorted, opened, activated, left }: TableOptions) {
+  const head = make('div.grid-row', { role: 'row', 'aria-rowindex': 1 });
+  const body = make('div.grid-body', { role: 'rowgroup' });
   const leave = new AbortController();
   /** The rows that are in the page, by their numbers, and the row that each shows; null: it waits for one. */
   const made = new Map<number, HTMLElement>();
@@ -53,7 +54,7 @@ export function createTable({ place, resource, order, blocks, opened, activated,
     const rows = rowsBetween(blocks, first, Math.max(end, first + LOOKED_AT));
     if (rows.length > 0 && rows[0] !== seen) {
       seen = rows[0];
-      const next = columnsOf(resource, rows, columns);
+      const next = columnsOf(view.resource, rows, columns);
       if (next.length !== columns.length || next.some((one, n) => one !== columns[n]))
         setColumns(next, total.rows);
     }
@@ -76,7 +77,8 @@ export function createTable({ place, resource, order, blocks, opened, activated,
     const key = columns.find(({ isKey }) => isKey)?.width ?? 0;
     place.classList.toggle('pinned', key <= place.clientWidth * MOST_PINNED);
     place.setAttribute('aria-colcount', String(widths.length));
-    head.show(columns);
+    const numbers = make('div.cell.row-number', { role: 'columnheader' }, make('span.unseen', 'Number'));
+    head.replaceChildren(numbers, ...columns.map((column) => headerOf(column, view, sorted)));
     for (const row of made.values()) row.remove();
     made.clear();
   };
@@ -94,8 +96,12 @@ export function createTable({ place, resource, order, blocks, opened, activated,
     for (let index = to - 1; index >= from; index--) {
       let element = made.get(index);
       if (!element) {
-        element = make('div', { role: 'row', class: 'grid-row', id: `row-${index}`, 'data-row': index });
-        element.setAttribute('aria-selected', String(index === active));
+        const isActive = String(index === active);
+        element = make(
+          'div.grid-row',
+          { role: 'row', id: `row-${index}`, 'data-row': index },
+          { 'aria-rowindex': index + 2, 'aria-selected': isActive },
+        );
         made.set(index, element);
         body.insertBefore(element, made.get(index + 1) ?? null);
       }
@@ -108,18 +114,18 @@ export function createTable({ place, resource, order, blocks, opened, activated,
   const fill = (element: HTMLElement, index: number, row: Row | undefined): void => {
     if (shownIn.get(element) === (row ?? null)) return;
     shownIn.set(element, row ?? null);
-    element.setAttribute('aria-rowindex', String(index + 2));
-    const hasOwnId = columns[0]?.name === '_id';
     const number = blocks.beginsInside ? '' : counted(index + 1);
     const cells = columns.map((column) => {
-      const value = row && cellOf(row, column.name, hasOwnId);
-      const text = row ? cellText(value, column) : '';
-      const name = `cell ${column.kind}${column.isKey ? ' key' : ''}`;
-      const cell = make('div', { role: 'gridcell', class: name }, text);
+      const value = row && cellOf(row, column);
+      const cell = make(
+        'div',
+        { role: 'gridcell', class: classOf(column) },
+        row ? cellText(value, column) : '',
+      );
       if (typeof value === 'string' && kindOf(value) === 'date') cell.title = `${dateText(value)} (${value})`;
       return cell;
     });
-    element.replaceChildren(make('div', { role: 'rowheader', class: 'cell row-number' }, number), ...cells);
+    element.replaceChildren(make('div.cell.row-number', { role: 'rowheader' }, number), ...cells);
     element.classList.toggle('coming', !row);
     element.dataset.key = row ? keyOf(row) : '';
     element.dataset.mark = marks.get(element.dataset.key) ?? '';
@@ -145,15 +151,13 @@ export function createTable({ place, resource, order, blocks, opened, activated,
     show();
   };
 
-  /** Opens a row, if it is there. */
   const open = (index: number): void => {
-    const row = blocks.row(index);
     select(index);
-    if (row) opened(index, row);
+    opened(index);
   };
 
-  place.replaceChildren(head.element, body);
-  place.setAttribute('aria-label', `Rows of ${resource.name}`);
+  place.replaceChildren(make('div.grid-head', { role: 'rowgroup' }, head), body);
+  place.setAttribute('aria-label', `Rows of ${view.resource.name}`);
   place.scrollTop = 0;
   const resized = new ResizeObserver(show);
   resized.observe(place);
@@ -207,6 +211,30 @@ export function createTable({ place, resource, order, blocks, opened, activated,
       for (const row of made.values()) if (row.dataset.key === key) row.dataset.mark = mark;
     },
   };
+}
+
+function classOf({ kind, isKey }: Column): string {
+  return `cell ${kind}${isKey ? ' key' : ''}`;
+}
+
+/** The head of a column: a click orders by it, or says why it cannot. */
+function headerOf(column: Column, view: View, sorted: (path: string) => unknown): HTMLElement {
+  const { name, isKey } = column;
+  const path = isKey ? 'id' : name;
+  // Fields of their own that are called `id` cannot be asked for: the name means the key.
+  const canSort = sortsOf(view).includes(path) && (isKey || name !== 'id');
+  const [state, turned] =
+    view.direction === 1 ? ['ascending', ', descending'] : ['descending', ', ascending'];
+  const isSort = canSort && view.sort === path;
+  const order = canSort && (isSort ? state : 'none');
+  const title = canSort
+    ? `Order by ${name}${isSort ? turned : ''}`
+    : `${name}: no index orders these rows by it. Click for the reason.`;
+  return make(
+    'div',
+    { role: 'columnheader', class: classOf(column), 'aria-sort': order },
+    make(canSort ? 'button.sorts' : 'button.sorts-not', { title, onclick: () => sorted(path) }, name),
+  );
 }
 
 function rowsBetween(blocks: Blocks, first: number, end: number): readonly Row[] {

@@ -1,8 +1,13 @@
-/** What the page shows of a resource: its filters, range and order. It is the address of the page behind `#`. */
-import { sortKept } from './allowed-queries.ts';
-import { parameterFor, type Resource } from './resource.ts';
+/**
+ * What the page shows of a resource: its filters, range and order. It is the address of the page behind `#`. Nothing here
+ * needs a browser.
+ */
+import { decoded } from '../../decoded.ts';
+import { textOf, type Json } from './json.ts';
+import type { Resource } from './resource.ts';
 
 export interface View {
+  readonly resource: Resource;
   /** The texts that paths must equal, as a query gives them. */
   readonly equals: ReadonlyMap<string, string>;
   /** The path that orders the rows, and that a range is of. */
@@ -13,7 +18,20 @@ export interface View {
   readonly high: string;
 }
 
-export const WHOLE: View = { equals: new Map(), sort: 'id', direction: 1, low: '', high: '' };
+/** The order by a path, without a range. */
+export function orderBy(sort: string): Pick<View, 'sort' | 'direction' | 'low' | 'high'> {
+  return { sort, direction: 1, low: '', high: '' };
+}
+
+/** All rows of a resource. */
+export function wholeOf(resource: Resource): View {
+  return { resource, equals: new Map(), ...orderBy('id') };
+}
+
+/** The same rows in the opposite order. */
+export function reversed(view: View): View {
+  return { ...view, direction: view.direction === 1 ? -1 : 1 };
+}
 
 /** Names that are parameters of a route, now or later. A field of such a name is asked with `.eq`. */
 const PARAMETERS = new Set(
@@ -24,55 +42,85 @@ const PARAMETERS = new Set(
 );
 const OPERATOR = /.\.(eq|gte|gt|lte|lt)$/;
 
-/** The parameter of an equality. */
-function equalName(path: string): string {
-  return PARAMETERS.has(path) || OPERATOR.test(path) ? `${path}.eq` : path;
-}
+type Parameters = Readonly<Record<string, string | number>>;
 
-/** The parameters of the filters alone. */
-export function filterQuery(resource: Resource, { equals }: Pick<View, 'equals'>): URLSearchParams {
+/** The parameters of the filters alone, and `others`. */
+export function filterQuery({ resource, equals }: View, others: Parameters = {}): URLSearchParams {
   const query = new URLSearchParams();
-  for (const [path, text] of equals) query.set(parameterFor(resource, equalName(path)), text);
+  for (const [path, text] of equals) {
+    const isTaken = PARAMETERS.has(path) || OPERATOR.test(path);
+    query.set(parameterFor(resource, isTaken ? `${path}.eq` : path), text);
+  }
+  for (const [name, value] of Object.entries(others)) query.set(name, String(value));
   return query;
 }
 
-/** The parameters of a view: filters, range and order. */
-export function viewQuery(resource: Resource, view: View): URLSearchParams {
-  const query = filterQuery(resource, view);
-  if (view.low !== '') query.set(parameterFor(resource, `${view.sort}.gte`), view.low);
-  if (view.high !== '') query.set(parameterFor(resource, `${view.sort}.lte`), view.high);
-  if (view.sort !== 'id' || view.direction === -1) query.set('sort', sortText(view));
-  return query;
+/** The parameters of a view: filters, range and order, and `others`. */
+export function viewQuery(view: View, others: Parameters = {}): URLSearchParams {
+  const { resource, sort, direction, low, high } = view;
+  return filterQuery(view, {
+    ...(low !== '' && { [parameterFor(resource, `${sort}.gte`)]: low }),
+    ...(high !== '' && { [parameterFor(resource, `${sort}.lte`)]: high }),
+    ...((sort !== 'id' || direction === -1) && { sort: `${sort}_${direction === 1 ? 'asc' : 'desc'}` }),
+    ...others,
+  });
 }
 
-export function sortText({ sort, direction }: Pick<View, 'sort' | 'direction'>): string {
-  return `${sort}_${direction === 1 ? 'asc' : 'desc'}`;
+/** The parameter by which a resource is asked for a path, or for a bound of it. */
+function parameterFor({ aliases }: Resource, asked: string): string {
+  return aliases?.find((alias) => alias.for === asked)?.name ?? asked;
 }
 
-/** The same rows in the opposite order. */
-export function reversed(view: View): View {
-  return { ...view, direction: view.direction === 1 ? -1 : 1 };
+/** A URL of this server. Spaces are %20, which every client reads alike. */
+export function urlOf(path: string, query: URLSearchParams): string {
+  const text = query.toString().replaceAll('+', '%20');
+  return text === '' ? path : `${path}?${text}`;
 }
 
 /** Reads a view from the parameters that `viewQuery` writes. Others are left out. */
-export function readView({ aliases, queries }: Resource, query: URLSearchParams): View {
+export function readView(resource: Resource, query: URLSearchParams): View {
   const equals = new Map<string, string>();
   const bounds = new Map<string, { readonly path: string; readonly text: string }>();
   for (const [name, text] of query) {
-    const asked = aliases?.find((alias) => alias.name === name)?.for ?? name;
+    const asked = resource.aliases?.find((alias) => alias.name === name)?.for ?? name;
     const [, path = asked, operator] = /^(.+)\.(eq|gte|lte)$/.exec(asked) ?? [];
     if (operator === 'gte' || operator === 'lte') bounds.set(operator, { path, text });
     else if (name !== 'sort') equals.set(path, text);
   }
-  const range = bounds.get('gte') ?? bounds.get('lte');
+  const [low, high] = [bounds.get('gte'), bounds.get('lte')];
   const [, path, direction] = /^(.+)_(asc|desc)$/.exec(query.get('sort') ?? '') ?? [];
   return {
-    equals,
-    sort: path ?? range?.path ?? sortKept(queries, [...equals.keys()], 'id'), // as the server orders them
+    ...{ resource, equals },
+    sort: path ?? low?.path ?? high?.path ?? 'id',
     direction: direction === 'desc' ? -1 : 1,
-    low: bounds.get('gte')?.text ?? '',
-    high: bounds.get('lte')?.text ?? '',
+    low: low?.text ?? '',
+    high: high?.text ?? '',
   };
+}
+
+export type Part = 'home' | 'data' | 'proof';
+
+export interface Place {
+  readonly part: Part;
+  /** The name of the resource. Empty: none is named. */
+  readonly name: string;
+  /** Null: there is no resource of this name. */
+  readonly view: View | null;
+}
+
+/** Reads `#/`, `#/orders?status=paid`, `#proof/orders?status=paid` or `#proof`. */
+export function readPlace(hash: string, resources: readonly Resource[]): Place {
+  const [, first, encoded = '', query] = /^#?([^/?]*)\/?([^?]*)\??(.*)$/s.exec(hash) ?? [];
+  const name = decoded(encoded) ?? encoded; // a user may have mistyped it
+  const resource = resources.find((one) => one.name === name);
+  const view = resource ? readView(resource, new URLSearchParams(query)) : null;
+  return { part: first === 'proof' ? first : name === '' ? 'home' : 'data', name, view };
+}
+
+/** The address of a view. */
+export function addressOf(part: 'data' | 'proof', view: View): string {
+  const path = `#${part === 'data' ? '' : part}/${encodeURIComponent(view.resource.name)}`;
+  return urlOf(path, viewQuery(view));
 }
 
 /** The rows of a view in words, such as `status is paid, createdAt from 2026-01-01`. Empty: all rows. */
@@ -84,8 +132,18 @@ export function wordsOf({ equals, sort, low, high }: View): string {
   ].join(', ');
 }
 
+const PREFIX = /^(str|int|num|dec|oid|date|uuid|bool|null):/;
+
 /** The text of an equality without the prefix that fixes its type. */
 export function shownText(text: string): string {
-  if (text === 'null:') return 'empty';
-  return text.replace(/^(str|int|num|dec|oid|date|uuid|bool):/, '') || 'an empty text';
+  return text === 'null:' ? 'empty' : text.replace(PREFIX, '') || 'an empty text';
+}
+
+/** The text of an equality for a value. `isTwin`: another value looks the same, so the type is written, too. */
+export function spelled(value: Json, isTwin = false): string {
+  const text = textOf(value);
+  if (value === null) return 'null:';
+  if (typeof value === 'boolean') return `bool:${text}`;
+  if (typeof value === 'string') return isTwin || PREFIX.test(text) ? `str:${text}` : text;
+  return isTwin ? `${/^-?\d+$/.test(text) ? 'int' : 'num'}:${text}` : text;
 }

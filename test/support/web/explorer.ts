@@ -1,5 +1,5 @@
 import { after, before, type TestContext } from 'node:test';
-import type { Browser } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { testsWith, type ContractTest } from '../tests-with.ts';
 import { openChromium, openTab, type Tab } from './chromium.ts';
 import type { TestServer } from '../process/server.ts';
@@ -8,6 +8,10 @@ type Options = Parameters<typeof openTab>[1];
 
 /** Opens a tab with a place of the explorer page, and closes it after the test. */
 export type Open = (place: string, options?: Options) => Promise<Tab>;
+
+/** Waits for an element with this text. */
+export const said = (page: Page, selector: string, text: RegExp) =>
+  page.locator(selector).filter({ hasText: text }).first().waitFor();
 
 /** Declares tests of the explorer page, for which there is one server and one browser. They are skipped without Chromium. */
 export function explorer(

@@ -5,7 +5,7 @@ import { test, type TestContext } from 'node:test';
 import { crc32 } from 'node:zlib';
 import type { Page } from 'playwright-core';
 import type { Tab } from '../../support/web/chromium.ts';
-import { explorer } from '../../support/web/explorer.ts';
+import { explorer, said } from '../../support/web/explorer.ts';
 import { serverOn, type TestServer } from '../../support/process/server.ts';
 
 /**
@@ -52,34 +52,23 @@ async function idsOf(path: string): Promise<string[]> {
   return data.map(({ id }) => id);
 }
 
-async function waitText(page: Page, selector: string, text: RegExp): Promise<void> {
-  await page.locator(selector).filter({ hasText: text }).waitFor();
-}
-
-/** Limits the network of a page to a number of bytes per second, until it is released. */
-async function throttled(
-  page: Page,
-  bytesPerSecond: number,
-): Promise<{ readonly free: () => Promise<void> }> {
+/** Limits the network of a page to a number of bytes per second. Resolves with what takes the limit away. */
+async function throttled(page: Page, bytesPerSecond: number) {
   const session = await page.context().newCDPSession(page);
-  const set = (downloadThroughput: number) =>
+  const limit = (downloadThroughput: number) =>
     session.send('Network.emulateNetworkConditions', {
       ...{ offline: false, latency: 0, uploadThroughput: -1 },
       downloadThroughput,
     });
-  await set(bytesPerSecond);
-  return {
-    free: async () => {
-      await set(-1);
-    },
-  };
+  await limit(bytesPerSecond);
+  return () => limit(-1);
 }
 
 explorer(start, (test) => {
   test('opens the only resource at the start', async (open) => {
     const tab = await open('');
     await tab.page.waitForURL('**/#/items');
-    await waitText(tab.page, '#data-count', /^14,000 rows$/);
+    await said(tab.page, '#data-count', /^14,000 rows$/);
     assertQuiet(tab);
   });
 
@@ -94,7 +83,7 @@ explorer(start, (test) => {
       'yes',
     ]);
     await row.getByRole('link', { name: 'items' }).click();
-    await waitText(page, '#data-count', /^14,000 rows$/);
+    await said(page, '#data-count', /^14,000 rows$/);
     assert.equal((await shown(page, /^GET \/items\?limit=100 /)).length, 10);
     assertQuiet(tab);
   });
@@ -137,11 +126,11 @@ explorer(start, (test) => {
     assert.equal(await header('price').getAttribute('aria-sort'), 'none');
     assert.equal(await header('id').getAttribute('aria-sort'), 'ascending');
     await page.getByRole('button', { name: 'filler' }).click();
-    await waitText(page, '#warning', /^No index orders items by filler: id or price do\./);
+    await said(page, '#warning', /^No index orders items by filler: id or price do\./);
     await page.goto(`${server.url}/#/items?category=nothing%20of%20this%20name`);
-    await waitText(page, '#empty', /^No row matches: category is nothing of this name\.$/);
+    await said(page, '#empty', /^No row matches: category is nothing of this name\.$/);
     await page.goto(`${server.url}/#/items?category=${'x'.repeat(300)}`);
-    await waitText(page, '#warning', /^category must be a string of 1 to 256 bytes/);
+    await said(page, '#warning', /^category must be a string of 1 to 256 bytes/);
     assertQuiet({ ...tab, errors: tab.errors.filter((error) => !error.includes('status of 400')) });
   });
 
@@ -197,7 +186,7 @@ explorer(start, (test) => {
     await jump('#12,345');
     await active(12_345).filter({ hasText: 'row-12344' }).waitFor();
     await jump('zzz');
-    await waitText(page, '#warning', /^There is no row at zzz, or behind it\.$/);
+    await said(page, '#warning', /^There is no row at zzz, or behind it\.$/);
     await page.getByRole('button', { name: 'price', exact: true }).click();
     await shown(page, /sort=price_asc/);
     await jump('50');
@@ -212,11 +201,11 @@ explorer(start, (test) => {
     await page.getByLabel('Speed').selectOption('full');
     // In one turn of the event loop, so that nothing is read before the pause.
     await page.evaluate("document.getElementById('start').click(); document.getElementById('pause').click()");
-    await waitText(page, '#stream-state', /^paused/);
+    await said(page, '#stream-state', /^paused/);
     assert.equal(await page.textContent('#stream-rows'), '0');
     await page.getByRole('button', { name: 'Continue' }).click();
-    await waitText(page, '#stream-state', /^complete and verified$/);
-    await waitText(page, '#stream-rows', /^14,000$/);
+    await said(page, '#stream-state', /^complete and verified$/);
+    await said(page, '#stream-rows', /^14,000$/);
     assert.equal(await page.textContent('#stream-proved'), '14,000');
     assertQuiet(tab);
   });
@@ -224,17 +213,17 @@ explorer(start, (test) => {
   test('a stream whose connection is killed goes on by itself, and its checksum is that of the server', async (open) => {
     const tab = await open('#proof/items');
     const { page } = tab;
-    const network = await throttled(page, 12e6);
+    const free = await throttled(page, 12e6);
     await page.getByLabel('Speed').selectOption('full');
     await page.getByRole('button', { name: 'Start' }).press('Space');
-    await waitText(page, '#stream-proved', /^[1-9]/);
+    await said(page, '#stream-proved', /^[1-9]/);
     await page.getByRole('button', { name: 'Kill the connection' }).click();
-    await waitText(page, '#stream-state', /^cut\. It goes on by itself after row [1-9]/);
+    await said(page, '#stream-state', /^cut\. It goes on by itself after row [1-9]/);
     assert.equal(await page.getAttribute('#checksum', 'data-state'), 'open');
-    await network.free();
-    await waitText(page, '#stream-request', /&cursor=/);
-    await waitText(page, '#stream-state', /^complete and verified$/);
-    await waitText(page, '#stream-rows', /^14,000$/);
+    await free();
+    await said(page, '#stream-request', /&cursor=/);
+    await said(page, '#stream-state', /^complete and verified$/);
+    await said(page, '#stream-rows', /^14,000$/);
     assert.equal(await page.textContent('#stream-pieces'), '2');
     assert.equal(await page.getAttribute('#checksum', 'data-state'), 'good');
     const identity = { 'accept-encoding': 'identity' }; // Brotli would take a minute
@@ -253,7 +242,7 @@ explorer(start, (test) => {
     await page.getByRole('button', { name: 'Get all of it' }).click();
     await page.getByLabel('Format').selectOption('csv');
     await page.getByRole('button', { name: 'Export', exact: true }).click();
-    await waitText(
+    await said(
       page,
       '#export-request',
       /^POST \/exports \{"resource":"items","category":"garden".*"min_price":98\.99999999999999999999,.*"format":"csv".*\} → 202$/,
@@ -261,7 +250,7 @@ explorer(start, (test) => {
     const stream = await server.get('/items/stream?category=garden&sort=price_asc&min_price=99&format=csv');
     const expected = Buffer.from(await stream.arrayBuffer());
     const rows = expected.toString().split('\r\n').length - 2; // without the header and the end of the last line
-    await waitText(page, '#export-list li', new RegExp(`complete: ${rows} rows`));
+    await said(page, '#export-list li', new RegExp(`complete: ${rows} rows`));
     const progress = page.locator('#export-list progress');
     assert.equal(await progress.getAttribute('value'), await progress.getAttribute('max'));
     const coming = page.waitForEvent('download');
@@ -270,7 +259,7 @@ explorer(start, (test) => {
     assert.ok(rows > 10);
     assert.ok(file.equals(expected));
     await page.getByRole('button', { name: 'Remove', exact: true }).click();
-    await waitText(page, '#export-request', /^DELETE \/exports\/\S+ → 20\d$/);
+    await said(page, '#export-request', /^DELETE \/exports\/\S+ → 20\d$/);
     assert.equal(await page.locator('#export-list li').count(), 0);
     const direct = page.waitForEvent('download');
     await page.getByRole('link', { name: 'CSV' }).click();

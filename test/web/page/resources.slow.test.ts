@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { BSON } from '../../../src/store/bson.ts';
-import { explorer } from '../../support/web/explorer.ts';
+import { explorer, said } from '../../support/web/explorer.ts';
 import { temporaryFolder } from '../../support/engine/engines.ts';
 import { program } from '../../support/process/programs.ts';
 import { ordersOf, withOrders } from '../../support/resources/orders.ts';
@@ -22,9 +22,6 @@ async function start(whole: TestContext): Promise<TestServer> {
   const RESOURCES_FILE = await resourcesFile(whole, { resources: { items: {} } });
   return (server = await serverOn(whole, { ...settings, RESOURCES_FILE }));
 }
-
-const said = (page: Page, selector: string, text: RegExp) =>
-  page.locator(selector).filter({ hasText: text }).first().waitFor();
 
 /** The ids of the first rows of the table, once the page has sent a request. */
 async function idsShown(page: Page, request: RegExp, count = 10): Promise<string[]> {
@@ -142,7 +139,7 @@ explorer(start, (test) => {
     const path = '/orders/stream?status=gr%C3%B6%C3%9Fe&createdAt.gte=2026-01-10&sort=createdAt_desc';
     const expected = await (await server.get(path)).text();
     const code = async (title: string) => {
-      await page.getByRole('tab', { name: title, exact: true }).click();
+      await page.locator('#programs').getByText(title, { exact: true }).click();
       return (await page.textContent('#snippet-code')) ?? '';
     };
     const shell = (await code('curl')).replace('-o orders.ndjson', '');
@@ -166,7 +163,7 @@ explorer(start, (test) => {
       assert.ok((await code(title)).includes(`sluice.rows('${server.url}${path}')`), title);
     const frames = await code('pandas');
     await page.keyboard.press('ArrowRight');
-    assert.equal(await page.getByRole('tab', { selected: true }).textContent(), 'polars');
+    assert.equal(await page.locator('#programs label:has(:checked)').textContent(), 'polars');
     const python = program(t, ['python3', '/usr/bin/python3'], ['-c', 'import pandas']);
     if (python === null) return;
     const env = { ...process.env, PYTHONPATH: join(import.meta.dirname, '../../../clients/python/src') };

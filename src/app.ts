@@ -1,11 +1,9 @@
-import { referenceRoutes } from './web/reference.ts';
 import { exportRoutes, orExport, type ExportOptions } from './exports/routes.ts';
 import { exportSources } from './exports/source.ts';
 import { getLiveness, getReadiness, type HealthOptions } from './telemetry/health.ts';
 import { getOrMake } from './get-or-make.ts';
 import type { Admissions } from './access/admission.ts';
 import { createCors } from './http/cors.ts';
-import type { Serve } from './engine/edge.ts';
 import { getProblem } from './http/problem-pages.ts';
 import { createServe, type Observer } from './http/respond.ts';
 import type { Route } from './http/route.ts';
@@ -23,12 +21,12 @@ import { FILE_FORMATS } from './resources/stream/formats/list.ts';
 import { usersFor, type UserPart } from './users/part.ts';
 import { userRoutes, type UserOptions } from './users/routes.ts';
 import { clientRoutes } from './web/clients.ts';
-import { webRoutes } from './web/routes.ts';
+import { explorerRoutes, referenceRoutes } from './web/routes.ts';
 
 export interface AppOptions {
   /** Items are one of them, where they are served. */
   readonly resources: ResourceOptions & {
-    readonly served: Pick<ServedResources, 'now'> & Partial<Pick<ServedResources, 'mayCome'>>;
+    readonly served: Pick<ServedResources, 'now' | 'mayCome'>;
   };
   /** null: no users are served. */
   readonly users: UserOptions | null;
@@ -44,17 +42,11 @@ export interface AppOptions {
   readonly metrics: () => Promise<readonly MetricValues[]>;
 }
 
-export interface App {
-  readonly serve: Serve;
-  /** The routes of now. */
-  readonly routes: () => readonly Route[];
-}
-
 /**
  * Creates the application: the tables list every path with the route that answers it. `serve` is the function that an
  * engine calls. A route answers each client by what its key opens. The tables follow the resources that are served now.
  */
-export function createApp(options: AppOptions): App {
+export function createApp(options: AppOptions) {
   const { users } = options;
   const { served } = options.resources;
   const clients = clientRoutes();
@@ -76,32 +68,34 @@ export function createApp(options: AppOptions): App {
   };
   const router: Router = {
     find: (request) => now().router.find(request),
-    mayCome: (name) => served.mayCome?.(name) === true,
+    mayCome: (name) => served.mayCome(name),
     get lists() {
       return now().router.lists;
     },
   };
-  const cors = createCors(options.corsOrigin);
-  return { serve: createServe(router, { ...options, cors }), routes: () => now().routes };
+  return {
+    serve: createServe(router, { ...options, cors: createCors(options.corsOrigin) }),
+    /** The routes of now. */
+    routes: () => now().routes,
+  };
 }
 
 /** The routes that depend on no resource. */
 function ownTable(options: AppOptions, clients: readonly Route[]): readonly Route[] {
   const reference = referenceRoutes();
-  const web = webRoutes(FILE_FORMATS);
-  return table({
+  const explorer = explorerRoutes(FILE_FORMATS);
+  const routes = table({
     'GET /livez': getLiveness,
     'GET /readyz': getReadiness(options.health),
     'GET /metrics': getMetrics(options.metrics),
     'GET /problems/{code}': getProblem,
 
-    'GET /': web.page,
-    [`GET ${web.file.path}`]: web.file,
+    'GET /': explorer.page,
     'GET /docs': reference.page,
     'GET /docs/start.js': reference.start,
     'GET /docs/scalar.js': reference.script,
-    ...Object.fromEntries(clients.map((file) => [`GET ${file.path}`, file])),
   });
+  return [...routes, ...explorer.files, ...clients];
 }
 
 /** The routes that depend on which resources there are: lists, exports and the document of all routes. `own`: the others. */
@@ -113,8 +107,7 @@ function listsTable(
 ): readonly Route[] {
   const { users } = options;
   const exports = exportRoutes(options.exports, exportSources(open));
-  const { served } = options.resources;
-  const mayCome = (name: string) => served.mayCome?.(name) === true;
+  const mayCome = (name: string) => options.resources.served.mayCome(name);
   const hasName = (name: string) => open.some(({ resource }) => resource.name === name);
   const lists = table({
     'GET /resources': listResources(

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { asset } from '../asset.ts';
-import { bytes, json } from '../http/reply.ts';
+import { json } from '../http/reply.ts';
 import { JSON_TYPE, jsonAnswer, type Route } from '../http/route.ts';
 import { serializerOf } from '../rows/serializers.ts';
 import { count, listOf, namedObject, object, text } from '../schema.ts';
@@ -75,17 +75,10 @@ export function clientRoutes(): { readonly list: Route; readonly files: readonly
       answers: { 200: jsonAnswer('The clients', LIST, ['Cache-Control']) },
       handler: () => json(200, list, { 'cache-control': CACHE_CONTROL }),
     },
-    files: clients.map(({ name, type, id, summary, use, content, sha256 }) =>
-      fileRoute('The content of the file', [type.replace(/;.*/, '')], {
-        path: `/clients/${name}`,
-        right: 'any',
-        ...{ id, summary, description: use },
-        handler: () =>
-          bytes(200, content, {
-            'content-type': type,
-            'cache-control': CACHE_CONTROL,
-            etag: `"${VERSION}-${sha256.slice(0, 16)}"`,
-          }),
+    files: clients.map(({ name, type, id, summary, use, content }) =>
+      fileRoute({
+        ...{ path: `/clients/${name}`, id, summary, description: use },
+        ...{ type, cache: CACHE_CONTROL, read: () => Promise.resolve(content) },
       }),
     ),
   };

@@ -1,13 +1,32 @@
+import { bytes } from '../http/reply.ts';
 import { notModified, type Route } from '../http/route.ts';
+import { fingerprint } from '../rows/fingerprint.ts';
 
-/** What routes of files differ in. */
-type FileRoute = Pick<Route, 'path' | 'id' | 'summary' | 'handler'> & Partial<Route>;
+type FileRoute = Pick<Route, 'path' | 'id' | 'summary' | 'description' | 'produces'> & {
+  /** The media type, for texts with their charset. */
+  readonly type: string;
+  /** Cache-Control. */
+  readonly cache: string;
+  /** The Content-Security-Policy of a page. */
+  readonly policy?: string;
+  /** Reads the content, when it is first asked for. */
+  readonly read: () => Promise<Uint8Array>;
+};
 
-/**
- * A route of a file that needs no key. `description`: of its answer. `media`: the types of its content.
- */
-export function fileRoute(description: string, media: readonly string[], route: FileRoute): Route {
+/** GET of a file that needs no key. */
+export function fileRoute({ type, cache, policy, read, ...route }: FileRoute): Route {
+  const headers = {
+    'content-type': type,
+    'cache-control': cache,
+    ...(policy !== undefined && { 'content-security-policy': policy, 'referrer-policy': 'no-referrer' }),
+  };
+  const contentWithTag = async () => {
+    const content = await read();
+    return { content, etag: `"${fingerprint(content)}"` };
+  };
+  let made: ReturnType<typeof contentWithTag> | undefined;
   return {
+    ...route,
     method: 'GET',
     access: 'open',
     cost: 'page',
@@ -15,13 +34,16 @@ export function fileRoute(description: string, media: readonly string[], route: 
     headers: ['If-None-Match'],
     answers: {
       200: {
-        description,
+        description: 'The content of the file',
         headers: ['ETag', 'Cache-Control'],
-        content: Object.fromEntries(media.map((type) => [type, { schema: { type: 'string' } }])),
+        content: { [type.replace(/;.*/, '')]: { schema: { type: 'string' } } },
       },
       304: notModified('this content'),
     },
     problems: ['invalid-header', 'precondition-failed'],
-    ...route,
+    handler: async () => {
+      const { content, etag } = await (made ??= contentWithTag());
+      return bytes(200, content, { ...headers, etag });
+    },
   };
 }

@@ -391,7 +391,6 @@ function pathOf({ path, tag }: Route, segment?: string): string {
   return path.replace(/\{(\w+)\}/, (_, name: string) => {
     if (segment !== undefined) return segment;
     if (name === 'code') return 'not-found';
-    if (name === 'file') return 'style.css';
     if (tag === 'Exports') return '0'.repeat(32);
     return tag === 'Items' ? 'a' : 'ada';
   });

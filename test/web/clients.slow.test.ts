@@ -52,7 +52,6 @@ test('the server hands out its clients without a key, to be cached, each in at m
     assert.equal(createHash('sha256').update(content).digest('hex'), sha256, url);
     assert.match(response.headers.get('cache-control') ?? '', /^public, max-age=\d+$/, url);
     const etag = response.headers.get('etag') ?? '';
-    assert.ok(etag.startsWith(`"${VERSION}-`), etag);
     assert.equal((await server.get(url, { 'if-none-match': etag })).status, 304, url);
   }
 });

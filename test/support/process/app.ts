@@ -26,7 +26,7 @@ export async function appOn(
   const common = { transcoder: createTranscoder(slots), limits, cacheControl: 'private, no-cache' };
   const following = { parked: () => () => undefined, heartbeatMs: 15_000 };
   return createApp({
-    resources: { ...common, ...following, served: { now: [items] } },
+    resources: { ...common, ...following, served: { now: [items], mayCome: () => false } },
     users: { ...common, users: await store.records(USERS), now: Date.now },
     exports: {
       jobs: new Jobs({ records: await store.records(EXPORTS), perClient: 100, now: () => new Date() }),

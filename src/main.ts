@@ -20,7 +20,7 @@ import { streamReader } from './store/readers.ts';
 import { RETRY_MS } from './store/retrying.ts';
 import { Slots } from './store/slots.ts';
 import type { Logger } from './telemetry/log.ts';
-import { Metrics } from './telemetry/metrics.ts';
+import { createMetrics } from './telemetry/metrics.ts';
 import { auditLog, requestLog } from './telemetry/request-log.ts';
 import { checkUsers } from './users/part.ts';
 import { USERS } from './users/row.ts';
@@ -52,7 +52,7 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
   if (!sharedPort) await freePort(config.HOST, config.PORT);
   try {
     const slots = new Slots();
-    const metrics = new Metrics();
+    const metrics = createMetrics();
     const store = await openTimedStore({ config, log, slots, metrics }, options);
     closes.push(() => store.close());
     await fillWithSample(store, config, log);

@@ -121,7 +121,7 @@ async function serve(argv: readonly string[], { first, onHangUp }: Signals): Pro
   if (argv.length > 0) throw new UsageError(`serve takes no arguments; got ${argv.join(' ')}`);
   const config = readConfig(process.env);
   if (config.API_KEYS_FILE === undefined) onHangUp(null);
-  const log = await createLog(config);
+  const log = createLog(config);
   const warning = isWorker ? null : kernelWarning();
   if (warning !== null) log.warn(warning);
   if (!isWorker) for (const unknown of unknownSettings(process.env)) log.warn(unknown);
@@ -226,7 +226,7 @@ async function withStore(
   let store: Store | undefined;
   const open = async (): Promise<Store> => {
     const level = config.LOG_LEVEL === 'info' ? 'warn' : config.LOG_LEVEL;
-    const log = await createLog({ ...config, LOG_LEVEL: level }, 2); // init prints a file to standard output
+    const log = createLog({ ...config, LOG_LEVEL: level }, 2); // init prints a file to standard output
     for (const unknown of unknownSettings(process.env)) log.warn(unknown);
     return (store ??= await openStore(config, new Slots(), log, { items: ITEM_COLLECTION, bulk: true, own }));
   };

@@ -47,27 +47,22 @@ export function overlapping(now: () => number): (more: number) => number {
 }
 
 /** Counters or histograms by labels. */
-export class Family<Child extends Measured> {
-  readonly #make: () => Child;
-  readonly #children = new Map<string, { readonly labels: Labels; readonly child: Child }>();
+export function createFamily<Child extends Measured>(make: () => Child) {
+  const children = new Map<string, { readonly labels: Labels; readonly child: Child }>();
+  return {
+    /** The one of these labels. `key`: a short text that stands for them. */
+    of: (key: string, labels: () => Labels): Child => {
+      const known = children.get(key);
+      if (known) return known.child;
+      const child = make();
+      children.set(key, { labels: labels(), child });
+      return child;
+    },
 
-  constructor(make: () => Child) {
-    this.#make = make;
-  }
-
-  /** The one of these labels. `key`: a short text that stands for them. */
-  of(key: string, labels: () => Labels): Child {
-    const known = this.#children.get(key);
-    if (known) return known.child;
-    const child = this.#make();
-    this.#children.set(key, { labels: labels(), child });
-    return child;
-  }
-
-  /** `name`: that of the metric. */
-  values(name: string): MetricJson['values'] {
-    return [...this.#children.values()].flatMap(({ labels, child }) => child.values(name, labels));
-  }
+    /** `name`: that of the metric. */
+    values: (name: string): MetricJson['values'] =>
+      [...children.values()].flatMap(({ labels, child }) => child.values(name, labels)),
+  };
 }
 
 export class Histogram implements Measured {

@@ -21,14 +21,13 @@ const HEALTH = namedObject('Health', 'the health of the server', {
 });
 const serialize = serializerOf(HEALTH);
 
+const PROBE = { method: 'GET', access: 'probe', cost: 'watch', tag: 'Server' } as const;
+
 /** GET /livez: answers 200 while the process is running. */
 export const getLiveness: Route = {
-  method: 'GET',
+  ...PROBE,
   path: '/livez',
-  access: 'probe',
-  cost: 'watch',
   id: 'getLiveness',
-  tag: 'Server',
   summary: 'Check liveness',
   answers: {
     200: jsonAnswer('The process is running', HEALTH, ['Cache-Control'], {
@@ -42,12 +41,9 @@ export const getLiveness: Route = {
 /** GET /readyz: answers 200 when the server takes requests, otherwise 503 with every reason. */
 export function getReadiness({ store, isDraining, faults }: HealthOptions): Route {
   return {
-    method: 'GET',
+    ...PROBE,
     path: '/readyz',
-    access: 'probe',
-    cost: 'watch',
     id: 'getReadiness',
-    tag: 'Server',
     summary: 'Check readiness',
     answers: {
       200: jsonAnswer('The server accepts requests', HEALTH, ['Cache-Control'], {

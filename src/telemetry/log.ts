@@ -1,7 +1,7 @@
 import { isatty } from 'node:tty';
 import { pino, type DestinationStream, type Logger } from 'pino';
 import { AppError } from '../errors.ts';
-import { clipped } from '../terminal/text.ts';
+import { clipped, printable } from '../terminal/text.ts';
 
 /**
  * The kernel writes up to this many bytes to a pipe in one piece (PIPE_BUF). Lines of several workers never
@@ -29,18 +29,16 @@ export interface LogSettings {
 type LogOutput = 1 | 2;
 
 /** Creates the log. Each entry is a line of JSON, or a line for people (see LOG_FORMAT). */
-export async function createLog(config: LogSettings, dest: LogOutput = 1): Promise<Logger> {
+export function createLog(config: LogSettings, dest: LogOutput = 1): Logger {
   const { LOG_LEVEL: level, LOG_FORMAT: format } = config;
   const options = { level, serializers: { err: (error: unknown) => loggableError(error) } };
-  if (format === 'json' || (format === 'auto' && !isatty(dest))) return pino(options, gathered(dest));
   const output = pino.destination({ dest, sync: false, maxWrite: WHOLE_WRITE, maxLength: WAITING_LOG });
-  const { prettyLine } = await import('./pretty.ts');
+  if (format === 'json' || (format === 'auto' && !isatty(dest))) return pino(options, gathered(output));
   return pino(options, { write: (line: string) => output.write(prettyLine(line)) });
 }
 
 /** Writes lines together. The process does not end by itself before those that wait are written. */
-function gathered(dest: LogOutput): DestinationStream {
-  const output = pino.destination({ dest, sync: false, maxWrite: WHOLE_WRITE, maxLength: WAITING_LOG });
+function gathered(output: ReturnType<typeof pino.destination>): DestinationStream {
   let waiting = '';
   let timer: NodeJS.Timeout | undefined;
   const send = (): void => {
@@ -64,6 +62,27 @@ function gathered(dest: LogOutput): DestinationStream {
     },
   };
   return stream;
+}
+
+/** Level 10 is the first. */
+const LEVELS = ['TRACE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL'];
+/**
+ * Properties that every line has and that a person at a terminal does not need, or that are shown in another
+ * form.
+ */
+const LEFT_OUT: ReadonlySet<string> = new Set(['level', 'time', 'pid', 'hostname', 'msg']);
+
+/**
+ * Formats a JSON line of the log for people: time, level, message, then the other properties. The whole line
+ * is made printable, since a request must not write control characters to a terminal.
+ */
+export function prettyLine(json: string): string {
+  const line = JSON.parse(json) as Record<string, unknown>;
+  const time = new Date(Number(line.time)).toISOString().slice(11, 23);
+  const rest = Object.entries(line).filter(([name]) => !LEFT_OUT.has(name));
+  const details = rest.map(([name, value]) => `${name}=${JSON.stringify(value)}`);
+  const level = (LEVELS[Number(line.level) / 10 - 1] ?? String(line.level)).padEnd(5);
+  return `${printable([time, level, typeof line.msg === 'string' ? line.msg : '', ...details].join(' '))}\n`;
 }
 
 const LONGEST_MESSAGE = 500;

@@ -4,8 +4,8 @@ import { getOrMake } from '../get-or-make.ts';
 import { bytes } from '../http/reply.ts';
 import type { Finished } from '../http/respond.ts';
 import type { Route } from '../http/route.ts';
-import { Counter, Family, Histogram, overlapping, type MetricJson } from './counters.ts';
-import { endOf } from './end-reason.ts';
+import { Counter, createFamily, Histogram, overlapping, type MetricJson } from './counters.ts';
+import { endOf } from './request-log.ts';
 
 /** The sources of the metrics that are read on demand. */
 export interface MetricSources {
@@ -61,143 +61,131 @@ type Metric = Omit<MetricJson, 'values'> & { readonly values: () => MetricJson['
 const REQUEST_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120];
 const STORE_BUCKETS = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
-/** Memory, event loop and garbage collection. They are registered once, however many servers the process has. */
-let processRegistry: Registry | null = null;
+export type Metrics = ReturnType<typeof createMetrics>;
 
 /** Counts the work of the server for GET /metrics. */
-export class Metrics {
-  readonly #all: Metric[] = [];
-  readonly #byRoute = new Map<string, RouteMetrics>();
-  #inFlight = 0;
-  #parked = 0;
-  readonly #waiting = overlapping(() => performance.now());
-
-  readonly #requests = this.#counter('sluice_requests_total');
-  readonly #cut = this.#counter('sluice_answers_cut_total');
-  readonly #seconds = this.#histogram('sluice_request_duration_seconds', REQUEST_BUCKETS);
-  readonly #rows = this.#counter('sluice_rows_sent_total');
-  readonly #bytes = this.#counter('sluice_sent_bytes_total');
-  readonly #batches = this.#counter('sluice_store_batches_total').of('', () => ({}));
-  readonly #rowsRead = this.#counter('sluice_store_rows_total').of('', () => ({}));
-  readonly #retries = this.#counter('sluice_store_retries_total').of('', () => ({}));
-  readonly #storeSeconds = this.#histogram('sluice_store_seconds', STORE_BUCKETS);
-  readonly #storeFailures = this.#counter('sluice_store_failures_total');
-
-  /** Adds the metrics that are read on demand. To be called once. */
-  watch({ openStreams, runningExports, exports, overloaded, transcodedMs, logBytes }: MetricSources): void {
-    const ofLog = () => (logBytes ? [{ value: logBytes(), labels: {} }] : []);
-    this.#add('sluice_store_log_bytes', { type: 'gauge', aggregator: 'max', values: ofLog });
-    this.#read('sluice_requests_in_flight', () => this.#inFlight);
-    this.#read('sluice_overloaded', () => Number(overloaded()));
-    this.#read('sluice_exports_running', runningExports);
-    const byState = () => Object.entries(exports()).map(([state, value]) => ({ value, labels: { state } }));
-    this.#add('sluice_exports', { type: 'gauge', aggregator: 'max', values: byState });
-    this.#read('sluice_streams_open', openStreams);
-    this.#read('sluice_streams_stalled', () => this.#parked);
-    this.#read('sluice_transcode_seconds_total', () => transcodedMs() / 1000, 'counter');
-    this.#read('sluice_socket_wait_seconds_total', () => this.#waiting(0) / 1000, 'counter');
-  }
-
-  /** Counts a request that has arrived. */
-  readonly began = (): void => {
-    this.#inFlight++;
+export function createMetrics() {
+  const all: Metric[] = [];
+  const add = (name: Name, metric: Omit<Metric, 'name' | 'help' | 'aggregator'> & Partial<Metric>): void => {
+    all.push({ name, help: HELP[name], aggregator: 'sum', ...metric });
   };
-
-  readonly finished: Finished = ({ method, notes }, { status, bytes, cut }, ms) => {
-    this.#inFlight--;
-    const place = placeOf(notes);
-    const { seconds, rows, sent } = this.#routeOf(place);
-    this.#answersOf(place, methodOf(method), status).value++;
-    seconds.observe(ms / 1000);
-    if (bytes > 0) {
-      sent.value += bytes;
-      rows.value += notes.rows;
-    }
-    if (cut !== null) this.#cutOf(place, endOf(cut)).value++;
+  const family = <Child extends Counter | Histogram>(
+    name: Name,
+    type: 'counter' | 'histogram',
+    make: () => Child,
+  ) => {
+    const made = createFamily(make);
+    add(name, { type, values: () => made.values(name) });
+    return made.of;
   };
+  const counters = (name: Name) => family(name, 'counter', () => new Counter());
+  const counter = (name: Name) => counters(name)('', () => ({}));
+  const histograms = (name: Name, bounds: readonly number[]) =>
+    family(name, 'histogram', () => new Histogram(bounds));
+  const readLater = (name: Name, read: () => number, type: 'gauge' | 'counter' = 'gauge') =>
+    add(name, { type, values: () => [{ value: read(), labels: {} }] });
 
-  /** Counts a stream that stalls. Call the returned function when the stream continues or ends. */
-  readonly parked = (): (() => void) => {
-    this.#parked++;
-    return () => this.#parked--;
-  };
+  const requests = counters('sluice_requests_total');
+  const cuts = counters('sluice_answers_cut_total');
+  const seconds = histograms('sluice_request_duration_seconds', REQUEST_BUCKETS);
+  const rowsSent = counters('sluice_rows_sent_total');
+  const bytesSent = counters('sluice_sent_bytes_total');
+  const batches = counter('sluice_store_batches_total');
+  const rowsRead = counter('sluice_store_rows_total');
+  const retries = counter('sluice_store_retries_total');
+  const storeSeconds = histograms('sluice_store_seconds', STORE_BUCKETS);
+  const storeFailures = counters('sluice_store_failures_total');
+  let inFlight = 0;
+  let parkedNow = 0;
+  const waiting = overlapping(() => performance.now());
 
-  /** Counts a stream that waits for its client. Call the returned function once, when the wait is over. */
-  readonly waits = (): (() => void) => {
-    this.#waiting(1);
-    return () => void this.#waiting(-1);
-  };
-
-  readonly retried = (): void => {
-    this.#retries.value++;
-  };
-
-  /** The meter of one operation of the store, which takes its duration in milliseconds. */
-  storeOperation(operation: string): (ms: number, hasFailed: boolean) => void {
-    const seconds = this.#storeSeconds.of(operation, () => ({ operation }));
-    const failures = this.#storeFailures.of(operation, () => ({ operation }));
-    return (ms, hasFailed) => {
-      seconds.observe(ms / 1000);
-      if (hasFailed) failures.value++;
-    };
-  }
-
-  batchRead(rows: number): void {
-    this.#batches.value++;
-    this.#rowsRead.value += rows;
-  }
-
-  /** The name and help of every metric, including the metrics of the process. */
-  list(): { readonly name: string; readonly help: string }[] {
-    return [...this.#all, ...processMetrics().getMetricsAsArray()];
-  }
-
-  async values(): Promise<MetricValues> {
-    return [
-      ...this.#all.map((one) => ({ ...one, values: one.values() })),
-      ...(await processMetrics().getMetricsAsJSON()),
-    ];
-  }
-
-  #counter(name: Name): Family<Counter> {
-    const family = new Family(() => new Counter());
-    this.#add(name, { type: 'counter', values: () => family.values(name) });
-    return family;
-  }
-
-  #histogram(name: Name, bounds: readonly number[]): Family<Histogram> {
-    const family = new Family(() => new Histogram(bounds));
-    this.#add(name, { type: 'histogram', values: () => family.values(name) });
-    return family;
-  }
-
-  #read(name: Name, read: () => number, type: 'gauge' | 'counter' = 'gauge'): void {
-    this.#add(name, { type, values: () => [{ value: read(), labels: {} }] });
-  }
-
-  #add(name: Name, metric: Omit<Metric, 'name' | 'help' | 'aggregator'> & Partial<Metric>): void {
-    this.#all.push({ name, help: HELP[name], aggregator: 'sum', ...metric });
-  }
-
-  #answersOf(place: Place, method: string, status: number): Counter {
-    const labels = () => ({ ...place, method, status: String(status) });
-    return this.#requests.of(`${place.route} ${method} ${status}`, labels);
-  }
-
-  #cutOf(place: Place, end: string): Counter {
-    return this.#cut.of(`${place.route} ${end}`, () => ({ ...place, end }));
-  }
-
-  #routeOf(place: Place): RouteMetrics {
-    return getOrMake(this.#byRoute, place.route, () => {
+  const byRoute = new Map<string, RouteMetrics>();
+  const ofRoute = (place: Place): RouteMetrics =>
+    getOrMake(byRoute, place.route, () => {
       const labels = () => place;
       return {
-        seconds: this.#seconds.of(place.route, labels),
-        rows: this.#rows.of(place.route, labels),
-        sent: this.#bytes.of(place.route, labels),
+        seconds: seconds(place.route, labels),
+        rows: rowsSent(place.route, labels),
+        sent: bytesSent(place.route, labels),
       };
     });
-  }
+
+  const finished: Finished = ({ method, notes }, { status, bytes, cut }, ms) => {
+    inFlight--;
+    const place = placeOf(notes);
+    const own = ofRoute(place);
+    const label = methodOf(method);
+    const labels = () => ({ ...place, method: label, status: String(status) });
+    requests(`${place.route} ${label} ${status}`, labels).value++;
+    own.seconds.observe(ms / 1000);
+    if (bytes > 0) {
+      own.sent.value += bytes;
+      own.rows.value += notes.rows;
+    }
+    if (cut === null) return;
+    const end = endOf(cut);
+    cuts(`${place.route} ${end}`, () => ({ ...place, end })).value++;
+  };
+
+  return {
+    /** Adds the metrics that are read on demand. To be called once. */
+    watch({ openStreams, runningExports, exports, overloaded, transcodedMs, logBytes }: MetricSources): void {
+      const ofLog = () => (logBytes ? [{ value: logBytes(), labels: {} }] : []);
+      const byState = () => Object.entries(exports()).map(([state, value]) => ({ value, labels: { state } }));
+      add('sluice_store_log_bytes', { type: 'gauge', aggregator: 'max', values: ofLog });
+      readLater('sluice_requests_in_flight', () => inFlight);
+      readLater('sluice_overloaded', () => Number(overloaded()));
+      readLater('sluice_exports_running', runningExports);
+      add('sluice_exports', { type: 'gauge', aggregator: 'max', values: byState });
+      readLater('sluice_streams_open', openStreams);
+      readLater('sluice_streams_stalled', () => parkedNow);
+      readLater('sluice_transcode_seconds_total', () => transcodedMs() / 1000, 'counter');
+      readLater('sluice_socket_wait_seconds_total', () => waiting(0) / 1000, 'counter');
+    },
+
+    /** Counts a request that has arrived. */
+    began: (): void => {
+      inFlight++;
+    },
+    finished,
+
+    /** Counts a stream that stalls. Call the returned function when the stream continues or ends. */
+    parked: (): (() => void) => {
+      parkedNow++;
+      return () => parkedNow--;
+    },
+
+    /** Counts a stream that waits for its client. Call the returned function once, when the wait is over. */
+    waits: (): (() => void) => {
+      waiting(1);
+      return () => void waiting(-1);
+    },
+
+    retried: (): void => {
+      retries.value++;
+    },
+
+    /** The meter of one operation of the store, which takes its duration in milliseconds. */
+    storeOperation(operation: string): (ms: number, hasFailed: boolean) => void {
+      const labels = () => ({ operation });
+      const [took, failures] = [storeSeconds(operation, labels), storeFailures(operation, labels)];
+      return (ms, hasFailed) => {
+        took.observe(ms / 1000);
+        if (hasFailed) failures.value++;
+      };
+    },
+
+    batchRead(rows: number): void {
+      batches.value++;
+      rowsRead.value += rows;
+    },
+
+    /** The values of all metrics, those of the process included. */
+    async values(): Promise<MetricValues> {
+      const own = all.map((one) => ({ ...one, values: one.values() }));
+      return [...own, ...(await processMetrics().getMetricsAsJSON())];
+    },
+  };
 }
 
 /** Those that each answer of a route changes, found at once. */
@@ -206,6 +194,9 @@ interface RouteMetrics {
   readonly rows: Counter;
   readonly sent: Counter;
 }
+
+/** Memory, event loop and garbage collection. They are registered once, however many servers the process has. */
+let processRegistry: Registry | null = null;
 
 function processMetrics(): Registry {
   if (processRegistry === null) {

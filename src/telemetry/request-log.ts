@@ -1,9 +1,25 @@
 import { AppError } from '../errors.ts';
-import type { Notes } from '../engine/edge.ts';
+import type { Ending, Notes } from '../engine/edge.ts';
+import { ClientGoneError, StallError, StoppedError } from '../engine/stall-timer.ts';
 import { clipped } from '../terminal/text.ts';
 import { requestIdOf } from '../http/request-id.ts';
 import type { Finished } from '../http/respond.ts';
-import { endOf, type End } from './end-reason.ts';
+
+/**
+ * How an answer ended. `whole`: completely. The others are cut answers. `client`: the client closed the
+ * connection. `stalled`: the client took no byte for too long. `store`: the store did not answer. `stop`: the
+ * server stopped. `fault`: the server itself failed.
+ */
+type End = 'whole' | 'client' | 'stalled' | 'store' | 'stop' | 'fault';
+
+export function endOf(cut: Ending['cut']): End {
+  if (cut === null) return 'whole';
+  const { reason } = cut;
+  if (reason instanceof ClientGoneError) return 'client';
+  if (reason instanceof StallError) return 'stalled';
+  if (reason instanceof StoppedError) return 'stop';
+  return reason instanceof AppError ? 'store' : 'fault';
+}
 
 type Level = 'debug' | 'info' | 'warn' | 'error';
 

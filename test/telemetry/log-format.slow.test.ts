@@ -3,13 +3,13 @@ import { execFile, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { prettyLine } from '../../src/telemetry/pretty.ts';
+import { prettyLine } from '../../src/telemetry/log.ts';
 
 const LOG = join(import.meta.dirname, '../../src/telemetry/log.ts');
 /** Writes one line of log that contains a control character, and ends. */
 const program = (format: string) => `
   import { createLog } from ${JSON.stringify(LOG)};
-  const log = await createLog({ LOG_LEVEL: 'info', LOG_FORMAT: ${JSON.stringify(format)} });
+  const log = createLog({ LOG_LEVEL: 'info', LOG_FORMAT: ${JSON.stringify(format)} });
   log.info({ path: '/\\u001b[2J\\n\\u202e' }, 'request');
   log.flush?.();
 `;
@@ -50,7 +50,7 @@ test('a pipe gets JSON, unless configured otherwise', async () => {
 const START = `
   import fs from 'node:fs';
   import { createLog } from ${JSON.stringify(LOG)};
-  const log = await createLog({ LOG_LEVEL: 'info', LOG_FORMAT: 'json' });
+  const log = createLog({ LOG_LEVEL: 'info', LOG_FORMAT: 'json' });
 `;
 const inNode = (program: string) => ['--import', 'tsx', '--input-type=module', '-e', START + program];
 

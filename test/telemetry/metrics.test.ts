@@ -4,7 +4,7 @@ import { STATES } from '../../src/exports/export.ts';
 import { cancel, claim, isFinal } from '../../src/exports/job.ts';
 import { EXPORTS, Jobs } from '../../src/exports/jobs.ts';
 import { overlapping } from '../../src/telemetry/counters.ts';
-import { Metrics, metricsText } from '../../src/telemetry/metrics.ts';
+import { createMetrics, metricsText } from '../../src/telemetry/metrics.ts';
 import { catalogue } from '../support/resources/catalogue.ts';
 import { openDirectory, testDirectory } from '../support/store/sqlite/sqlite.ts';
 import { samples } from '../support/telemetry/metrics.ts';
@@ -139,7 +139,7 @@ for (const [format, path] of Object.entries({
 
 test('metrics of several processes are added up', async () => {
   const common = { runningExports: () => 0, overloaded: () => false, transcodedMs: () => 0 };
-  const [one, other] = [new Metrics(), new Metrics()];
+  const [one, other] = [createMetrics(), createMetrics()];
   one.watch({ ...common, openStreams: () => 2, exports: () => ({ queued: 4, failed: 0 }) });
   other.watch({ ...common, openStreams: () => 3, exports: () => ({ queued: 3, failed: 0 }) });
   one.batchRead(10);

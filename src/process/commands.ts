@@ -23,7 +23,7 @@ import { unknownSettings } from '../unknown-settings.ts';
 import { nearest, shellWord } from '../terminal/text.ts';
 import { VERSION } from '../version.ts';
 import { gatherMetrics } from './worker-metrics.ts';
-import { isWorker, leavePrimary, reportListening, untilPrimaryStops, Workers } from './workers.ts';
+import { isWorker, leavePrimary, reportListening, startWorkers, untilPrimaryStops } from './workers.ts';
 import { reasonOf } from '../error-reason.ts';
 
 const HELP = `sluice - serve very large collections from MongoDB as pages and streams
@@ -126,7 +126,7 @@ async function serve(argv: readonly string[], { first, onHangUp }: Signals): Pro
   if (warning !== null) log.warn(warning);
   if (!isWorker) for (const unknown of unknownSettings(process.env)) log.warn(unknown);
   const stopAsked = Promise.race([first, untilPrimaryStops()]);
-  const start = config.WORKERS > 1 && !isWorker ? startWorkers : startAlone;
+  const start = config.WORKERS > 1 && !isWorker ? startSeveral : startAlone;
   const { url, stop, reload } = await start(config, log);
   if (!isWorker) log.info(`open ${reachable(url)}/`);
   if (config.API_KEYS_FILE !== undefined) onHangUp(reload);
@@ -160,10 +160,10 @@ async function startAlone(config: Config, log: Logger): Promise<Started> {
   return { url: server.url, stop: () => server.close(), reload: () => void server.reload() };
 }
 
-async function startWorkers({ WORKERS, HOST, PORT }: Config, log: Logger): Promise<Started> {
+async function startSeveral({ WORKERS, HOST, PORT }: Config, log: Logger): Promise<Started> {
   const port = await freePort(HOST, PORT);
-  const workers = await Workers.start({ count: WORKERS, port, log });
-  return { url: urlOf(HOST, port), stop: () => workers.stop(), reload: () => workers.hangUp() };
+  const { stop, hangUp } = await startWorkers(WORKERS, port, log);
+  return { url: urlOf(HOST, port), stop, reload: hangUp };
 }
 
 /** The options that most imports have. Without \`--\`, npm takes them for its own, and says no more than a warning. */

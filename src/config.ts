@@ -1,54 +1,22 @@
 import { homedir, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { readKeysFile } from './access/keys-file.ts';
-import type { Key } from './access/keys.ts';
-import { parseTrustedProxies, type Trusts } from './access/proxies.ts';
-import {
-  parseRateLimit,
-  parseStreamLimit,
-  RATE_LIMIT_FORM,
-  STREAM_LIMIT_FORM,
-  type Policy,
-} from './access/policy.ts';
+import { parseTrustedProxies } from './access/proxies.ts';
+import { parseRateLimit, parseStreamLimit, RATE_LIMIT_FORM, STREAM_LIMIT_FORM } from './access/policy.ts';
 import { Faults } from './errors.ts';
-import { readTokenSettings, type TokenSettings } from './access/token-settings.ts';
+import { readTokenSettings } from './access/token-settings.ts';
 import { redisUrlFaults } from './redis/url.ts';
-import { readDeclarations, type Declared } from './resources/declarations.ts';
+import { readDeclarations } from './resources/declarations.ts';
 import type { Static } from './schema.ts';
-import { DURATION, PREFIX_FORM, SETTINGS, UNITS } from './settings.ts';
+import { DURATION, PREFIX_FORM, SETTINGS } from './settings.ts';
 
-const DURATIONS = [
-  ...(['MAX_LOOP_DELAY', 'MAX_WAIT', 'STALL_TIMEOUT', 'DRAIN_DELAY'] as const),
-  ...(['STREAM_GRACE', 'EXPORT_TTL', 'CHANGES_TTL'] as const),
-];
-type Durations = (typeof DURATIONS)[number];
-
-/** Values derived from the texts of the settings. */
-interface Derived {
-  /** The accepted API keys; null: there is no API_KEYS_FILE. */
-  readonly apiKeys: readonly Key[] | null;
-  /** How tokens are verified; null: none is accepted. */
-  readonly tokens: TokenSettings | null;
-  /** Whether requests need a key or a token. */
-  readonly needsKeys: boolean;
-  readonly trustsProxy: Trusts;
-  /** null: no limit. */
-  readonly rateLimit: Policy | null;
-  /** Infinity: no limit. */
-  readonly streamLimit: number;
-  readonly maxMemoryBytes: number;
-  readonly cacheDirectory: string;
-  /** The resources that EXPOSE and RESOURCES_FILE declare. */
-  readonly resources: readonly Declared[];
-  /** Whether RESOURCES_FILE declares the items. */
-  readonly declaresItems: boolean;
-}
+type Settings = Static<typeof SETTINGS>;
 
 /** Settings as the program uses them, with durations in milliseconds. */
-export type Config = Omit<Static<typeof SETTINGS>, Durations> & Readonly<Record<Durations, number>> & Derived;
+export type Config = ReturnType<typeof readConfig>;
 
 /** Reads the settings from an environment. Throws Faults, which has every fault at once. */
-export function readConfig(environment: NodeJS.ProcessEnv): Config {
+export function readConfig(environment: NodeJS.ProcessEnv) {
   // `NAME= command` and compose files produce empty variables. An empty variable counts as not set.
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
   const keys = given.API_KEYS_FILE === undefined ? null : readKeysFile(given.API_KEYS_FILE);
@@ -66,24 +34,23 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     ...(needsKeys && settings ? cacheFaults(settings, keys ? 'API_KEYS_FILE' : 'JWT_JWKS_URL') : []),
   );
   if (settings === null || faults.length > 0) throw new Faults(faults);
-  const durations = DURATIONS.map((name) => [name, milliseconds(settings[name])] as const);
   return {
     ...settings,
-    ...(Object.fromEntries(durations) as Record<Durations, number>),
+    /** The accepted API keys; null: there is no API_KEYS_FILE. */
     apiKeys: keys?.keys ?? null,
+    /** How tokens are verified; null: none is accepted. */
     tokens: tokens.settings,
+    /** Whether requests need a key or a token. */
     needsKeys,
     trustsProxy: proxies.trusts,
-    rateLimit: parseRateLimit(settings.RATE_LIMIT),
-    streamLimit: parseStreamLimit(settings.STREAM_LIMIT),
     maxMemoryBytes: maxMemoryBytes(settings),
     cacheDirectory: cacheDirectory(environment),
+    /** The resources that EXPOSE and RESOURCES_FILE declare. */
     resources: declared.resources,
+    /** Whether RESOURCES_FILE declares the items. */
     declaresItems: declared.items,
   };
 }
-
-type Settings = Static<typeof SETTINGS>;
 
 /**
  * A shared cache would give the answer to one key to others: public, s-maxage and must-revalidate allow it to keep answers
@@ -107,54 +74,57 @@ function checkForms(given: NodeJS.ProcessEnv): { settings: Settings | null; faul
   const faults: string[] = [];
   const settings: Record<string, unknown> = {};
   for (const [name, form] of Object.entries<Form>(SETTINGS.properties)) {
-    const text = given[name];
-    const value = text === undefined ? form.default : valueOf(text, form);
-    if (value !== undefined) settings[name] = value;
-    const fault = text === undefined ? null : faultOf(text, form);
+    const value = given[name] ?? form.default;
+    if (value === undefined) continue;
+    const text = String(value);
+    const fault = faultOf(text, form);
     // Never show the value of a URI: it may contain a password.
-    if (fault !== null)
-      faults.push(`${name} ${fault}${/_UR[IL]$/.test(name) ? '' : `; got ${JSON.stringify(text)}`}`);
+    const got = /_UR[IL]$/.test(name) ? '' : `; got ${JSON.stringify(text)}`;
+    if (fault === null) settings[name] = valueOf(text, form);
+    else faults.push(`${name} must be ${fault}${got}`);
   }
   return { settings: faults.length === 0 ? (settings as Settings) : null, faults };
 }
 
-/** The meaning of a pattern, in words. */
-const FORMS: Readonly<Record<string, string>> = {
-  [DURATION]: 'must be a duration such as "20 s", "5 min" or "24 h"',
-  [RATE_LIMIT_FORM]: 'must be a rate such as "60000/min", "100/s", or "off"',
-  [STREAM_LIMIT_FORM]: 'must be an integer of at least 1, or "off"',
-  [PREFIX_FORM]: 'must be 1 to 60 letters, digits, underscores and hyphens',
-};
-
 interface Form {
   readonly type?: string;
-  readonly default?: unknown;
+  readonly default?: string | number;
   readonly enum?: readonly string[];
   readonly minimum?: number;
   readonly maximum?: number;
   readonly pattern?: string;
 }
 
-function valueOf(text: string, { type }: Form): unknown {
+/** Patterns in words, and the values that their texts stand for. */
+const PATTERNS: Readonly<Record<string, { readonly words: string; read?(text: string): unknown }>> = {
+  [DURATION]: { words: 'a duration such as "20 s", "5 min" or "24 h"', read: milliseconds },
+  [RATE_LIMIT_FORM]: { words: 'a rate such as "60000/min", "100/s", or "off"', read: parseRateLimit },
+  [STREAM_LIMIT_FORM]: { words: 'an integer of at least 1, or "off"', read: parseStreamLimit },
+  [PREFIX_FORM]: { words: '1 to 60 letters, digits, underscores and hyphens' },
+};
+
+function valueOf(text: string, { type, pattern = '' }: Form): unknown {
   if (type === 'integer') return Number(text);
-  return type === 'boolean' ? text === 'true' : text;
+  return PATTERNS[pattern]?.read?.(text) ?? text;
 }
 
 /** What a text must be instead. Null: it has the form. */
-function faultOf(text: string, { type, pattern, ...form }: Form): string | null {
+function faultOf(text: string, { type, pattern = '', ...form }: Form): string | null {
   const { enum: words, minimum = -Infinity, maximum = Infinity } = form;
-  if (words && !words.includes(text)) return `must be one of ${words.join(', ')}`;
-  if (type === 'boolean' && !['true', 'false'].includes(text)) return 'must be true or false';
-  if (type === 'integer' && !Number.isInteger(Number(text))) return 'must be integer';
-  if (type === 'integer' && Number(text) < minimum) return `must be >= ${minimum}`;
-  if (type === 'integer' && Number(text) > maximum) return `must be <= ${maximum}`;
-  if (pattern === undefined || new RegExp(pattern, 'u').test(text)) return null;
-  return FORMS[pattern] ?? `must match pattern "${pattern}"`;
+  if (words && !words.includes(text)) return `one of ${words.join(', ')}`;
+  if (type === 'integer') {
+    const number = Number(text);
+    if (!Number.isInteger(number)) return 'an integer';
+    if (number < minimum) return `>= ${minimum}`;
+    return number > maximum ? `<= ${maximum}` : null;
+  }
+  if (new RegExp(pattern, 'u').test(text)) return null;
+  return PATTERNS[pattern]?.words ?? `a text of the pattern "${pattern}"`;
 }
 
 function milliseconds(text: string): number {
-  const [, number, unit] = /^(\d+) ?(ms|s|min|h)$/.exec(text) ?? [];
-  return Number(number) * UNITS[unit as keyof typeof UNITS];
+  const unit = text.replace(/^\d+ ?/, '');
+  return parseInt(text, 10) * ({ ms: 1, s: 1000, min: 60_000, h: 3_600_000 }[unit] ?? NaN);
 }
 
 /**

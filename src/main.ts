@@ -111,7 +111,7 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
           audited?.(...request);
         },
       },
-      document: { version: VERSION, withKeys: config.needsKeys, limited: config.rateLimit !== null },
+      document: { version: VERSION, withKeys: config.needsKeys, limited: config.RATE_LIMIT !== null },
       metrics: options.gatherMetrics?.(ownMetrics) ?? (async () => [await ownMetrics()]),
     });
 

@@ -1,9 +1,8 @@
-import { RATE_LIMIT_FORM, STREAM_LIMIT_FORM } from './access/policy.ts';
+import { RATE_LIMIT_FORM, STREAM_LIMIT_FORM, type Policy } from './access/policy.ts';
 import { ID_TYPES } from './resources/row/id.ts';
 import { Type } from './schema.ts';
 
-/** Durations are written as a number and a unit: `20 s`, `5 min`, `24 h`. */
-export const UNITS = { ms: 1, s: 1000, min: 60_000, h: 3_600_000 } as const;
+/** Durations are written as a number and a unit: `20 s`, `5 min`, `24 h`. The program has them in milliseconds. */
 export const DURATION = '^\\d{1,9} ?(ms|s|min|h)$';
 
 /** The beginning of a collection's name. */
@@ -12,16 +11,16 @@ export const PREFIX_FORM = '^[A-Za-z0-9_-]{1,60}$';
 const text = (fallback: string, description: string, pattern = '') =>
   Type.String({ pattern, default: fallback, description });
 const optional = (description: string, pattern = '') => Type.Optional(Type.String({ pattern, description }));
-const duration = (fallback: string, description: string) => text(fallback, description, DURATION);
+/** A text that stands for a value: see `config.ts`. */
+const read = <T>(pattern: string, fallback: string, description: string) =>
+  Type.Unsafe<T>({ type: 'string', pattern, default: fallback, description });
+const duration = (fallback: string, description: string) => read<number>(DURATION, fallback, description);
 const integer = (minimum: number, maximum: number, fallback: number, description: string) =>
   Type.Integer({ minimum, maximum, default: fallback, description });
 const choice = <const T extends string>(words: readonly T[], fallback: T, description: string) =>
   Type.Unsafe<T>({ type: 'string', enum: words, default: fallback, description });
 
-/**
- * Every setting with its name in the environment, form, default and meaning. docs/operations.md and `--help` show
- * this table.
- */
+/** Every setting by its name in the environment. docs/operations.md and `--help` show this table. */
 export const SETTINGS = Type.Object({
   PORT: integer(0, 65_535, 3000, 'TCP port to listen on; 0 picks a free port and logs it'),
   HOST: text('127.0.0.1', 'IP address or host name to listen on'),
@@ -53,12 +52,12 @@ export const SETTINGS = Type.Object({
     '^rediss?://.',
   ),
   WORKERS: integer(1, 256, 1, 'number of server processes that share the port'),
-  RATE_LIMIT: text(
+  RATE_LIMIT: read<Policy | null>(
+    RATE_LIMIT_FORM,
     '60000/min',
     'requests per client, such as `100/s`; `off`: no limit; counted per process unless REDIS_URL is set',
-    RATE_LIMIT_FORM,
   ),
-  STREAM_LIMIT: text('64', 'open streams per client and process; `off`: no limit', STREAM_LIMIT_FORM),
+  STREAM_LIMIT: read<number>(STREAM_LIMIT_FORM, '64', 'open streams per client and process; `off`: no limit'),
   MAX_STREAMS: integer(1, 1_000_000, 5000, 'open streams per process; more are refused with 503'),
   MAX_LOOP_DELAY: duration(
     '200 ms',

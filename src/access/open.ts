@@ -17,9 +17,9 @@ import type { Tokens } from './tokens.ts';
 /** The settings of access. See config.ts for their units. */
 export interface AccessSettings {
   readonly REDIS_URL?: string;
-  /** null: RATE_LIMIT is off. */
-  readonly rateLimit: Policy | null;
-  readonly streamLimit: number;
+  /** null: no limit. */
+  readonly RATE_LIMIT: Policy | null;
+  readonly STREAM_LIMIT: number;
   readonly MAX_STREAMS: number;
   readonly MAX_LOOP_DELAY: number;
   readonly MAX_WAIT: number;
@@ -54,7 +54,7 @@ export async function openAccess(
     ...fallback.map((fault) => `JWT_DEFAULT: ${fault.join(': ')}`),
   ];
   if (faults.length > 0) throw new Faults(faults);
-  const streams = createStreamSlots({ perClient: config.streamLimit, total: config.MAX_STREAMS });
+  const streams = createStreamSlots({ perClient: config.STREAM_LIMIT, total: config.MAX_STREAMS });
   const guard = new OverloadGuard({
     maxLoopDelayMs: config.MAX_LOOP_DELAY,
     maxWaitMs: config.MAX_WAIT,
@@ -74,7 +74,7 @@ export async function openAccess(
     authenticate: authenticateBy(keyring, opened?.tokens ?? null),
     allows: (begun) =>
       begun.key.issuer === undefined ? (keyring?.allows(begun) ?? true) : isCurrent(begun.key),
-    rate: limiter && { policy: config.rateLimit, limiter },
+    rate: limiter && { policy: config.RATE_LIMIT, limiter },
     slots: streams,
     overload: () => guard.refusal(),
     backlog: guard.backlog,
@@ -139,7 +139,7 @@ const NEVER_USED: Policy = { limit: 1_000_000_000, windowSeconds: 60 };
  * this process. Resolves with null when RATE_LIMIT is off and there are no keys, which may have limits of their own.
  */
 async function openLimiter(
-  { REDIS_URL: url, rateLimit, apiKeys, tokens }: AccessSettings,
+  { REDIS_URL: url, RATE_LIMIT: rateLimit, apiKeys, tokens }: AccessSettings,
   log: Log,
 ): Promise<Limiter | null> {
   if (rateLimit === null && apiKeys === null && tokens === null) return null;

@@ -78,7 +78,7 @@ export async function serverOn(
   const tap: ServerOptions['tap'] = (serve, routes) => {
     check = new AnswerCheck(routes, {
       withKeys: config.needsKeys,
-      limited: config.rateLimit !== null,
+      limited: config.RATE_LIMIT !== null,
     });
     return check.watch(serve);
   };

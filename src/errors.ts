@@ -1,5 +1,11 @@
-import { PROBLEMS, retrySecondsOf, type ProblemCode } from './problems.ts';
+import { PROBLEMS, type ProblemCode } from './problems.ts';
 import { listOf, namedObject, object, text, Type, wordOf, type Static } from './schema.ts';
+
+const BODY_FAULT = object('one fault of the request body', {
+  pointer: text('a JSON Pointer to the fault (RFC 6901)'),
+  detail: text('what was expected and what was received'),
+});
+export type BodyFault = Readonly<Static<typeof BODY_FAULT>>;
 
 /** A problem document (RFC 9457). */
 export const PROBLEM = namedObject('Problem', 'a problem document (RFC 9457)', {
@@ -11,26 +17,12 @@ export const PROBLEM = namedObject('Problem', 'a problem document (RFC 9457)', {
   code: wordOf<string>(Object.keys(PROBLEMS), 'the stable code of this kind of problem'),
   requestId: text('the id of this request in the log of the server: quote it in reports'),
   parameter: Type.Optional(text('the name of the query parameter at fault')),
-  errors: Type.Optional(
-    listOf(
-      'every fault of the request body',
-      object('one fault of the request body', {
-        pointer: text('a JSON Pointer to the fault (RFC 6901)'),
-        detail: text('what was expected and what was received'),
-      }),
-    ),
-  ),
+  errors: Type.Optional(listOf('every fault of the request body', BODY_FAULT)),
 });
 export type ProblemDocument = Readonly<Static<typeof PROBLEM>>;
 
-/** One fault of a request body: its place (a JSON Pointer, RFC 6901), what was expected and what was received. */
-export interface BodyFault {
-  readonly pointer: string;
-  readonly detail: string;
-}
-
 /** What a problem may carry beside its code and `detail`; `detail` says what was expected and what was received. */
-export interface ProblemExtras {
+interface ProblemExtras {
   /** The query parameter at fault. */
   readonly parameter?: string;
   /** All faults of the body. */
@@ -54,10 +46,11 @@ export class AppError extends Error {
     super(detail, { cause: extras.cause });
     this.name = 'AppError';
     this.code = code;
-    this.status = PROBLEMS[code].status;
+    const { status, retry }: { readonly status: number; readonly retry?: number } = PROBLEMS[code];
+    this.status = status;
     this.parameter = extras.parameter;
     this.errors = extras.errors;
-    const seconds = extras.retrySeconds ?? retrySecondsOf(code);
+    const seconds = extras.retrySeconds ?? retry;
     this.headers =
       seconds === undefined ? (extras.headers ?? {}) : { ...extras.headers, 'retry-after': String(seconds) };
   }

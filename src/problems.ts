@@ -261,9 +261,3 @@ export const PROBLEMS = {
 } as const satisfies Readonly<Record<string, Problem>>;
 
 export type ProblemCode = keyof typeof PROBLEMS;
-
-/** When to try again after a problem, in seconds. Undefined when its answers do not always say. */
-export function retrySecondsOf(code: ProblemCode): number | undefined {
-  const problem: Problem = PROBLEMS[code];
-  return problem.retry;
-}

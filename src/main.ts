@@ -1,26 +1,29 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openAccess } from './access/open.ts';
+import type { OverloadProbe } from './access/overload.ts';
 import { rightsCheck, type CheckPart } from './access/rights-check.ts';
 import type { Scope } from './access/rights.ts';
 import { createApp } from './app.ts';
 import type { Config } from './config.ts';
 import { urlOf } from './engine/address.ts';
 import { freePort } from './engine/cannot-listen.ts';
+import type { Serve } from './engine/edge.ts';
 import { createEngine } from './engine/engine.ts';
 import { StoppedError } from './engine/stall-timer.ts';
 import { openExports } from './exports/open.ts';
 import { exportSources } from './exports/source.ts';
 import { requestIdOf } from './http/request-id.ts';
+import type { Route } from './http/route.ts';
 import { fillWithSample, openDeclared, openTimedStore, openUsers } from './open-rows.ts';
 import { checkPart } from './resources/query/part.ts';
 import { createTranscoder } from './rows/transcoder.ts';
-import type { Server, ServerOptions } from './server-options.ts';
 import { ReadTurns } from './store/read-turns.ts';
 import { streamReader } from './store/readers.ts';
 import { RETRY_MS } from './store/retrying.ts';
 import { Slots } from './store/slots.ts';
+import type { Store } from './store/store.ts';
 import type { Logger } from './telemetry/log.ts';
-import { createMetrics } from './telemetry/metrics.ts';
+import { createMetrics, type MetricValues } from './telemetry/metrics.ts';
 import { auditLog, requestLog } from './telemetry/request-log.ts';
 import { checkUsers } from './users/part.ts';
 import { USERS } from './users/row.ts';
@@ -33,11 +36,40 @@ const HEARTBEAT_MS = 15_000;
 /** Longer than a client about 10,000 km away needs to send its next request. */
 const QUIET_MS = 1000;
 
+export interface ServerOptions {
+  /** How long a stream waits for a store that is unavailable. Milliseconds. */
+  readonly retryMs?: number;
+  /**
+   * Called once when this process can never use its store again. The process must then end at once, without closing
+   * the server.
+   */
+  readonly onStoreLost?: (error: Error) => void;
+  /** How long an export stays reserved for a worker that has stopped renewing its lease. Milliseconds. */
+  readonly leaseMs?: number;
+  /** See EngineOptions. */
+  readonly quietMs?: number;
+  /** See AnswerOptions in resources/changes/answer.ts. */
+  readonly heartbeatMs?: number;
+  /** Listens on a port that other processes share in the same way. */
+  readonly sharedPort?: boolean;
+  /** What the overload guard measures. */
+  readonly overloadProbe?: OverloadProbe;
+  /** Wraps the store before any other code uses it. */
+  readonly tapStore?: (store: Store) => Store;
+  /** Wraps the application before the engine calls it. */
+  readonly tap?: (serve: Serve, routes: () => readonly Route[]) => Serve;
+  /** Combines the metric values of this process with those of its sibling processes. By default there are none. */
+  readonly gatherMetrics?: (own: () => Promise<MetricValues>) => () => Promise<readonly MetricValues[]>;
+}
+
+/** A server that listens. */
+export type Server = Awaited<ReturnType<typeof startServer>>;
+
 /**
  * Opens the parts in order and listens. Each part adds to `closes` what closes it again, so they close in the reverse
  * order. Rejects when the address is taken or the store refuses permanently, and then closes what it opened.
  */
-export async function startServer(config: Config, log: Logger, options: ServerOptions = {}): Promise<Server> {
+export async function startServer(config: Config, log: Logger, options: ServerOptions = {}) {
   const {
     retryMs = RETRY_MS,
     quietMs = QUIET_MS,
@@ -53,7 +85,7 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
   try {
     const slots = new Slots();
     const metrics = createMetrics();
-    const store = await openTimedStore({ config, log, slots, metrics }, options);
+    const store = await openTimedStore({ ...options, config, log, slots, metrics });
     closes.push(() => store.close());
     await fillWithSample(store, config, log);
 
@@ -144,7 +176,19 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
     };
     let closed: Promise<void> | null = null;
     const reload = async () => (await resources.reload()) && access.reloadKeys();
-    return { url, engine: engine.name, store, slots, close: () => (closed ??= close()), reload };
+    return {
+      ...{ url, engine: engine.name, store, slots },
+      /**
+       * Stops in order. /readyz reports the stop for DRAIN_DELAY. Then the server accepts no new requests, running ones
+       * finish or are cut after STREAM_GRACE, exports return to the queue, and the store closes.
+       */
+      close: () => (closed ??= close()),
+      /**
+       * Looks for resources that came, changed or went, then reads API_KEYS_FILE again, as the server also does by itself.
+       * Resolves with whether both are without faults.
+       */
+      reload,
+    };
   } catch (error) {
     await closeAll();
     throw error;

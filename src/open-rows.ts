@@ -4,7 +4,6 @@ import { ITEM_COLLECTION } from './resources/item-collection.ts';
 import { readDeclarations, type Declared } from './resources/declarations.ts';
 import { openItems } from './resources/open.ts';
 import { ServedResources } from './resources/served.ts';
-import type { ServerOptions } from './server-options.ts';
 import { KEY } from './store/bookmark.ts';
 import { openStore } from './store/open.ts';
 import type { StreamReader } from './store/readers.ts';
@@ -16,12 +15,14 @@ import type { Metrics } from './telemetry/metrics.ts';
 import { timedStore } from './telemetry/timed-store.ts';
 import { USERS } from './users/row.ts';
 
-/** What the rows of a server are opened with. */
-interface RowsParts {
+interface StoreParts {
   readonly config: Config;
   readonly log: Logger;
   readonly slots: Slots;
   readonly metrics: Metrics;
+  /** See ServerOptions. */
+  readonly onStoreLost?: (error: Error) => void;
+  readonly tapStore?: (store: Store) => Store;
 }
 
 /** Whether the settings ask for the items of sluice by name. */
@@ -35,10 +36,8 @@ export function isOwn(config: Pick<Config, 'resources' | 'declaresItems' | 'SAMP
 }
 
 /** Opens the store, whose operations the metrics then time. */
-export async function openTimedStore(
-  { config, log, slots, metrics }: RowsParts,
-  { onStoreLost, tapStore }: Pick<ServerOptions, 'onStoreLost' | 'tapStore'>,
-): Promise<Store> {
+export async function openTimedStore(parts: StoreParts): Promise<Store> {
+  const { config, log, slots, metrics, onStoreLost, tapStore } = parts;
   const opened = await openStore(config, slots, log, {
     items: ITEM_COLLECTION,
     own: isOwn(config),

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { readConfig } from '../../src/config.ts';
 import { Faults } from '../../src/errors.ts';
 import type { Route } from '../../src/http/route.ts';
-import type { ServerOptions } from '../../src/server-options.ts';
+import type { ServerOptions } from '../../src/main.ts';
 import { begun, problemOf } from '../support/answers.ts';
 import { awaited, order, post } from '../support/exports/exports.ts';
 import { bearer, keyedServer, type KeyGiven, type Rows } from '../support/access/keyed.ts';

@@ -129,7 +129,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['pull'],
   ['load', 'web'],
   ['settings.ts'],
-  ['config.ts', 'unknown-settings.ts', 'app.ts', 'server-options.ts'],
+  ['config.ts', 'unknown-settings.ts', 'app.ts'],
   ['open-rows.ts'],
   ['main.ts'],
   ['process'],

@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test';
 import type { Logger } from 'pino';
 import { temporaryFolder } from '../engine/engines.ts';
 import { filled, type Rows } from '../resources/resources.ts';
-import type { ServerOptions } from '../../../src/server-options.ts';
+import type { ServerOptions } from '../../../src/main.ts';
 import { serverOn, type Skipped, type StoreName, type TestServer } from '../process/server.ts';
 
 export type { Rows };

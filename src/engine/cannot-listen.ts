@@ -10,45 +10,25 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOTFOUND: 'the host name cannot be resolved',
 };
 
-/**
- * Binds an address briefly and releases it. Resolves with its port, a free one for 0. Rejects with the system error when
- * the address is not available.
- */
-export type Probe = (host: string, port: number) => Promise<number>;
-
 /** Creates the error of a server that cannot listen. Its message has the reason; `cause` is the system error. */
 export function cannotListen(host: string, port: number, cause: unknown): Error {
   const reason = REASONS[codeOf(cause) ?? ''] ?? reasonOf(cause);
   return new Error(`Cannot listen on ${host}:${port}: ${reason}.`, { cause });
 }
 
-/** Creates the same error for a library that does not report why it failed: a probe of the address finds the reason. */
-export async function whyNotListening(host: string, port: number, probe: Probe = bind): Promise<Error> {
-  try {
-    await probe(host, port);
-  } catch (error) {
-    return cannotListen(host, port, error);
-  }
-  return new Error(`Cannot listen on ${host}:${port}: uWebSockets.js failed, although the address is free.`);
-}
-
 /**
- * Resolves with the port, or with a free port for 0. Rejects with `cannotListen` when the port is taken, before anything is
- * made that a start would leave behind. Servers that share a port need it, too: with SO_REUSEPORT a foreign server could
+ * Resolves with the port, or with a free port for 0. Rejects with `cannotListen` when the address is not available, before
+ * anything is made that a start would leave behind. Servers that share a port need it, too: with SO_REUSEPORT a foreign server could
  * receive some of their requests. (uWebSockets.js does not share a socket whose free port it chose itself.)
  */
 export async function freePort(host: string, port: number): Promise<number> {
+  const server = createServer();
+  server.listen({ host, port, exclusive: true });
   try {
-    return await bind(host, port);
+    await once(server, 'listening');
   } catch (error) {
     throw cannotListen(host, port, error);
   }
-}
-
-async function bind(host: string, port: number): Promise<number> {
-  const server = createServer();
-  server.listen({ host, port, exclusive: true });
-  await once(server, 'listening');
   const { port: bound } = server.address() as AddressInfo;
   server.close();
   await once(server, 'close');

@@ -6,15 +6,18 @@ import { AppError } from '../errors.ts';
  */
 const DRAINED = 1024 * 1024;
 
+/** What a body is in the end: its bytes, or the reason why there are none. */
+type Outcome = { readonly bytes: Uint8Array } | { readonly reason: unknown };
+
 /** Collects a request's body up to a limit, even when no handler reads it, and calls back when all of it has arrived. */
 export class BodyCollector {
   readonly #limit: number;
   readonly #keep: boolean;
   #chunks: Uint8Array[] = [];
   #received = 0;
-  #state: 'coming' | 'whole' | 'too-large' | 'lost' = 'coming';
-  #reason: unknown = null;
-  readonly #bodyWaiters: Waiter<Uint8Array>[] = [];
+  /** null: the body is coming. */
+  #outcome: Outcome | null = null;
+  readonly #bodyWaiters: ((outcome: Outcome) => void)[] = [];
   #drainedWaiter: ((whole: boolean) => void) | null = null;
   #drained: boolean | null = null;
 
@@ -25,14 +28,13 @@ export class BodyCollector {
   constructor(limit: number, announced: number | null, keep: boolean) {
     this.#limit = limit;
     this.#keep = keep;
-    if (announced === 0) this.finish();
-    else if (announced !== null && announced > limit && keep) this.#overflow();
+    if (announced !== null && announced > limit && keep) this.#overflow();
   }
 
   /** Takes a chunk that the caller no longer uses. */
   push(chunk: Uint8Array): void {
     this.#received += chunk.length;
-    if (this.#state === 'coming' && this.#keep) {
+    if (this.#outcome === null && this.#keep) {
       if (this.#received > this.#limit) this.#overflow();
       else this.#chunks.push(chunk);
     }
@@ -41,31 +43,23 @@ export class BodyCollector {
 
   /** Called after the last byte. */
   finish(): void {
-    if (this.#state === 'coming') {
-      this.#state = 'whole';
-      for (const { resolve } of this.#bodyWaiters.splice(0)) resolve(this.#joined());
-    }
+    const [first, ...others] = this.#chunks;
+    this.#settle({ bytes: first && others.length === 0 ? first : Buffer.concat(this.#chunks) });
     this.#settleDrained(true);
   }
 
   /** Called when the client is gone: the rest of the body will never arrive. */
   abort(reason: unknown): void {
-    if (this.#state === 'coming') this.#refuse('lost', reason);
+    this.#settle({ reason });
     this.#settleDrained(false);
   }
 
   /** Resolves with the whole body. Rejects with AppError `body-too-large`, or with the reason of `abort`. */
-  body(): Promise<Uint8Array> {
-    switch (this.#state) {
-      case 'whole':
-        return Promise.resolve(this.#joined());
-      case 'coming':
-        return new Promise((resolve, reject) => this.#bodyWaiters.push({ resolve, reject }));
-      case 'too-large':
-      case 'lost':
-        // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- an abort reason may be anything
-        return Promise.reject(this.#reason);
-    }
+  async body(): Promise<Uint8Array> {
+    const outcome =
+      this.#outcome ?? (await new Promise<Outcome>((resolve) => this.#bodyWaiters.push(resolve)));
+    if ('reason' in outcome) throw outcome.reason;
+    return outcome.bytes;
   }
 
   /**
@@ -78,15 +72,15 @@ export class BodyCollector {
   }
 
   #overflow(): void {
-    const error = new AppError('body-too-large', `The request body may have at most ${this.#limit} bytes.`);
-    this.#refuse('too-large', error);
+    const detail = `The request body may have at most ${this.#limit} bytes.`;
+    this.#settle({ reason: new AppError('body-too-large', detail) });
   }
 
-  #refuse(state: 'too-large' | 'lost', reason: unknown): void {
-    this.#state = state;
-    this.#reason = reason;
+  /** Only the first outcome counts. */
+  #settle(outcome: Outcome): void {
+    const first = (this.#outcome ??= outcome);
     this.#chunks = [];
-    for (const { reject } of this.#bodyWaiters.splice(0)) reject(reason);
+    for (const resolve of this.#bodyWaiters.splice(0)) resolve(first);
   }
 
   #settleDrained(whole: boolean): void {
@@ -95,15 +89,4 @@ export class BodyCollector {
     this.#drainedWaiter?.(whole);
     this.#drainedWaiter = null;
   }
-
-  #joined(): Uint8Array {
-    const [only] = this.#chunks;
-    if (this.#chunks.length === 1 && only !== undefined) return only;
-    return this.#chunks.length === 0 ? new Uint8Array(0) : Buffer.concat(this.#chunks);
-  }
-}
-
-interface Waiter<T> {
-  readonly resolve: (value: T) => void;
-  readonly reject: (reason: unknown) => void;
 }

@@ -1,8 +1,8 @@
 import type { Engine, EngineOptions } from './edge.ts';
 import { endExchanges, openExchanges } from './exchange.ts';
 import { UwsExchange } from './uws/exchange.ts';
-import { loadLibrary, type App, type ListenSocket } from './uws/library.ts';
-import { whyNotListening } from './cannot-listen.ts';
+import { loadLibrary, type ListenSocket } from './uws/library.ts';
+import { cannotListen, freePort } from './cannot-listen.ts';
 
 export interface UwsOptions extends EngineOptions {
   /** The directory for a copy of the addon that is fitted to an older C library. */
@@ -16,7 +16,7 @@ export interface UwsOptions extends EngineOptions {
  *
  * Known deviations:
  * - A request that is pipelined behind one still being answered closes the connection, also behind one that waits for
- *   its turn because many came at once: see fair-start.ts.
+ *   its turn because many came at once: see AT_ONCE in exchange.ts.
  * - Bytes above 0x7f in a path, query or header are read as UTF-8 (U+FFFD where they are not UTF-8). At the ends of a
  *   header value, that of Content-Length included, they are trimmed like blanks.
  * - Targets in absolute form are refused.
@@ -48,9 +48,12 @@ export function createUwsEngine(options: UwsOptions): Engine {
     listen: (host, port) =>
       new Promise((resolve, reject) => {
         const mode = options.sharedPort ? 0 : addon.LIBUS_LISTEN_EXCLUSIVE_PORT;
-        listenOn(app, host, port, mode, (socket) => {
+        const listenOn = app.listen.bind(app) as unknown as ListenOn;
+        listenOn(host, port, mode, (socket) => {
           if (socket === false) {
-            void whyNotListening(host, port).then(reject);
+            // The library does not say why: asking for the address does.
+            const unknown = new Error('uWebSockets.js failed, although the address is free');
+            freePort(host, port).then(() => reject(cannotListen(host, port, unknown)), reject);
             return;
           }
           listening = socket;
@@ -62,18 +65,9 @@ export function createUwsEngine(options: UwsOptions): Engine {
 }
 
 /** The package's types do not declare `listen` with a host and options. */
-function listenOn(
-  app: App,
+type ListenOn = (
   host: string,
   port: number,
   mode: number,
   callback: (socket: ListenSocket | false) => void,
-): void {
-  const listen = app.listen.bind(app) as unknown as (
-    host: string,
-    port: number,
-    mode: number,
-    callback: (socket: ListenSocket | false) => void,
-  ) => void;
-  listen(host, port, mode, callback);
-}
+) => void;

@@ -20,7 +20,7 @@ export class NodeBody implements Sink, Stallable {
   readonly chunkBytes = CHUNK_BYTES;
   readonly signal: AbortSignal;
   /** Bytes handed to node. */
-  sentBytes = 0;
+  sent = 0;
   readonly #options: NodeBodyOptions;
   #state: 'flowing' | 'blocked' | 'over' = 'flowing';
   readonly #writer = new WaitingWriter();
@@ -28,7 +28,7 @@ export class NodeBody implements Sink, Stallable {
   #takenAt = 0;
   /** Writes that node still holds for the kernel. */
   #unsent = 0;
-  readonly #sent = (): void => {
+  readonly #taken = (): void => {
     this.#unsent--;
     if (this.#unsent === 0) this.#drained();
   };
@@ -56,8 +56,8 @@ export class NodeBody implements Sink, Stallable {
     this.#assertOpen();
     if (chunk.length === 0) return;
     this.#unsent++;
-    this.sentBytes += chunk.length;
-    if (this.#options.response.write(chunk, this.#sent)) return;
+    this.sent += chunk.length;
+    if (this.#options.response.write(chunk, this.#taken)) return;
     this.#block();
     return this.#writer.wait();
   }

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { addressFromText } from '../address.ts';
-import { BodyCollector } from '../request-body.ts';
 import type { Reply } from '../edge.ts';
 import { Exchange, type Exchanges } from '../exchange.ts';
 import { Head } from '../framing.ts';
@@ -12,7 +11,6 @@ import { ClientGoneError } from '../stall-timer.ts';
 /** One request and its answer on node:http. */
 export class NodeExchange extends Exchange {
   readonly #response: ServerResponse;
-  #writing: NodeBody | null = null;
 
   /** Answers a request. When readers could disagree about the request, the connection is closed instead. */
   static accept(exchanges: Exchanges, request: IncomingMessage, response: ServerResponse): void {
@@ -58,16 +56,15 @@ export class NodeExchange extends Exchange {
     response.on('error', (error) => this.cut(error));
     // An answer queued behind another one gets no event when the connection closes, but its request does.
     request.on('error', () => this.lose(new ClientGoneError()));
-    if (bodyLength !== 0) this.#collect(request, bodyLength);
+    if (bodyLength === 0) return;
+    const collector = this.collect(bodyLength);
+    request.on('data', (chunk: Buffer) => collector.push(chunk));
+    request.on('end', () => collector.finish());
   }
 
   override cut(reason: unknown): void {
     this.lose(reason);
     this.#response.destroy();
-  }
-
-  protected override get bytesSent(): number {
-    return this.#writing?.sentBytes ?? 0;
   }
 
   protected override send(reply: Reply, close: boolean): void {
@@ -90,7 +87,7 @@ export class NodeExchange extends Exchange {
       stallTimer: this.exchanges.stallTimer,
       cut: (reason) => this.cut(reason),
     });
-    this.#writing = writing;
+    this.writing = writing;
     if (body.kind === 'stream') {
       if (body.length !== undefined) response.setHeader('content-length', body.length);
       void this.produce(body.run, writing);
@@ -99,20 +96,6 @@ export class NodeExchange extends Exchange {
     const bytes = body.kind === 'bytes' ? body.bytes : new Uint8Array(0);
     response.setHeader('content-length', bytes.length);
     void this.produce(() => writing.writeAll(bytes), writing);
-  }
-
-  protected override lose(reason: unknown): boolean {
-    if (!super.lose(reason)) return false;
-    this.#writing?.lost(reason);
-    return true;
-  }
-
-  #collect(request: IncomingMessage, length: number | null): void {
-    const { bodyLimit } = this.exchanges.options;
-    const collector = new BodyCollector(bodyLimit, length, this.method !== 'DELETE');
-    this.incoming = collector;
-    request.on('data', (chunk: Buffer) => collector.push(chunk));
-    request.on('end', () => collector.finish());
   }
 }
 

@@ -1,6 +1,5 @@
 import { STATUS_CODES } from 'node:http';
 import { addressFromBytes } from '../address.ts';
-import { BodyCollector } from '../request-body.ts';
 import { CORK_BYTES } from '../cork.ts';
 import type { Reply, StreamBody } from '../edge.ts';
 import { Exchange, type Exchanges } from '../exchange.ts';
@@ -30,8 +29,6 @@ const OWN_HEAD_BYTES = 256;
  */
 export class UwsExchange extends Exchange {
   #response: HttpResponse | null;
-  #writing: UwsStream | UwsSized | null = null;
-  #wholeBytes = 0;
 
   /**
    * Reads the request while it is valid, and answers it. When readers could disagree about the request, the
@@ -64,17 +61,20 @@ export class UwsExchange extends Exchange {
     });
     this.#response = response;
     response.onAborted(() => this.#guard(() => this.lose(new ClientGoneError())));
-    if (bodyLength !== 0) this.#collect(response, bodyLength);
+    if (bodyLength === 0) return;
+    const collector = this.collect(bodyLength);
+    response.onData((chunk, isLast) => {
+      this.#guard(() => {
+        if (chunk.byteLength > 0) collector.push(new Uint8Array(chunk.slice(0)));
+        if (isLast) collector.finish();
+      });
+    });
   }
 
   override cut(reason: unknown): void {
     const response = this.#response;
     this.lose(reason);
     if (response !== null) this.#guard(() => response.close());
-  }
-
-  protected override get bytesSent(): number {
-    return this.#writing?.sent ?? this.#wholeBytes;
   }
 
   protected override send(reply: Reply, close: boolean): void {
@@ -100,14 +100,14 @@ export class UwsExchange extends Exchange {
       this.#stream(response, body.run, stream);
     } else if (body.kind === 'bytes' && headBytes + body.bytes.length > CORK_BYTES) {
       const whole = this.#sized(response, reply, body.bytes.length, close);
-      this.#writing = whole;
+      this.writing = whole;
       if (!whole.writeWhole(body.bytes)) this.#whenWritable(response, whole);
     } else {
       response.cork(() => {
         writeHead(response, reply, false);
         response.end(body.kind === 'bytes' ? body.bytes : undefined, close);
       });
-      if (body.kind === 'bytes') this.#wholeBytes = body.bytes.length;
+      if (body.kind === 'bytes') this.wholeBytes = body.bytes.length;
       this.finish();
     }
   }
@@ -115,12 +115,6 @@ export class UwsExchange extends Exchange {
   protected override finish(): void {
     this.#response = null;
     super.finish();
-  }
-
-  protected override lose(reason: unknown): boolean {
-    if (!super.lose(reason)) return false;
-    this.#writing?.lost(reason);
-    return true;
   }
 
   #sized(response: HttpResponse, reply: Reply, length: number, close: boolean): UwsSized {
@@ -140,7 +134,7 @@ export class UwsExchange extends Exchange {
   }
 
   #stream(response: HttpResponse, run: StreamBody['run'], sink: UwsStream | UwsSized): void {
-    this.#writing = sink;
+    this.writing = sink;
     this.#whenWritable(response, sink);
     void this.produce(run, sink);
   }
@@ -149,18 +143,6 @@ export class UwsExchange extends Exchange {
     response.onWritable(() => {
       this.#guard(() => writing.writable());
       return true;
-    });
-  }
-
-  #collect(response: HttpResponse, length: number | null): void {
-    const { bodyLimit } = this.exchanges.options;
-    const collector = new BodyCollector(bodyLimit, length, this.method !== 'DELETE');
-    this.incoming = collector;
-    response.onData((chunk, isLast) => {
-      this.#guard(() => {
-        if (chunk.byteLength > 0) collector.push(new Uint8Array(chunk.slice(0)));
-        if (isLast) collector.finish();
-      });
     });
   }
 

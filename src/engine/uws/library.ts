@@ -3,12 +3,7 @@ import { dirname, join } from 'node:path';
 import type * as uws from 'uWebSockets.js';
 import { loadAddon } from './addon.ts';
 
-export type {
-  HttpRequest,
-  HttpResponse,
-  TemplatedApp as App,
-  us_listen_socket as ListenSocket,
-} from 'uWebSockets.js';
+export type { HttpRequest, HttpResponse, us_listen_socket as ListenSocket } from 'uWebSockets.js';
 
 /** The part of uWebSockets.js that the engine uses. */
 export type Library = Pick<typeof uws, 'App' | 'us_listen_socket_close' | 'us_socket_local_port'> & {
@@ -21,7 +16,7 @@ const require = createRequire(import.meta.url);
 /** The largest request head in bytes; a larger one is answered with 431. */
 const HEAD_LIMIT = 16_384;
 
-/** A process loads an addon once. Checking the bytes of a fitted copy takes longer than the rest of a start. */
+/** A process loads an addon once. Making a fitted copy takes longer than the rest of a start. */
 let loaded: Library | null = null;
 
 /**

@@ -1,6 +1,6 @@
 import type { Sink } from '../../pipeline/sink.ts';
-import { CORK_BYTES } from '../cork.ts';
-import { Outlet, type OutletOptions } from './outlet.ts';
+import { CORK_BYTES, corked } from '../cork.ts';
+import type { HttpResponse } from './library.ts';
 import { WaitingWriter } from '../waiting-writer.ts';
 import { StallError, type Stallable, type StallTimer } from '../stall-timer.ts';
 
@@ -15,12 +15,33 @@ const RESERVE_BYTES = 64;
 
 /** So few bytes wait for a flush, which then passes them on in one piece. */
 const FEW_BYTES = 1_024;
+/** Bytes around a chunk: CR LF, four hex digits, CR LF, and some spare room. */
+const FRAME_BYTES = 16;
+/**
+ * uWebSockets.js's own timer (10 s, in this build 30 s) counts from the last blocked write, even if the reader has
+ * taken bytes since. The stream restarts it after this time.
+ */
+const REARM_MS = 3000;
+/**
+ * After a block the kernel's buffers still settle, and most readers continue soon, so probes are frequent for this
+ * long.
+ */
+const EAGER_MS = 5000;
 
 const NOTHING = new Uint8Array(0);
 /** Joins the reserve and a chunk. Bytes written from it are copied before any other code can use it. */
 const scratch = Buffer.allocUnsafeSlow(CORK_BYTES);
 
-export interface StreamOptions extends OutletOptions {
+/** The part of uWebSockets.js's response that a stream uses. */
+export type StreamResponse = Pick<HttpResponse, 'cork' | 'write' | 'end' | 'pause' | 'resume'>;
+
+export interface StreamOptions {
+  readonly response: StreamResponse;
+  /** Writes status and headers. Called in the cork of the first chunk. */
+  readonly writeHead: () => void;
+  /** The most bytes that `writeHead` writes. */
+  readonly headBytes: number;
+  readonly stallTimer: StallTimer;
   readonly signal: AbortSignal;
   /** Cuts the connection. The stream's `lost` is then called with the same reason. */
   readonly cut: (reason: unknown) => void;
@@ -29,18 +50,28 @@ export interface StreamOptions extends OutletOptions {
 }
 
 /**
- * A chunked answer on uWebSockets.js. However long its reader stalls, memory is bounded: uWebSockets.js buffers one
- * cork (16 KB), and this object holds the excess of a chunk larger than `chunkBytes`.
+ * A chunked answer on uWebSockets.js, written in corks of a safe size. However long its reader stalls, memory is bounded:
+ * uWebSockets.js buffers at most one cork (16 KB) and a few bytes of probes, and this object holds the excess of a chunk
+ * larger than `chunkBytes`.
  */
 export class UwsStream implements Sink, Stallable {
   readonly chunkBytes = CHUNK_BYTES;
   readonly signal: AbortSignal;
   /** Bytes taken from the writer. */
   sent = 0;
+  readonly #response: StreamResponse;
   readonly #stallTimer: StallTimer;
   readonly #cut: StreamOptions['cut'];
   readonly #ended: StreamOptions['ended'];
-  readonly #outlet: Outlet;
+  /** Writes what precedes the first chunk. It holds the reply's headers. Null: that was done. */
+  #head: Pick<StreamOptions, 'writeHead' | 'headBytes'> | null;
+  /**
+   * - `flowing`: uWebSockets.js takes what is written.
+   * - `blocked`: uWebSockets.js holds bytes that the socket did not take. Further writes would only be buffered
+   *   there.
+   * - `closed`: ended, cut or lost. The response must not be touched any more.
+   */
+  #state: 'flowing' | 'blocked' | 'closed' = 'flowing';
   /**
    * Bytes copied from the writer's chunks and not yet passed to uWebSockets.js: the reserve, and bytes that wait for
    * the reader.
@@ -49,14 +80,18 @@ export class UwsStream implements Sink, Stallable {
   /** The writer that waits for room, or for the end. */
   readonly #writer = new WaitingWriter();
   #ending = false;
+  /** When the reader last showed that it takes bytes. All times here are from the stall timer's clock. */
+  #takenAt = 0;
+  /** When uWebSockets.js's timer for this connection was last set; null while it does not run. */
+  #armedAt: number | null = null;
 
-  constructor(options: StreamOptions) {
-    const { signal, stallTimer, cut, ended } = options;
+  constructor({ response, writeHead, headBytes, signal, stallTimer, cut, ended }: StreamOptions) {
     this.signal = signal;
+    this.#response = response;
     this.#stallTimer = stallTimer;
     this.#cut = cut;
     this.#ended = ended;
-    this.#outlet = new Outlet(options);
+    this.#head = { writeHead, headBytes };
     stallTimer.add(this);
   }
 
@@ -65,10 +100,10 @@ export class UwsStream implements Sink, Stallable {
     this.sent += chunk.length;
     const bytes = this.#joined(chunk);
     const keep = bytes.length <= FEW_BYTES ? bytes.length : RESERVE_BYTES;
-    const sent = this.#outlet.send(bytes, bytes.length - keep);
+    const sent = this.#send(bytes, bytes.length - keep);
     this.#waiting = new Uint8Array(bytes.subarray(sent)); // a copy
     // Blocked without a reserve, after a flush: accept one more chunk.
-    if (this.#isBlocked() && this.#waiting.length > 0) return this.#writer.wait();
+    if (this.#is('blocked') && this.#waiting.length > 0) return this.#writer.wait();
   }
 
   flush(): void {
@@ -79,52 +114,109 @@ export class UwsStream implements Sink, Stallable {
     this.#assertOpen();
     this.#ending = true;
     this.#proceed();
-    if (!this.#isClosed()) return this.#writer.wait();
+    if (!this.#is('closed')) return this.#writer.wait();
   }
 
   fail(error: unknown): void {
-    if (!this.#isClosed()) this.#cut(error);
+    if (!this.#is('closed')) this.#cut(error);
   }
 
   /**
-   * Called when the socket has room again. It must write what there is, because uWebSockets.js does not drain by
-   * itself when it calls this.
+   * Called when the socket has room again, and uWebSockets.js has stopped its timer. It must write what there is,
+   * because uWebSockets.js does not drain by itself when it calls this.
    */
   writable(): void {
-    if (this.#isClosed()) return;
-    this.#outlet.opened();
-    this.#outlet.drain();
+    if (this.#is('closed')) return;
+    this.#takenAt = this.#stallTimer.now();
+    this.#armedAt = null;
+    this.#state = 'flowing';
+    this.#drain();
     this.#proceed();
   }
 
   check(): void {
-    if (this.#outlet.stalled()) {
-      this.#cut(new StallError(this.#stallTimer.stallTimeoutMs));
-      return;
-    }
-    if (this.#isBlocked()) {
-      this.#waiting = this.#waiting.subarray(this.#outlet.probe(this.#waiting));
-      this.#proceed();
-    } else {
+    const { stallTimeoutMs } = this.#stallTimer;
+    const now = this.#stallTimer.now();
+    if (!this.#is('blocked')) {
       this.#sendWaiting(0);
+    } else if (now - this.#takenAt >= stallTimeoutMs) {
+      this.#cut(new StallError(stallTimeoutMs));
+      return;
+    } else {
+      if (now - this.#takenAt < EAGER_MS || this.#rearmDue(now)) this.#probe(now);
+      this.#proceed();
     }
-    this.#outlet.rearm();
+    if (this.#is('closed') || !this.#rearmDue(now)) return;
+    // Resuming restarts the connection's timer, and nothing is read or lost in between.
+    this.#armedAt = now;
+    this.#response.pause();
+    this.#response.resume();
   }
 
   /** Called when the connection is gone or was cut. Nothing may touch the response afterwards. */
   lost(reason: unknown): void {
-    if (this.#isClosed()) return;
-    this.#outlet.state = 'closed';
+    if (this.#is('closed')) return;
     this.#close();
     this.#writer.fail(reason);
+  }
+
+  /**
+   * Writes the first `length` bytes, one cork at a time, until the socket is full. Returns the number of bytes passed
+   * on.
+   */
+  #send(bytes: Uint8Array, length: number): number {
+    const response = this.#response;
+    let sent = 0;
+    while (sent < length && this.#is('flowing')) {
+      const head = this.#head;
+      const room = CORK_BYTES - (head?.headBytes ?? 0);
+      const piece = bytes.subarray(sent, Math.min(length, sent + room - FRAME_BYTES));
+      const accepted = corked(response, () => {
+        head?.writeHead();
+        return response.write(piece); // false: taken and buffered, so never sent again
+      });
+      this.#head = null;
+      sent += piece.length;
+      if (accepted) continue;
+      this.#takenAt = this.#armedAt = this.#stallTimer.now(); // all bytes before were taken; a blocked write sets the timer
+      this.#state = 'blocked';
+    }
+    return sent;
+  }
+
+  /** Corks nothing, which makes uWebSockets.js send the bytes it holds. */
+  #drain(): void {
+    this.#response.cork(() => undefined);
+  }
+
+  /**
+   * Tests whether the reader has taken the bytes that blocked, by writing the first of those that wait. The write is
+   * accepted only when all bytes before it have gone to the kernel. The kernel reports "writable" when a third of its
+   * buffer is free, which takes minutes at 5 kB/s and 2 MB; it accepts a write as soon as the first bytes are gone.
+   */
+  #probe(now: number): void {
+    if (this.#waiting.length === 0) {
+      this.#drain();
+      return;
+    }
+    const takenAt = this.#takenAt;
+    this.#state = 'flowing';
+    this.#waiting = this.#waiting.subarray(this.#send(this.#waiting, 1));
+    // A probe that also blocks gives no new information.
+    this.#takenAt = this.#is('blocked') ? takenAt : now;
   }
 
   /** Sends the waiting bytes. When all of them were taken, ends the answer or lets the writer continue. */
   #proceed(): void {
     this.#sendWaiting(this.#ending ? 0 : RESERVE_BYTES);
-    if (this.#outlet.state !== 'flowing') return;
+    if (!this.#is('flowing')) return;
     if (this.#ending) {
-      this.#outlet.end();
+      // The reader then has 10 s for the bytes that uWebSockets.js still holds.
+      const response = this.#response;
+      response.cork(() => {
+        this.#head?.writeHead();
+        response.end();
+      });
       this.#close();
       this.#ended();
     }
@@ -133,7 +225,7 @@ export class UwsStream implements Sink, Stallable {
 
   #sendWaiting(keep: number): void {
     if (this.#waiting.length <= keep) return;
-    const sent = this.#outlet.send(this.#waiting, this.#waiting.length - keep);
+    const sent = this.#send(this.#waiting, this.#waiting.length - keep);
     this.#waiting = sent === this.#waiting.length ? NOTHING : this.#waiting.subarray(sent);
   }
 
@@ -148,6 +240,7 @@ export class UwsStream implements Sink, Stallable {
   }
 
   #close(): void {
+    this.#state = 'closed';
     this.#waiting = NOTHING;
     this.#stallTimer.delete(this);
   }
@@ -157,11 +250,11 @@ export class UwsStream implements Sink, Stallable {
     if (this.#ending) throw new TypeError('The stream was ended already.');
   }
 
-  #isClosed(): boolean {
-    return this.#outlet.state === 'closed';
+  #rearmDue(now: number): boolean {
+    return this.#armedAt !== null && now - this.#armedAt >= REARM_MS;
   }
 
-  #isBlocked(): boolean {
-    return this.#outlet.state === 'blocked';
+  #is(state: 'flowing' | 'blocked' | 'closed'): boolean {
+    return this.#state === state;
   }
 }

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, mock } from 'node:test';
 import { CORK_BYTES } from '../../../src/engine/cork.ts';
-import type { StreamResponse } from '../../../src/engine/uws/outlet.ts';
-import { UwsStream } from '../../../src/engine/uws/stream.ts';
+import { UwsStream, type StreamResponse } from '../../../src/engine/uws/stream.ts';
 import { StallError, StallTimer } from '../../../src/engine/stall-timer.ts';
 
 const HEAD_BYTES = 300;

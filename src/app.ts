@@ -2,7 +2,7 @@ import { exportRoutes, orExport, type ExportOptions } from './exports/routes.ts'
 import { exportSources } from './exports/source.ts';
 import { getLiveness, getReadiness, type HealthOptions } from './telemetry/health.ts';
 import { getOrMake } from './get-or-make.ts';
-import type { Admissions } from './access/admission.ts';
+import type { Admissions, Client } from './access/admission.ts';
 import { createCors } from './http/cors.ts';
 import { getProblem } from './http/problem-pages.ts';
 import { createServe, type Observer } from './http/respond.ts';
@@ -18,7 +18,6 @@ import type { DocumentOptions } from './openapi/document.ts';
 import { getOpenApi } from './openapi/routes.ts';
 import { getMetrics, type MetricValues } from './telemetry/metrics.ts';
 import { FILE_FORMATS } from './resources/stream/formats/list.ts';
-import { usersFor, type UserPart } from './users/part.ts';
 import { userRoutes, type UserOptions } from './users/routes.ts';
 import { clientRoutes } from './web/clients.ts';
 import { explorerRoutes, referenceRoutes } from './web/routes.ts';
@@ -127,7 +126,7 @@ function listsTable(
   });
   const routes = [...lists, ...own];
   const document = getOpenApi(
-    (client) => [...(users ? usersTable(users, usersFor(users.users, client)) : []), ...routes],
+    (client) => [...(users ? usersTable(users, client) : []), ...routes],
     documentedRoutes(open, (one) => rowsTable(one, options)),
     options.document,
   );
@@ -151,9 +150,9 @@ function rowsTable(one: OpenResource, { resources, exports }: AppOptions): reado
   );
 }
 
-/** The routes of users. `part`: the users that their documentation is about. */
-function usersTable(options: UserOptions, part?: UserPart): readonly Route[] {
-  const users = ofResource('users', userRoutes(options, part));
+/** The routes of users. `client`: whose users their documentation is about. */
+function usersTable(options: UserOptions, client?: Client): readonly Route[] {
+  const users = ofResource('users', userRoutes(options, client));
   return table({
     'GET /api/users': users.list,
     'POST /api/users': users.create,

@@ -7,12 +7,12 @@ import { ServedResources } from './resources/served.ts';
 import { KEY } from './store/bookmark.ts';
 import { openStore } from './store/open.ts';
 import type { StreamReader } from './store/readers.ts';
-import type { Records } from './store/records.ts';
 import type { Slots } from './store/slots.ts';
 import type { Collection, Store } from './store/store.ts';
 import type { Logger } from './telemetry/log.ts';
 import type { Metrics } from './telemetry/metrics.ts';
 import { timedStore } from './telemetry/timed-store.ts';
+import { usersOf, type Users } from './users/part.ts';
 import { USERS } from './users/row.ts';
 
 interface StoreParts {
@@ -63,9 +63,9 @@ export async function fillWithSample(store: Store, config: Config, log: Logger):
 }
 
 /** The users; null where no setting asks for them: beside collections of others, unless MONGODB_PREFIX names a place for them. */
-export async function openUsers(store: Store, config: Config): Promise<Records | null> {
+export async function openUsers(store: Store, config: Config): Promise<Users | null> {
   const isServed = store.name === 'sqlite' || isOwn(config) || config.MONGODB_PREFIX !== undefined;
-  return isServed ? store.records(USERS) : null;
+  return isServed ? usersOf(await store.records(USERS)) : null;
 }
 
 /**

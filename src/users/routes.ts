@@ -1,8 +1,10 @@
 import { v7 } from 'uuid';
+import type { Client } from '../access/admission.ts';
+import type { Reply, Request } from '../engine/edge.ts';
 import { AppError } from '../errors.ts';
-import type { ProblemCode } from '../problems.ts';
+import { readPrecondition } from '../http/precondition.ts';
 import { removed } from '../http/prefer.ts';
-import { quote } from '../input/query.ts';
+import { empty, json, NOT_STORED } from '../http/reply.ts';
 import {
   BODY_PROBLEMS,
   JSON_TYPE,
@@ -13,23 +15,32 @@ import {
   type Answer,
   type Route,
 } from '../http/route.ts';
-import { createUser, patchUser, replaceUser } from './change.ts';
-import { ONE_USER, readingRoutes, SHARED, type ReadOptions } from './reading.ts';
-import { toRow } from './row.ts';
-import { allUsers, type UserPart } from './part.ts';
-import { isUserId, PATH, REMOVED_USER, USER, USER_BODY, USER_PATCH } from './user.ts';
-import { beginWrite, written } from './write.ts';
+import { quote } from '../input/query.ts';
+import type { ProblemCode } from '../problems.ts';
+import { pageRoute } from '../resources/page/route.ts';
+import { resourceFor } from '../resources/query/part.ts';
+import type { RouteDocs } from '../resources/route-docs.ts';
+import type { RouteOptions } from '../resources/row-source.ts';
+import { rowRoute } from '../resources/row/row.ts';
+import { sourceOf } from '../resources/source.ts';
+import type { Changed } from '../store/records.ts';
+import type { Plan } from '../store/store.ts';
+import { writerFor, type Users } from './part.ts';
+import { createUser, fromRow, patchUser, replaceUser, represent, toRow, type StoredUser } from './row.ts';
+import { isUserId, PATH, REMOVED_USER, SHOWN_USER, USER, USER_BODY, USER_ID, USER_PATCH } from './user.ts';
 
-export type UserOptions = ReadOptions & {
+export type UserOptions = Pick<RouteOptions, 'transcoder' | 'limits' | 'cacheControl'> & {
+  readonly users: Users;
   /** The time in milliseconds since 1970. */
   readonly now: () => number;
 };
 
-/** What the routes that write users have. */
-type WriteOptions = Pick<UserOptions, 'users' | 'now'>;
+/** In order of id, which is the order of creation for ids made by the server. There is no filter. */
+const BY_ID: Plan = { sort: '_id', direction: 1 };
 
-const PATCH_TYPES = [JSON_TYPE, 'application/merge-patch+json'];
-
+/** What all routes of users share, what those of one user share, and what those that write share. */
+const SHARED = { access: 'keyed', tag: 'Users', produces: [JSON_TYPE] } as const;
+const ONE_USER = { path: `${PATH}/{id}`, parameters: { id: USER_ID } } as const;
 const WRITE = {
   ...SHARED,
   cost: 'write',
@@ -43,8 +54,7 @@ const WRITE_PROBLEMS: readonly ProblemCode[] = [
   ...STORE_PROBLEMS,
 ];
 
-const WRITTEN_HEADERS = ['ETag', 'Cache-Control', 'Content-Location'] as const;
-const CHANGED: Answer = jsonAnswer('The changed user', USER, WRITTEN_HEADERS);
+const CHANGED: Answer = jsonAnswer('The changed user', USER, ['ETag', 'Cache-Control', 'Content-Location']);
 const CREATED: Answer = {
   ...jsonAnswer('The created user; no body for a key without the right read', USER, [
     'Cache-Control',
@@ -62,18 +72,57 @@ const NEW_BODY = {
   example: { name: 'Ada', email: 'ada@example.org', metadata: { team: 'red' } },
 };
 
-/** The routes of users. `part`: the users that their documentation is about. */
-export function userRoutes(options: UserOptions, part = allUsers(options.users)) {
+/** The routes of users. `client`: whose users their documentation is about. */
+export function userRoutes(options: UserOptions, client?: Client) {
+  const { scope } = client ? resourceFor(options.users.resource, client) : {};
+  const isWhole = !scope || scope.where.length === 0;
   return {
-    ...readingRoutes(options, part),
+    ...readingRoutes(options, !scope || scope.given.hide.length === 0),
     create: createNew(options),
-    put: putOne(options, part),
+    put: putOne(options, isWhole),
     patch: patchOne(options),
     delete: deleteOne(options),
   } satisfies Record<string, Route>;
 }
 
-function createNew({ users, now }: WriteOptions): Route {
+/** GET of the users of a client, and of one. */
+function readingRoutes(options: UserOptions, showsAll: boolean) {
+  const docs: RouteDocs<'list' | 'get'> = {
+    ...{ path: PATH, tag: SHARED.tag, noun: { one: 'user', many: 'users' }, parameters: [] },
+    row: {
+      name: showsAll ? 'User' : 'ShownUser',
+      ...{ plural: 'users', schema: showsAll ? USER : SHOWN_USER },
+    },
+    ids: { list: 'listUsers', get: 'getUser' },
+    list: {
+      summary: 'List users',
+      description:
+        'Returns a page of users in order of id. Ids that the server makes grow with time, so their order is the order of creation.',
+    },
+    examples: {
+      list: {
+        request: '/api/users',
+        answer: { data: [], page: { limit: 50, hasMore: false, nextCursor: null } },
+      },
+    },
+  };
+  const { resource } = options.users;
+  const sourceFor = (client: Pick<Client, 'key'>) => {
+    const { collection, rows, shown, readId, readFields } = sourceOf(resourceFor(resource, client));
+    return { collection, rows, shown, readId, readFields, readPlan: () => BY_ID };
+  };
+  const shared = { ...options, sourceFor };
+  return {
+    list: pageRoute(docs, false, shared),
+    get: {
+      ...{ ...rowRoute(docs, shared), ...ONE_USER },
+      summary: 'Get a user',
+      description: 'The ETag of all fields is that of the answers to writes.',
+    },
+  };
+}
+
+function createNew({ users, now }: UserOptions): Route {
   return route({
     ...WRITE,
     method: 'POST',
@@ -84,13 +133,14 @@ function createNew({ users, now }: WriteOptions): Route {
     answers: { 201: CREATED },
     problems: [...BODY_PROBLEMS, ...WRITE_PROBLEMS],
     handler: async ({ request, body, client }) => {
-      const { part, check } = beginWrite(users, request, client);
-      const sent = part.complete(await body());
+      const writer = writerFor(users, client);
+      const check = readPrecondition(request);
+      const sent = writer.complete(await body());
       check({ etag: null }); // the target is the collection (RFC 9110, 13.1), which exists and has no strong tag
       const id = v7(); // RFC 9562, 5.7: such ids are in the order of their creation
-      const change = await users.change(id, (current) => {
+      const change = await users.records.change(id, (current) => {
         if (current) throw new Error(`the new id ${id} is taken`);
-        return part.checked(toRow(createUser(id, sent, now())));
+        return toRow(writer.checked(createUser(id, sent, now())));
       });
       return written(change, client);
     },
@@ -101,37 +151,37 @@ function createNew({ users, now }: WriteOptions): Route {
  * Replaces a user, or creates one under this id. In a part it creates none: an id that is taken outside of the part must
  * be answered as one that is free.
  */
-function putOne({ users, now }: WriteOptions, documented: UserPart): Route {
+function putOne({ users, now }: UserOptions, isWhole: boolean): Route {
   return route({
     ...WRITE,
     ...ONE_USER,
     method: 'PUT',
     id: 'putUser',
-    summary: documented.isWhole ? 'Replace a user, or create it under this id' : 'Replace a user',
+    summary: isWhole ? 'Replace a user, or create it under this id' : 'Replace a user',
     description: 'The body is the whole user: fields that it omits are removed.',
     body: NEW_BODY,
-    answers: { 200: CHANGED, 204: CHANGED_UNSEEN, ...(documented.isWhole && { 201: CREATED }) },
+    answers: { 200: CHANGED, 204: CHANGED_UNSEEN, ...(isWhole && { 201: CREATED }) },
     problems: [
       'invalid-url',
-      ...(documented.isWhole ? [] : (['not-found'] as const)),
+      ...(isWhole ? [] : (['not-found'] as const)),
       ...BODY_PROBLEMS,
       ...WRITE_PROBLEMS,
     ],
     handler: async ({ request, parameters: { id = '' }, body, client }) => {
-      const { part, change } = beginWrite(users, request, client);
+      const write = beginWrite(users, request, client);
       if (!isUserId(id))
         throw new AppError(
           'invalid-url',
           `The id of a user must be 1 to 64 characters of A-Z a-z 0-9 . _ ~ -, but not . or ..; got ${quote(id)}.`,
         );
-      const sent = part.complete(await body());
-      const create = part.isWhole ? () => createUser(id, sent, now()) : undefined;
-      return written(await change(id, (user) => replaceUser(user, sent, now()), create), client);
+      const sent = write.complete(await body());
+      const create = write.isWhole ? () => createUser(id, sent, now()) : undefined;
+      return written(await write.change(id, (user) => replaceUser(user, sent, now()), create), client);
     },
   });
 }
 
-function patchOne({ users, now }: WriteOptions): Route {
+function patchOne({ users, now }: UserOptions): Route {
   return route({
     ...WRITE,
     ...ONE_USER,
@@ -140,7 +190,11 @@ function patchOne({ users, now }: WriteOptions): Route {
     summary: 'Change fields of a user',
     description:
       'The body is a JSON merge patch (RFC 7396): only the fields that it names change. null removes `metadata` or one of its strings.',
-    body: { types: PATCH_TYPES, schema: USER_PATCH, example: { metadata: { team: null, desk: '7' } } },
+    body: {
+      types: [JSON_TYPE, 'application/merge-patch+json'],
+      schema: USER_PATCH,
+      example: { metadata: { team: null, desk: '7' } },
+    },
     answers: { 200: CHANGED, 204: CHANGED_UNSEEN },
     problems: ['invalid-url', 'not-found', ...BODY_PROBLEMS, ...WRITE_PROBLEMS],
     handler: async ({ request, parameters: { id = '' }, body, client }) => {
@@ -152,7 +206,7 @@ function patchOne({ users, now }: WriteOptions): Route {
 }
 
 /** A body has no meaning here (RFC 9110, 9.3.5). The engine reads and drops it. */
-function deleteOne({ users }: WriteOptions): Route {
+function deleteOne({ users }: UserOptions): Route {
   return {
     ...WRITE,
     ...ONE_USER,
@@ -171,4 +225,49 @@ function deleteOne({ users }: WriteOptions): Route {
       return removed(request, id);
     },
   };
+}
+
+/** What a client may write. Throws AppError `forbidden` when the key may not write users, and `invalid-header`. */
+function beginWrite(users: Users, request: Request, client: Client) {
+  const writer = writerFor(users, client);
+  const check = readPrecondition(request);
+  /**
+   * Changes a user of the part; null removes it. Where there is none, `create` makes it. Without `create`, AppError
+   * `not-found`, also for a user outside of the part, comes before any precondition: a request that would fail without
+   * preconditions fails the same way with them (RFC 9110, 13.2.1).
+   */
+  const change = async (
+    id: string,
+    next: (user: StoredUser) => StoredUser | null | 'keep',
+    create?: () => StoredUser,
+  ): Promise<Changed> => {
+    if (!create && !isUserId(id)) throw noSuchUser(id);
+    return users.records.change(id, (current) => {
+      const user = current && fromRow(current);
+      const make = user && writer.has(user) ? () => next(user) : create;
+      if (!make) throw noSuchUser(id);
+      check(current ? { etag: represent(current).etag } : 'missing');
+      const after = make();
+      return after === null || after === 'keep' ? after : toRow(writer.checked(after));
+    });
+  };
+  return { ...writer, change };
+}
+
+function noSuchUser(id: string): AppError {
+  return new AppError('not-found', `No user has the id ${quote(id)}.`);
+}
+
+/**
+ * The answer to a write: the user as it now is, or nothing of it for a key that may not read users. PUT has the tag,
+ * too, although the server stores more than was sent (RFC 9110, 9.3.4 has reservations): Content-Location says that the
+ * tag is of this answer's body, and not of the request's.
+ */
+function written({ before, after }: Changed, { key }: Client): Reply {
+  if (!after) throw new TypeError('a write that removed the user has another answer');
+  const url = `${PATH}/${fromRow(after)._id}`;
+  const headers = before ? NOT_STORED : { ...NOT_STORED, location: url };
+  if (key && !key.rights.actions.has('read')) return empty(before ? 204 : 201, headers);
+  const { text, etag } = represent(after);
+  return json(before ? 200 : 201, text, { ...headers, etag, 'content-location': url });
 }

@@ -1,15 +1,18 @@
+import { isDeepStrictEqual } from 'node:util';
 import { fingerprint } from '../rows/fingerprint.ts';
 import { rowToJson } from '../rows/row-json.ts';
 import { BSON } from '../store/bson.ts';
 import type { RecordDeclaration } from '../store/records.ts';
-import type { User } from './user.ts';
+import { checkedUser, type UserBody, type UserPatch } from './user.ts';
 
-/** A user as a store keeps it, with times as dates. Lists have the fields in this order, too. */
-interface StoredUser {
+type Texts = Readonly<Record<string, string>>;
+
+/** A user as a store keeps it. */
+export interface StoredUser {
   readonly _id: string;
   readonly name: string;
   readonly email: string;
-  readonly metadata?: Readonly<Record<string, string>>;
+  readonly metadata?: Texts;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }
@@ -34,34 +37,56 @@ export const USERS: RecordDeclaration = {
   },
 };
 
-/** The BSON document of a user. */
-export function toRow({ id, name, email, metadata, createdAt, updatedAt }: User): Uint8Array {
-  const stored: StoredUser = {
-    _id: id,
-    name,
-    email,
-    ...(metadata !== undefined && { metadata }),
-    createdAt: new Date(createdAt),
-    updatedAt: new Date(updatedAt),
-  };
-  return BSON.serialize(stored);
+/** The BSON document of a user. Its fields have the order in which clients see them. */
+export function toRow({ _id, name, email, metadata, createdAt, updatedAt }: StoredUser): Uint8Array {
+  return BSON.serialize({ _id, name, email, metadata, createdAt, updatedAt });
 }
 
-/** The user of a BSON document. */
-export function fromRow(row: Uint8Array): User {
-  const { _id, name, email, metadata, createdAt, updatedAt } = BSON.deserialize(row) as StoredUser;
-  return {
-    id: _id,
-    name,
-    email,
-    ...(metadata !== undefined && { metadata }),
-    createdAt: createdAt.toISOString(),
-    updatedAt: updatedAt.toISOString(),
-  };
+export function fromRow(row: Uint8Array): StoredUser {
+  return BSON.deserialize(row) as StoredUser;
 }
 
 /** A stored user's representation, and its strong tag. The tag changes with every change, because `updatedAt` does. */
 export function represent(row: Uint8Array): { readonly text: string; readonly etag: string } {
   const text = rowToJson(row);
   return { text, etag: `"${fingerprint(Buffer.from(text))}"` };
+}
+
+/** A new user from a body. `now` is in milliseconds since 1970. */
+export function createUser(id: string, body: UserBody, now: number): StoredUser {
+  const time = new Date(now);
+  return { _id: id, ...body, createdAt: time, updatedAt: time };
+}
+
+/**
+ * Replaces everything of a user that a client may set. What the body leaves out is removed. `updatedAt` grows with every
+ * change, even when the clock stands still or goes back, so that every state has its own tag.
+ */
+export function replaceUser(
+  { _id, createdAt, updatedAt }: StoredUser,
+  body: UserBody,
+  now: number,
+): StoredUser {
+  return { _id, ...body, createdAt, updatedAt: new Date(Math.max(now, updatedAt.getTime() + 1)) };
+}
+
+/**
+ * Applies a merge patch (RFC 7396) to a user. Null when the patch changes nothing. AppError `invalid-body` when the
+ * result is not a valid user.
+ */
+export function patchUser(user: StoredUser, patch: UserPatch, now: number): StoredUser | null {
+  const { metadata: texts, ...rest } = patch;
+  const { name, email, metadata: kept } = user;
+  const before: UserBody = { name, email, ...(kept && { metadata: kept }) };
+  const metadata = texts === undefined ? kept : texts === null ? undefined : mergeTexts(kept, texts);
+  const body = checkedUser({ name, email, ...rest, ...(metadata && { metadata }) });
+  return isDeepStrictEqual(body, before) ? null : replaceUser(user, body, now);
+}
+
+/** Neither a spread nor Object.fromEntries lets a name reach a prototype. */
+function mergeTexts(texts: Texts = {}, patch: Readonly<Record<string, string | null>>): Texts {
+  const merged = Object.entries({ ...texts, ...patch });
+  return Object.fromEntries(
+    merged.flatMap(([name, value]) => (value === null ? [] : [[name, value] as const])),
+  );
 }

@@ -1,5 +1,4 @@
-import { AppError } from '../errors.ts';
-import { quote } from '../input/query.ts';
+import { bodyCheck } from '../input/validate.ts';
 import { named, namedObject, Type, type Static } from '../schema.ts';
 
 export const PATH = '/api/users';
@@ -22,11 +21,6 @@ export function isUserId(text: string): boolean {
   return new RegExp(ID_FORM).test(text) && !NO_IDS.includes(text);
 }
 
-/** The error for an id that no user has or can have. */
-export function noSuchUser(id: string): AppError {
-  return new AppError('not-found', `No user has the id ${quote(id)}.`);
-}
-
 /** Lengths are in characters (Unicode code points), as JSON Schema counts them. */
 const MOST_TEXTS = 50;
 const LONGEST_TEXT = 500;
@@ -40,26 +34,22 @@ const email = Type.String({
 });
 
 /** TypeBox's own Record turns the names into a pattern, which names with a line break do not match. */
-const metadata = Type.Unsafe<Readonly<Record<string, string>>>({
-  type: 'object',
-  maxProperties: MOST_TEXTS,
+const texts = (type: unknown, orNull = '') => ({
   propertyNames: { maxLength: LONGEST_TEXT, description: `a name of at most ${LONGEST_TEXT} characters` },
   additionalProperties: {
-    type: 'string',
+    type,
     maxLength: LONGEST_TEXT,
-    description: `a string of at most ${LONGEST_TEXT} characters`,
+    description: `a string of at most ${LONGEST_TEXT} characters${orNull}`,
   },
+});
+
+const metadata = Type.Unsafe<Readonly<Record<string, string>>>({
+  ...{ type: 'object', maxProperties: MOST_TEXTS, ...texts('string') },
   description: `an object with at most ${MOST_TEXTS} strings`,
 });
 
 const metadataPatch = Type.Unsafe<Readonly<Record<string, string | null>> | null>({
-  type: ['object', 'null'],
-  propertyNames: { maxLength: LONGEST_TEXT, description: `a name of at most ${LONGEST_TEXT} characters` },
-  additionalProperties: {
-    type: ['string', 'null'],
-    maxLength: LONGEST_TEXT,
-    description: `a string of at most ${LONGEST_TEXT} characters, or null to remove it`,
-  },
+  ...{ type: ['object', 'null'], ...texts(['string', 'null'], ', or null to remove it') },
   description: `an object of strings, or null to remove it`,
 });
 
@@ -110,10 +100,9 @@ export const REMOVED_USER = namedObject('RemovedUser', 'the confirmation that a 
   deleted: Type.Literal(true),
 });
 
-/** The fault of metadata with too many texts, otherwise null. A merge can have more texts than each of its parts. */
-export function metadataFault(texts: Readonly<Record<string, string>>): string | null {
-  const count = Object.keys(texts).length;
-  return count > MOST_TEXTS
-    ? `expected ${metadata.description ?? ''}; the change would make it ${count}`
-    : null;
+const check = bodyCheck(USER_BODY);
+
+/** Returns what was made of a body. Throws AppError `invalid-body` where no client could have sent it. */
+export function checkedUser(value: UserBody): UserBody {
+  return check({ value, faults: [], numbers: new Map() });
 }

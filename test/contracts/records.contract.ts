@@ -4,23 +4,22 @@ import { makeBookmark } from '../../src/store/bookmark.ts';
 import { BSON, Int32, ObjectId } from '../../src/store/bson.ts';
 import type { Change, Records } from '../../src/store/records.ts';
 import type { From, Plan } from '../../src/store/store.ts';
-import { fromRow, toRow, USERS } from '../../src/users/row.ts';
-import type { User } from '../../src/users/user.ts';
+import { fromRow, toRow, USERS, type StoredUser } from '../../src/users/row.ts';
 import { NEVER, PLENTY, takeRows } from '../support/store/reading.ts';
 import type { StoreTest } from '../support/store/open-store.ts';
 import { readRow } from '../../src/store/row.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
-const TIME = '2026-01-02T03:04:05.678Z';
+const TIME = new Date('2026-01-02T03:04:05.678Z');
 
-function user(id: string, name: string, metadata?: User['metadata']): User {
-  return { id, name, email: 'a@b', ...(metadata && { metadata }), createdAt: TIME, updatedAt: TIME };
+function user(_id: string, name: string, metadata?: StoredUser['metadata']): StoredUser {
+  return { _id, name, email: 'a@b', ...(metadata && { metadata }), createdAt: TIME, updatedAt: TIME };
 }
 
 /** Sets a user to a fixed state. */
-const put = (users: Records, wanted: User) => users.change(wanted.id, () => toRow(wanted));
+const put = (users: Records, wanted: StoredUser) => users.change(wanted._id, () => toRow(wanted));
 
-async function getUser(users: Records, id: unknown): Promise<User | null> {
+async function getUser(users: Records, id: unknown): Promise<StoredUser | null> {
   const batch = await readRow(users, makeBookmark({ _id: id }), NEVER);
   const [row] = batch ? takeRows(batch) : [];
   return row ? fromRow(row) : null;
@@ -115,14 +114,14 @@ export function userStoreContract(test: StoreTest): void {
     for (const rows of [1, 7, 90, 1000]) assert.deepEqual(await readIds(users, rows), sorted);
     const skipped = await users.read(BY_ID, { skip: 80 }, { rows: 100, bytes: PLENTY }, NEVER);
     assert.deepEqual(
-      takeRows(skipped).map((row) => fromRow(row).id),
+      takeRows(skipped).map((row) => fromRow(row)._id),
       sorted.slice(80),
     );
     const bookmark = makeBookmark({ _id: sorted[40] });
     await users.change(sorted[40] ?? '', () => null);
     const rest = await users.read(BY_ID, { after: bookmark }, { rows: 100, bytes: PLENTY }, NEVER);
     assert.deepEqual(
-      takeRows(rest).map((row) => fromRow(row).id),
+      takeRows(rest).map((row) => fromRow(row)._id),
       sorted.slice(41),
     );
     assert.equal(opened.slots.taken, 0);
@@ -144,19 +143,19 @@ export function userStoreContract(test: StoreTest): void {
       ...{ sort: 'name', direction: -1 },
     };
     const wanted = made.filter(({ metadata }) => metadata?.team === 'blue');
-    wanted.sort((a, b) => Number(b.name) - Number(a.name) || (a.id < b.id ? 1 : -1));
+    wanted.sort((a, b) => Number(b.name) - Number(a.name) || (a._id < b._id ? 1 : -1));
     const ids: string[] = [];
     for (let from: From = {}, more = true; more;) {
       const batch = await users.read(plan, from, { rows: 5, bytes: PLENTY }, NEVER);
       await batch.confirm(NEVER);
       const { last } = batch;
       more = batch.more;
-      ids.push(...takeRows(batch).map((row) => fromRow(row).id));
+      ids.push(...takeRows(batch).map((row) => fromRow(row)._id));
       if (last) from = { after: last };
     }
     assert.deepEqual(
       ids,
-      wanted.map(({ id }) => id),
+      wanted.map(({ _id }) => _id),
     );
     assert.deepEqual(await users.count(plan, 'exact', NEVER), { rows: wanted.length, is: 'exact' });
     assert.equal((await users.count(BY_ID, 'exact', NEVER)).rows, 41);
@@ -220,7 +219,7 @@ async function readIds(users: Records, rows: number): Promise<string[]> {
   for (;;) {
     const batch = await users.read(BY_ID, from, { rows, bytes: PLENTY }, NEVER);
     const { last, more } = batch;
-    ids.push(...takeRows(batch).map((row) => fromRow(row).id));
+    ids.push(...takeRows(batch).map((row) => fromRow(row)._id));
     if (!more || !last) return ids;
     from = { after: last };
   }

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fromRow, toRow, USERS } from '../../src/users/row.ts';
-import type { User } from '../../src/users/user.ts';
+import { fromRow, toRow, USERS, type StoredUser } from '../../src/users/row.ts';
 import { openDirectory, testDirectory, testSqlite } from '../support/store/sqlite/sqlite.ts';
 import { openStore, testMongoStore } from '../support/store/mongo/mongo.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
@@ -18,8 +17,8 @@ userStoreContract(
   }, 'mongodb, plain collection'),
 );
 
-const TIME = '2026-01-02T03:04:05.678Z';
-const ADA: User = { id: 'ada', name: '0', email: 'a@b', createdAt: TIME, updatedAt: TIME };
+const TIME = new Date('2026-01-02T03:04:05.678Z');
+const ADA: StoredUser = { _id: 'ada', name: '0', email: 'a@b', createdAt: TIME, updatedAt: TIME };
 
 /** A document of any form. */
 interface Loose {

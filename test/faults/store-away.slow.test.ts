@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { idsIn, jsonOf, linesOf, problemOf } from '../support/answers.ts';
-import type { ServerOptions } from '../../src/main.ts';
 import { catalogue, expectedIds } from '../support/resources/catalogue.ts';
 import { testClient } from '../support/store/mongo/mongo.ts';
 import { ownMongod, withDatabase } from '../support/store/mongo/mongod.ts';

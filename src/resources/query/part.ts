@@ -53,11 +53,7 @@ function makePart(resource: Resource, scope: Scope): Resource {
     const asked = { equals, ranges: [], sort: { path: sort, direction } };
     return chosen(asked, await indexesOf(part, signal), part).index;
   });
-  const part: Resource = {
-    ...resource,
-    ...{ rows, shown },
-    scope: { where, given: scope },
-  };
+  const part: Resource = { ...resource, rows, shown, scope: { where, given: scope } };
   return part;
 }
 
@@ -67,24 +63,27 @@ function makePart(resource: Resource, scope: Scope): Resource {
  */
 export async function checkPart(resource: Resource, scope: Scope): Promise<string | null> {
   const part = partOf(resource, scope);
-  await whileAway((signal) => checkIndexes(part, signal));
+  await checkIndexes(part);
   const { changes } = part.rows;
   if (!(changes instanceof ScopedFeed)) return 'Its store has no changes.';
   return whileAway((signal) => changes.refusal(signal));
 }
 
-/** Rejects with Faults when no index serves a part. */
-async function checkIndexes(part: Resource, signal: AbortSignal): Promise<null> {
+/** Rejects with Faults when no index serves a part. While the store is away that is not known. */
+export async function checkIndexes(part: Resource): Promise<void> {
   const equals = (part.scope?.where ?? []).map(({ path }) => path);
-  if (!isRefusal(chooseIndex({ equals, ranges: [] }, await indexesOf(part, signal)))) return null;
-  throw new Faults([`no index answers where; this one would: ${part.indexLine([...equals, KEY])}`]);
+  const indexes = equals.length > 0 && (await whileAway((signal) => indexesOf(part, signal)));
+  const choice = indexes && chooseIndex({ equals, ranges: [] }, indexes);
+  if (!choice || !isRefusal(choice)) return;
+  const line = choice.remedy && part.indexLine(choice.remedy);
+  throw new Faults([line ? `no index answers where; this one would: ${line}` : `where: ${choice.reason}`]);
 }
 
 /** How long reading keys waits for the store. Milliseconds. */
 const LOOK_MS = 10_000;
 
 /** What a look finds. Null while the store is away: no query is answered that no index serves, so nothing is lost. */
-export async function whileAway<T>(look: (signal: AbortSignal) => Promise<T>): Promise<T | null> {
+async function whileAway<T>(look: (signal: AbortSignal) => Promise<T>): Promise<T | null> {
   const signal = AbortSignal.timeout(LOOK_MS);
   try {
     return await look(signal);
@@ -95,7 +94,7 @@ export async function whileAway<T>(look: (signal: AbortSignal) => Promise<T>): P
 }
 
 /** A selection without what a key hides. Adds to `faults` what cannot be hidden. */
-export function hiding(shown: Selection, hide: readonly string[], faults: string[]): Selection {
+function hiding(shown: Selection, hide: readonly string[], faults: string[]): Selection {
   try {
     return shown.hiding(hide);
   } catch (error) {

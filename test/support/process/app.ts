@@ -6,6 +6,7 @@ import { createTranscoder } from '../../../src/rows/transcoder.ts';
 import { Directory } from '../../../src/store/directory.ts';
 import type { Slots } from '../../../src/store/slots.ts';
 import type { Store } from '../../../src/store/store.ts';
+import { usersOf } from '../../../src/users/part.ts';
 import { USERS } from '../../../src/users/row.ts';
 
 /** What the application is asked to do at this moment. */
@@ -27,7 +28,7 @@ export async function appOn(
   const following = { parked: () => () => undefined, heartbeatMs: 15_000 };
   return createApp({
     resources: { ...common, ...following, served: { now: [items], mayCome: () => false } },
-    users: { ...common, users: await store.records(USERS), now: Date.now },
+    users: { ...common, users: usersOf(await store.records(USERS)), now: Date.now },
     exports: {
       jobs: new Jobs({ records: await store.records(EXPORTS), perClient: 100, now: () => new Date() }),
       files: new Directory('/nowhere'),

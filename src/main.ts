@@ -10,7 +10,7 @@ import { freePort } from './engine/cannot-listen.ts';
 import type { Serve } from './engine/edge.ts';
 import { createEngine } from './engine/engine.ts';
 import { StoppedError } from './engine/stall-timer.ts';
-import { openExports } from './exports/open.ts';
+import { openExports } from './exports/exporter.ts';
 import { exportSources } from './exports/source.ts';
 import { requestIdOf } from './http/request-id.ts';
 import type { Route } from './http/route.ts';

@@ -29,9 +29,22 @@ const LASTING_FAILURES: ReadonlySet<string> = new Set([
 const FIRST_BACKOFF_MS = 1_000;
 const LONGEST_BACKOFF_MS = 60_000;
 
-export interface AttemptOptions extends WriteOptions, BeatOptions {
+/**
+ * The interval at which progress is saved and the lease is checked, in milliseconds. A lease lasts several
+ * intervals.
+ */
+const BEAT_MS = 1_000;
+const BEATS_A_LEASE = 4;
+
+export interface AttemptOptions extends WriteOptions {
+  readonly jobs: Jobs;
+  readonly now: () => Date;
+  /** How long a job stays reserved for a worker that does not respond, in milliseconds. */
+  readonly leaseMs: number;
   /** How long a finished job is kept, in milliseconds. */
   readonly ttlMs: number;
+  /** Resolves after `ms` milliseconds. Rejects when the signal is aborted before that. */
+  readonly pause: (ms: number, signal: AbortSignal) => Promise<unknown>;
   readonly log: Log;
 }
 
@@ -107,35 +120,11 @@ function failureOf(error: unknown): Failure {
 }
 
 /**
- * The interval at which progress is saved and the lease is checked, in milliseconds. A lease lasts several
- * intervals.
+ * Starts the heartbeat of a claimed job: it renews the lease, and saves what the attempt reports in `progress`. It aborts
+ * the attempt with the error of a failed save, except while the store is unavailable and the lease still holds, so that no
+ * other process can have taken the job.
  */
-const BEAT_MS = 1_000;
-const BEATS_A_LEASE = 4;
-
-interface BeatOptions {
-  readonly jobs: Jobs;
-  readonly now: () => Date;
-  /** How long a job stays reserved for a worker that does not respond, in milliseconds. */
-  readonly leaseMs: number;
-  /** Resolves after `ms` milliseconds. Rejects when the signal is aborted before that. */
-  readonly pause: (ms: number, signal: AbortSignal) => Promise<unknown>;
-}
-
-/** The heartbeat of an attempt. It renews the lease, and saves what the attempt reports. */
-interface Beat {
-  /** What the attempt has reported so far. */
-  progress: Progress;
-  /** Stops the heartbeat. Resolves when its last save has ended. */
-  end(): Promise<void>;
-}
-
-/**
- * Starts the heartbeat of a claimed job. It aborts the attempt with the error of a failed save, except while the store is
- * unavailable and the lease still holds, so that no other process can have taken the job.
- */
-function startBeat(job: Running, options: BeatOptions, attempt: AbortController): Beat {
-  const { jobs, now, leaseMs, pause } = options;
+function startBeat(job: Running, { jobs, now, leaseMs, pause }: AttemptOptions, attempt: AbortController) {
   const ended = new AbortController();
   let { lease, progress: saved } = job;
 
@@ -160,9 +149,11 @@ function startBeat(job: Running, options: BeatOptions, attempt: AbortController)
       }
   };
 
-  const beat: Beat = {
+  const beat = {
+    /** What the attempt has reported so far. */
     progress: saved,
-    end: async () => {
+    /** Stops the heartbeat. Resolves when its last save has ended. */
+    end: async (): Promise<void> => {
       ended.abort();
       await running;
     },

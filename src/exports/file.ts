@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { FileStore, FileWriter } from '../store/files.ts';
+import type { FileStore } from '../store/files.ts';
 import { crc32 } from '../pipeline/crc32.ts';
-import { pieceCodecs, type Compression, type PieceCodec } from '../pipeline/pieces.ts';
-import type { Sink } from '../pipeline/sink.ts';
+import { pieceCodecs, type Compression } from '../pipeline/pieces.ts';
 import { filesOf, type FinishedFile, type Job } from './job.ts';
 import type { Jobs } from './jobs.ts';
 
@@ -13,111 +12,89 @@ const PIECE_BYTES = 1 << 19;
  * The file that an attempt writes: a sink that compresses piece by piece, and counts the bytes of the file. Two pieces are
  * compressed or written while the next one is filled.
  */
-export class ExportFile implements Sink {
-  readonly chunkBytes = 65_536;
-  readonly signal: AbortSignal;
-  readonly name: string;
-  /** The size of the file so far. */
-  bytes = 0;
-  #crc32 = 0;
-  readonly #hash = createHash('sha256');
-  readonly #writer: FileWriter;
-  readonly #codec: PieceCodec;
-  #piece = Buffer.allocUnsafeSlow(PIECE_BYTES);
-  #filled = 0;
+export async function createExportFile(
+  files: FileStore,
+  name: string,
+  compression: Compression,
+  signal: AbortSignal,
+) {
+  const writer = await files.create(name);
+  const codec = pieceCodecs[compression]();
+  const hash = createHash('sha256');
+  let [bytes, crc] = [0, 0];
+  let piece = Buffer.allocUnsafeSlow(PIECE_BYTES);
+  let filled = 0;
   /** Pieces whose text is in the file. New ones would be garbage of tens of megabytes before it is collected. */
-  readonly #spare: Buffer<ArrayBuffer>[] = [];
+  const spare: Buffer<ArrayBuffer>[] = [];
   /** The writes of the last piece and of the one before. */
-  #last: Promise<void> = Promise.resolve();
-  #before = this.#last;
+  let last: Promise<void> = Promise.resolve();
+  let before = last;
 
-  private constructor(name: string, writer: FileWriter, codec: PieceCodec, signal: AbortSignal) {
-    this.name = name;
-    this.#writer = writer;
-    this.#codec = codec;
-    this.signal = signal;
-  }
-
-  static async create(
-    files: FileStore,
-    name: string,
-    compression: Compression,
-    signal: AbortSignal,
-  ): Promise<ExportFile> {
-    return new ExportFile(name, await files.create(name), pieceCodecs[compression](), signal);
-  }
-
-  write(chunk: Uint8Array): void | Promise<void> {
-    this.signal.throwIfAborted();
-    let full: Promise<void> | undefined;
-    for (let at = 0; at < chunk.length;) {
-      const part = chunk.subarray(at, at + PIECE_BYTES - this.#filled);
-      this.#piece.set(part, this.#filled);
-      this.#filled += part.length;
-      at += part.length;
-      if (this.#filled === PIECE_BYTES) full = this.#submit();
-    }
-    return full;
-  }
-
-  flush(): void {
-    // only full pieces are worth a compression of their own
-  }
-
-  async end(): Promise<void> {
-    void this.#submit();
-    void this.#append(this.#codec.end());
-    await this.#last;
-    this.signal.throwIfAborted();
-    await this.#writer.finish();
-  }
-
-  fail(): void {
-    // an unfinished file stays unfinished
-  }
-
-  /** The ended file, which holds `rows` rows. */
-  finished(rows: number): FinishedFile {
-    const { name, bytes } = this;
-    return { name, bytes, rows, sha256: this.#hash.digest('hex'), crc32: this.#crc32 };
-  }
-
-  /** Call once, also after a failure. */
-  async close(): Promise<void> {
-    this.#codec.close();
-    await this.#last.catch(() => undefined); // reported to the one who wrote
-    await this.#writer.close();
-  }
-
-  #submit(): Promise<void> {
-    const piece = this.#piece;
-    const compressed = this.#codec.compress(piece.subarray(0, this.#filled));
-    this.#piece = this.#spare.pop() ?? Buffer.allocUnsafeSlow(PIECE_BYTES);
-    this.#filled = 0;
-    return this.#append(compressed, piece);
-  }
-
-  /** Appends the bytes behind those before. Resolves when there is room for another piece. `text`: what they are made of. */
-  #append(piece: Promise<Uint8Array>, text?: Buffer<ArrayBuffer>): Promise<void> {
-    const [room, before] = [this.#before, this.#last];
-    piece.catch(() => undefined); // its turn may not come
-    this.#before = before;
-    this.#last = before.then(async () => {
-      await this.#put(await piece);
-      if (text) this.#spare.push(text);
+  const put = async (packed: Uint8Array): Promise<void> => {
+    signal.throwIfAborted();
+    if (packed.length === 0) return;
+    await writer.write(packed);
+    hash.update(packed);
+    crc = crc32(packed, crc);
+    bytes += packed.length;
+  };
+  /** Appends bytes behind those before. Resolves when there is room for another piece. `text`: what they are made of. */
+  const append = (packing: Promise<Uint8Array>, text?: Buffer<ArrayBuffer>): Promise<void> => {
+    const [room, behind] = [before, last];
+    packing.catch(() => undefined); // its turn may not come
+    before = behind;
+    last = behind.then(async () => {
+      await put(await packing);
+      if (text) spare.push(text);
     });
-    this.#last.catch(() => undefined); // the next write, or the end, rejects with it
+    last.catch(() => undefined); // the next write, or the end, rejects with it
     return room;
-  }
+  };
+  const submit = (): Promise<void> => {
+    const text = piece;
+    const packing = codec.compress(text.subarray(0, filled));
+    piece = spare.pop() ?? Buffer.allocUnsafeSlow(PIECE_BYTES);
+    filled = 0;
+    return append(packing, text);
+  };
 
-  async #put(bytes: Uint8Array): Promise<void> {
-    this.signal.throwIfAborted();
-    if (bytes.length === 0) return;
-    await this.#writer.write(bytes);
-    this.#hash.update(bytes);
-    this.#crc32 = crc32(bytes, this.#crc32);
-    this.bytes += bytes.length;
-  }
+  return {
+    chunkBytes: 65_536,
+    signal,
+    /** The size of the file so far. */
+    get bytes(): number {
+      return bytes;
+    },
+    write(chunk: Uint8Array): void | Promise<void> {
+      signal.throwIfAborted();
+      let full: Promise<void> | undefined;
+      for (let at = 0; at < chunk.length;) {
+        const part = chunk.subarray(at, at + PIECE_BYTES - filled);
+        piece.set(part, filled);
+        filled += part.length;
+        at += part.length;
+        if (filled === PIECE_BYTES) full = submit();
+      }
+      return full;
+    },
+    flush: () => undefined, // only full pieces are worth a compression of their own
+    async end(): Promise<void> {
+      void submit();
+      void append(codec.end());
+      await last;
+      signal.throwIfAborted();
+      await writer.finish();
+    },
+    fail: () => undefined, // an unfinished file stays unfinished
+    /** The ended file, which holds `rows` rows. */
+    finished: (rows: number): FinishedFile => ({ name, bytes, rows, sha256: hash.digest('hex'), crc32: crc }),
+    /** Call once, also after a failure. */
+    async close(): Promise<void> {
+      codec.close();
+      await last.catch(() => undefined); // reported to the one who wrote
+      await writer.close();
+    },
+  };
 }
 
 /**

@@ -45,7 +45,7 @@ export async function requestOf(
     const detail = `expected one of ${[...sources.keys()].join(', ')}; got ${given}`;
     throw invalidBody([{ pointer: '/resource', detail }]);
   }
-  const body = (found.form.closed ? checks.items : checks.resource)(withFiniteNumbers(json));
+  const body = (found.form.closed ? checks.items : checks.resource)(json);
   const { format = FORMATS[0].name, compression = 'none', ...others } = body;
   const wanted = Object.entries(others).filter(([name]) => name !== 'resource');
   assertMembers(Object.keys(body), found);
@@ -134,16 +134,6 @@ function assertWritable(format: string, compression: Compression): void {
   throw invalidBody([{ pointer: '/compression', detail }]);
 }
 
-/** JSON.parse makes Infinity of a number beyond the range of a double. A schema must see a number; its digits remain. */
-function withFiniteNumbers(json: JsonBody): JsonBody {
-  if (typeof json.value !== 'object' || json.value === null || Array.isArray(json.value)) return json;
-  const members = Object.entries(json.value).map(([name, value]: [string, unknown]) => [
-    name,
-    typeof value === 'number' && !Number.isFinite(value) ? 0 : value,
-  ]);
-  return { ...json, value: Object.fromEntries(members) as unknown };
-}
-
 /** The text of a member in a query. The digits of a number are those of the body. */
 function textOf(name: string, value: Member, { numbers }: JsonBody): string {
   if (value === null) return 'null:';
@@ -151,18 +141,11 @@ function textOf(name: string, value: Member, { numbers }: JsonBody): string {
   return (typeof value === 'number' ? numbers.get(pointer([name])) : undefined) ?? String(value);
 }
 
-/** The problems of parameters. In a body, they are faults at the place of a member. */
-const OF_PARAMETERS: ReadonlySet<string> = new Set([
-  'invalid-parameter',
-  'unknown-parameter',
-  'duplicate-parameter',
-  'conflicting-parameters',
-]);
-
-/** Turns a problem of a parameter into one of the body's member. Other errors stay as they are. */
+/** Turns a problem of a parameter into a fault of the body's member. Other errors stay as they are. */
 function atItsPlace(error: unknown, names: readonly string[]): unknown {
-  if (!(error instanceof AppError) || !OF_PARAMETERS.has(error.code)) return error;
-  const { parameter = '' } = error;
+  if (!(error instanceof AppError) || error.code === 'ambiguous-value') return error;
+  const { parameter } = error;
+  if (parameter === undefined) return error;
   const name = names.find((one) => one === parameter) ?? names.find((one) => one.startsWith(`${parameter}.`));
   return invalidBody([
     { pointer: name === undefined ? '' : pointer([name]), detail: error.message.replace(/\.$/, '') },

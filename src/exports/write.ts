@@ -7,7 +7,7 @@ import { chain, FIRST_BATCH, planBehind } from '../pipeline/chain.ts';
 import { pump } from '../pipeline/pump.ts';
 import type { RowSource } from '../resources/row-source.ts';
 import { sourceOf } from '../resources/source.ts';
-import { ExportFile } from './file.ts';
+import { createExportFile } from './file.ts';
 import { fileName, type FinishedFile, type Progress, type Running } from './job.ts';
 import { queryOf, readFileForm } from './order.ts';
 import { resourceOf, type ExportSources } from './source.ts';
@@ -34,7 +34,7 @@ export async function writeFile(
 ): Promise<FinishedFile> {
   const { id, lease, request } = job;
   const source = sourceOf(resourceOf(request, sources()));
-  const file = await ExportFile.create(files, fileName(id, lease.token), request.compression, signal);
+  const file = await createExportFile(files, fileName(id, lease.token), request.compression, signal);
   try {
     const plan = await begin(job, source, signal, report);
     const estimated = job.progress.estimatedRows === null ? estimate(plan, source, signal, report) : null;

@@ -30,6 +30,7 @@ function ajv(): Ajv {
     allowUnionTypes: true,
     meta: false,
     validateSchema: false,
+    strictNumbers: false, // JSON.parse makes Infinity of a number whose digits are kept beside it
   };
   return (loaded ??= new library.Ajv(options));
 }

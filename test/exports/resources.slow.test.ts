@@ -14,7 +14,7 @@ import { ReadTurns } from '../../src/store/read-turns.ts';
 import { streamReader } from '../../src/store/readers.ts';
 import { problemOf, textOf } from '../support/answers.ts';
 import { handleOf, openDirectory, Worker, type Handle } from '../support/exports/export-worker.ts';
-import { awaited, decompressed, fileOf, order, post } from '../support/exports/exports.ts';
+import { awaited, exportedAsStreamed, fileOf, order, post, type Body } from '../support/exports/exports.ts';
 import { openStore, testClient } from '../support/store/mongo/mongo.ts';
 import { itemsOf } from '../support/resources/items-resource.ts';
 import { ordersOf, withOrders } from '../support/resources/orders.ts';
@@ -24,19 +24,6 @@ import { serverOn, type TestServer } from '../support/process/server.ts';
 
 const STORES = ['sqlite', 'mongodb'] as const;
 const FEW = ordersOf(600);
-
-interface Body {
-  readonly resource: string;
-  readonly [name: string]: string | number | boolean | null | readonly string[];
-}
-
-/** The stream of the query that an order stands for. */
-async function streamOf(server: TestServer, { resource, ...names }: Body): Promise<string> {
-  const query = Object.entries(names)
-    .filter(([name]) => name !== 'compression')
-    .map(([name, value]): [string, string] => [name, value === null ? 'null:' : String(value)]);
-  return textOf(server.get(`/${resource}/stream?${new URLSearchParams(query).toString()}`));
-}
 
 const refusalOf = (server: TestServer, body: object) => problemOf(post(server.url, body));
 
@@ -68,10 +55,7 @@ for (const store of STORES)
       { resource: 'orders', status: 'none', sort: 'createdAt_desc' },
     ];
     for (const body of orders) {
-      const { id } = await order(server.url, body);
-      const done = await awaited(server.url, id);
-      const text = String(decompressed(await fileOf(server.url, done), done));
-      assert.equal(text, await streamOf(server, body), JSON.stringify(body));
+      const { done } = await exportedAsStreamed(server.url, body);
       assert.match(done.file?.name ?? '', /^orders-[0-9a-f]{8}\./);
       assert.equal(done.consistency, store === 'sqlite' ? 'live' : 'snapshot');
     }
@@ -90,10 +74,8 @@ for (const store of STORES)
       ...{ format: 'ndjson', compression: 'none' },
     });
     const done = await awaited(server.url, id);
-    assert.equal(
-      String(await fileOf(server.url, done)),
-      await streamOf(server, { resource: 'orders', 'total.lt': 9, fields: ['total'] }),
-    );
+    const stream = await textOf(server.get('/orders/stream?total.lt=9&fields=total'));
+    assert.equal(String(await fileOf(server.url, done)), stream);
     assert.equal(server.slots.taken, 0);
   });
 

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError, storeUnavailable } from '../../src/errors.ts';
-import { Exporter } from '../../src/exports/exporter.ts';
+import { createExporter, type Exporter } from '../../src/exports/exporter.ts';
 import { filesOf, type Job } from '../../src/exports/job.ts';
 import { EXPORTS, Jobs } from '../../src/exports/jobs.ts';
 import { exportSources } from '../../src/exports/source.ts';
@@ -179,7 +179,7 @@ for (const storeName of STORES)
     const records = await store.records(EXPORTS);
     const jobs = new Jobs({ records: atRecords.port(records), perClient: 1_000, now });
     const own = new Jobs({ records, perClient: 1_000, now });
-    const exporter: Exporter = new Exporter({
+    const exporter: Exporter = createExporter({
       ...{ jobs, now, sources: () => exportSources([itemsOf(store)]), files: atFiles.files(store.files) },
       transcoder: createTranscoder(slots),
       log: { info: () => undefined, warn: () => undefined, error: () => undefined },

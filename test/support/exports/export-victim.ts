@@ -3,7 +3,7 @@
  * Exports of killed processes that it finds in the store are its work, too.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Exporter } from '../../../src/exports/exporter.ts';
+import { createExporter, type Exporter } from '../../../src/exports/exporter.ts';
 import { removeLeftovers } from '../../../src/exports/file.ts';
 import type { ExportRequest } from '../../../src/exports/job.ts';
 import { EXPORTS, Jobs } from '../../../src/exports/jobs.ts';
@@ -11,6 +11,7 @@ import { exportSources } from '../../../src/exports/source.ts';
 import { queueOpener } from '../../../src/queue/open.ts';
 import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
 import { createTranscoder } from '../../../src/rows/transcoder.ts';
+import { around } from '../../../src/store/around.ts';
 import { BSON } from '../../../src/store/bson.ts';
 import type { FileStore } from '../../../src/store/files.ts';
 import { Slots } from '../../../src/store/slots.ts';
@@ -68,7 +69,7 @@ export async function openWorker(
   const records = steppedRecords(await store.records(EXPORTS), reached);
   const jobs = new Jobs({ records, perClient: 100_000, now: () => new Date() });
   const settings = { EXPORT_CONCURRENCY: 4, ...(redis !== undefined && { REDIS_URL: redis }) };
-  const exporter = new Exporter({
+  const exporter = createExporter({
     ...{ jobs, files, lookMs, log: QUIET, now: () => new Date(), ttlMs: DAY_MS, leaseMs: LEASE_MS },
     sources: () => exportSources([itemsOf(store)]),
     transcoder: createTranscoder(slots),
@@ -79,11 +80,11 @@ export async function openWorker(
 }
 
 function steppedFiles(files: FileStore, reached: Reached): FileStore {
-  return {
+  return around(files, {
     create: async (name) => {
       await reached('create');
       const writer = await files.create(name);
-      return {
+      return around(writer, {
         write: async (bytes) => {
           await reached('write');
           await writer.write(bytes);
@@ -92,11 +93,8 @@ function steppedFiles(files: FileStore, reached: Reached): FileStore {
           await reached('finish');
           await writer.finish();
         },
-        close: () => writer.close(),
-      };
+      });
     },
-    read: (...range) => files.read(...range),
-    size: (name) => files.size(name),
     remove: async (name) => {
       await reached('remove');
       await files.remove(name);
@@ -105,7 +103,7 @@ function steppedFiles(files: FileStore, reached: Reached): FileStore {
       if (stem !== undefined) await reached('names');
       return files.names(stem);
     },
-  };
+  });
 }
 
 function steppedRecords(records: Records, reached: Reached): Records {

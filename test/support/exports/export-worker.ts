@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import type { TestContext } from 'node:test';
-import { Exporter } from '../../../src/exports/exporter.ts';
+import { createExporter, type Exporter } from '../../../src/exports/exporter.ts';
 import type { Job } from '../../../src/exports/job.ts';
 import { EXPORTS, Jobs } from '../../../src/exports/jobs.ts';
 import { exportSources } from '../../../src/exports/source.ts';
@@ -9,6 +9,7 @@ import type { Work } from '../../../src/queue/queue.ts';
 import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
 import type { Resource } from '../../../src/resources/query/resource.ts';
 import { createTranscoder } from '../../../src/rows/transcoder.ts';
+import { around } from '../../../src/store/around.ts';
 import type { FileStore } from '../../../src/store/files.ts';
 import { openSqlite } from '../../../src/store/sqlite.ts';
 import type { Records } from '../../../src/store/records.ts';
@@ -95,7 +96,7 @@ export class Worker {
     };
     const resources = [itemsOf(store, (rows) => readerOf(streams, rows)), ...(hooks.resources ?? [])];
     const sources = exportSources(resources);
-    this.#exporter = new Exporter({
+    this.#exporter = createExporter({
       ...{ now, log, jobs: this.jobs, files: hooked(store.files, hooks) },
       sources: () => sources,
       transcoder: createTranscoder(slots),
@@ -154,26 +155,21 @@ export class Worker {
 }
 
 function hooked(files: FileStore, { begins, writes, names }: Hooks): FileStore {
-  return {
+  return around(files, {
     create: async (name) => {
       await begins?.(name);
       const writer = await files.create(name);
       let piece = 0;
-      return {
+      return around(writer, {
         write: async (bytes) => {
           if (bytes.length > 0) await writes?.(++piece);
           await writer.write(bytes);
         },
-        finish: () => writer.finish(),
-        close: () => writer.close(),
-      };
+      });
     },
-    read: (...range) => files.read(...range),
-    size: (name) => files.size(name),
-    remove: (name) => files.remove(name),
     names: async (...call) => {
       await names?.();
       return files.names(...call);
     },
-  };
+  });
 }

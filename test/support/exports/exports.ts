@@ -69,3 +69,24 @@ export function decompressed(bytes: Buffer, { request }: Export): Buffer {
   if (request.compression === 'gzip') return gunzipSync(bytes);
   return request.compression === 'br' ? brotliDecompressSync(bytes) : bytes;
 }
+
+/** The members of an order's body. */
+export interface Body {
+  readonly resource?: string;
+  readonly compression?: string;
+  readonly [name: string]: string | number | boolean | null | readonly string[] | undefined;
+}
+
+/** Orders an export, and asserts that its file is the stream of the same query. */
+export async function exportedAsStreamed(url: string, body: Body): Promise<{ done: Export; bytes: Buffer }> {
+  const done = await awaited(url, (await order(url, body)).id);
+  const bytes = await fileOf(url, done);
+  const { resource = 'items' } = body;
+  const query = Object.entries(body)
+    .filter(([name]) => name !== 'resource' && name !== 'compression')
+    .map(([name, value]): [string, string] => [name, value === null ? 'null:' : String(value)]);
+  const stream = await fetch(`${url}/${resource}/stream?${new URLSearchParams(query).toString()}`);
+  const streamed = Buffer.from(await stream.arrayBuffer());
+  assert.ok(decompressed(bytes, done).equals(streamed), JSON.stringify(done));
+  return { done, bytes };
+}

@@ -6,7 +6,6 @@
  * asserted first.
  */
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
 import { createAdmissions } from '../../src/access/admission.ts';
 import { createClientReader } from '../../src/access/client.ts';
 import { Keyring, sha256, type Authenticate, type Key } from '../../src/access/keys.ts';
@@ -34,7 +33,7 @@ const SCOPED = {
 
 const keyOf = (name: string, rights: Key['rights']): Key => ({
   ...{ name, rights, expires: Infinity },
-  digest: createHash('sha256').update(`secret-of-${name}`).digest(),
+  digest: sha256(`secret-of-${name}`),
 });
 const keyring = new Keyring([keyOf('plain', ALL_RIGHTS), keyOf('scoped', rightsOf(SCOPED))]);
 const byKeyring: Authenticate = (authorization) => keyring.authenticate(authorization);
@@ -56,7 +55,7 @@ function candidate(name: string, authenticate: Authenticate | null, credential?:
   const admissions = createAdmissions({
     readClient: createClientReader({ trusts, onWarning: (message) => assert.fail(message) }),
     authenticate,
-    rate: { policy, limiter: createMemoryLimiter(policy) },
+    rate: { policy, limiter: createMemoryLimiter() },
     slots: createStreamSlots({ perClient: 64, total: 5000 }),
   });
   const headers = credential === undefined ? {} : { authorization: `Bearer ${credential}` };

@@ -6,14 +6,13 @@
  * rounds. The answer of each candidate is asserted first.
  */
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
 import { cpus } from 'node:os';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { createAdmissions, type Admissions } from '../../src/access/admission.ts';
 import { createClientReader } from '../../src/access/client.ts';
 import type { Request } from '../../src/engine/edge.ts';
 import { newNotes } from '../../src/engine/edge.ts';
-import { Keyring } from '../../src/access/keys.ts';
+import { Keyring, sha256 } from '../../src/access/keys.ts';
 import { ALL_RIGHTS } from '../../src/access/rights.ts';
 import { parseTrustedProxies } from '../../src/access/proxies.ts';
 import { createMemoryLimiter } from '../../src/access/limiter-memory.ts';
@@ -29,16 +28,14 @@ const count = Number(process.argv[2]) || 200_000;
 const policy = { limit: 1_000_000_000, windowSeconds: 3600 };
 const { trusts } = parseTrustedProxies('loopback');
 const key = 'kJ8s0Xv3mB5nQ7rT2wY4zA6cE9fH1gL0';
-const keyring = new Keyring([
-  { name: 'bench', digest: createHash('sha256').update(key).digest(), rights: ALL_RIGHTS, expires: Infinity },
-]);
+const keyring = new Keyring([{ name: 'bench', digest: sha256(key), rights: ALL_RIGHTS, expires: Infinity }]);
 const authenticate = (authorization: string | undefined) => keyring.authenticate(authorization);
 
 function admissions(withKeys: boolean): Admissions {
   return createAdmissions({
     readClient: createClientReader({ trusts, onWarning: (message) => assert.fail(message) }),
     authenticate: withKeys ? authenticate : null,
-    rate: { policy, limiter: createMemoryLimiter(policy) },
+    rate: { policy, limiter: createMemoryLimiter() },
     slots: createStreamSlots({ perClient: 64, total: 5000 }),
   });
 }
@@ -75,9 +72,9 @@ function admitting(requests: readonly Request[], withKeys = false): Candidate {
 }
 
 function rateAlone(): Candidate {
-  const limiter = createMemoryLimiter(policy);
+  const limiter = createMemoryLimiter();
   const names = Array.from({ length: CLIENTS }, (_, i) => ipv4(i));
-  return (i) => (limitHeaders(policy, limiter.take(names[i % CLIENTS] ?? '')).ratelimit ?? '').length;
+  return (i) => (limitHeaders(policy, limiter.take(names[i % CLIENTS] ?? '', policy)).ratelimit ?? '').length;
 }
 
 function library(): Candidate {
@@ -121,8 +118,10 @@ const candidates: Record<string, Candidate> = {
   ),
 };
 
-const own = createMemoryLimiter(policy);
-const memory = [await takeMillion('src/access/limiter-memory.ts', (client) => own.take(client).remaining)];
+const own = createMemoryLimiter();
+const memory = [
+  await takeMillion('src/access/limiter-memory.ts', (client) => own.take(client, policy).remaining),
+];
 
 for (const [name, candidate] of Object.entries(candidates)) {
   // The remaining number has nine or ten digits, and t has four: 2^30 requests are not reached here.

@@ -68,10 +68,8 @@ export interface AdmissionOptions {
   /** null: RATE_LIMIT is off, and no key can have a limit of its own. `policy` null: RATE_LIMIT is off. */
   readonly rate: { readonly policy: Policy | null; readonly limiter: Limiter } | null;
   readonly slots: StreamSlots;
-  /** Why requests are refused now; null: they are admitted. */
-  readonly overload?: () => AppError | null;
-  /** Counts the work that is admitted. */
-  readonly backlog?: Pick<OverloadGuard['backlog'], 'began' | 'done'>;
+  /** Missing: there is never too much work. */
+  readonly guard?: OverloadGuard;
 }
 
 interface Identity {
@@ -88,8 +86,8 @@ export type Admissions = ReturnType<typeof createAdmissions>;
 
 /** Decides which requests are admitted: by key, by rate, and by open streams. Each request is authenticated once. */
 export function createAdmissions(options: AdmissionOptions) {
-  const { readClient, authenticate, allows, rate, slots, overload, backlog } = options;
-  const done = () => backlog?.done();
+  const { readClient, authenticate, allows, rate, slots, guard } = options;
+  const done = () => guard?.backlog.done();
 
   /** Closes over no request: a function made for each would cost 0.6 µs. */
   const unidentified = (request: Request, access: Access, error: unknown): Identity => {
@@ -127,13 +125,13 @@ export function createAdmissions(options: AdmissionOptions) {
     const idle = { client, headers, refused, done: NOTHING };
     if (refused !== null || cost === 'stream') return idle;
     if (method !== 'GET' && method !== 'HEAD') return idle;
-    backlog?.began();
+    guard?.backlog.began();
     return { ...idle, done };
   };
 
   const count = (request: Request, asked: Demand, known: Identity): Admission | Promise<Admission> => {
     const { name, key } = known;
-    const overloaded = asked.cost === 'watch' ? null : (overload?.() ?? null);
+    const overloaded = asked.cost === 'watch' ? null : (guard?.refusal() ?? null);
     const refused = overloaded ?? known.refused;
     request.notes.client = name;
     request.notes.rights = key?.rights.hash ?? '';

@@ -1,14 +1,8 @@
 import { readFileSync, unwatchFile, watchFile } from 'node:fs';
 import { codeOf } from '../error-reason.ts';
 import { parseJsonKeys, type KeysRead } from './keys-json.ts';
-import { sha256, type Key, type Keyring } from './keys.ts';
+import type { Key, Keyring } from './keys.ts';
 import type { Log } from '../log.ts';
-import { ALL_RIGHTS } from './rights.ts';
-
-/** What a key is called in logs and limits. */
-export const NAME = /^[\w.-]{1,64}$/;
-const DIGEST = /^[0-9a-f]{64}$/i;
-const DIGEST_OF_NOTHING = sha256('');
 
 /**
  * Reads API_KEYS_FILE. Faults name the setting and the place. They never show the content of the place, because it may
@@ -36,27 +30,21 @@ export function parseKeys(content: string): KeysRead {
   };
 }
 
-/** Parses lines of a name and a SHA-256 in hex. `#` begins a comment; empty lines are ignored. */
+/** Parses lines of a name and a SHA-256 in hex: keys without other members. `#` begins a comment; empty lines are ignored. */
 function parseLines(text: string): KeysRead {
-  const keys: Key[] = [];
-  const faults: string[] = [];
-  const lineOf = new Map<string, number>();
-  for (const [index, line] of text.split('\n').entries()) {
-    const words = line.replace(/#.*/, '').trim().split(/\s+/);
-    const [name = '', hex = ''] = words;
-    if (name === '') continue;
-    const digest = hex.toLowerCase();
-    const fault = (expected: string) => faults.push(`API_KEYS_FILE, line ${index + 1}: ${expected}`);
-    const before = lineOf.get(digest);
-    if (words.length !== 2) fault('must have a name and the SHA-256 of the key');
-    else if (!NAME.test(name)) fault('the name must have 1 to 64 characters of A-Z a-z 0-9 . _ -');
-    else if (!DIGEST.test(digest)) fault('the SHA-256 must have 64 hexadecimal digits');
-    else if (digest === DIGEST_OF_NOTHING) fault('this is the SHA-256 of an empty key');
-    else if (before !== undefined) fault(`line ${before} has the same key`);
-    else keys.push({ name, digest: Buffer.from(digest, 'hex'), rights: ALL_RIGHTS, expires: Infinity });
-    lineOf.set(digest, index + 1);
-  }
-  return { keys, faults };
+  const lines = text.split('\n').map((line) => line.replace(/#.*/, '').trim());
+  const numbers = [...lines.keys()].filter((n) => lines[n] !== '');
+  const given = numbers.map((n) => {
+    const [, name = '', hex = ''] = /^(\S*)\s*(.*)$/.exec(lines[n] ?? '') ?? [];
+    return { name, sha256: hex };
+  });
+  const { keys, faults } = parseJsonKeys(JSON.stringify({ keys: given }));
+  const inLines = (fault: string) =>
+    fault.replaceAll(
+      /\/keys\/(\d+)(\/?)/g,
+      (_, n: string, more: string) => `line ${(numbers[Number(n)] ?? 0) + 1}${more && ' '}`,
+    );
+  return { keys, faults: faults.map(inLines) };
 }
 
 /** How often the file is looked at. Milliseconds. */

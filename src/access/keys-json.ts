@@ -52,9 +52,12 @@ const MEMBERS = {
   ),
 };
 
+/** The form of what a key is called in logs and limits. */
+export const NAME = '^[A-Za-z0-9_.-]{1,64}$';
+
 const KEY = object('a key: an object with name and sha256', {
   name: Type.String({
-    pattern: '^[A-Za-z0-9_.-]{1,64}$',
+    pattern: NAME,
     description: 'the name of the client, 1 to 64 characters of A-Z a-z 0-9 . _ -',
   }),
   sha256: Type.String({
@@ -90,11 +93,11 @@ export function parseJsonKeys(text: string): KeysRead {
       const at = ['keys', String(n)];
       return {
         name: one.name,
-        digest: Buffer.from(one.sha256.toLowerCase(), 'hex'),
+        digest: one.sha256.toLowerCase(),
         ...grantOf(one, at, body, (member, expected) => fault(pointer([...at, member]), expected)),
       };
     });
-    const digests = keys.map(({ digest }) => digest.toString('hex'));
+    const digests = keys.map(({ digest }) => digest);
     for (const [n, digest] of digests.entries()) {
       const before = digests.indexOf(digest);
       if (digest === DIGEST_OF_NOTHING) fault(`/keys/${n}/sha256`, 'this is the SHA-256 of an empty key');

@@ -16,7 +16,7 @@ export interface MemoryLimiterOptions {
 
 /** A limiter that answers synchronously. */
 export interface MemoryLimiter extends Limiter {
-  take(client: string, policy?: Policy): Taken;
+  take(client: string, policy: Policy): Taken;
 }
 
 /**
@@ -24,20 +24,18 @@ export interface MemoryLimiter extends Limiter {
  * per key costs 430 bytes per client and pauses of 0.1 s, and its two promises per call take 4 times as long
  * (bench/micro/limiter.ts).
  */
-export function createMemoryLimiter(
-  own: Policy,
-  { now = () => performance.now(), addresses = ADDRESSES }: MemoryLimiterOptions = {},
-): MemoryLimiter {
-  const byAddress = new Windows(addresses, own.windowSeconds * 1000);
+export function createMemoryLimiter({
+  now = () => performance.now(),
+  addresses = ADDRESSES,
+}: MemoryLimiterOptions = {}): MemoryLimiter {
+  const ofAddresses = windowsByLength(addresses);
   const ofKeys = windowsByLength(KEYS);
   const ofTokens = windowsByLength(addresses);
   return {
-    take: (client, { limit, windowSeconds } = own) => {
-      const windows = client.startsWith(KEY_PREFIX)
-        ? ofKeys(windowSeconds)
-        : client.startsWith(TOKEN_PREFIX)
-          ? ofTokens(windowSeconds)
-          : byAddress;
+    take: (client, { limit, windowSeconds }) => {
+      const isToken = client.startsWith(TOKEN_PREFIX);
+      const ofSuch = client.startsWith(KEY_PREFIX) ? ofKeys : isToken ? ofTokens : ofAddresses;
+      const windows = ofSuch(windowSeconds);
       // Use whole milliseconds: a sum of fractions minus one of them may exceed the window by rounding.
       const time = Math.floor(now());
       const slot = windows.count(client, time);

@@ -16,7 +16,6 @@ const STEADY_MS = 1000;
 export interface RedisLimiterOptions {
   /** `redis://` or `rediss://`, with password and database if needed. */
   readonly url: string;
-  readonly policy: Policy;
   readonly log: Log;
   /** A monotonic clock in milliseconds. */
   readonly now?: () => number;
@@ -31,11 +30,10 @@ export interface RedisLimiterOptions {
  */
 export async function connectRedisLimiter({
   url,
-  policy: own,
   log,
   now = () => performance.now(),
 }: RedisLimiterOptions): Promise<Limiter> {
-  const local = createMemoryLimiter(own, { now });
+  const local = createMemoryLimiter({ now });
   let failedAt: number | null = null;
   let isClosed = false;
   const failed = (error: unknown) => {
@@ -71,7 +69,7 @@ export async function connectRedisLimiter({
   // `once` rejects with the error of an `error` event, which is logged. A peer that hangs up causes no such event.
   await Promise.race([once(redis, 'ready'), once(redis, 'close')]).catch(() => undefined);
   return {
-    async take(client, policy = own) {
+    async take(client, policy) {
       // The library also rejects with a result, when the client is above the limit.
       const answer = await limiterOf(policy)
         .consume(client)

@@ -14,11 +14,8 @@ import type { Policy, Taken } from './policy.ts';
  * - Memory is bounded, whatever client names arrive.
  */
 export interface Limiter {
-  /**
-   * `client` is the name from access/client.ts, or KEY_PREFIX or TOKEN_PREFIX and a name. `policy`: the limit that applies,
-   * where it is not that of the server.
-   */
-  take(client: string, policy?: Policy): Taken | Promise<Taken>;
+  /** `client` is the name from access/client.ts, or KEY_PREFIX or TOKEN_PREFIX and a name. */
+  take(client: string, policy: Policy): Taken | Promise<Taken>;
   close(): Promise<void>;
 }
 

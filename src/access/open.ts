@@ -44,14 +44,25 @@ export async function openAccess(
   probe?: OverloadProbe,
 ) {
   const checkKeys = async (keys: readonly Key[]): Promise<readonly string[]> => {
-    const { faults, warnings } = await check.ofKeys(keys);
+    const faults: string[] = [];
+    const warnings: string[] = [];
+    for (const { name, rights } of keys) {
+      const place = `API_KEYS_FILE, key ${name}`;
+      const checked = await check(rights);
+      faults.push(...checked.faults.map((fault) => `${place}: ${fault.join(': ')}`));
+      if (rights.namesChanges)
+        for (const [resource, reason] of checked.refusals)
+          warnings.push(
+            `${place}: changes of ${resource} are refused, because the key opens a part of it. ${reason}`,
+          );
+    }
     if (faults.length === 0) for (const warning of warnings) log.warn({}, warning);
     return faults;
   };
-  const fallback = config.tokens?.fallback ? await check.of(config.tokens.fallback.rights) : [];
+  const fallback = config.tokens?.fallback && (await check(config.tokens.fallback.rights));
   const faults = [
     ...(config.apiKeys ? await checkKeys(config.apiKeys) : []),
-    ...fallback.map((fault) => `JWT_DEFAULT: ${fault.join(': ')}`),
+    ...(fallback?.faults ?? []).map((fault) => `JWT_DEFAULT: ${fault.join(': ')}`),
   ];
   if (faults.length > 0) throw new Faults(faults);
   const streams = createStreamSlots({ perClient: config.STREAM_LIMIT, total: config.MAX_STREAMS });
@@ -76,8 +87,7 @@ export async function openAccess(
       begun.key.issuer === undefined ? (keyring?.allows(begun) ?? true) : isCurrent(begun.key),
     rate: limiter && { policy: config.RATE_LIMIT, limiter },
     slots: streams,
-    overload: () => guard.refusal(),
-    backlog: guard.backlog,
+    guard,
   });
   return {
     admissions,
@@ -115,7 +125,7 @@ export function authenticateBy(keyring: Keyring | null, tokens: Tokens | null): 
 }
 
 /** Opens tokens and fetches the signing keys. A key server that cannot be reached does not stop the start. */
-async function openTokens(settings: TokenSettings, rights: RightsCheck, log: Log) {
+async function openTokens(settings: TokenSettings, checkRights: RightsCheck, log: Log) {
   // Most servers do without these.
   const [{ createTokens }, { openTokenCheck }] = await Promise.all([
     import('./tokens.ts'),
@@ -123,16 +133,13 @@ async function openTokens(settings: TokenSettings, rights: RightsCheck, log: Log
   ]);
   const check = await openTokenCheck(settings, log);
   const faultsOf = async (granted: Rights) => {
-    const faults = await rights.of(granted);
+    const { faults } = await checkRights(granted);
     const whole = faults.map((fault) => fault.join(': '));
     if (faults.length > 0) log.warn({ faults: whole }, 'the rights of a token have faults');
-    return [...new Set(faults.map(([place]) => place))];
+    return [...new Set(faults.map(([shown]) => shown))];
   };
   return { tokens: createTokens({ settings, check, faultsOf }), close: () => check.close() };
 }
-
-/** The limit of a limiter that only counts the requests of keys with their own. */
-const NEVER_USED: Policy = { limit: 1_000_000_000, windowSeconds: 60 };
 
 /**
  * Opens the limiter that the settings name. With a Redis URL it loads the Redis adapter; otherwise the limiter is in
@@ -143,8 +150,7 @@ async function openLimiter(
   log: Log,
 ): Promise<Limiter | null> {
   if (rateLimit === null && apiKeys === null && tokens === null) return null;
-  const policy = rateLimit ?? NEVER_USED;
-  if (url === undefined) return createMemoryLimiter(policy);
+  if (url === undefined) return createMemoryLimiter();
   const { connectRedisLimiter } = await import('./limiter-redis.ts'); // most servers do without this client
-  return connectRedisLimiter({ url, policy, log });
+  return connectRedisLimiter({ url, log });
 }

@@ -21,10 +21,6 @@ export function createStreamSlots({
     get open(): number {
       return opened;
     },
-    /** The number of clients with a stream open now. */
-    get openClients(): number {
-      return clients.size;
-    },
     /**
      * Takes a slot. The returned function gives it back, once, however often it is called. Throws AppError
      * `too-many-streams` when the client has reached its limit, and `overloaded` when the process has. `limit`: that of

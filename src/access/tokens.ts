@@ -67,7 +67,7 @@ export function createTokens({
     const key: Key = {
       ...grant,
       name: SUBJECT.test(sub) ? sub : `~${sha256(sub).slice(0, 32)}`,
-      digest: Buffer.from(digest, 'hex'),
+      digest,
       issuer: issuerHash,
       expires: Math.min((Number(exp) + LEEWAY_SECONDS) * 1000, grant.expires),
     };

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { NAME } from '../access/keys-file.ts';
+import { NAME } from '../access/keys-json.ts';
 import { sha256 } from '../access/keys.ts';
 import { readArguments, UsageError } from '../terminal/arguments.ts';
 import { quoted } from '../terminal/text.ts';
@@ -23,7 +23,7 @@ export function parseKeyArguments(argv: readonly string[]): string {
   if (verb !== 'new' || more.length > 0) throw new UsageError('expected: sluice key new --name NAME');
   const { name } = values;
   if (name === undefined) throw new UsageError('key new needs --name NAME');
-  if (!NAME.test(name))
+  if (!new RegExp(NAME).test(name))
     throw new UsageError(`--name must be 1 to 64 characters of A-Z a-z 0-9 . _ -; got ${quoted(name)}`);
   return name;
 }

@@ -284,7 +284,7 @@ test('keys with faults stop the start, and so does a cache that would share answ
       assert.deepEqual(error.faults.length, 1);
       assert.match(
         error.message,
-        /key shop: there is no resource "order"; expected orders, secrets, items, users/,
+        /key shop: there is no resource "order": expected orders, secrets, items, users/,
       );
       return true;
     },

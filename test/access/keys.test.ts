@@ -86,24 +86,29 @@ test('random texts that are not keys never authenticate', () => {
 });
 
 test('all faults of the file are reported at once with their line numbers, without its contents', () => {
+  const digest = 'sha256: expected the SHA-256 of the key, 64 hexadecimal digits';
+  const name = 'name: expected the name of the client, 1 to 64 characters of A-Z a-z 0-9 . _ -';
   const lines: [line: string, fault: string | null][] = [
     [`carol ${sha256('c')}`, null],
-    ['secretkey', 'must have a name and the SHA-256 of the key'],
-    [`dave ${sha256('d')} extra`, 'must have a name and the SHA-256 of the key'],
+    ['secretkey', digest],
+    [`dave ${sha256('d')} extra`, digest],
     ['# comment', null],
-    [`da/ve ${sha256('e')}`, 'the name must have 1 to 64 characters of A-Z a-z 0-9 . _ -'],
-    [`${'n'.repeat(65)} ${sha256('f')}`, 'the name must have 1 to 64 characters of A-Z a-z 0-9 . _ -'],
-    ['erin plainsecretkey', 'the SHA-256 must have 64 hexadecimal digits'],
-    [`frank ${sha256('g').slice(1)}`, 'the SHA-256 must have 64 hexadecimal digits'],
+    [`da/ve ${sha256('e')}`, name],
+    [`${'n'.repeat(65)} ${sha256('f')}`, name],
+    ['erin plainsecretkey', digest],
+    [`frank ${sha256('g').slice(1)}`, digest],
     ['', null],
-    [`grace ${sha256('')}`, 'this is the SHA-256 of an empty key'],
-    [`heidi ${sha256('c').toUpperCase()}`, 'line 1 has the same key'],
-    [`ivan #${sha256('h')}`, 'must have a name and the SHA-256 of the key'],
+    [`ivan #${sha256('h')}`, digest],
   ];
   const { faults } = parseKeys(lines.map(([line]) => line).join('\n'));
-  const expected = lines.flatMap(([, fault], i) => (fault ? [`API_KEYS_FILE, line ${i + 1}: ${fault}`] : []));
+  const expected = lines.flatMap(([, fault], i) => (fault ? [`API_KEYS_FILE line ${i + 1} ${fault}`] : []));
   assert.deepEqual(faults, expected);
   assert.doesNotMatch(faults.join(), /secret|[0-9a-f]{20}/);
+  const keys = ['c', '', 'C'].map((key) => `carol ${sha256(key.toLowerCase()).toUpperCase()}`);
+  assert.deepEqual(parseKeys(`# two faults\n${keys.join('\n\n')}`).faults, [
+    'API_KEYS_FILE line 4 sha256: this is the SHA-256 of an empty key',
+    'API_KEYS_FILE line 6 sha256: line 2 has the same key',
+  ]);
 });
 
 test('a file that is missing, is a directory or has no key stops the start', async (t) => {

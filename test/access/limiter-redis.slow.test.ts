@@ -19,12 +19,11 @@ async function limiterOn(t: TestContext, url: string) {
   let time = 0;
   const limiter = await connectRedisLimiter({
     url,
-    policy: POLICY,
     log: { info: say, warn: say, error: say },
     now: () => time,
   });
   t.after(() => limiter.close());
-  const take = (client: string): Promise<Taken> => Promise.resolve(limiter.take(client));
+  const take = (client: string): Promise<Taken> => Promise.resolve(limiter.take(client, POLICY));
   return {
     limiter,
     lines,

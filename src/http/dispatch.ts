@@ -1,7 +1,7 @@
 import { AppError, storeUnavailable } from '../errors.ts';
 import { acceptHeader, readJsonBody } from '../input/body-json.ts';
-import { conditional } from './conditional.ts';
 import type { Reply, Request } from '../engine/edge.ts';
+import { conditional } from './precondition.ts';
 import { ranged } from './range.ts';
 import { empty } from './reply.ts';
 import { isPublicName, mayKnow, refusalOf, revocable } from './permit.ts';

@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts';
-import type { Request } from '../engine/edge.ts';
+import type { Reply, Request } from '../engine/edge.ts';
 import { quote } from '../input/query.ts';
 
 /**
@@ -29,22 +29,35 @@ export function readPrecondition({ headers }: Request): Precondition {
   };
 }
 
-/**
- * Throws AppError `precondition-failed` unless If-Match, if present, names this tag of the representation about to be
- * sent. Throws AppError `invalid-header` when it is malformed.
- */
-export function checkIfMatch({ headers }: Request, etag: string): void {
-  const match = readTags('If-Match', headers['if-match']);
-  if (match !== null && !matches(match, { etag }, isSameStrongly)) throw failed('If-Match', match, { etag });
-}
+/** Headers that a 304 does not repeat: its client already has the body that they describe. */
+const ABOUT_THE_BODY: ReadonlySet<string> = new Set([
+  'accept-ranges',
+  'content-disposition',
+  'content-encoding',
+  'content-type',
+  'repr-digest',
+]);
 
 /**
- * Whether If-None-Match is present and names this tag of the representation about to be sent. Throws AppError
- * `invalid-header` when it is malformed.
+ * Applies the conditions of a GET or HEAD to its reply, in the order of RFC 9110, 13.2.2.
+ * Throws AppError `precondition-failed` when If-Match does not name the reply's ETag (strong comparison, so a weak tag never
+ * matches). Returns a 304 when If-None-Match names it (weak comparison). Throws AppError `invalid-header` when one of
+ * them is malformed. Tags are those of the content, whatever its coding. A reply without a tag has no conditions.
+ * `headersSent` returns the headers of the 200 as sent; the 304 repeats them (15.4.5).
  */
-export function isNoneMatched({ headers }: Request, etag: string): boolean {
+export function conditional(
+  { method, headers }: Request,
+  reply: Reply,
+  headersSent: (reply: Reply) => Reply['headers'],
+): Reply {
+  const { etag } = reply.headers;
+  if ((method !== 'GET' && method !== 'HEAD') || reply.status !== 200 || etag === undefined) return reply;
+  const match = readTags('If-Match', headers['if-match']);
+  if (match !== null && !matches(match, { etag }, isSameStrongly)) throw failed('If-Match', match, { etag });
   const noneMatch = readTags('If-None-Match', headers['if-none-match']);
-  return noneMatch !== null && matches(noneMatch, { etag }, isSameWeakly);
+  if (noneMatch === null || !matches(noneMatch, { etag }, isSameWeakly)) return reply;
+  const repeated = Object.entries(headersSent(reply)).filter(([name]) => !ABOUT_THE_BODY.has(name));
+  return { ...reply, status: 304, headers: Object.fromEntries(repeated), body: { kind: 'none' } };
 }
 
 /** A tag without its weakness mark and without the coding suffix that applyCoding adds. */

@@ -35,14 +35,9 @@ export interface ParameterDoc {
 export function documented<T>(
   parameter: Parameter<T>,
   description: string,
-  { example, fallback }: Omit<ParameterDoc, 'description'> = {},
+  more: Omit<ParameterDoc, 'description'> = {},
 ): Parameter<T> {
-  const doc = {
-    description,
-    ...(example !== undefined && { example }),
-    ...(fallback !== undefined && { fallback }),
-  };
-  return { ...parameter, doc };
+  return { ...parameter, doc: { description, ...more } };
 }
 
 /** An integer in decimal digits without sign or leading zeros, from `minimum` to `maximum`. */

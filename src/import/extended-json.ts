@@ -33,11 +33,7 @@ const UUID_BYTES = 16;
 /** The beginnings of the most frequent values. */
 const [OID, DATE] = [Buffer.from('{"$oid":"'), Buffer.from('{"$date":"')];
 const OID_DIGITS = 24;
-/** The types and names of the elements of code with a scope. */
-const [CODE_NAME, SCOPE_NAME] = [Buffer.from('\x02$code\0'), Buffer.from('\x03$scope\0')];
 const [QUOTE, END_BRACE, ZERO, NINE, LETTER_Z] = [0x22, 0x7d, 0x30, 0x39, 0x5a];
-/** The names of a reference to another document (DBRef), which MongoDB allows to begin with $. */
-const REFERENCE: readonly string[] = ['$ref', '$id', '$db'];
 
 /**
  * Extended JSON (v2, canonical and relaxed), as mongoexport writes it, by the names of an object in their order. The
@@ -70,7 +66,7 @@ const TYPES: ReadonlyMap<string, (members: Members) => unknown> = new Map(
     $code: ({ $code }) => new Code(matching($code)),
     '$code $scope': ({ $code, $scope }) => {
       if ($scope === null || $scope?.constructor !== Object) wrong();
-      return matching($code);
+      return new Code(matching($code), $scope);
     },
     $symbol: ({ $symbol }) => new BSONSymbol(matching($symbol)),
     $minKey: ({ $minKey }) => one($minKey, new MinKey()),
@@ -89,21 +85,16 @@ export function writeExtended(
   offset: number,
   text: () => string,
 ): void {
-  const document = writer.bytesAt(offset).slice();
-  const members = BSON.deserialize(document, { promoteLongs: false, promoteValues: false, bsonRegExp: true });
+  const options = { promoteLongs: false, promoteValues: false, bsonRegExp: true };
+  const members = BSON.deserialize(writer.bytesAt(offset), options);
   if (members instanceof BSON.DBRef) return;
   const names = Object.keys(members);
-  if (names[0] === '$ref' && names.includes('$id')) {
-    checkReference(names);
-    return;
-  }
   const read = TYPES.get(names.join(' '));
   if (!read) throw new BadRow(faultOf(names));
   try {
     const value = read(members);
     writer.rewind(offset);
-    if (names[1] === '$scope') writeScopedCode(writer, name, document);
-    else writer.value(name, value);
+    writer.value(name, value);
   } catch (error) {
     // The bson classes throw BSONError or TypeError for invalid values. The fault lies in the row.
     if (!(error instanceof Error)) throw error;
@@ -156,25 +147,6 @@ function timeOf(row: Uint8Array, from: number, length: number): number {
 function isAt(text: Uint8Array, row: Uint8Array, at: number): boolean {
   for (let n = 0; n < text.length; n++) if (row[at + n] !== text[n]) return false;
   return true;
-}
-
-/**
- * Writes code with its scope, both of them as they are in the document: the bson library would move names such as `9` to
- * the front of the scope.
- */
-function writeScopedCode(writer: DocumentWriter, name: Uint8Array, document: Uint8Array): void {
-  const code = document.subarray(4 + CODE_NAME.length);
-  const textBytes = 4 + new DataView(code.buffer, code.byteOffset).getInt32(0, true);
-  writer.element(BSON_TYPE.scopedCode, name);
-  const start = writer.open();
-  writer.put(code.subarray(0, textBytes));
-  writer.put(code.subarray(textBytes + SCOPE_NAME.length, -1));
-  writer.closeLength(start);
-}
-
-function checkReference(names: readonly string[]): void {
-  const other = names.find((name) => name.startsWith('$') && !REFERENCE.includes(name));
-  if (other !== undefined) throw new BadRow(`the field name ${quoted(other)} begins with $`);
 }
 
 function faultOf([first = '', ...others]: readonly string[]): string {

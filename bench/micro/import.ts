@@ -8,6 +8,7 @@ import { itemsOfTable } from '../../src/import/row-from-cells.ts';
 import { COMMAS, CsvScanner, type CsvRecord } from '../../src/import/csv.ts';
 import { FieldTypes } from '../../src/import/kinds.ts';
 import { jsonRows as jsonRowsOf } from '../../src/import/json-rows.ts';
+import { RowWriter } from '../../src/import/row-writer.ts';
 import { SyntheticItems } from '../../src/import/synthetic.ts';
 import { columnsUnder } from '../../src/import/column.ts';
 import { guessing } from '../../src/import/guess.ts';
@@ -58,7 +59,7 @@ const scanned = (turn: number): CsvRecord => {
 };
 const guess = guessing(table, reading);
 for (let turn = 0; turn < ROWS; turn++) guess(scanned(turn));
-const itemOfRecord = itemsOfTable(table, reading);
+const itemOfRecord = itemsOfTable(table, reading, new RowWriter(COLUMNS));
 const ways: Readonly<Record<string, (turn: number) => Uint8Array>> = {
   NDJSON: (turn) => jsonItem(at(lines, turn)),
   CSV: (turn) => itemOfRecord(scanned(turn)),

@@ -134,6 +134,9 @@ function readingOf(format: TextFormat, values: Values): Omit<Reading, 'into'> {
     price: column('--price', values.price) ?? (isItem ? 'price' : null),
     id: column('--id', values.id) ?? null,
   };
+  const named = Object.values(columns).filter((name) => name !== null);
+  const twice = named.find((name, n) => named.indexOf(name) < n);
+  if (twice !== undefined) throw new UsageError(`the column ${quoted(twice)} cannot become two fields`);
   return {
     ...{ format, columns },
     types: values.type === undefined ? new Map<string, Kind>() : typesOf(values.type),

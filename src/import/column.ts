@@ -1,91 +1,58 @@
 import { UsageError } from '../terminal/arguments.ts';
 import { quoted } from '../terminal/text.ts';
 import type { Reading } from './arguments.ts';
-import type { Kind } from './kinds.ts';
-import { MAX_DEPTH, nameFault, pathOf, targetsOf, type Role, type Target } from './fields.ts';
+import type { CellKind } from './kinds.ts';
+import { fieldNames, MAX_DEPTH, nameFault, pathOf, type Path } from './fields.ts';
 import { BrokenSource } from './row.ts';
 
 /** A column of a CSV file. */
 export interface Column {
   readonly name: string;
-  /** What the column becomes. Empty: another column takes its place. */
-  readonly targets: readonly Target[];
-  /** The kind that the user declared. null: its cells decide. */
-  readonly declared: Kind | null;
-  /** What the cells were so far. null: it is declared, or is no field with a kind of its own. */
-  readonly guess: Guess | null;
-  /** Present: the declared kind is that of the values in the store. */
+  /** The field that it becomes. null: another column takes its place. */
+  readonly path: Path | null;
+  /** Whether it is the key of the rows. */
+  readonly isKey: boolean;
+  /** The kind of its cells: the declared one, or the one that they all had so far. undefined: none has a value. */
+  kind: CellKind | undefined;
+  /** The kinds that all cells so far may have. Empty: no further cell can change the kind. */
+  fits: readonly CellKind[];
+  /** The first cell that none of them fits: the column is text. */
+  because?: { readonly cell: string; readonly line: number };
+  /** Present: the kind is that of the values in the store. */
   readonly isAsStored?: true;
 }
 
-/** The kinds that a column without a declared one may have: booleans and dates as the command writes them. */
-export type Guessed = 'boolean' | 'date' | 'number';
-
-/** What the cells of a column without a declared kind are. */
-export interface Guess {
-  readonly isId: boolean;
-  /** The kinds that every cell so far may have. */
-  fits: readonly Guessed[];
-  /** The first kind that fits every cell, otherwise text. `empty`: no cell has a value. */
-  kind: Guessed | 'string' | 'empty';
-  /** The first cell that none of them fits. No further cell can change the kind. */
-  because?: { readonly cell: string; readonly line: number };
-}
-
-/** How the cells of a column are read that becomes a field: as the kind that was declared, or as one of these. */
-export type CellKind =
-  | Kind
-  /** A finite number in any notation. */
-  | 'price'
-  /** A number as JSON writes it, see cellValue. */
-  | 'guessed number'
-  /**
-   * All ids of one file are of one kind, integers or texts. A URL would find only some ids of a mix (`8`, `007`), since
-   * the text in a URL is read as the one type that a collection's ids have.
-   */
-  | 'integer';
-
-/** How the cells of a column become a field. */
-export function kindOf({ declared, guess }: Column, role: Role): CellKind {
-  if (declared !== null) return declared;
-  if (role === 'price') return 'price';
-  if (role === 'category' || !guess || guess.kind === 'empty') return 'string';
-  if (guess.kind !== 'number') return guess.kind;
-  return role === 'id' ? 'integer' : 'guessed number';
-}
-
-/** The kinds that a field with rules may be declared as. */
-const ALLOWED: Readonly<Record<Exclude<Target['role'], 'field'>, readonly Kind[]>> = {
-  id: ['string', 'number', 'objectid', 'uuid'],
-  category: ['string'],
-  price: ['number', 'decimal'],
-};
-
 /**
- * The columns under a header row. Throws UsageError when a column that the command names is not there or cannot be what the
- * command says, and BrokenSource when the header's names cannot be field names.
+ * The columns under a header row. Throws UsageError when a column that the command names is not there, and BrokenSource
+ * when the header's names cannot be field names.
  */
 export function columnsUnder(
   header: readonly string[],
   { columns, types, isFlat = false, dates, booleans }: Reading,
 ): readonly Column[] {
   checkHeader(header);
-  const idColumn = columns.id ?? ['_id', 'id'].find((name) => header.includes(name)) ?? null;
-  if (columns.category !== null) requireColumn(header, columns.category, '--category');
-  if (columns.price !== null) requireColumn(header, columns.price, '--price');
-  if (idColumn !== null) requireColumn(header, idColumn, '--id');
+  const { category, price } = columns;
+  const key = columns.id ?? ['_id', 'id'].find((name) => header.includes(name)) ?? null;
+  for (const [name, option] of [
+    [category, '--category'] as const,
+    [price, '--price'] as const,
+    [key, '--id'] as const,
+  ])
+    if (name !== null) requireColumn(header, name, option);
   for (const name of types.keys()) requireColumn(header, name, '--type');
-  const guessed: Guessed[] = [...(booleans ? ['boolean' as const] : []), ...(dates ? ['date' as const] : [])];
+  const fieldOf = fieldNames(columns, key);
+  const guessed: CellKind[] = ['plain number'];
+  if (dates) guessed.unshift('date');
+  if (booleans) guessed.unshift('word');
   const table = header.map((name): Column => {
-    const targets = targetsOf(name, isFlat ? [name] : pathOf(name), idColumn, columns);
-    const declared = types.get(name) ?? null;
-    const isId = targets.some(({ role }) => role === 'id');
-    const isGuessed = declared === null && (isId || targets.some(({ role }) => role === 'field'));
-    const fits: readonly Guessed[] = isId ? ['number'] : [...guessed, 'number'];
-    return { name, targets, declared, guess: isGuessed ? { isId, fits, kind: 'empty' } : null };
+    const path = fieldOf(name, isFlat ? [name] : pathOf(name));
+    const isKey = path?.[0] === '_id';
+    const ofItems = name === category ? 'string' : name === price ? 'number' : undefined;
+    const kind = types.get(name) ?? ofItems;
+    const isGuessed = kind === undefined && path !== null;
+    return { name, path, isKey, kind, fits: !isGuessed ? [] : isKey ? ['integer'] : guessed };
   });
   checkPaths(table);
-  for (const column of table) checkDeclared(column);
   return table;
 }
 
@@ -136,26 +103,15 @@ function requireColumn(header: readonly string[], name: string, option: string):
 
 /** A field cannot be a value and a document with other columns at the same time. */
 function checkPaths(table: readonly Column[]): void {
-  const own = table.flatMap(({ name, targets }) =>
-    targets.filter(({ role }) => role === 'field').map(({ path }) => ({ name, path })),
+  const names = new Map(
+    table.flatMap(({ name, path }) => (path === null ? [] : [[path.join('.'), name] as const])),
   );
-  const names = new Map(own.map(({ name, path }) => [path.join('.'), name]));
-  for (const { name, path } of own) {
-    for (let level = 1; level < path.length; level++) {
-      const other = names.get(path.slice(0, level).join('.'));
+  for (const { name, path } of table)
+    for (let level = 1; level < (path?.length ?? 0); level++) {
+      const other = names.get(path?.slice(0, level).join('.') ?? '');
       if (other !== undefined)
         throw new BrokenSource(
           `the header row has the columns ${quoted(other)} and ${quoted(name)}, but a field cannot be a value and a document; --no-paths keeps each name as it is`,
         );
     }
-  }
-}
-
-function checkDeclared({ name, targets, declared }: Column): void {
-  for (const { role } of targets) {
-    if (role === 'field' || declared === null || ALLOWED[role].includes(declared)) continue;
-    throw new UsageError(
-      `--type ${name}=${declared}: the column is the item's ${role}, which can be ${ALLOWED[role].join(', ')}`,
-    );
-  }
 }

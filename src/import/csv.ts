@@ -28,28 +28,30 @@ export type ItemOfRecord = (record: CsvRecord) => Uint8Array;
 
 /**
  * Reads CSV (see CsvScanner). The first row is the header. `underHeader` receives it and returns what turns rows into
- * items. `at` is the line on which a row begins.
+ * items. `at` is the line on which a row begins. With `isCut`, the source may end in the middle of a row, so a row
+ * without a line end is left out.
  *
  * A row whose length differs from the header's, or that has a misplaced quote, is a bad row, and reading
  * continues after it. A quote that is not closed swallows the rows after it. The reason then names the last
  * of their lines.
  */
-export async function* readCsv(
+export async function* readCsv<T>(
   source: AsyncIterable<Buffer>,
-  underHeader: (header: readonly string[]) => ItemOfRecord,
+  underHeader: (header: readonly string[]) => (record: CsvRecord) => T,
   dialect = COMMAS,
-): AsyncGenerator<SourceRow> {
+  isCut = false,
+): AsyncGenerator<SourceRow<T>, void, undefined> {
   const scanner = new CsvScanner(dialect);
-  let itemOf: ItemOfRecord | null = null;
+  let itemOf: ((record: CsvRecord) => T) | null = null;
   for await (const piece of piecesOf(source))
-    for (const record of scanner.records(piece, piece.isLast)) {
+    for (const record of scanner.records(piece, piece.isLast && !isCut)) {
       if (itemOf) yield rowOf(record, itemOf);
       else itemOf = underHeader(headerOf(record));
     }
-  if (!itemOf) throw emptyFile();
+  if (!itemOf) throw new BrokenSource('the file is empty; a CSV file begins with a header row');
 }
 
-function rowOf(record: CsvRecord, itemOf: ItemOfRecord): SourceRow {
+function rowOf<T>(record: CsvRecord, itemOf: (record: CsvRecord) => T): SourceRow<T> {
   const at = record.line;
   if (record.fault !== null) return { at, problem: record.fault };
   try {
@@ -58,34 +60,6 @@ function rowOf(record: CsvRecord, itemOf: ItemOfRecord): SourceRow {
     if (error instanceof BadRow) return { at, problem: error.message, of: error.of };
     throw error;
   }
-}
-
-/**
- * Reads the header of a CSV file, and then calls `add` with each of its rows, until that returns that it wants no more.
- * Rows that are not valid are left out: the import reports them when it reads them. Rejects with BrokenSource as readCsv
- * does. With `isCut`, the source may end in the middle of a row, so a row without a line end is left out.
- */
-export async function scanCsv(
-  source: AsyncIterable<Buffer>,
-  dialect: Dialect,
-  isCut: boolean,
-  underHeader: (header: readonly string[]) => (record: CsvRecord) => boolean,
-): Promise<void> {
-  const scanner = new CsvScanner(dialect);
-  let add = null as ((record: CsvRecord) => boolean) | null;
-  let isWanted = true;
-  for await (const piece of piecesOf(source)) {
-    for (const record of scanner.records(piece, piece.isLast && !isCut)) {
-      if (!add) add = underHeader(headerOf(record));
-      else if (record.fault === null) isWanted = add(record);
-    }
-    if (!isWanted) return;
-  }
-  if (!add) throw emptyFile();
-}
-
-function emptyFile(): BrokenSource {
-  return new BrokenSource('the file is empty; a CSV file begins with a header row');
 }
 
 /** The names in a header row. Throws BrokenSource when it is not a valid row. */

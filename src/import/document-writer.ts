@@ -1,15 +1,14 @@
 import { BSON_TYPE } from '../store/bson-types.ts';
 import { BSON } from '../store/bson.ts';
-import { BadRow } from './row.ts';
 
 /** The size of a slab in bytes. One allocation holds thousands of documents. */
 const SLAB_BYTES = 1024 * 1024;
 /** Bytes that are always free: for a value of fixed length, and for the ends of all documents that may be open. */
 const SPARE_BYTES = 128;
-/** MongoDB's limit for one document. */
-const MAX_DOCUMENT_BYTES = 16 * 1024 * 1024;
 /** Where the value begins in a document of one element without a name, behind the length, the type and a NUL. */
 const VALUE_AT = 6;
+/** Where the first element of a document begins. */
+export const FIRST = 4;
 /** Below this length a loop is faster than `set`. Bytes. */
 const SHORT_BYTES = 32;
 
@@ -28,15 +27,13 @@ export class DocumentWriter {
   begin(): void {
     this.at = this.#start;
     this.room(0);
-    this.at += 4;
+    this.at += FIRST;
   }
 
-  /** Ends the document, and returns its bytes. Throws BadRow when it is too large; `what` names it. */
-  end(what: string): Uint8Array {
+  /** Ends the document, and returns its bytes. */
+  end(): Uint8Array {
     this.close(0);
     const document = this.bytes.subarray(this.#start, this.at);
-    if (document.length > MAX_DOCUMENT_BYTES)
-      throw new BadRow(`the ${what} has ${document.length} bytes; the maximum is 16 MB`);
     this.#start = this.at;
     return document;
   }
@@ -77,18 +74,13 @@ export class DocumentWriter {
   /** Ends the value of a nested document. */
   close(offset: number): void {
     this.bytes[this.at++] = 0;
-    this.closeLength(offset);
+    this.#view.setInt32(this.#start + offset, this.offset - offset, true);
   }
 
   /** Ends a string, whose text was written behind its length. */
   closeText(offset: number): void {
     this.bytes[this.at++] = 0;
     this.#view.setInt32(this.#start + offset, this.offset - offset - 4, true);
-  }
-
-  /** Ends a value whose length counts all of its bytes. */
-  closeLength(offset: number): void {
-    this.#view.setInt32(this.#start + offset, this.offset - offset, true);
   }
 
   /** Begins an element. `name` ends with a NUL. */
@@ -143,15 +135,6 @@ export class DocumentWriter {
     this.put(single.subarray(VALUE_AT, -1));
   }
 
-  /** Writes the last element, which begins at an offset, once more under another name. Returns the offset of the new one. */
-  repeat(name: Uint8Array, from: number): number {
-    const value = this.bytesAt(from).slice();
-    const { offset } = this;
-    this.element(this.byteAt(from), name);
-    this.put(value);
-    return offset;
-  }
-
   put(bytes: Uint8Array): void {
     this.room(bytes.length);
     if (bytes.length < SHORT_BYTES)
@@ -171,15 +154,6 @@ export class DocumentWriter {
     return this.bytes[this.#start + offset] ?? 0;
   }
 
-  /** The 32 bits at an offset: the length of a string with its NUL. */
-  int32At(offset: number): number {
-    return this.#view.getInt32(this.#start + offset, true);
-  }
-
-  doubleAt(offset: number): number {
-    return this.#view.getFloat64(this.#start + offset, true);
-  }
-
   /** The value of an element as BSON, without its type and name. `to` is the offset behind the element. */
   bytesAt(offset: number, to = this.offset): Uint8Array {
     const element = this.bytes.subarray(this.#start + offset, this.#start + to);
@@ -187,8 +161,8 @@ export class DocumentWriter {
   }
 
   /** The same value for the bson library. Int64 values are Longs. */
-  valueAt(offset: number, to = this.offset): unknown {
-    const value = this.bytesAt(offset, to);
+  valueAt(offset: number): unknown {
+    const value = this.bytesAt(offset);
     const single = Buffer.alloc(VALUE_AT + value.length + 1);
     single.writeInt32LE(single.length);
     single[4] = this.byteAt(offset);
@@ -198,20 +172,17 @@ export class DocumentWriter {
 
   /** Moves an element to the front of the document, under a name. */
   moveToFront(from: number, to: number, name: Uint8Array): void {
-    let valueAt = from + 1;
-    while (this.byteAt(valueAt) !== 0) valueAt++;
-    const moved = 1 + name.length + to - valueAt - 1;
-    this.room(moved);
-    const { bytes } = this;
-    const first = this.#start + 4;
-    const type = this.byteAt(from);
-    bytes.copyWithin(first + moved, first, this.at);
-    bytes[first] = type;
-    for (let n = 0; n < name.length; n++) bytes[first + 1 + n] = name[n] ?? 0;
-    const begin = this.#start + moved;
-    bytes.copyWithin(first + 1 + name.length, begin + valueAt + 1, begin + to);
-    bytes.copyWithin(begin + from, begin + to, this.at + moved);
-    this.at += moved - (to - from);
+    const [type, value] = [this.byteAt(from), this.bytesAt(from, to).slice()];
+    const size = 1 + name.length + value.length;
+    this.room(size);
+    const first = this.#start + FIRST;
+    const behind = this.at + size - (to - from);
+    this.bytes.copyWithin(this.#start + from, this.#start + to, this.at);
+    this.bytes.copyWithin(first + size, first, behind - size);
+    this.at = first;
+    this.element(type, name);
+    this.put(value);
+    this.at = behind;
   }
 }
 

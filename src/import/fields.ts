@@ -39,33 +39,24 @@ export interface Columns {
   readonly id: string | null;
 }
 
-/** The rule for the values of a field. `field` is one without rules of its own. */
-export type Role = 'id' | 'category' | 'price' | 'field';
-
-/** A field that a column becomes, and the rule for its values. */
-export interface Target {
-  readonly role: Role;
-  readonly path: Path;
-}
-
-/** The fields that a column becomes, by the path that its name stands for. Empty: another column takes its place. */
-export function targetsOf(
-  name: string,
-  path: Path,
+/**
+ * Returns the function that gives the field that a column becomes, by the path that its name stands for. null: another
+ * column takes its place.
+ */
+export function fieldNames(
+  { category, price, id }: Columns,
   idColumn: string | null,
-  columns: Columns,
-): readonly Target[] {
-  const targets: Target[] = [];
-  if (name === idColumn) targets.push({ role: 'id', path: ['_id'] });
-  if (name === columns.category) targets.push({ role: 'category', path: ['category'] });
-  if (name === columns.price) targets.push({ role: 'price', path: ['price'] });
-  if (targets.length === 0 && !isTaken(path[0], columns)) targets.push({ role: 'field', path });
-  return targets;
-}
-
-/** Whether a mapped column took the name of a field, or that of the document that the field would be in. */
-function isTaken(outer: string | undefined, { price, id }: Columns): boolean {
-  if (outer === '_id') return true;
-  if (price === null) return false;
-  return outer === 'category' || outer === 'price' || (outer === 'id' && id !== null && id !== '_id');
+): (name: string, path: Path) => Path | null {
+  const mapped = new Map([
+    [idColumn, '_id'],
+    [category, 'category'],
+    [price, 'price'],
+  ]);
+  const ofItems = ['category', 'price', ...(id === null || id === '_id' ? [] : ['id'])];
+  const taken = ['_id', ...(price === null ? [] : ofItems)];
+  return (name, path) => {
+    const field = mapped.get(name);
+    if (field !== undefined) return [field];
+    return taken.includes(path[0] ?? '') ? null : path;
+  };
 }

@@ -3,7 +3,7 @@ import { JSON_NUMBER } from '../store/value-texts.ts';
 import { quoted } from '../terminal/text.ts';
 import { nameBytes, type DocumentWriter } from './document-writer.ts';
 import { writeCommonType, writeExtended } from './extended-json.ts';
-import { MAX_DEPTH, nameFault, type Role } from './fields.ts';
+import { MAX_DEPTH, nameFault } from './fields.ts';
 import { hexDigit, jsonNumber, simpleNumber } from './numbers.ts';
 import { BadRow, NotJson } from './row.ts';
 
@@ -39,11 +39,20 @@ export interface FieldName {
   readonly isPlain: boolean;
   /** By depth: the number of the object that had the name last. */
   readonly seenIn: number[];
-  /** What a top-level field of this name becomes: see JsonRows. */
-  targets: readonly { readonly role: Role; readonly bytes: Uint8Array }[] | null;
+  /** What a top-level field of this name becomes, once it is known: see jsonRows. */
+  becomes: Becoming | null;
   /** The name that came after this one in the same object, and the first in the object that is its value. Guesses. */
   next: FieldName | null;
   inner: FieldName | null;
+}
+
+/** What a top-level field becomes. */
+export interface Becoming {
+  /** The new name. null: another field takes its place. */
+  readonly bytes: Uint8Array | null;
+  readonly isKey: boolean;
+  /** Whether it is the key where the row has no other. */
+  readonly isSpare: boolean;
 }
 
 /** A name before the first in an object. */
@@ -256,7 +265,7 @@ export class JsonReader {
     const text = bytes.toString();
     const name: FieldName = {
       ...{ text, bytes: nameBytes(text), fault: nameFault(text), isPlain: !ESCAPED.test(text) },
-      ...{ seenIn: [], targets: null, next: null, inner: null },
+      ...{ seenIn: [], becomes: null, next: null, inner: null },
     };
     this.#names.set(key, name);
     return name;

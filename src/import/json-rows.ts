@@ -2,8 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import { quoted } from '../terminal/text.ts';
 import { nameBytes } from './document-writer.ts';
 import type { FieldTypes } from './kinds.ts';
-import { targetsOf, type Columns } from './fields.ts';
-import { JsonReader, type FieldName } from './json-reader.ts';
+import { fieldNames, type Columns } from './fields.ts';
+import { JsonReader, type Becoming, type FieldName } from './json-reader.ts';
 import { BadRow, NotJson } from './row.ts';
 import { RowWriter } from './row-writer.ts';
 
@@ -17,48 +17,45 @@ const [ROOT_NAME, ROOT_DEPTH] = [nameBytes(''), 1];
 export function jsonRows(
   columns: Columns,
   types: FieldTypes,
-  writer = new RowWriter(columns.price !== null),
+  writer = new RowWriter(columns),
 ): (text: Buffer) => Uint8Array {
   const reader = new JsonReader(writer);
   /** The name that is expected first in a row. */
   const root = { inner: null };
-  /** Where the field `id` is, which is the id when there is no `_id`. -1: the row has none. */
-  const spare: { name: FieldName | null; from: number; to: number } = { name: null, from: -1, to: -1 };
-  const state: { /** The field whose value is being read. */ inside: string | null } = { inside: null };
-
-  const targetsNamed = (name: FieldName) => {
-    const { text } = name;
-    if (text === 'id' && columns.id === null) spare.name = name;
-    return targetsOf(text, [text], columns.id ?? '_id', columns).map(({ role, path: [field = ''] }) => ({
-      ...{ role, bytes: nameBytes(field) },
-    }));
+  const fieldOf = fieldNames(columns, columns.id ?? '_id');
+  const row = {
+    /** The field whose value is being read. */
+    inside: null as string | null,
+    /** Where the field `id` is, which is the key when there is no `_id`. -1: the row has none. */
+    ...{ spareFrom: -1, spareTo: -1 },
   };
 
-  /** Writes a top-level field as each of the fields that it becomes. */
+  const becoming = (text: string): Becoming => {
+    const [field] = fieldOf(text, [text]) ?? [];
+    const isSpare = field === 'id' && columns.id === null;
+    return { bytes: field === undefined ? null : nameBytes(field), isKey: field === '_id', isSpare };
+  };
+
+  /** Writes a top-level field as the field that it becomes. */
   const writeField = (name: FieldName): void => {
-    const targets = (name.targets ??= targetsNamed(name));
+    const { text } = name;
+    const { bytes, isKey, isSpare } = (name.becomes ??= becoming(text));
     const { offset } = writer;
-    state.inside = name.text;
-    reader.value(targets[0]?.bytes ?? name.bytes, name, ROOT_DEPTH + 1, types.of(name.text));
-    state.inside = null;
-    if (!targets[0]) writer.rewind(offset);
-    else if (targets[0].role !== 'field') writer.add(targets[0].role, offset);
-    if (name === spare.name) {
-      spare.from = offset;
-      spare.to = writer.offset;
-    }
-    if (targets.length < 2) return;
-    let last = offset;
-    for (const { role, bytes } of targets.slice(1)) {
-      last = writer.repeat(bytes, last);
-      writer.add(role, last);
+    row.inside = text;
+    reader.value(bytes ?? name.bytes, name, ROOT_DEPTH + 1, types.of(text));
+    row.inside = null;
+    if (bytes === null) writer.rewind(offset);
+    else if (isKey) writer.setKey(offset);
+    else if (isSpare) {
+      row.spareFrom = offset;
+      row.spareTo = writer.offset;
     }
   };
 
   const read = (text: Buffer): void => {
     writer.begin();
-    spare.from = -1;
-    state.inside = null;
+    row.spareFrom = -1;
+    row.inside = null;
     reader.begin(text);
     const { isAtObject } = reader;
     if (isAtObject) reader.members(root, ROOT_DEPTH, null, writeField);
@@ -73,11 +70,11 @@ export function jsonRows(
       read(text);
     } catch (error) {
       const isValue = error instanceof BadRow && !(error instanceof NotJson);
-      throw isValue && state.inside !== null ? error.in('field', state.inside) : error;
+      throw isValue && row.inside !== null ? error.in('field', row.inside) : error;
     }
-    if (!writer.hasId && columns.id !== null)
+    if (!writer.hasKey && columns.id !== null)
       throw new BadRow(`the row has no field ${quoted(columns.id)} for the id`);
-    if (!writer.hasId && spare.from >= 0) writer.add('id', spare.from, spare.to);
+    if (!writer.hasKey && row.spareFrom >= 0) writer.setKey(row.spareFrom, row.spareTo);
     return writer.endRow();
   };
 }

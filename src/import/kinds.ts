@@ -6,10 +6,9 @@ import type { DocumentWriter } from './document-writer.ts';
 import { pathOf } from './fields.ts';
 import { JsonReader, type Declared } from './json-reader.ts';
 import { booleanOf, booleansOf, dateOfCell, type Notation } from './notation.ts';
-import { anyUuidOf, decimalOf, priceOfCell, withDecimalPoint } from './numbers.ts';
+import { anyUuidOf, decimalOf, numberOf, numberOfCell, simpleNumber, withDecimalPoint } from './numbers.ts';
 import { BadRow, NotJson } from './row.ts';
 
-/** What a column or a field can be declared as. */
 interface KindRules {
   /** The value of a text. Throws BadRow when it is none of this kind, or when the value could not keep all of it. */
   readonly read: (text: string, notation: Notation) => unknown;
@@ -19,19 +18,19 @@ interface KindRules {
 
 const BOOLEANS = booleansOf(['true/false', 't/f', 'yes/no', 'y/n', '1/0']);
 
-/** A JSON value is written by its reader: see writeKind. */
-const TABLE = {
+/** What a column or a field can be declared as. A JSON value is written by its reader: see writeKind. */
+const DECLARED = {
   string: {
     read: (text) => text,
     // An integer has one text. A fraction has several (1.5, 1.50), and it is no longer known which one it was.
     fit: (value) => (Number.isSafeInteger(value) || value instanceof Long ? String(value) : undefined),
   },
   number: {
-    read: (text, notation) => priceOfCell(pointed(text, notation)) ?? refuse(text, 'is not a number'),
+    read: (text, notation) => inNotation(text, notation, numberOf),
     fit: (value) => (typeof value === 'number' ? value : (asA(Long, value) ?? asA(Decimal128, value))),
   },
   decimal: {
-    read: (text, notation) => decimalOf(pointed(text, notation)) ?? refuse(text, 'is not a number'),
+    read: (text, notation) => inNotation(text, notation, decimalOf),
     fit: (value) => {
       if (typeof value === 'number') return toDecimal128(shownValue(value));
       return value instanceof Long ? Decimal128.fromString(String(value)) : asA(Decimal128, value);
@@ -58,27 +57,74 @@ const TABLE = {
   json: { read: (text) => text, fit: (value) => value },
 } as const satisfies Readonly<Record<string, KindRules>>;
 
-export type Kind = keyof typeof TABLE;
-export const KINDS = Object.keys(TABLE) as readonly Kind[];
+export type Kind = keyof typeof DECLARED;
+export const KINDS = Object.keys(DECLARED) as readonly Kind[];
 
 /** Declared kinds by the name of a column, or by the path of a JSON field. */
 export type Types = ReadonlyMap<string, Kind>;
 
-/**
- * Writes a text that was declared to be of a kind as an element. Throws BadRow when the text is none of that kind.
- */
+/** What the cells of a column without a declared kind may be. A guessed date is one in the forms of the notation. */
+const GUESSED = {
+  /** A word of --booleans. */
+  word: {
+    read: (text, notation) => booleanOf(text, notation) ?? refuse(text, 'is no word of --booleans'),
+  },
+  /** A number as JSON writes it: see numberOfCell. Blanks around it are not part of it. */
+  'plain number': {
+    read: (text, { hasDecimalComma }) => {
+      const pointed = !hasDecimalComma ? text : text.trim() === text ? withDecimalPoint(text) : null;
+      return (pointed === null ? null : numberOfCell(pointed)) ?? refuse(text, 'is not a number');
+    },
+  },
+  /**
+   * All ids of one file are of one kind, integers or texts. A URL would find only some ids of a mix (`8`, `007`), since
+   * the text in a URL is read as the one type that a collection's ids have.
+   */
+  integer: {
+    read: (text) => {
+      const value = numberOfCell(text);
+      return value instanceof Long || Number.isSafeInteger(value) ? value : refuse(text, 'is not an integer');
+    },
+  },
+} as const satisfies Readonly<Record<string, Pick<KindRules, 'read'>>>;
+const TABLE = { ...DECLARED, ...GUESSED };
+
+/** How the cells of a column are read: as the kind that was declared, or as the one that they all seemed to have. */
+export type CellKind = keyof typeof TABLE;
+
+/** The kind by the name that --type has for it. */
+export function nameOfKind(kind: CellKind): Kind {
+  if (kind === 'word') return 'boolean';
+  return kind === 'integer' || kind === 'plain number' ? 'number' : kind;
+}
+
+/** The value of a cell of a kind, if it is a number that its bytes show at once. NaN: its text decides. */
+export function simpleCell(
+  kind: CellKind,
+  { hasDecimalComma }: Notation,
+  bytes: Uint8Array,
+  from: number,
+  to: number,
+): number {
+  const isInteger = kind === 'integer';
+  if (!isInteger && (hasDecimalComma || (kind !== 'number' && kind !== 'plain number'))) return NaN;
+  const number = simpleNumber(bytes, from, to);
+  return isInteger && !Number.isSafeInteger(number) ? NaN : number;
+}
+
+/** Writes a text as an element of a kind. Throws BadRow when the text is none of that kind. */
 export function writeKind(
   writer: DocumentWriter,
   name: Uint8Array,
   text: string,
-  kind: Kind,
+  kind: CellKind,
   notation: Notation,
 ): void {
   if (kind === 'json') writeJson(writer, name, text);
   else writer.value(name, TABLE[kind].read(text, notation));
 }
 
-export function canRead(kind: Kind, text: string, notation: Notation): boolean {
+export function canRead(kind: CellKind, text: string, notation: Notation): boolean {
   try {
     TABLE[kind].read(text, notation);
     return true;
@@ -110,9 +156,14 @@ function asA<Type>(type: new (...args: never[]) => Type, value: unknown): Type |
   return value instanceof type ? value : undefined;
 }
 
-function pointed(text: string, { hasDecimalComma }: Notation): string {
-  if (!hasDecimalComma) return text;
-  return withDecimalPoint(text) ?? refuse(text, 'is not a number as 1.234,56 or 1234,56');
+/** The number that `read` finds in a text, or in one with a decimal comma. */
+function inNotation<T>(text: string, { hasDecimalComma }: Notation, read: (text: string) => T | null): T {
+  const pointed = withDecimalPoint(text);
+  const value = !hasDecimalComma ? read(text) : pointed === null ? null : read(pointed);
+  if (value !== null) return value;
+  if (hasDecimalComma) return refuse(text, 'is not a number as 1.234,56 or 1234,56');
+  const hasComma = pointed !== null && pointed !== text;
+  return refuse(text, `is not a number${hasComma ? ', but one for --decimal-comma in CSV files' : ''}`);
 }
 
 function refuse(text: string, reason: string): never {
@@ -164,7 +215,7 @@ export class FieldTypes {
       const value = writer.valueAt(offset);
       if (value === null || (typeof value === 'string' && kind === 'string')) return;
       try {
-        const fitting = typeof value === 'string' ? undefined : TABLE[kind].fit(value);
+        const fitting = typeof value === 'string' ? undefined : DECLARED[kind].fit(value);
         if (fitting === value) return;
         if (fitting === undefined && typeof value !== 'string')
           throw new BadRow(`the value is not a ${kind}, and not a string that states one`);

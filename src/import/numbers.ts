@@ -54,50 +54,33 @@ export function anyUuidOf(text: string): UUID | null {
 }
 
 /**
- * The value of a CSV cell: a number when the text has the form of a number and no digit is lost, otherwise
- * the text.
+ * The number of a CSV cell in a column without a declared kind. null when the cell is text: when it has not the form of a
+ * number, or a digit would be lost.
  *
  * Numbers: `12`, `-3`, `0.30`, `1e-05` (a signed exponent, as programs print it), integers beyond 2^53 as
  * Int64, and fractions with more digits than a double keeps as Decimal128.
  * Text: `007`, `+5`, `.5`, `5.`, `1e5` (probably a code rather than a number), ` 5`, `1,000`, `NaN`, `true`,
  * fractions with more than 34 digits, integers beyond int64, and numbers beyond the exponents of a double.
  */
-export function cellValue(text: string): number | Long | Decimal128 | string {
-  const first = text.charCodeAt(0);
-  const mayBeNumber = first === MINUS || (first >= ZERO && first <= NINE);
-  if (!mayBeNumber || text.length > 40 || !PLAIN.test(text)) return text;
-  const exact = exactNumber(text);
-  if (!(exact instanceof Decimal128)) return exact ?? text;
+export function numberOfCell(text: string): number | Long | Decimal128 | null {
+  const exact = PLAIN.test(text) ? exactNumber(text) : null;
+  if (!(exact instanceof Decimal128)) return exact;
   const double = Number(text);
-  return INTEGER.test(text) || !Number.isFinite(double) || double === 0 ? text : exact;
-}
-
-/** The number of a cell in a column without a declared kind: see cellValue. null for any other cell. */
-export function numberOfCell(cell: string, hasDecimalComma: boolean): number | Long | Decimal128 | null {
-  // Blanks around a number are not part of it as JSON writes it.
-  const text = !hasDecimalComma ? cell : cell.trim() === cell ? withDecimalPoint(cell) : null;
-  const value = text === null ? null : cellValue(text);
-  return typeof value === 'string' ? null : value;
-}
-
-/** The integer of a cell in a column of ids. null for any other cell. */
-export function integerOfCell(cell: string): number | Long | null {
-  const value = cellValue(cell);
-  return value instanceof Long || (typeof value === 'number' && Number.isSafeInteger(value)) ? value : null;
+  return INTEGER.test(text) || !Number.isFinite(double) || double === 0 ? null : exact;
 }
 
 /**
- * The finite number in a price cell, in any notation (`+5`, `007`, `1E3`, with blanks around it), with all
- * its digits. null when the cell holds no such number. Throws BadRow when no BSON number has all the digits.
+ * The finite number of a text, in any notation (`+5`, `007`, `1E3`, with blanks around it), with all
+ * its digits. null when the text states no such number. Throws BadRow when no BSON number has all the digits.
  */
-export function priceOfCell(text: string): ReturnType<typeof jsonNumber> | null {
+export function numberOf(text: string): ReturnType<typeof jsonNumber> | null {
   const number = plainNumber(text);
   return number === null || !Number.isFinite(Number(number)) ? null : jsonNumber(number);
 }
 
 /**
- * The number in a cell, in any notation, as a Decimal128 with all its digits and its trailing zeros. null when the cell
- * holds no number. Throws BadRow when a Decimal128 has fewer digits.
+ * The number of a text, in any notation, as a Decimal128 with all its digits and its trailing zeros. null when the text
+ * states no number. Throws BadRow when a Decimal128 has fewer digits.
  */
 export function decimalOf(text: string): Decimal128 | null {
   const number = plainNumber(text);

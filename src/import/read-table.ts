@@ -1,8 +1,9 @@
 import { Readable } from 'node:stream';
 import { UsageError } from '../terminal/arguments.ts';
-import { itemsOfTable, writerOf } from './row-from-cells.ts';
+import { itemsOfTable } from './row-from-cells.ts';
+import { RowWriter } from './row-writer.ts';
 import { peek, takeWhile } from './chunks.ts';
-import { readCsv, scanCsv } from './csv.ts';
+import { readCsv, type CsvRecord } from './csv.ts';
 import type { Reading } from './arguments.ts';
 import { described, guessing } from './guess.ts';
 import { BrokenSource, type Rows } from './row.ts';
@@ -43,26 +44,26 @@ export async function readTable(
   let names = '';
   let table: readonly Column[] = [];
   let suggestion: Suggestion | undefined;
-  await scanCsv(scanned, dialect, sample?.isCut ?? false, (row) => {
+  const look = (row: readonly string[]) => {
     names = row.join('\0');
     const header = namedHeader(row, reading);
     if (isNoItems(header, reading)) {
       const seen = (suggestion = new Suggestion(header));
-      return (record) => seen.see(record);
+      return (record: CsvRecord) => seen.see(record);
     }
     table = tableUnder(header, delimiter, reading);
     return guessing(table, reading);
-  });
+  };
+  // Rows that are not valid are left out: the import reports them when it reads them.
+  for await (const row of readCsv(scanned, look, dialect, sample?.isCut))
+    if ('item' in row && !row.item) break;
   if (suggestion) throw suggestion.error(reading);
   if (kindsAt) table = await readAsStored(table, kindsAt, reading);
-  const fields = table.filter(({ guess }) => guess?.kind !== 'empty').flatMap(({ targets }) => targets);
-  if (reading.into)
-    checkIndexes(
-      reading.into,
-      fields.map(({ path }) => path.join('.')),
-      'no row',
-    );
-  const writer = writerOf(table);
+  if (reading.into) {
+    const fields = table.flatMap(({ path, kind }) => (path && kind ? [path.join('.')] : []));
+    checkIndexes(reading.into, fields, 'no row');
+  }
+  const writer = new RowWriter(reading.columns);
   const underHeader = (header: readonly string[]) => {
     if (header.join('\0') !== names)
       throw new BrokenSource('the file changed between the two times that it was read');
@@ -71,7 +72,7 @@ export async function readTable(
   return {
     unit: 'line',
     rows: readCsv(sample?.all ?? bytes, underHeader, dialect),
-    withoutKey: () => writer.newIds,
+    withoutKey: () => writer.newKeys,
     describe: () => ['columns:', ...described(table, reading)],
   };
 }

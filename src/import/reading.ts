@@ -41,13 +41,13 @@ export async function readRows(
   refuseLongValue(head.subarray(mark), reading.format);
   const types = new FieldTypes(reading.types);
   const isArray = reading.format === 'json' && beginsArray(head);
-  const writer = new RowWriter(reading.columns.price !== null);
+  const writer = new RowWriter(reading.columns);
   const itemOf = jsonRows(reading.columns, types, writer);
   const rows = isArray ? readJsonArray(text, itemOf) : readJsonLines(text, itemOf);
   return {
     unit: isArray ? 'row' : 'line',
     rows: reading.into ? await withIndexedFields(rows, reading.into) : rows,
-    withoutKey: () => writer.newIds,
+    withoutKey: () => writer.newKeys,
     describe: () => types.unseen.map((name) => `no row has the field ${quoted(name)} of --type`),
   };
 }

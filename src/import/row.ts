@@ -4,8 +4,8 @@ import { clipped, printable, quoted } from '../terminal/text.ts';
  * One row of a source: its position (its first line, or the number of its element in a JSON array, both from
  * 1), and its item as a BSON document or the reason why there is none. `of`: the column or field that has the fault.
  */
-export type SourceRow =
-  | { readonly at: number; readonly item: Uint8Array }
+export type SourceRow<T = Uint8Array> =
+  | { readonly at: number; readonly item: T }
   | { readonly at: number; readonly problem: string; readonly of?: string | undefined };
 
 /** The rows of a source, and the unit that their `at` counts. */
@@ -25,19 +25,12 @@ export class BadRow extends Error {
   override readonly name: string = 'BadRow';
   /** The field that has the fault, such as `column Price EUR`. */
   of?: string;
-  #isLocated: boolean;
-
-  /** `isLocated`: whether the message names the field that has the fault. */
-  constructor(message: string, isLocated = false) {
-    super(message);
-    this.#isLocated = isLocated;
-  }
 
   /** Names the field that has the fault, unless it or a deeper one was named already. */
   in(what: 'field' | 'column', name: string): this {
-    this.of ??= `${what} ${printable(clipped(name))}`;
-    if (!this.#isLocated) this.message = `${what} ${quoted(name)}: ${this.message}`;
-    this.#isLocated = true;
+    if (this.of !== undefined) return this;
+    this.of = `${what} ${printable(clipped(name))}`;
+    this.message = `${what} ${quoted(name)}: ${this.message}`;
     return this;
   }
 }

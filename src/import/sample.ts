@@ -7,7 +7,7 @@ import { readRow } from '../store/row.ts';
 import { BSON } from '../store/bson.ts';
 import type { OwnedCollection } from '../store/store.ts';
 import { readCsv } from './csv.ts';
-import { cellValue } from './numbers.ts';
+import { numberOfCell } from './numbers.ts';
 import type { SourceRow } from './row.ts';
 import { openSource } from './source.ts';
 
@@ -117,9 +117,9 @@ function diamond(number: number, cell: (name: string) => string): Uint8Array {
       `${cell('carat')} ct ${cell('cut')} cut diamond, color ${cell('color')}, clarity ${cell('clarity')}`,
     ],
     ['category', cell('cut')],
-    ['price', cellValue(cell('price'))],
+    ['price', numberOfCell(cell('price'))],
   ]);
-  for (const name of OTHER_COLUMNS) fields.set(name, cellValue(cell(name)));
+  for (const name of OTHER_COLUMNS) fields.set(name, numberOfCell(cell(name)) ?? cell(name));
   return BSON.serialize(fields);
 }
 

@@ -2,8 +2,8 @@ import type { FieldKinds } from '../resources/query/kind-table.ts';
 import { BSON_TYPE } from '../store/bson-types.ts';
 import { UsageError } from '../terminal/arguments.ts';
 import { counted, printable, quoted, shellWord } from '../terminal/text.ts';
-import type { Column, Guess } from './column.ts';
-import { canRead, type Kind } from './kinds.ts';
+import type { Column } from './column.ts';
+import { canRead, nameOfKind, type Kind } from './kinds.ts';
 import type { Notation } from './notation.ts';
 
 /** The kinds that the values of a field have, or are declared to have. Empty: rows have no values there so far. */
@@ -26,35 +26,36 @@ export function readAsStored(
   notation: Notation,
 ): Promise<readonly Column[]> {
   return Promise.all(
-    table.map(async (column) => {
-      const { guess, targets } = column;
-      const [path = []] = targets.map((target) => target.path);
-      const isNested = path.length > 1 || !path[0]?.includes('.'); // a name with a dot cannot be looked for
-      if (!guess || guess.kind === 'empty' || !isNested) return column;
+    table.map(async (column): Promise<Column> => {
+      const { name, path, kind, fits, because } = column;
+      const isGuessed = fits.length > 0 || because !== undefined;
+      const isNested = path && (path.length > 1 || !path[0]?.includes('.')); // a name with a dot cannot be looked for
+      if (!isGuessed || !isNested || kind === undefined) return column;
       const stored = await kindsAt(path.join('.'));
-      const kind = kindAmong(stored, guess, notation);
-      if (kind === null) throw misfit(column.name, guess, [...stored]);
-      return kind === undefined ? column : { ...column, declared: kind, guess: null, isAsStored: true };
+      const own = nameOfKind(kind);
+      if (stored.size === 0 || stored.has(own)) return column;
+      const found = kindAmong(stored, own, because?.cell, notation);
+      if (found !== undefined) return { ...column, kind: found, fits: [], isAsStored: true };
+      const cell = because ? `${quoted(because.cell)} on line ${counted(because.line)}` : `a ${own}`;
+      const option = (one: Kind) => `--type ${shellWord(printable(`${name}=${one}`))}`;
+      throw new UsageError(
+        `the column ${quoted(name)} has ${cell}, and its field in the resource is ${[...stored].join(' and ')}: ` +
+          `${[...stored].map(option).join(' or ')} refuses the rows that have no such value, ${option('string')} stores texts beside`,
+      );
     }),
   );
 }
 
-/** The kind that a column has to be read as. Undefined: as its cells are. Null: the cells are of none of these kinds. */
-function kindAmong(stored: ReadonlySet<Kind>, guess: Guess, notation: Notation): Kind | undefined | null {
-  const { kind, because } = guess;
-  if (stored.size === 0 || stored.has(kind as Kind)) return undefined;
-  if (stored.has('decimal') && kind === 'number') return 'decimal';
+/** The kind that a column of another kind has to be read as. Undefined: its cells are of none of these kinds. */
+function kindAmong(
+  stored: ReadonlySet<Kind>,
+  own: Kind,
+  cell: string | undefined,
+  notation: Notation,
+): Kind | undefined {
+  if (stored.has('decimal') && own === 'number') return 'decimal';
   if (stored.has('string')) return 'string';
   // 01234 is no number, although --type can make it one.
   const others = [...stored].filter((one) => one !== 'number' && one !== 'decimal');
-  return others.find((one) => because && canRead(one, because.cell, notation)) ?? null;
-}
-
-function misfit(name: string, { kind, because }: Guess, stored: readonly Kind[]): UsageError {
-  const found = because ? `${quoted(because.cell)} on line ${counted(because.line)}` : `a ${kind}`;
-  const option = (one: Kind) => `--type ${shellWord(printable(`${name}=${one}`))}`;
-  return new UsageError(
-    `the column ${quoted(name)} has ${found}, and its field in the resource is ${stored.join(' and ')}: ` +
-      `${stored.map(option).join(' or ')} refuses the rows that have no such value, ${option('string')} stores texts beside`,
-  );
+  return others.find((one) => cell !== undefined && canRead(one, cell, notation));
 }

@@ -84,7 +84,7 @@ export class SyntheticItems {
     writer.number(STOCK, Math.floor(random() * 1_000));
     writer.date(CREATED, (FIRST_SECOND + index) * 1_000);
     writer.date(UPDATED, (FIRST_SECOND + index * 2) * 1_000);
-    return writer.end('item');
+    return writer.end();
   }
 
   /** The ObjectId: seconds, then the seed in place of the random bytes, then a counter. */

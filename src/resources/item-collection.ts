@@ -39,14 +39,19 @@ export const ITEM_COLLECTION: Declaration = {
 
 function categoryRefusal(value: Value | undefined): string | null {
   if (!value) return 'category is missing, expected a string';
-  return value.type === BSON_TYPE.string ? null : `category is of BSON type ${value.type}, expected a string`;
+  return value.type === BSON_TYPE.string ? null : `category is ${typeName(value)}, expected a string`;
 }
 
 function priceRefusal(value: Value | undefined): string | null {
   if (!value) return 'price is missing, expected a finite number';
   const { type, bytes } = value;
-  if (!NUMBERS.has(type)) return `price is of BSON type ${type}, expected a finite number`;
+  if (!NUMBERS.has(type)) return `price is ${typeName(value)}, expected a finite number`;
   const price = type === BSON_TYPE.decimal128 ? String(new Decimal128(bytes)) : numberOf(value);
   const isFinite = typeof price === 'string' ? /\d/.test(price) : Number.isFinite(price);
   return isFinite ? null : `price is ${price}, expected a finite number`;
+}
+
+function typeName({ type }: Value): string {
+  const [name] = Object.entries(BSON_TYPE).find(([, one]) => one === type) ?? [];
+  return `of BSON type ${name ?? type}`;
 }

@@ -90,7 +90,7 @@ const FAULTS: [name: string, content: string, argv: string[], code: number, text
     'id,category,price\n1,a,x\n2,b,y\n',
     [],
     1,
-    /^line 2: the price is "x".*\nnothing was removed, because no row can be imported\n$/s,
+    /^line 2: column "price": "x" is not a number\n.*\nnothing was removed, because no row can be imported\n$/s,
   ],
   ['that is no JSON', '{"id":1,', ['--format=ndjson'], 1, /the line is not valid JSON at character 9/],
   ['that is no array', '[1', ['--format=json'], 1, /nothing was removed, because no row|cut off/],

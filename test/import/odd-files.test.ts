@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseImportArguments } from '../../src/import/arguments.ts';
 import { read } from '../support/import/import-reading.ts';
 
 const ROWS = { columns: { category: null, price: null, id: null } };
@@ -41,7 +40,7 @@ test('an empty cell in quotes is no value in a column of numbers, of dates, and 
   const types = new Map([['d', 'date' as const]]);
   const { rows, bad } = await rowsOf('_id,n,d\n1,"",""\n2,"5","2024-12-31"\n"","6",""\n', { types });
   assert.deepEqual(rows, [{}, { n: 5, d: new Date('2024-12-31') }]);
-  assert.deepEqual(bad, ['4: the id is empty']);
+  assert.deepEqual(bad, ['4: column "_id": the id is empty']);
 });
 
 test('a column of empty texts alone is text', async () => {
@@ -137,27 +136,3 @@ for (const [format, content, reason] of REFUSED)
       assert.deepEqual([error?.message, items, bad], [reason, [], []]);
     }
   });
-
-test('the command takes these options for CSV files only', () => {
-  const options = '--into r --null NA --null - --name 1=index --name 2=a=b --no-paths'.split(' ');
-  const command = parseImportArguments(['a.csv', ...options]);
-  assert.ok(command.kind === 'file');
-  const { missing, names, isFlat } = command;
-  assert.deepEqual(
-    { missing, names: [...(names ?? [])], isFlat },
-    {
-      missing: ['NA', '-'],
-      names: [
-        [1, 'index'],
-        [2, 'a=b'],
-      ],
-      isFlat: true,
-    },
-  );
-  assert.throws(() => parseImportArguments(['a.json', '--null', 'NA']), /--null applies only to CSV files/);
-  for (const name of ['index', '0=a', '1='])
-    assert.throws(
-      () => parseImportArguments(['a.csv', '--name', name]),
-      /--name takes the number of a column/,
-    );
-});

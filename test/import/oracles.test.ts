@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { isUtf8 } from 'node:buffer';
 import { test } from 'node:test';
 import { parse } from 'csv-parse/sync';
-import { cellValue, jsonNumber, simpleNumber } from '../../src/import/numbers.ts';
+import { jsonNumber, numberOfCell, simpleNumber } from '../../src/import/numbers.ts';
 import type { Kind } from '../../src/import/kinds.ts';
 import type { Columns } from '../../src/import/fields.ts';
 import { itemToJson } from '../support/rows/item-json.ts';
@@ -133,7 +133,7 @@ test('A short number in bytes is read as the number that its text is', () => {
     assert.ok(Object.is(value, Number(text)), text);
     assert.ok(Object.is(value, JSON.parse(text)), text);
     assert.ok(Object.is(value, jsonNumber(text)), text);
-    assert.ok(Object.is(value, cellValue(text)), text);
+    assert.ok(Object.is(value, numberOfCell(text)), text);
   }
 });
 

@@ -90,7 +90,7 @@ test('With --id, a row without that field is refused', async () => {
   assert.deepEqual(bad, ['1: the row has no field "sku" for the id']);
 });
 
-test('Names that are numbers keep their places at every depth, in lines and in arrays', async () => {
+test('Names that are numbers keep their places at every depth, in lines, in arrays and in CSV', async () => {
   const row =
     '{"id":1,"country":"X","2019":1.5,"2020":{"b":1,"10":[{"z":0,"7":1}],"9":2},"category":"c","price":1}';
   for (const [format, content] of [
@@ -107,6 +107,9 @@ test('Names that are numbers keep their places at every depth, in lines and in a
       content.includes('0001') ? row.replace('1.5', '1.500000000000000001') : row,
     );
   }
+  const { documents } = await read('2024,price,1,id,category\n5,2,6,a,c\n', 'csv');
+  const [csv = new Uint8Array()] = documents;
+  assert.equal(itemToJson(csv), '{"id":"a","2024":5,"price":2,"1":6,"category":"c"}');
 });
 
 test('References, code with a scope and the older forms of mongoexport become BSON values', async () => {

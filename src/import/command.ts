@@ -5,11 +5,11 @@ import type { Count } from '../store/store.ts';
 import { reasonOf } from '../error-reason.ts';
 import { UsageError } from '../terminal/arguments.ts';
 import { askYesNo } from '../terminal/ask.ts';
+import { startProgress, type Console, type Progress } from '../terminal/progress.ts';
 import { counted, countOf, printable, shellWord } from '../terminal/text.ts';
 import type { FileImport, ImportCommand } from './arguments.ts';
 import { BadRows } from './bad-rows.ts';
 import { importItems, ImportStopped, type ImportedStore, type ImportResult } from './import.ts';
-import { startProgress, type Console, type Progress } from './progress.ts';
 import { readRows } from './reading.ts';
 import { BrokenSource, type Rows } from './row.ts';
 import { SAMPLE_ROWS, sampleItems } from './sample.ts';
@@ -26,9 +26,6 @@ const POSTPONED =
   'which makes them first';
 
 const TAKEN = 'They become those of the file with --on-conflict replace, and stay as they are with skip';
-
-/** What the progress of an import shows. */
-export const PROGRESS = '{rows} rows read, {written} written';
 
 export interface ImportIo extends Console {
   readonly stdin: Readable & { readonly isTTY?: boolean };
@@ -81,7 +78,7 @@ export async function runImport(
     const store = await target.open(say);
     if (target.exists) await checkStored(command, store, source, io);
     await target.prepare?.(say);
-    progress = startProgress(io, source.total, PROGRESS);
+    progress = startProgress(io, source.total);
     return store;
   };
   const bad = new BadRows();
@@ -98,7 +95,8 @@ export async function runImport(
       ...(command.drop !== 'no' && {
         onRemoved: (removed) => say(`removed ${rowsOf(removed, nounOf(command))} from ${io.place}`),
       }),
-      progress: ({ read, written }) => progress?.update(position(read), read, { written: counted(written) }),
+      progress: ({ read, written }) =>
+        progress?.update(position(read), `${counted(read)} rows read, ${counted(written)} written`),
       onPostponed: () => say(POSTPONED),
       report: (at, reason, of) => {
         if (reason === KEY_EXISTS) taken++;
@@ -216,10 +214,10 @@ async function openFileRows(
 
 /** The bytes of a file, with a bar on a terminal while they are read. Closes the file when the reader stops. */
 async function* withBar(opened: OpenedSource, io: Console): AsyncGenerator<Buffer> {
-  const progress = startProgress(io, opened.size, 'reading the columns');
+  const progress = startProgress(io, opened.size);
   try {
     for await (const chunk of opened.bytes) {
-      progress.update(opened.position(), 0);
+      progress.update(opened.position(), 'reading the columns');
       yield chunk;
     }
   } finally {

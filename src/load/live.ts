@@ -1,4 +1,4 @@
-import { startBar } from '../terminal/bar.ts';
+import { startProgress } from '../terminal/progress.ts';
 import { counted } from '../terminal/text.ts';
 import type { Counts, Second } from './figures.ts';
 
@@ -10,25 +10,10 @@ export interface Live {
   stop(): void;
 }
 
-/** Seconds between two lines where no line can be redrawn. */
-const LINE_SECONDS = 10;
-
 /** A line that is redrawn on a terminal, otherwise a line from time to time. */
 export function startLive(stderr: NodeJS.WritableStream, isTTY: boolean): Live {
-  if (!isTTY)
-    return {
-      second: (second) => {
-        if ((second.second + 1) % LINE_SECONDS === 0) stderr.write(`${lineOf(second)}\n`);
-      },
-      line: (text) => stderr.write(`${text}\n`),
-      stop: () => undefined,
-    };
-  const bar = startBar(stderr, '{text}', 0, { text: 'starting' });
-  return {
-    second: (second) => bar.update(0, { text: lineOf(second) }),
-    line: (text) => bar.line(text),
-    stop: () => bar.stop(),
-  };
+  const { update, line, stop } = startProgress({ stderr, isTTY }, null);
+  return { second: (second) => update(0, lineOf(second)), line, stop };
 }
 
 function lineOf(second: Second): string {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { StoreSettings } from '../store/open.ts';
 import { readArguments, UsageError } from '../terminal/arguments.ts';
-import { startBar } from '../terminal/bar.ts';
+import { startProgress } from '../terminal/progress.ts';
 import { counted } from '../terminal/text.ts';
 
 export const BACKUP_HELP = `Usage: sluice backup FILE [--replace]
@@ -41,10 +41,11 @@ export async function backUpStore(
   if (to === undefined || other !== undefined) throw new UsageError('expected: sluice backup FILE');
   const { backUp } = await import('../store/sqlite/backup.ts');
   const from = await fileOf('backup', settings);
-  const bar = stderr.isTTY ? startBar(stderr, '{bar} {percentage}%', 0, {}) : null;
-  const onPages = (copied: number, pages: number) => bar?.update(copied / pages, {});
+  const progress = startProgress({ stderr, isTTY: stderr.isTTY }, 1);
+  const onPages = (copied: number, pages: number) =>
+    progress.update(copied / pages, `${counted(copied)} of ${counted(pages)} pages`);
   const copying = backUp({ from, to, replaces: values.replace === true, onPages, signal });
-  stdout.write(`${to} has ${counted(await copying.finally(() => bar?.stop()))} bytes\n`);
+  stdout.write(`${to} has ${counted(await copying.finally(progress.stop))} bytes\n`);
   return 0;
 }
 

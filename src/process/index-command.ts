@@ -5,8 +5,8 @@ import { KEY } from '../store/bookmark.ts';
 import type { Store } from '../store/store.ts';
 import { USERS } from '../users/row.ts';
 import { readArguments, UsageError } from '../terminal/arguments.ts';
-import { printable, quoted } from '../terminal/text.ts';
-import { startProgress, type Console, type Progress } from '../import/progress.ts';
+import { startProgress, type Console, type Progress } from '../terminal/progress.ts';
+import { counted, printable, quoted } from '../terminal/text.ts';
 import { findResource, indexFor } from '../import/resource.ts';
 import { fieldsOf } from '../import/target.ts';
 
@@ -117,9 +117,9 @@ function indexProgress(io: Console, total: number) {
   let done = 0;
   return {
     add: (rows: number): void => {
-      progress ??= startProgress(io, total, '{rows} rows indexed');
+      progress ??= startProgress(io, total);
       done += rows;
-      progress.update(done, done);
+      progress.update(done, `${counted(done)} rows indexed`);
     },
     stop: (): void => progress?.stop(),
   };

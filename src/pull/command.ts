@@ -2,11 +2,11 @@ import { statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { codeOf, reasonOf } from '../error-reason.ts';
-import { countOf, printable } from '../terminal/text.ts';
+import { duration, startProgress, type Console, type Progress } from '../terminal/progress.ts';
+import { counted, countOf, printable } from '../terminal/text.ts';
 import { STDOUT, type PullCommand } from './arguments.ts';
 import type { Copy } from './copy.ts';
 import { openCopy, pipeTo } from './open-copy.ts';
-import { createProgress, followSummary, summary, type Progress } from './progress.ts';
 import { BEGINNING, type Proof, type ProvedPlace } from './proof.ts';
 import { provedRows, type ProvingOptions } from './proved-rows.ts';
 import { DEFAULTS, pull } from './pull.ts';
@@ -20,11 +20,8 @@ export { REAL_CLOCK } from './retry.ts';
 /** How long the pull waits for the estimated number of rows. Milliseconds. */
 const ESTIMATE_MS = 10_000;
 
-export interface PullIo {
+export interface PullIo extends Console {
   readonly stdout: NodeJS.WritableStream;
-  readonly stderr: NodeJS.WritableStream;
-  /** Whether stderr is a terminal. */
-  readonly isTTY: boolean;
   /** Aborted when the user interrupts. */
   readonly signal: AbortSignal;
   readonly clock: Clock;
@@ -35,12 +32,10 @@ export interface PullIo {
  * proved, otherwise 1.
  */
 export async function runPull(command: PullCommand, io: PullIo): Promise<0 | 1> {
-  const { output, keyFile, follow, into } = command;
+  const { output, keyFile } = command;
   try {
     if (output !== STDOUT) checkPlace(output);
-    const run = new Run(command, io, keyFile === null ? null : await readKey(keyFile));
-    if (follow || into !== null) await run.keep();
-    else await (output === STDOUT ? run.toStdout() : run.toFile(output));
+    await pullTo(command, io, keyFile === null ? null : await readKey(keyFile));
     return 0;
   } catch (error) {
     const reason = io.signal.aborted ? 'interrupted' : expectedReason(error);
@@ -89,109 +84,67 @@ function expectedReason(error: unknown): string {
   throw error;
 }
 
-/** One run: the state that its parts share. */
-class Run {
-  readonly #command: PullCommand;
-  readonly #io: PullIo;
+async function pullTo(command: PullCommand, io: PullIo, key: string | null): Promise<void> {
+  const { url, output, parallel, compression, retryForMs, restart, follow, into } = command;
+  const { stdout, stderr, clock } = io;
+  const now = () => clock.now();
+  const began = now();
   /** Aborted when one part fails for good, since the other parts are then useless, or when standard output is closed. */
-  readonly #stop = new AbortController();
-  readonly #options: ProvingOptions;
-  readonly #began: number;
-  #cuts = 0;
+  const stop = new AbortController();
+  const signal = AbortSignal.any([io.signal, stop.signal]);
+  // A write may fail after the pull has gone on to wait for more rows.
+  stdout.on('error', (error) => stop.abort(error));
+  let progress: Progress | null = null;
+  const say = (line: string): void => {
+    if (progress) progress.line(line);
+    else stderr.write(`${line}\n`);
+  };
+  let cuts = 0;
+  const options: ProvingOptions = {
+    ...{ ...DEFAULTS, compression, key, retryForMs, clock, signal },
+    onInterrupted: ({ message }, waitMs) => {
+      cuts++;
+      say(`${printable(message)}; retrying in ${(waitMs / 1000).toFixed(1)} s`);
+    },
+  };
 
-  constructor(command: PullCommand, io: PullIo, key: string | null) {
-    const { compression, retryForMs } = command;
-    const { clock } = io;
-    this.#command = command;
-    this.#io = io;
-    const signal = AbortSignal.any([io.signal, this.#stop.signal]);
-    this.#options = { ...DEFAULTS, compression, key, retryForMs, clock, signal };
-    this.#began = clock.now();
-    // A write may fail after the pull has gone on to wait for more rows.
-    io.stdout.on('error', (error) => this.#stop.abort(error));
-  }
-
-  async toStdout(): Promise<void> {
-    const copy = pipeTo(this.#io.stdout, this.#io.signal);
-    await this.#withProgress(BEGINNING, true, async (progress) => {
-      for await (const { place } of this.#fill(copy, this.#command.url, progress)) progress.update(place);
-    });
-    this.#options.signal.throwIfAborted();
-    this.#report(copy.place, copy.name);
-  }
-
-  async toFile(output: string): Promise<void> {
-    const { url, parallel, restart } = this.#command;
-    const begin = () => (parallel === 1 ? Promise.resolve([url.href]) : this.#parts());
-    const workspace = await openWorkspace(output, url.href, { restart, begin });
+  /** The estimate is only shown. A server that does not provide one is pulled from all the same. */
+  const estimate = async (): Promise<number | null> => {
+    const { onInterrupted } = DEFAULTS;
+    const attempts = createBackoff({ ...options, retryForMs: 0, idleMs: ESTIMATE_MS, onInterrupted });
     try {
-      await this.#withProgress(workspace.proved(), true, (progress) => this.#fillParts(workspace, progress));
-    } finally {
-      await workspace.close();
-    }
-    await workspace.finish(this.#options.signal);
-    this.#report(workspace.proved(), output);
-  }
-
-  /**
-   * Brings a copy of the set up to date, by all rows first when it is new and then by their changes, and closes it. With
-   * `--follow` it keeps the copy so until the user interrupts.
-   */
-  async keep(): Promise<void> {
-    const copy = await openCopy(this.#command, this.#io.stdout, this.#io.signal);
-    const before = copy.place;
-    try {
-      await this.#withProgress(before, before.cursor === null, (progress) => this.#update(copy, progress));
-    } finally {
-      await copy.close();
-    }
-    this.#io.stderr.write(`${followSummary(copy.place.rows - before.rows, copy.name)}\n`);
-  }
-
-  async #update(copy: Copy, progress: Progress): Promise<void> {
-    const { url, follow } = this.#command;
-    let wasCurrent = false;
-    try {
-      for await (const { place, upToDate } of this.#fill(copy, url, progress, { follow: true })) {
-        progress.update(place);
-        if (upToDate && !wasCurrent) {
-          await copy.confirm?.(() => this.#ids(progress));
-          progress.line('the copy is up to date');
-        }
-        wasCurrent = upToDate;
-        if (upToDate && !follow) break;
-      }
+      return await attempts.run((attempt) => getEstimate(url, { ...options, signal: attempt }));
     } catch (error) {
-      const isEnd = follow && wasCurrent && this.#io.signal.aborted; // there is no other end
-      if (!isEnd) throw error;
-    }
-  }
-
-  async #fillParts(workspace: Workspace, progress: Progress): Promise<void> {
-    const before = workspace.proved().rows;
-    if (before > 0) progress.line(`continuing after ${countOf(before, 'row')}`);
-    const parts = workspace.parts.map(async ({ url, file }) => {
-      const firstRow = await file.firstRow();
-      for await (const { rows } of this.#fill(file, new URL(url), progress, { firstRow }))
-        if (rows > 0) progress.update(workspace.proved());
-    });
-    try {
-      await Promise.all(parts);
-    } catch (error) {
-      this.#stop.abort(error);
-      await Promise.allSettled(parts);
+      signal.throwIfAborted();
+      if (error instanceof Refused || error instanceof Interrupted) return null;
       throw error;
     }
-  }
+  };
+
+  /** Shows how far the work is, which calls `show`. `isWhole`: whether it is about all rows. */
+  const showing = async (
+    before: ProvedPlace,
+    isWhole: boolean,
+    work: (show: (place: ProvedPlace) => void) => Promise<void>,
+  ): Promise<void> => {
+    const total = isWhole ? await estimate() : null;
+    const describe = describer(before, now);
+    const shown = (progress = startProgress(io, total, { from: before.rows, now }));
+    try {
+      await work((place) => shown.update(place.rows, describe(place)));
+    } finally {
+      shown.stop();
+      progress = null;
+    }
+  };
 
   /** Fills a copy with the rows of a stream, from the copy's place on. Yields each proof when the copy has its rows. */
-  async *#fill(
+  async function* fill(
     copy: Copy,
-    url: URL,
-    progress: Progress,
+    from: URL,
     more: Partial<ProvingOptions> = {},
   ): AsyncGenerator<Proof, void, undefined> {
-    for await (const step of provedRows(url, { ...this.#showing(progress), from: copy.place, ...more })) {
+    for await (const step of provedRows(from, { ...options, from: copy.place, ...more })) {
       if (step.kind === 'rows') copy.add(step.bytes);
       else if (step.kind === 'void') await copy.takeBack();
       else if (step.kind === 'restart') {
@@ -199,7 +152,7 @@ class Run {
           throw new Refused(
             `${step.reason} ${copy.name} can no longer be brought up to date: --restart begins it anew`,
           );
-        progress.line(`${printable(step.reason)}; starting again with an empty copy`);
+        say(`${printable(step.reason)}; starting again with an empty copy`);
         await copy.restart();
       } else {
         await copy.prove(step.place);
@@ -209,57 +162,114 @@ class Run {
   }
 
   /** The ids of all rows, each once: a row comes once in a stream that does not follow. */
-  async *#ids(progress: Progress): AsyncGenerator<Buffer, void, undefined> {
-    const url = new URL(this.#command.url);
-    url.searchParams.set('fields', '_id');
-    for await (const { chunks } of pull(url, this.#showing(progress))) yield Buffer.concat(chunks);
+  async function* ids(): AsyncGenerator<Buffer, void, undefined> {
+    const all = new URL(url);
+    all.searchParams.set('fields', '_id');
+    for await (const { chunks } of pull(all, options)) yield Buffer.concat(chunks);
   }
 
-  #showing(progress: Pick<Progress, 'line'>): ProvingOptions {
-    const onInterrupted = ({ message }: Interrupted, waitMs: number) => {
-      this.#cuts++;
-      progress.line(`${printable(message)}; retrying in ${(waitMs / 1000).toFixed(1)} s`);
-    };
-    return { ...this.#options, onInterrupted };
-  }
-
-  #parts(): Promise<readonly string[]> {
-    const { url, parallel } = this.#command;
-    const options = this.#showing({ line: (text) => this.#io.stderr.write(`${text}\n`) });
-    return createBackoff(options).run((signal) => getParts(url, parallel, { ...options, signal }));
-  }
-
-  async #withProgress(
-    before: ProvedPlace,
-    isWhole: boolean,
-    work: (progress: Progress) => Promise<void>,
-  ): Promise<void> {
-    const { stderr, isTTY, clock } = this.#io;
-    const total = isWhole ? await this.#estimate() : null;
-    const progress = createProgress({ stderr, isTTY, total, before, now: () => clock.now() });
+  const update = async (copy: Copy, show: (place: ProvedPlace) => void): Promise<void> => {
+    let wasCurrent = false;
     try {
-      await work(progress);
-    } finally {
-      progress.stop();
-    }
-  }
-
-  /** The estimate is only shown. A server that does not provide one is pulled from all the same. */
-  async #estimate(): Promise<number | null> {
-    const options = { ...this.#options, retryForMs: 0, idleMs: ESTIMATE_MS };
-    try {
-      return await createBackoff(options).run((signal) =>
-        getEstimate(this.#command.url, { ...this.#options, signal }),
-      );
+      for await (const { place, upToDate } of fill(copy, url, { follow: true })) {
+        show(place);
+        if (upToDate && !wasCurrent) {
+          await copy.confirm?.(ids);
+          say('the copy is up to date');
+        }
+        wasCurrent = upToDate;
+        if (upToDate && !follow) break;
+      }
     } catch (error) {
-      options.signal.throwIfAborted();
-      if (error instanceof Refused || error instanceof Interrupted) return null;
+      const isEnd = follow && wasCurrent && io.signal.aborted; // there is no other end
+      if (!isEnd) throw error;
+    }
+  };
+
+  /**
+   * Brings a copy of the set up to date, by all rows first when it is new and then by their changes, and closes it. With
+   * `--follow` it keeps the copy so until the user interrupts.
+   */
+  const keep = async (): Promise<void> => {
+    const copy = await openCopy(command, stdout, io.signal);
+    const before = copy.place;
+    try {
+      await showing(before, before.cursor === null, (show) => update(copy, show));
+    } finally {
+      await copy.close();
+    }
+    say(followSummary(copy.place.rows - before.rows, copy.name));
+  };
+
+  const report = (place: ProvedPlace, name: string) => say(summary(place, cuts, now() - began, name));
+
+  const toStdout = async (): Promise<void> => {
+    const copy = pipeTo(stdout, io.signal);
+    await showing(BEGINNING, true, async (show) => {
+      for await (const { place } of fill(copy, url)) show(place);
+    });
+    signal.throwIfAborted();
+    report(copy.place, copy.name);
+  };
+
+  const fillParts = async (workspace: Workspace, show: (place: ProvedPlace) => void): Promise<void> => {
+    const before = workspace.proved().rows;
+    if (before > 0) say(`continuing after ${countOf(before, 'row')}`);
+    const filling = workspace.parts.map(async ({ url: part, file }) => {
+      const firstRow = await file.firstRow();
+      for await (const { rows } of fill(file, new URL(part), { firstRow }))
+        if (rows > 0) show(workspace.proved());
+    });
+    try {
+      await Promise.all(filling);
+    } catch (error) {
+      stop.abort(error);
+      await Promise.allSettled(filling);
       throw error;
     }
-  }
+  };
 
-  #report(place: ProvedPlace, name: string): void {
-    const ms = this.#io.clock.now() - this.#began;
-    this.#io.stderr.write(`${summary(place, this.#cuts, ms, name)}\n`);
-  }
+  const toFile = async (): Promise<void> => {
+    const begin = async () =>
+      parallel === 1
+        ? [url.href]
+        : createBackoff(options).run((attempt) => getParts(url, parallel, { ...options, signal: attempt }));
+    const workspace = await openWorkspace(output, url.href, { restart, begin });
+    try {
+      await showing(workspace.proved(), true, (show) => fillParts(workspace, show));
+    } finally {
+      await workspace.close();
+    }
+    await workspace.finish(signal);
+    report(workspace.proved(), output);
+  };
+
+  if (follow || into !== null) await keep();
+  else await (output === STDOUT ? toStdout() : toFile());
+}
+
+/** Returns the function that describes the number of rows and bytes so far, with the rate since now. `now`: milliseconds. */
+function describer(before: ProvedPlace, now: () => number): (place: ProvedPlace) => string {
+  const began = now();
+  return ({ rows, bytes }) => {
+    const rate = (rows - before.rows) / Math.max(0.001, (now() - began) / 1000);
+    return `${countOf(rows, 'row')}, ${sizeOf(bytes)}, ${counted(Math.round(rate))} rows/s`;
+  };
+}
+
+/** The report on a pull that is whole. */
+function summary(place: ProvedPlace, cuts: number, ms: number, name: string): string {
+  const crc = place.crc32.toString(16).padStart(8, '0');
+  const set = `${countOf(place.rows, 'row')}, ${counted(place.bytes)} bytes of NDJSON, CRC-32 ${crc}`;
+  const run = `in ${duration(ms / 1000)} with ${countOf(cuts, 'cut')}`;
+  return `pulled and proved ${set}, ${run}: ${name}`;
+}
+
+/** The report on a copy that was brought up to date by a number of lines. */
+function followSummary(lines: number, name: string): string {
+  return `proved ${counted(Math.max(0, lines))} lines of rows and removals: ${name}`;
+}
+
+function sizeOf(bytes: number): string {
+  return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
 }

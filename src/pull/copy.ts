@@ -9,7 +9,7 @@ export interface Copy {
   /** Adds lines of rows and removals that are not proved yet. The bytes are only valid during the call. */
   add(bytes: Uint8Array): void;
   /** Takes over what was added, and the place behind it, both or neither. */
-  prove(place: ProvedPlace): Promise<void>;
+  prove(place: ProvedPlace): Promise<void> | void;
   /** Discards what was added since the last proof. */
   takeBack(): Promise<void> | void;
   /**
@@ -18,6 +18,6 @@ export interface Copy {
    */
   confirm?(rows: () => AsyncIterable<Buffer>): Promise<void>;
   /** Empties the copy: all rows follow again. Missing where what is written may have been read already. */
-  restart?(): Promise<void>;
+  restart?(): Promise<void> | void;
   close(): Promise<void> | void;
 }

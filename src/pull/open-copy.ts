@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { STDOUT, type PullCommand } from './arguments.ts';
 import { Blocks } from './blocks.ts';
 import type { Copy } from './copy.ts';
-import { lastTruePlace, PartFile } from './part-file.ts';
+import { lastTruePlace, openPartFile, type PartFile } from './part-file.ts';
 import { BEGINNING } from './proof.ts';
 import { Refused } from './retry.ts';
 import { readState, writeState } from './state.ts';
@@ -15,7 +15,7 @@ export async function openCopy(
   stdout: NodeJS.WritableStream,
   signal: AbortSignal,
 ): Promise<Copy> {
-  if (into !== null) return (await import('./sqlite.ts')).SqliteCopy.open(into, url, restart);
+  if (into !== null) return (await import('./sqlite.ts')).openSqliteCopy(into, url, restart);
   return output === STDOUT ? pipeTo(stdout, signal) : openChangeLog(output, url.href, restart);
 }
 
@@ -55,7 +55,7 @@ async function openChangeLog(path: string, url: string, restart: boolean): Promi
   const place = state?.places[0]?.at(-1) ?? BEGINNING;
   if (place.bytes > 0 && (await lastTruePlace(path, [place])) !== place)
     throw new Refused(`${path} is not what the earlier run wrote: --restart begins it anew`);
-  return PartFile.open(path, place, async (next, file) => {
+  return openPartFile(path, place, async (next, file) => {
     await file.datasync();
     await writeState(statePath, { task: { url, parts: [url] }, places: [[next]] });
   });

@@ -17,73 +17,56 @@ type Recorder = (place: ProvedPlace, file: FileHandle) => Promise<unknown>;
  * Rows on disk, as they came. The file also holds the rows after the last proof, so that memory need not hold
  * them. The next proof confirms them. A cut removes them, and after a kill the next run does.
  */
-export class PartFile implements Copy {
-  readonly name: string;
-  readonly #handle: FileHandle;
-  readonly #record: Recorder;
-  #place: ProvedPlace;
-
-  private constructor(name: string, handle: FileHandle, place: ProvedPlace, record: Recorder) {
-    this.name = name;
-    this.#handle = handle;
-    this.#place = place;
-    this.#record = record;
-  }
-
-  /** Opens the file at a place that it matches. Anything after it is removed. */
-  static async open(path: string, place: ProvedPlace, record: Recorder): Promise<PartFile> {
-    const handle = await open(path, 'a');
-    await handle.truncate(place.bytes);
-    return new PartFile(path, handle, place, record);
-  }
-
-  get place(): ProvedPlace {
-    return this.#place;
-  }
-
+export interface PartFile extends Copy {
   /** The beginning of the first row (see Proof). null when no row is proved. */
-  async firstRow(): Promise<string | null> {
-    const most = Math.min(this.#place.bytes, LONGEST_BEGINNING);
-    const beginning = await buffer(bytesOf(this.name, 0, most));
-    return most === 0 ? null : beginning.toString('latin1').split('\n', 1).join('');
-  }
-
-  /** Waits for the kernel's cache only, so that no row stays in memory. */
-  add(bytes: Uint8Array): void {
-    writeFileSync(this.#handle.fd, bytes);
-  }
-
-  async prove(place: ProvedPlace): Promise<void> {
-    await this.#record(place, this.#handle);
-    this.#place = place;
-  }
-
-  async takeBack(): Promise<void> {
-    await this.#handle.truncate(this.#place.bytes);
-  }
-
+  firstRow(): Promise<string | null>;
   /** The proved rows, read back from disk. Throws Refused at the end when they are not those that were proved. */
-  async *proved(): AsyncGenerator<Buffer, void, undefined> {
-    const { bytes, crc32: proved } = this.#place;
-    let [length, crc] = [0, 0];
-    for await (const chunk of bytesOf(this.name, 0, bytes)) {
-      crc = crc32(chunk, crc);
-      length += chunk.length;
-      yield chunk;
-    }
-    if (length !== bytes || crc !== proved)
-      throw new Refused(`${this.name} does not hold what was written to it: another pull may be using it`);
-  }
+  proved(): AsyncGenerator<Buffer, void, undefined>;
+}
 
-  /** Closes the file when what is proved is on disk, without the rest. */
-  async close(): Promise<void> {
-    try {
-      await this.takeBack();
-      await this.#handle.sync();
-    } finally {
-      await this.#handle.close();
-    }
-  }
+/** Opens a file at a place that it matches. Anything after it is removed. */
+export async function openPartFile(path: string, from: ProvedPlace, record: Recorder): Promise<PartFile> {
+  const handle = await open(path, 'a');
+  await handle.truncate(from.bytes);
+  let place = from;
+  const takeBack = () => handle.truncate(place.bytes);
+  return {
+    name: path,
+    get place() {
+      return place;
+    },
+    async firstRow() {
+      const most = Math.min(place.bytes, LONGEST_BEGINNING);
+      const beginning = await buffer(bytesOf(path, 0, most));
+      return most === 0 ? null : beginning.toString('latin1').split('\n', 1).join('');
+    },
+    // It waits for the kernel's cache only, so that no row stays in memory.
+    add: (bytes) => writeFileSync(handle.fd, bytes),
+    async prove(next) {
+      await record(next, handle);
+      place = next;
+    },
+    takeBack,
+    async *proved() {
+      let [length, crc] = [0, 0];
+      for await (const chunk of bytesOf(path, 0, place.bytes)) {
+        crc = crc32(chunk, crc);
+        length += chunk.length;
+        yield chunk;
+      }
+      if (length !== place.bytes || crc !== place.crc32)
+        throw new Refused(`${path} does not hold what was written to it: another pull may be using it`);
+    },
+    /** Resolves when what is proved is on disk, without the rest. */
+    async close() {
+      try {
+        await takeBack();
+        await handle.sync();
+      } finally {
+        await handle.close();
+      }
+    },
+  };
 }
 
 /** The last of these places, in their order, up to which a file matches the proofs byte for byte. */

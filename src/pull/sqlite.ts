@@ -1,5 +1,6 @@
 import { DatabaseSync } from '../sqlite.ts';
 import { MOST_COLUMNS, SAMPLED_ROWS } from '../rows/csv-cell.ts';
+import { Blocks } from './blocks.ts';
 import type { Copy } from './copy.ts';
 import { REMOVAL_BEGINNING } from './lines.ts';
 import { BEGINNING, type ProvedPlace } from './proof.ts';
@@ -19,173 +20,17 @@ const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"|[,[\]{}]/g;
 
 /**
  * A table of a SQLite file as a copy of a set: `id`, `row` (the whole row as JSON), and a virtual column for each field.
- * Rows and place change in one transaction, so a kill leaves the copy at a place that it knows.
+ * Rows and place change in one transaction, so a kill leaves the copy at a place that it knows. Throws Refused when the
+ * table is a copy of something else.
  */
-export class SqliteCopy implements Copy {
-  readonly name: string;
-  #place: ProvedPlace;
-  readonly #database: Database;
-  readonly #table: string;
-  readonly #href: string;
-  readonly #fields: readonly string[] | null;
-  #held: Buffer[] = [];
-  #hasColumns: boolean;
-  #isVoid = false;
-  /** Whether no two rows have one id as JSON shows it. Kept in the file as \`ended\` of the place. */
-  #isConfirmed: boolean;
-
-  private constructor(database: Database, path: string, url: URL, place: ProvedPlace) {
-    this.#database = database;
-    this.#table = tableOf(url);
-    this.name = `${path}, table ${this.#table}`;
-    this.#href = url.href;
-    this.#fields = url.searchParams.get('fields')?.split(',') ?? null;
-    this.#place = { ...place, ended: false };
-    this.#isConfirmed = place.ended;
-    this.#hasColumns = columnsIn(database, this.#table).length > 2;
-  }
-
-  /** Throws Refused when the table is a copy of something else. */
-  static open(path: string, url: URL, restart: boolean): SqliteCopy {
-    const database = openDatabase(path);
-    try {
-      database.exec(`CREATE TABLE IF NOT EXISTS ${PULLS} (name TEXT PRIMARY KEY, url TEXT, place TEXT)`);
-      const table = tableOf(url);
-      if (restart) {
-        database.exec(`DROP TABLE IF EXISTS ${quotedName(table)}`);
-        database.prepare(`DELETE FROM ${PULLS} WHERE name = ?`).run(table);
-      }
-      const known = database.prepare(`SELECT url, place FROM ${PULLS} WHERE name = ?`).get(table) as
-        { readonly url: string; readonly place: string } | undefined;
-      if (known && known.url !== url.href)
-        throw new Refused(`the table ${table} of ${path} is a copy of ${known.url}: --restart replaces it`);
-      if (!known && columnsIn(database, table).length > 0)
-        throw new Refused(`${path} has a table ${table} that is not a copy: --restart replaces it`);
-      const place = known ? (JSON.parse(known.place) as ProvedPlace) : BEGINNING;
-      return new SqliteCopy(database, path, url, place);
-    } catch (error) {
-      database.close();
-      throw error;
-    }
-  }
-
-  get place(): ProvedPlace {
-    return this.#place;
-  }
-
-  add(bytes: Uint8Array): void {
-    this.#held.push(Buffer.from(bytes));
-  }
-
-  prove(place: ProvedPlace): Promise<void> {
-    const lines = Buffer.concat(this.#held).toString('utf8').split('\n').slice(0, -1);
-    this.#held = [];
-    this.#inTransaction(() => this.#apply(lines, place));
-    this.#place = place;
-    this.#isVoid = false;
-    return Promise.resolve();
-  }
-
-  takeBack(): Promise<void> {
-    this.#held = [];
-    return Promise.resolve();
-  }
-
-  /** The rows go with the next proof. */
-  restart(): Promise<void> {
-    this.#held = [];
-    this.#isVoid = true;
-    this.#isConfirmed = false;
-    return Promise.resolve();
-  }
-
-  /**
-   * Each line since the beginning made a key of its own, or was a change of a row. Ids of several kinds may look alike
-   * as JSON, and then one of their rows is lost. So the keys are compared where there are fewer of them than lines.
-   */
-  async confirm(rows: () => AsyncIterable<Buffer>): Promise<void> {
-    if (this.#isConfirmed) return;
-    const { keys } = this.#database
-      .prepare(`SELECT count(*) AS keys FROM ${quotedName(this.#table)}`)
-      .get() as { readonly keys: number };
-    if (keys < this.#place.rows) await this.#compareIds(rows());
-    this.#isConfirmed = true;
-    this.#inTransaction(() => this.#writePlace(this.#place));
-  }
-
-  close(): Promise<void> {
-    this.#database.close();
-    return Promise.resolve();
-  }
-
-  #apply(lines: readonly string[], place: ProvedPlace): void {
-    const database = this.#database;
-    const table = quotedName(this.#table);
-    database.exec(
-      `CREATE TABLE IF NOT EXISTS ${table} (id PRIMARY KEY NOT NULL, row TEXT NOT NULL) WITHOUT ROWID`,
-    );
-    if (this.#isVoid) database.exec(`DELETE FROM ${table}`);
-    if (!this.#hasColumns) this.#addColumns(lines);
-    const put = database.prepare(`INSERT OR REPLACE INTO ${table} (id, row) VALUES (?, ?)`);
-    const remove = database.prepare(`DELETE FROM ${table} WHERE id = ?`);
-    for (const line of lines) {
-      if (line.startsWith(REMOVAL_BEGINNING)) remove.run(keyOf(memberOf(line)));
-      else put.run(keyOf(line), line);
-    }
-    this.#writePlace(place);
-  }
-
-  #writePlace(place: ProvedPlace): void {
-    this.#database
-      .prepare(`INSERT OR REPLACE INTO ${PULLS} (name, url, place) VALUES (?, ?, ?)`)
-      .run(this.#table, this.#href, JSON.stringify({ ...place, ended: this.#isConfirmed }));
-  }
-
-  /** `rows`: all rows of the set, each once. Throws Refused when two of them have one id. */
-  async #compareIds(rows: AsyncIterable<Buffer>): Promise<void> {
-    this.#database.exec(
-      'DROP TABLE IF EXISTS temp.ids; CREATE TEMP TABLE ids (id PRIMARY KEY NOT NULL) WITHOUT ROWID',
-    );
-    const add = this.#database.prepare('INSERT OR IGNORE INTO temp.ids VALUES (?)');
-    for await (const bytes of rows)
-      for (const row of bytes.toString('utf8').split('\n').slice(0, -1))
-        if (add.run(keyOf(row)).changes === 0)
-          throw new Refused(
-            `two rows have the id ${memberOf(row)}: their ids are of different kinds, which JSON cannot distinguish, so a copy would lose one of them`,
-          );
-    this.#database.exec('DROP TABLE temp.ids');
-  }
-
-  /** Adds a virtual column for each field that the URL asks for, or else that the first rows have. */
-  #addColumns(lines: readonly string[]): void {
-    const rows = lines.filter((line) => !line.startsWith(REMOVAL_BEGINNING)).slice(0, SAMPLED_ROWS);
-    if (rows.length === 0) return;
-    const names =
-      this.#fields ??
-      rows.flatMap((row) => Object.keys(JSON.parse(row) as object).filter((name) => name !== '_id'));
-    const known = new Set(OWN_COLUMNS);
-    for (const name of names) {
-      const folded = name.toLowerCase();
-      if (known.has(folded) || !canBeColumn(name)) continue;
-      if (known.size >= MOST_COLUMNS) break;
-      known.add(folded);
-      this.#database.exec(
-        `ALTER TABLE ${quotedName(this.#table)} ADD COLUMN ${quotedName(name)} GENERATED ALWAYS AS (${columnValue(name)}) VIRTUAL`,
-      );
-    }
-    this.#hasColumns = true;
-  }
-
-  #inTransaction(action: () => void): void {
-    this.#database.exec('BEGIN IMMEDIATE');
-    try {
-      action();
-      this.#database.exec('COMMIT');
-    } catch (error) {
-      if (this.#database.isTransaction) this.#database.exec('ROLLBACK'); // a full disk has done so already
-      if (error instanceof Error && 'errcode' in error) error.message = `${this.name}: ${error.message}`;
-      throw error;
-    }
+export function openSqliteCopy(path: string, url: URL, restart: boolean): Copy {
+  const database = openDatabase(path);
+  try {
+    const place = placeIn(database, path, url, restart);
+    return sqliteCopy(database, path, url, place);
+  } catch (error) {
+    database.close();
+    throw error;
   }
 }
 
@@ -202,13 +47,152 @@ function openDatabase(path: string): Database {
   }
 }
 
+/** The place that an earlier run reached. */
+function placeIn(database: Database, path: string, url: URL, restart: boolean): ProvedPlace {
+  const table = tableOf(url);
+  database.exec(`CREATE TABLE IF NOT EXISTS ${PULLS} (name TEXT PRIMARY KEY, url TEXT, place TEXT)`);
+  if (restart) {
+    database.exec(`DROP TABLE IF EXISTS ${quotedName(table)}`);
+    database.prepare(`DELETE FROM ${PULLS} WHERE name = ?`).run(table);
+  }
+  const known = database.prepare(`SELECT url, place FROM ${PULLS} WHERE name = ?`).get(table) as
+    { readonly url: string; readonly place: string } | undefined;
+  if (known && known.url !== url.href)
+    throw new Refused(`the table ${table} of ${path} is a copy of ${known.url}: --restart replaces it`);
+  if (!known && columnsIn(database, table) > 0)
+    throw new Refused(`${path} has a table ${table} that is not a copy: --restart replaces it`);
+  return known ? (JSON.parse(known.place) as ProvedPlace) : BEGINNING;
+}
+
+/** `ended` of the place says whether it is known that no two rows have one id as JSON shows it. */
+function sqliteCopy(database: Database, path: string, url: URL, from: ProvedPlace): Copy {
+  const name = tableOf(url);
+  const table = quotedName(name);
+  const held = new Blocks();
+  let place = { ...from, ended: false };
+  let isConfirmed = from.ended;
+  let hasColumns = columnsIn(database, name) > 2;
+  /** Whether the rows go with the next proof. */
+  let isVoid = false;
+
+  const inTransaction = (action: () => void): void => {
+    database.exec('BEGIN IMMEDIATE');
+    try {
+      action();
+      database.exec('COMMIT');
+    } catch (error) {
+      if (database.isTransaction) database.exec('ROLLBACK'); // a full disk has done so already
+      if (error instanceof Error && 'errcode' in error) error.message = `${copy.name}: ${error.message}`;
+      throw error;
+    }
+  };
+
+  const writePlace = (next: ProvedPlace): void => {
+    database
+      .prepare(`INSERT OR REPLACE INTO ${PULLS} (name, url, place) VALUES (?, ?, ?)`)
+      .run(name, url.href, JSON.stringify({ ...next, ended: isConfirmed }));
+  };
+
+  /** Adds a virtual column for each field that the URL asks for, or else that the first rows have. */
+  const addColumns = (lines: readonly string[]): void => {
+    const rows = lines.filter((line) => !line.startsWith(REMOVAL_BEGINNING)).slice(0, SAMPLED_ROWS);
+    if (rows.length === 0) return;
+    const names =
+      url.searchParams.get('fields')?.split(',') ??
+      rows.flatMap((row) => Object.keys(JSON.parse(row) as object).filter((field) => field !== '_id'));
+    const known = new Set(OWN_COLUMNS);
+    for (const field of names) {
+      const folded = field.toLowerCase();
+      if (known.has(folded) || !canBeColumn(field)) continue;
+      if (known.size >= MOST_COLUMNS) break;
+      known.add(folded);
+      database.exec(
+        `ALTER TABLE ${table} ADD COLUMN ${quotedName(field)} GENERATED ALWAYS AS (${columnValue(field)}) VIRTUAL`,
+      );
+    }
+    hasColumns = true;
+  };
+
+  const apply = (lines: readonly string[]): void => {
+    database.exec(
+      `CREATE TABLE IF NOT EXISTS ${table} (id PRIMARY KEY NOT NULL, row TEXT NOT NULL) WITHOUT ROWID`,
+    );
+    if (isVoid) database.exec(`DELETE FROM ${table}`);
+    if (!hasColumns) addColumns(lines);
+    const put = database.prepare(`INSERT OR REPLACE INTO ${table} (id, row) VALUES (?, ?)`);
+    const remove = database.prepare(`DELETE FROM ${table} WHERE id = ?`);
+    for (const line of lines) {
+      if (line.startsWith(REMOVAL_BEGINNING)) remove.run(keyOf(memberOf(line)));
+      else put.run(keyOf(line), line);
+    }
+  };
+
+  /** `rows`: all rows of the set, each once. Throws Refused when two of them have one id. */
+  const compareIds = async (rows: AsyncIterable<Buffer>): Promise<void> => {
+    database.exec(
+      'DROP TABLE IF EXISTS temp.ids; CREATE TEMP TABLE ids (id PRIMARY KEY NOT NULL) WITHOUT ROWID',
+    );
+    const add = database.prepare('INSERT OR IGNORE INTO temp.ids VALUES (?)');
+    for await (const bytes of rows)
+      for (const row of linesOf(bytes))
+        if (add.run(keyOf(row)).changes === 0)
+          throw new Refused(
+            `two rows have the id ${memberOf(row)}: their ids are of different kinds, which JSON cannot distinguish, so a copy would lose one of them`,
+          );
+    database.exec('DROP TABLE temp.ids');
+  };
+
+  const copy: Copy = {
+    name: `${path}, table ${name}`,
+    get place() {
+      return place;
+    },
+    add: (bytes) => held.add(bytes),
+    prove: (next) => {
+      const lines = linesOf(Buffer.concat(held.take()));
+      inTransaction(() => {
+        apply(lines);
+        writePlace(next);
+      });
+      place = next;
+      isVoid = false;
+    },
+    takeBack: () => void held.take(),
+    restart: () => {
+      held.take();
+      isVoid = true;
+      isConfirmed = false;
+    },
+    /**
+     * Each line since the beginning made a key of its own, or was a change of a row. Ids of several kinds may look alike
+     * as JSON, and then one of their rows is lost. So the keys are compared where there are fewer of them than lines.
+     */
+    confirm: async (rows) => {
+      if (isConfirmed) return;
+      const { keys } = database.prepare(`SELECT count(*) AS keys FROM ${table}`).get() as {
+        readonly keys: number;
+      };
+      if (keys < place.rows) await compareIds(rows());
+      isConfirmed = true;
+      inTransaction(() => writePlace(place));
+    },
+    close: () => database.close(),
+  };
+  return copy;
+}
+
+function linesOf(bytes: Buffer): readonly string[] {
+  return bytes.toString('utf8').split('\n').slice(0, -1);
+}
+
 /** The resource's name. */
 function tableOf(url: URL): string {
   return decodeURIComponent(url.pathname.split('/').at(-2) ?? 'rows');
 }
 
-function columnsIn(database: Database, table: string): readonly unknown[] {
-  return database.prepare(`SELECT name FROM pragma_table_xinfo(${quotedText(table)})`).all();
+/** The number of columns of a table. 0: there is none. */
+function columnsIn(database: Database, table: string): number {
+  return database.prepare(`SELECT name FROM pragma_table_xinfo(${quotedText(table)})`).all().length;
 }
 
 /**

@@ -1,7 +1,7 @@
 import { createWriteStream } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
-import { lastTruePlace, PartFile } from './part-file.ts';
+import { lastTruePlace, openPartFile, type PartFile } from './part-file.ts';
 import { BEGINNING, sumOf, type ProvedPlace } from './proof.ts';
 import { Refused } from './retry.ts';
 import { proofLine, readState, writeState } from './state.ts';
@@ -47,7 +47,7 @@ export async function openWorkspace(
   const state = await open(statePath, 'a');
   const record = (n: number) => (place: ProvedPlace) => state.writeFile(proofLine(n, place));
   const files = await Promise.all(
-    paths.map((path, n) => PartFile.open(path, places[n] ?? BEGINNING, record(n))),
+    paths.map((path, n) => openPartFile(path, places[n] ?? BEGINNING, record(n))),
   );
   const proved = () => sumOf(files.map(({ place }) => place));
   const remove = () => Promise.all([statePath, ...paths].map((path) => rm(path, { force: true })));

@@ -21,7 +21,7 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['fast-json-stringify', /^rows\/serializers\.ts$/],
   ['negotiator', /^http\/negotiate\.ts$/],
   ['pino', /^telemetry\/log\.ts$/],
-  ['cli-progress', /^terminal\/bar\.ts$/],
+  ['cli-progress', /^terminal\/progress\.ts$/],
   ['ioredis', /^redis\/connect\.ts$/],
   ['@sinclair/typebox', /^schema\.ts$/],
   ['ajv', /^input\/validate\.ts$/],

@@ -28,23 +28,7 @@ export function contentByFetch(): GetContent {
     return new Interrupted(`the server does not answer: ${reasonOf(error)}`, { cause: error });
   };
 
-  return async (url, accept, { key, idleMs, signal }) => {
-    const silence = new AbortController();
-    const either = AbortSignal.any([signal, silence.signal]);
-    /** Waits for the server. Rejects with Interrupted when nothing comes for too long. */
-    const unlessSilent = async <T>(work: Promise<T>): Promise<T> => {
-      const timer = setTimeout(() => silence.abort(), idleMs);
-      try {
-        return await work;
-      } catch (error) {
-        signal.throwIfAborted();
-        if (silence.signal.aborted) throw new Interrupted(`the server sent nothing for ${idleMs / 1000} s`);
-        throw error;
-      } finally {
-        clearTimeout(timer);
-      }
-    };
-
+  return async (url, accept, { key, signal }) => {
     // Browsers choose the codings themselves. Node takes several times as long for a coded answer of many rows.
     const headers = {
       accept,
@@ -53,44 +37,37 @@ export function contentByFetch(): GetContent {
     };
     let response: Response;
     try {
-      response = await unlessSilent(fetch(url, { ...UNCACHED, headers, signal: either }));
+      response = await fetch(url, { ...UNCACHED, headers, signal });
     } catch (error) {
-      if (error instanceof Interrupted || signal.aborted) throw error;
-      throw await unanswered(url, error, either);
+      throw signal.aborted ? error : await unanswered(url, error, signal);
     }
     wasAnswered = true;
     const header = (name: string) => response.headers.get(name);
     if (response.status !== 200)
-      throw failureOfAnswer(response.status, header, await unlessSilent(response.text()).catch(() => ''));
+      throw failureOfAnswer(response.status, header, await response.text().catch(() => ''));
     const type = header('content-type') ?? 'no content type';
-    if (type.split(';')[0] === accept) return chunksOf(response, unlessSilent);
+    if (type.split(';')[0] === accept) return chunksOf(response);
     await response.body?.cancel();
     throw new Refused(`the server answered with ${type}, not with ${accept}: is this the URL of a resource?`);
   };
 }
 
 /** The content as it comes. Rejects with Interrupted where it is cut. Nothing more is sent once the caller stops reading. */
-async function* chunksOf(
-  { body }: Response,
-  unlessSilent: <T>(work: Promise<T>) => Promise<T>,
-): AsyncGenerator<Uint8Array, void, undefined> {
+async function* chunksOf({ body }: Response): AsyncGenerator<Uint8Array, void, undefined> {
   const reader = body?.getReader() as ReadableStreamDefaultReader<Uint8Array> | undefined;
   if (!reader) return;
-  let isOver = false;
   try {
     for (;;) {
-      const { done, value } = await unlessSilent(reader.read());
-      if (done) break;
+      const { done, value } = await reader.read();
+      if (done) return;
       yield value;
     }
-    isOver = true;
   } catch (error) {
-    isOver = true;
     if (error instanceof Error && error.name === 'TypeError')
       throw new Interrupted(`the connection was cut: ${reasonOf(error)}`, { cause: error });
     throw error;
   } finally {
-    if (!isOver) await reader.cancel();
+    await reader.cancel().catch(() => undefined); // it fails as the read did
   }
 }
 

@@ -53,7 +53,7 @@ export async function getJson(url: URL, options: RequestOptions): Promise<unknow
   return value;
 }
 
-function send(url: URL, accept: string, { compression, key, idleMs, signal }: RequestOptions) {
+function send(url: URL, accept: string, { compression, key, signal }: RequestOptions) {
   const headers = {
     accept,
     'accept-encoding': compression === 'none' ? 'identity' : compression,
@@ -62,17 +62,8 @@ function send(url: URL, accept: string, { compression, key, idleMs, signal }: Re
   const requestOf = url.protocol === 'https:' ? requestTls : requestPlain;
   return new Promise<{ request: ClientRequest; response: IncomingMessage }>((resolve, reject) => {
     const request = requestOf(url, { agent: false, headers, signal });
-    let response: IncomingMessage | null = null;
     request.on('error', (error) => reject(new Interrupted(messageOf(error), { cause: error })));
-    request.on('response', (begun: IncomingMessage) => resolve({ request, response: (response = begun) }));
-    request.on('socket', (socket) => {
-      socket.setTimeout(idleMs);
-      socket.on('timeout', () => {
-        // Silence is no fault of the server while the client itself holds the connection back.
-        if (response?.isPaused()) socket.setTimeout(idleMs);
-        else request.destroy(new Interrupted(`the server sent nothing for ${idleMs / 1000} s`));
-      });
-    });
+    request.on('response', (response) => resolve({ request, response }));
     request.end();
   });
 }
@@ -110,8 +101,6 @@ async function* decoded(
   response.pipe(decoder, { end: false });
   try {
     yield* decoder as AsyncIterable<Buffer>;
-    const reason = request.socket?.errored;
-    if (reason instanceof Interrupted) throw reason; // the server was silent for too long
   } catch (error) {
     if (error instanceof Error && 'errno' in error)
       throw new Mismatched(`the answer cannot be decompressed: ${error.message}`, { cause: error });

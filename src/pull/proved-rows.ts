@@ -1,7 +1,7 @@
 import { CHANGE_BEGINNINGS, LineReader, ROW_BEGINNINGS, type RowBytes } from './lines.ts';
 import { BEGINNING, readAnswer, type Proof, type ProvedPlace } from './proof.ts';
 import { countOf } from '../terminal/text.ts';
-import { createBackoff, Interrupted, Refused, type Backoff, type BackoffOptions } from './retry.ts';
+import { createBackoff, Interrupted, Refused, type BackoffOptions } from './retry.ts';
 
 /** The content codings of the transfer. `none` requests the bytes without a coding. */
 export const COMPRESSIONS = ['br', 'gzip', 'none'] as const;
@@ -11,8 +11,6 @@ export interface RequestOptions {
   readonly compression: Compression;
   /** An API key, sent as `Authorization: Bearer`. null for none. */
   readonly key: string | null;
-  /** A connection without data for this long is closed. Milliseconds. */
-  readonly idleMs: number;
   readonly signal: AbortSignal;
 }
 
@@ -54,7 +52,7 @@ export async function* provedRows(
   url: URL,
   options: ProvingOptions,
 ): AsyncGenerator<RowBytes | Proof | Voided, void, undefined> {
-  const { follow } = options;
+  const { follow, getContent } = options;
   const backoff = createBackoff(options);
   const limit = limitOf(url);
   let { from: place, firstRow } = options;
@@ -63,7 +61,12 @@ export async function* provedRows(
     let isVoid = false;
     let goesOn = false;
     try {
-      for await (const step of answerOf(url, from, backoff, options)) {
+      const to = follow ? feedFrom(url, from) : rowsFrom(url, from);
+      const content = backoff.content((signal) =>
+        getContent(to, 'application/x-ndjson', { ...options, signal }),
+      );
+      const lines = new LineReader(follow ? CHANGE_BEGINNINGS : ROW_BEGINNINGS);
+      for await (const step of readAnswer(content, from, lines)) {
         isVoid = step.kind === 'rows';
         if (step.kind === 'proof') {
           if (follow) checkFeed(step);
@@ -87,20 +90,6 @@ export async function* provedRows(
       if (isVoid) yield { kind: 'void' };
     }
   }
-}
-
-/** The rows and proofs of one answer, which begins at `from`. The time until each chunk arrives counts as waiting. */
-async function* answerOf(
-  url: URL,
-  from: ProvedPlace,
-  backoff: Backoff,
-  { getContent, follow, ...options }: ProvingOptions,
-): AsyncGenerator<RowBytes | Proof, void, undefined> {
-  const to = follow ? feedFrom(url, from) : rowsFrom(url, from);
-  const signal = backoff.begin();
-  const content = await backoff.wait(() => getContent(to, 'application/x-ndjson', { ...options, signal }));
-  const lines = new LineReader(follow ? CHANGE_BEGINNINGS : ROW_BEGINNINGS);
-  yield* readAnswer(backoff.each(content), from, lines);
 }
 
 /**

@@ -115,14 +115,12 @@ export interface BackoffOptions {
   readonly clock: Clock;
   /** A pull gives up after waiting this long without another proved row. Milliseconds. */
   readonly retryForMs: number;
-  /** The minimum time for an attempt, even when `retryForMs` is less. Milliseconds. */
+  /** An attempt is given up after waiting this long for more, even when `retryForMs` is less. Milliseconds. */
   readonly idleMs: number;
   readonly signal: AbortSignal;
   /** Called with each failure and the pause before the next attempt. */
   readonly onInterrupted: (failure: Interrupted, waitMs: number) => void;
 }
-
-export type Backoff = ReturnType<typeof createBackoff>;
 
 /**
  * The attempts at an operation of a server, one after the other, and the pauses between them. Each pause is
@@ -132,10 +130,36 @@ export type Backoff = ReturnType<typeof createBackoff>;
  */
 export function createBackoff({ clock, retryForMs, idleMs, signal, onInterrupted }: BackoffOptions) {
   const mostMs = Math.max(retryForMs, idleMs);
-  /** The time limit of the current attempt. */
-  let late = new AbortController();
   let failures = 0;
   let waitedMs = 0;
+
+  /** Waits for a part of an attempt. The time counts. Aborts `late`, and rejects with Interrupted, when it takes too long. */
+  const wait = async <T>(late: AbortController, work: () => Promise<T>): Promise<T> => {
+    const leftMs = Math.max(0, mostMs - waitedMs);
+    const reason =
+      idleMs < leftMs
+        ? `the server sent nothing for ${idleMs / 1000} s`
+        : `no row was proved for ${Math.ceil(mostMs / 1000)} s`;
+    const timer = setTimeout(() => late.abort(new Interrupted(reason)), Math.min(idleMs, leftMs));
+    const began = clock.now();
+    try {
+      const result = await work();
+      late.signal.throwIfAborted();
+      return result;
+    } catch (error) {
+      late.signal.throwIfAborted();
+      throw error;
+    } finally {
+      clearTimeout(timer);
+      waitedMs += clock.now() - began;
+    }
+  };
+
+  /** Begins an attempt, which must observe the signal: it is aborted when a part takes too long, or the pull is aborted. */
+  const begin = <T>(attempt: (signal: AbortSignal) => Promise<T>) => {
+    const late = new AbortController();
+    return { late, begun: wait(late, () => attempt(AbortSignal.any([signal, late.signal]))) };
+  };
 
   const backoff = {
     /** Called when rows were proved. The next failure counts as the first one. */
@@ -144,41 +168,15 @@ export function createBackoff({ clock, retryForMs, idleMs, signal, onInterrupted
       waitedMs = 0;
     },
 
-    /** Begins an attempt. Its signal is aborted when it takes too long, or when the pull is aborted. */
-    begin(): AbortSignal {
-      late = new AbortController();
-      return AbortSignal.any([signal, late.signal]);
-    },
-
-    /**
-     * Waits for an operation of the current attempt. The time counts. Rejects with Interrupted when it takes
-     * too long. `work` must observe the signal of the attempt.
-     */
-    async wait<T>(work: () => Promise<T>): Promise<T> {
-      const limit = late;
-      const expire = () =>
-        limit.abort(new Interrupted(`no row was proved for ${Math.ceil(mostMs / 1000)} s`));
-      const timer = setTimeout(expire, Math.max(0, mostMs - waitedMs));
-      const began = clock.now();
-      try {
-        const result = await work();
-        limit.signal.throwIfAborted();
-        return result;
-      } catch (error) {
-        limit.signal.throwIfAborted();
-        throw error;
-      } finally {
-        clearTimeout(timer);
-        waitedMs += clock.now() - began;
-      }
-    },
-
-    /** Passes on what comes. The time until each piece arrives counts as waiting. */
-    async *each<T>(content: AsyncIterable<T>): AsyncGenerator<T, void, undefined> {
-      const pieces = content[Symbol.asyncIterator]();
+    /** One attempt at a content, whose pieces are passed on as they come. */
+    async *content<T>(
+      open: (signal: AbortSignal) => Promise<AsyncIterable<T>>,
+    ): AsyncGenerator<T, void, undefined> {
+      const { late, begun } = begin(open);
+      const pieces = (await begun)[Symbol.asyncIterator]();
       try {
         for (;;) {
-          const next = await backoff.wait(() => pieces.next());
+          const next = await wait(late, () => pieces.next());
           if (next.done) return;
           yield next.value;
         }
@@ -207,8 +205,7 @@ export function createBackoff({ clock, retryForMs, idleMs, signal, onInterrupted
     async run<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
       for (;;) {
         try {
-          const attempt = backoff.begin();
-          return await backoff.wait(() => work(attempt));
+          return await begin(work).begun;
         } catch (error) {
           await backoff.after(error);
         }

@@ -24,7 +24,7 @@ export interface PullCommand {
 
 export const STDOUT = '-';
 const MOST_PARTS = 64;
-/** Extensions of files that -o does not write, and of those that neither it nor --into does. */
+/** Extensions of files that --into keeps, and of those that no pull writes. */
 const SQLITE = /\.(sqlite3?|db3?)$/i;
 const OTHERS = /\.(parquet|arrows?|feather|avro|orc|tsv|xlsx?|ods|duckdb|zip)$/i;
 const OPTIONS = {
@@ -110,9 +110,6 @@ function streamUrl(address: string): URL {
   url.pathname = [...segments, ...(isStream ? [] : ['stream'])].join('/');
   if (url.username !== '' || url.password !== '')
     throw new UsageError('pull takes no key in the URL; write the API key to a file and use --key-file FILE');
-  for (const name of ['safe', 'header'])
-    if (url.searchParams.has(name))
-      throw new UsageError(`remove ${name} from the URL: it applies only to CSV that the server writes`);
   return url;
 }
 
@@ -129,12 +126,9 @@ function checkFormat(url: URL): void {
 /** Refuses a file whose extension promises another format than it would have: NDJSON, or else SQLite. */
 function checkName(output: string, isNdjson: boolean): void {
   const named = formatOfName(output);
-  if (isNdjson && SQLITE.test(output))
-    throw new UsageError(`-o writes NDJSON; it got ${quoted(output)}. --into FILE keeps a SQLite file`);
-  if (OTHERS.test(output) || (isNdjson && named !== null && named !== 'ndjson'))
-    throw notWritten(quoted(output));
-  if (!isNdjson && named !== null)
-    throw new UsageError(`--into keeps a SQLite file; it got ${quoted(output)}. -o FILE writes NDJSON`);
+  if (OTHERS.test(output) || (named !== null && named !== 'ndjson')) throw notWritten(quoted(output));
+  if (isNdjson ? SQLITE.test(output) : named === 'ndjson')
+    throw new UsageError(`-o writes NDJSON, and --into keeps a SQLite file; pull got ${quoted(output)}`);
 }
 
 function notWritten(given: string): UsageError {

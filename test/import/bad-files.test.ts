@@ -12,51 +12,33 @@ const [NUMBER, STRING, VALUE] = [
 
 /** Texts that are no JSON value, the characters before the fault, what was expected there, and what was found. */
 const NO_VALUES: readonly (readonly [text: string, before: number, expected: string, got: string])[] = [
-  ...'-01 -1.0. -2. .-1 .2e-3 0.1.2 0.3e 0.3e+ 0E 0E+ 1.0e- 1eE2 2.e+3'
-    .split(' ')
-    .map((text) => [text, 0, NUMBER, text.charAt(0)] as const),
-  ...['9.e+', '+Inf', '++1', '- 1', '1+2', '1ea', '-foo', '1e1.5', '-', '+', '.', '-NaN', '012'].map(
+  ...['-01', '-1.0.', '.2e-3', '1eE2', '9.e+', '+Inf', '- 1', '1+2', '-', '012'].map(
     (text) => [text, 0, NUMBER, text.charAt(0)] as const,
   ),
   ['1 000', 2, 'a comma or }', '0'],
   ['0x1', 1, 'a comma or }', 'x'],
-  ['1.2a-3', 3, 'a comma or }', 'a'],
-  ['-1x', 2, 'a comma or }', 'x'],
-  ['1_0', 1, 'a comma or }', '_'],
-  ...['１', 'Infinity', 'NaN', 'abc', "'é'", '“a”', '<null>', ']', '*', '#', '/**/1', '\\u0020"a"'].map(
+  ...['１', 'NaN', "'é'", '“a”', ']', '/**/1', '\\u0020"a"'].map(
     (text) => [text, 0, VALUE, text.charAt(0)] as const,
   ),
   ['nul', 3, VALUE, '}'],
-  ['fals', 4, VALUE, '}'],
   ['"\\ud800\\u"', 9, STRING, '"'],
-  ['"\\uD834\\uDd"', 9, STRING, 'D'],
   ['"\\u00A"', 3, STRING, '0'],
-  ['"\\uqqqq"', 3, STRING, 'q'],
   ['"\\🌀"', 2, STRING, '🌀'],
   ['"\\', 2, STRING, '}'],
   ['"\\x00"', 2, STRING, 'x'],
   ['"a\tb"', 2, STRING, '\t'],
   ['"a\u0000b"', 2, STRING, '\u0000'],
-  ['"a\u001fb"', 2, STRING, '\u001f'],
   ['1/**/', 1, 'a comma or }', '/'],
-  ['[1]x', 3, 'a comma or }', 'x'],
   ['{}{}', 2, 'a comma or }', '{'],
   ['[\u0000]', 1, VALUE, '\u0000'],
-  ['[\f]', 1, VALUE, '\f'],
   ['[\u00a0]', 1, VALUE, '\u00a0'],
   ['[1,]', 3, VALUE, ']'],
   ['[1,,2]', 3, VALUE, ','],
-  ['[,]', 1, VALUE, ','],
-  ['[nan]', 2, VALUE, 'a'],
-  ['["",', 4, VALUE, '}'],
   ['[1:2]', 2, 'a comma or ]', ':'],
   ['[1', 2, 'a comma or ]', '}'],
-  ['{"a":1,,"b":2}', 7, 'a name in quotes', ','],
   ['{"a":1,}', 7, 'a name in quotes', '}'],
   ['{key: 1}', 1, 'a name in quotes', 'k'],
-  ['{"a":"a" 123}', 9, 'a comma or }', '1'],
   ['{"a":"b"}}', 10, 'nothing more', '}'],
-  ['{"x"::"b"}', 5, VALUE, ':'],
   ['{"x", null}', 4, 'a colon', ','],
 ];
 

@@ -214,24 +214,6 @@ test('standard output gets the proved lines of a followed set', async (t) => {
   assert.equal(out.toString(), '{"id":1}\n{"id":2}\n{"removed":{"id":1}}\n');
 });
 
-test('a followed file of version 0.2 is continued', async (t) => {
-  const file = join(await folder(t), 'items.ndjson');
-  const stop = new AbortController();
-  const { url, asked } = await scriptedServer(t, [
-    answer(proved('{"id":2}\n', 's2', { upToDate: true }), false),
-  ]);
-  const place = { cursor: 's1', rows: 1, bytes: 9, crc32: crc32(Buffer.from('{"id":1}\n')), ended: false };
-  await writeFile(`${file}.state`, JSON.stringify({ version: 1, url, place }));
-  await writeFile(file, '{"id":1}\n');
-  const { code, text } = await runPullOf([url, '-o', file, '--follow'], {
-    signal: stop.signal,
-    seen: (said) => said.includes('up to date') && stop.abort(),
-  });
-  assert.equal(code, 0, text);
-  assert.deepEqual(asked, ['/items/stream?follow=true&cursor=s1']);
-  assert.equal(await readFile(file, 'utf8'), '{"id":1}\n{"id":2}\n');
-});
-
 test('a follower ends when the reader of its standard output has gone', async (t) => {
   let lines = '';
   let [count, timer] = [0, setTimeout(() => undefined)];

@@ -3,10 +3,8 @@ import { readFile } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { pull, Refused } from '../../src/pull/pull.ts';
 import {
   folder,
-  INSTANT,
   NDJSON,
   proofOf,
   ROWS_OF_TWO,
@@ -88,22 +86,6 @@ test('a later run refuses a server that starts over', async (t) => {
   const second = await runPullOf([url, '-o', file, '--retry-for', '0']);
   assert.match(second.text, /started over instead of continuing after the cursor/);
   assert.equal(await readFile(`${file}.part`, 'utf8'), ROWS_OF_TWO, 'the proved rows stay');
-});
-
-test('rows that no checkpoint proved are removed from the file', async (t) => {
-  const file = join(await folder(t), 'items.ndjson');
-  let asked = 0;
-  const { url } = await scriptedServer(t, [
-    streamOnly((_, response) => {
-      response.writeHead(200, NDJSON);
-      if (asked++ > 0) return response.end(`{"id":3}\n${proofOf('end', '{"id":3}\n', 1)}`);
-      const unproved = `{"id":3}\n{"id":4}\n`.repeat(100_000);
-      return response.write(TWO + unproved, () => response.destroy());
-    }),
-  ]);
-  const { code, text: said } = await runPullOf([url, '-o', file]);
-  assert.equal(code, 0, said);
-  assert.equal(await readFile(file, 'utf8'), `${ROWS_OF_TWO}{"id":3}\n`);
 });
 
 test('an answer that is not a stream is refused at once, and the error says what it is', async (t) => {
@@ -205,14 +187,4 @@ test('an answer without valid partitions is refused', async (t) => {
     assert.equal(code, 1, what);
     assert.match(said, /the answer of \/items\/partitions does not hold 1 to 4 partitions\n$/, what);
   }
-});
-
-test('pull() of the package refuses what the command refuses', async (t) => {
-  const { url } = await scriptedServer(t, [
-    (_, response) => response.writeHead(200, NDJSON).end('x'.repeat(70_000)),
-  ]);
-  await assert.rejects(
-    pull(url, { compression: 'none', clock: INSTANT }).next(),
-    (error) => error instanceof Refused && error.message.includes('not a row'),
-  );
 });

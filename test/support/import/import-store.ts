@@ -71,12 +71,4 @@ export class ImportStore implements Pick<OwnedCollection, 'insert' | 'count' | '
     }
     return { written, skipped, refused };
   }
-
-  read(): never {
-    throw new TypeError('imports do not read');
-  }
-
-  get(): never {
-    throw new TypeError('imports do not read');
-  }
 }

@@ -1,10 +1,10 @@
+import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { AppError, CommandRefusal } from '../errors.ts';
 import { KEY, KEY_EXISTS } from '../store/bookmark.ts';
 import type { Count } from '../store/store.ts';
 import { reasonOf } from '../error-reason.ts';
 import { UsageError } from '../terminal/arguments.ts';
-import { askYesNo } from '../terminal/ask.ts';
 import { startProgress, type Console, type Progress } from '../terminal/progress.ts';
 import { counted, countOf, printable, shellWord } from '../terminal/text.ts';
 import type { FileImport, ImportCommand } from './arguments.ts';
@@ -168,6 +168,32 @@ async function checkStored(
   const question = `Remove ${rows} from ${printable(place)} before the import? (y/N) `;
   if (!(await askYesNo(question, stdin, stderr, signal)))
     throw new CommandRefusal(`no ${nounOf(command)}s were removed, and none were imported`);
+}
+
+/**
+ * Asks a question on a terminal. Resolves with whether the answer is y or yes. The end of the input is no. Rejects with
+ * the signal's reason when it is aborted.
+ */
+async function askYesNo(
+  question: string,
+  input: Readable,
+  output: NodeJS.WritableStream,
+  signal: AbortSignal,
+): Promise<boolean> {
+  signal.throwIfAborted();
+  // Without raw mode, so that Ctrl-C still reaches the process as a signal.
+  const lines = createInterface({ input, terminal: false });
+  try {
+    const answer = await new Promise<string>((resolve, reject) => {
+      lines.once('line', resolve);
+      lines.once('close', () => resolve(''));
+      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+      output.write(question);
+    });
+    return /^\s*y(?:es)?\s*$/i.test(answer);
+  } finally {
+    lines.close();
+  }
 }
 
 /** A number of items, or of rows, as a text. */

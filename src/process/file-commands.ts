@@ -42,8 +42,7 @@ export async function backUpStore(
   const { backUp } = await import('../store/sqlite/backup.ts');
   const from = await fileOf('backup', settings);
   const progress = startProgress({ stderr, isTTY: stderr.isTTY }, 1);
-  const onPages = (copied: number, pages: number) =>
-    progress.update(copied / pages, `${counted(copied)} of ${counted(pages)} pages`);
+  const onPages = (copied: number, all: number) => progress.update(copied / all, `${counted(copied)} pages`);
   const copying = backUp({ from, to, replaces: values.replace === true, onPages, signal });
   stdout.write(`${to} has ${counted(await copying.finally(progress.stop))} bytes\n`);
   return 0;

@@ -1,15 +1,8 @@
 import { Decimal128 } from '../store/bson.ts';
-import { BSON_TYPE } from '../store/bson-types.ts';
+import { BSON_RANK, BSON_TYPE, rankOf } from '../store/bson-types.ts';
 import { fieldsOf } from '../store/fields.ts';
 import { numberOf, type Value } from '../store/keys.ts';
 import type { Declaration } from '../store/store.ts';
-
-const NUMBERS: ReadonlySet<number> = new Set([
-  BSON_TYPE.double,
-  BSON_TYPE.int32,
-  BSON_TYPE.int64,
-  BSON_TYPE.decimal128,
-]);
 
 /**
  * The collection of items, with the indexes that each order of them needs. A price that is an array would make the indexes
@@ -33,25 +26,26 @@ export const ITEM_COLLECTION: Declaration = {
   refusalOf: (row) => {
     const fields = fieldsOf(row, ['category', 'price']);
     if (typeof fields === 'string') return fields;
-    return categoryRefusal(fields[0]) ?? priceRefusal(fields[1]);
+    const [category, price] = fields;
+    if (category?.type !== BSON_TYPE.string) return `category is ${described(category)}, expected a string`;
+    return isFinite(price) ? null : `price is ${described(price)}, expected a finite number`;
   },
 };
 
-function categoryRefusal(value: Value | undefined): string | null {
-  if (!value) return 'category is missing, expected a string';
-  return value.type === BSON_TYPE.string ? null : `category is ${typeName(value)}, expected a string`;
+function isFinite(value: Value | undefined): boolean {
+  if (!isNumber(value)) return false;
+  const isDecimal = value.type === BSON_TYPE.decimal128;
+  return isDecimal ? /\d/.test(described(value)) : Number.isFinite(numberOf(value));
 }
 
-function priceRefusal(value: Value | undefined): string | null {
-  if (!value) return 'price is missing, expected a finite number';
+function isNumber(value: Value | undefined): value is Value {
+  return value !== undefined && rankOf(value.type) === BSON_RANK.number;
+}
+
+function described(value: Value | undefined): string {
+  if (!value) return 'missing';
   const { type, bytes } = value;
-  if (!NUMBERS.has(type)) return `price is ${typeName(value)}, expected a finite number`;
-  const price = type === BSON_TYPE.decimal128 ? String(new Decimal128(bytes)) : numberOf(value);
-  const isFinite = typeof price === 'string' ? /\d/.test(price) : Number.isFinite(price);
-  return isFinite ? null : `price is ${price}, expected a finite number`;
-}
-
-function typeName({ type }: Value): string {
+  if (isNumber(value)) return String(type === BSON_TYPE.decimal128 ? new Decimal128(bytes) : numberOf(value));
   const [name] = Object.entries(BSON_TYPE).find(([, one]) => one === type) ?? [];
   return `of BSON type ${name ?? type}`;
 }

@@ -1,11 +1,11 @@
 import { bookmarkOf, KEY, KEY_EXISTS } from '../bookmark.ts';
+import { fieldsOf } from '../fields.ts';
 import type { InsertResult, OnConflict } from '../store.ts';
 import { documentsOf, findOne, ON_PRIMARY } from './commands.ts';
 import type { MongoConnection } from './connection.ts';
 import { CODES } from './errors.ts';
 import { commandKey } from './bookmark-in-command.ts';
 import { replacement, writeRaw, type WriteError } from './raw-write.ts';
-import { rowFault } from './row-fault.ts';
 
 /**
  * The largest document of MongoDB, in bytes. A replacement is sent inside an update statement, which has the same
@@ -28,20 +28,16 @@ export async function insertRows(
   const isReplacing = onConflict === 'replace';
   const largest = LARGEST_ROW - (isReplacing ? STATEMENT : 0);
   const sent: { readonly index: number; readonly row: Uint8Array }[] = [];
-  const statements: Uint8Array[] = [];
   const refused: InsertResult['refused'][number][] = [];
   for (const [index, row] of rows.entries()) {
-    const names = { hasId: false, hasOperators: false };
     const reason =
       row.length > largest
         ? `a row has at most ${largest} bytes, got ${row.length}`
-        : (rowFault(row, names) ?? refusalOf(row));
-    if (reason !== null) refused.push({ index, reason });
-    else {
-      sent.push({ index, row });
-      statements.push(isReplacing ? replacement(row, names.hasOperators) : row);
-    }
+        : (faultOfKey(row) ?? refusalOf(row));
+    if (reason === null) sent.push({ index, row });
+    else refused.push({ index, reason });
   }
+  const statements = sent.map(({ row }) => (isReplacing ? replacement(row) : row));
   const { errors } = await writeRaw(connection, collection, isReplacing ? 'update' : 'insert', statements);
   let skipped = 0;
   for (const error of errors) {
@@ -58,6 +54,12 @@ export async function insertRows(
   }
   refused.sort((a, b) => a.index - b.index);
   return { written: statements.length - errors.length, skipped, refused };
+}
+
+/** Why the bytes are no row. The server refuses those whose key has a type that no key can have. */
+function faultOfKey(row: Uint8Array): string | null {
+  const fields = fieldsOf(row, [KEY]);
+  return typeof fields === 'string' ? fields : fields[0] ? null : '_id is missing';
 }
 
 /**

@@ -111,13 +111,9 @@ function isStandalone(error: unknown): boolean {
   return error instanceof MongoServerError && error.code === NO_TRANSACTION_NUMBERS;
 }
 
-/** Replaces a row, or inserts it. Names that begin with $ are operators there, so such a row is sent as a literal. */
-export function replacement(row: Uint8Array, hasOperators: boolean): Uint8Array {
-  const literal = () => documentWith(elementOf(BSON_TYPE.document, '$replaceWith', literalOf(row)));
-  const update = hasOperators
-    ? elementOf(BSON_TYPE.array, 'u', documentWith(elementOf(BSON_TYPE.document, '0', literal())))
-    : elementOf(BSON_TYPE.document, 'u', row);
-  return documentWith(byKey(row), update, elementsOf({ upsert: true }));
+/** Replaces a row, or inserts it. */
+export function replacement(row: Uint8Array): Uint8Array {
+  return documentWith(byKey(row), elementOf(BSON_TYPE.document, 'u', row), elementsOf({ upsert: true }));
 }
 
 /**

@@ -5,7 +5,8 @@ import { DriverWay } from './mongo/driver.ts';
 import { leaveOthers, type LayoutOptions } from './mongo/create-collection.ts';
 import { MongoRefusal } from './mongo/errors.ts';
 import { DatabaseStream } from './mongo/feed/stream.ts';
-import { GridFs } from './mongo/files.ts';
+import type { FileStore } from './files.ts';
+import { gridFs } from './mongo/files.ts';
 import { listCollections, openCollection, whyOwn, type OpenCollection } from './mongo/open-collection.ts';
 import { makeCollection } from './mongo/make.ts';
 import { openLane, type Lane } from './mongo/lane/lane.ts';
@@ -95,7 +96,7 @@ class MongoStore implements Store {
   readonly name = 'mongodb';
   readonly keepsDeclarations = false;
   readonly items: OwnedCollection;
-  readonly files: GridFs;
+  readonly files: FileStore;
   readonly #connection: MongoConnection;
   readonly #items: OpenCollection;
   /** The way rows are read. */
@@ -112,7 +113,7 @@ class MongoStore implements Store {
     this.#connection = connection;
     this.#ways = ways;
     this.#options = options;
-    this.files = new GridFs(connection, { prefix, onNotice });
+    this.files = gridFs(connection, { prefix, onNotice });
     this.#way = typeof ways.lane === 'string' ? ways.driver : ways.lane;
     const isManaged = manageIndexes && own; // a read creates nothing in a database that serves other collections
     const timing = own ? watch : { every: () => () => undefined };

@@ -3,8 +3,8 @@ import type { Identity } from '../bookmark.ts';
 import { UUID } from '../bson.ts';
 import type { CommandOptions, MongoConnection } from './connection.ts';
 
-/** How a change of collections and indexes is acknowledged. */
-export const MAJORITY = { w: 'majority', wtimeout: 60_000 };
+/** How a change is acknowledged. */
+export const MAJORITY = { w: 'majority', j: true, wtimeout: 60_000 };
 
 /** For commands that change something, and for those that must see what was changed. */
 export const ON_PRIMARY = { readPreference: 'primary' } as const;

@@ -1,11 +1,10 @@
 import { MongoClient, MongoServerSelectionError } from 'mongodb';
-import type { BulkWriteOptions, ClientSession, Collection, Db, Document } from 'mongodb';
+import type { ClientSession, Db, Document, MongoClientOptions } from 'mongodb';
 import { storeUnavailable } from '../../errors.ts';
 import { withDeadline } from '../deadline.ts';
 import { Timestamp } from '../bson.ts';
 import type { PointInTime } from '../store.ts';
-import { clientOptions, refuseCompression } from './client-options.ts';
-import { mayRetry, translate } from './errors.ts';
+import { MongoRefusal, mayRetry, translate } from './errors.ts';
 
 /**
  * A batch takes milliseconds and the deepest offset a second. A command that takes longer means that the server is in
@@ -42,10 +41,20 @@ export interface CommandOptions {
    * that must see such changes, `secondaryPreferred` for data that the primary does not have.
    */
   readonly readPreference?: 'primary' | 'primaryPreferred' | 'secondaryPreferred';
-  /** How long the server may work on the command, in milliseconds. Default: 20 s. */
-  readonly limitMs?: number;
-  /** Sets no time limit: building an index can take any time. */
-  readonly unlimited?: boolean;
+  /** How long the server may work on the command, in milliseconds. Null: any time. Default: 20 s. */
+  readonly limitMs?: number | null;
+}
+
+/** What the connections to all databases of a deployment share. */
+interface Deployment {
+  readonly client: MongoClient;
+  readonly session: ClientSession;
+  readonly timeless: ClientSession;
+  /** Of the first connection. Absent: the one that the URI names. */
+  readonly database: string | undefined;
+  /** Servers that answered but do not belong to the replica set that the URI names. */
+  readonly otherSets: Map<string, string>;
+  serversFound: number;
 }
 
 /**
@@ -63,38 +72,15 @@ export class MongoConnection {
    */
   readonly #timeless: ClientSession;
   readonly #db: Db;
-  /** Servers that answered but do not belong to the replica set that the URI names. */
-  readonly #otherSets: Map<string, string>;
-  readonly #uri: string;
-  readonly #found: { servers: number };
+  readonly #deployment: Deployment;
 
-  /**
-   * Does not connect. Throws MongoParseError or MongoRefusal when the URI cannot be used. With `shared`: the same
-   * connection, with another database of that name in place of the URI's.
-   */
-  constructor(uri: string, shared?: { readonly of: MongoConnection; readonly database: string }) {
-    this.#uri = uri;
-    if (shared) {
-      this.client = shared.of.client;
-      this.session = shared.of.session;
-      this.#timeless = shared.of.#timeless;
-      this.#otherSets = shared.of.#otherSets;
-      this.#found = shared.of.#found;
-      this.#db = this.client.db(shared.database);
-      return;
-    }
-    refuseCompression(uri);
-    this.client = new MongoClient(uri, clientOptions(uri));
-    this.#otherSets = new Map();
-    const found = (this.#found = { servers: 0 });
-    this.client.on('serverDescriptionChanged', ({ previousDescription, newDescription }) => {
-      if (previousDescription.type === 'Unknown' && newDescription.type !== 'Unknown') found.servers++;
-    });
-    this.#seeSets();
-    this.session = this.client.startSession({ causalConsistency: true });
-    this.#timeless = this.client.startSession({ causalConsistency: false });
-    const isNamed = /^mongodb(?:\+srv)?:\/\/[^/?]*\/[^?]/.test(uri);
-    this.#db = this.client.db(isNamed ? undefined : DATABASE); // once: it costs as much as a small command
+  /** Does not connect. Throws MongoParseError or MongoRefusal when the URI cannot be used. */
+  constructor(to: string | Deployment, database?: string) {
+    const deployment = (this.#deployment = typeof to === 'string' ? deploymentOf(to) : to);
+    this.client = deployment.client;
+    this.session = deployment.session;
+    this.#timeless = deployment.timeless;
+    this.#db = this.client.db(database ?? deployment.database); // once: it costs as much as a small command
   }
 
   /** The name of the database. */
@@ -104,12 +90,12 @@ export class MongoConnection {
 
   /** How many times the driver has found a server, also one that it had lost. */
   get serversFound(): number {
-    return this.#found.servers;
+    return this.#deployment.serversFound;
   }
 
   /** The same connection, for another database. Close only the first one. */
   in(database: string): MongoConnection {
-    return new MongoConnection(this.#uri, { of: this, database });
+    return new MongoConnection(this.#deployment, database);
   }
 
   /** Connects unless already connected. Rejects with `store-unavailable` when no server answers. */
@@ -122,23 +108,10 @@ export class MongoConnection {
   }
 
   /** The driver drops a server of another set silently and later reports only that it found no server in time. */
-  #seeSets(): void {
-    const { replicaSet } = this.client.options;
-    if (!replicaSet) return;
-    this.client.on('serverHeartbeatSucceeded', ({ connectionId, reply }) => {
-      const { setName } = reply as { readonly setName?: string };
-      if (setName === replicaSet) this.#otherSets.delete(connectionId);
-      else
-        this.#otherSets.set(
-          connectionId,
-          setName === undefined ? 'not in a replica set' : `in the replica set '${setName}'`,
-        );
-    });
-  }
-
   #explained(error: unknown): unknown {
-    if (!(error instanceof MongoServerSelectionError) || this.#otherSets.size === 0) return error;
-    const found = [...this.#otherSets].map(([address, set]) => `${address} is ${set}`).join(', ');
+    const { otherSets } = this.#deployment;
+    if (!(error instanceof MongoServerSelectionError) || otherSets.size === 0) return error;
+    const found = [...otherSets].map(([address, set]) => `${address} is ${set}`).join(', ');
     const { replicaSet } = this.client.options;
     const said = `The MongoDB URI says replicaSet=${replicaSet}, but ${found}. Correct the name in the URI, or omit it.`;
     return storeUnavailable(new Error(said, { cause: error }));
@@ -176,14 +149,10 @@ export class MongoConnection {
   }
 
   /** Runs a write in a session of its own. The shared session would mix up the numbers of retryable writes. */
-  async write<T>(
-    work: (items: Collection, options: BulkWriteOptions, db: Db) => Promise<T>,
-    collection: string,
-  ): Promise<T> {
+  async write<T>(work: (db: Db, session: ClientSession) => Promise<T>): Promise<T> {
     const session = this.client.startSession({ causalConsistency: true });
     try {
-      const writeConcern = { w: 'majority', journal: true, wtimeoutMS: 60_000 } as const;
-      return await work(this.#db.collection(collection), { session, ordered: false, writeConcern }, this.#db);
+      return await work(this.#db, session);
     } catch (error) {
       throw translate(error);
     } finally {
@@ -202,7 +171,7 @@ export class MongoConnection {
 
   /** Each command gets a new readConcern object, because the driver writes the causal time into it. */
   #runOnce(command: Document, options: CommandOptions) {
-    const { signal, snapshot, since, causal, rowsAsBytes, readPreference, unlimited = false } = options;
+    const { signal, snapshot, since, causal, rowsAsBytes, readPreference } = options;
     const { limitMs = COMMAND_LIMIT_MS } = options;
     const isTimed = typeof snapshot === 'bigint' || since !== undefined;
     if (isTimed) catchUp(this.#timeless, this.session);
@@ -210,9 +179,9 @@ export class MongoConnection {
     const complete = {
       ...command,
       ...(reads && { readConcern: readConcernOf(options) }),
-      ...(!unlimited && { maxTimeMS: limitMs }),
+      ...(limitMs !== null && { maxTimeMS: limitMs }),
     };
-    return withDeadline(unlimited ? null : limitMs + GRACE_MS, signal, (end) =>
+    return withDeadline(limitMs === null ? null : limitMs + GRACE_MS, signal, (end) =>
       this.#db.command(complete, {
         ...(rowsAsBytes && ROWS_AS_BYTES),
         session: isTimed || causal === false ? this.#timeless : this.session,
@@ -221,6 +190,31 @@ export class MongoConnection {
       }),
     );
   }
+}
+
+function deploymentOf(uri: string): Deployment {
+  refuseCompression(uri);
+  const client = new MongoClient(uri, clientOptions(uri));
+  const otherSets = new Map<string, string>();
+  const deployment = {
+    ...{ client, otherSets, serversFound: 0 },
+    session: client.startSession({ causalConsistency: true }),
+    timeless: client.startSession({ causalConsistency: false }),
+    database: /^mongodb(?:\+srv)?:\/\/[^/?]*\/[^?]/.test(uri) ? undefined : DATABASE,
+  };
+  client.on('serverDescriptionChanged', ({ previousDescription, newDescription }) => {
+    if (previousDescription.type === 'Unknown' && newDescription.type !== 'Unknown')
+      deployment.serversFound++;
+  });
+  const { replicaSet } = client.options;
+  if (replicaSet)
+    client.on('serverHeartbeatSucceeded', ({ connectionId, reply }) => {
+      const { setName } = reply as { readonly setName?: string };
+      const set = setName === undefined ? 'not in a replica set' : `in the replica set '${setName}'`;
+      if (setName === replicaSet) otherSets.delete(connectionId);
+      else otherSets.set(connectionId, set);
+    });
+  return deployment;
 }
 
 function readConcernOf({ snapshot, since }: CommandOptions): Document {
@@ -236,4 +230,33 @@ function readConcernOf({ snapshot, since }: CommandOptions): Document {
  */
 function catchUp(behind: ClientSession, ahead: ClientSession): void {
   if (ahead.clusterTime) behind.advanceClusterTime(ahead.clusterTime);
+}
+
+/** The defaults of a server that must notice a dead database within seconds. What the URI sets is kept. */
+function clientOptions(uri: string): MongoClientOptions {
+  return {
+    appName: 'sluice',
+    // With the driver's 30 s, a request would wait that long while the database is unavailable, and the driver would
+    // not leave a member that hangs.
+    ...(!names(uri, 'serverSelectionTimeoutMS') && { serverSelectionTimeoutMS: 3_000 }),
+    ...(!names(uri, 'connectTimeoutMS') && { connectTimeoutMS: 2_000 }),
+    // A member that hangs is noticed once it is silent for both times together: 3 s, instead of 12 s by default.
+    ...(!names(uri, 'heartbeatFrequencyMS') && { heartbeatFrequencyMS: 1_000 }),
+    // With `primaryPreferred` a dead primary costs 0.1 to 3 s, with `primary` an election of 10 s. Majority reads are
+    // never rolled back on any member.
+    ...(!names(uri, 'readPreference') && { readPreference: 'primaryPreferred' }),
+  };
+}
+
+/** Throws MongoRefusal when the URI turns on compression. */
+function refuseCompression(uri: string): void {
+  if (!names(uri, 'compressors') || /[?&]compressors=none(&|$)/i.test(uri)) return;
+  throw new MongoRefusal(
+    'The MongoDB URI turns on wire compression (compressors=...), which makes scans about 10 times slower. Remove this option.',
+  );
+}
+
+/** Whether the URI sets an option. Option names are case-insensitive. */
+function names(uri: string, option: string): boolean {
+  return new RegExp(`[?&]${option}=`, 'i').test(uri);
 }

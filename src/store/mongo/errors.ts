@@ -8,6 +8,7 @@ import {
   MongoServerError,
   MongoServerSelectionError,
   MongoTopologyClosedError,
+  MongoWriteConcernError,
 } from 'mongodb';
 import { DamagedRowsError } from '../bson-array.ts';
 import { AppError, snapshotUnsupported, storeUnavailable } from '../../errors.ts';
@@ -72,7 +73,6 @@ const EXHAUSTED: ReadonlySet<unknown> = new Set([
   18, // AuthenticationFailed: the password was changed while this server ran
   26, // NamespaceNotFound: a lagging secondary was asked for the indexes
   50, // MaxTimeMSExpired
-  64, // WriteConcernFailed: a majority did not confirm in time
   133, // FailedToSatisfyReadPreference
   14031, // OutOfDiskSpace
 ]);
@@ -161,6 +161,7 @@ export function translate(error: unknown): unknown {
 function isUnavailable(error: unknown): boolean {
   if (error instanceof AppError) return false;
   if (error instanceof DamagedRowsError) return true; // the reply was damaged on its way
+  if (error instanceof MongoWriteConcernError) return true; // a majority has not confirmed it, so it may be rolled back
   if (mayRetry(error)) return true;
   if (error instanceof MongoServerError) return EXHAUSTED.has(error.code);
   if (error instanceof MongoError)

@@ -46,7 +46,7 @@ export async function createIndexes(
   signal?: AbortSignal,
 ): Promise<void> {
   const command = { createIndexes: collection, indexes, writeConcern: MAJORITY };
-  await connection.run(command, { ...ON_PRIMARY, unlimited: true, ...(signal && { signal }) });
+  await connection.run(command, { ...ON_PRIMARY, limitMs: null, ...(signal && { signal }) });
 }
 
 /** The fields of an index with the key at its end. */

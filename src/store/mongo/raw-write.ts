@@ -1,18 +1,12 @@
 import { createRequire } from 'node:module';
-import {
-  MongoServerError,
-  MongoWriteConcernError,
-  type ClientSession,
-  type Db,
-  type Document,
-} from 'mongodb';
-import { storeUnavailable } from '../../errors.ts';
+import { MongoServerError, type ClientSession, type Db, type Document } from 'mongodb';
 import { bookmarkOf, KEY } from '../bookmark.ts';
 import { documentWith, elementOf } from '../bson-elements.ts';
 import { BSON_TYPE } from '../bson-types.ts';
 import { BSON, Long } from '../bson.ts';
+import { MAJORITY, ON_PRIMARY } from './commands.ts';
 import type { MongoConnection } from './connection.ts';
-import { mayRetry } from './errors.ts';
+import { mayRetry, translate } from './errors.ts';
 
 /** MongoDB accepts messages of 48 MB with 100,000 statements. */
 const MESSAGE_BYTES = 16 * 1024 * 1024;
@@ -73,7 +67,7 @@ export async function writeRaw(
       bytes += statement.length;
     }
     const whole = { [command]: collection, ordered: false, [FIELDS[command]]: message };
-    const reply = await connection.write((_, { session }, db) => send(db, whole, session), collection);
+    const reply = await connection.write((db, session) => send(db, whole, session));
     const refused = (reply.writeErrors ?? []) as readonly WriteError[];
     rows += Number(reply.n);
     errors.push(...refused.map((error) => ({ ...error, index: start + error.index })));
@@ -82,29 +76,24 @@ export async function writeRaw(
 }
 
 /** Sends the command, and once more when its outcome is unknown: the server knows its number, and writes nothing twice. */
-async function send(db: Db, write: Document, session: ClientSession | undefined): Promise<Document> {
-  if (!session) throw new TypeError('a write has a session');
+async function send(db: Db, write: Document, session: ClientSession): Promise<Document> {
   const { serverSession } = session;
   serverSession.txnNumber++; // the driver, which takes the same session for later writes, counts on from here
-  const writeConcern = { w: 'majority', j: true, wtimeout: 60_000 };
-  const command = { ...write, writeConcern };
+  const command = { ...write, writeConcern: MAJORITY };
   const numbered = { ...command, txnNumber: Long.fromNumber(serverSession.txnNumber) };
-  const ask = (asked: Document) => db.command(asked, { session, readPreference: 'primary' });
-  try {
-    const reply = await ask(numbered).catch(async (error: unknown) => {
-      if (isStandalone(error)) return ask(command);
-      if (!mayRetry(error)) throw error;
-      return ask(numbered).catch((again: unknown) => {
-        throw isStandalone(again) ? error : again;
-      });
+  const ask = (asked: Document) => db.command(asked, { session, ...ON_PRIMARY });
+  return ask(numbered).catch(async (error: unknown) => {
+    if (isStandalone(error)) return ask(command);
+    if (!mayRetry(error)) throw error;
+    return ask(numbered).catch((again: unknown) => {
+      throw isStandalone(again) ? error : again;
     });
-    // Written but not confirmed by a majority: the write may be rolled back.
-    if (reply.writeConcernError)
-      throw storeUnavailable(new MongoServerError(reply.writeConcernError as Document));
-    return reply;
-  } catch (error) {
-    throw error instanceof MongoWriteConcernError ? storeUnavailable(error) : error;
-  }
+  });
+}
+
+/** Throws when the server refused a statement. */
+export function refuseErrors([error]: readonly WriteError[]): void {
+  if (error) throw translate(new MongoServerError({ ...error }));
 }
 
 function isStandalone(error: unknown): boolean {
@@ -128,8 +117,7 @@ export async function deleteRaw(
   // One condition each: `$in` on the key of a clustered collection reads all rows between the lowest and the highest.
   const statements = keys.map((key) => documentWith(byKey(key), elementsOf({ limit: 1 })));
   const { rows, errors } = await writeRaw(connection, collection, 'delete', statements);
-  const [error] = errors;
-  if (error) throw new MongoServerError({ ...error });
+  refuseErrors(errors);
   return rows;
 }
 

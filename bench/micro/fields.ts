@@ -50,7 +50,7 @@ const projected: FindWay = {
 };
 const itemsOf = (way: FindWay) =>
   new MongoCollection({
-    ...{ connection, layouts, slots, declaration: ITEM_COLLECTION },
+    ...{ layouts, slots, declaration: ITEM_COLLECTION },
     finder: new Finder(way, layouts),
   });
 const candidates = { 'whole rows': itemsOf(lane), 'a projection': itemsOf(projected) };

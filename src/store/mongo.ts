@@ -2,13 +2,18 @@ import { AppError } from '../errors.ts';
 import type { ScopeFields } from './scope-predicate.ts';
 import { MongoConnection } from './mongo/connection.ts';
 import { DriverWay } from './mongo/driver.ts';
-import { leaveOthers, type LayoutOptions } from './mongo/create-collection.ts';
+import type { LayoutOptions } from './mongo/create-collection.ts';
 import { MongoRefusal } from './mongo/errors.ts';
 import { DatabaseStream } from './mongo/feed/stream.ts';
 import type { FileStore } from './files.ts';
 import { gridFs } from './mongo/files.ts';
-import { listCollections, openCollection, whyOwn, type OpenCollection } from './mongo/open-collection.ts';
-import { makeCollection } from './mongo/make.ts';
+import {
+  listCollections,
+  makeCollection,
+  openCollection,
+  whyOwn,
+  type OpenCollection,
+} from './mongo/open-collection.ts';
 import { openLane, type Lane } from './mongo/lane/lane.ts';
 import { whyNoLane } from './mongo/lane/refusal.ts';
 import type { FindWay } from './mongo/reply.ts';
@@ -55,9 +60,8 @@ export async function connectMongo(options: MongoOptions): Promise<Store> {
   const { uri, onWarning, onNotice } = options;
   const connection = new MongoConnection(uri);
   let isOpen = false;
-  const onForeign = (error: Error) => (isOpen ? options.onLost?.(error) : undefined);
-  const ways = waysOf(connection, options); // before connecting: the lane follows what the driver learns about members
-  const store = new MongoStore(connection, { ...options, onLost: onForeign }, ways);
+  const onLost = (error: Error) => (isOpen ? options.onLost?.(error) : undefined);
+  const store = new MongoStore(connection, { ...options, onLost });
   try {
     await store.start();
   } catch (error) {
@@ -67,29 +71,9 @@ export async function connectMongo(options: MongoOptions): Promise<Store> {
     }
     onWarning(`MongoDB is not available, and requests for items get 503 until it is: ${String(error.cause)}`);
   }
-  onNotice?.(describe(ways));
+  onNotice?.(store.describeWay());
   isOpen = true;
   return store;
-}
-
-/** How rows are read: over the lane or, where there is none, through the driver, with the reason for that. */
-interface Ways {
-  readonly driver: DriverWay;
-  readonly lane: Lane | string;
-}
-
-function waysOf(connection: MongoConnection, options: MongoOptions): Ways {
-  const { slots, lane = true, onWarning } = options;
-  const driver = new DriverWay(connection, slots, onWarning);
-  const refusal = lane ? whyNoLane(connection.client.options) : 'the options of the store require it';
-  return { driver, lane: refusal ?? openLane(connection, slots, driver, onWarning) };
-}
-
-function describe({ lane }: Ways): string {
-  const refusal = typeof lane === 'string' ? lane : lane.refusal;
-  return refusal === null
-    ? 'items are read over the data lane'
-    : `items are read through the driver, which is slower: ${refusal}`;
 }
 
 class MongoStore implements Store {
@@ -99,25 +83,31 @@ class MongoStore implements Store {
   readonly files: FileStore;
   readonly #connection: MongoConnection;
   readonly #items: OpenCollection;
-  /** The way rows are read. */
+  /** How rows are read. Null: through the driver, for this reason. */
+  readonly #lane: Lane | null;
+  readonly #whyNoLane: string | null;
   readonly #way: FindWay;
-  readonly #ways: Ways;
   readonly #options: MongoOptions;
   #open: readonly OpenCollection[] = [];
   readonly #records: OpenCollection<Records>[] = [];
   /** The changes of each database, by its name, and those for parts of collections. */
   readonly #streams = new Map<string, DatabaseStream>();
 
-  constructor(connection: MongoConnection, options: MongoOptions, ways: Ways) {
+  /** Does not connect: the lane follows what the driver learns about members from then on. */
+  constructor(connection: MongoConnection, options: MongoOptions) {
     const { own = true, prefix = '', manageIndexes, adoptsItems = true, onNotice, watch } = options;
+    const { slots, lane = true, onWarning } = options;
     this.#connection = connection;
-    this.#ways = ways;
     this.#options = options;
     this.files = gridFs(connection, { prefix, onNotice });
-    this.#way = typeof ways.lane === 'string' ? ways.driver : ways.lane;
+    const driver = new DriverWay(connection, slots, onWarning);
+    const refusal = lane ? whyNoLane(connection.client.options) : 'the options of the store require it';
+    this.#whyNoLane = refusal;
+    this.#lane = refusal === null ? openLane(connection, slots, driver, onWarning) : null;
+    this.#way = this.#lane ?? driver;
     const isManaged = manageIndexes && own; // a read creates nothing in a database that serves other collections
     const timing = own ? watch : { every: () => () => undefined };
-    const ofItems = { manage: isManaged, warnsOfServer: true, ...(!adoptsItems && { admit: leaveOthers }) };
+    const ofItems = { manage: isManaged, warnsOfServer: true, adopts: adoptsItems };
     this.#items = this.#collectionOf(options.items, ofItems, timing);
     this.items = this.#items.rows;
   }
@@ -125,6 +115,14 @@ class MongoStore implements Store {
   async start(): Promise<void> {
     const { own = true } = this.#options;
     await (own ? this.#items.layouts.start() : this.#connection.connect());
+  }
+
+  /** The way items are read, as a sentence without its full stop. */
+  describeWay(): string {
+    const refusal = this.#whyNoLane ?? this.#lane?.refusal ?? null;
+    return refusal === null
+      ? 'items are read over the data lane'
+      : `items are read through the driver, which is slower: ${refusal}`;
   }
 
   async ping(): Promise<readonly string[]> {
@@ -224,8 +222,7 @@ class MongoStore implements Store {
     if (database === this.#connection.database) return { connection: this.#connection, way: this.#way };
     const connection = this.#connection.in(database);
     const driver = new DriverWay(connection, this.#options.slots, this.#options.onWarning);
-    const { lane } = this.#ways;
-    return { connection, way: typeof lane === 'string' ? driver : lane.in(database, driver) };
+    return { connection, way: this.#lane?.in(database, driver) ?? driver };
   }
 
   /** The stream of a database, or (`scope`) of a collection for the readers of scopes by these fields. */

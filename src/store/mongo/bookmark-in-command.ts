@@ -1,6 +1,7 @@
 import { AppError } from '../../errors.ts';
-import { BSON, Code, Double, MaxKey } from '../bson.ts';
+import { BSON, Code, MaxKey } from '../bson.ts';
 import { KEY, keyOf, type Bookmark, type RowKey } from '../bookmark.ts';
+import { isNaNValue } from './type-brackets.ts';
 
 /**
  * A bookmark's values as a command carries them. The driver builds commands from JavaScript values, and a few BSON
@@ -15,6 +16,7 @@ export function commandKey(bookmark: Bookmark): RowKey {
       'No row of this store can have the key of the row to continue after.',
     );
   const survives = Buffer.compare(BSON.serialize(key, { ignoreUndefined: false }), bookmark) === 0;
+  // The server treats the many bit patterns of NaN as one value.
   if (survives || Object.values(key).some(isNaNValue)) return key;
   throw new AppError(
     'invalid-cursor',
@@ -34,9 +36,4 @@ function isDeeper(value: unknown, levels: number): boolean {
   if (value instanceof Code) return isDeeper(value.scope, levels);
   if (!(value instanceof Map) && !Array.isArray(value)) return false;
   return levels === 0 || [...value.values()].some((inner) => isDeeper(inner, levels - 1));
-}
-
-/** The server treats the many bit patterns of NaN as one value. */
-function isNaNValue(value: unknown): boolean {
-  return value instanceof Double && Number.isNaN(value.value);
 }

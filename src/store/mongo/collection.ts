@@ -20,25 +20,22 @@ import type {
 } from '../store.ts';
 import { replaceByEmpty } from './clear.ts';
 import type { Layout } from './create-collection.ts';
-import type { MongoConnection } from './connection.ts';
 import { countRows } from './count.ts';
-import { faultOf } from './faults.ts';
+import { faultOf, inPresentCollection } from './faults.ts';
 import { isSingle } from './index-ranges.ts';
 import { insertRows } from './insert.ts';
 import { commandKey } from './bookmark-in-command.ts';
 import { addIndex, postponeIndexes, withKey, type MakeIndexes } from './make-indexes.ts';
-import { inPresentCollection } from './retry-when-replaced.ts';
-import { indexOf, namedIndex } from './plan.ts';
-import { bracketCondition, conditionOf, conditionsOf, type Condition } from './predicates.ts';
+import type { IndexedPlan } from './plan.ts';
+import { bracketCondition, conditionOf, type Condition } from './predicates.ts';
 import { deleteRaw } from './raw-write.ts';
 import { Reads, type ReadParts } from './read.ts';
 import { presentTime } from './snapshot.ts';
-import { splitRows, type SplitParts } from './split.ts';
+import { splitRows } from './split.ts';
 import { bracketsFrom } from './type-brackets.ts';
 
 /** What a collection of MongoDB is made of. */
 export interface MongoCollectionParts extends ReadParts {
-  readonly connection: MongoConnection;
   readonly declaration: Pick<Declaration, 'indexes' | 'refusalOf'>;
   readonly changes?: ChangeFeed;
 }
@@ -66,13 +63,14 @@ export class MongoCollection implements OwnedCollection {
   }
 
   async describe(signal: AbortSignal, { now = false } = {}): Promise<Description> {
-    const { connection, layouts } = this.#parts;
+    const { layouts } = this.#parts;
     if (!now) return layouts.layout(signal);
     signal.throwIfAborted();
+    const { connection, collection } = layouts;
     return inPresentCollection(undefined, signal, async () => {
       const layout = await layouts.layout(signal); // a collection that does not exist yet has no time
       try {
-        return { ...layout, now: await presentTime(connection, layouts.collection, layout.identity, signal) };
+        return { ...layout, now: await presentTime(connection, collection, layout.identity, signal) };
       } catch (error) {
         throw faultOf(error, layouts, {});
       }
@@ -82,18 +80,17 @@ export class MongoCollection implements OwnedCollection {
   async count(plan: Plan, mode: CountMode, signal: AbortSignal): Promise<Count> {
     if (plan.ids)
       throw new TypeError('no query says a range of ids of several types: it is read, not counted');
-    if (isSingle(plan)) {
+    return this.#inLayout(plan, signal, async (layout, indexed) => {
+      if (!isSingle(indexed)) return countRows(this.#parts.layouts, indexed, mode, layout, signal);
       const batch = await this.read(plan, {}, { rows: 1, bytes: 1 }, signal);
       batch.release();
       return { rows: batch.rows, is: 'exact' };
-    }
-    return this.#inLayout(plan, signal, (layout) => this.#counted(plan, mode, layout, signal));
+    });
   }
 
-  async split(plan: Plan, parts: number, signal: AbortSignal): Promise<readonly Bookmark[]> {
-    if (isSingle(plan)) return [];
-    return this.#inLayout(plan, signal, (layout) =>
-      splitRows({ ...this.#parts, count: this.#counted }, plan, parts, layout, signal),
+  split(plan: Plan, parts: number, signal: AbortSignal): Promise<readonly Bookmark[]> {
+    return this.#inLayout(plan, signal, async (layout, indexed) =>
+      isSingle(indexed) ? [] : splitRows(this.#parts, indexed, parts, layout, signal),
     );
   }
 
@@ -108,75 +105,74 @@ export class MongoCollection implements OwnedCollection {
     { after = null, bracket }: ValuesFrom,
     signal: AbortSignal,
   ): Promise<Bookmark | null> {
-    const { layouts } = this.#parts;
     const next = index.keys[equals.length];
     if (!next) throw new TypeError(`${index.name} has no field behind these values`);
     const { path, sign } = next;
-    const prefix = conditionsOf(equals);
-    if (bracket !== undefined)
-      return this.#reads.first(index, { ...prefix, [path]: bracketCondition(bracket) }, path, sign, signal);
+    const plan = { index, equals, sort: path, direction: sign };
+    if (bracket !== undefined) return this.#reads.first(plan, bracketCondition(bracket), signal);
     const last = after && (commandKey(after) as Readonly<Record<string, unknown>>)[path];
-    const [own, ...higher] = bracketsFrom(after ? (after[4] ?? 0) : null, last);
+    const brackets = bracketsFrom(after ? (after[4] ?? 0) : null, last);
     const conditions: Condition[] = [
-      ...(after && !own?.alone ? [{ $gt: last }] : []),
-      ...(after ? higher : [...(own ? [own] : []), ...higher]).map(({ lowest, alone }) =>
-        alone ? conditionOf(lowest) : { $gte: lowest },
-      ),
+      ...(after && !brackets[0]?.alone ? [{ $gt: last }] : []),
+      ...brackets
+        .slice(after ? 1 : 0)
+        .map(({ lowest, alone }) => (alone ? conditionOf(lowest) : { $gte: lowest })),
     ];
     for (const condition of conditions) {
-      const found = await this.#reads.first(index, { ...prefix, [path]: condition }, path, sign, signal);
+      const found = await this.#reads.first(plan, condition, signal);
       if (found) return found;
     }
-    const { identity } = await layouts.layoutFor(namedIndex(index), signal);
-    await layouts.confirm(namedIndex(index), index.name, identity, true, signal);
+    const { layouts } = this.#parts;
+    const [{ identity }] = await layouts.layoutFor(plan, signal);
+    await layouts.confirm(index, identity, true, signal);
     return null;
   }
 
   /** A write cannot name the identity of its collection, and creates a missing one: it is checked before and after. */
   async insert(rows: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult> {
-    const { connection, layouts, declaration } = this.#parts;
+    const { layouts, declaration } = this.#parts;
+    const { connection, collection } = layouts;
     const identity = await layouts.present();
     this.#writtenTo ??= identity;
     if (this.#writtenTo !== identity) throw collectionReplaced();
-    const result = await insertRows(connection, layouts.collection, rows, onConflict, declaration.refusalOf);
+    const result = await insertRows(connection, collection, rows, onConflict, declaration.refusalOf);
     if ((await layouts.present()) !== identity) throw collectionReplaced();
     return result;
   }
 
   /** A write cannot name the identity of its collection, so it is checked before and after. */
   async remove(keys: readonly Bookmark[]): Promise<number> {
-    const { connection, layouts } = this.#parts;
+    const { layouts } = this.#parts;
     const identity = await layouts.present();
-    const rows = await deleteRaw(connection, layouts.collection, keys);
+    const rows = await deleteRaw(layouts.connection, layouts.collection, keys);
     if ((await layouts.present()) !== identity) throw collectionReplaced();
     return rows;
   }
 
   async postponeIndexes(): Promise<MakeIndexes | null> {
-    const { connection, layouts, declaration } = this.#parts;
+    const { layouts, declaration } = this.#parts;
     const { sharded } = await layouts.layout();
     if (sharded || !layouts.manages) return null;
-    const make = await postponeIndexes(connection, layouts.collection, declaration.indexes.map(withKey));
+    const { connection, collection } = layouts;
+    const make = await postponeIndexes(connection, collection, declaration.indexes.map(withKey));
     if (make) layouts.close(); // it would make them at its next look
     return make;
   }
 
   async addIndex(paths: readonly string[], _: unknown, signal: AbortSignal): Promise<AddedIndex> {
-    const { connection, layouts } = this.#parts;
-    const added = await addIndex(connection, layouts.collection, paths, signal);
+    const { layouts } = this.#parts;
+    const added = await addIndex(layouts.connection, layouts.collection, paths, signal);
     layouts.forget();
     return added;
   }
 
   async clear(signal: AbortSignal): Promise<Count> {
-    const { connection, layouts } = this.#parts;
-    const { collection } = layouts;
+    const { layouts } = this.#parts;
+    const { connection, collection } = layouts;
     const layout = await layouts.layout(signal);
     if (layout.sharded)
       throw storeUnfit(`The collection '${collection}' may be sharded. Such a collection is not replaced.`);
-    const all = { sort: KEY, direction: 1 } as const;
-    const exact = await this.count(all, 'exact', signal);
-    const count = exact.is === 'exact' ? exact : await this.count(all, 'estimated', signal);
+    const count = await this.count({ sort: KEY, direction: 1 }, 'exact', signal);
     signal.throwIfAborted();
     try {
       await replaceByEmpty(connection, collection);
@@ -187,13 +183,14 @@ export class MongoCollection implements OwnedCollection {
     return count;
   }
 
-  readonly #counted: SplitParts['count'] = (...call) =>
-    countRows(this.#parts.connection, this.#parts.layouts, ...call);
-
-  #inLayout<T>(plan: Plan, signal: AbortSignal, work: (layout: Layout) => Promise<T>): Promise<T> {
+  async #inLayout<T>(
+    plan: Plan,
+    signal: AbortSignal,
+    work: (layout: Layout, plan: IndexedPlan) => Promise<T>,
+  ): Promise<T> {
     signal.throwIfAborted();
     return inPresentCollection(plan.identity, signal, async () =>
-      work(await this.#parts.layouts.layoutFor(indexOf(plan), signal)),
+      work(...(await this.#parts.layouts.layoutFor(plan, signal))),
     );
   }
 }

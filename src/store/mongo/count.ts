@@ -1,11 +1,11 @@
 import { AppError } from '../../errors.ts';
 import { documentsOf, findOne } from './commands.ts';
 import type { Layout } from './create-collection.ts';
-import type { CommandOptions, MongoConnection } from './connection.ts';
+import type { CommandOptions } from './connection.ts';
 import type { Document } from '../bson.ts';
 import { CODES, serverCodeOf } from './errors.ts';
 import { faultOf } from './faults.ts';
-import { BY_KEY, indexOf } from './plan.ts';
+import { hintOf, type IndexedPlan } from './plan.ts';
 import type { Layouts } from './layouts.ts';
 import type { Count, CountMode, Plan } from '../store.ts';
 import { conditionsOf, rangeCondition } from './predicates.ts';
@@ -17,26 +17,22 @@ const COUNTED = 10_000;
 
 /** See Collection.count. When the time for exact counting is up, the count is as if it was not asked to be exact. */
 export async function countRows(
-  connection: MongoConnection,
   layouts: Layouts,
-  plan: Plan,
+  plan: IndexedPlan,
   mode: CountMode,
   layout: Layout,
   signal: AbortSignal,
 ): Promise<Count> {
-  const { collection } = layouts;
+  const { collection, connection } = layouts;
+  const hint = hintOf(plan.index);
   const run = (command: Document, options: CommandOptions = {}) =>
     connection.run(command, { signal, ...options });
-  const counted = async (options: Document, limits?: CommandOptions): Promise<number> => {
-    // The query's bounds are one stretch of the plan's index, so the server counts entries and reads no row (COUNT_SCAN).
-    const hint = layout.names.get(indexOf(plan));
-    return Number((await run({ count: collection, query: matchOf(plan), hint, ...options }, limits)).n);
-  };
+  // The query's bounds are one stretch of the plan's index, so the server counts entries and reads no row (COUNT_SCAN).
+  const counted = async (options: Document, limits?: CommandOptions): Promise<number> =>
+    Number((await run({ count: collection, query: matchOf(plan), hint, ...options }, limits)).n);
   /** `count` without a query takes the number from the collection's metadata, which is inexact after a crash. */
   const walked = async (): Promise<number> => {
-    // By an index that the plan names the server counts entries, and without one it walks the rows.
-    const hint = plan.index && { hint: layout.names.get(indexOf(plan)) };
-    const command = { aggregate: collection, pipeline: [{ $count: 'rows' }], cursor: {}, ...hint };
+    const command = { aggregate: collection, pipeline: [{ $count: 'rows' }], cursor: {}, hint };
     const [counted] = await documentsOf(connection, command, { signal, limitMs: EXACT_LIMIT_MS });
     return Number(counted?.rows ?? 0);
   };
@@ -51,7 +47,7 @@ export async function countRows(
     const exact = mode === 'exact' ? await exactly().catch(unlessOutOfTime) : undefined;
     const count: Count = exact === undefined ? await nearly() : { rows: exact, is: 'exact' };
     // The server counts 0 rows in a missing collection, and `count` accepts no `collectionUUID`. A read after it does.
-    await run({ ...findOne(collection, plan.identity ?? layout.identity), hint: layout.names.get(BY_KEY) });
+    await run({ ...findOne(collection, plan.identity ?? layout.identity), hint });
     return count;
   } catch (error) {
     throw faultOf(error, layouts, plan);

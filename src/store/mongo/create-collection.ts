@@ -1,24 +1,19 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { Document } from 'mongodb';
 import { storeUnavailable } from '../../errors.ts';
 import { documentsOf, findOne, MAJORITY, ON_PRIMARY, PRIMARY_FIRST } from './commands.ts';
 import type { MongoConnection } from './connection.ts';
 import { CODES, MongoRefusal, serverCodeOf, type ForeignServer } from './errors.ts';
 import type { Creation, Description } from '../collection.ts';
-import type { IndexPaths } from './plan.ts';
+import type { Index } from '../indexes.ts';
 
-/**
- * What reads need to know about a collection: how it is stored, its UUID, which reads name (`identity`), and the names of its
- * indexes. Reads hint an index by its name only.
- */
+/** What reads need to know about a collection: how it is stored, its UUID, which reads name (`identity`), and its indexes. */
 export interface Layout extends Description {
   readonly clustered: boolean;
   readonly sharded: boolean;
-  readonly names: ReadonlyMap<IndexPaths, string>;
   /** Why indexes that the declaration wants cannot be used, although others can: a sentence each. */
-  readonly faults: ReadonlyMap<IndexPaths, string>;
-  /** The indexes that the declaration wants. */
-  readonly wanted: readonly IndexPaths[];
+  readonly faults: readonly string[];
+  /** The indexes that the declaration wants and that can be used. */
+  readonly wanted: readonly Index[];
 }
 
 /** How a collection is looked at. */
@@ -34,12 +29,10 @@ export interface LayoutOptions {
   readonly manage: boolean;
   /** Why nothing is created, as the end of a sentence. Default: the setting that forbids it. */
   readonly unmanaged?: string;
-  /** Looks at a collection that exists. Rejects when it is not served. Resolves with the options that hold for it. */
-  readonly admit?: (
-    connection: MongoConnection,
-    existing: Document,
-    options: LayoutOptions,
-  ) => Promise<LayoutOptions>;
+  /** False: nothing is created on a collection that exists without the validator of `create`, as that of another program. */
+  readonly adopts?: boolean;
+  /** What this server keeps in the collection, in the plural: it is refused when it has other documents. Absent: any rows. */
+  readonly records?: string;
   readonly onWarning: (message: string) => void;
   readonly onNotice?: ((message: string) => void) | undefined;
   /** Called when the server turns out to be one that reads cannot rely on. */
@@ -107,18 +100,6 @@ async function createCollection(
       { cause: error },
     );
   }
-}
-
-/** See LayoutOptions.admit: creates nothing on a collection without the validator that this server gives to its own. */
-export function leaveOthers(
-  _connection: MongoConnection,
-  existing: Document,
-  options: LayoutOptions,
-): Promise<LayoutOptions> {
-  const { validator } = (existing.options ?? {}) as Document;
-  if (isDeepStrictEqual(validator, options.create?.validator)) return Promise.resolve(options);
-  const unmanaged = 'MONGODB_MANAGE_INDEXES=auto creates nothing on a collection of another program';
-  return Promise.resolve({ ...options, manage: false, unmanaged });
 }
 
 /** Why nothing is created, unless the options say more. */

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Binary, Document } from 'mongodb';
 import { MaxKey, MinKey } from '../bson.ts';
 import { documentsOf, findOne, PRIMARY_FIRST } from './commands.ts';
@@ -5,9 +6,9 @@ import type { Index } from '../indexes.ts';
 import { UNMANAGED, type Layout, type LayoutOptions } from './create-collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { MongoRefusal } from './errors.ts';
-import { hasArrays, indexFrom, listIndexes, type Listed } from './index-list.ts';
+import { hasArrays, indexFrom } from './index-list.ts';
 import { createMissing, specOf, withKey } from './make-indexes.ts';
-import { joinPaths, namedIndex, type IndexPaths } from './plan.ts';
+import { hasPaths } from './plan.ts';
 
 /** Databases that belong to the server. */
 const RESERVED_DATABASES: readonly string[] = ['admin', 'local', 'config'];
@@ -23,24 +24,24 @@ export function ownCollections(prefix = ''): readonly string[] {
  */
 export async function layoutOf(
   connection: MongoConnection,
-  options: LayoutOptions,
+  asked: LayoutOptions,
   existing: Document,
   isSharded: boolean,
 ): Promise<Layout> {
-  const { collection, create, onWarning } = options;
+  const { collection, onWarning } = asked;
   const name = `${connection.database}.${collection}`;
-  const wanted = options.indexes.map(withKey);
   const refused = whyRefused(connection.database, existing);
   if (refused !== undefined) throw new MongoRefusal(`The collection '${name}' is not served: ${refused}.`);
-  const before = await listIndexes(connection, collection);
-  const hasCreated = await createMissing(connection, options, wanted, before);
-  const listed = hasCreated ? await listIndexes(connection, collection) : before;
-  const all = await indexesFrom(connection, collection, listed);
-  const faults = faultsOf(connection, options, wanted, all.indexes);
-  for (const index of all.indexes.filter(hasArrays))
-    if (!faults.has(pathsOf(index)))
+  const options = await admitted(connection, asked, existing);
+  const wanted = options.indexes.map(withKey);
+  const listed = await createMissing(connection, options, wanted);
+  const indexes = await Promise.all(listed.map((one) => indexFrom(connection, collection, one)));
+  const usable = indexes.filter((index) => index.refused === undefined);
+  const lacking = wanted.filter((fields) => !usable.some((index) => hasPaths(index, fields)));
+  for (const index of indexes.filter(hasArrays))
+    if (!lacking.some((fields) => hasPaths(index, fields)))
       onWarning(`The index '${index.name}' of '${name}' is not used: ${index.refused ?? ''}.`);
-  if (create && !(existing.options as Document | undefined)?.validator)
+  if (options.create && !(existing.options as Document | undefined)?.validator)
     onWarning(
       `The collection '${collection}' has no validator. A value that is an array would make its indexes multikey, and reads that need them would be refused.`,
     );
@@ -49,39 +50,60 @@ export async function layoutOf(
     clustered: listed.some(({ spec }) => spec.clustered === true),
     sharded: isSharded,
     identity: uuid && Buffer.from(uuid.buffer).toString('hex'),
-    ...all,
-    faults,
-    wanted: wanted.map(joinPaths),
+    indexes,
+    faults: lacking.map((fields) => faultOfFields(connection, options, fields, indexes)),
+    wanted: usable.filter((index) => wanted.some((fields) => hasPaths(index, fields))),
   };
   const end = await faultOfKey(connection, collection, layout);
   if (end !== null) throw new MongoRefusal(`The collection '${name}' is not served: ${end}.`);
   return layout;
 }
 
-function pathsOf({ keys }: Index): IndexPaths {
-  return joinPaths(keys.map(({ path }) => path));
+/**
+ * The options that hold for a collection that exists. Many applications have a collection named users. Its documents may
+ * contain password hashes and must not be shown to anybody: a collection for records with other documents is refused,
+ * unless its validator excludes them.
+ */
+async function admitted(
+  connection: MongoConnection,
+  options: LayoutOptions,
+  existing: Document,
+): Promise<LayoutOptions> {
+  const { collection, create, adopts = true, records, onWarning } = options;
+  const { validator } = (existing.options ?? {}) as Document;
+  if (adopts || !create || isDeepStrictEqual(validator, create.validator)) return options;
+  if (records === undefined)
+    return {
+      ...options,
+      manage: false,
+      unmanaged: 'MONGODB_MANAGE_INDEXES=auto creates nothing on a collection of another program',
+    };
+  const others = findOne(collection, undefined, { $nor: [create.validator] });
+  const [stranger] = await documentsOf(connection, others, PRIMARY_FIRST);
+  if (stranger)
+    throw new MongoRefusal(
+      `The collection '${collection}' is not served: it has documents that are not ${records} of this server.`,
+    );
+  onWarning(
+    `The collection '${collection}' has no such validator, so clients would see documents that other programs insert. Its validator should be ${JSON.stringify(create.validator)}`,
+  );
+  const unmanaged = 'the server indexes only collections that it has made';
+  return { ...options, create: undefined, manage: false, unmanaged };
 }
 
-/** Why reads cannot use indexes that are wanted, and what their operator can do. */
-function faultsOf(
+/** Why reads cannot use an index that is wanted, and what their operator can do. */
+function faultOfFields(
   { database }: MongoConnection,
   { collection, manage, unmanaged = UNMANAGED }: LayoutOptions,
-  wanted: readonly (readonly string[])[],
-  found: readonly Index[],
-): Layout['faults'] {
+  fields: readonly string[],
+  indexes: readonly Index[],
+): string {
+  const unfit = indexes.find((index) => hasPaths(index, fields));
   const subject = `db.getSiblingDB(${JSON.stringify(database)}).getCollection(${JSON.stringify(collection)})`;
-  const faults = new Map<IndexPaths, string>();
-  for (const fields of wanted) {
-    const paths = joinPaths(fields);
-    const ofPaths = found.filter((index) => pathsOf(index) === paths);
-    if (ofPaths.some(({ refused }) => refused === undefined)) continue;
-    const [unfit] = ofPaths;
-    const fault = unfit
-      ? `the index '${unfit.name}' cannot be used: ${unfit.refused ?? ''}: run ${subject}.dropIndex(${JSON.stringify(unfit.name)});`
-      : `an index on ${fields.join(', ')} is missing${manage ? '' : `, and ${unmanaged}`}: run`;
-    faults.set(paths, `${fault} ${subject}.createIndex(${JSON.stringify(specOf(fields).key)})`);
-  }
-  return faults;
+  const fault = unfit
+    ? `the index '${unfit.name}' cannot be used: ${unfit.refused ?? ''}: run ${subject}.dropIndex(${JSON.stringify(unfit.name)});`
+    : `an index on ${fields.join(', ')} is missing${manage ? '' : `, and ${unmanaged}`}: run`;
+  return `${fault} ${subject}.createIndex(${JSON.stringify(specOf(fields).key)})`;
 }
 
 /** Why a collection cannot be served, from its `listCollections` description: the end of a sentence. */
@@ -115,22 +137,4 @@ export async function faultOfKey(
   return ends.some((rows) => rows > 0)
     ? 'a row has the _id MinKey or MaxKey, which no bounds can include'
     : null;
-}
-
-/** What a layout says of indexes that were listed. */
-async function indexesFrom(
-  connection: MongoConnection,
-  collection: string,
-  listed: readonly Listed[],
-): Promise<Pick<Layout, 'indexes' | 'names'>> {
-  const indexes = await Promise.all(listed.map((one) => indexFrom(connection, collection, one)));
-  const names = new Map<IndexPaths, string>();
-  for (const index of indexes) {
-    if (index.refused !== undefined) continue;
-    const isAscending = index.keys.every(({ sign }) => sign === 1);
-    const paths = pathsOf(index);
-    for (const key of [namedIndex(index), ...(isAscending && !names.has(paths) ? [paths] : [])])
-      names.set(key, index.name);
-  }
-  return { indexes, names };
 }

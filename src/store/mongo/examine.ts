@@ -4,15 +4,14 @@ import type { Finding } from '../finding.ts';
 import type { Declaration, Found } from '../store.ts';
 import { documentsOf, findOne, PRIMARY_FIRST } from './commands.ts';
 import { MongoConnection } from './connection.ts';
-import { describeCollection, leaveOthers, UNMANAGED } from './create-collection.ts';
+import { describeCollection, UNMANAGED } from './create-collection.ts';
 import { layoutOf, ownCollections } from './discovery.ts';
 import { CODES, serverCodeOf } from './errors.ts';
 import type { Timestamp } from '../bson.ts';
 import { EventCursor } from './feed/cursor.ts';
 import { placeOfTime } from './feed/place.ts';
 import { listCollections } from './open-collection.ts';
-import { proveServer } from './proof.ts';
-import { describeServer, type ServerKind } from './server.ts';
+import { describeServer, proveServer, type ServerKind } from './proof.ts';
 import { pointInTimeOf, presentTime } from './snapshot.ts';
 
 export interface ExamineOptions {
@@ -30,8 +29,8 @@ export interface Examined extends Declaration {
   readonly needsPreImages: boolean;
 }
 
-/** What a promise was seen to be: see Finding. */
-type Seen = Pick<Finding, 'holds' | 'seen'>;
+/** What a promise was seen to be: see Finding. A text: it holds. */
+type Seen = Pick<Finding, 'holds' | 'seen'> | string;
 
 const WRITES = ['find', 'insert', 'update', 'remove'];
 
@@ -61,21 +60,19 @@ export class MongoExamination {
     await this.#see('the database is MongoDB 6.0 or newer', 'hello', async () => {
       await this.#connection.connect();
       found.server = await describeServer(this.#connection);
-      return { holds: true, seen: 'its wire version says so' };
+      return 'its wire version says so';
     });
     const { server } = found;
     if (!server) return null;
     await this.#see('snapshots and changes are served', 'hello', () => {
       const [warning] = server.warnings;
-      return Promise.resolve({
-        holds: warning === undefined,
-        seen: warning ?? (server.isSharded ? 'a sharded cluster' : 'a replica set'),
-      });
+      if (warning !== undefined) return { holds: false, seen: warning };
+      return server.isSharded ? 'a sharded cluster' : 'a replica set';
     });
     await this.#see('another member takes over when one fails', 'hello', async () => {
       const { hosts = [] } = (await this.#admin({ hello: 1 })) as { readonly hosts?: readonly string[] };
       const isAlone = hosts.length < 2 && !server.isSharded;
-      return { holds: isAlone ? null : true, seen: isAlone ? 'there is no other member' : hosts.join(', ') };
+      return isAlone ? { holds: null, seen: 'there is no other member' } : hosts.join(', ');
     });
     return server;
   }
@@ -120,17 +117,14 @@ export class MongoExamination {
     ];
     for (const [promise, db, names, actions] of needs)
       await this.#see(promise, 'connectionStatus', () => {
-        if (isOpen)
-          return Promise.resolve({ holds: true, seen: 'no user: this MongoDB has no access control' });
+        if (isOpen) return 'no user: this MongoDB has no access control';
         const missing = actions.filter(
           (action) => !names.every((name) => allows(authInfo.authenticatedUserPrivileges, db, name, action)),
         );
         const on = names.map((name) => `${db}.${name}`).join(', ');
-        return Promise.resolve(
-          missing.length === 0
-            ? { holds: true, seen: `the user has ${actions.join(', ')} on ${on}` }
-            : { holds: false, seen: `the user lacks ${missing.join(', ')} on ${on}` },
-        );
+        return missing.length === 0
+          ? `the user has ${actions.join(', ')} on ${on}`
+          : { holds: false, seen: `the user lacks ${missing.join(', ')} on ${on}` };
       });
   }
 
@@ -143,47 +137,46 @@ export class MongoExamination {
       const existing = (seen.existing = await describeCollection(connection, collection));
       const made = one.create && this.#options.manages ? ': the first start of the server makes it' : '';
       const name = `${connection.database}.${collection}`;
-      return existing ? { holds: true, seen: name } : { holds: false, seen: `${name} is missing${made}` };
+      return existing ? name : { holds: false, seen: `${name} is missing${made}` };
     });
     await this.#see(
       `${path} is read inside its bounds`,
       'find with collectionUUID, hint, min, max',
       async () => {
         await proveServer(connection, collection, seen.existing, server);
-        return { holds: true, seen: 'they are obeyed, and refused where they are wrong' };
+        return 'they are obeyed, and refused where they are wrong';
       },
     );
     const { existing } = seen;
     if (!existing) return;
-    const whole = {
-      ...{ collection, indexes: one.indexes, create: one.create, manage: false },
-      unmanaged: this.#options.manages ? 'a start of the server tries to make it' : UNMANAGED,
+    const { manages, adoptsItems: adopts } = this.#options;
+    const options = {
+      ...{ collection, indexes: one.indexes, create: one.create, adopts, manage: false },
+      unmanaged: manages ? 'a start of the server tries to make it' : UNMANAGED,
       onWarning: (seen: string) => this.#report({ promise: `${path} stays readable`, holds: null, seen }),
     };
-    const isLeft = one.create && !this.#options.adoptsItems;
-    const options = isLeft ? await leaveOthers(connection, existing, whole) : whole;
     let identity: string | undefined;
     await this.#see(
       `${path} has an index for each order that is declared`,
       'listIndexes, explain',
       async () => {
-        const layout = await layoutOf(connection, options, existing, server.isSharded);
+        const { indexes, faults, ...layout } = await layoutOf(
+          connection,
+          options,
+          existing,
+          server.isSharded,
+        );
         identity = layout.identity;
-        const faults = [...layout.faults.values()];
-        const names = layout.indexes.flatMap(({ name, refused }) => (refused === undefined ? [name] : []));
-        return {
-          holds: faults.length === 0,
-          seen: faults.length === 0 ? names.join(', ') : faults.join('; '),
-        };
+        if (faults.length > 0) return { holds: false, seen: faults.join('; ') };
+        return indexes.flatMap(({ name, refused }) => (refused === undefined ? [name] : [])).join(', ');
       },
     );
     if (!isReplicated) return;
     await this.#see(`${path} has snapshots`, 'find with readConcern snapshot', async () => {
       const time = await presentTime(connection, collection, identity, AbortSignal.timeout(10_000));
-      return {
-        holds: time !== null,
-        seen: time === null ? 'they are refused' : 'a row at a time that the server chose',
-      };
+      return time === null
+        ? { holds: false, seen: 'they are refused' }
+        : 'a row at a time that the server chose';
     });
     await this.#see(`${path} has changes`, 'aggregate with $changeStream', async () => {
       const { operationTime } = await connection.run(findOne(collection, identity));
@@ -191,15 +184,14 @@ export class MongoExamination {
       const request = { collections: [collection], from, batch: 1 };
       const stream = await EventCursor.open(connection, request, AbortSignal.timeout(10_000));
       await stream.close();
-      return { holds: true, seen: 'a stream was opened, and closed again' };
+      return 'a stream was opened, and closed again';
     });
     await this.#see(`${path} has changes for keys that open a part`, 'listCollections', () => {
       const { changeStreamPreAndPostImages: images } = (existing.options ?? {}) as Document;
-      const isOn = (images as Document | undefined)?.enabled === true;
-      const seen = isOn
-        ? 'changeStreamPreAndPostImages is enabled'
-        : `no pre-images${needsPreImages ? '' : ', and no key needs them'}: db.runCommand({collMod: ${JSON.stringify(collection)}, changeStreamPreAndPostImages: {enabled: true}})`;
-      return Promise.resolve({ holds: isOn || (needsPreImages ? false : null), seen });
+      if ((images as Document | undefined)?.enabled === true)
+        return 'changeStreamPreAndPostImages is enabled';
+      const seen = `no pre-images${needsPreImages ? '' : ', and no key needs them'}: db.runCommand({collMod: ${JSON.stringify(collection)}, changeStreamPreAndPostImages: {enabled: true}})`;
+      return { holds: needsPreImages ? false : null, seen };
     });
   }
 
@@ -211,10 +203,7 @@ export class MongoExamination {
       return (entry?.ts as Timestamp | undefined)?.t ?? 0;
     };
     const hours = ((await end(-1)) - (await end(1))) / 3600;
-    return {
-      holds: true,
-      seen: `its entries are of the last ${hours.toFixed(1)} hours; a busy or young server has fewer`,
-    };
+    return `its entries are of the last ${hours.toFixed(1)} hours; a busy or young server has fewer`;
   }
 
   #admin(command: Document): Promise<Document> {
@@ -222,7 +211,7 @@ export class MongoExamination {
   }
 
   /** Reports a promise by a look. One that this user may not have is not seen. */
-  async #see(promise: string, query: string, look: () => Promise<Seen>): Promise<void> {
+  async #see(promise: string, query: string, look: () => Seen | Promise<Seen>): Promise<void> {
     let result: Seen;
     try {
       result = await look();
@@ -231,7 +220,8 @@ export class MongoExamination {
       const denied = serverCodeOf(error) ?? serverCodeOf(cause);
       result = { holds: denied === CODES.unauthorized ? null : false, seen: reasonOf(cause) };
     }
-    this.#report({ promise, holds: result.holds, seen: `${query}: ${result.seen}` });
+    const { holds, seen } = typeof result === 'string' ? { holds: true, seen: result } : result;
+    this.#report({ promise, holds, seen: `${query}: ${seen}` });
   }
 }
 

@@ -1,4 +1,5 @@
 import { AppError, collectionReplaced, noSuchPlace, storeUnavailable, storeUnfit } from '../../errors.ts';
+import type { Identity } from '../bookmark.ts';
 import { CODES, serverCodeOf, isOtherCollection, snapshotFault } from './errors.ts';
 import type { When } from './reply.ts';
 
@@ -26,4 +27,33 @@ export function faultOf(error: unknown, layouts: { forget(): void }, { at, since
   const fault = at === undefined ? error : snapshotFault(error);
   if (isOther || code === CODES.namespaceNotFound || fault !== error) layouts.forget();
   return isOther && fault === error ? storeUnavailable(error) : fault;
+}
+
+/** The second read may meet a look at the indexes that began in the old collection. */
+const MOST_READS = 3;
+
+/**
+ * Runs a read that accepts any collection of the name (no `identity`). When it fails because the collection is no longer
+ * the one that was known, it runs again, in the collection that is there now: a layout is looked for again after such an error.
+ */
+export async function inPresentCollection<T>(
+  identity: Identity | undefined,
+  signal: AbortSignal,
+  read: () => Promise<T>,
+): Promise<T> {
+  for (let reads = 1; ; reads++) {
+    try {
+      return await read();
+    } catch (error) {
+      signal.throwIfAborted();
+      if (identity !== undefined || reads === MOST_READS || !isOutdated(error)) throw error;
+    }
+  }
+}
+
+/** See faultOf. */
+function isOutdated(error: unknown): boolean {
+  if (!(error instanceof AppError) || error.code !== 'store-unavailable') return false;
+  const cause = error.cause instanceof AppError ? error.cause.cause : error.cause;
+  return serverCodeOf(cause) === CODES.otherIdentity || isOtherCollection(cause);
 }

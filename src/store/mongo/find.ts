@@ -1,14 +1,13 @@
-import { KEY, type Bookmark } from '../bookmark.ts';
-import { endOfRow } from '../bson-array.ts';
 import { noSuchPlace } from '../../errors.ts';
+import { KEY_INDEX } from '../indexes.ts';
 import type { Layout } from './create-collection.ts';
 import { CODES, serverCodeOf } from './errors.ts';
 import { faultOf } from './faults.ts';
-import { BatchBuilder } from './batch-builder.ts';
-import { BY_KEY, type Range } from './plan.ts';
+import { hintOf, type Range } from './plan.ts';
 import type { Condition } from './predicates.ts';
 import type { FindWay, Reply, When } from './reply.ts';
 import type { Layouts } from './layouts.ts';
+import { isAhead } from './snapshot.ts';
 
 /** Sends finds for rows of the collection. */
 export class Finder {
@@ -22,82 +21,38 @@ export class Finder {
 
   /**
    * The rows of a range after its first `skip`, at most `limit`. Fewer when the range ends or the reply reaches its 16
-   * MB.
+   * MB. `path`: reduced to this path.
    */
-  async range(
+  range(
     range: Range,
-    limit: number,
-    skip: number,
-    layout: Layout,
-    signal: AbortSignal,
-  ): Promise<Reply> {
-    const { filter } = range;
-    return this.#ask(
-      {
-        limit,
-        // As many as the limit, so that mongod closes the cursor with this reply. Without batchSize, a reply has 101 rows.
-        // With singleBatch, a reply cut at 16 MB looks like the end.
-        batchSize: limit,
-        ...stretchOf(range, layout),
-        ...(filter && { filter }),
-        ...(skip > 0 && { skip }),
-      },
-      layout,
-      signal,
-      range,
-    );
-  }
-
-  /** The id `skip` entries after the first one of a range, read from the index. Null when the range ends earlier. */
-  async idBehind(range: Range, skip: number, layout: Layout, signal: AbortSignal): Promise<Bookmark | null> {
-    const one = { projection: { _id: 1 }, skip, limit: 1, batchSize: 1 };
-    const reply = await this.#ask({ ...stretchOf(range, layout), ...one }, layout, signal, range);
-    const builder = new BatchBuilder({ sort: KEY }, { rows: 1, bytes: Infinity });
-    builder.take(reply);
-    builder.release();
-    return builder.last;
-  }
-
-  /** The first `limit` rows of a range, reduced to a path. */
-  async values(
-    range: Range,
-    path: string,
     limit: number,
     layout: Layout,
     signal: AbortSignal,
+    skip = 0,
+    path?: string,
   ): Promise<Reply> {
-    const { filter } = range;
-    const part = { ...(filter && { filter }), projection: { [path]: 1 }, limit, batchSize: limit };
-    return this.#ask({ ...stretchOf(range, layout), ...part }, layout, signal, range);
-  }
-
-  /** The number of rows in a range, at most `most`. They come as keys, so a reply that is cut is followed by others. */
-  async countUpTo(range: Range, most: number, layout: Layout, signal: AbortSignal): Promise<number> {
-    let rows = 0;
-    for (let isCut = true; isCut && rows < most;) {
-      const part = { projection: { _id: 1 }, skip: rows, limit: most - rows, batchSize: most - rows };
-      const filter = range.filter && { filter: range.filter };
-      const reply = await this.#ask(
-        { ...stretchOf(range, layout), ...filter, ...part },
-        layout,
-        signal,
-        range,
-      );
-      const bytes = reply.slot.bytes(reply.start + reply.length);
-      for (let at = reply.start; at < bytes.length; at = endOfRow(bytes, at)) rows++;
-      reply.slot.release();
-      isCut = reply.cut;
-    }
-    return rows;
-  }
-
-  /** A reply with the row of an id, or without rows. */
-  async one(id: unknown, layout: Layout, signal: AbortSignal, when?: When): Promise<Reply> {
-    return this.#ask({ filter: { _id: { $eq: id } }, limit: 1, batchSize: 1 }, layout, signal, when);
+    const { index, sort, min, max, filter, isForward = !Object.values(sort).includes(-1) } = range;
+    const find = {
+      find: this.#layouts.collection,
+      limit,
+      // As many as the limit, so that mongod closes the cursor with this reply. Without batchSize, a reply has 101 rows.
+      // With singleBatch, a reply cut at 16 MB looks like the end.
+      batchSize: limit,
+      ...(index && { hint: hintOf(index) }),
+      // In ascending order the index gives that order. A sort would then only let the server sort by itself once the
+      // index is multikey. A mongos needs the sort to merge the rows of its shards.
+      ...((layout.sharded || !isForward) && { sort }),
+      ...(min && { min }),
+      ...(max && { max }),
+      ...(filter && { filter }),
+      ...(path !== undefined && { projection: { [path]: 1 } }),
+      ...(skip > 0 && { skip }),
+    };
+    return this.#send(find, layout, signal, range);
   }
 
   /** The rows of these ids that meet all conditions. */
-  async byIds(
+  byIds(
     ids: readonly unknown[],
     conditions: readonly Condition[],
     layout: Layout,
@@ -105,8 +60,7 @@ export class Finder {
     when: When,
   ): Promise<Reply> {
     const filter = { $and: [{ _id: { $in: ids } }, ...conditions] };
-    const all = { limit: ids.length, batchSize: ids.length };
-    return this.#ask({ hint: layout.names.get(BY_KEY), filter, ...all }, layout, signal, when);
+    return this.range({ ...when, index: KEY_INDEX, sort: {}, filter }, ids.length, layout, signal);
   }
 
   /**
@@ -132,7 +86,12 @@ export class Finder {
     const reply = await this.#send(command, layout, signal, when);
     try {
       // The pipelines name their collection, and only the first one its identity. It still had it if it has it now.
-      const still = await this.one(first, layout, signal, when);
+      const still = await this.range(
+        { ...when, sort: {}, filter: { _id: { $eq: first } } },
+        1,
+        layout,
+        signal,
+      );
       still.slot.release();
     } catch (error) {
       reply.slot.release();
@@ -141,29 +100,12 @@ export class Finder {
     return reply;
   }
 
-  /** Whether any row lies below the floor of a range, in full BSON order. The range must have a floor. */
-  async isAnyBelow(range: Range, layout: Layout, signal: AbortSignal): Promise<boolean> {
-    const bounds = { hint: layout.names.get(BY_KEY), sort: { _id: 1 }, max: { _id: range.floor?.value } };
-    const reply = await this.#ask(
-      { ...bounds, projection: { _id: 1 }, limit: 1, batchSize: 1 },
-      layout,
-      signal,
-      range,
-    );
-    reply.slot.release();
-    return reply.length > 0;
-  }
-
-  #ask(find: Record<string, unknown>, layout: Layout, signal: AbortSignal, asked?: When): Promise<Reply> {
-    return this.#send({ find: this.#layouts.collection, ...find }, layout, signal, asked);
-  }
-
   /** Every command names the identity of its collection: that of the plan, else the one found at layouts. */
   async #send(
     command: Record<string, unknown>,
     layout: Layout,
     signal: AbortSignal,
-    asked: When = {},
+    asked: When,
   ): Promise<Reply> {
     const { at, since, identity = layout.identity } = asked;
     let reply: Reply;
@@ -171,7 +113,7 @@ export class Finder {
       reply = await this.#way.find(command, signal, { at, since, identity });
     } catch (error) {
       const isTooEarly = since !== undefined && serverCodeOf(error) === CODES.invalidOptions;
-      if (isTooEarly && since > (await this.#layouts.presentTime())) throw noSuchPlace(error);
+      if (isTooEarly && (await isAhead(this.#layouts.connection, since, signal))) throw noSuchPlace(error);
       throw faultOf(error, this.#layouts, asked);
     }
     if (this.#layouts.isProved) return reply;
@@ -183,20 +125,4 @@ export class Finder {
       throw error;
     }
   }
-}
-
-/**
- * The part of a find that says which entries of which index it reads, and in which order. In ascending order the index
- * already gives that order. A sort would then only let the server sort by itself once the index is multikey. A mongos
- * needs the sort to merge the rows of its shards.
- */
-function stretchOf(range: Range, layout: Layout): Readonly<Record<string, unknown>> {
-  const { index, sort, min, max, isForward = !Object.values(sort).includes(-1) } = range;
-  const isSorted = layout.sharded || !isForward;
-  return {
-    hint: layout.names.get(index),
-    ...(isSorted && { sort }),
-    ...(min && { min }),
-    ...(max && { max }),
-  };
 }

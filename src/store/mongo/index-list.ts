@@ -1,8 +1,10 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Document } from 'mongodb';
 import type { Index, IndexKey } from '../indexes.ts';
 import type { MongoConnection } from './connection.ts';
 import { documentsOf, PRIMARY_FIRST } from './commands.ts';
 import { CODES, serverCodeOf } from './errors.ts';
+import { isOfKey } from './plan.ts';
 
 /** An index as `listIndexes` describes it. */
 export interface IndexSpec extends Document {
@@ -45,14 +47,42 @@ export async function indexFrom(
   collection: string,
   { spec, isBuilding }: Listed,
 ): Promise<Index> {
-  const { name } = spec;
-  const keys = keysOf(spec.key);
-  const isKey = keys.length === 1 && keys[0]?.path === '_id';
-  const index = { name, keys, isUnique: spec.unique === true || isKey };
-  const unfit = isBuilding ? 'it is still being built' : whyUnfit(spec);
-  if (unfit !== undefined) return { ...index, refused: unfit };
-  const found = isKey ? undefined : await arraysIn(connection, collection, name);
-  return found ? { ...index, ...found } : index;
+  const index = described(spec);
+  if (isBuilding) return { ...index, refused: 'it is still being built' };
+  if (index.refused !== undefined || isOfKey(index)) return index;
+  const scans = await scansOf(connection, collection, spec.name);
+  if (!scans) return { ...index, refused: 'the server does not read it now' };
+  return { ...index, ...arraysIn(scans) };
+}
+
+/**
+ * Why reads by an index are no longer what they were: it is gone, another one has its name, or it is unfit now. Null: it
+ * has not changed. One query plan shows all of it. Multikey is sticky, so it also shows an array that came and went.
+ */
+export async function changeOfIndex(
+  connection: MongoConnection,
+  collection: string,
+  index: Index,
+): Promise<string | null> {
+  const { name } = index;
+  const scans = await scansOf(connection, collection, name);
+  if (!scans?.length) return `the index ${name} is gone, or is not read now`;
+  for (const { keyPattern, isUnique: unique, isPartial, isSparse: sparse, collation } of scans) {
+    const key = keyPattern as IndexSpec['key'];
+    const spec = { name, key, unique, partialFilterExpression: isPartial, sparse, collation };
+    const { refused, ...now } = { ...described(spec), ...arraysIn(scans) };
+    if (refused !== undefined) return `the index ${name} cannot be used: ${refused}`;
+    if (!isDeepStrictEqual(now, index)) return 'its index was replaced';
+  }
+  return null;
+}
+
+/** An index, and why plans cannot use it as far as its description says. */
+function described({ name, key, unique, ...options }: IndexSpec): Index {
+  const index = { name, keys: keysOf(key), isUnique: unique === true };
+  const refused = whyUnfit({ name, key, ...options });
+  if (refused !== undefined) return { ...index, refused };
+  return isOfKey(index) ? { ...index, isUnique: true } : index;
 }
 
 function keysOf(key: IndexSpec['key']): IndexKey[] {
@@ -80,51 +110,25 @@ export function hasArrays({ refused }: Index): boolean {
   return refused?.startsWith(ARRAYS) === true;
 }
 
-/** Why arrays make an index unfit, and where they are. Undefined: no row has, or had, an array in its fields. */
-export async function arraysIn(
-  connection: MongoConnection,
-  collection: string,
-  hint: string,
-): Promise<Required<Pick<Index, 'refused' | 'arrays'>> | undefined> {
-  const scans = await scansOf(connection, collection, hint);
-  if (!scans) return { refused: 'the server does not read it now', arrays: [] };
+/** Why arrays make an index unfit, and where they are, as its scans show it. Undefined: no row has, or had, one there. */
+function arraysIn(scans: readonly Scan[]): Required<Pick<Index, 'refused' | 'arrays'>> | undefined {
   const scan = scans.find(({ isMultiKey }) => isMultiKey === true);
   if (!scan) return undefined;
-  const fields = [...new Set(Object.values((scan.multiKeyPaths ?? {}) as Record<string, string[]>).flat())];
-  const where = fields.length > 0 ? ` in ${fields.join(' and ')}` : '';
+  const arrays = [...new Set(Object.values((scan.multiKeyPaths ?? {}) as Record<string, string[]>).flat())];
+  const where = arrays.length > 0 ? ` in ${arrays.join(' and ')}` : '';
   // Multikey is sticky: an index stays multikey after the array is gone.
   const refused = `${ARRAYS}${where}: take the arrays out, then drop the index and create it again`;
-  return { refused, arrays: fields };
+  return { refused, arrays };
 }
 
-/**
- * Why reads by a listed index are no longer what they were: it is gone, another one has its name, or it is unfit now. Null:
- * it has not changed. One query plan shows all of it. Multikey is sticky, so it also shows an array that came and went.
- */
-export async function changeOfIndex(
-  connection: MongoConnection,
-  collection: string,
-  { name, keys, isUnique }: Index,
-): Promise<string | null> {
-  const scans = await scansOf(connection, collection, name);
-  if (!scans?.length) return `the index ${name} is gone, or is not read now`;
-  for (const { keyPattern, isMultiKey, isUnique: unique, isPartial, isSparse, collation } of scans) {
-    const key = keyPattern as IndexSpec['key'];
-    const unfit = whyUnfit({ name, key, partialFilterExpression: isPartial, sparse: isSparse, collation });
-    const refused = unfit ?? (isMultiKey === true ? ARRAYS : undefined);
-    if (refused !== undefined) return `the index ${name} cannot be used: ${refused}`;
-    const isSame = JSON.stringify(keysOf(key)) === JSON.stringify(keys) && unique === isUnique;
-    if (!isSame) return 'its index was replaced';
-  }
-  return null;
-}
+type Scan = Readonly<Record<string, unknown>>;
 
 /** The scans of an index by which the server would read all rows, one for each shard. Null: it does not read the index. */
 async function scansOf(
   connection: MongoConnection,
   collection: string,
   hint: string,
-): Promise<readonly Readonly<Record<string, unknown>>[] | null> {
+): Promise<readonly Scan[] | null> {
   const command = { find: collection, hint, limit: 1 };
   try {
     const plan = await connection.run({ explain: command, verbosity: 'queryPlanner' }, PRIMARY_FIRST);
@@ -142,9 +146,9 @@ const STAGES = ['winningPlan', 'queryPlan', 'inputStage', 'inputStages', 'thenSt
  * All stages of a query plan, as `explain` returns it, and the documents that lead to them. Nothing else is searched: names
  * and bounds may contain any text.
  */
-export function stagesOf(plan: unknown): readonly Readonly<Record<string, unknown>>[] {
+export function stagesOf(plan: unknown): readonly Scan[] {
   if (Array.isArray(plan)) return plan.flatMap(stagesOf);
   if (typeof plan !== 'object' || plan === null) return [];
-  const stage = plan as Readonly<Record<string, unknown>>;
+  const stage = plan as Scan;
   return [stage, ...STAGES.flatMap((name) => stagesOf(stage[name]))];
 }

@@ -5,19 +5,11 @@ import type { Plan } from '../store.ts';
 import { compareValues } from '../order.ts';
 import type { ValueRange } from '../plan.ts';
 import { commandKey } from './bookmark-in-command.ts';
-import { indexOf, pathsOf, whenOf, type Range } from './plan.ts';
-import { conditionOf, conditionsOf, rangeCondition } from './predicates.ts';
+import { isOfKey, whenOf, type IndexedPlan, type Range } from './plan.ts';
+import { conditionOf, conditionsOf, rangeCondition, withoutArrays } from './predicates.ts';
 import { bracketsBelow, endOf, lowestOf } from './type-brackets.ts';
 
 type Values = Readonly<Record<string, unknown>>;
-type Base = Pick<Range, 'index' | 'at' | 'since' | 'identity'>;
-
-/** A plan that names its index. */
-export type IndexedPlan = Plan & { readonly index: Index };
-
-function isIndexed(plan: Plan): plan is IndexedPlan {
-  return plan.index !== undefined;
-}
 
 /**
  * How an index orders the rows of a plan. `suffixed`: rows of equal `sort` by their key. `unique`: under the equalities
@@ -36,8 +28,8 @@ function shapeOf({ index, equals = [], sort }: IndexedPlan): 'suffixed' | 'uniqu
 }
 
 /** Whether a plan names at most one row by a unique index. */
-export function isSingle(plan: Plan): plan is IndexedPlan {
-  return isIndexed(plan) && shapeOf(plan) === 'single';
+export function isSingle(plan: IndexedPlan): boolean {
+  return shapeOf(plan) === 'single';
 }
 
 /** Whether the plan walks its index from the first entry to the last. */
@@ -47,43 +39,23 @@ function isForward({ index, sort, direction }: IndexedPlan): boolean {
 
 /**
  * The ranges that hold the remaining rows of a plan after a bookmark, in the order to read them. Empty when nothing is
- * left. There is one range, with two exceptions: see indexRanges, and a clustered collection in descending order. A
- * clustered `_id` takes no bounds in that order (error 6137402), so it is walked type by type: see bracketsBelow.
+ * left. Most plans have one range between two bounds, `min` inclusive and `max` exclusive, which name every field of the
+ * index. A bound that needs the other kind of end is completed by the fields behind it. Where there are none, the row at
+ * that end is a range of its own, found by its value. A clustered `_id` takes no bounds in descending order (error
+ * 6137402), so it is walked type by type: see bracketsBelow.
  */
-export function rangesOf(plan: Plan, after: Bookmark | null, clustered: boolean): readonly Range[] {
-  const base = { index: indexOf(plan), ...whenOf(plan) };
-  if (clustered && after && plan.direction === -1 && isByKey(plan)) {
+export function rangesOf(plan: IndexedPlan, after: Bookmark | null, clustered: boolean): readonly Range[] {
+  const { index, sort, range, direction } = plan;
+  const shape = shapeOf(plan);
+  if (shape === 'single') return [singleRange(plan, after)];
+  const base = { index, ...whenOf(plan) };
+  if (clustered && after && direction === -1 && isOfKey(index) && !range) {
     const type = after[4] ?? 0; // a bookmark in id order is one element: 4 bytes of length, type, name
     const brackets = bracketsBelow(commandKey(after)._id, type);
     return brackets.map((bracket) => ({ ...base, sort: { [KEY]: -1 }, ...bracket }));
   }
-  return indexRanges(isIndexed(plan) ? plan : { ...plan, index: ascendingIndex(plan) }, after, base);
-}
-
-/** The index that a plan runs on when it names none. */
-function ascendingIndex(plan: Plan): Index {
-  const keys = pathsOf(plan).map((path) => ({ path, sign: 1 as const }));
-  return { name: '', keys, isUnique: false };
-}
-
-/** Whether a plan walks the index of the key alone. That index differs where the collection is clustered. */
-function isByKey({ index, sort, range, equals = [] }: Plan): boolean {
-  const [first, second] = index?.keys ?? [{ path: sort, sign: 1 }];
-  return !range && equals.length === 0 && first?.path === KEY && first.sign === 1 && !second;
-}
-
-/**
- * The ranges that hold the remaining rows of a plan after a bookmark, in the order to read them: see rangesOf. Most
- * plans have one range between two bounds, `min` inclusive and `max` exclusive, which name every field of the index. A
- * bound that needs the other kind of end is completed by the fields behind it. Where there are none, the row at that
- * end is a range of its own, found by its value.
- */
-function indexRanges(plan: IndexedPlan, after: Bookmark | null, base: Base): readonly Range[] {
-  const { index, sort, range } = plan;
   const forward = isForward(plan);
-  const way = { sort: sortOf(index, forward), isForward: forward, ...base };
-  const shape = shapeOf(plan);
-  if (shape === 'single') throw new TypeError('a plan of at most one row has no ranges');
+  const way = { ...base, sort: sortOf(index, forward), isForward: forward };
   if (range && (shape === 'unique' || sort === KEY)) return byPredicate(plan, range, after, way);
   const whole = range ? valueBounds(plan, range) : plan.ids ? idBounds(plan) : wholeBounds(plan);
   const mayBeEmpty = range ?? plan.ids; // a comparison takes as long as the rest
@@ -93,6 +65,21 @@ function indexRanges(plan: IndexedPlan, after: Bookmark | null, base: Base): rea
   if (!end) return parts;
   const point = { ...way, filter: end };
   return forward ? [...parts, point] : [point, ...parts];
+}
+
+/**
+ * The row that the equalities of a plan name, if it meets all conditions. The server finds it by the unique index, or,
+ * where nothing but the key is given, in its fastest way to a key.
+ */
+function singleRange(plan: IndexedPlan, after: Bookmark | null): Range {
+  const { index, equals = [], range, sort } = plan;
+  const place = { ...whenOf(plan), sort: {}, ...(after && { bookmark: after, isLoose: true }) };
+  if (isOfKey(index) && equals.length === 1 && !range) return { ...place, filter: conditionsOf(equals) };
+  const conditions = [
+    ...equals.flatMap(({ path, value }) => withoutArrays(path, conditionOf(value))),
+    ...(range ? withoutArrays(sort, rangeCondition(range)) : []),
+  ];
+  return { ...place, index, filter: { $and: conditions } };
 }
 
 /** The order of an index, or its reverse, as a find states it. */

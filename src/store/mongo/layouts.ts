@@ -2,19 +2,17 @@ import { AppError, collectionReplaced, storeUnavailable, storeUnfit } from '../.
 import type { Identity } from '../bookmark.ts';
 import type { Document } from '../bson.ts';
 import { awaitAtMost } from '../deadline.ts';
-import type { PointInTime } from '../store.ts';
+import { KEY_INDEX, type Index } from '../indexes.ts';
+import type { Plan } from '../store.ts';
 import { coalesced, type Coalesced } from './coalesced.ts';
-import { PRIMARY_FIRST } from './commands.ts';
 import { describeCollection, makeMissing, type Layout, type LayoutOptions } from './create-collection.ts';
 import { GRACE_MS, type MongoConnection } from './connection.ts';
 import { faultOfKey, layoutOf } from './discovery.ts';
 import { CODES, ForeignServer, isGone, MongoRefusal, serverCodeOf } from './errors.ts';
 import { faultOf } from './faults.ts';
 import { changeOfIndex } from './index-list.ts';
-import { BY_KEY, type IndexPaths } from './plan.ts';
-import { proveServer } from './proof.ts';
-import { describeServer, type ServerKind } from './server.ts';
-import { pointInTimeOf } from './snapshot.ts';
+import { hasIndex, indexed, isOfKey, type IndexedPlan } from './plan.ts';
+import { describeServer, proveServer, type ServerKind } from './proof.ts';
 
 /** How long a call, and the start, wait for a layout. Building an index on many rows takes longer than any client waits. */
 const LAYOUT_WAIT_MS = 5_000;
@@ -23,7 +21,7 @@ const RECENT_MS = 1_000;
 /** The greatest age of the look at the collection that all looks at its other indexes rely on. Milliseconds. */
 const SHARED_MS = 100;
 /** How often everything is looked at while there are no requests. Milliseconds. */
-export const INTERVAL_MS = 60_000;
+const INTERVAL_MS = 60_000;
 
 /** The errors that a read may fail with first when its collection was replaced. */
 const MAY_BE_REPLACED: ReadonlySet<string> = new Set([
@@ -46,12 +44,13 @@ export interface LookTiming {
  * at its index again when the last look is too old, and `confirm` always does.
  */
 export class Layouts {
+  readonly connection: MongoConnection;
   readonly collection: string;
   isClosed = false;
-  readonly #connection: MongoConnection;
   readonly #options: LayoutOptions;
   readonly #now: () => number;
-  readonly #looks: Coalesced<IndexPaths>;
+  /** By the names of indexes. */
+  readonly #looks: Coalesced<string>;
   readonly #stop: () => void;
   /** Warnings already given that still hold, so that each is given once. */
   readonly #logged = new Set<string>();
@@ -62,16 +61,16 @@ export class Layouts {
   #wasServed = false;
   /** The servers that the connection had found when the last look began. */
   #provedServers = 0;
-  /** When a layout with faults was last looked at again. */
-  #mendedAt = -Infinity;
+  /** When the last look began. */
+  #lookedAt = -Infinity;
 
   constructor(connection: MongoConnection, options: LayoutOptions, timing: LookTiming = {}) {
     const { now = () => performance.now(), every = everyReally } = timing;
-    this.#connection = connection;
+    this.connection = connection;
     this.collection = options.collection;
     this.#options = options;
     this.#now = now;
-    this.#looks = coalesced((index) => this.#lookAt(index), now);
+    this.#looks = coalesced((name) => this.#lookAt(name), now);
     this.#stop = every(INTERVAL_MS, () => this.#lookAtAll());
   }
 
@@ -98,8 +97,9 @@ export class Layouts {
 
   /** Like `layout`, but rejects with the MongoRefusal itself when the collection is unfit. */
   start(signal?: AbortSignal): Layout | Promise<Layout> {
-    if (!this.isProved) this.forget();
+    if (!this.isProved || this.#mayBeMended()) this.forget();
     if (!this.#state) {
+      this.#lookedAt = this.#now();
       const looking = (this.#state = this.#look());
       // The callers may have left already. A failure is for those that wait, and would be unhandled when none does.
       looking.catch(() => undefined);
@@ -109,7 +109,14 @@ export class Layouts {
 
   /** Whether the last look saw the servers that the connection has now. A lost server may come back as another one. */
   get isProved(): boolean {
-    return this.#provedServers === this.#connection.serversFound;
+    return this.#provedServers === this.connection.serversFound;
+  }
+
+  /** While a layout has faults, requests make it be looked at again, at most once a second. */
+  #mayBeMended(): boolean {
+    const layout = this.#state;
+    if (layout === null || layout instanceof Promise || layout.faults.length === 0) return false;
+    return this.#now() - this.#lookedAt > RECENT_MS;
   }
 
   /** Whether missing indexes are created. */
@@ -126,39 +133,41 @@ export class Layouts {
     this.#state = null;
   }
 
-  /** The layout, in which reads can use this index. Rejects with `store-unfit` when they cannot, else as `layout` does. */
-  async layoutFor(index: IndexPaths, signal: AbortSignal): Promise<Layout> {
-    const layout = await this.#mended(signal);
-    const isGone = !layout.names.has(index);
-    const fault = layout.faults.get(index) ?? (isGone ? 'its indexes have changed' : undefined);
-    if (fault === undefined) return layout;
-    throw this.#unfit(fault);
+  /**
+   * The layout, and a plan with the index that it runs on. Rejects with `store-unfit` when it cannot be used, else as
+   * `layout` does.
+   */
+  async layoutFor(plan: Plan, signal: AbortSignal): Promise<readonly [Layout, IndexedPlan]> {
+    const layout = await this.layout(signal);
+    const found = indexed(layout, plan);
+    if (!found) throw this.#unfit('it is missing or unfit, or its indexes have changed');
+    return [layout, found];
   }
 
   /**
    * Begins or joins a look at an index when the last look is too old, else returns null. The read runs at the same
    * time, and then awaits the look. A read by the key needs one at an end only.
    */
-  recent(index: IndexPaths, isEnd = false): Promise<void> | null {
-    return index === BY_KEY && !isEnd ? null : this.#looks.recent(index, RECENT_MS);
+  recent(index: Index, isEnd = false): Promise<void> | null {
+    return isOfKey(index) && !isEnd ? null : this.#looks.recent(nameOf(index), RECENT_MS);
   }
 
   /**
-   * Rejects unless an index is still the one that the rows were read by (`name`) and holds every row exactly once.
+   * Rejects unless an index is still the one that the rows were read by and holds every row exactly once.
    * With an `identity`, also rejects with `collection-replaced` when the collection no longer has it. `isEnd`: nothing is
    * read after these rows that would find another collection, or ids that are no part of it.
    */
   async confirm(
-    index: IndexPaths,
-    name: string | undefined,
+    index: Index,
     identity: Identity | undefined,
     isEnd: boolean,
     signal: AbortSignal,
   ): Promise<void> {
     try {
-      const looks = [index, ...(isEnd && index !== BY_KEY ? [BY_KEY] : [])];
-      await awaitAtMost(GRACE_MS, signal, Promise.all(looks.map((one) => this.#looks.fresh(one))));
-      await this.check(index, name, signal);
+      const names = new Set([nameOf(index), ...(isEnd ? [KEY_INDEX.name] : [])]);
+      const looks = [...names].map((name) => this.#looks.fresh(name));
+      await awaitAtMost(GRACE_MS, signal, Promise.all(looks));
+      await this.check(index, signal);
     } catch (error) {
       throw await this.orReplaced(error, identity, signal);
     }
@@ -181,29 +190,21 @@ export class Layouts {
     }
   }
 
-  /** Rejects when the layout's index is not the one that the rows were read by. */
-  async check(index: IndexPaths, name: string | undefined, signal: AbortSignal): Promise<void> {
-    if (index === BY_KEY) return;
-    const layout = await this.layoutFor(index, signal);
-    if (layout.names.get(index) !== name) throw this.#unfit('its index was replaced during the read');
+  /** Rejects when the layout has the index no longer that rows were read by. */
+  async check(index: Index, signal: AbortSignal): Promise<void> {
+    if (isOfKey(index) || hasIndex(await this.layout(signal), index)) return;
+    throw this.#unfit('it was replaced during the read');
   }
 
   /**
    * The identity of the collection that has the name at this moment. Rejects with `store-unfit` when there is none.
    */
   async present(): Promise<Identity | undefined> {
-    await this.#looks.fresh(BY_KEY).catch((error: unknown) => {
+    await this.#looks.fresh(KEY_INDEX.name).catch((error: unknown) => {
       const isOther = error instanceof AppError && serverCodeOf(error.cause) === CODES.otherIdentity;
       if (!isOther) throw error; // if it is another collection, the next layout is of that one
     });
     return (await this.layout()).identity;
-  }
-
-  /** The latest time that the primary, or another member while there is none, knows of. */
-  async presentTime(): Promise<PointInTime> {
-    await this.#connection.run({ ping: 1 }, PRIMARY_FIRST);
-    const time = this.#connection.session.clusterTime?.clusterTime;
-    return time ? pointInTimeOf(time) : 0n;
   }
 
   /**
@@ -211,11 +212,11 @@ export class Layouts {
    */
   async faults(): Promise<readonly string[]> {
     try {
-      await this.#lookAtWanted().catch((error: unknown) => {
-        if (!(error instanceof AppError)) throw error;
-      });
+      const { wanted } = await this.start();
+      const looks = [KEY_INDEX, ...wanted].map(async (index) => this.recent(index, true));
+      await Promise.all(looks).catch(unlessTold);
       const { faults } = await this.start();
-      return [...faults.values()].map((fault) => `Some reads are refused because ${fault}.`);
+      return faults.map((fault) => `Some reads are refused because ${fault}.`);
     } catch (error) {
       throw error instanceof MongoRefusal ? storeUnfit(error.brief, error) : error;
     }
@@ -229,7 +230,7 @@ export class Layouts {
   }
 
   async #look(): Promise<Layout> {
-    const [connection, options] = [this.#connection, this.#options];
+    const [connection, options] = [this.connection, this.#options];
     try {
       await connection.connect();
       this.#provedServers = connection.serversFound;
@@ -237,8 +238,7 @@ export class Layouts {
       if (options.warnsOfServer) for (const warning of server.warnings) this.warn(warning);
       const existing = await this.#described(server);
       const task = { ...options, onWarning: (message: string) => this.warn(message) };
-      const admitted = (await options.admit?.(connection, existing, task)) ?? task;
-      const layout = await layoutOf(connection, admitted, existing, server.isSharded);
+      const layout = await layoutOf(connection, task, existing, server.isSharded);
       this.#logFaults(layout);
       return (this.#state = layout);
     } catch (error) {
@@ -250,17 +250,17 @@ export class Layouts {
 
   /** The description of the collection, which is made when it is missing and may be, on a server that obeys. */
   async #described(server: ServerKind): Promise<Document> {
-    const existing = await describeCollection(this.#connection, this.collection);
-    await proveServer(this.#connection, this.collection, existing, server);
+    const existing = await describeCollection(this.connection, this.collection);
+    await proveServer(this.connection, this.collection, existing, server);
     if (existing) return existing;
-    const made = await makeMissing(this.#connection, this.#options, this.#wasServed);
-    await proveServer(this.#connection, this.collection, made, server);
+    const made = await makeMissing(this.connection, this.#options, this.#wasServed);
+    await proveServer(this.connection, this.collection, made, server);
     return made;
   }
 
   /** Logs once what cannot be read, and again when it can be read. */
   #logFaults({ faults }: Layout): void {
-    const present = [...faults.values()].map(
+    const present = faults.map(
       (fault) => `Reads of '${this.collection}' that require an index are refused because ${fault}.`,
     );
     const gone = this.#refused.filter((message) => !present.includes(message));
@@ -271,44 +271,30 @@ export class Layouts {
     this.#wasServed = true;
   }
 
-  /** The layout. While it has faults, requests make it be looked at again, at most once a second. */
-  async #mended(signal?: AbortSignal): Promise<Layout> {
-    const layout = await this.layout(signal);
-    if (layout.faults.size === 0 || this.#now() - this.#mendedAt <= RECENT_MS) return layout;
-    this.#mendedAt = this.#now();
-    this.forget(layout);
-    return this.layout(signal);
-  }
-
   /** Rejects when an index of the layout can no longer be used, and forgets the layout. */
-  async #lookAt(index: IndexPaths): Promise<void> {
+  async #lookAt(name: string): Promise<void> {
+    const [connection, collection] = [this.connection, this.collection];
     const layout = await this.layout();
-    if (layout.faults.has(index) || !layout.names.has(index)) return; // known: reads are refused
-    const shared = index === BY_KEY ? null : this.#looks.recent(BY_KEY, SHARED_MS);
-    const fault = await this.#changeOf(index, layout).catch((error: unknown) => {
+    const isKey = name === KEY_INDEX.name;
+    const index = layout.indexes.find((one) => one.name === name && one.refused === undefined);
+    const look = isKey
+      ? faultOfKey(connection, collection, layout)
+      : index && changeOfIndex(connection, collection, index);
+    if (!look) return; // known: reads are refused
+    const shared = isKey ? null : this.#looks.recent(KEY_INDEX.name, SHARED_MS);
+    const fault = await look.catch((error: unknown) => {
       throw faultOf(error, this, {});
     });
     if (fault === null) return shared ?? undefined;
-    if (index !== BY_KEY) await this.#looks.fresh(BY_KEY); // that the collection is another one says more
+    if (!isKey) await this.#looks.fresh(KEY_INDEX.name); // that the collection is another one says more
     this.forget(layout);
     throw this.#unfit(fault);
-  }
-
-  async #changeOf(index: IndexPaths, layout: Layout): Promise<string | null> {
-    if (index === BY_KEY) return faultOfKey(this.#connection, this.collection, layout);
-    const listed = layout.indexes.find(({ name }) => name === layout.names.get(index));
-    return listed ? changeOfIndex(this.#connection, this.collection, listed) : 'its indexes have changed';
-  }
-
-  async #lookAtWanted(): Promise<void> {
-    const { wanted } = await this.start();
-    await Promise.all([BY_KEY, ...wanted].map(async (index) => this.#looks.recent(index, RECENT_MS)));
   }
 
   #lookAtAll(): void {
     this.forget();
     // A look reports what it finds. Reads report a server that is unavailable.
-    this.#mended()
+    this.layout()
       .catch(() => this.layout())
       .catch(() => undefined);
   }
@@ -334,6 +320,16 @@ function refusalOf(error: unknown, collection: string): unknown {
     cause,
     brief: `MongoDB does not permit this server to read '${collection}'.`,
   });
+}
+
+/** The name by which an index is looked at. MongoDB gives that of the key to no other index. */
+function nameOf(index: Index): string {
+  return isOfKey(index) ? KEY_INDEX.name : index.name;
+}
+
+/** What a look finds out is in the next layout. */
+function unlessTold(error: unknown): void {
+  if (!(error instanceof AppError)) throw error;
 }
 
 function everyReally(ms: number, work: () => void): () => void {

@@ -10,18 +10,17 @@ import { indexFrom, listIndexes, type Listed } from './index-list.ts';
 
 /**
  * Creates the wanted indexes (the fields of each) that are missing, and logs each. An index with the same
- * fields in other directions counts as present. Returns whether it created any. Where the server refuses, it warns: the
+ * fields in other directions counts as present. Resolves with all that there are. Where the server refuses, it warns: the
  * rest of the collection is served. Rejects as MongoConnection.run does.
  */
 export async function createMissing(
   connection: MongoConnection,
   { collection, manage, onWarning, onNotice }: LayoutOptions,
   wanted: readonly (readonly string[])[],
-  listed: readonly Listed[],
-): Promise<boolean> {
-  const present = listed.map(({ spec }) => Object.keys(spec.key).join('\0'));
-  const missing = wanted.filter((fields) => !present.includes(fields.join('\0')));
-  if (missing.length === 0 || !manage) return false;
+): Promise<readonly Listed[]> {
+  const listed = await listIndexes(connection, collection);
+  const missing = wanted.filter((fields) => !listed.some((one) => isOf(one, fields)));
+  if (missing.length === 0 || !manage) return listed;
   const name = `${connection.database}.${collection}`;
   for (const fields of missing) {
     try {
@@ -35,7 +34,11 @@ export async function createMissing(
     }
     onNotice?.(`The server has created the index ${shown(fields)} of '${name}'.`);
   }
-  return true;
+  return listIndexes(connection, collection);
+}
+
+function isOf({ spec }: Listed, fields: readonly string[]): boolean {
+  return Object.keys(spec.key).join('\0') === fields.join('\0');
 }
 
 /** Creates indexes, which may take any time. Rejects as MongoConnection.run does. */
@@ -82,10 +85,7 @@ export async function addIndex(
   signal: AbortSignal,
 ): Promise<AddedIndex> {
   const fields = [...paths, KEY];
-  const find = async () =>
-    (await listIndexes(connection, collection)).find(
-      ({ spec }) => Object.keys(spec.key).join('\0') === fields.join('\0'),
-    );
+  const find = async () => (await listIndexes(connection, collection)).find((one) => isOf(one, fields));
   const before = await find();
   if (!before || before.isBuilding) {
     try {

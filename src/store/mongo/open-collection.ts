@@ -1,13 +1,16 @@
+import { CommandRefusal } from '../../errors.ts';
 import type { Slots } from '../slots.ts';
-import type { Declaration, Found } from '../store.ts';
-import { documentsOf, PRIMARY_FIRST } from './commands.ts';
+import type { Declaration, Found, OwnedCollection } from '../store.ts';
+import { documentsOf, MAJORITY, ON_PRIMARY, PRIMARY_FIRST } from './commands.ts';
 import type { MongoConnection } from './connection.ts';
+import { CODES, MongoRefusal, serverCodeOf } from './errors.ts';
 import { MongoFeed, type FeedParts } from './feed/feed.ts';
 import { LookUp } from './feed/look-up.ts';
 import { ownCollections, whyRefused } from './discovery.ts';
-import type { LayoutOptions } from './create-collection.ts';
+import { describeCollection, type LayoutOptions } from './create-collection.ts';
 import { Finder } from './find.ts';
 import { Layouts, type LookTiming } from './layouts.ts';
+import { refusalOf } from './make-indexes.ts';
 import type { FindWay } from './reply.ts';
 import { MongoCollection } from './collection.ts';
 
@@ -35,11 +38,40 @@ export function openCollection(
 ): OpenCollection {
   const layouts = new Layouts(connection, options, timing);
   const finder = new Finder(way, layouts);
-  const parts = { connection, layouts, finder, slots, declaration };
+  const parts = { layouts, finder, slots, declaration };
   if (!streams) return { rows: new MongoCollection(parts), layouts };
   const lookUp = new LookUp({ layouts, finder, slots });
   const changes = new MongoFeed({ connection, layouts, lookUp, ...streams });
   return { rows: new MongoCollection({ ...parts, changes }), layouts };
+}
+
+/** See Store.make. `open` opens the collection once it exists. */
+export async function makeCollection(
+  connection: MongoConnection,
+  collection: string,
+  open: () => Promise<OpenCollection>,
+  report: (line: string) => void,
+): Promise<OwnedCollection> {
+  await connection.connect();
+  if (await create(connection, collection))
+    report(`created the collection ${connection.database}.${collection}`);
+  const { rows, layouts } = await open().catch((error: unknown) => {
+    throw error instanceof MongoRefusal ? new CommandRefusal(error.message, { cause: error }) : error;
+  });
+  await layouts.layout();
+  return rows;
+}
+
+/** Creates a collection. False when there is one. */
+async function create(connection: MongoConnection, collection: string): Promise<boolean> {
+  if (await describeCollection(connection, collection)) return false;
+  try {
+    await connection.run({ create: collection, writeConcern: MAJORITY }, ON_PRIMARY);
+    return true;
+  } catch (error) {
+    if (serverCodeOf(error) === CODES.namespaceExists) return false;
+    throw refusalOf(error, `create the collection ${connection.database}.${collection}`);
+  }
 }
 
 /** See Store.list. */

@@ -1,41 +1,54 @@
+import { isDeepStrictEqual } from 'node:util';
 import { KEY, keyPaths, type Bookmark } from '../bookmark.ts';
 import type { Index } from '../indexes.ts';
-import type { When } from './reply.ts';
 import type { Plan } from '../store.ts';
+import type { Layout } from './create-collection.ts';
+import type { When } from './reply.ts';
 
-/** The paths of an index, joined by NUL, which no path contains. Plans run on ascending indexes that end with `_id`. */
-export type IndexPaths = string & { readonly __paths: true };
+/** A plan that names its index. */
+export type IndexedPlan = Plan & { readonly index: Index };
 
-export function joinPaths(paths: readonly string[]): IndexPaths {
-  return paths.join('\0') as IndexPaths;
+/** Whether an index is that of the key. In a clustered collection it may have any name. */
+export function isOfKey({ keys: [first, second] }: Index): boolean {
+  return first?.path === KEY && first.sign === 1 && !second;
 }
 
-/**
- * An index that a plan names, with everything that plans conclude from it. No joined paths begin with NUL. When another
- * index gets its name, that is another one.
- */
-export function namedIndex(index: Index): IndexPaths {
-  if (index.name === '_id_') return BY_KEY; // MongoDB gives no other index this name
-  const known = NAMED.get(index);
-  if (known !== undefined) return known;
-  const { name, keys, isUnique } = index;
-  const shape = [name, keys.map(({ path, sign }) => [path, sign]), isUnique];
-  const named = `\0${JSON.stringify(shape)}` as IndexPaths;
-  NAMED.set(index, named);
-  return named;
+/** Whether an index is over these paths, in this order. */
+export function hasPaths({ keys }: Index, paths: readonly string[]): boolean {
+  return keys.length === paths.length && keys.every(({ path }, n) => path === paths[n]);
 }
 
-/** Those of the indexes that a look has listed, which every read by them names. */
-const NAMED = new WeakMap<Index, IndexPaths>();
+/** What a find says to read by an index. */
+export function hintOf(index: Index): string | Readonly<Record<string, 1>> {
+  return isOfKey(index) ? { [KEY]: 1 } : index.name;
+}
 
-/** The index of the key. Every collection has it. */
-export const BY_KEY = joinPaths([KEY]);
+/** Whether a layout has an index, with everything that plans conclude from it, and plans may use it. */
+export function hasIndex({ indexes }: Pick<Layout, 'indexes'>, index: Index): boolean {
+  if (isOfKey(index)) return true; // every collection has it
+  return indexes.some((one) => one === index || (one.name === index.name && isDeepStrictEqual(one, index)));
+}
+
+/** A plan with its index in a layout. Null: there is none that it may use. */
+export function indexed(layout: Pick<Layout, 'indexes'>, plan: Plan): IndexedPlan | null {
+  if (isIndexed(plan)) return hasIndex(layout, plan.index) ? plan : null;
+  const paths = [...(plan.equals ?? []).map(({ path }) => path), ...keyPaths(plan)];
+  const index = layout.indexes.find(
+    (one) => one.refused === undefined && hasPaths(one, paths) && one.keys.every(({ sign }) => sign === 1),
+  );
+  return index ? { ...plan, index } : null;
+}
+
+function isIndexed(plan: Plan): plan is IndexedPlan {
+  return plan.index !== undefined;
+}
 
 type Values = Readonly<Record<string, unknown>>;
 
 /** Range: a stretch of one index that a single find command reads from its beginning. */
 export interface Range extends When {
-  readonly index: IndexPaths;
+  /** Absent: the server finds the row by its key. */
+  readonly index?: Index;
   readonly sort: Readonly<Record<string, 1 | -1>>;
   /** Inclusive, in full BSON order. Absent: from the beginning of the index. */
   readonly min?: Values;
@@ -53,17 +66,6 @@ export interface Range extends When {
    * another row.
    */
   readonly isLoose?: boolean;
-}
-
-export function indexOf(plan: Plan): IndexPaths {
-  if (plan.index) return namedIndex(plan.index);
-  return joinPaths(pathsOf(plan));
-}
-
-/** The paths of the index that a plan without a named index runs on. */
-export function pathsOf(plan: Plan): readonly string[] {
-  const paths = keyPaths(plan);
-  return plan.equals ? [...plan.equals.map(({ path }) => path), ...paths] : paths;
 }
 
 /** The time and the collection that a plan's reads state. */

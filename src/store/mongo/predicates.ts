@@ -19,6 +19,16 @@ export function conditionOf(value: unknown): Condition {
 }
 
 /**
+ * A condition of a path as an index means it that no array is part of: a query would look into an array on the way, and
+ * into one at its end.
+ */
+export function withoutArrays(path: string, condition: Condition): readonly Condition[] {
+  const names = path.split('.');
+  const ways = names.map((_, n) => names.slice(0, n + 1).join('.'));
+  return [{ [path]: condition }, ...ways.map((way) => ({ [way]: { $not: { $type: 'array' } } }))];
+}
+
+/**
  * The condition of a range. The server compares within the bracket of the operand's type. NaN is in no range, as it
  * only compares with itself.
  */

@@ -1,9 +1,9 @@
 import type { Batch, ReadBatch } from '../batch.ts';
-import { keyOf, valueBookmarkOf, type Bookmark, type Identity } from '../bookmark.ts';
+import { KEY, keyOf, valueBookmarkOf, type Bookmark, type Identity } from '../bookmark.ts';
 import { documentAt, endOfRow } from '../bson-array.ts';
 import { BSON_TYPE } from '../bson-types.ts';
 import { storeUnfit } from '../../errors.ts';
-import type { Index } from '../indexes.ts';
+import { KEY_INDEX } from '../indexes.ts';
 import { comparePlaces } from '../order.ts';
 import type { Slots } from '../slots.ts';
 import type { From, Plan, Size } from '../store.ts';
@@ -12,10 +12,9 @@ import type { Layout } from './create-collection.ts';
 import type { Finder } from './find.ts';
 import type { Layouts } from './layouts.ts';
 import { isSingle, rangesOf, sortOf } from './index-ranges.ts';
-import { inPresentCollection } from './retry-when-replaced.ts';
-import { BY_KEY, indexOf, namedIndex, type Range } from './plan.ts';
-import type { Condition } from './predicates.ts';
-import { readSingle } from './unique-read.ts';
+import { inPresentCollection } from './faults.ts';
+import { isOfKey, type IndexedPlan, type Range } from './plan.ts';
+import { conditionsOf, type Condition } from './predicates.ts';
 
 /** How much more to request than the average row size suggests, so that one find is nearly always enough. */
 const MARGIN = 1.1;
@@ -49,27 +48,21 @@ export class Reads {
     }
   }
 
-  async #read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<ReadBatch> {
+  async #read(asked: Plan, from: From, size: Size, signal: AbortSignal): Promise<ReadBatch> {
     const { layouts } = this.#parts;
-    const index = indexOf(plan);
-    const layout = await layouts.layoutFor(index, signal);
+    const [layout, plan] = await layouts.layoutFor(asked, signal);
+    const { index, identity = layout.identity } = plan;
     const looking = layouts.recent(index);
-    const readBy = layout.names.get(index);
-    const identity = plan.identity ?? layout.identity;
     const isOne = isSingle(plan);
-    const batch = isOne
-      ? await readSingle(plan, from, size, this.#parts, layout, identity, signal)
-      : await this.#readRanges(plan, from, size, layout, identity, signal);
+    const batch = await this.#readRanges(plan, from, size, layout, identity, signal);
     try {
       await (looking ?? layouts.recent(index, !batch.more && !isOne));
-      await layouts.check(index, readBy, signal);
+      await layouts.check(index, signal);
       return {
         ...batch,
         // Each read names its collection, and the index of _id is as old as that: only an end needs a look at these.
         confirm: async (end) =>
-          index === BY_KEY && batch.more
-            ? undefined
-            : layouts.confirm(index, readBy, identity, !batch.more, end),
+          isOfKey(index) && batch.more ? undefined : layouts.confirm(index, identity, !batch.more, end),
       };
     } catch (error) {
       batch.release();
@@ -77,30 +70,26 @@ export class Reads {
     }
   }
 
-  /** The first row that matches, as the value of a path. `direction`: of the walk along the index. */
-  async first(
-    index: Index,
-    filter: Condition,
-    path: string,
-    direction: 1 | -1,
-    signal: AbortSignal,
-  ): Promise<Bookmark | null> {
+  /** The value behind `equals` of the first row that meets `condition`, in the direction `sign` of the index. */
+  async first(plan: IndexedPlan, condition: Condition, signal: AbortSignal): Promise<Bookmark | null> {
     const { layouts, finder } = this.#parts;
-    const named = namedIndex(index);
-    const forward = direction === 1;
-    const range = { index: named, sort: sortOf(index, forward), isForward: forward, filter };
-    const { slot, start, length } = await inPresentCollection(undefined, signal, async () =>
-      finder.values(range, path, 1, await layouts.layoutFor(named, signal), signal),
-    );
+    const { index, equals = [], sort, direction } = plan;
+    const isForward = direction === 1;
+    const filter = { ...conditionsOf(equals), [sort]: condition };
+    const range = { index, sort: sortOf(index, isForward), isForward, filter };
+    const { slot, start, length } = await inPresentCollection(undefined, signal, async () => {
+      const [layout] = await layouts.layoutFor(plan, signal);
+      return finder.range(range, 1, layout, signal, 0, sort);
+    });
     const bytes = slot.bytes(start + length).subarray(start);
     const found =
-      length > 0 ? valueBookmarkOf(bytes.slice(documentAt(bytes, 0), endOfRow(bytes, 0)), path) : null;
+      length > 0 ? valueBookmarkOf(bytes.slice(documentAt(bytes, 0), endOfRow(bytes, 0)), sort) : null;
     slot.release();
     return found;
   }
 
   async #readRanges(
-    plan: Plan,
+    plan: IndexedPlan,
     from: From,
     size: Size,
     layout: Layout,
@@ -111,7 +100,7 @@ export class Reads {
     try {
       const more = await this.#gather(builder, plan, from, layout, signal);
       if (builder.rows > 0) this.#rowBytes += (builder.bytes / builder.rows - this.#rowBytes) / 4;
-      this.#checkOrder(plan, from.after, builder.last);
+      if (!isSingle(plan)) this.#checkOrder(plan, from.after, builder.last);
       return builder.toBatch(this.#parts.slots, more, identity);
     } catch (error) {
       builder.release();
@@ -131,7 +120,7 @@ export class Reads {
   /** Fills a builder from the plan's ranges. Returns whether rows are left after those that it took. */
   async #gather(
     builder: BatchBuilder,
-    plan: Plan,
+    plan: IndexedPlan,
     { after = null, skip = 0 }: { readonly after?: Bookmark | null; readonly skip?: number },
     layout: Layout,
     signal: AbortSignal,
@@ -144,14 +133,14 @@ export class Reads {
       const limit = this.#limit(builder, range);
       const [, ...lower] = ranges;
       if (toSkip > 0 && lower.length > 0) {
-        const before = await finder.countUpTo(range, toSkip, layout, signal);
+        const before = await this.#countUpTo(toSkip, range, layout, signal);
         if (before < toSkip) {
           toSkip -= before;
           ranges = lower;
           continue;
         }
       }
-      const reply = await finder.range(range, limit, toSkip, layout, signal);
+      const reply = await finder.range(range, limit, layout, signal, toSkip);
       toSkip = 0;
       const { rows, left } = builder.take(reply, range.bookmark, range.isLoose ? plan.direction : undefined);
       if ((left || reply.cut) && builder.isFull) return true;
@@ -161,10 +150,23 @@ export class Reads {
         continue;
       }
       if (lower.length === 0) return false;
-      if (range.floor && !(await finder.isAnyBelow(range, layout, signal))) return false;
+      if (range.floor && (await this.#countUpTo(1, below(range), layout, signal)) === 0) return false;
       ranges = lower;
     }
     return false;
+  }
+
+  /** The number of rows in a range, at most `most`. They come as keys, so a reply that is cut is followed by others. */
+  async #countUpTo(most: number, range: Range, layout: Layout, signal: AbortSignal): Promise<number> {
+    let rows = 0;
+    for (let isCut = true; isCut && rows < most;) {
+      const reply = await this.#parts.finder.range(range, most - rows, layout, signal, rows, KEY);
+      const bytes = reply.slot.bytes(reply.start + reply.length);
+      for (let at = reply.start; at < bytes.length; at = endOfRow(bytes, at)) rows++;
+      reply.slot.release();
+      isCut = reply.cut;
+    }
+    return rows;
   }
 
   /** One row more than requested shows whether more follow. Another one when the bookmark's own row comes first. */
@@ -173,6 +175,11 @@ export class Reads {
     const enough = Math.max(0, Math.ceil((missing.bytes / rowBytes) * MARGIN));
     return Math.min(missing.rows, enough) + 1 + (bookmark ? 1 : 0);
   }
+}
+
+/** Everything below the floor of a range, in full BSON order. */
+function below({ at, since, identity, floor }: Range): Range {
+  return { at, since, identity, index: KEY_INDEX, sort: { [KEY]: 1 }, max: { [KEY]: floor?.value } };
 }
 
 /**

@@ -1,18 +1,19 @@
-import { MongoServerError } from 'mongodb';
 import { AppError, storeUnavailable } from '../../errors.ts';
 import { TurnsByKey } from '../../turns.ts';
+import { around } from '../around.ts';
+import type { ReadBatch } from '../batch.ts';
 import type { Identity } from '../bookmark.ts';
 import type { Change, Changed, RecordDeclaration, Records } from '../records.ts';
+import type { Slots } from '../slots.ts';
+import type { Collection, Plan, Size } from '../store.ts';
+import { BatchBuilder } from './batch-builder.ts';
 import { named, ON_PRIMARY } from './commands.ts';
 import { NotMadeYet, type Layout, type LayoutOptions } from './create-collection.ts';
-import type { MongoConnection } from './connection.ts';
-import { CODES, serverCodeOf, translate } from './errors.ts';
+import { CODES, serverCodeOf } from './errors.ts';
 import { faultOf } from './faults.ts';
 import type { Layouts } from './layouts.ts';
 import { openCollection, type Ground, type OpenCollection } from './open-collection.ts';
-import { changed, writeRaw } from './raw-write.ts';
-import { ofRecords } from './record-collection.ts';
-import { emptyUntilMade } from './records-to-come.ts';
+import { changed, refuseErrors, writeRaw } from './raw-write.ts';
 import { rowsOf } from './reply.ts';
 
 /**
@@ -25,33 +26,64 @@ const READ_ONLY_RETRY_SECONDS = 60;
 
 /** See Store.records. They are read as the rows of any collection are. */
 export function openRecords(
-  declaration: RecordDeclaration,
+  { name, validator, indexes, isMadeAtOnce }: RecordDeclaration,
   ground: Ground,
   options: Omit<LayoutOptions, 'indexes'>,
 ): OpenCollection<Records> {
   let changing = 0;
-  const mayMake = () => declaration.isMadeAtOnce || changing > 0;
-  const { connection, slots } = ground;
-  const { rows: found, layouts } = openCollection(
-    ground,
-    { ...options, ...ofRecords(declaration, mayMake) },
-    declaration,
-  );
-  const changes = new RecordChanges(connection, layouts);
-  const making = async <T>(work: () => Promise<T>): Promise<T> => {
+  const asked: LayoutOptions = {
+    ...{ ...options, indexes, records: name, adopts: false },
+    create: { clustered: true, validator },
+    isToCome: () => !isMadeAtOnce && changing === 0,
+  };
+  const { rows: found, layouts } = openCollection(ground, asked, { indexes });
+  const turns = new TurnsByKey();
+  const making = async <T>(work: (layout: Layout) => Promise<T>): Promise<T> => {
     changing++;
-    return work().finally(() => changing--);
+    try {
+      return await work(await madeLayout(layouts));
+    } finally {
+      changing--;
+    }
   };
   const rows: Records = {
-    ...emptyUntilMade(found, slots),
-    change: (...call) => making(() => changes.change(...call)),
-    addIndex: (...call) =>
-      making(async () => {
-        await changes.layout();
-        return found.addIndex(...call);
-      }),
+    ...emptyUntilMade(found, ground.slots),
+    change: (id, change) =>
+      making(({ identity }) => turns.take(id, () => changeRecord(layouts, identity, id, change))),
+    addIndex: (...call) => making(() => found.addIndex(...call)),
   };
   return { rows, layouts };
+}
+
+/** The rows of a collection. Reads that reject with NotMadeYet find nothing instead. */
+function emptyUntilMade(rows: Collection, slots: Slots): Collection {
+  const or = <T>(reading: Promise<T>, nothing: () => T): Promise<T> =>
+    reading.catch((error: unknown) => {
+      if (error instanceof NotMadeYet) return nothing();
+      throw error;
+    });
+  const nothing = (plan: Plan, size: Size): ReadBatch => ({
+    ...new BatchBuilder(plan, size).toBatch(slots, false),
+    confirm: () => Promise.resolve(), // it holds every row that there was, although there is a collection now
+  });
+  return around(rows, {
+    read: (plan, from, size, signal) => or(rows.read(plan, from, size, signal), () => nothing(plan, size)),
+    describe: (...call) =>
+      or(rows.describe(...call), () => ({ identity: undefined, indexes: [], now: null })),
+    count: (...call) => or(rows.count(...call), () => ({ rows: 0, is: 'exact' })),
+    split: (...call) => or(rows.split(...call), () => []),
+    nextValue: (...call) => or(rows.nextValue(...call), () => null),
+  });
+}
+
+/** The layout, by a look that may make the collection. One that a read began before makes nothing. */
+async function madeLayout(layouts: Layouts): Promise<Layout> {
+  try {
+    return await layouts.layout();
+  } catch (error) {
+    if (!(error instanceof NotMadeYet)) throw error;
+    return layouts.layout();
+  }
 }
 
 /**
@@ -61,79 +93,60 @@ export function openRecords(
  * A read after a miss waits until a majority has the write that won (causal session). It therefore sees that write and
  * never spins. Changes of one record from this process wait for one another, so only other processes can cause a miss.
  */
-class RecordChanges {
-  readonly #connection: MongoConnection;
-  readonly #layouts: Layouts;
-  readonly #turns = new TurnsByKey();
-
-  constructor(connection: MongoConnection, layouts: Layouts) {
-    this.#connection = connection;
-    this.#layouts = layouts;
+async function changeRecord(
+  layouts: Layouts,
+  identity: Identity | undefined,
+  id: string,
+  change: Change,
+): Promise<Changed> {
+  for (let tries = 0; tries < MOST_TRIES; tries++) {
+    const before = await findRecord(layouts, identity, id);
+    const after = change(before);
+    if (after === 'keep') return { before, after: before };
+    if (await swap(layouts, before, after)) return { before, after };
   }
+  throw storeUnavailable(new Error(`other processes changed the record at each of ${MOST_TRIES} tries`));
+}
 
-  async change(id: string, change: Change): Promise<Changed> {
-    const { identity } = await this.layout();
-    return this.#turns.take(id, () => this.#change(id, change, identity));
-  }
-
-  /** A look that a read began before makes nothing. */
-  async layout(): Promise<Layout> {
-    try {
-      return await this.#layouts.layout();
-    } catch (error) {
-      if (!(error instanceof NotMadeYet)) throw error;
-      return this.#layouts.layout();
-    }
-  }
-
-  async #change(id: string, change: Change, identity: Identity | undefined): Promise<Changed> {
-    for (let tries = 0; tries < MOST_TRIES; tries++) {
-      const before = await this.#find(id, identity);
-      const after = change(before);
-      if (after === 'keep') return { before, after: before };
-      if (await this.#swap(before, after)) return { before, after };
-    }
-    throw storeUnavailable(new Error(`other processes changed the record at each of ${MOST_TRIES} tries`));
-  }
-
-  /**
-   * Names the collection by identity, so that the read fails when the collection is missing. Otherwise it would find
-   * nothing, and the write would create the collection again.
-   */
-  async #find(id: string, identity: Identity | undefined): Promise<Uint8Array | null> {
-    const { collection } = this.#layouts;
-    const find = { find: collection, filter: { _id: { $eq: id } }, limit: 1, singleBatch: true };
-    try {
-      const reply = await this.#connection.run(named(find, identity), { rowsAsBytes: true, ...ON_PRIMARY });
-      return rowsOf(reply).rows[0] ?? null;
-    } catch (error) {
-      throw faultOf(translate(error), this.#layouts, {});
-    }
-  }
-
-  /** Writes `after` if the record is still `before`. Returns whether it was. */
-  async #swap(before: Uint8Array | null, after: Uint8Array | null): Promise<boolean> {
-    if (!before && !after) return true;
-    const statement = before ? changed(before, after) : (after ?? new Uint8Array());
-    const command = !before ? 'insert' : after ? 'update' : 'delete';
-    const { collection } = this.#layouts;
-    try {
-      const { rows, errors } = await writeRaw(this.#connection, collection, command, [statement]);
-      const [error] = errors;
-      if (!error) return rows === 1;
-      if (!before && error.code === CODES.duplicateKey) return false;
-      throw new MongoServerError({ ...error });
-    } catch (error) {
-      throw explained(error, collection);
-    }
+/**
+ * Names the collection by identity, so that the read fails when the collection is missing. Otherwise it would find
+ * nothing, and the write would create the collection again.
+ */
+async function findRecord(
+  layouts: Layouts,
+  identity: Identity | undefined,
+  id: string,
+): Promise<Uint8Array | null> {
+  const { collection, connection } = layouts;
+  const find = { find: collection, filter: { _id: { $eq: id } }, limit: 1, singleBatch: true };
+  try {
+    const reply = await connection.run(named(find, identity), { rowsAsBytes: true, ...ON_PRIMARY });
+    return rowsOf(reply).rows[0] ?? null;
+  } catch (error) {
+    throw faultOf(error, layouts, {});
   }
 }
 
-function explained(error: unknown, collection: string): unknown {
-  if (serverCodeOf(error) !== CODES.unauthorized) return error;
-  return new AppError(
-    'store-unavailable',
-    `The database permits this server to read ${collection}, but not to change them.`,
-    { cause: error, retrySeconds: READ_ONLY_RETRY_SECONDS },
-  );
+/** Writes `after` if the record is still `before`. Returns whether it was. */
+async function swap(
+  { collection, connection }: Layouts,
+  before: Uint8Array | null,
+  after: Uint8Array | null,
+): Promise<boolean> {
+  if (!before && !after) return true;
+  const statement = before ? changed(before, after) : (after ?? new Uint8Array());
+  const command = !before ? 'insert' : after ? 'update' : 'delete';
+  try {
+    const { rows, errors } = await writeRaw(connection, collection, command, [statement]);
+    if (!before && errors[0]?.code === CODES.duplicateKey) return false;
+    refuseErrors(errors);
+    return rows === 1;
+  } catch (error) {
+    if (serverCodeOf(error) !== CODES.unauthorized) throw error;
+    throw new AppError(
+      'store-unavailable',
+      `The database permits this server to read ${collection}, but not to change them.`,
+      { cause: error, retrySeconds: READ_ONLY_RETRY_SECONDS },
+    );
+  }
 }

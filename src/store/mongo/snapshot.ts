@@ -1,13 +1,31 @@
 import type { Timestamp } from 'mongodb';
 import { AppError } from '../../errors.ts';
 import type { Identity, PointInTime } from '../bookmark.ts';
-import { findOne } from './commands.ts';
+import { findOne, ON_PRIMARY } from './commands.ts';
 import type { MongoConnection } from './connection.ts';
 import { snapshotFault } from './errors.ts';
 
 /** A BSON timestamp as 64 bits: seconds (`t`) in the upper half, the increment (`i`) in the lower half. */
 export function pointInTimeOf({ t, i }: Timestamp): PointInTime {
   return (BigInt(t) << 32n) | BigInt(i);
+}
+
+/**
+ * Whether a time is beyond the clock of the deployment, as far as the primary knows. A change stream may be one tick ahead
+ * of it.
+ */
+export async function isAhead(
+  connection: MongoConnection,
+  time: PointInTime,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const isUnheard = () => {
+    const known = connection.session.clusterTime?.clusterTime;
+    return time > (known ? pointInTimeOf(known) : 0n) + 1n;
+  };
+  if (!isUnheard()) return false;
+  await connection.run({ hello: 1 }, { signal, ...ON_PRIMARY }); // another process may have heard of a later time
+  return isUnheard();
 }
 
 /**

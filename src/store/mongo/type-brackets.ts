@@ -1,6 +1,5 @@
 import { Binary, Code, Decimal128, Double, MaxKey, MinKey, ObjectId, Timestamp } from '../bson.ts';
 import { BSON_TYPE } from '../bson-types.ts';
-import { compareValues } from '../order.ts';
 
 /** A subclass of Date, because BSON's earliest date (int64 milliseconds) is beyond the range of a Date. */
 class EarliestDate extends Date {
@@ -96,13 +95,6 @@ export function bracketsBelow(id: unknown, type: number): IdsBelow[] {
 /** Whether a value is NaN, as a double or as a decimal. */
 export function isNaNValue(value: unknown): boolean {
   return (value instanceof Double || value instanceof Decimal128) && value.toString() === 'NaN';
-}
-
-/** Whether a value, as a BSON class, lies in the bracket of a BSON type. NaN does not. */
-export function isOfBracket(value: unknown, type: number): boolean {
-  const { value: end, isInclusive } = endOf(type);
-  const toEnd = compareValues(value, end);
-  return compareValues(value, lowestOf(type)) >= 0 && (isInclusive ? toEnd <= 0 : toEnd < 0);
 }
 
 function placeOf(type: number): number {

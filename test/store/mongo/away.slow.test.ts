@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError } from '../../../src/errors.ts';
-import { makeBookmark } from '../../../src/store/bookmark.ts';
-import { readRow } from '../../../src/store/row.ts';
 import type { Plan, Store } from '../../../src/store/store.ts';
 import { expectedItems, makeItems, type Item, insertItems } from '../../support/store/items.ts';
 import { WAYS, openStore } from '../../support/store/mongo/mongo.ts';
@@ -38,32 +36,6 @@ async function insert(store: Store, items: readonly Item[]): Promise<void> {
 }
 
 for (const { name, lane } of WAYS) {
-  test(`a server that is away at the start, and again later, is found when it is back, ${name}`, async (t) => {
-    const set = await ownMongod(t);
-    const member = set?.members[0];
-    if (!set || !member) return;
-    await member.kill();
-    const { store, warnings, slots } = await openStore(t, `${set.uri}&${SHORT}`, { lane });
-    assert.match(warnings.join(), /not available/);
-    const items = makeItems(20);
-    const gone = AbortSignal.abort(new Error('the client has left'));
-    await assert.rejects(readRow(store.items, makeBookmark({ _id: 1 }), gone), /has left/);
-    for (let round = 0; round < 2; round++) {
-      await assert.rejects(store.ping(), isUnavailable);
-      await assert.rejects(store.items.read(BY_ID, {}, SIZE, NEVER), isUnavailable);
-      await assert.rejects(readRow(store.items, makeBookmark({ _id: 1 }), NEVER), isUnavailable);
-      await assert.rejects(insert(store, items), isUnavailable);
-      await member.start();
-      await untilReady(store);
-      await insert(store, items);
-      await assertChain(store.items, BY_ID, {}, SIZE, expectedItems(items, BY_ID));
-      await member.kill();
-    }
-    assert.equal(slots.taken, 0);
-    await store.close();
-    await assert.rejects(store.items.read(BY_ID, {}, SIZE, NEVER), isUnavailable);
-  });
-
   test(`a read on a server that hangs ends with its signal, or when the server counts as dead, ${name}`, async (t) => {
     const set = await ownMongod(t);
     const member = set?.members[0];

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Document } from 'mongodb';
 import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
 import { numberRange } from '../../support/store/number-range.ts';
-import { BSON, Int32 } from '../../../src/store/bson.ts';
+import { BSON } from '../../../src/store/bson.ts';
 import { bookmarkOf, makeBookmark } from '../../../src/store/bookmark.ts';
 import { MongoConnection } from '../../../src/store/mongo/connection.ts';
 import { Layouts } from '../../../src/store/mongo/layouts.ts';
@@ -102,21 +102,6 @@ test('rows much smaller or larger than the previous ones take few more finds', a
   }
 });
 
-test('a batch whose bytes end with the last row reports no more rows', async (t) => {
-  const opened = await testMongoStore(t);
-  if (!opened) return;
-  const rows = [1, 2, 3, 4].map((_id) =>
-    BSON.serialize({ _id: new Int32(_id), category: 'a', price: 1, text: 'x'.repeat(2_000) }),
-  );
-  await opened.store.items.insert(rows, 'fail');
-  for (const direction of [1, -1] as const)
-    for (let bytes = 1; bytes < 10_000; bytes += 200) {
-      const plan: Plan = { sort: '_id', direction };
-      const { rows, more } = await readRows(opened.store.items, plan, {}, { rows: 9, bytes });
-      assert.equal(more, rows.length < 4, `${rows.length} of 4 rows in ${bytes} bytes`);
-    }
-});
-
 test('parts examine index entries and no rows, and for too many rows a sample determines the bounds', async (t) => {
   const opened = await testMongoStore(t, { existing: {} });
   if (!opened) return;
@@ -134,13 +119,12 @@ test('parts examine index entries and no rows, and for too many rows a sample de
   }
   const connection = new MongoConnection(opened.uri);
   t.after(() => connection.close());
-  const count = () => Promise.resolve({ rows: 1e9, is: 'estimated' as const });
-  const finder = { idBehind: () => assert.fail('a billion rows are not gone over') };
+  const finder = { range: () => assert.fail('too many rows are not gone over') };
   const options = { ...ITEM_COLLECTION, manage: false, onWarning: () => undefined };
   const layouts = new Layouts(connection, options);
   t.after(() => layouts.close());
-  const parts = { connection, layouts, finder, count };
-  const ids = await splitRows(parts, { sort: '_id', direction: 1 }, 8, await layouts.layout(), NEVER);
+  const [layout, plan] = await layouts.layoutFor({ sort: '_id', direction: 1 }, NEVER);
+  const ids = await splitRows({ layouts, finder }, plan, 8, layout, NEVER, COUNT - 1);
   const sorted = await bookmarks(opened, { sort: '_id', direction: 1 });
   const places = ids.map((id) => sorted.findIndex((each) => Buffer.compare(each, id) === 0));
   assert.deepEqual(

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { Int32, MaxKey, MinKey, type UUID } from 'bson';
 import type { Db, Document, MongoClient } from 'mongodb';
-import { AppError } from '../../../src/errors.ts';
 import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
+import { around } from '../../../src/store/around.ts';
 import { MongoConnection } from '../../../src/store/mongo/connection.ts';
 import { MongoRefusal } from '../../../src/store/mongo/errors.ts';
 import { indexFrom } from '../../../src/store/mongo/index-list.ts';
@@ -12,7 +12,7 @@ import { connectMongo, type MongoOptions } from '../../../src/store/mongo.ts';
 import { Slots } from '../../../src/store/slots.ts';
 import type { Index } from '../../../src/store/indexes.ts';
 import type { ReadBatch } from '../../../src/store/batch.ts';
-import type { Collection, Plan, Store } from '../../../src/store/store.ts';
+import type { Collection, From, Plan, Store } from '../../../src/store/store.ts';
 import { testMongo } from '../../support/store/mongo/mongod.ts';
 import { WAYS, testClient } from '../../support/store/mongo/mongo.ts';
 import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
@@ -214,36 +214,21 @@ async function released(rows: Collection, plan: Plan, size: number): Promise<Rea
   return batch;
 }
 
-/** Pages through a plan, inserting a row in the middle. Resolves with the ids, or with the error that ended the walk. */
+/** Walks a plan in batches to its proven end, with `half` called after the first one. */
 async function walkWith(
   rows: Collection,
   plan: Plan,
   size: number,
   half: () => Promise<unknown>,
-): Promise<number[] | AppError> {
-  const ids: number[] = [];
-  let after;
-  try {
-    for (let reads = 0, more = true; more; reads++) {
-      assert.ok(reads < 1_000, 'the walk never ends');
-      const batch = await rows.read(plan, after ? { after } : {}, { rows: size, bytes: PLENTY }, NEVER);
-      const { last } = batch;
-      const bytes = Buffer.from(batch.slot.bytes(batch.start + batch.length).subarray(batch.start));
-      batch.release();
-      for (let row = 0; row < bytes.length;) {
-        const document = bytes.indexOf(0, row) + 1;
-        row = document + bytes.readInt32LE(document);
-        ids.push(bytes.readInt32LE(document + 9)); // size, type, _id, NUL
-      }
-      after = last ?? after;
-      more = batch.more;
-      if (reads === 0) await half();
-      if (!more) await batch.confirm(NEVER);
-    }
-    return ids;
-  } catch (error) {
-    if (error instanceof AppError) return error;
-    throw error;
+): Promise<void> {
+  for (let from: From = {}, more = true; more;) {
+    const isFirst = from.after === undefined;
+    const batch = await rows.read(plan, from, { rows: size, bytes: PLENTY }, NEVER);
+    batch.release();
+    if (batch.last) from = { after: batch.last };
+    ({ more } = batch);
+    if (isFirst) await half();
+    if (!more) await batch.confirm(NEVER);
   }
 }
 
@@ -269,15 +254,15 @@ for (const { name: way, lane } of WAYS)
           s: place === 's' ? array : 300,
           n: place === 'n.x' ? [{ x: array[0] }, { x: array[1] }] : { x: 300 },
         };
-        const result = await walkWith(rows, plan, size, async () => {
+        const walk = walkWith(rows, plan, size, async () => {
           await table.insertOne(row);
           if (n % 2 === 0) await table.deleteOne({ _id: row._id });
         });
-        assert.ok(
-          result instanceof AppError,
+        await assert.rejects(
+          walk,
+          { code: /^store-(unfit|unavailable)$/ },
           `pages of ${size}, direction ${direction}, ${String(array)}: ended cleanly`,
         );
-        assert.ok(['store-unfit', 'store-unavailable'].includes(result.code), result.code);
         assert.match(
           (await refusedOf(rows)).by ?? '',
           /some row has, or had, an array in (s|e|n): take the arrays out/,
@@ -321,18 +306,11 @@ it('a collection that is replaced while it is looked at is unavailable for now, 
     await open.db.collection('rows').insertOne({ _id: new Int32(2) as never });
   };
   let replacing: Promise<void> | undefined;
-  const replaced = new Proxy(connection, {
-    get: (target, name) => {
-      if (name !== 'run') {
-        const value: unknown = Reflect.get(target, name, target);
-        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
-      }
-      return async (...call: Parameters<MongoConnection['run']>) => {
-        const [{ filter }] = call as [Document];
-        if ((filter as { _id?: Document } | undefined)?._id?.$eq instanceof MinKey)
-          await (replacing ??= replace());
-        return target.run(...call);
-      };
+  const replaced = around(connection, {
+    run: async (...call) => {
+      const { filter } = call[0] as { readonly filter?: { readonly _id?: Document } };
+      if (filter?._id?.$eq instanceof MinKey) await (replacing ??= replace());
+      return connection.run(...call);
     },
   });
   const options = { ...ROWS, manage: false, onWarning: () => undefined };
@@ -370,7 +348,7 @@ test('a walk by the key has no clean end when a row came that no bounds can incl
   const [first, all] = [await released(opened, plan, 10), await released(opened, plan, 100)];
   await first.confirm(NEVER);
   await rows.insertOne({ _id: new MaxKey() as never });
-  const unfit = (error: unknown) => error instanceof AppError && error.code === 'store-unfit';
+  const unfit = { code: 'store-unfit' };
   const after = first.last ?? assert.fail();
   await first.confirm(NEVER);
   await assert.rejects(all.confirm(NEVER), unfit);

@@ -139,19 +139,6 @@ it('with manageIndexes=false nothing is created, and missing indexes are named',
   assert.deepEqual(await complete.store.ping(), []);
 });
 
-test('a collection of items that would lose or double rows is refused at the start', async (t) => {
-  const refusals: [options: Document, says: RegExp][] = [
-    [{ collation: { locale: 'fr' } }, /has a default collation \(fr\)/],
-    [{ viewOn: 'other', pipeline: [] }, /items' is not served: it is a view/],
-  ];
-  for (const [options, says] of refusals) {
-    const uri = await testMongo(t);
-    if (uri === null) return;
-    await testClient(t, uri).db().createCollection('items', options);
-    await assert.rejects(connectAgainst(t, uri, true), says);
-  }
-});
-
 it('a sound index is used beside an unfit one on the same key', async (uri, t) => {
   const db = testClient(t, uri).db();
   await db.collection('items').createIndex({ price: 1, _id: 1 }, { sparse: true, name: 'a' }, {});

@@ -2,12 +2,12 @@ import type { Timestamp } from 'mongodb';
 import { changesUnsupported } from '../../../errors.ts';
 import type { PointInTime } from '../../bookmark.ts';
 import { awaitAtMost } from '../../deadline.ts';
-import { findOne, ON_PRIMARY } from '../commands.ts';
+import { findOne } from '../commands.ts';
 import { COMMAND_LIMIT_MS, type MongoConnection } from '../connection.ts';
 import { faultOf } from '../faults.ts';
 import { coalesced } from '../coalesced.ts';
 import type { Layouts } from '../layouts.ts';
-import { pointInTimeOf } from '../snapshot.ts';
+import { isAhead, pointInTimeOf } from '../snapshot.ts';
 import { STANDALONE } from './faults.ts';
 import { notOfThisStore } from './place.ts';
 
@@ -38,18 +38,10 @@ export class FeedClock {
 
   /**
    * Rejects with `invalid-cursor` when a time is beyond the clock of the deployment. mongod would accept it, and leave
-   * out every change before it. A change stream may be one tick ahead of the clock.
+   * out every change before it.
    */
   async refuseFuture(time: PointInTime, signal: AbortSignal): Promise<void> {
-    if (time <= this.#known + 1n) return;
-    // Another process may have heard of a later time. The primary knows every time that a change can have.
-    await this.#connection.run({ hello: 1 }, { signal, ...ON_PRIMARY });
-    if (time > this.#known + 1n) throw notOfThisStore();
-  }
-
-  get #known(): PointInTime {
-    const { clusterTime } = this.#connection.session.clusterTime ?? {};
-    return clusterTime ? pointInTimeOf(clusterTime) : 0n;
+    if (await isAhead(this.#connection, time, signal)) throw notOfThisStore();
   }
 
   async #ask(): Promise<void> {

@@ -3,14 +3,14 @@ import type { Bookmark, Identity } from '../../bookmark.ts';
 import type { LookedUp } from '../../change-feed.ts';
 import { AppError, storeUnfit } from '../../../errors.ts';
 import type { Slots } from '../../slots.ts';
-import type { Equality, Plan, Size } from '../../store.ts';
+import type { Plan, Size } from '../../store.ts';
 import { BatchBuilder } from '../batch-builder.ts';
 import type { Layout } from '../create-collection.ts';
 import type { Finder } from '../find.ts';
 import type { Layouts } from '../layouts.ts';
 import { commandKey } from '../bookmark-in-command.ts';
 import { whenOf } from '../plan.ts';
-import { conditionOf, type Condition } from '../predicates.ts';
+import { conditionOf, withoutArrays } from '../predicates.ts';
 import type { Reply } from '../reply.ts';
 import { endOf, feedFault } from './faults.ts';
 
@@ -68,7 +68,8 @@ export class LookUp {
     layout: Layout,
     signal: AbortSignal,
   ): Promise<{ readonly reply: Reply; readonly taken: number }> {
-    const conditions = plan.equals?.flatMap(conditionsOf) ?? [];
+    const conditions =
+      plan.equals?.flatMap(({ path, value }) => withoutArrays(path, conditionOf(value))) ?? [];
     const most = layout.clustered ? MOST_KEYS_CLUSTERED : MOST_KEYS;
     for (
       let taken = this.#fitting(keys, most, size);
@@ -105,14 +106,4 @@ function idOf(key: Bookmark): unknown {
     if (!(error instanceof AppError)) throw error;
     throw storeUnfit('A row that changed has an _id that no MongoDB command can carry exactly.', error);
   }
-}
-
-/**
- * The conditions of a value as an index means it that no array is part of: null is also missing, and an array on the
- * way, which a query would look into, is another value.
- */
-function conditionsOf({ path, value }: Equality): readonly Condition[] {
-  const names = path.split('.');
-  const ways = names.map((_, n) => names.slice(0, n + 1).join('.'));
-  return [{ [path]: conditionOf(value) }, ...ways.map((way) => ({ [way]: { $not: { $type: 'array' } } }))];
 }

@@ -5,8 +5,8 @@ import type { RowEncoder } from '../rows/rows.ts';
 import type { Batch } from '../store/batch.ts';
 import { bookmarkOf, type Bookmark } from '../store/bookmark.ts';
 import { crc32 } from './crc32.ts';
-import type { CheckpointOptions } from './checkpoints.ts';
-import type { EndTally } from './control-lines.ts';
+import { shownSums, type CheckpointOptions } from './checkpoints.ts';
+import type { EndTally, Sums } from './control-lines.ts';
 
 /** The metadata of a schema: its columns, in the form of the parameter `columns`, with which a stream is resumed. */
 const COLUMNS = 'sluice.columns';
@@ -112,8 +112,8 @@ export class ArrowEncoder implements RowEncoder {
     return this.#last ? this.#options.cursorOf(this.#last) : this.#options.start;
   }
 
-  #sums(): Pick<EndTally, 'rows' | 'bytes' | 'crc32'> {
-    return { rows: this.#rows, bytes: this.#bytes, crc32: this.#crc.toString(16).padStart(8, '0') };
+  #sums(): Sums {
+    return shownSums({ rows: this.#rows, bytes: this.#bytes, crc: this.#crc });
   }
 }
 

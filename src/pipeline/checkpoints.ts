@@ -87,7 +87,7 @@ export class CheckpointEncoder implements RowEncoder {
       const wanted = sliceOf(batch, at, this.#isOverdue ? 1 : most);
       const begun = this.#options.now();
       this.#sliceAt = at;
-      yield* this.#encodeLines(wanted, chunkBytes);
+      for (const chunk of this.#lines.encode(wanted, chunkBytes)) yield this.#counted(chunk);
       const slice = at + wanted.length > this.#end ? headOf(wanted, this.#end - at) : wanted;
       at += slice.length;
       this.#rows += slice.rows;
@@ -181,10 +181,6 @@ export class CheckpointEncoder implements RowEncoder {
     this.#checked = { lines: this.#lineCount, bytes: this.#bytes, at: now };
     const { form = controlLines } = this.#options;
     yield Buffer.from(form.checkpoint({ cursor, ...shownSums(this.sums) }));
-  }
-
-  *#encodeLines(slice: Batch, chunkBytes: number): Generator<Uint8Array, void, undefined> {
-    for (const chunk of this.#lines.encode(slice, chunkBytes)) yield this.#counted(chunk);
   }
 
   #counted(chunk: Uint8Array): Uint8Array {

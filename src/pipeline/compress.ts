@@ -1,6 +1,6 @@
 import type { Transform } from 'node:stream';
 import * as zlib from 'node:zlib';
-import { Compressor, type Schedule } from './compressor.ts';
+import { Compressor } from './compressor.ts';
 import type { Sink } from './sink.ts';
 
 /** A content coding (RFC 9110, 8.4.1). */
@@ -82,8 +82,8 @@ export function compressBytes(coding: Coding, bytes: Uint8Array): Promise<Uint8A
  * A sink that compresses into `sink`. `end` writes the last compressed byte but does not end `sink`, which is left to
  * its owner. `fail` also fails `sink`. An abort of `sink` frees the compressor at once.
  */
-export function compress(coding: Coding, sink: Sink, schedule?: Schedule): Sink {
-  return new Compressor(codec(coding).stream(), sink, schedule);
+export function compress(coding: Coding, sink: Sink): Sink {
+  return new Compressor(codec(coding).stream(), sink);
 }
 
 function codec(coding: Coding): Codec {

@@ -2,9 +2,6 @@ import type { Transform } from 'node:stream';
 import { FlushedTransform } from './flushed-transform.ts';
 import type { Sink } from './sink.ts';
 
-/** Runs `action` after `ms` milliseconds, unless the function returned is called before. */
-export type Schedule = (action: () => void, ms: number) => () => void;
-
 /**
  * Input is compressed in batches of this many bytes. Each batch is flushed, so a reader can decode all of its output.
  * 32 KiB costs 15 % of brotli's ratio, 128 KiB gains 2 %.
@@ -28,7 +25,6 @@ export class Compressor implements Sink {
   readonly signal: AbortSignal;
   readonly #transform: FlushedTransform;
   readonly #sink: Sink;
-  readonly #schedule: Schedule;
   #batch = NOTHING;
   #spare = NOTHING;
   #filled = 0;
@@ -41,15 +37,14 @@ export class Compressor implements Sink {
   #busy: Promise<void> | null = null;
   /** Whether to send everything written so far, even if it does not fill a chunk. */
   #due = false;
-  #cancelTimer: (() => void) | null = null;
+  #timer: NodeJS.Timeout | undefined;
   #ended = false;
   #failure: { readonly error: unknown } | null = null;
 
-  constructor(transform: Transform, sink: Sink, schedule: Schedule = scheduleOnClock) {
+  constructor(transform: Transform, sink: Sink) {
     this.#transform = new FlushedTransform(transform);
     this.#sink = sink;
     this.signal = sink.signal;
-    this.#schedule = schedule;
     if (sink.signal.aborted) this.#free();
     else sink.signal.addEventListener('abort', this.#free, { once: true });
   }
@@ -98,7 +93,7 @@ export class Compressor implements Sink {
     if (this.#batch.length === 0) this.#batch = Buffer.allocUnsafeSlow(BATCH_BYTES);
     this.#batch.set(chunk, this.#filled);
     this.#filled += chunk.length;
-    this.#cancelTimer ??= this.#schedule(() => this.#timeIsUp(), SEND_MS);
+    this.#timer ??= setTimeout(() => this.#timeIsUp(), SEND_MS);
   }
 
   async #writeAfter(submitted: void | Promise<void>, rest: Uint8Array): Promise<void> {
@@ -187,8 +182,8 @@ export class Compressor implements Sink {
 
   #nothingIsDue(): void {
     this.#due = false;
-    this.#cancelTimer?.();
-    this.#cancelTimer = null;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
   }
 
   /** Releases all memory, and settles the calls that wait for the compressor. */
@@ -212,9 +207,4 @@ export class Compressor implements Sink {
     this.signal.throwIfAborted();
     if (this.#failure !== null) throw this.#failure.error;
   }
-}
-
-function scheduleOnClock(action: () => void, ms: number): () => void {
-  const timer = setTimeout(action, ms);
-  return () => clearTimeout(timer);
 }

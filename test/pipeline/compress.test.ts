@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import * as zlib from 'node:zlib';
 import { codings, compress, compressBytes, type Coding } from '../../src/pipeline/compress.ts';
 import { Compressor } from '../../src/pipeline/compressor.ts';
@@ -113,15 +113,18 @@ class Waiting extends Collector {
   }
 }
 
-/** A clock that the test controls. */
-function handClock() {
+/** The timers that are set from now on, which only the test runs. */
+function handClock(t: TestContext) {
   const due: { action: () => void; ms: number }[] = [];
-  const schedule = (action: () => void, ms: number) => {
-    const entry = { action, ms };
-    due.push(entry);
-    return () => void due.splice(due.indexOf(entry), due.includes(entry) ? 1 : 0);
-  };
-  return { due, schedule };
+  t.mock.method(globalThis, 'setTimeout', (action: () => void, ms: number) => {
+    const timer = { action, ms };
+    due.push(timer);
+    return timer;
+  });
+  t.mock.method(globalThis, 'clearTimeout', (timer: (typeof due)[number]) => {
+    if (due.includes(timer)) due.splice(due.indexOf(timer), 1);
+  });
+  return due;
 }
 
 describe('the codings', () => {
@@ -159,10 +162,10 @@ for (const coding of codings) {
       }
     });
 
-    it('is sent in full chunks, and a partial chunk 200 ms after its first byte', async () => {
+    it('is sent in full chunks, and a partial chunk 200 ms after its first byte', async (t) => {
       const sink = new Collector();
-      const { due, schedule } = handClock();
-      const compressor = compress(coding, sink, schedule);
+      const due = handClock(t);
+      const compressor = compress(coding, sink);
       const text = content(200_000); // it hardly compresses
       await compressor.write(text);
       const sizes = () => sink.chunks.map(({ length }) => length);
@@ -178,10 +181,10 @@ for (const coding of codings) {
       compressor.fail(new Error('enough'));
     });
 
-    it('sets a timer for bytes that are written while a flush is in progress', async () => {
+    it('sets a timer for bytes that are written while a flush is in progress', async (t) => {
       const sink = new Collector();
-      const { due, schedule } = handClock();
-      const compressor = compress(coding, sink, schedule);
+      const due = handClock(t);
+      const compressor = compress(coding, sink);
       await compressor.write(Buffer.from('one '));
       due[0]?.action();
       await compressor.write(Buffer.from('two '));
@@ -195,10 +198,10 @@ for (const coding of codings) {
       compressor.fail(new Error('enough'));
     });
 
-    it('can be decoded up to the last write 200 ms after the first byte, and after a flush', async () => {
+    it('can be decoded up to the last write 200 ms after the first byte, and after a flush', async (t) => {
       const sink = new Collector();
-      const { due, schedule } = handClock();
-      const compressor = compress(coding, sink, schedule);
+      const due = handClock(t);
+      const compressor = compress(coding, sink);
       await compressor.write(Buffer.from('one '));
       await compressor.write(Buffer.from('two '));
       assert.deepEqual(
@@ -243,12 +246,12 @@ for (const coding of codings) {
       assert.ok((await decode(coding, sink.bytes)).equals(all));
     });
 
-    it('waits for its sink after each write, however many flushes and timers come meanwhile', async () => {
+    it('waits for its sink after each write, however many flushes and timers come meanwhile', async (t) => {
       const random = randomFrom(SEED);
+      const due = handClock(t);
       for (let turn = 0; turn < 20; turn++) {
-        const { due, schedule } = handClock();
         const sink = new Waiting();
-        const compressor = compress(coding, sink, schedule);
+        const compressor = compress(coding, sink);
         const all = content(400_000);
         for (let at = 0; at < all.length;) {
           const size = Math.floor(random() ** 3 * 80_000);
@@ -263,10 +266,10 @@ for (const coding of codings) {
       }
     });
 
-    it('fails its sink and never ends it when it fails', async () => {
+    it('fails its sink and never ends it when it fails', async (t) => {
       const sink = new Collector();
-      const { due, schedule } = handClock();
-      const compressor = compress(coding, sink, schedule);
+      const due = handClock(t);
+      const compressor = compress(coding, sink);
       await compressor.write(Buffer.from('something'));
       const error = new Error('no more rows');
       compressor.fail(error);
@@ -278,11 +281,11 @@ for (const coding of codings) {
       await assert.rejects(Promise.resolve(compressor.end()), error);
     });
 
-    it('stops when its sink is aborted, and rejects the waiting writer', async () => {
+    it('stops when its sink is aborted, and rejects the waiting writer', async (t) => {
       const sink = new Collector();
       sink.block();
-      const { due, schedule } = handClock();
-      const compressor = compress(coding, sink, schedule);
+      const due = handClock(t);
+      const compressor = compress(coding, sink);
       const writing = (async () => {
         for (;;) await compressor.write(content(10_000));
       })();
@@ -295,10 +298,10 @@ for (const coding of codings) {
       assert.deepEqual(due, []);
     });
 
-    it('settles all pending calls when its sink is aborted while a batch is being compressed', async () => {
+    it('settles all pending calls when its sink is aborted while a batch is being compressed', async (t) => {
       const sink = new Collector();
-      const { due, schedule } = handClock();
-      const compressor = compress(coding, sink, schedule);
+      const due = handClock(t);
+      const compressor = compress(coding, sink);
       void compressor.write(content(65_536));
       const waiting = [compressor.write(content(65_536)), compressor.flush()].map((promise) =>
         Promise.resolve(promise),

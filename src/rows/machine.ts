@@ -1,6 +1,6 @@
-import { Decimal128 } from '../store/bson.ts';
+import { BSON, Decimal128, EJSON } from '../store/bson.ts';
+import { BSON_TYPE } from '../store/bson-types.ts';
 import type { Slot, Slots } from '../store/slots.ts';
-import { extendedJson } from './extended.ts';
 import { instantiate, type TranscodeExports } from './wasm.ts';
 
 /** The text of a rare value that waits to be copied out. It belongs to the encoder that writes the value's row. */
@@ -104,4 +104,32 @@ export class Machine {
     for (let i = 0; i < ascii.length; i++) memory[out + i] = ascii.charCodeAt(i);
     return ascii.length;
   }
+}
+
+/**
+ * Converts a single BSON value (its type byte and its bytes) to what JSON.stringify turns into relaxed Extended JSON.
+ * It is for the types that have no JSON form of their own. Throws BSON errors when the bytes are not sound.
+ */
+export function extendedJson(type: number, value: Uint8Array): unknown {
+  if (type === BSON_TYPE.regularExpression) return regularExpression(value);
+  const document = Buffer.alloc(value.length + 8);
+  document.writeInt32LE(document.length, 0);
+  document[4] = type;
+  document.write('v', 5);
+  document.set(value, 7);
+  const sound = BSON.deserialize(document, { promoteValues: false, validation: { utf8: false } });
+  return (EJSON.serialize(sound, { relaxed: true }) as { v: unknown }).v;
+}
+
+/** Written by hand: bson refuses unknown options, but a stream must not break on what a database has accepted. */
+function regularExpression(value: Uint8Array): unknown {
+  const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  const pattern = bytes.indexOf(0);
+  const options = bytes.toString('utf8', pattern + 1, bytes.length - 1);
+  return {
+    $regularExpression: {
+      pattern: bytes.toString('utf8', 0, pattern),
+      options: Array.from(options).sort().join(''),
+    },
+  };
 }

@@ -39,8 +39,7 @@ export class Selection {
   readonly policy: Policy | undefined;
   /** Whether it selects whole top-level fields only, by name. */
   readonly isFlat: boolean;
-  /** The forms in which rows are sampled: the whole selection, and the policy alone. */
-  readonly view: View;
+  /** What the policy alone leaves of a row, for rows that are sampled. */
   readonly policyView: View;
 
   /** Throws RangeError for a path that `pathFault` or `policyFault` refuses, and when both `hide` and `show` are given. */
@@ -53,7 +52,6 @@ export class Selection {
     for (const path of this.policy?.paths ?? []) refuse(path, policyFault(path, this.policy?.kind));
     this.isFlat = !this.policy && !this.fields?.some((path) => path.includes('.'));
     this.policyView = View.of({ fields: undefined, policy: this.policy });
-    this.view = this.fields ? View.of(this) : this.policyView;
   }
 
   /** The selection of a query for these fields of the same resource. undefined: all of its fields. */
@@ -80,9 +78,9 @@ export class Selection {
     });
   }
 
-  /** Whether something of the top-level field of this name, dots included, may be shown. For the columns of a table. */
+  /** Whether the policy shows something of the top-level field of this name, dots included. For the columns of a table. */
   showsField(name: string): boolean {
-    return this.isFlat && !this.fields ? true : this.view.field(byteString(name)) !== null;
+    return this.policyView.field(byteString(name)) !== null;
   }
 
   /**

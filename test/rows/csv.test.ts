@@ -28,12 +28,11 @@ import {
   timestamp,
 } from '../support/rows/bson-writer.ts';
 import type { Field, Value } from '../support/rows/bson-writer.ts';
-import { arrayBody, batchOf, decode } from '../support/rows/transcode.ts';
+import { arrayBody, batchOf, transcode } from '../support/rows/transcode.ts';
 
 const slots = new Slots();
 const wasm = createTranscoder(slots);
 const transcoders: readonly TextTranscoder[] = [wasm, javascriptTranscoder];
-const nameOf = (transcoder: TextTranscoder) => (transcoder === wasm ? 'wasm' : 'JavaScript');
 
 function table(
   transcoder: TextTranscoder,
@@ -42,14 +41,7 @@ function table(
   safe = false,
   chunkBytes = 16_000,
 ): string {
-  const encoder = transcoder.table(columns, safe);
-  const batch = batchOf(slots, arrayBody(rows), 9);
-  try {
-    return decode(Array.from(encoder.encode(batch, chunkBytes), (chunk) => Buffer.from(chunk)));
-  } finally {
-    encoder.close();
-    batch.release();
-  }
+  return transcode(transcoder, slots, rows, chunkBytes, (each) => each.table(columns, safe));
 }
 
 function gives(value: Value, cell: string, safe = false): void {
@@ -79,19 +71,11 @@ const EXACT: [what: string, value: Value, cell: string][] = [
   ['no bytes', binary(0, Buffer.alloc(0)), '""'],
   ['an array', array([int32(1)]), '"[1]"'],
   ['an object', object([['a"', string('x"')]]), '"{""a\\"""":""x\\""""}"'],
-  ['a timestamp', timestamp(5n), ''],
+  ['a timestamp', timestamp(5n), '"{""$timestamp"":{""t"":0,""i"":5}}"'],
 ];
 
 test('each type has the same cell from wasm and from the serializer', () => {
-  for (const [what, value, cell] of EXACT) {
-    if (what === 'a timestamp') {
-      const [text] = [table(wasm, [row(1, [['v', value]])], ['v'])];
-      assert.match(text, /^"\{""\$timestamp"":.*\}"\r\n$/);
-      assert.equal(text, table(javascriptTranscoder, [row(1, [['v', value]])], ['v']));
-    } else {
-      gives(value, cell);
-    }
-  }
+  for (const [, value, cell] of EXACT) gives(value, cell);
 });
 
 test('safe disarms text that a spreadsheet would take for a formula, and leaves numbers unchanged', () => {
@@ -168,7 +152,7 @@ function namesOf(bytes: Buffer): string[] {
   return Object.keys(JSON.parse(itemToJson(bytes)) as object).filter((name) => !name.includes('\ufffd'));
 }
 
-test('cells longer than a chunk are complete, and two tables can be written alternately', () => {
+test('cells longer than a chunk are complete', () => {
   const parts: Field[] = [
     ['text', string('lorem "ipsum", '.repeat(300))],
     ['plain', string('x'.repeat(5000))],
@@ -181,26 +165,6 @@ test('cells longer than a chunk are complete, and two tables can be written alte
   const expected = rows.map((bytes) => csvWriter(names, true)(bytes)).join('');
   for (const size of [256, 257, 1000, 16_000, 1 << 20])
     assert.equal(table(wasm, rows, names, true, size), expected, `chunks of ${size}`);
-  const batch = batchOf(slots, arrayBody(rows));
-  const running = [0, 1].map(() => {
-    const encoder = wasm.table(names, true);
-    return { encoder, steps: encoder.encode(batch, 300)[Symbol.iterator](), text: [] as Buffer[] };
-  });
-  for (let left = true; left;) {
-    left = false;
-    for (const one of running) {
-      const step = one.steps.next();
-      if (step.done === true) continue;
-      one.text.push(Buffer.from(step.value));
-      left = true;
-    }
-  }
-  for (const one of running) {
-    assert.equal(Buffer.concat(one.text).toString(), expected);
-    one.encoder.close();
-  }
-  batch.release();
-  assert.equal(slots.taken, 0);
 });
 
 test('a text is quoted wherever its special character stands, in the text and in the chunk', () => {
@@ -246,22 +210,20 @@ test('a table that is cut ends with the current row, wherever the cut is, and co
   const names = ['id', 'b', 'a'];
   const lines = rows.map((bytes) => csvWriter(names, false)(bytes));
   const ends = rows.map((_, n) => arrayBody(rows.slice(0, n + 1)).length);
-  for (const transcoder of transcoders) {
-    for (let steps = 1; steps < 12; steps++) {
-      const encoder = transcoder.table(names, false);
-      const batch = batchOf(slots, arrayBody(rows));
-      let text = '';
-      let [taken, end] = [0, batch.length];
-      for (const chunk of encoder.encode(batch, 300)) {
-        text += Buffer.from(chunk).toString();
-        taken++;
-        if (taken === steps) end = encoder.cut();
-      }
-      const whole = end === 0 ? 0 : ends.indexOf(end) + 1;
-      assert.ok(end === 0 || whole > 0, 'it ends with a row');
-      assert.equal(text, lines.slice(0, whole).join(''), `${nameOf(transcoder)} after ${steps} steps`);
-      encoder.close();
-      batch.release();
+  for (let steps = 1; steps < 12; steps++) {
+    const encoder = wasm.table(names, false);
+    const batch = batchOf(slots, arrayBody(rows));
+    let text = '';
+    let [taken, end] = [0, batch.length];
+    for (const chunk of encoder.encode(batch, 300)) {
+      text += Buffer.from(chunk).toString();
+      taken++;
+      if (taken === steps) end = encoder.cut();
     }
+    const whole = end === 0 ? 0 : ends.indexOf(end) + 1;
+    assert.ok(end === 0 || whole > 0, 'it ends with a row');
+    assert.equal(text, lines.slice(0, whole).join(''), `after ${steps} steps`);
+    encoder.close();
+    batch.release();
   }
 });

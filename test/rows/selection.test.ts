@@ -17,7 +17,7 @@ import { array, document, int32, nullValue, object, row, string } from '../suppo
 import type { Value } from '../support/rows/bson-writer.ts';
 import { testClient } from '../support/store/mongo/mongo.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
-import { arrayBody, batchOf, decode } from '../support/rows/transcode.ts';
+import { arrayBody, batchOf, transcode } from '../support/rows/transcode.ts';
 
 const slots = new Slots();
 const wasm = createTranscoder(slots);
@@ -26,18 +26,11 @@ const transcoders: readonly TextTranscoder[] = [wasm, javascriptTranscoder];
 /** The text of a row from each transcoder: as JSON, or as CSV of these columns. */
 function written(bytes: Uint8Array, paths: SelectionPaths, columns?: readonly string[]): string[] {
   const selection = new Selection(paths);
-  return transcoders.map((transcoder) => {
-    const encoder = columns
-      ? transcoder.table(columns, false, selection)
-      : transcoder.encoder('lines', selection);
-    const batch = batchOf(slots, arrayBody([bytes]));
-    try {
-      return decode(Array.from(encoder.encode(batch, 256), (chunk) => Buffer.from(chunk)));
-    } finally {
-      encoder.close();
-      batch.release();
-    }
-  });
+  return transcoders.map((transcoder) =>
+    transcode(transcoder, slots, [bytes], 256, (each) =>
+      columns ? each.table(columns, false, selection) : each.encoder('lines', selection),
+    ),
+  );
 }
 
 function gives(stored: Document, paths: SelectionPaths, expected: Document): void {

@@ -4,7 +4,6 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from '../support/fast-check.ts';
 import { itemToJson } from '../support/rows/item-json.ts';
-import { javascriptTranscoder, type TextTranscoder } from '../support/rows/javascript-transcoder.ts';
 import type { Framing, RowEncoder, Transcoder } from '../../src/rows/rows.ts';
 import { Selection } from '../../src/rows/selection.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
@@ -33,8 +32,6 @@ const LONG = process.env.LONG === '1';
 const SIZES = [256, 257, 1000, 16_000, 1 << 20];
 const slots = new Slots();
 const wasm = createTranscoder(slots);
-const transcoders: readonly TextTranscoder[] = [wasm, javascriptTranscoder];
-const nameOf = (transcoder: TextTranscoder) => (transcoder === wasm ? 'wasm' : 'JavaScript');
 
 function framed(rows: readonly Buffer[], framing: Framing): string {
   const texts = rows.map((row) => itemToJson(row));
@@ -89,84 +86,82 @@ test('a chunk that ends at any byte of a row with a field `id` stays within its 
   }
 });
 
-for (const transcoder of transcoders) {
-  for (const framing of ['lines', 'array'] as const) {
-    test(`${nameOf(transcoder)}, ${framing}: the bytes are the same for every chunk size, and chunks are full`, () => {
-      const expected = Buffer.from(framed(rows, framing));
-      const batch = batchOf(slots, arrayBody(rows), 77);
-      for (const size of SIZES) {
-        const chunks = chunksOf(transcoder, batch, size, framing);
-        assert.ok(Buffer.concat(chunks).equals(expected), `chunks of ${size}`);
-        for (const chunk of chunks) assert.ok(chunk.length <= size && chunk.length > 0);
-        for (const chunk of chunks.slice(0, -1))
-          assert.ok(chunk.length > size - 100, `${chunk.length} of ${size}`);
-      }
-      batch.release();
-    });
-  }
-
-  test(`${nameOf(transcoder)}: commas continue from batch to batch, and an empty batch writes nothing`, () => {
-    const encoder = transcoder.encoder('array');
-    const batches = [[], rows.slice(0, 2), [], rows.slice(2, 3), rows.slice(3), []];
-    const chunks: Buffer[] = [];
-    for (const part of batches) {
-      const batch = batchOf(slots, arrayBody(part));
-      for (const chunk of encoder.encode(batch, 16_000)) chunks.push(Buffer.from(chunk));
-      batch.release();
+for (const framing of ['lines', 'array'] as const) {
+  test(`${framing}: the bytes are the same for every chunk size, and chunks are full`, () => {
+    const expected = Buffer.from(framed(rows, framing));
+    const batch = batchOf(slots, arrayBody(rows), 77);
+    for (const size of SIZES) {
+      const chunks = chunksOf(wasm, batch, size, framing);
+      assert.ok(Buffer.concat(chunks).equals(expected), `chunks of ${size}`);
+      for (const chunk of chunks) assert.ok(chunk.length <= size && chunk.length > 0);
+      for (const chunk of chunks.slice(0, -1))
+        assert.ok(chunk.length > size - 100, `${chunk.length} of ${size}`);
     }
-    encoder.close();
-    assert.equal(decode(chunks), framed(rows, 'array'));
-  });
-
-  test(`${nameOf(transcoder)}: interleaved encoders do not disturb each other`, () => {
-    const lots = fc.array(fc.tuple(fc.array(anyRow, { maxLength: 4 }), fc.constantFrom(...SIZES)), {
-      minLength: 2,
-      maxLength: 5,
-    });
-    const property = fc.property(lots, fc.infiniteStream(fc.nat(9)), (parts, turns) => {
-      const running = parts.map(([own, size], i) => {
-        const framing: Framing = i % 2 ? 'array' : 'lines';
-        const encoder = transcoder.encoder(framing);
-        const batch = batchOf(slots, arrayBody([...own, ...rows.slice(i, i + 1)]));
-        const expected = framed([...own, ...rows.slice(i, i + 1)], framing);
-        return {
-          encoder,
-          batch,
-          expected,
-          steps: encoder.encode(batch, size)[Symbol.iterator](),
-          chunks: [] as Buffer[],
-        };
-      });
-      const open = new Set(running);
-      while (open.size > 0) {
-        const turn = [...open][Number(turns.next().value) % open.size];
-        assert.ok(turn);
-        const step = turn.steps.next();
-        if (step.done) open.delete(turn);
-        else turn.chunks.push(Buffer.from(step.value));
-      }
-      for (const { encoder, batch, chunks, expected } of running) {
-        assert.equal(decode(chunks), expected);
-        encoder.close();
-        batch.release();
-      }
-    });
-    fc.assert(property, { numRuns: LONG ? 5000 : 25 });
-  });
-
-  test(`${nameOf(transcoder)}: twelve rows of 2 MB are written whole`, () => {
-    const large = Array.from({ length: 12 }, (_, i) =>
-      row(i, [
-        ['text', string('0123456789abcdé\n'.repeat(1 << 17))],
-        ['bytes', binary(0, Buffer.alloc(1000, i))],
-      ]),
-    );
-    const batch = batchOf(slots, arrayBody(large));
-    const chunks = chunksOf(transcoder, batch);
     batch.release();
-    assert.ok(Buffer.concat(chunks).equals(Buffer.from(framed(large, 'lines'))));
   });
 }
+
+test('commas continue from batch to batch, and an empty batch writes nothing', () => {
+  const encoder = wasm.encoder('array');
+  const batches = [[], rows.slice(0, 2), [], rows.slice(2, 3), rows.slice(3), []];
+  const chunks: Buffer[] = [];
+  for (const part of batches) {
+    const batch = batchOf(slots, arrayBody(part));
+    for (const chunk of encoder.encode(batch, 16_000)) chunks.push(Buffer.from(chunk));
+    batch.release();
+  }
+  encoder.close();
+  assert.equal(decode(chunks), framed(rows, 'array'));
+});
+
+test('interleaved encoders do not disturb each other', () => {
+  const lots = fc.array(fc.tuple(fc.array(anyRow, { maxLength: 4 }), fc.constantFrom(...SIZES)), {
+    minLength: 2,
+    maxLength: 5,
+  });
+  const property = fc.property(lots, fc.infiniteStream(fc.nat(9)), (parts, turns) => {
+    const running = parts.map(([own, size], i) => {
+      const framing: Framing = i % 2 ? 'array' : 'lines';
+      const encoder = wasm.encoder(framing);
+      const batch = batchOf(slots, arrayBody([...own, ...rows.slice(i, i + 1)]));
+      const expected = framed([...own, ...rows.slice(i, i + 1)], framing);
+      return {
+        encoder,
+        batch,
+        expected,
+        steps: encoder.encode(batch, size)[Symbol.iterator](),
+        chunks: [] as Buffer[],
+      };
+    });
+    const open = new Set(running);
+    while (open.size > 0) {
+      const turn = [...open][Number(turns.next().value) % open.size];
+      assert.ok(turn);
+      const step = turn.steps.next();
+      if (step.done) open.delete(turn);
+      else turn.chunks.push(Buffer.from(step.value));
+    }
+    for (const { encoder, batch, chunks, expected } of running) {
+      assert.equal(decode(chunks), expected);
+      encoder.close();
+      batch.release();
+    }
+  });
+  fc.assert(property, { numRuns: LONG ? 5000 : 25 });
+});
+
+test('twelve rows of 2 MB are written whole', () => {
+  const large = Array.from({ length: 12 }, (_, i) =>
+    row(i, [
+      ['text', string('0123456789abcdé\n'.repeat(1 << 17))],
+      ['bytes', binary(0, Buffer.alloc(1000, i))],
+    ]),
+  );
+  const batch = batchOf(slots, arrayBody(large));
+  const chunks = chunksOf(wasm, batch);
+  batch.release();
+  assert.ok(Buffer.concat(chunks).equals(Buffer.from(framed(large, 'lines'))));
+});
 
 test('a string of 15 MB of control characters, which grows sixfold, needs the memory of one chunk', () => {
   const bytes = row(1, [['v', string(Buffer.alloc(15 << 20, 1))]]);
@@ -276,11 +271,9 @@ test('a closed encoder holds nothing and cannot be used, and tiny chunks are ref
   assert.equal(own.taken, 1, 'the batch');
   assert.throws(() => started[0]?.next(), /after close/);
   assert.throws(() => encoders[0]?.close(), TypeError);
-  for (const each of transcoders) {
-    const encoder = each.encoder('lines');
-    assert.throws(() => [...encoder.encode(batch, 255)], RangeError);
-    encoder.close();
-  }
+  const encoder = transcoder.encoder('lines');
+  assert.throws(() => [...encoder.encode(batch, 255)], RangeError);
+  encoder.close();
 });
 
 test('an encoder continues with the next batch after one that was abandoned in the middle', () => {

@@ -1,28 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { javascriptTranscoder } from '../support/rows/javascript-transcoder.ts';
+import { itemToJson } from '../support/rows/item-json.ts';
 import { Selection } from '../../src/rows/selection.ts';
 import { BSON, Decimal128, Double, Int32, type Document } from '../../src/store/bson.ts';
 import { isSameButHidden } from '../../src/store/scope-predicate.ts';
-import { Slots } from '../../src/store/slots.ts';
 import { below, oneOf, randomFrom, type Random } from '../support/store/random-collection.ts';
-import { arrayBody, batchOf, decode } from '../support/rows/transcode.ts';
 
 const CASES = process.env.LONG === '1' ? 500_000 : 5_000;
-const slots = new Slots();
 
 const NAMES = ['a', 'b', 'aa', 'a.b', 'é', '_id'];
 const PATHS = ['a', 'b', 'aa', 'a.b', 'a.b.a', 'b.a', 'b.é', 'é', 'a.a.b'];
 
 function shown(row: Uint8Array, hide: readonly string[]): string {
-  const encoder = javascriptTranscoder.encoder('lines', new Selection({ hide }));
-  const batch = batchOf(slots, arrayBody([row]));
-  try {
-    return decode(Array.from(encoder.encode(batch, 65_536), (chunk) => Buffer.from(chunk)));
-  } finally {
-    encoder.close();
-    batch.release();
-  }
+  return itemToJson(row, new Selection({ hide }));
 }
 
 function valueOf(random: Random, depth: number): unknown {

@@ -4,7 +4,7 @@ import { BINARY, BOOLEAN, DATE, DECIMAL, DOUBLE, INT32, INT64, NULL, OBJECT_ID, 
 import { hasDouble, isNoNumber, isWhole, nearestDouble, toScale } from "./decimal.as";
 import { Selection, isFieldShown } from "./select.as";
 import { NO_ID, UNSOUND } from "./transcode.as";
-import { Cell, Table, cellOf, elementsOf, findCells, isShown } from "./table.as";
+import { Cell, Table, cellNamed, cellOf, elementsOf, findCells, isNamed, isShown } from "./table.as";
 
 // The kinds of columns, in the order of KINDS in columns.ts.
 export const TEXT = 0, KEY = 1, UUID = 2, NUMERAL = 3, INTEGER = 4, FLOAT = 5, FLAG = 6, TIME = 7, BYTES = 8, JSON = 9;
@@ -62,7 +62,6 @@ export function arrowOpen(a: Arrow, table: usize, kinds: usize, keepsRest: i32, 
     cell.kind = load<u8>(kinds + <usize>column);
     cell.own = ownType(cell.kind);
     cell.turn = 0;
-    cell.following = changetype<usize>(cellOf(t, column + 1 < t.columns ? column + 1 : 0));
   }
 }
 
@@ -199,25 +198,6 @@ function note(a: Arrow, cell: Cell, row: usize, type: i32, at: usize, end: usize
 @inline function noteNull(a: Arrow, cell: Cell, row: usize): void {
   store<u8>(cell.notes + (a.most << 3) + row, 0);
   store<u64>(cell.notes + (row << 3), 0);
-}
-
-/** Whether the name of a cell, with its NUL, is what stands at `key`. `last` is the terminator of the document. */
-// @ts-ignore: decorator
-@inline function isNamed(cell: Cell, key: usize, last: usize): bool {
-  const length = cell.length;
-  if (length < 16 && key + 16 <= last) {
-    return (i8x16.bitmask(i8x16.eq(v128.load(key), v128.load(cell.name))) | (-2 << <i32>length)) == -1;
-  }
-  return length < last - key && memory.compare(key, cell.name, length + 1) == 0;
-}
-
-/** The first cell with the name at `key`. Null when there is none. */
-function cellNamed(t: Table, key: usize, last: usize): Cell {
-  for (let column = 0; column < t.columns; column++) {
-    const cell = cellOf(t, column);
-    if (isNamed(cell, key, last)) return cell;
-  }
-  return changetype<Cell>(0);
 }
 
 /** The type that most values of a kind have, all of which fit. 0: there is none, or not all of them fit. */

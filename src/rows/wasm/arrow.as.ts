@@ -7,10 +7,10 @@
 import { FULL, STEP_ROOM, beginCell, stop, stopped, writeJson, writeRest } from "./arrow-json.as";
 import { Arrow, BYTES, FLAG, INTEGER, JSON, KEY, NUMERAL, SCALED, TEXT, TIME, UUID, places, rests, types } from "./arrow-rows.as";
 import { writeObjectId, writeUuid } from "./binary.as";
+import { ANY, writeRaw } from "./csv-text.as";
 import { scaledHigh, scaledLow, toScale } from "./decimal.as";
 import { writeDecimal128 } from "./numbers.as";
 import { Table } from "./table.as";
-import { utf8Prefix, writeSequence } from "./text.as";
 
 /** A column of a record batch: the number of its nulls, and its buffers by their offsets in the body. */
 @unmanaged class Part {
@@ -177,7 +177,7 @@ function writeTexts(a: Arrow, column: usize, kind: i32, offsets: usize, data: us
 // @ts-ignore: decorator
 @inline function copyText(o: usize, e: usize, p: usize, end: usize): usize {
   const size = e - o;
-  if (o + size + 16 > end) return copyAny(o, e, p, end);
+  if (o + size + 16 > end) return writeRaw(o, e, p, usize.MAX_VALUE, end, ANY);
   let all = i8x16.splat(0);
   let at: usize = 0;
   for (; at + 16 <= size; at += 16) {
@@ -188,34 +188,7 @@ function writeTexts(a: Arrow, column: usize, kind: i32, offsets: usize, data: us
   const v = v128.load(o + at);
   v128.store(p + at, v);
   const above = i8x16.bitmask(v) & ((1 << <i32>(size - at)) - 1);
-  return (i8x16.bitmask(all) | above) == 0 ? p + size : copyAny(o, e, p, end);
-}
-
-/** As copyText, for a text that is not ASCII, or at the end of the batch. */
-function copyAny(o: usize, e: usize, p: usize, end: usize): usize {
-  while (o < e) {
-    if (o + 16 <= end) {
-      const v = v128.load(o);
-      v128.store(p, v);
-      const left = min<usize>(16, e - o);
-      const above = i8x16.bitmask(v);
-      const ascii = <usize>ctz(above | 0x10000);
-      const n = ascii >= left ? left : min<usize>(utf8Prefix(v, left, ascii), left);
-      if (n != 0) {
-        o += n;
-        p += n;
-        continue;
-      }
-    }
-    if (load<u8>(o) < 0x80) {
-      store<u8>(p++, load<u8>(o++));
-      continue;
-    }
-    const n = writeSequence(o, p);
-    o += abs(n);
-    p += n > 0 ? n : 3;
-  }
-  return p;
+  return (i8x16.bitmask(all) | above) == 0 ? p + size : writeRaw(o, e, p, usize.MAX_VALUE, end, ANY);
 }
 
 /** Restores the byte before `p`, over which the first quote of a text up to `end` was written. Returns where it ends. */

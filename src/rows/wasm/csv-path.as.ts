@@ -17,16 +17,11 @@ export const NOWHERE = 0;
   end: usize;
   /** How deep in the row the document with the value is (1: the row itself). */
   depth: usize;
-  /** The view of the value: six words. */
+  /** The view of the value: the first of six words. */
   view: u32;
-  view1: u32;
-  view2: u32;
-  view3: u32;
-  view4: u32;
-  view5: u32;
 }
 
-export const PLACE_SIZE: i32 = offsetof<Place>();
+export const PLACE_SIZE: i32 = offsetof<Place>("view") + 24;
 
 // @ts-ignore: decorator
 @inline function keepView(s: Selection, place: Place, depth: usize): void {

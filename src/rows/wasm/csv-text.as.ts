@@ -1,4 +1,4 @@
-// Text of CSV cells: quotes are doubled, everything else stays as it is.
+// Text of CSV cells, where quotes are doubled and everything else stays as it is, and of columns of Arrow.
 import { utf8Prefix, writeSequence } from "./text.as";
 
 /** Where writeQuoted and writeRaw stopped reading. */
@@ -59,15 +59,18 @@ export function writeQuoted(o: usize, e: usize, p: usize, stop: usize): usize {
 }
 
 /**
- * Writes the text [o, e) of a row, with broken UTF-8 as U+FFFD. If `quoted`, its quotes are doubled. Otherwise it stops
- * at the first character that makes a cell quoted. A NUL is at `e`. `end` is the end of the batch.
+ * How writeRaw takes quotes: UNQUOTED stops at the first character that makes a cell quoted, QUOTED doubles quotes, and for
+ * ANY they are characters like others.
  */
-export function writeRaw(o: usize, e: usize, p: usize, stop: usize, end: usize, quoted: bool): usize {
+export const UNQUOTED = 0, QUOTED = 1, ANY = 2;
+
+/** Writes the text [o, e) of a row, with broken UTF-8 as U+FFFD. A NUL is at `e`. `end` is the end of the batch. */
+export function writeRaw(o: usize, e: usize, p: usize, stop: usize, end: usize, quotes: i32): usize {
   while (o < e && p <= stop) {
     if (o + 16 <= end) {
       const v = v128.load(o);
       v128.store(p, v);
-      const special = quoted ? i8x16.eq(v, i8x16.splat(34)) : specials(v);
+      const special = quotes == UNQUOTED ? specials(v) : i8x16.eq(v, i8x16.splat(quotes == QUOTED ? 34 : 0));
       const mask = i8x16.bitmask(v128.or(special, v));
       if (mask == 0 && e - o >= 16) { // separate from the other case, as in writeText
         o += 16;
@@ -89,9 +92,9 @@ export function writeRaw(o: usize, e: usize, p: usize, stop: usize, end: usize, 
       o += abs(n);
       p += n > 0 ? n : 3;
     } else {
-      if (!quoted && isSpecial(c)) break;
+      if (quotes == UNQUOTED && isSpecial(c)) break;
       store<u8>(p++, c);
-      if (c == 34) store<u8>(p++, c);
+      if (c == 34 && quotes == QUOTED) store<u8>(p++, c);
       o++;
     }
   }

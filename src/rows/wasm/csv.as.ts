@@ -6,7 +6,7 @@ import {
   BINARY, BOOLEAN, DATE, DECIMAL, DOUBLE, INT32, INT64, NULL, OBJECT_ID, STRING, UNDEFINED,
 } from "./bson.as";
 import { base64Reached, writeBase64, writeObjectId, writeUuid } from "./binary.as";
-import { hasSpecial, quotedReached, writeQuoted, writeRaw } from "./csv-text.as";
+import { UNQUOTED, hasSpecial, quotedReached, writeQuoted, writeRaw } from "./csv-text.as";
 import { writeDate } from "./dates.as";
 import { writeDecimal128, writeDouble, writeI64 } from "./numbers.as";
 import { Cell, SCRATCH_AT, SCRATCH_SIZE, Table, beginJson, cellOf, findCells, isShown, jsonOf } from "./table.as";
@@ -27,7 +27,7 @@ export function tableRun(t: Table, out: usize, limit: usize): i32 {
         p = writeBase64(t.pieceAt, t.pieceEnd, p, stop);
         t.pieceAt = base64Reached;
       } else {
-        p = isJson ? writeQuoted(t.pieceAt, t.pieceEnd, p, stop) : writeRaw(t.pieceAt, t.pieceEnd, p, stop, t.end, t.quoted != 0);
+        p = isJson ? writeQuoted(t.pieceAt, t.pieceEnd, p, stop) : writeRaw(t.pieceAt, t.pieceEnd, p, stop, t.end, t.quoted);
         t.pieceAt = quotedReached;
       }
       if (t.pieceAt != t.pieceEnd) break;
@@ -108,7 +108,7 @@ function beginText(t: Table, o: usize, end: usize, p: usize, stop: usize): usize
     return p + 2;
   }
   const begun = p;
-  p = writeRaw(o, end, isWideSign(o) ? apostrophe(t, p) : disarm(t, load<u8>(o), p), stop, t.end, false);
+  p = writeRaw(o, end, isWideSign(o) ? apostrophe(t, p) : disarm(t, load<u8>(o), p), stop, t.end, UNQUOTED);
   o = quotedReached;
   if (o == end) return p;
   t.piece = TEXT;

@@ -1,6 +1,6 @@
 // The columns of a table, and where each row has its values: for CSV (csv.as.ts) and for Arrow (arrow.as.ts).
 import { DOCUMENT, ARRAY, findId, findNul, valueEnd } from "./bson.as";
-import { MEMBERS, NOWHERE, Place, WHOLE, findPath, findPolicy } from "./csv-path.as";
+import { MEMBERS, NOWHERE, PLACE_SIZE, Place, WHOLE, findPath, findPolicy } from "./csv-path.as";
 import { Selection, openSelection, restoreView, setFields } from "./select.as";
 import { NONE, NO_ID, STATE_SIZE, State, UNSOUND, beginValue, useSelection } from "./transcode.as";
 
@@ -11,15 +11,13 @@ import { NONE, NO_ID, STATE_SIZE, State, UNSOUND, beginValue, useSelection } fro
   type: i32;
   at: usize;
   end: usize;
-  /**
-   * In a table of Arrow: the kind of the column, the type that most of its values have, its notes, in which row it was
-   * last, and what came after it there.
-   */
+  /** The cell of the field that probably comes next. */
+  following: usize;
+  /** In a table of Arrow: the kind of the column, the type that most of its values have, its notes, in which row it was last. */
   kind: i32;
   own: i32;
   notes: usize;
   turn: i32;
-  following: usize;
 }
 
 export const CELL_SIZE: i32 = offsetof<Cell>();
@@ -74,6 +72,7 @@ export function tableOpen(t: Table, columns: i32, safe: i32): void {
   t.columns = columns;
   t.column = -1;
   t.safe = safe;
+  for (let i = 0; i < columns; i++) cellOf(t, i).following = changetype<usize>(cellOf(t, i + 1 < columns ? i + 1 : 0));
 }
 
 /**
@@ -93,7 +92,7 @@ export function tableSelect(t: Table, selection: usize, places: usize, policy: u
 
 // @ts-ignore: decorator
 @inline export function placeOf(t: Table, column: i32): Place {
-  return changetype<Place>(t.places + <usize>column * offsetof<Place>());
+  return changetype<Place>(t.places + <usize>column * PLACE_SIZE);
 }
 
 export function tableBegin(t: Table, at: usize, end: usize): void {
@@ -140,51 +139,46 @@ export function findCells(t: Table): i32 {
   if (o == 0) return UNSOUND;
   const last = t.next - 1;
   if (findId(o, last) == 0) return NO_ID;
-  const columns = t.columns;
   if (t.arePaths != 0) return findValues(t, o, last);
-  for (let i = 0; i < columns; i++) cellOf(t, i).type = 0;
+  for (let i = 0; i < t.columns; i++) cellOf(t, i).type = 0;
   t.hasRest = 0;
-  let expected = 0; // most rows have their fields in the order of the columns
+  let expected = cellOf(t, 0); // most rows have their fields in the order of the columns
   while (o < last) {
     const type = <i32>load<u8>(o);
     const key = o + 1;
-    // A short key is compared with the names 16 bytes at a time.
-    let length: usize = 16;
-    let bytes = i8x16.splat(0);
-    if (key + 16 <= t.end) {
-      bytes = v128.load(key);
-      length = ctz(i8x16.bitmask(i8x16.eq(bytes, i8x16.splat(0))) | 0x10000);
-    }
-    const isShort = length < 16;
-    const nul = isShort ? key + length : findNul(key, last);
-    if (nul == 0 || nul >= last) return UNSOUND;
-    length = nul - key;
-    const mask = (1 << <i32>min<usize>(length, 16)) - 1;
-    const end = valueEnd(type, nul + 1, last);
-    if (end == 0) return UNSOUND;
-    let column = expected;
-    let isRest = true;
-    for (let left = columns; left > 0; left--) {
-      const cell = cellOf(t, column);
-      column++;
-      if (column == columns) column = 0;
-      if (cell.length != length) continue;
-      if (isShort) {
-        if ((i8x16.bitmask(i8x16.eq(bytes, v128.load(cell.name))) & mask) != mask) continue;
-      } else if (memory.compare(cell.name, key, length) != 0) continue;
-      if (cell.type == 0) {
-        cell.type = type;
-        cell.at = nul + 1;
-        cell.end = end;
-        isRest = false;
-      }
-      expected = column;
-      break;
-    }
-    t.hasRest |= <i32>isRest;
-    o = end;
+    const cell = isNamed(expected, key, last) ? expected : cellNamed(t, key, last);
+    const isKnown = changetype<usize>(cell) != 0;
+    const nul = isKnown ? key + cell.length : findNul(key, last);
+    if (nul == 0) return UNSOUND;
+    o = valueEnd(type, nul + 1, last);
+    if (o == 0) return UNSOUND;
+    if (isKnown && cell.type == 0) {
+      cell.type = type;
+      cell.at = nul + 1;
+      cell.end = o;
+    } else t.hasRest = 1;
+    if (isKnown) expected = changetype<Cell>(cell.following);
   }
   return o == last ? 0 : UNSOUND;
+}
+
+/** Whether the name of a cell, with its NUL, is what stands at `key`. `last` is the terminator of the document. */
+// @ts-ignore: decorator
+@inline export function isNamed(cell: Cell, key: usize, last: usize): bool {
+  const length = cell.length;
+  if (length < 16 && key + 16 <= last) {
+    return (i8x16.bitmask(i8x16.eq(v128.load(key), v128.load(cell.name))) | (-2 << <i32>length)) == -1;
+  }
+  return length < last - key && memory.compare(key, cell.name, length + 1) == 0;
+}
+
+/** The first cell with the name at `key`. Null when there is none. */
+export function cellNamed(t: Table, key: usize, last: usize): Cell {
+  for (let column = 0; column < t.columns; column++) {
+    const cell = cellOf(t, column);
+    if (isNamed(cell, key, last)) return cell;
+  }
+  return changetype<Cell>(0);
 }
 
 /** As findCells, for columns that are paths, in the row whose elements are at [o, last). */

@@ -1,7 +1,7 @@
 import { Decimal128 } from '../../../src/store/bson.ts';
 import { BSON_TYPE } from '../../../src/store/bson-types.ts';
 import { elementsAt, isNested, type Element } from '../../../src/rows/elements.ts';
-import { extendedJson } from '../../../src/rows/extended.ts';
+import { extendedJson } from '../../../src/rows/machine.ts';
 import { EVERYTHING, type Selection } from '../../../src/rows/selection.ts';
 import { View } from '../../../src/rows/view.ts';
 
@@ -22,7 +22,7 @@ const FARTHEST_DATE = 8_640_000_000_000_000n;
  * is written nests deeper than 180 levels.
  */
 export function itemToJson(row: Uint8Array, selection: Selection = EVERYTHING): string {
-  return new ItemReader(row).toJson(selection.view);
+  return new ItemReader(row).toJson(View.of(selection));
 }
 
 /** The columns of a table: where each row has their values. */

@@ -2,7 +2,6 @@ import { csvHeader, storedNames } from '../../../src/rows/csv-cell.ts';
 import type { Framing, RowEncoder, Transcoder } from '../../../src/rows/rows.ts';
 import { EVERYTHING, type Selection } from '../../../src/rows/selection.ts';
 import { byteString } from '../../../src/rows/view.ts';
-import type { Batch } from '../../../src/store/batch.ts';
 import { DamagedRowsError, documentAt, endOfDocument } from '../../../src/store/bson-array.ts';
 import { BSON_TYPE } from '../../../src/store/bson-types.ts';
 import { itemToJson, itemValues } from './item-json.ts';
@@ -12,8 +11,8 @@ export type TextTranscoder = Omit<Transcoder, 'arrow' | 'busyMs'>;
 
 /** The oracle of the wasm transcoder: the same bytes, written in JavaScript. */
 export const javascriptTranscoder: TextTranscoder = {
-  encoder: (framing, selection) => new JavaScriptEncoder(jsonWriter(framing, selection)),
-  table: (columns, safe, selection) => new JavaScriptEncoder(csvWriter(columns, safe, selection)),
+  encoder: (framing, selection) => encoderOf(jsonWriter(framing, selection)),
+  table: (columns, safe, selection) => encoderOf(csvWriter(columns, safe, selection)),
 };
 
 /**
@@ -52,49 +51,21 @@ function jsonWriter(framing: Framing, selection: Selection | undefined): (row: U
   };
 }
 
-class JavaScriptEncoder implements RowEncoder {
-  readonly #write: (row: Uint8Array) => string;
-  /** Byte offsets in the batch: the end of the row under way, and where to stop. */
-  #at = 0;
-  #end = 0;
-
-  /** `write` returns a row's text. It is called once for each row, in their order. */
-  constructor(write: (row: Uint8Array) => string) {
-    this.#write = write;
-  }
-
-  *encode(batch: Batch, chunkBytes: number): Generator<Uint8Array, void, undefined> {
-    if (!(chunkBytes >= 256)) throw new RangeError(`chunkBytes must be at least 256, got ${chunkBytes}`);
-    const chunk = Buffer.allocUnsafe(chunkBytes);
-    let filled = 0;
-    this.#at = 0;
-    this.#end = batch.length;
-    while (this.#at < this.#end) {
-      // Taken anew for each row, because growth of the memory between two steps detaches views.
-      const rows = batch.slot.bytes().subarray(batch.start, batch.start + batch.length);
-      if (rows[this.#at] !== BSON_TYPE.document) throw new DamagedRowsError('a row is not a document');
-      const document = documentAt(rows, this.#at);
-      this.#at = endOfDocument(rows, document);
-      const row = rows.subarray(document, this.#at);
-      let text = Buffer.from(this.#write(row));
-      while (text.length > 0) {
-        const copied = text.copy(chunk, filled);
-        filled += copied;
-        text = text.subarray(copied);
-        if (filled < chunkBytes) continue;
-        yield chunk;
-        filled = 0;
+/** An encoder whose chunks are rows. `write` returns a row's text. It is called once for each row, in their order. */
+function encoderOf(write: (row: Uint8Array) => string): RowEncoder {
+  return {
+    *encode(batch) {
+      const rows = batch.slot.bytes(batch.start + batch.length).subarray(batch.start);
+      for (let at = 0; at < rows.length;) {
+        if (rows[at] !== BSON_TYPE.document) throw new DamagedRowsError('a row is not a document');
+        const document = documentAt(rows, at);
+        at = endOfDocument(rows, document);
+        yield Buffer.from(write(rows.subarray(document, at)));
       }
-    }
-    if (filled > 0) yield chunk.subarray(0, filled);
-  }
-
-  cut(): number {
-    this.#end = this.#at;
-    return this.#end;
-  }
-
-  close(): void {
-    // Nothing is held.
-  }
+    },
+    cut: () => {
+      throw new TypeError('the oracle is read to its end');
+    },
+    close: () => undefined,
+  };
 }

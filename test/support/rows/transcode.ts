@@ -39,16 +39,17 @@ export function decode(chunks: readonly Uint8Array[]): string {
   return strict.decode(Buffer.concat(chunks));
 }
 
-/** The encoded text of these rows, each ended by LF. */
+/** The encoded text of these rows: by default as lines, each ended by LF. */
 export function transcode(
   transcoder: TextTranscoder,
   slots: Slots,
   rows: readonly Uint8Array[],
   chunkBytes = 16_000,
+  make?: (transcoder: TextTranscoder) => RowEncoder,
 ): string {
-  const batch = batchOf(slots, arrayBody(rows));
+  const batch = batchOf(slots, arrayBody(rows), 9);
   try {
-    return decode(chunksOf(transcoder, batch, chunkBytes));
+    return decode(chunksOf(transcoder, batch, chunkBytes, 'lines', make));
   } finally {
     batch.release();
   }

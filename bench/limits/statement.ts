@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { bytesIn, Connection } from '../../src/store/sqlite/connection.ts';
 import { FILE } from '../../src/store/sqlite/file.ts';
-import { mmapBytesIn } from '../../src/store/sqlite/file-system.ts';
+import { mmapBytesIn } from '../../src/store/sqlite/directory.ts';
 import { rangeOf, restBehind, sqlOf } from '../../src/store/sqlite/range.ts';
 import { Sets } from '../../src/store/sqlite/sets.ts';
 import { answerLines } from './asked.ts';

@@ -13,9 +13,9 @@ import { SyntheticItems } from '../../src/import/synthetic.ts';
 import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
 import { predicateOf } from '../../src/store/scope-predicate.ts';
 import { Slots } from '../../src/store/slots.ts';
-import { Core } from '../../src/store/sqlite/core.ts';
+import { coreOf } from '../../src/store/sqlite/core.ts';
 import { openFile } from '../../src/store/sqlite/file.ts';
-import { OpenSet } from '../../src/store/sqlite/open-set.ts';
+import { openSet, type OpenSet } from '../../src/store/sqlite/open-set.ts';
 import { median } from '../results.ts';
 import { printMachine } from './turns.ts';
 
@@ -26,31 +26,24 @@ const SCOPE = { where: [{ path: 'category', value: 'toys' }], hide: ['price'] };
 
 const directory = mkdtempSync(join(tmpdir(), 'sluice-bench-'));
 const slots = new Slots();
-const core = new Core({
+const core = coreOf({
   ...{ file: await openFile(directory), directory, slots, checkpointPages: 1_000 },
-  ...{ ttlMs: 7 * DAY_MS, now: Date.now, onWarning: (message: string) => assert.fail(message) },
+  ...{ ttlMs: 7 * DAY_MS, wallClock: Date.now, now: () => performance.now() },
+  onWarning: (message: string) => assert.fail(message),
 });
 let made = 0;
 
 /** A new set. With a part, its log also keeps what rows were. */
 async function open(logs: 'nothing' | 'changes' | 'a part'): Promise<OpenSet['writes']> {
-  const set = new OpenSet(
-    core,
-    {
-      ...{
-        name: `rows ${++made}`,
-        label: 'rows',
-        hasChanges: logs !== 'nothing',
-        indexes: ITEM_COLLECTION.indexes,
-      },
-      ...{ refusalOf: () => null, conflict: '' },
-    },
-    { slots, now: () => performance.now(), onWarning: (message) => assert.fail(message) },
-  );
-  await set.begin();
-  const rows = set.rows();
+  const { rows, writes } = await openSet(core, {
+    name: `rows ${++made}`,
+    label: 'rows',
+    hasChanges: logs !== 'nothing',
+    indexes: ITEM_COLLECTION.indexes,
+    refusalOf: () => null,
+  });
   if (logs === 'a part') await rows.changes?.within?.(predicateOf(SCOPE)).now(new AbortController().signal);
-  return set.writes;
+  return writes;
 }
 
 /** Writes rows in transactions of `size`, and returns the CPU time in microseconds for a row. */

@@ -45,7 +45,7 @@ export async function runDoctor(config: Config, stdout: NodeJS.WritableStream): 
   };
   machine(config).forEach(report);
   if (config.MONGODB_URI === undefined) {
-    const { examineSqlite } = await import('../store/sqlite/examine.ts');
+    const { examineSqlite } = await import('../store/sqlite/check.ts');
     await examineSqlite(config.DATA_DIR, report);
   } else {
     const { MongoExamination } = await import('../store/mongo/examine.ts');

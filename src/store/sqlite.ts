@@ -1,14 +1,12 @@
 import { join } from 'node:path';
 import { assertWritable, Directory } from './directory.ts';
-import type { FileStore } from './files.ts';
 import { reasonOf } from '../error-reason.ts';
 import type { Slots } from './slots.ts';
-import { Core } from './sqlite/core.ts';
+import { coreOf, type Core } from './sqlite/core.ts';
 import { openFile } from './sqlite/file.ts';
-import { OpenSet } from './sqlite/open-set.ts';
-import type { SetShape } from './sqlite/set-parts.ts';
-import type { Declaration, Found, OwnedCollection, Store } from './store.ts';
-import type { RecordDeclaration, Records } from './records.ts';
+import { openSet, type OpenSet } from './sqlite/open-set.ts';
+import type { SetShape } from './sqlite/sets.ts';
+import type { Declaration, OwnedCollection, Store } from './store.ts';
 
 const CHANGES_TTL_MS = 7 * 24 * 60 * 60_000;
 /** Rows per transaction above which a process is one that imports: it may wait longer for the disk. */
@@ -49,136 +47,103 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const file = await openFile(directory);
   try {
     await assertWritable(join(directory, 'exports'));
-    const core = new Core({
+    const core = coreOf({
       ...{ file, directory, slots, onWarning },
       checkpointPages: transactionRows > BULK_ROWS ? BULK_CHECKPOINT_PAGES : CHECKPOINT_PAGES,
+      transactionRows: options.transactionRows,
       ttlMs: options.changesTtlMs ?? CHANGES_TTL_MS,
-      now: options.wallClock ?? Date.now,
+      now: options.now ?? (() => performance.now()),
+      wallClock: options.wallClock ?? Date.now,
       mostChanges: options.mostChanges,
     });
-    const store = new SqliteStore(core, options);
-    await store.begin();
-    return store;
+    const { collection: name, indexes, refusalOf = () => null } = options.items;
+    const items = await openSet(core, { ...shapeOf(name, name), indexes, refusalOf });
+    return storeOf(core, items, options);
   } catch (error) {
     await file.close(false);
     throw error;
   }
 }
 
-class SqliteStore implements Store {
-  readonly name = 'sqlite';
-  readonly keepsDeclarations = true;
-  readonly isNew: boolean;
-  readonly items: OwnedCollection;
-  readonly files: FileStore;
-  readonly #core: Core;
-  readonly #open: (shape: SetShape) => OpenSet;
-  readonly #items: OpenSet;
+function storeOf(core: Core, items: OpenSet, { directory }: SqliteOptions): Store {
+  const { file, log, looks, sets, writes } = core;
+  const { onWarning } = core.options;
   /** The sets of resources and records, by their names in the file. */
-  readonly #sets = new Map<string, OpenSet>();
-  readonly #onWarning: (message: string) => void;
-  #background: Promise<void> = Promise.resolve();
-  #isOpen = true;
-
-  constructor(core: Core, options: SqliteOptions) {
-    const { directory, slots, transactionRows, onWarning = () => undefined } = options;
-    this.#core = core;
-    this.isNew = core.file.isNew;
-    this.#onWarning = onWarning;
-    const now = options.now ?? (() => performance.now());
-    this.#open = (shape) => new OpenSet(core, shape, { slots, transactionRows, now, onWarning });
-    this.files = new Directory(join(directory, 'exports'));
-    const { collection: name, indexes, refusalOf = () => null } = options.items;
-    this.#items = this.#open({ ...shapeOf(name, name), indexes, refusalOf });
-    this.items = owned(this.#items);
-  }
-
-  /** Makes what the file lacks, and undoes a load whose process has ended. To be called before the first read. */
-  async begin(): Promise<void> {
-    await this.#items.begin();
-    this.#background = this.#clean().catch((error: unknown) =>
-      this.#onWarning(`removed rows or old changes still take space: ${reasonOf(error)}`),
-    );
-  }
-
-  async open({ name, collection, indexes }: Declaration): Promise<OwnedCollection> {
-    return owned(await this.#resource(name, collection, indexes));
-  }
-
-  async records({ collection, indexes }: RecordDeclaration): Promise<Records> {
-    const set = await this.#set({ ...shapeOf(collection, collection), hasChanges: false }, indexes);
-    return {
-      ...set.rows(),
-      change: (...call) => set.writes.change(...call),
-      addIndex: (...call) => set.indexes.add(...call),
-    };
-  }
-
-  async make(declaration: Declaration, report: (line: string) => void): Promise<OwnedCollection> {
-    const { name, collection } = declaration;
-    const isNew = await this.#core.looks.soon(() => !this.#core.sets.find(RESOURCE + collection));
-    const set = await this.#resource(name, collection, []);
-    if (isNew) report(`created the resource ${name}`);
-    return owned(set);
-  }
-
-  async list(): Promise<readonly Found[]> {
-    return (await this.declared()).map(({ collection }) => ({ database: '', collection }));
-  }
-
-  declared(): Promise<readonly Declaration[]> {
-    const { looks, sets } = this.#core;
-    const look = () =>
+  const opened = new Map<string, Promise<OpenSet>>();
+  const ready = new Set([items]);
+  let isOpen = true;
+  const background = clean().catch((error: unknown) =>
+    onWarning(`removed rows or old changes still take space: ${reasonOf(error)}`),
+  );
+  const resource = ({ name, collection }: Declaration, indexes: Declaration['indexes']) =>
+    setOf({ ...shapeOf(RESOURCE + collection, name), indexes });
+  const declared = (): Promise<Declaration[]> =>
+    looks.soon(() =>
       sets
         .names()
         .filter((name) => name.startsWith(RESOURCE))
-        .map((name): Declaration => {
+        .map((name) => {
           const { label, indexes } = sets.get(name);
-          return {
-            name: label,
-            collection: name.slice(RESOURCE.length),
-            indexes: indexes.map(({ paths }) => paths),
-          };
-        });
-    return looks.soon(look);
-  }
+          const paths = indexes.map((index) => index.paths);
+          return { name: label, collection: name.slice(RESOURCE.length), indexes: paths };
+        }),
+    );
 
-  async ping(): Promise<readonly string[]> {
-    await this.#core.ping();
-    return [];
-  }
+  return {
+    name: 'sqlite',
+    keepsDeclarations: true,
+    isNew: file.isNew,
+    items: owned(items),
+    files: new Directory(join(directory, 'exports')),
+    declared,
+    open: async (declaration) => owned(await resource(declaration, declaration.indexes)),
+    records: async ({ collection, indexes }) => {
+      const set = await setOf({ ...shapeOf(collection, collection), hasChanges: false, indexes });
+      return { ...set.rows, change: set.writes.change, addIndex: set.indexes.add };
+    },
+    make: async (declaration, report) => {
+      const isNew = await looks.soon(() => !sets.find(RESOURCE + declaration.collection));
+      const set = await resource(declaration, []);
+      if (isNew) report(`created the resource ${declaration.name}`);
+      return owned(set);
+    },
+    list: async () => (await declared()).map(({ collection }) => ({ database: '', collection })),
+    ping: async () => {
+      await core.ping();
+      return [];
+    },
+    logBytes: core.logBytes,
+    /** Completes the writes already requested. */
+    close: async () => {
+      if (!isOpen) return;
+      isOpen = false;
+      await Promise.all(Array.from(ready, (set) => set.indexes.close()));
+      await background;
+      await core.close();
+    },
+  };
 
-  logBytes(): number {
-    return this.#core.logBytes();
-  }
-
-  /** Completes the writes already requested. */
-  async close(): Promise<void> {
-    if (!this.#isOpen) return;
-    this.#isOpen = false;
-    await Promise.all([this.#items, ...this.#sets.values()].map((set) => set.indexes.close()));
-    await this.#background;
-    await this.#core.close();
-  }
-
-  #resource(label: string, collection: string, indexes: Declaration['indexes']): Promise<OpenSet> {
-    return this.#set(shapeOf(RESOURCE + collection, label), indexes);
-  }
-
-  async #set(shape: SetShape, indexes: Declaration['indexes']): Promise<OpenSet> {
-    const known = this.#sets.get(shape.name);
-    const set = known ?? this.#open({ ...shape, indexes });
-    this.#sets.set(shape.name, set);
-    await (known ? known.indexes.declare(indexes) : set.begin());
-    return set;
+  async function setOf(shape: SetShape): Promise<OpenSet> {
+    const known = opened.get(shape.name);
+    if (known) {
+      const set = await known;
+      await set.indexes.declare(shape.indexes);
+      return set;
+    }
+    const opening = openSet(core, shape);
+    opened.set(shape.name, opening);
+    opening.then(
+      (set) => ready.add(set),
+      () => opened.delete(shape.name), // the next call tries again
+    );
+    return opening;
   }
 
   /** Frees the space of removed rows and old changes that a process before this one has left. */
-  async #clean(): Promise<void> {
-    const { looks, sets, log, writes } = this.#core;
-    await this.#core.sweep();
+  async function clean(): Promise<void> {
+    await core.sweep();
     for (const name of await looks.soon(() => sets.names()))
-      while (this.#isOpen && (await writes.run(() => log.prune(sets.get(name)))));
+      while (isOpen && (await writes.run(() => log.prune(sets.get(name)))));
   }
 }
 
@@ -187,15 +152,12 @@ function shapeOf(name: string, label: string): SetShape {
   return { name, label, hasChanges: true, indexes: [], refusalOf };
 }
 
-function owned(set: OpenSet): OwnedCollection {
+function owned({ rows, load, indexes, writes }: OpenSet): OwnedCollection {
+  const { insert, remove, clear } = writes;
   return {
-    ...set.rows(),
+    ...{ ...rows, load, insert, remove, clear },
     indexesFirst: true,
     close: () => undefined, // other opens of the set share it
-    insert: (...call) => set.writes.insert(...call),
-    remove: (...call) => set.writes.remove(...call),
-    load: (...call) => set.load(...call),
-    clear: (signal) => set.writes.clear(signal),
-    addIndex: (...call) => set.indexes.add(...call),
+    addIndex: indexes.add,
   };
 }

@@ -10,17 +10,7 @@ export const HEAD_BYTES = 6;
 
 interface Functions {
   readonly sum: (at: number, length: number) => number;
-  readonly walk: (
-    ...[at, end, mostRows, mostBytes, direction, path, pathEnd]: [
-      number,
-      number,
-      number,
-      number,
-      number,
-      number,
-      number,
-    ]
-  ) => number;
+  readonly walk: (...[at, end, mostRows, mostBytes, direction, path, pathEnd]: number[]) => number;
   readonly rows: { readonly value: number };
   readonly last: { readonly value: number };
   readonly isUnsure: { readonly value: number };
@@ -48,26 +38,26 @@ function instantiate(memory: object): Functions {
   return new WebAssembly.Instance(compiled, { env: { memory } }).exports as unknown as Functions;
 }
 
-/**
- * Passes the first rows in a slot, of `length` bytes, until it has passed the rows or bytes of a size. Behind them lies `sortPath` of
- * their order. Throws DamagedRowError for a row that does not have its checksum, or does not lie behind the one before.
- */
-export type RowWalk = (
-  slot: Slot,
-  length: number,
-  pathBytes: number,
-  size: Size,
-  direction: 1 | -1,
-) => Walked;
-
-/** The paths that rows are ordered by, as `RowWalk` reads them. */
+/** The paths that rows are ordered by, as a RowWalk reads them. */
 export function sortPath({ sort }: Ordered): Uint8Array {
   return Buffer.from(sort === KEY ? `${KEY}\0` : `${KEY}\0${sort.replaceAll('.', '\0')}\0`);
 }
 
-export function rowWalkIn(slots: Slots): RowWalk {
+export type RowWalk = ReturnType<typeof rowWalkIn>;
+
+/**
+ * Passes the first rows in a slot, of `length` bytes, until it has passed the rows or bytes of a size. Behind them lies `sortPath` of
+ * their order. Throws DamagedRowError for a row that does not have its checksum, or does not lie behind the one before.
+ */
+export function rowWalkIn(slots: Slots) {
   const functions = slots.over(instantiate);
-  return ({ address }, length, pathBytes, { rows: most, bytes }, direction) => {
+  return (
+    { address }: Slot,
+    length: number,
+    pathBytes: number,
+    { rows: most, bytes }: Size,
+    direction: 1 | -1,
+  ): Walked => {
     const { walk, rows, last, isUnsure } = functions();
     const path = address + length;
     const end = walk(address, path, most, Math.min(bytes, length), direction, path, path + pathBytes) >>> 0;
@@ -88,38 +78,36 @@ export function rowWalkIn(slots: Slots): RowWalk {
 const SCRATCH_AT = 65_536;
 const PAGE = 65_536;
 
-/** Adds and checks the checksums of single rows, in a memory of its own. */
-class SingleRows {
-  readonly #memory = new WebAssembly.Memory({ initial: 4, maximum: 1_024 });
-  readonly #functions = instantiate(this.#memory);
+/** The checksums of single rows, in a memory of their own. */
+let single: { readonly memory: WebAssembly.Memory; readonly functions: Functions } | null = null;
 
-  sum(document: Uint8Array): number {
-    const missing = SCRATCH_AT + document.length - this.#memory.buffer.byteLength;
-    if (missing > 0) this.#memory.grow(Math.ceil(missing / PAGE));
-    new Uint8Array(this.#memory.buffer, SCRATCH_AT, document.length).set(document);
-    return this.#functions.sum(SCRATCH_AT, document.length) >>> 0;
+function sumOf(document: Uint8Array): number {
+  if (!single) {
+    const own = new WebAssembly.Memory({ initial: 4, maximum: 1_024 });
+    single = { memory: own, functions: instantiate(own) };
   }
+  const { memory, functions } = single;
+  const missing = SCRATCH_AT + document.length - memory.buffer.byteLength;
+  if (missing > 0) memory.grow(Math.ceil(missing / PAGE));
+  new Uint8Array(memory.buffer, SCRATCH_AT, document.length).set(document);
+  return functions.sum(SCRATCH_AT, document.length) >>> 0;
 }
-
-let single: SingleRows | null = null;
 
 /** A document as it is stored. */
 export function storedRow(document: Uint8Array): Uint8Array {
-  single ??= new SingleRows();
   const row = new Uint8Array(HEAD_BYTES + document.length);
   row[0] = BSON_TYPE.document;
-  new DataView(row.buffer).setUint32(1, single.sum(document), true);
+  new DataView(row.buffer).setUint32(1, sumOf(document), true);
   row.set(document, HEAD_BYTES);
   return row;
 }
 
 /** The document in a stored row. Throws DamagedRowError when it is not the one that was written. */
 export function documentIn(row: Uint8Array): Uint8Array {
-  single ??= new SingleRows();
   const document = row.subarray(HEAD_BYTES);
   const view = new DataView(row.buffer, row.byteOffset, row.length);
   const isWhole = row.length > HEAD_BYTES && row[0] === BSON_TYPE.document && row[HEAD_BYTES - 1] === 0;
-  if (!isWhole || view.getUint32(1, true) !== single.sum(document))
+  if (!isWhole || view.getUint32(1, true) !== sumOf(document))
     throw new DamagedRowError('a row does not have the bytes that were written');
   return document;
 }

@@ -1,6 +1,11 @@
-import { access, constants, mkdir, open, stat } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { access, constants, mkdir, open, readFile, rename, stat, statfs, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { codeOf, reasonOf } from '../../error-reason.ts';
+import { syncDirectory } from '../directory.ts';
+
+/** The mark of a directory that has a store. It distinguishes a store that is gone from one that never was. */
+const MARK_FILE = 'sluice.mark';
 
 /** The file of version 0.2, which was kept by LMDB. */
 const OLD_FILE = 'items.mdb';
@@ -98,4 +103,76 @@ function notWritable(error: unknown): never {
   throw new Error(`DATA_DIR must be a directory that this process can write to: ${reasonOf(error)}`, {
     cause: error,
   });
+}
+
+export interface Mark {
+  /** The id of the store. */
+  readonly id: string;
+  /** How often the store was stopped cleanly. */
+  readonly stops: number;
+}
+
+/** Null: the directory never had a store. */
+export async function readMark(directory: string): Promise<Mark | null> {
+  const text = await unlessMissing(readFile(join(directory, MARK_FILE), 'utf8'));
+  if (text === null) return null;
+  const { id, stops } = JSON.parse(text) as Partial<Mark>;
+  if (typeof id !== 'string' || typeof stops !== 'number')
+    throw new Error(
+      `${join(directory, MARK_FILE)} is damaged: remove it when the store beside it is the right one`,
+    );
+  return { id, stops };
+}
+
+/** Writes the mark durably. */
+export async function writeMark(directory: string, mark: Mark): Promise<void> {
+  const path = join(directory, MARK_FILE);
+  const unfinished = `${path}.${randomUUID()}`;
+  await writeFile(unfinished, JSON.stringify(mark), { mode: 0o600, flush: true });
+  await rename(unfinished, path);
+  await syncDirectory(directory);
+}
+
+/** The error for a directory whose mark says that the store should be another one. */
+export function storeGone(path: string, found: string): Error {
+  return new Error(
+    `${path} ${found}, but ${MARK_FILE} beside it says that there was a store: restore a backup, or remove ${MARK_FILE} to begin anew`,
+  );
+}
+
+/** Types of file systems (statfs(2)) that keep files elsewhere, where the locks and maps of SQLite do not hold. */
+const REMOTE: ReadonlyMap<number, string> = new Map([
+  [0x6969, 'NFS'],
+  [0x517b, 'SMB'],
+  [0xfe534d42, 'SMB'],
+  [0xff534d42, 'CIFS'],
+  [0x65735546, 'FUSE or virtiofs'],
+  [0x01021997, '9P'],
+  [0x00c36400, 'Ceph'],
+  [0x5346414f, 'AFS'],
+  [0x0bd00bd0, 'Lustre'],
+  [0x47504653, 'GPFS'],
+]);
+
+/** Those of local disks and of memory, on which a file may be mapped: ext, XFS, Btrfs, F2FS, ZFS, tmpfs, overlay. */
+const LOCAL: ReadonlySet<number> = new Set([
+  0xef53, 0x58465342, 0x9123683e, 0xf2f52010, 0x2fc12fc1, 0x01021994, 0x794c7630,
+]);
+
+/** SQLite maps at most 2 GiB. */
+const MMAP_BYTES = 0x7fff0000;
+
+/**
+ * How much of a file in this directory SQLite may map into memory, in bytes. Throws an Error when the file system keeps
+ * files elsewhere: nothing can be served from there.
+ */
+export async function mmapBytesIn(directory: string): Promise<number> {
+  if (process.platform !== 'linux') return 0;
+  const { type } = await statfs(directory);
+  const remote = REMOTE.get(type >>> 0);
+  if (remote !== undefined)
+    throw new Error(
+      `DATA_DIR ${directory} is on a file system of the kind ${remote}: the embedded store needs a local disk`,
+    );
+  return LOCAL.has(type) ? MMAP_BYTES : 0;
 }

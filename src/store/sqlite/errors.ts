@@ -1,4 +1,5 @@
 import { statfsSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import { AppError, storeUnavailable } from '../../errors.ts';
 import { codeOf } from '../../error-reason.ts';
 import { DamagedRowError } from './checked-rows.ts';
@@ -17,6 +18,10 @@ const CODE = {
 } as const;
 
 const BUSY: readonly number[] = [CODE.busy, CODE.locked, CODE.protocol];
+/** How long a call may wait for other processes. Milliseconds. */
+const LONGEST_BUSY_MS = 30_000;
+/** Below this, writes are refused before they begin, so that SQLite never meets a full disk half way. Bytes. */
+export const RESERVE_BYTES = 4 * 1024 * 1024;
 /** After an I/O error the disk counts as full when less than this is free. Bytes. */
 const FULL_BELOW = 1024 * 1024;
 
@@ -30,6 +35,20 @@ function resultOf(error: unknown): number | null {
 export function isBusy(error: unknown): boolean {
   const result = resultOf(error);
   return result !== null && BUSY.includes(result);
+}
+
+/** Repeats a call while another process is in its way, without holding the event loop. */
+export async function retryBusy<T>(call: () => T | Promise<T>, signal?: AbortSignal): Promise<T> {
+  const end = performance.now() + LONGEST_BUSY_MS;
+  for (let tries = 0; ; tries++) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!isBusy(error) || performance.now() >= end) throw error;
+    }
+    await delay(Math.min(tries + 1, 5));
+    signal?.throwIfAborted();
+  }
 }
 
 export function isDamage(error: unknown): boolean {

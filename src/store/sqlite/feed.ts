@@ -1,149 +1,122 @@
-import { changesExpired, collectionReplaced, snapshotUnsupported } from '../../errors.ts';
-import { KEY, type Bookmark, type Identity } from '../bookmark.ts';
-import type { ChangedInScope, ChangeFeed, FeedPlace, FeedSize, LookedUp, ScopeLog } from '../change-feed.ts';
+import { changesExpired, snapshotUnsupported } from '../../errors.ts';
+import { KEY, type Identity } from '../bookmark.ts';
+import type { ChangedInScope, FeedPlace, FeedSize, ScopeLog } from '../change-feed.ts';
 import { lastPage } from '../last-page.ts';
 import type { ScopePredicate } from '../scope-predicate.ts';
-import type { Plan, Size } from '../store.ts';
-import type { ChangeLog, LoggedIds } from './log.ts';
-import type { SetParts } from './set-parts.ts';
+import type { Core } from './core.ts';
+import type { LoggedIds } from './log.ts';
 import { placeOf, placeOfSealed, sealedTokenOf, tokenOf, type LogPlace } from './place.ts';
-import type { SetLooks } from './set-looks.ts';
 import type { SetReads } from './set-reads.ts';
-import type { SetRecord } from './sets.ts';
+import type { SetRecord, SetShape } from './sets.ts';
 
-const ALL: Plan = { sort: KEY, direction: 1 };
 /** The log has to be asked to keep rows before their changes. */
 const WISH_IS_DUE = Symbol('wish is due');
 
-/** The changes of a set. See ChangeFeed. */
-export class SetFeed implements ChangeFeed {
-  readonly #options: SetParts;
-  readonly #log: ChangeLog;
-  readonly #setLooks: SetLooks;
-  readonly #reads: SetReads;
-  readonly #scope: ScopePredicate | null;
-  readonly #lastPage = lastPage<LoggedIds>();
+/** The changes of a set, or of a scope of it. From its first call on, the log keeps for a scope rows as they were. */
+export function setFeed(
+  core: Core,
+  shape: SetShape,
+  reads: SetReads,
+  scope: ScopePredicate | null = null,
+): ScopeLog {
+  const { file, log, looks, sets, watch, writes } = core;
+  const { now: clock } = core.options;
+  const { name } = shape;
+  const pageOf = lastPage<LoggedIds>();
 
-  constructor(
-    options: SetParts,
-    log: ChangeLog,
-    setLooks: SetLooks,
-    reads: SetReads,
-    scope: ScopePredicate | null = null,
-  ) {
-    [this.#options, this.#log, this.#setLooks, this.#reads] = [options, log, setLooks, reads];
-    this.#scope = scope;
+  return {
+    /** See ChangeFeed. */
+    within: (other) => setFeed(core, shape, reads, other),
+    /** The log can always be asked to keep rows. */
+    refusal: () => Promise.resolve(null),
+    /** Never called: the embedded store has no points in time. */
+    at: () => {
+      throw snapshotUnsupported();
+    },
+    lookUp: reads.lookUp,
+    ...{ now, reaches, read },
+  };
+
+  function now(signal: AbortSignal): Promise<FeedPlace> {
+    const look = (set: SetRecord): FeedPlace => {
+      const { last } = log.state(set);
+      return { token: tokenOfPlace({ epoch: core.epoch(), set: set.number, sequence: last }) };
+    };
+    return lookAt(look, signal);
   }
 
-  /** See ChangeFeed. From its first call on, the log keeps rows as they were before their changes. */
-  within(scope: ScopePredicate): ScopeLog {
-    return new SetFeed(this.#options, this.#log, this.#setLooks, this.#reads, scope);
-  }
-
-  /** The log can always be asked to keep rows. */
-  refusal(): Promise<null> {
-    return Promise.resolve(null);
-  }
-
-  now(signal: AbortSignal): Promise<FeedPlace> {
-    return this.#look((set) => {
-      const place = {
-        epoch: this.#options.epoch(),
-        set: set.number,
-        sequence: this.#log.state(set).last,
-      };
-      return { token: this.#tokenOf(place) };
-    }, signal);
-  }
-
-  /** Never called: the embedded store has no points in time. */
-  at(): FeedPlace {
-    throw snapshotUnsupported();
-  }
-
-  reaches(place: FeedPlace, other: FeedPlace): boolean {
-    const [own, others] = [this.#placeOf(place.token), this.#placeOf(other.token)];
+  function reaches(place: FeedPlace, other: FeedPlace): boolean {
+    const [own, others] = [placeOfToken(place.token), placeOfToken(other.token)];
     return own.epoch === others.epoch && own.set === others.set && own.sequence >= others.sequence;
   }
 
-  async read(
+  async function read(
     { token }: FeedPlace,
     { most, waitMs }: FeedSize,
     identity: Identity | undefined,
     signal: AbortSignal,
   ): Promise<ChangedInScope> {
-    const { now, watch } = this.#options;
-    const end = now() + waitMs;
+    const end = clock() + waitMs;
     let lastAtCall: number | null = null;
     for (let isWoken = false; ; isWoken = true) {
-      const look = (set: SetRecord) => this.#read(set, this.#placeOf(token), most, identity);
-      const { last, logged, next, version } = await this.#look(look, signal, isWoken, identity);
+      const look = (set: SetRecord) => readIn(set, placeOfToken(token), most);
+      const { last, logged, next, seen } = await lookAt(look, signal, isWoken, identity);
       lastAtCall ??= last;
-      const left = end - now();
+      const left = end - clock();
       const { ids: keys, matchedBefore } = logged;
       if (keys.length > 0 || left <= 0)
         return {
           ...{ keys, matchedBefore },
-          next: { token: this.#tokenOf(next) },
+          next: { token: tokenOfPlace(next) },
           isUpToDate: next.sequence >= lastAtCall,
         };
-      await watch.wait(this.#version, version, left, signal);
+      await watch.wait(version, seen, left, signal);
     }
   }
 
-  /** See ChangeFeed. */
-  lookUp(keys: readonly Bookmark[], plan: Plan, size: Size, signal: AbortSignal): Promise<LookedUp> {
-    return this.#reads.lookUp(keys, plan, size, signal);
-  }
-
   /** In a look. */
-  #read(set: SetRecord, place: LogPlace, most: number, identity: Identity | undefined) {
-    const log = this.#log;
-    if (identity !== undefined && identity !== set.identity) throw collectionReplaced();
+  function readIn(set: SetRecord, place: LogPlace, most: number) {
     const { last, floor } = log.state(set);
     const { epoch, sequence } = place;
     // A place ahead of the log is one of a file that was put back to an earlier state.
-    const since = this.#scope && set.before ? Math.max(floor, set.before.since) : floor;
-    if (epoch !== this.#options.epoch() || place.set !== set.number || sequence < since || sequence > last)
+    const since = scope && set.before ? Math.max(floor, set.before.since) : floor;
+    if (epoch !== core.epoch() || place.set !== set.number || sequence < since || sequence > last)
       throw changesExpired();
-    const logged = this.#lastPage(`${set.number} ${sequence} ${last}`, most, () =>
-      log.read(set, sequence, most, this.#scope),
+    const logged = pageOf(`${set.number} ${sequence} ${last}`, most, () =>
+      log.read(set, sequence, most, scope),
     );
-    return { last, logged, next: { ...place, sequence: logged.next }, version: versionOf(set, last) };
+    return { last, logged, next: { ...place, sequence: logged.next }, seen: versionOf(set, last) };
   }
 
-  readonly #version = (): string => {
-    const { sets, name, looks } = this.#options;
+  /** The state of the log. One function for all who wait, so that it is looked at once. */
+  function version(): string {
     return looks.now(() => {
       const set = sets.get(name);
-      return versionOf(set, this.#log.state(set).last);
+      return versionOf(set, log.state(set).last);
     });
-  };
-
-  #placeOf(token: Uint8Array): LogPlace {
-    return this.#scope ? placeOfSealed(token, this.#options.secret) : placeOf(token);
   }
 
-  #tokenOf(place: LogPlace): Uint8Array {
-    return this.#scope ? sealedTokenOf(place, this.#options.secret) : tokenOf(place);
+  function placeOfToken(token: Uint8Array): LogPlace {
+    return scope ? placeOfSealed(token, file.secret) : placeOf(token);
+  }
+
+  function tokenOfPlace(place: LogPlace): Uint8Array {
+    return scope ? sealedTokenOf(place, file.secret) : tokenOf(place);
   }
 
   /** Looks, when the log keeps the rows that a scope needs. `isPatient`: others go first. */
-  async #look<T>(
+  async function lookAt<T>(
     look: (set: SetRecord) => T,
     signal: AbortSignal,
     isPatient = false,
     identity?: Identity,
   ): Promise<T> {
-    const { looks, writes, sets, name } = this.#options;
-    const log = this.#log;
+    const plan = { sort: KEY, direction: 1, ...(identity !== undefined && { identity }) } as const;
     for (;;) {
       const seen = await looks.take(
         () => {
-          const current = sets.get(name);
-          if (identity !== undefined && identity !== current.identity) throw collectionReplaced();
-          const set = this.#setLooks.present(ALL);
-          return this.#scope && log.isWishDue(set) ? WISH_IS_DUE : look(set);
+          const set = reads.present(plan);
+          return scope && log.isWishDue(set) ? WISH_IS_DUE : look(set);
         },
         signal,
         isPatient,

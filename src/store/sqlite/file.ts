@@ -3,11 +3,9 @@ import { join } from 'node:path';
 import { reasonOf } from '../../error-reason.ts';
 import { syncDirectory } from '../directory.ts';
 import { Connection } from './connection.ts';
-import { prepareDirectory } from './directory.ts';
-import { mmapBytesIn } from './file-system.ts';
+import { mmapBytesIn, prepareDirectory, readMark, storeGone, writeMark } from './directory.ts';
 import { assertOurs, createLayout, meta, newEpoch, setMeta } from './layout.ts';
-import { readMark, storeGone, writeMark } from './mark.ts';
-import { retryBusy } from './retry-busy.ts';
+import { retryBusy } from './errors.ts';
 import { newIdentity, Sets } from './sets.ts';
 
 /** The store's file. SQLite keeps `-wal` and `-shm` beside it while a process has it open. */
@@ -17,25 +15,12 @@ export const FILE = 'sluice.db';
 const openHere: string[] = [];
 
 /** The store's open file. */
-export interface StoreFile {
-  readonly path: string;
-  readonly connection: Connection;
-  /** Whether no process that had the file open has ended in order yet. */
-  readonly isNew: boolean;
-  /** What sealed places are made with. */
-  readonly secret: Uint8Array;
-  /** Makes all commits until now durable. */
-  sync(): Promise<void>;
-  /** The pages in the write-ahead log, which a checkpoint moves into the file. */
-  pagesInLog(): number;
-  /** Ends the use of the file. `isClean`: all writes are done. */
-  close(isClean: boolean): Promise<void>;
-}
+export type StoreFile = Awaited<ReturnType<typeof openFile>>;
 
 /**
  * Opens the file of a directory, and makes it when there never was one. Rejects with an Error that says what is wrong.
  */
-export async function openFile(directory: string): Promise<StoreFile> {
+export async function openFile(directory: string) {
   const path = join(directory, FILE);
   const exists = await prepareDirectory(directory, FILE, openHere.includes(path));
   const mark = await readMark(directory);
@@ -62,10 +47,17 @@ export async function openFile(directory: string): Promise<StoreFile> {
     // When the process ends before this is durable, the file is still a backup for the next one.
     if (state.isBackup) await retryBusy(() => beginEpoch(opened));
     return {
-      ...{ path, connection: opened, isNew: state.stops === 0, secret: state.secret },
-      sync: () => log.datasync(),
+      ...{ path, connection: opened },
+      /** Whether no process that had the file open has ended in order yet. */
+      isNew: state.stops === 0,
+      /** What sealed places are made with. */
+      secret: state.secret,
+      /** Makes all commits until now durable. */
+      sync: (): Promise<void> => log.datasync(),
+      /** The pages in the write-ahead log, which a checkpoint moves into the file. */
       pagesInLog: () => Number(opened.get('pragma wal_checkpoint(noop)')?.log ?? 0),
-      close: async (isClean) => {
+      /** Ends the use of the file. `isClean`: all writes are done. */
+      close: async (isClean: boolean): Promise<void> => {
         let stops: number | null = null;
         try {
           if (isClean) stops = await retryBusy(() => countStop(opened));

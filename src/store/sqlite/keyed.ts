@@ -36,7 +36,8 @@ export function keyRow(document: Uint8Array, indexes: readonly IndexRecord[]): K
     if (index.unusable !== undefined) return null;
     const parts = partsOf(document, index.paths);
     if (typeof parts !== 'string') return joinKeys(...parts, key);
-    unusable.push({ index: at, reason: arrayAt(parts, key) });
+    const hex = Buffer.from(key).toString('hex');
+    unusable.push({ index: at, reason: `a row has an array at ${parts} (its _id has the key ${hex})` });
     return null;
   });
   return { document, key, entries, unusable };
@@ -63,8 +64,4 @@ function partsOf(document: Uint8Array, paths: readonly string[]): Key[] | string
     keys.push(key);
   }
   return keys;
-}
-
-function arrayAt(path: string, key: Key): string {
-  return `a row has an array at ${path} (its _id has the key ${Buffer.from(key).toString('hex')})`;
 }

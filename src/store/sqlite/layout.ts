@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto';
 import type { Connection } from './connection.ts';
 
 /** The format of the file. A program does not open a file of another one. */
-export const FORMAT = 'sluice 1';
+export const FORMAT = 'sluice 2';
 
 /**
  * The file:
  *
- * - `meta`: the format, the id of the store, the epoch of its history, the version of `sets`, counters.
+ * - `meta`: the format, the id of the store, the epoch of its history, counters.
  * - `sets`: a row for each set of rows (see sets.ts).
  * - `s<number>`: the rows of a set. `k` is the key of the row, `d` the document with its checksum, `i<number>` the key
  *   in an index: the keys of its values and then that of the row. Keys are ordered as BSON orders values (see keys.ts).
@@ -17,9 +17,9 @@ export const FORMAT = 'sluice 1';
  */
 const SCHEMA = `
   create table meta(key text primary key, value) without rowid;
-  create table sets(name text primary key, number integer not null, record text not null,
-    rows integer not null, floor integer not null, alive integer not null) without rowid;
-  insert into meta values ('format', '${FORMAT}'), ('sets', 0), ('made', 0), ('number', 0), ('stops', 0)`;
+  create table sets(name text primary key, record blob not null, rows integer not null, floor integer not null)
+    without rowid;
+  insert into meta values ('format', '${FORMAT}'), ('made', 0), ('number', 0), ('stops', 0)`;
 
 /** Makes the tables of a new file. In a transaction. */
 export function createLayout(connection: Connection): void {

@@ -1,80 +1,91 @@
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { notReady } from '../../errors.ts';
 import type { Load, OnConflict, Refuse } from '../store.ts';
-import { isLive, newMark } from './load-mark.ts';
-import { emptySet, SetLoad } from './load.ts';
+import type { Core } from './core.ts';
 import { tablesSql } from './layout.ts';
-import type { SetParts } from './set-parts.ts';
-import { NEW, newIdentity, type SetRecord } from './sets.ts';
+import { SetLoad } from './load.ts';
+import { isLocked, takeLock } from './load-lock.ts';
+import { NEW, newIdentity, type SetRecord, type SetShape } from './sets.ts';
 
 /** How often to look whether another process has finished its load, or ended. Milliseconds. */
 const LOOK_MS = 200;
 
-/** The loads of a set, by this process and by others. No one else sees or writes its rows meanwhile. */
-export class LoadGate {
-  readonly #options: SetParts;
-  #recovering: Promise<boolean> | null = null;
+export type LoadGate = ReturnType<typeof loadGate>;
 
-  constructor(options: SetParts) {
-    this.#options = options;
-  }
+/** The loads of a set, by this process and by others. No one else sees or writes its rows meanwhile. */
+export function loadGate(core: Core, shape: SetShape) {
+  const { sets, writes, looks } = core;
+  const { name } = shape;
+  let recovering: Promise<boolean> | null = null;
+
+  return { assertWhole, write, load, recover };
 
   /**
    * In a look: rejects reads while somebody is loading the set. When the loading process has ended, what it left is removed
    * meanwhile.
    */
-  assertWhole(set: SetRecord): void {
+  function assertWhole(set: SetRecord): void {
     if (!set.loading) return;
-    if (!this.#isLive(set))
-      this.#recovering ??= this.recover()
-        .catch(() => false) // the disk may be full: the next read tries again
-        .finally(() => (this.#recovering = null));
+    recovering ??= recover()
+      .catch(() => false) // the disk may be full: the next read tries again
+      .finally(() => (recovering = null));
     throw notReady();
   }
 
   /** Runs an action in a transaction while no one loads the set. */
-  async write<T>(action: (set: SetRecord) => T): Promise<T> {
-    const { sets, writes, name } = this.#options;
+  async function write<T>(action: (set: SetRecord) => T): Promise<T> {
     for (;;) {
       const done = await writes.run(() => {
         const set = sets.get(name);
         return set.loading ? null : { result: action(set) };
       });
       if (done) return done.result;
-      await this.untilFree();
+      await untilFree();
     }
   }
 
-  /** See Collection.load. */
-  async load(onConflict: OnConflict, refuse: Refuse, replaces = false): Promise<Load | null> {
-    await this.recover();
-    for (;;) {
-      const begun = await this.#options.writes.run(() => this.#begin(replaces));
-      if (begun) return new SetLoad(this.#options, { ...begun, onConflict, refuse });
-      if (!replaces) return null;
-      await this.untilFree();
+  /** See OwnedCollection.load. */
+  async function load(onConflict: OnConflict, refuse: Refuse, replaces = false): Promise<Load | null> {
+    await recover();
+    const id = randomUUID();
+    const lock = await looks.soon(() => takeLock(pathOf(id)));
+    let begun: Begun | null = null;
+    try {
+      for (;;) {
+        begun = await writes.run(() => begin(id, replaces));
+        if (begun) return new SetLoad(core, shape, { ...begun, lock, onConflict, refuse });
+        if (!replaces) return null;
+        await untilFree();
+      }
+    } finally {
+      if (!begun) await lock.release();
     }
   }
 
   /** Undoes a load whose process has ended. Resolves with whether the set is free now. */
-  async recover(): Promise<boolean> {
-    const { sets, writes, name, looks, sweep } = this.#options;
-    const isLeft = () => sets.get(name).loading !== undefined && !this.#isLive(sets.get(name));
-    if (await looks.soon(isLeft)) {
-      await writes.run(() => isLeft() && emptySet(this.#options, sets.get(name)));
-      void sweep().catch(() => undefined); // the next start tries again
+  async function recover(): Promise<boolean> {
+    const leftIn = ({ loading } = sets.get(name)) =>
+      loading && !isLocked(pathOf(loading.lock)) ? loading : null;
+    const left = await looks.soon(leftIn);
+    if (left) {
+      await writes.run(() => {
+        if (leftIn()) sets.empty(sets.get(name));
+      });
+      await rm(pathOf(left.lock), { force: true });
+      void core.sweep().catch(() => undefined); // the next start tries again
     }
     return looks.soon(() => sets.get(name).loading === undefined);
   }
 
   /** Resolves when no one is loading the set. */
-  async untilFree(): Promise<void> {
-    while (!(await this.recover())) await delay(LOOK_MS);
+  async function untilFree(): Promise<void> {
+    while (!(await recover())) await delay(LOOK_MS);
   }
 
   /** In a transaction: marks the set, and gives it empty tables without indexes. Null: it is not free, or not empty. */
-  #begin(replaces: boolean): { readonly set: SetRecord; readonly removed: number } | null {
-    const { sets, connection, name } = this.#options;
+  function begin(lock: string, replaces: boolean): Begun | null {
     const before = sets.get(name);
     const removed = sets.rows(name);
     if (before.loading || (removed > 0 && !replaces)) return null;
@@ -82,14 +93,17 @@ export class LoadGate {
     const indexes = before.indexes.map(({ number: own, paths }) => ({ number: own, paths, builtTo: null }));
     // A stream of the rows that are replaced must not go on in those that come.
     const identity = removed > 0 ? newIdentity() : before.identity;
-    const set = sets.renumber({ ...before, ...NEW, identity, indexes, loading: newMark() }, number);
-    connection.exec(tablesSql(number, indexes));
-    connection.run('update sets set alive = ? where name = ?', Date.now(), name);
+    const set = sets.renumber({ ...before, ...NEW, identity, indexes, loading: { lock } }, number);
+    core.connection.exec(tablesSql(number, indexes));
     return { set, removed };
   }
 
-  #isLive({ loading, name }: SetRecord): boolean {
-    const alive = this.#options.connection.get('select alive from sets where name = ?', name)?.alive;
-    return loading !== undefined && isLive(loading, Number(alive), Date.now());
+  function pathOf(lock: string): string {
+    return `${core.file.path}-load-${lock}`;
   }
+}
+
+interface Begun {
+  readonly set: SetRecord;
+  readonly removed: number;
 }

@@ -3,19 +3,20 @@ import type { Count, Load, LoadResult, OnConflict, Refuse } from '../store.ts';
 import { compareKeys, type Key } from '../keys.ts';
 import { storedRow } from './checked-rows.ts';
 import { withUnusable } from './change-set.ts';
+import type { Core } from './core.ts';
 import { keyRow } from './keyed.ts';
 import { columnOf, indexSql, rowsTable, tablesSql } from './layout.ts';
-import { RENEW_MS } from './load-mark.ts';
-import type { SetParts } from './set-parts.ts';
-import { NEW, type SetRecord } from './sets.ts';
+import type { LoadLock } from './load-lock.ts';
+import { LARGE_BYTES, type SetRecord, type SetShape } from './sets.ts';
 
 /** The most rows and bytes in one transaction: about 0.1 s. */
 const TRANSACTION_ROWS = 10_000;
 const TRANSACTION_BYTES = 8 * 1024 * 1024;
 
 export interface LoadOptions {
-  /** The set under its mark, with new and empty tables that have no indexes. */
+  /** The set, marked as one that is loaded under the lock, with new and empty tables that have no indexes. */
   readonly set: SetRecord;
+  readonly lock: LoadLock;
   readonly onConflict: OnConflict;
   readonly refuse: Refuse;
   /** See Load. */
@@ -30,13 +31,14 @@ interface Waiting {
 
 /**
  * Fills the new tables of a set. Rows are added as they come. When they did not come in order of their keys, they are
- * sorted into further tables in the end. The indexes are made last. All this happens under the mark of the set, so no one
- * sees any of it before the last transaction.
+ * sorted into further tables in the end. The indexes are made last. The set is marked meanwhile, so no one sees any of
+ * it before the last transaction.
  */
 export class SetLoad implements Load {
   readonly removed: Count;
-  readonly #options: SetParts & LoadOptions;
-  readonly #renewal: NodeJS.Timeout;
+  readonly #core: Core;
+  readonly #refusalOf: SetShape['refusalOf'];
+  readonly #options: LoadOptions;
   #set: SetRecord;
   #rows: Waiting[] = [];
   #bytes = 0;
@@ -47,27 +49,23 @@ export class SetLoad implements Load {
   #failure: { readonly error: unknown } | null = null;
   #written = 0;
 
-  constructor(parts: SetParts, options: LoadOptions) {
-    this.#options = { ...parts, ...options };
+  constructor(core: Core, { refusalOf }: SetShape, options: LoadOptions) {
+    [this.#core, this.#refusalOf, this.#options] = [core, refusalOf, options];
     this.#set = options.set;
     this.removed = { rows: options.removed, is: 'exact' };
-    // A process with a slow source must not look as if it had ended.
-    this.#renewal = setInterval(() => this.#start(() => undefined), RENEW_MS);
-    this.#renewal.unref();
   }
 
   /** See Load. */
   add(document: Uint8Array, at: number): void | Promise<void> {
-    const { refusalOf, refuse } = this.#options;
-    const row = refusalOf(document) ?? keyRow(document, this.#set.indexes);
+    const row = this.#refusalOf(document) ?? keyRow(document, this.#set.indexes);
     if (typeof row === 'string') {
-      refuse(at, row);
+      this.#options.refuse(at, row);
       return;
     }
     if (row.unusable.length > 0) this.#set = withUnusable(this.#set, row.unusable);
     this.#isInOrder &&= this.#lastKey === null || compareKeys(this.#lastKey, row.key) < 0;
     this.#lastKey = row.key;
-    this.#hasLargeRows ||= document.length > 64 * 1024;
+    this.#hasLargeRows ||= document.length > LARGE_BYTES;
     this.#rows.push({ at, values: [row.key, storedRow(document), ...row.entries] });
     this.#bytes += document.length;
     if (this.#rows.length >= TRANSACTION_ROWS || this.#bytes >= TRANSACTION_BYTES) return this.#append();
@@ -82,9 +80,9 @@ export class SetLoad implements Load {
     const set = this.#set;
     for (const column of ['k', ...set.indexes.map(({ number }) => columnOf(number))])
       await this.#longStatement(indexSql(set.number, column));
-    const { onConflict, refuse } = this.#options;
-    clearInterval(this.#renewal);
-    await this.#inTransaction(() => this.#publish(set, this.#written - removed.length));
+    const { onConflict, refuse, lock } = this.#options;
+    await this.#core.writes.run(() => this.#publish(set, this.#written - removed.length));
+    await lock.release();
     if (onConflict === 'fail') for (const at of removed) refuse(at, KEY_EXISTS);
     return onConflict === 'replace'
       ? { written: this.#written, skipped: 0 }
@@ -93,14 +91,14 @@ export class SetLoad implements Load {
 
   /** See Load. */
   async abandon(): Promise<void> {
-    const { sets, writes } = this.#options;
-    clearInterval(this.#renewal);
+    const { sets, writes } = this.#core;
     await this.#writing;
     this.#failure = null;
-    await writes.run(() => {
-      this.#assertMine();
-      emptySet(this.#options, sets.get(this.#set.name));
-    });
+    try {
+      await writes.run(() => sets.empty(sets.get(this.#set.name)));
+    } finally {
+      await this.#options.lock.release(); // else the next reader does it
+    }
   }
 
   /** Starts to write the rows that wait. Resolves when those before them are written, so that reading goes on beside. */
@@ -112,8 +110,13 @@ export class SetLoad implements Load {
     const { number, indexes } = this.#set;
     const names = ['n', 'k', 'd', ...indexes.map((index) => columnOf(index.number))];
     const sql = `insert into ${rowsTable(number)}(${names.join()}) values (${names.map(() => '?').join()})`;
-    this.#start(() => {
-      for (const { at, values } of rows) this.#options.connection.run(sql, at + 1, ...values);
+    const { connection, writes } = this.#core;
+    const write = () => {
+      for (const { at, values } of rows) connection.run(sql, at + 1, ...values);
+    };
+    // The next call throws a failure.
+    this.#writing = writes.run(write).catch((error: unknown) => {
+      this.#failure ??= { error };
     });
     this.#written += rows.length;
   }
@@ -123,25 +126,25 @@ export class SetLoad implements Load {
    * others came in the source.
    */
   async #sort(): Promise<readonly number[]> {
-    const { connection, sets, onConflict } = this.#options;
+    const { connection, sets, writes } = this.#core;
     const from = rowsTable(this.#set.number);
     const columns = ['k', 'd', ...this.#set.indexes.map((index) => columnOf(index.number))].join();
-    const number = await this.#inTransaction(() => {
+    const number = await writes.run(() => {
       const next = sets.takeNumber();
       connection.exec(tablesSql(next, this.#set.indexes));
       const { loading } = this.#set;
       if (loading) sets.put({ ...sets.get(this.#set.name), loading: { ...loading, sorted: next } });
       return next;
     });
-    const [kept, direction] = onConflict === 'replace' ? ['max(n)', 'desc'] : ['min(n)', 'asc'];
+    const [kept, direction] = this.#options.onConflict === 'replace' ? ['max(n)', 'desc'] : ['min(n)', 'asc'];
     // The other columns of a group are those of the row that min or max finds (sqlite.org/lang_select.html#bareagg).
     await this.#longStatement(
-      `insert into ${rowsTable(number)}(${columns}) select ${columns} from (select ${columns}, ${kept} from ${from} group by k);`,
+      `insert into ${rowsTable(number)}(${columns}) select ${columns} from (select ${columns}, ${kept} from ${from} group by k)`,
     );
     this.#set = { ...this.#set, number };
     const ranked = `select n, row_number() over (partition by k order by n ${direction}) place from ${from}`;
     const counted = `select count(*) rows from ${rowsTable(number)}`;
-    const others = await this.#inTransaction(() =>
+    const others = await writes.run(() =>
       connection.get(counted)?.rows === this.#written
         ? []
         : connection.all(`select n from (${ranked}) where place > 1 order by n`),
@@ -151,7 +154,7 @@ export class SetLoad implements Load {
 
   /** In a transaction: ends the load. */
   #publish(set: SetRecord, rows: number): void {
-    const { sets } = this.#options;
+    const { sets } = this.#core;
     const current = sets.get(set.name);
     const ended = {
       ...current,
@@ -165,48 +168,15 @@ export class SetLoad implements Load {
     sets.addRows(set.name, rows);
   }
 
-  /** Runs a statement that takes long, and renews the mark in its transaction: no one else can write meanwhile. */
+  /** Runs a statement that takes long, when the rows are written. */
   async #longStatement(sql: string): Promise<void> {
     await this.#writing;
     this.#throwFailure();
-    const { writes, maintenance } = this.#options;
-    const renew = `update sets set alive = cast(unixepoch('subsec') * 1000 as integer) where name = '${this.#set.name.replaceAll("'", "''")}'`;
-    await writes.alone(() => maintenance.run(`begin immediate; ${sql} ${renew}; commit`));
-  }
-
-  /** Starts a transaction under the mark. A failure is thrown by the next call. */
-  #start(action: () => void): void {
-    this.#writing = this.#inTransaction(action).catch((error: unknown) => {
-      this.#failure ??= { error };
-    });
-  }
-
-  #inTransaction<T>(action: () => T): Promise<T> {
-    const { writes, connection } = this.#options;
-    return writes.run(() => {
-      this.#assertMine();
-      connection.run('update sets set alive = ? where name = ?', Date.now(), this.#set.name);
-      return action();
-    });
-  }
-
-  #assertMine(): void {
-    const { sets } = this.#options;
-    if (sets.get(this.#set.name).loading?.token === this.#set.loading?.token) return;
-    throw new Error(
-      'another process took this load for ended, because it was silent for too long, and undid it',
-    );
+    const { writes, maintenance } = this.#core;
+    await writes.alone(() => maintenance.run(sql));
   }
 
   #throwFailure(): void {
     if (this.#failure) throw this.#failure.error;
   }
-}
-
-/** In a transaction: removes all rows of a set, and ends a load of it. The set gets new tables. Returns it. */
-export function emptySet({ sets }: Pick<SetParts, 'sets'>, set: SetRecord): SetRecord {
-  const indexes = set.indexes.map(({ number, paths }) => ({ number, paths, builtTo: null }));
-  const emptied = sets.renumber({ ...set, ...NEW, indexes }, sets.takeNumber());
-  sets.makeTables(emptied);
-  return emptied;
 }

@@ -23,7 +23,7 @@ export interface LogOptions {
   /** How long changes are kept, in milliseconds. */
   readonly ttlMs: number;
   /** A clock in milliseconds since 1970. */
-  readonly now: () => number;
+  readonly wallClock: () => number;
   /** The most changes in the log of a small set, 1,000,000 by default. */
   readonly mostChanges?: number | undefined;
 }
@@ -79,18 +79,18 @@ export class ChangeLog {
   /** Begins to note changes of a set in a transaction. */
   begin(set: SetRecord): ChangeNotes {
     const keepsRows =
-      set.before !== undefined && this.#options.now() - set.before.usedAt <= this.#options.ttlMs;
-    return changeNotes(this.#connection, set, this.state(set).last, this.#options.now(), keepsRows);
+      set.before !== undefined && this.#options.wallClock() - set.before.usedAt <= this.#options.ttlMs;
+    return changeNotes(this.#connection, set, this.state(set).last, this.#options.wallClock(), keepsRows);
   }
 
   /** Whether the log has to be asked to keep rows before their changes. */
   isWishDue({ before }: SetRecord): boolean {
-    return !before || this.#options.now() - before.usedAt > this.#options.ttlMs * RENEWED_AFTER;
+    return !before || this.#options.wallClock() - before.usedAt > this.#options.ttlMs * RENEWED_AFTER;
   }
 
   /** In a transaction: from now on the log has rows as they were before their changes. */
   keepRows(set: SetRecord): void {
-    const usedAt = this.#options.now();
+    const usedAt = this.#options.wallClock();
     const isKept = set.before && usedAt - set.before.usedAt <= this.#options.ttlMs;
     const since = isKept ? set.before.since : this.state(set).last;
     this.#sets.put({ ...set, before: { since, usedAt } });
@@ -142,17 +142,17 @@ export class ChangeLog {
 
   /** The number up to which changes are not to be kept. Null: there are none. */
   #prunableTo(set: SetRecord): number | null {
-    const { now, ttlMs, mostChanges = MOST_CHANGES } = this.#options;
+    const { wallClock, ttlMs, mostChanges = MOST_CHANGES } = this.#options;
     const { last, floor, rows } = this.state(set);
     const table = logTable(set.number);
     const first = this.#connection.get(`select at from ${table} order by rowid limit 1`);
     if (!first) return null;
     const most = Math.max(mostChanges, last - floor > mostChanges ? 2 * rows : 0);
     let to = last - floor > most * (1 + SPARE) ? last - most : floor;
-    if (now() - Number(first.at) > ttlMs * (1 + SPARE)) {
+    if (wallClock() - Number(first.at) > ttlMs * (1 + SPARE)) {
       const old = this.#connection.get(
         `select max(seq) seq from (select rowid seq, at from ${table} order by rowid limit ${PRUNED_AT_ONCE}) where at < ?`,
-        now() - ttlMs,
+        wallClock() - ttlMs,
       );
       to = Math.max(to, Number(old?.seq ?? 0));
     }

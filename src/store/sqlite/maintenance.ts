@@ -1,51 +1,44 @@
 import { once } from 'node:events';
+import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { join } from 'node:path';
 import { asset } from '../../asset.ts';
-import { retryBusy } from './retry-busy.ts';
+import { retryBusy } from './errors.ts';
 
 const THREAD = asset('store/sqlite/worker.mjs');
 
 /** Why a statement failed. Null: it did not. */
 type Failure = { readonly message: string; readonly errcode?: number } | null;
 
+export type Maintenance = ReturnType<typeof maintenanceOf>;
+
 /**
- * Runs long statements, one at a time, in a thread that has a connection of its own. The thread begins with the first of
- * them.
+ * Runs long statements on the file with this path, one at a time, in a thread that has a connection of its own. The thread
+ * begins with the first of them.
  */
-export class Maintenance {
-  readonly #path: string;
-  #worker: Worker | null = null;
+export function maintenanceOf(path: string) {
+  let started: Worker | null = null;
 
-  constructor(path: string) {
-    this.#path = path;
-  }
-
-  /** Runs statements. A failure undoes the transaction that they began. To be called when the call before has ended. */
-  run(sql: string): Promise<void> {
-    return retryBusy(() => this.#ask(sql));
-  }
-
-  /** Closes the thread's connection. */
-  async close(): Promise<void> {
-    const worker = this.#worker;
-    if (!worker) return;
-    worker.ref();
-    worker.postMessage(null);
-    await once(worker, 'exit');
-  }
-
-  async #ask(sql: string): Promise<void> {
-    const worker = (this.#worker ??= this.#start());
+  const start = (): Worker => {
+    const workerData = { path, directory: dirname(path) };
+    return new Worker(THREAD, { workerData, execArgv: [] }).on('error', () => (started = null));
+  };
+  const ask = async (sql: string): Promise<void> => {
+    const worker = (started ??= start());
     worker.ref();
     worker.postMessage(sql);
     const [failure] = (await once(worker, 'message')) as [Failure];
     worker.unref(); // does not keep the process running
     if (failure) throw Object.assign(new Error(failure.message), { errcode: failure.errcode });
-  }
-
-  #start(): Worker {
-    const workerData = { path: this.#path, directory: join(this.#path, '..') };
-    return new Worker(THREAD, { workerData, execArgv: [] }).on('error', () => (this.#worker = null));
-  }
+  };
+  return {
+    /** Runs statements. A failure undoes the transaction that they began. To be called when the call before has ended. */
+    run: (sql: string): Promise<void> => retryBusy(() => ask(sql)),
+    /** Closes the thread's connection. */
+    close: async (): Promise<void> => {
+      if (!started) return;
+      started.ref();
+      started.postMessage(null);
+      await once(started, 'exit');
+    },
+  };
 }

@@ -11,26 +11,36 @@ import { keyOfNamed } from '../has-values.ts';
 import { columnOf, indexName, rowsTable } from './layout.ts';
 import { nameOf, type IndexRecord, type SetRecord } from './sets.ts';
 
-/** A stretch of an index of a set: the rows whose key in a column lies between two others. */
-export interface Range {
+/** An index of a set, by the column of its keys. */
+export interface Column {
   readonly set: number;
   readonly column: string;
+}
+
+/** How an entry compares with a key that is looked for. */
+export type Sign = '>' | '>=' | '<' | '<=';
+
+/** A stretch of an index of a set: the rows whose key in a column lies between two others. */
+export interface Range extends Column {
   /** The paths of the index, and the one that rows of the range are ordered by before their keys. */
   readonly paths: readonly string[];
   readonly sort: string;
   /** Whether the rows lie in the order of their keys. */
   readonly isInOrder?: boolean | undefined;
+  readonly hasLargeRows?: boolean | undefined;
   /** Both exclusive. */
   readonly low: Key;
   readonly high: Key;
   readonly reverse: boolean;
 }
 
+type Bounds = Pick<Range, 'low' | 'high'>;
+
 /** A document. A damaged row has none: it must not go unseen. */
 const DOCUMENT = "ifnull(d, x'00')";
 
 /** The statement's part that names the rows of a range, in order. Its parameters are `low` and `high`. */
-export function sqlOf({ set, column, reverse }: Pick<Range, 'set' | 'column' | 'reverse'>): string {
+export function sqlOf({ set, column, reverse }: Pick<Range, keyof Column | 'reverse'>): string {
   return (
     `from ${rowsTable(set)} indexed by ${indexName(set, column)} where ${column} > ? and ${column} < ?` +
     ` order by ${column}${reverse ? ' desc' : ''}`
@@ -43,62 +53,46 @@ export function sqlOf({ set, column, reverse }: Pick<Range, 'set' | 'column' | '
  * would cost a stream 8 % of its time: there the ends of a batch are compared with the index.
  */
 export function documentsSql(range: Range): string {
-  const { set, column, reverse } = range;
+  const { column, reverse } = range;
   if (column === 'k') return `select ${DOCUMENT} d ${sqlOf(range)}`;
   return (
-    `select ifnull(iif(a.${column} is b.${column}, b.d, null), x'00') d ${joined(set, column)} where a.${column} > ? and a.${column} < ?` +
+    `select ifnull(iif(a.${column} is b.${column}, b.d, null), x'00') d ${joined(range)} where a.${column} > ? and a.${column} < ?` +
     ` order by a.${column}${reverse ? ' desc' : ''}`
   );
 }
 
 /** The query of the two entries at an end of a range or beyond it, the nearer one first: its key `k`, the number `n` of its row, and whether that has this entry, `good`. */
-export function beyondSql({ set, column }: Pick<Range, 'set' | 'column'>, end: 'low' | 'high'): string {
+export function beyondSql(range: Column, end: 'low' | 'high'): string {
+  const { column } = range;
   const [sign, order] = end === 'low' ? ['<=', ' desc'] : ['>=', ''];
   return (
-    `select a.${column} k, a.n, a.${column} is b.${column} good ${joined(set, column)}` +
+    `select a.${column} k, a.n, a.${column} is b.${column} good ${joined(range)}` +
     ` where a.${column} ${sign} ? order by a.${column}${order} limit 2`
   );
 }
 
-/** The query of the key `k` of the entry a number of entries before one, in the direction of the range. */
-export function beforeSql({ set, column, reverse }: Range): string {
-  const [sign, order] = reverse ? ['>=', ''] : ['<=', ' desc'];
-  const table = `${rowsTable(set)} indexed by ${indexName(set, column)}`;
-  return `select ${column} k from ${table} where ${column} ${sign} ? order by ${column}${order} limit 1 offset ?`;
-}
-
-/** The query of the entry `k` at an end of a whole index. It takes no search, which an entry in the wrong place could mislead. */
-export function outermostSql({ set, column }: Pick<Range, 'set' | 'column'>, end: 'low' | 'high'): string {
-  const table = `${rowsTable(set)} indexed by ${indexName(set, column)}`;
-  return `select ${column} k from ${table} order by ${column}${end === 'low' ? '' : ' desc'} limit 1`;
-}
-
-/** The query of the entries next to two keys: `above` the first, and `below` the second. */
-export function nextSql({ set, column }: Pick<Range, 'set' | 'column'>): string {
-  const table = `${rowsTable(set)} indexed by ${indexName(set, column)}`;
+/**
+ * The query of the entry `k` a number of entries up or down from a key, whose own entry counts with `>=` or `<=`; without a
+ * sign, from an end of the whole index. That takes no search, which an entry in the wrong place could mislead.
+ */
+export function entrySql({ set, column }: Column, order: '' | ' desc', sign?: Sign): string {
+  const where = sign === undefined ? '' : ` where ${column} ${sign} ?`;
   return (
-    `select (select min(${column}) from ${table} where ${column} > ?) above,` +
-    ` (select max(${column}) from ${table} where ${column} < ?) below`
+    `select ${column} k from ${rowsTable(set)} indexed by ${indexName(set, column)}${where}` +
+    ` order by ${column}${order} limit 1 offset ?`
   );
 }
 
 /** Entries of an index, `a`, and their rows, `b`. */
-function joined(set: number, column: string): string {
+function joined({ set, column }: Column): string {
   const table = rowsTable(set);
   return `from ${table} a indexed by ${indexName(set, column)} left join ${table} b on b.n = a.n`;
 }
 
 /**
- * The query of documents between two numbers, in this order: where rows lie in the order of their keys, they are read as they
- * lie, which is faster than by the index.
- */
-export function inOrderSql({ set, reverse }: Range): string {
-  return `select ${DOCUMENT} d from ${rowsTable(set)} where n > ? and n < ? order by n${reverse ? ' desc' : ''}`;
-}
-
-/**
- * The query of the documents between two numbers in one blob `d`, and how many they are, `rows`. It has no limit and
- * reads them as text, which saves a stream 4 % of its time: SQLite would copy each document twice more.
+ * The query of the documents between two numbers in one blob `d`, and how many they are, `rows`: where rows lie in the order
+ * of their keys, they are read as they lie, which is faster than by the index. It has no limit and reads them as text, which
+ * saves a stream 4 % of its time: SQLite would copy each document twice more.
  */
 export function betweenSql({ set }: Range): string {
   return (
@@ -124,7 +118,7 @@ export function rangeOf(set: SetRecord, plan: Plan, after: From['after']): Range
 }
 
 /** The keys between which a plan's rows after a bookmark lie. Null when there are none. */
-export function boundsBehind(plan: Plan, after: From['after']): Pick<Range, 'low' | 'high'> | null {
+export function boundsBehind(plan: Plan, after: From['after']): Bounds | null {
   const prefix = prefixOf(plan.equals);
   let { low, high } = boundsOf(prefix, plan);
   const behind = after && joinKeys(prefix, ...keysOfBookmark(after, keyPaths(plan)));
@@ -155,14 +149,14 @@ export function isByKey({ equals = [], sort }: Pick<Plan, 'equals' | 'sort'>): b
 
 /** The column whose order a plan reads. */
 export function orderFor(
-  { number: set, label, indexes, isInOrder }: SetRecord,
+  { number: set, label, indexes, isInOrder, hasLargeRows }: SetRecord,
   plan: Pick<Plan, 'index' | 'equals' | 'sort'>,
 ): Omit<Range, 'reverse' | 'low' | 'high'> {
   const { sort } = plan;
-  if (isByKey(plan)) return { set, column: 'k', paths: [], sort, isInOrder };
+  if (isByKey(plan)) return { set, column: 'k', paths: [], sort, isInOrder, hasLargeRows };
   const found = indexFor({ indexes }, plan);
   if (!found) throw new TypeError(`${label} has no index ${readByOf(plan)}`);
-  return { set, column: columnOf(found.number), paths: found.paths, sort };
+  return { set, column: columnOf(found.number), paths: found.paths, sort, hasLargeRows };
 }
 
 /** What the keys of all rows with these values begin with. */
@@ -180,9 +174,8 @@ export function keysOfBookmark(bookmark: Bookmark, paths: readonly string[]): Ke
   });
 }
 
-function boundsOf(prefix: Key, { sort, range, ids: { from, to } = {} }: Plan): Pick<Range, 'low' | 'high'> {
-  const [lowOf, highOf] = sort === KEY ? [lowestId, highestId] : [lowestValue, highestValue];
-  if (range) return { low: lowOf(prefix, range), high: highOf(prefix, range) };
+function boundsOf(prefix: Key, { sort, range, ids: { from, to } = {} }: Plan): Bounds {
+  if (range) return rangeBounds(prefix, sort === KEY, range);
   const keyOf = (id: Bookmark): Key => joinKeys(prefix, ...keysOfBookmark(id, [KEY]));
   return {
     low: from ? justBelow(keyOf(from)) : joinKeys(prefix, LOWEST),
@@ -190,39 +183,18 @@ function boundsOf(prefix: Key, { sort, range, ids: { from, to } = {} }: Plan): P
   };
 }
 
-type Low = Pick<ValueRange, 'bracket' | 'low'>;
-type High = Pick<ValueRange, 'bracket' | 'high'>;
-
-/** Below the first key of a range of ids: nothing follows an id in a key. NaN belongs to no range of numbers. */
-export function lowestId(prefix: Key, { bracket, low }: Low): Key {
-  if (low) {
-    const key = joinKeys(prefix, keyOfNamed(low.value));
-    return low.isInclusive ? justBelow(key) : key;
-  }
+/** The keys around those of values, which an id follows, or of ids, which nothing follows. NaN belongs to no range of numbers. */
+export function rangeBounds(prefix: Key, areIds: boolean, { bracket, low, high }: ValueRange): Bounds {
   const rank = rankOf(bracket);
-  return rank === BSON_RANK.number
-    ? justBelow(joinKeys(prefix, numberKey(-Infinity)))
-    : joinKeys(prefix, Uint8Array.of(rank));
-}
-
-/** Above the last key of a range of ids. */
-export function highestId(prefix: Key, { bracket, high }: High): Key {
-  if (!high) return joinKeys(prefix, Uint8Array.of(rankOf(bracket) + 1));
-  const key = joinKeys(prefix, keyOfNamed(high.value));
-  return high.isInclusive ? joinKeys(key, LOWEST) : key;
-}
-
-/** Below the first key of a range of values, which an id follows. */
-export function lowestValue(prefix: Key, { bracket, low }: Low): Key {
-  if (low) return joinKeys(prefix, keyOfNamed(low.value), low.isInclusive ? LOWEST : ABOVE_IDS);
-  const rank = rankOf(bracket);
-  return joinKeys(prefix, rank === BSON_RANK.number ? numberKey(-Infinity) : Uint8Array.of(rank), LOWEST);
-}
-
-/** Above the last key of a range of values. */
-export function highestValue(prefix: Key, { bracket, high }: High): Key {
-  if (high) return joinKeys(prefix, keyOfNamed(high.value), high.isInclusive ? ABOVE_IDS : LOWEST);
-  return joinKeys(prefix, Uint8Array.of(rankOf(bracket) + 1));
+  const lowest = rank === BSON_RANK.number ? numberKey(-Infinity) : Uint8Array.of(rank);
+  const begin = joinKeys(prefix, low ? keyOfNamed(low.value) : lowest);
+  const end = joinKeys(prefix, high ? keyOfNamed(high.value) : Uint8Array.of(rank + 1));
+  const below = areIds ? justBelow(begin) : joinKeys(begin, LOWEST);
+  const above = areIds ? joinKeys(end, LOWEST) : joinKeys(end, ABOVE_IDS);
+  return {
+    low: low?.isInclusive !== false ? below : areIds ? begin : joinKeys(begin, ABOVE_IDS),
+    high: high?.isInclusive === true ? above : end,
+  };
 }
 
 /** A key below the given one and above every other key below it: keys are prefix-free, and nothing follows an id. */

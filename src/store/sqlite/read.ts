@@ -1,5 +1,5 @@
 import type { Batch } from '../batch.ts';
-import { bookmarkOf, KEY, type Bookmark, type Ordered } from '../bookmark.ts';
+import { bookmarkOf, type Bookmark, type Ordered } from '../bookmark.ts';
 import { endOfDocument } from '../bson-array.ts';
 import type { Slot, Slots } from '../slots.ts';
 import type { Size } from '../store.ts';
@@ -16,19 +16,8 @@ import { ABOVE_IDS, compareKeys, LOWEST, type Key } from '../keys.ts';
 import { bytesIn, freeBytes, type Connection } from './connection.ts';
 import { entryOf } from './keyed.ts';
 import { rowsTable } from './layout.ts';
-import {
-  anySql,
-  beforeSql,
-  betweenSql,
-  beyondSql,
-  documentsSql,
-  inOrderSql,
-  nextSql,
-  outermostSql,
-  restBehind,
-  sqlOf,
-  type Range,
-} from './range.ts';
+import { anySql, beyondSql, betweenSql, documentsSql, entrySql, restBehind, sqlOf } from './range.ts';
+import type { Column, Range, Sign } from './range.ts';
 
 /** Expected size of a row in bytes before any was seen. Generated items have 205 bytes. */
 const FIRST_GUESS = 256;
@@ -52,18 +41,26 @@ export class Reader {
   }
 
   /** The first rows of a range behind `skip` rows. */
-  batch(range: Range | null, skip: number, size: Size, order: Ordered, hasLargeRows: boolean): Batch {
-    const known = range && hasLargeRows ? this.#fitting(range, skip, size) : null;
+  batch(range: Range | null, skip: number, size: Size, order: Ordered): Batch {
+    if (!range) return this.batchOf([], false, order);
+    const known = range.hasLargeRows === true ? this.#fitting(range, skip, size) : null;
     const guess = Math.ceil((Math.min(size.bytes, MOST_BYTES) / this.#mean) * 1.125) + 1;
     for (let limit = known?.rows ?? guess; ; limit *= 4) {
       const rows = Math.min(limit, size.rows);
-      const piece = range && this.#piece(range, skip, { rows, bytes: size.bytes }, known?.more);
-      const { slot, length, more } = piece ?? { slot: this.#slots.take(1), length: 0, more: false };
+      const piece = this.#piece(range, skip, { rows, bytes: size.bytes }, known?.more);
+      if (!piece) {
+        if (skip === 0) this.#checkGap(range);
+        return this.batchOf([], false, order);
+      }
+      const { slot, length, lastAt, more } = piece;
       try {
-        if (range && !more && (piece || skip === 0)) this.#checkEnd(range, piece);
+        if (!more) this.#checkGap(restBehind(range, entryAt(piece, lastAt, range)));
         // The rows are smaller than those before them.
         const isTooFew = more && !known && rows < size.rows && length < size.bytes;
-        if (!isTooFew) return batchOf(slot, piece?.rows ?? 0, length, piece && lastOf(piece, order), more);
+        if (!isTooFew) {
+          const last = bookmarkOf(slot.bytes(length).slice(lastAt), order);
+          return batchOf(slot, piece.rows, length, last, more);
+        }
       } catch (error) {
         slot.release();
         throw error;
@@ -72,19 +69,14 @@ export class Reader {
     }
   }
 
-  /** The row with a key. */
-  one(set: number, key: Key): Batch | null {
-    const row = this.row(set, key);
-    return row && this.batchOf([row], false);
-  }
-
   /** A batch of stored rows. */
-  batchOf(rows: readonly Uint8Array[], more: boolean): Batch {
+  batchOf(rows: readonly Uint8Array[], more: boolean, order: Ordered): Batch {
     const stored = Buffer.concat(rows);
     const slot = this.#slots.take(stored.length);
     slot.bytes().set(stored);
-    const last = bookmarkOf(documentIn(rows.at(-1) ?? stored), { sort: KEY });
-    return batchOf(slot, rows.length, stored.length, last, more);
+    const last = rows.at(-1);
+    const bookmark = last ? bookmarkOf(documentIn(last), order) : null;
+    return batchOf(slot, rows.length, stored.length, bookmark, more);
   }
 
   /** The stored row with a key. Throws DamagedRowError when that of another row may hide it. */
@@ -110,11 +102,14 @@ export class Reader {
 
   /** The first rows of a range, checked, in a slot. Null when there are none. `more`: whether others follow, if that is known. */
   #piece(range: Range, skip: number, size: Size, more?: boolean): Piece | null {
-    const ends = this.#ends(range);
+    const isInOrder = range.isInOrder === true && !range.reverse;
+    const low = !range.reverse ? this.#beyond(range, 'low') : null;
+    const high = range.reverse || isInOrder ? this.#beyond(range, 'high') : null;
     // One row more shows whether there are more.
     const asked = more === undefined ? size.rows + 1 : size.rows;
-    const between = more === undefined && skip === 0 ? this.#between(range, asked, ends) : null;
-    const found = between?.documents ?? this.#limited(range, skip, asked, ends);
+    const between =
+      isInOrder && more === undefined && skip === 0 ? this.#between(range, asked, low, high) : null;
+    const found = between?.documents ?? this.#documents(range, skip, asked);
     if (!found) return null;
     const path = sortPath(range);
     const { length } = found;
@@ -128,7 +123,7 @@ export class Reader {
       this.#mean += (walked.length / walked.rows - this.#mean) / 4;
       const piece = { ...walked, slot, more: (between?.more ?? more) === true || walked.length < length };
       if (walked.isUnsure) checkOrder(piece, range);
-      this.#checkPlaces(range, piece, skip, ends[range.reverse ? 'high' : 'low']);
+      this.#checkPlaces(range, piece, skip, range.reverse ? high : low);
       return piece;
     } catch (error) {
       slot.release();
@@ -140,8 +135,7 @@ export class Reader {
    * The documents of rows that lie in order, by as many numbers as rows are asked for, and whether others follow. Null when
    * fewer than half of the numbers have rows.
    */
-  #between(range: Range, asked: number, { low, high }: Ends) {
-    if (range.isInOrder !== true || range.reverse) return null;
+  #between(range: Range, asked: number, low: Entry | null, high: Entry | null) {
     const [from, end] = [low?.n ?? 0, high?.n ?? Number.MAX_SAFE_INTEGER];
     const to = Math.min(end, from + asked + 1);
     const found = this.#connection.get(betweenSql(range), from, to);
@@ -152,23 +146,9 @@ export class Reader {
   }
 
   /** The documents of at most `asked` rows. */
-  #limited(range: Range, skip: number, asked: number, ends: Ends): Uint8Array | null {
-    const isInOrder = range.isInOrder === true && skip === 0;
-    const documents = isInOrder ? inOrderSql(range) : documentsSql(range);
-    const [low, high] = isInOrder
-      ? [ends.low?.n ?? -1, ends.high?.n ?? Number.MAX_SAFE_INTEGER]
-      : [range.low, range.high];
-    const sql = `select cast(group_concat(d, '') as blob) d from (${documents} limit ? offset ?)`;
-    return bytesIn(this.#connection.get(sql, low, high, asked, skip), 'd');
-  }
-
-  /** The entries beyond the ends of a range that a read begins or, where rows lie in order, ends at. */
-  #ends(range: Range): Ends {
-    const { reverse, isInOrder } = range;
-    return {
-      low: !reverse || isInOrder === true ? this.#beyond(range, 'low') : null,
-      high: reverse || isInOrder === true ? this.#beyond(range, 'high') : null,
-    };
+  #documents(range: Range, skip: number, asked: number): Uint8Array | null {
+    const sql = `select cast(group_concat(d, '') as blob) d from (${documentsSql(range)} limit ? offset ?)`;
+    return bytesIn(this.#connection.get(sql, range.low, range.high, asked, skip), 'd');
   }
 
   /**
@@ -208,50 +188,39 @@ export class Reader {
    * page that lies in the place of another one hides no rows.
    */
   #checkPlaces(range: Range, piece: Piece, skip: number, outer: Entry | null): void {
-    const last = entryAt(piece, piece.lastAt, range);
-    const before = this.#connection.get(beforeSql(range), last, piece.rows + skip);
-    const first = entryAt(piece, HEAD_BYTES, range);
-    const isWhole = isSame(bytesIn(before, 'k'), outer?.key ?? null);
-    const isFirst =
-      outer !== null || skip > 0 || isSame(first, this.#outermost(range, range.reverse ? 'high' : 'low'));
+    const [first, last] = [entryAt(piece, HEAD_BYTES, range), entryAt(piece, piece.lastAt, range)];
+    const [back, sign, forward] = range.reverse
+      ? (['', '>=', ' desc'] as const)
+      : ([' desc', '<=', ''] as const);
+    const before = this.#entry(range, back, sign, last, piece.rows + skip);
+    const isWhole = isSame(before, outer?.key ?? null);
+    const isFirst = outer !== null || skip > 0 || isSame(first, this.#entry(range, forward));
     if (!isWhole || !isFirst || !isBetween(last, range) || !isBetween(first, range))
       throw new DamagedRowError(`rows of ${range.column} are not in their places`);
   }
 
-  /** Throws DamagedRowError when a range does not end with the last row that was read. */
-  #checkEnd(range: Range, last: Piece | null): void {
-    const key = last && entryAt(last, last.lastAt, range);
-    this.#checkGap(key === null ? range : { ...range, [range.reverse ? 'high' : 'low']: key });
-  }
-
-  /** Throws DamagedRowError when there may be an entry between two keys. */
+  /** Throws DamagedRowError when there may be an entry in a range in which no row was found. */
   #checkGap(range: Bounds): void {
     const [low, high] = [this.#beyond(range, 'low'), this.#beyond(range, 'high')];
-    const next = this.#connection.get(nextSql(range), low?.key ?? LOWEST, high?.key ?? ABOVE_IDS);
-    const above = low ? bytesIn(next, 'above') : this.#outermost(range, 'low');
-    const below = high ? bytesIn(next, 'below') : this.#outermost(range, 'high');
+    const above = low ? this.#entry(range, '', '>', low.key) : this.#entry(range, '');
+    const below = high ? this.#entry(range, ' desc', '<', high.key) : this.#entry(range, ' desc');
     if (!isSame(above, high?.key ?? null) || !isSame(below, low?.key ?? null))
       throw new DamagedRowError(`entries of ${range.column} are not in their places`);
   }
 
-  /** The entry at an end of the whole index. */
-  #outermost(range: Pick<Range, 'set' | 'column'>, end: 'low' | 'high'): Key | null {
-    return bytesIn(this.#connection.get(outermostSql(range, end)), 'k');
+  /** See entrySql. */
+  #entry(column: Column, order: '' | ' desc', sign?: Sign, key?: Key, offset = 0): Key | null {
+    const values = key ? [key, offset] : [offset];
+    return bytesIn(this.#connection.get(entrySql(column, order, sign), ...values), 'k');
   }
 }
 
-type Bounds = Pick<Range, 'set' | 'column' | 'low' | 'high'>;
+type Bounds = Column & Pick<Range, 'low' | 'high'>;
 
-/** An entry of an index, and the number of its row. */
+/** An entry of an index, and the number of its row. Of an end of a range, null: all rows are within, or it is not needed. */
 interface Entry {
   readonly key: Key;
   readonly n: number;
-}
-
-/** The entries at the ends of a range, or beyond them. Null: all rows are within, or the end is not needed. */
-interface Ends {
-  readonly low: Entry | null;
-  readonly high: Entry | null;
 }
 
 /** Rows of one statement. `more`: whether rows of the range follow. */
@@ -262,10 +231,6 @@ interface Piece extends Walked {
 
 function batchOf(slot: Slot, rows: number, length: number, last: Bookmark | null, more: boolean): Batch {
   return { slot, start: 0, length, rows, last, more, release: () => slot.release() };
-}
-
-function lastOf({ slot, length, lastAt }: Piece, order: Ordered): Bookmark {
-  return bookmarkOf(slot.bytes(length).slice(lastAt), order);
 }
 
 /** What an index has of the row whose document begins there. */

@@ -1,119 +1,113 @@
 import { reasonOf } from '../../error-reason.ts';
 import type { AddedIndex } from '../store.ts';
+import { withUnusable } from './change-set.ts';
 import { documentIn } from './checked-rows.ts';
 import { bytesIn } from './connection.ts';
+import type { Core } from './core.ts';
 import { keyRow } from './keyed.ts';
 import { columnOf, indexSql, rowsTable } from './layout.ts';
 import type { LoadGate } from './load-gate.ts';
-import type { SetParts } from './set-parts.ts';
-import { indexOf, isInBuilding, nameOf, type IndexRecord, type SetRecord } from './sets.ts';
-import { withUnusable } from './change-set.ts';
+import { indexOf, isInBuilding, nameOf, type IndexRecord, type SetRecord, type SetShape } from './sets.ts';
 
 /** Rows that one transaction gives their keys: about 8 ms of the event loop. */
 const FILLED_AT_ONCE = 512;
 /** How long a build that failed is left alone: each try costs a transaction and a line in the log. Milliseconds. */
 const PAUSE_MS = 60_000;
+const NOTHING = new Uint8Array(0);
+
+export type SetIndexes = ReturnType<typeof setIndexes>;
 
 /**
  * The indexes of a set. One that is added to a set with rows gets a column, then each row its key in bounded transactions,
  * then it is made. Each transaction stores how far it has come, so another process goes on after a kill.
  */
-export class SetIndexes {
-  readonly #options: SetParts;
-  readonly #gate: LoadGate;
-  #building: Promise<void> | null = null;
-  #restsUntil = -Infinity;
-  #isOpen = true;
+export function setIndexes(core: Core, { name }: SetShape, gate: LoadGate) {
+  const { connection, sets, looks, writes, maintenance } = core;
+  const { now, onWarning, transactionRows = FILLED_AT_ONCE } = core.options;
+  let building: Promise<void> | null = null;
+  let restsUntil = -Infinity;
+  let isOpen = true;
 
-  constructor(options: SetParts, gate: LoadGate) {
-    [this.#options, this.#gate] = [options, gate];
-  }
+  return { declare, add, buildLater, close };
 
   /** Adds the indexes that the set lacks. Those of a set with rows must then be built. */
-  async declare(wanted: readonly (readonly string[])[]): Promise<void> {
-    const { sets, looks, name } = this.#options;
+  async function declare(wanted: readonly (readonly string[])[]): Promise<void> {
     if (await looks.soon(() => missingIn(sets.get(name), wanted).length === 0)) return;
-    await this.#gate.write((set) => {
-      for (const paths of missingIn(set, wanted)) this.#add(sets.get(name), paths);
+    await gate.write((set) => {
+      for (const paths of missingIn(set, wanted)) addTo(sets.get(name), paths);
     });
   }
 
   /** See OwnedCollection.addIndex. */
-  async add(
+  async function add(
     paths: readonly string[],
     onRows: (rows: number) => void,
     signal: AbortSignal,
   ): Promise<AddedIndex> {
-    const { sets, looks, name } = this.#options;
     const find = (set = sets.get(name)) => set.indexes.find((one) => nameOf(one.paths) === nameOf(paths));
     const before = await looks.soon(() => find());
-    if (before?.unusable === undefined) await this.declare([paths]);
+    if (before?.unusable === undefined) await declare([paths]);
     else
-      await this.#gate.write((set) => {
+      await gate.write((set) => {
         const index = find(set);
         if (index?.unusable === undefined) return;
-        this.#add({ ...set, indexes: set.indexes.filter((one) => one !== index) }, paths);
+        addTo({ ...set, indexes: set.indexes.filter((one) => one !== index) }, paths);
       });
-    await this.#build(() => this.#isOpen && !signal.aborted, onRows);
+    await build(() => isOpen && !signal.aborted, onRows);
     signal.throwIfAborted();
-    const now = await looks.soon(() => find());
-    if (!now) throw new Error(`the index ${nameOf(paths)} is gone`);
-    return { index: indexOf(now), isNew: before?.unusable !== undefined || before?.builtTo !== null };
+    const after = await looks.soon(() => find());
+    if (!after) throw new Error(`the index ${nameOf(paths)} is gone`);
+    return { index: indexOf(after), isNew: before?.unusable !== undefined || before?.builtTo !== null };
   }
 
   /** Builds what is not whole in the background, unless a build is under way or has failed within the last minute. */
-  buildLater(set: SetRecord): void {
-    const { now, onWarning } = this.#options;
-    if (this.#building || !this.#isOpen || set.loading || !set.indexes.some(isInBuilding)) return;
-    if (now() < this.#restsUntil) return;
-    this.#building = this.#build(() => this.#isOpen)
+  function buildLater(set: SetRecord): void {
+    if (building || !isOpen || set.loading || !set.indexes.some(isInBuilding) || now() < restsUntil) return;
+    building = build(() => isOpen)
       .catch((error: unknown) => {
-        this.#restsUntil = now() + PAUSE_MS;
+        restsUntil = now() + PAUSE_MS;
         onWarning(
           `the indexes of ${set.label} are not whole yet: ${reasonOf(error)}; the first request after a minute tries again`,
         );
       })
-      .finally(() => (this.#building = null));
+      .finally(() => (building = null));
   }
 
   /** Resolves when nothing is being built. What is unfinished goes on when its set is opened again. */
-  async close(): Promise<void> {
-    this.#isOpen = false;
-    await this.#building;
+  async function close(): Promise<void> {
+    isOpen = false;
+    await building;
   }
 
   /** In a transaction. */
-  #add(set: SetRecord, paths: readonly string[]): void {
-    const { connection, sets } = this.#options;
-    const number = Math.max(0, ...sets.get(set.name).indexes.map((one) => one.number)) + 1;
+  function addTo(set: SetRecord, paths: readonly string[]): void {
+    const number = Math.max(0, ...sets.get(name).indexes.map((one) => one.number)) + 1;
     connection.exec(`alter table ${rowsTable(set.number)} add column ${columnOf(number)} blob`);
-    const isEmpty = sets.rows(set.name) === 0;
+    const isEmpty = sets.rows(name) === 0;
     if (isEmpty) connection.exec(indexSql(set.number, columnOf(number)));
     sets.put({ ...set, indexes: [...set.indexes, { number, paths, builtTo: isEmpty ? null : '' }] });
   }
 
-  async #build(goesOn: () => boolean, onRows: (rows: number) => void = () => undefined): Promise<void> {
-    const { writes, maintenance, sets, name } = this.#options;
+  async function build(
+    goesOn: () => boolean,
+    onRows: (rows: number) => void = () => undefined,
+  ): Promise<void> {
     while (goesOn()) {
-      const filled = await this.#gate.write((set) => this.#fillSome(set));
+      const filled = await gate.write(fillSome);
       if (filled === null) return;
       onRows(filled.rows);
-      if (filled.isWhole === null) continue;
-      const { number, column } = filled.isWhole;
-      await writes.alone(() => maintenance.run(indexSql(number, column)));
+      if (filled.whole === null) continue;
+      const { number, index } = filled.whole;
+      await writes.alone(() => maintenance.run(indexSql(number, columnOf(index))));
       await writes.run(() => {
         const set = sets.get(name);
-        if (set.number !== number) return;
-        const whole = (one: IndexRecord) =>
-          columnOf(one.number) === column ? { ...one, builtTo: null } : one;
-        sets.put({ ...set, indexes: set.indexes.map(whole) });
+        if (set.number === number) putIndex(set, index, { builtTo: null });
       });
     }
   }
 
   /** In a transaction: gives the next rows their keys in the first index in building. Null: there is none. */
-  #fillSome(set: SetRecord) {
-    const { connection, sets, transactionRows = FILLED_AT_ONCE } = this.#options;
+  function fillSome(set: SetRecord) {
     const at = set.indexes.findIndex(isInBuilding);
     const index = set.indexes[at];
     if (!index) return null;
@@ -123,20 +117,27 @@ export class SetIndexes {
       ...[Buffer.from(index.builtTo ?? '', 'hex'), transactionRows],
     );
     for (const row of rows) {
-      const keyed = keyRow(documentIn(bytesIn(row, 'd') ?? new Uint8Array(0)), [index]);
+      const keyed = keyRow(documentIn(bytesIn(row, 'd') ?? NOTHING), [index]);
       const reason = typeof keyed === 'string' ? `${keyed} in a row` : keyed.unusable[0]?.reason;
       if (typeof keyed === 'string' || reason !== undefined) {
         sets.put(withUnusable(set, [{ index: at, reason: reason ?? '' }]));
-        return { rows: rows.length, isWhole: null };
+        return { rows: rows.length, whole: null };
       }
-      const [entry = null] = keyed.entries;
-      connection.run(`update ${table} set ${column} = ? where n = ?`, entry, row.n ?? null);
+      connection.run(
+        `update ${table} set ${column} = ? where n = ?`,
+        keyed.entries[0] ?? null,
+        row.n ?? null,
+      );
     }
-    if (rows.length < transactionRows) return { rows: rows.length, isWhole: { number: set.number, column } };
-    const last = bytesIn(rows.at(-1), 'k') ?? new Uint8Array(0);
-    const builtTo = Buffer.from(last).toString('hex');
-    sets.put({ ...set, indexes: set.indexes.map((one) => (one === index ? { ...one, builtTo } : one)) });
-    return { rows: rows.length, isWhole: null };
+    const isWhole = rows.length < transactionRows;
+    const last = bytesIn(rows.at(-1), 'k') ?? NOTHING;
+    if (!isWhole) putIndex(set, index.number, { builtTo: Buffer.from(last).toString('hex') });
+    return { rows: rows.length, whole: isWhole ? { number: set.number, index: index.number } : null };
+  }
+
+  function putIndex(set: SetRecord, number: number, facts: Partial<IndexRecord>): void {
+    const indexes = set.indexes.map((one) => (one.number === number ? { ...one, ...facts } : one));
+    sets.put({ ...set, indexes });
   }
 }
 

@@ -1,17 +1,19 @@
-import { collectionReplaced, noSuchPlace, snapshotUnsupported } from '../../errors.ts';
-import { documentOf, type Batch, type ReadBatch } from '../batch.ts';
-import { bookmarkOf, KEY, keyPaths, type Bookmark } from '../bookmark.ts';
+import { collectionReplaced, noSuchPlace, snapshotUnsupported, storeUnfit } from '../../errors.ts';
+import type { Batch, ReadBatch } from '../batch.ts';
+import { bookmarkOf, KEY, keyPaths, type Bookmark, type Identity } from '../bookmark.ts';
 import type { LookedUp } from '../change-feed.ts';
-import { KEY_INDEX, type Index } from '../indexes.ts';
-import type { Description, From, Plan, Size } from '../store.ts';
-import { compareKeys, joinKeys } from '../keys.ts';
 import { hasValues, keyAt, keyOfNamed, wantedOf } from '../has-values.ts';
+import { KEY_INDEX, type Index } from '../indexes.ts';
+import { compareKeys, joinKeys } from '../keys.ts';
+import type { Description, From, Plan, Size } from '../store.ts';
 import { DamagedRowError, documentIn } from './checked-rows.ts';
+import type { Core } from './core.ts';
 import { keyOfRow } from './keyed.ts';
-import type { SetParts } from './set-parts.ts';
-import { boundsBehind, keysOfBookmark, prefixOf, rangeOf, type Range } from './range.ts';
-import { isSingle, type SetLook, type SetLooks } from './set-looks.ts';
-import { indexOf, type SetRecord } from './sets.ts';
+import type { LoadGate } from './load-gate.ts';
+import { boundsBehind, indexFor, isByKey, keysOfBookmark, prefixOf, rangeOf, readByOf } from './range.ts';
+import type { Range } from './range.ts';
+import type { SetIndexes } from './set-indexes.ts';
+import { indexOf, type SetRecord, type SetShape } from './sets.ts';
 
 /** How long a list of indexes, and what is known with it, stands for the collection. Milliseconds. */
 const LISTED_MS = 1_000;
@@ -19,7 +21,18 @@ const LISTED_MS = 1_000;
 const PASSED_AT_ONCE = 40_000;
 /** Rows looked up in one look: about 4 ms. */
 const LOOKED_UP_AT_ONCE = 512;
-const ONE: Size = { rows: 1, bytes: 1 };
+
+const BY_ID = { sort: KEY };
+
+/** The tables of a set, or the order of its rows, are others than when its read began. */
+class SetReplaced extends Error {}
+
+/** Looks at a set when its turn comes. See Looks. */
+export type SetLook = <T>(
+  look: (set: SetRecord) => T,
+  signal: AbortSignal,
+  isPatient?: boolean,
+) => Promise<T>;
 
 /** How far a walk over all rows of a set has come: the number of rows, and the end of the log at that time. */
 interface Walked {
@@ -27,58 +40,97 @@ interface Walked {
   readonly state: string;
 }
 
-export class SetReads {
-  readonly #options: SetParts;
-  readonly #setLooks: SetLooks;
+export type SetReads = ReturnType<typeof setReads>;
+
+/** Reads the rows of a set. */
+export function setReads(core: Core, shape: SetShape, gate: LoadGate, indexes: SetIndexes) {
+  const { sets, looks, reader, log } = core;
+  const { now } = core.options;
+  const { name } = shape;
   /** By the bookmark that the walk goes on from. */
-  readonly #walked = new WeakMap<Bookmark, Walked>();
-  #listed: {
+  const walks = new WeakMap<Bookmark, Walked>();
+  let listed: {
     readonly records: SetRecord['indexes'];
     readonly text: string;
     readonly at: number;
     readonly indexes: readonly Index[];
   } | null = null;
 
-  constructor(options: SetParts, setLooks: SetLooks) {
-    [this.#options, this.#setLooks] = [options, setLooks];
+  return { present, within, read, begin, pass, lookUp, describe, single };
+
+  /** In a look: the set as it is. */
+  function current(): SetRecord {
+    const set = sets.get(name);
+    indexes.buildLater(set);
+    return set;
+  }
+
+  /** In a look: the set as it is, which must be of the plan's identity, its rows whole and its index for the plan usable. */
+  function present(plan: Plan): SetRecord {
+    const set = current();
+    if (plan.identity !== undefined && plan.identity !== set.identity) throw collectionReplaced();
+    gate.assertWhole(set);
+    if (isByKey(plan) || isSingle(plan)) return set;
+    const index = indexFor(set, plan);
+    if (!index) throw storeUnfit(`The resource ${set.label} has no index ${readByOf(plan)}.`);
+    const { refused } = indexOf(index);
+    if (refused !== undefined)
+      throw storeUnfit(`The index ${readByOf(plan)} of ${set.label} cannot be used: ${refused}.`);
+    return set;
+  }
+
+  /** Runs looks that are all of one identity: when the rows are removed between them, `work` begins anew. */
+  async function within<T>(plan: Plan, work: (look: SetLook) => Promise<T>): Promise<T> {
+    for (;;) {
+      let first: SetRecord | null = null;
+      const inSet = <R>(look: (set: SetRecord) => R): R => {
+        const set = present(plan);
+        if (isOther(set, (first ??= set))) throw new SetReplaced();
+        return look(set);
+      };
+      try {
+        return await work((look, ...call) => looks.take(() => inSet(look), ...call));
+      } catch (error) {
+        if (!(error instanceof SetReplaced)) throw error;
+      }
+    }
   }
 
   /** See RowReader.read. */
-  read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<ReadBatch> {
+  async function read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<ReadBatch> {
     if (plan.at !== undefined) throw snapshotUnsupported();
     if (plan.since !== undefined) throw noSuchPlace(); // only MongoDB has such times
     if (from.after && from.skip)
       throw new TypeError('a read begins after a row or after a number of rows, not both');
     signal.throwIfAborted();
-    return this.#setLooks.within(plan, async (look) => {
-      const proved = ({ identity }: SetRecord, batch: Batch): ReadBatch => ({
-        ...{ ...batch, identity },
-        confirm: () => this.#setLooks.confirm(plan, identity),
-      });
-      if (isSingle(plan))
-        return look((set) => proved(set, this.single(set, plan, from)), signal, size.patient);
+    return within(plan, async (look) => {
       const { skip = 0 } = from;
-      const isFar = skip > PASSED_AT_ONCE;
-      const passed = isFar
-        ? await this.pass(look, await this.begin(look, plan, from, signal), skip, signal)
-        : null;
-      const read = (set: SetRecord): ReadBatch => {
+      const isFar = skip > PASSED_AT_ONCE && !isSingle(plan);
+      const passed = isFar ? await pass(look, await begin(look, plan, from, signal), skip, signal) : null;
+      const readIn = (set: SetRecord): ReadBatch => {
+        if (isSingle(plan)) return proved(set, plan, single(set, plan, from));
         const range = passed ? passed.rest : rangeOf(set, plan, from.after);
-        const found = this.#options.reader.batch(
-          range,
-          passed ? 0 : skip,
-          size,
+        return proved(
+          set,
           plan,
-          set.hasLargeRows === true,
+          counted(set, plan, from, reader.batch(range, passed ? 0 : skip, size, plan)),
         );
-        return proved(set, this.#counted(set, plan, from, found));
       };
-      return look(read, signal, size.patient);
+      return look(readIn, signal, size.patient);
     });
   }
 
+  function proved({ identity }: SetRecord, plan: Plan, batch: Batch): ReadBatch {
+    return { ...batch, identity, confirm: () => confirm(plan, identity) };
+  }
+
+  /** Rejects unless the plan can read the set as it is now, and it is of this identity. */
+  async function confirm(plan: Plan, identity: Identity): Promise<void> {
+    await looks.soon(() => present({ ...plan, identity }));
+  }
+
   /** The range of a plan's rows, for `pass`. */
-  begin(look: SetLook, plan: Plan, from: From, signal: AbortSignal): Promise<Range | null> {
+  function begin(look: SetLook, plan: Plan, from: From, signal: AbortSignal): Promise<Range | null> {
     return look((set) => rangeOf(set, plan, from.after), signal);
   }
 
@@ -86,7 +138,7 @@ export class SetReads {
    * Passes over the first rows of a range in bounded looks, at most `most`, and as long as it may go on. Returns what is
    * behind them: null when the range has no more.
    */
-  async pass(
+  async function pass(
     look: SetLook,
     range: Range | null,
     most: number,
@@ -96,21 +148,23 @@ export class SetReads {
     let [rest, rows] = [range, 0];
     while (rest && rows < most && (rows === 0 || mayGoOn())) {
       const [next, some]: [Range, number] = [rest, Math.min(most - rows, PASSED_AT_ONCE)];
-      const passed = await look(() => this.#options.reader.pass(next, some), signal);
+      const passed = await look(() => reader.pass(next, some), signal);
       [rest, rows] = [passed.rest, rows + passed.rows];
     }
     return { rows, rest };
   }
 
   /** See ChangeFeed. */
-  lookUp(keys: readonly Bookmark[], plan: Plan, size: Size, signal: AbortSignal): Promise<LookedUp> {
+  async function lookUp(
+    keys: readonly Bookmark[],
+    plan: Plan,
+    size: Size,
+    signal: AbortSignal,
+  ): Promise<LookedUp> {
     if (plan.at !== undefined) throw snapshotUnsupported();
-    const { looks, reader, sets, name } = this.#options;
     const wanted = wantedOf(plan.equals);
     const look = (): LookedUp => {
-      const { identity } = sets.get(name);
-      if (plan.identity !== undefined && plan.identity !== identity) throw collectionReplaced();
-      const { number } = this.#setLooks.present({ ...plan, index: KEY_INDEX });
+      const { number, identity } = present({ ...plan, sort: KEY, equals: [] });
       const rows: Uint8Array[] = [];
       let [taken, length] = [0, 0];
       for (const id of keys.slice(0, LOOKED_UP_AT_ONCE)) {
@@ -123,63 +177,71 @@ export class SetReads {
         length += row.length;
       }
       // The rows of the other keys may be gone, so nothing is known of what follows.
-      const batch = rows.length === 0 ? null : { ...reader.batchOf(rows, taken < keys.length), identity };
+      const batch =
+        rows.length === 0 ? null : { ...reader.batchOf(rows, taken < keys.length, BY_ID), identity };
       return { taken, batch };
     };
     return looks.take(look, signal, size.patient);
   }
 
   /** See Collection.describe. */
-  describe(): Promise<Description> {
-    return this.#options.looks.soon(() => {
-      const { identity, indexes } = this.#setLooks.current();
-      return { identity, indexes: this.#listOf(indexes), now: null };
+  function describe(): Promise<Description> {
+    return looks.soon(() => {
+      const set = current();
+      return { identity: set.identity, indexes: listOf(set.indexes), now: null };
     });
   }
 
   /** The same array as long as it is not too old and the indexes are the same. */
-  #listOf(records: SetRecord['indexes']): readonly Index[] {
-    const now = this.#options.now();
-    const isRecent = this.#listed !== null && now - this.#listed.at <= LISTED_MS;
-    if (this.#listed?.records === records && isRecent) return this.#listed.indexes;
-    const indexes = [KEY_INDEX, ...records.map(indexOf)];
-    const text = JSON.stringify(indexes);
-    this.#listed =
-      this.#listed?.text === text && isRecent
-        ? { ...this.#listed, records }
-        : { records, text, at: now, indexes };
-    return this.#listed.indexes;
+  function listOf(records: SetRecord['indexes']): readonly Index[] {
+    const isRecent = listed !== null && now() - listed.at <= LISTED_MS;
+    if (listed?.records === records && isRecent) return listed.indexes;
+    const all = [KEY_INDEX, ...records.map(indexOf)];
+    const text = JSON.stringify(all);
+    listed =
+      listed?.text === text && isRecent ? { ...listed, records } : { records, text, at: now(), indexes: all };
+    return listed.indexes;
   }
 
   /**
    * In a look: counts the rows of a walk over the whole set. Throws DamagedRowError when it ends with another number of
    * rows than were written, and nothing was written meanwhile: a page of the file is damaged.
    */
-  #counted(set: SetRecord, plan: Plan, from: From, batch: Batch): Batch {
-    const { log } = this.#options;
-    if (!log || from.skip || plan.equals?.length || plan.range || plan.ids) return batch; // a part of the set
+  function counted(set: SetRecord, plan: Plan, from: From, batch: Batch): Batch {
+    if (!shape.hasChanges || from.skip || plan.equals?.length || plan.range || plan.ids) return batch;
     const { last, rows } = log.state(set);
     const state = `${set.number} ${last}`;
-    const before = from.after ? this.#walked.get(from.after) : { rows: 0, state };
+    const before = from.after ? walks.get(from.after) : { rows: 0, state };
     if (before?.state !== state) return batch;
     const walked = before.rows + batch.rows;
-    if (batch.last) this.#walked.set(batch.last, { rows: walked, state });
+    if (batch.last) walks.set(batch.last, { rows: walked, state });
     if (batch.more || walked === rows) return batch;
     batch.release();
     throw new DamagedRowError(`a walk over ${set.label} ended after ${walked} rows of ${rows}`);
   }
 
   /** In a look: the row of an id, if it also has the other values of the plan and comes after the bookmark. */
-  single(set: SetRecord, plan: Plan, from: From): Batch {
-    const { reader } = this.#options;
+  function single(set: SetRecord, plan: Plan, from: From): Batch {
     const key = keyOfNamed(plan.equals?.find(({ path }) => path === KEY)?.value);
-    const batch = reader.one(set.number, key);
-    const row = batch && documentOf(batch).slice();
-    if (row && !from.skip && isWanted(row, plan, from.after))
-      return { ...batch, last: bookmarkOf(row, plan) };
-    batch?.release();
-    return reader.batch(null, 0, ONE, plan, set.hasLargeRows === true);
+    const row = reader.row(set.number, key);
+    const isFound = row !== null && !from.skip && isWanted(documentIn(row), plan, from.after);
+    return reader.batchOf(isFound ? [row] : [], false, plan);
   }
+}
+
+/** Whether batches of one are read in another way than those of the other. */
+function isOther(one: SetRecord, other: SetRecord): boolean {
+  return (
+    one.number !== other.number ||
+    one.identity !== other.identity ||
+    one.isInOrder !== other.isInOrder ||
+    one.hasLargeRows !== other.hasLargeRows
+  );
+}
+
+/** Whether a plan names one row by its key. */
+export function isSingle({ index, equals = [] }: Pick<Plan, 'index' | 'equals'>): boolean {
+  return index?.name === KEY_INDEX.name && equals.length > 0;
 }
 
 function isWanted(row: Uint8Array, plan: Plan, after: From['after']): boolean {

@@ -1,10 +1,27 @@
 import { randomBytes } from 'node:crypto';
 import { KEY, type Identity } from '../bookmark.ts';
 import type { Index } from '../indexes.ts';
-import { bytesIn, type Connection, type SqlRow } from './connection.ts';
+import { compareKeys } from '../keys.ts';
+import { bytesIn, type Connection } from './connection.ts';
 import { DamagedRowError, documentIn, storedRow } from './checked-rows.ts';
 import { columnOf, indexSql, meta, setMeta, tablesSql } from './layout.ts';
-import type { LoadMark } from './load-mark.ts';
+
+/** A row above this size makes its set one with large rows. Bytes. */
+export const LARGE_BYTES = 64 * 1024;
+
+/** What a set is, beyond its rows. */
+export interface SetShape {
+  /** The name in the file. */
+  readonly name: string;
+  /** The name for messages. */
+  readonly label: string;
+  /** The paths of indexes that the set must have. */
+  readonly indexes: readonly (readonly string[])[];
+  /** Whether its changes are noted for readers. */
+  readonly hasChanges: boolean;
+  /** Why the set refuses a row, beyond what every set does. Null: it does not. */
+  readonly refusalOf: (document: Uint8Array) => string | null;
+}
 
 export interface IndexRecord {
   /** The number of its column. Never used again in the set. */
@@ -16,13 +33,9 @@ export interface IndexRecord {
   readonly unusable?: string;
 }
 
-export interface SetRecord {
-  /** The name in the file. */
-  readonly name: string;
+export interface SetRecord extends Pick<SetShape, 'name' | 'label'> {
   /** The number of its tables. Another one after the rows were removed. */
   readonly number: number;
-  /** The name of the resource, for messages. */
-  readonly label: string;
   /** Another one after rows were removed. */
   readonly identity: Identity;
   readonly indexes: readonly IndexRecord[];
@@ -30,8 +43,11 @@ export interface SetRecord {
   readonly isInOrder?: boolean | undefined;
   /** Whether a row was large: a batch then looks at their sizes first. */
   readonly hasLargeRows?: boolean | undefined;
-  /** Who is filling the set. No one else sees or writes its rows meanwhile. */
-  readonly loading?: LoadMark | undefined;
+  /**
+   * A process is filling the set, as long as it holds the lock of this name (see load-lock.ts). No one else sees or writes its
+   * rows meanwhile. `sorted`: the number of the tables that the rows are sorted into.
+   */
+  readonly loading?: { readonly lock: string; readonly sorted?: number } | undefined;
   /** The log has rows as they were from behind this number on. `usedAt`: when a reader last asked for that. */
   readonly before?: { readonly since: number; readonly usedAt: number } | undefined;
 }
@@ -60,52 +76,42 @@ export function nameOf(paths: readonly string[]): string {
   return [...paths, KEY].map((path) => `${path}_1`).join('_');
 }
 
-/** A number that no version of the sets had. */
-function newVersion(): number {
-  return Math.floor(Math.random() * Number.MAX_SAFE_INTEGER);
-}
-
-/** A record that is written in the same transaction. */
-const NOTHING = new Uint8Array(0);
-
 export function newIdentity(): Identity {
   return randomBytes(16).toString('hex');
 }
 
 /** Throws DamagedRowError when the record is not the one that was written for this name. */
-function recordIn(row: SqlRow): SetRecord {
-  const record = JSON.parse(
-    Buffer.from(documentIn(bytesIn(row, 'record') ?? NOTHING)).toString(),
-  ) as SetRecord;
-  if (record.name === row.name) return record;
+function recordIn(stored: Uint8Array, name: unknown): SetRecord {
+  const record = JSON.parse(Buffer.from(documentIn(stored)).toString()) as SetRecord;
+  if (record.name === name) return record;
   throw new DamagedRowError(`a set has the record of ${record.name}`);
 }
+
+/** A record that is written in the same transaction. */
+const NOTHING = new Uint8Array(0);
 
 /** The sets of the file. All calls are made in a look or a transaction. */
 export class Sets {
   readonly #connection: Connection;
-  /** The sets that were read since the version changed. */
-  readonly #known = new Map<string, SetRecord>();
-  #version: string | number | null = null;
+  /** The records that were read, by name, with their bytes: other bytes are a new record. */
+  readonly #known = new Map<string, { readonly stored: Uint8Array; readonly record: SetRecord }>();
 
   constructor(connection: Connection) {
     this.#connection = connection;
   }
 
-  /** Null when the file has no such set. */
+  /** Null when the file has no such set. The same record until it is written again. */
   find(name: string): SetRecord | null {
-    const version = meta(this.#connection, 'sets');
-    if (version !== this.#version) this.#known.clear();
-    this.#version = version;
-    const known = this.#known.get(name);
-    if (known) return known;
-    const found = this.#connection.get('select name, record from sets where name = ?', name);
+    const found = this.#connection.get('select record from sets where name = ?', name);
     if (!found) {
       if (!this.names().includes(name)) return null;
       throw new DamagedRowError(`the record of the set ${name} is not found`);
     }
-    const record = recordIn(found);
-    this.#known.set(name, record);
+    const stored = bytesIn(found, 'record') ?? NOTHING;
+    const known = this.#known.get(name);
+    if (known && compareKeys(known.stored, stored) === 0) return known.record;
+    const record = recordIn(stored, name);
+    this.#known.set(name, { stored, record });
     return record;
   }
 
@@ -118,7 +124,7 @@ export class Sets {
   /** Throws DamagedRowError when these are not those that were made: the tables of a lost one must not be removed. */
   names(): readonly string[] {
     const rows = this.#connection.all('select name, record from sets order by name');
-    const names = rows.map((row) => recordIn(row).name);
+    const names = rows.map((row) => recordIn(bytesIn(row, 'record') ?? NOTHING, row.name).name);
     const made = meta(this.#connection, 'made');
     if (made === null || made === names.length) return names;
     throw new DamagedRowError(`the file has the records of ${names.length} sets, and ${made} were made`);
@@ -129,7 +135,7 @@ export class Sets {
     const identity = record.name === 'items' ? '0'.repeat(32) : newIdentity(); // the catalogue's cursors fit
     const made = { ...record, number: this.takeNumber(), identity };
     const before = this.names().length;
-    this.#connection.run('insert into sets values (?, 0, ?, 0, 0, 0)', record.name, NOTHING);
+    this.#connection.run('insert into sets values (?, ?, 0, 0)', record.name, NOTHING);
     setMeta(this.#connection, 'made', before + 1);
     this.put(made);
     this.makeTables(made);
@@ -137,19 +143,8 @@ export class Sets {
   }
 
   put(record: SetRecord): void {
-    const text = storedRow(Buffer.from(JSON.stringify(record)));
-    this.#connection.run(
-      'update sets set record = ?, number = ? where name = ?',
-      text,
-      record.number,
-      record.name,
-    );
-    setMeta(this.#connection, 'sets', newVersion());
-  }
-
-  /** What is known of sets was undone. */
-  forget(): void {
-    this.#version = null;
+    const stored = storedRow(Buffer.from(JSON.stringify(record)));
+    this.#connection.run('update sets set record = ? where name = ?', stored, record.name);
   }
 
   makeTables({ number, indexes }: SetRecord): void {
@@ -165,6 +160,12 @@ export class Sets {
     this.put(renumbered);
     this.#connection.run('update sets set rows = 0, floor = 0 where name = ?', record.name);
     return renumbered;
+  }
+
+  /** Removes all rows of a set, and ends a load of it. The set gets new tables. */
+  empty(set: SetRecord): void {
+    const indexes = set.indexes.map(({ number, paths }) => ({ number, paths, builtTo: null }));
+    this.makeTables(this.renumber({ ...set, ...NEW, indexes }, this.takeNumber()));
   }
 
   /** A number for tables that was never used before. */

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Connection } from './connection.ts';
-import { retryBusy } from './retry-busy.ts';
+import { retryBusy } from './errors.ts';
 
 /** How long actions may share a transaction, which holds the event loop and the file's only write lock. Milliseconds. */
 const TRANSACTION_MS = 8;
@@ -15,8 +15,6 @@ export interface WritesOptions {
   readonly faultOf: (error: unknown) => unknown;
   /** Called after each commit. What it returns is awaited before the next transaction. */
   readonly onCommitted: () => void | Promise<void>;
-  /** Called when something that was written is undone. */
-  readonly onUndone: () => void;
 }
 
 interface Wanted {
@@ -111,7 +109,7 @@ export class Writes {
 
   /** Runs as many actions as fit into a transaction. Returns the functions to call when they are durable. */
   #commit(taken: Wanted[]): Settle[] {
-    const { connection, onUndone } = this.#options;
+    const { connection } = this.#options;
     connection.run('begin immediate');
     try {
       const end = performance.now() + TRANSACTION_MS;
@@ -125,14 +123,13 @@ export class Writes {
       return settled;
     } catch (error) {
       connection.undo();
-      onUndone();
       throw error;
     }
   }
 
   /** Runs an action. What it wrote before it failed is undone. */
   #attempt({ action, resolve, reject }: Wanted): Settle {
-    const { connection, onUndone } = this.#options;
+    const { connection } = this.#options;
     connection.run('savepoint action');
     try {
       const result = action();
@@ -142,7 +139,6 @@ export class Writes {
       if (!connection.isInTransaction) throw error; // SQLite has undone all of it
       connection.run('rollback to action');
       connection.run('release action');
-      onUndone();
       const fault = this.#options.faultOf(error);
       return () => reject(fault);
     }

@@ -5,11 +5,11 @@ import { BSON, Decimal128, Int32 } from '../../../src/store/bson.ts';
 import type { AppError } from '../../../src/errors.ts';
 import type { ChangeFeed, FeedPlace } from '../../../src/store/change-feed.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
-import { LogWatch } from '../../../src/store/sqlite/watch.ts';
+import { logWatch } from '../../../src/store/sqlite/watch.ts';
 import type { Plan, OwnedCollection, Store } from '../../../src/store/store.ts';
 import { startProgram } from '../../support/process/child-program.ts';
 import { Follower, idIn, lookedUp, nameOf } from '../../support/store/following.ts';
-import { makeItems, insertItems } from '../../support/store/items.ts';
+import { makeItems } from '../../support/store/items.ts';
 import { openDirectory, openFor, openRaw, testDirectory } from '../../support/store/sqlite/sqlite.ts';
 import { randomFrom } from '../../support/store/random-collection.ts';
 import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
@@ -38,161 +38,156 @@ async function since(rows: OwnedCollection, place: FeedPlace): Promise<unknown[]
   return keys.map((key) => (BSON.deserialize(key) as { _id: unknown })._id);
 }
 
-/** The number of changes in the logs of the items and of the resource. */
+/** The number of changes in the log of the resource. */
 function changesIn(directory: string): number {
-  const { changes, sets, close } = openRaw(directory);
-  const names = ['items', 'resource orders'].filter((name) => sets.find(name));
-  const sum = names.reduce((total, name) => total + changes(name), 0);
+  const { changes, close } = openRaw(directory);
+  const count = changes('resource orders');
   close();
-  return sum;
+  return count;
 }
 
-/** The items and a resource of a new store: what holds for one holds for the other. */
-const SETS: Readonly<Record<string, (store: Store) => Promise<OwnedCollection>>> = {
-  'the items': (store) => Promise.resolve(store.items),
-  'a resource': (store) => store.open(ORDERS),
-};
-
-for (const [name, setOf] of Object.entries(SETS)) {
-  test(`changes of ${name} are kept for their time, and then removed with later writes`, async (t) => {
-    const directory = await testDirectory(t);
-    let now = Date.UTC(2026, 0, 1);
-    const options = { wallClock: () => now, changesTtlMs: 7 * DAY };
-    const rows = await setOf(await openFor(t, directory, options));
-    const feed = feedOf(rows);
-    const places = [await feed.now(NEVER)];
-    for (const id of [1, 2, 3]) {
-      await write(rows, [id]);
-      places.push(await feed.now(NEVER));
-      now += DAY;
-    }
-    now += 4 * DAY; // the first write is seven days old
-    await write(rows, [4]);
-    assert.deepEqual(await since(rows, places[0] ?? assert.fail()), [1, 2, 3, 4]);
-    now += (7 * DAY) / 1_024 + 1; // removed when some more time has passed, so that most writes need no look at the log
-    await write(rows, [5]);
-    await assert.rejects(since(rows, places[0] ?? assert.fail()), EXPIRED);
-    assert.deepEqual(await since(rows, places[1] ?? assert.fail()), [2, 3, 4, 5]);
-    now += 30 * DAY;
-    for (const id of [6, 7]) await write(rows, [id]);
-    for (const place of places) await assert.rejects(since(rows, place), EXPIRED);
-    assert.equal(changesIn(directory), 2);
-  });
-
-  test(`old changes of ${name} are removed when the store is opened`, async (t) => {
-    const directory = await testDirectory(t);
-    const first = await openDirectory(directory, { transactionRows: 1 });
-    const written = await setOf(first);
-    await write(
-      written,
-      Array.from({ length: 99 }, (_, n) => n),
-    );
-    const place = await feedOf(written).now(NEVER);
-    await write(written, ['the last']);
-    await first.close();
-    assert.equal(changesIn(directory), 100);
-    const later = { wallClock: () => Date.now() + 8 * DAY };
-    const second = await openDirectory(directory, later);
-    const pruned = await setOf(second);
-    const isKept = () =>
-      since(pruned, place).then(
-        () => true,
-        (error: unknown) => {
-          assert.equal((error as AppError).code, 'changes-expired');
-          return false;
-        },
-      );
-    while (await isKept()) await nextTurn();
-    await second.close();
-    assert.equal(changesIn(directory), 0);
-    const rows = await setOf(await openFor(t, directory, later));
-    const present = await feedOf(rows).now(NEVER);
-    await write(rows, ['new']);
-    assert.deepEqual(await since(rows, present), ['new']);
-  });
-
-  test(`the log of ${name} keeps no more changes than it may, and those that it keeps are the last`, async (t) => {
-    const directory = await testDirectory(t);
-    const rows = await setOf(await openFor(t, directory, { mostChanges: 20, transactionRows: 5 }));
-    const feed = feedOf(rows);
-    const places: FeedPlace[] = [];
-    for (let n = 0; n < 30; n++) {
-      places.push(await feed.now(NEVER));
-      await write(rows, [1, 2, 3]);
-    }
-    const outcomes = await Promise.allSettled(places.map((place) => since(rows, place)));
-    const isKept = outcomes.map(({ status }) => status === 'fulfilled');
-    assert.deepEqual(isKept, [...Array<boolean>(24).fill(false), ...Array<boolean>(6).fill(true)]);
-    assert.equal(changesIn(directory), 20);
-  });
-
-  test(`a load of ${name} rejects readers while it runs, and lets all places before it expire`, async (t) => {
-    const directory = await testDirectory(t);
-    const [store, other] = [await openFor(t, directory), await openFor(t, directory)];
-    const rows = await setOf(store);
-    const feed = feedOf(rows);
-    const loader = await setOf(other);
-    const place = await feed.now(NEVER);
-    const waiting = assert.rejects(
-      feed.read(place, { most: 1, waitMs: 60_000 }, (await rows.describe(NEVER)).identity, NEVER),
-      { code: 'not-ready', status: 503 },
-    );
-    const load = (await loader.load?.('fail', () => assert.fail())) ?? assert.fail();
-    await waiting;
-    for (const call of [
-      () => feed.now(NEVER),
-      () => since(rows, place),
-      () => lookedUp(feed, [makeBookmark({ _id: 1 })], BY_ID),
-    ])
-      await assert.rejects(call, { code: 'not-ready' });
-    for (const [at, { bytes }] of makeItems(20).entries()) await load.add(bytes, at);
-    await load.finish();
-    await assert.rejects(since(rows, place), EXPIRED);
-    const present = await feed.now(NEVER);
-    assert.equal(changesIn(directory), 0);
-    await write(rows, ['new']);
-    assert.deepEqual(await since(rows, present), ['new']);
-  });
-
-  test(`a place of ${name} in another file, or ahead of the log, has expired`, async (t) => {
-    const [rows, other] = [
-      await setOf(await openFor(t, await testDirectory(t))),
-      await setOf(await openFor(t, await testDirectory(t))),
-    ];
-    await write(rows, [1]);
-    await write(other, [1]);
-    const { token } = await feedOf(rows).now(NEVER);
-    await assert.rejects(feedOf(other).read({ token }, NOW, undefined, NEVER), EXPIRED);
-    const ahead = Uint8Array.from(token);
-    ahead[ahead.length - 1] = 2;
-    await assert.rejects(feedOf(rows).read({ token: ahead }, NOW, undefined, NEVER), EXPIRED);
-  });
-
-  test(`a reader that waits for changes of ${name} learns that the store is closed`, async (t) => {
-    const store = await openDirectory(await testDirectory(t));
-    const rows = await setOf(store);
-    const place = await feedOf(rows).now(NEVER);
-    const { identity } = await rows.describe(NEVER);
-    const waiting = feedOf(rows).read(place, { most: 1, waitMs: 60_000 }, identity, NEVER);
-    await since(rows, place); // by now the other one waits
-    await Promise.all([store.close(), assert.rejects(waiting, { code: 'store-unavailable' })]);
-  });
-
-  test(`changes of ${name} by another process reach a reader that waits`, async (t) => {
-    const directory = await testDirectory(t);
-    const [rows, other] = [
-      await setOf(await openFor(t, directory)),
-      await setOf(await openFor(t, directory)),
-    ];
-    const place = await feedOf(rows).now(NEVER);
-    const { identity } = await rows.describe(NEVER);
-    const waiting = feedOf(rows).read(place, { most: 10, waitMs: 60_000 }, identity, NEVER);
-    await since(rows, place); // by now the other one waits
-    await write(other, ['from elsewhere']);
-    const { keys } = await waiting;
-    assert.deepEqual(keys.map(idIn), ['from elsewhere']);
-  });
+function openOrders(store: Store): Promise<OwnedCollection> {
+  return store.open(ORDERS);
 }
+
+test('changes are kept for their time, and then removed with later writes', async (t) => {
+  const directory = await testDirectory(t);
+  let now = Date.UTC(2026, 0, 1);
+  const options = { wallClock: () => now, changesTtlMs: 7 * DAY };
+  const rows = await openOrders(await openFor(t, directory, options));
+  const feed = feedOf(rows);
+  const places = [await feed.now(NEVER)];
+  for (const id of [1, 2, 3]) {
+    await write(rows, [id]);
+    places.push(await feed.now(NEVER));
+    now += DAY;
+  }
+  now += 4 * DAY; // the first write is seven days old
+  await write(rows, [4]);
+  assert.deepEqual(await since(rows, places[0] ?? assert.fail()), [1, 2, 3, 4]);
+  now += (7 * DAY) / 1_024 + 1; // removed when some more time has passed, so that most writes need no look at the log
+  await write(rows, [5]);
+  await assert.rejects(since(rows, places[0] ?? assert.fail()), EXPIRED);
+  assert.deepEqual(await since(rows, places[1] ?? assert.fail()), [2, 3, 4, 5]);
+  now += 30 * DAY;
+  for (const id of [6, 7]) await write(rows, [id]);
+  for (const place of places) await assert.rejects(since(rows, place), EXPIRED);
+  assert.equal(changesIn(directory), 2);
+});
+
+test('old changes are removed when the store is opened', async (t) => {
+  const directory = await testDirectory(t);
+  const first = await openDirectory(directory, { transactionRows: 1 });
+  const written = await openOrders(first);
+  await write(
+    written,
+    Array.from({ length: 99 }, (_, n) => n),
+  );
+  const place = await feedOf(written).now(NEVER);
+  await write(written, ['the last']);
+  await first.close();
+  assert.equal(changesIn(directory), 100);
+  const later = { wallClock: () => Date.now() + 8 * DAY };
+  const second = await openDirectory(directory, later);
+  const pruned = await openOrders(second);
+  const isKept = () =>
+    since(pruned, place).then(
+      () => true,
+      (error: unknown) => {
+        assert.equal((error as AppError).code, 'changes-expired');
+        return false;
+      },
+    );
+  while (await isKept()) await nextTurn();
+  await second.close();
+  assert.equal(changesIn(directory), 0);
+  const rows = await openOrders(await openFor(t, directory, later));
+  const present = await feedOf(rows).now(NEVER);
+  await write(rows, ['new']);
+  assert.deepEqual(await since(rows, present), ['new']);
+});
+
+test('the log keeps no more changes than it may, and those that it keeps are the last', async (t) => {
+  const directory = await testDirectory(t);
+  const rows = await openOrders(await openFor(t, directory, { mostChanges: 20, transactionRows: 5 }));
+  const feed = feedOf(rows);
+  const places: FeedPlace[] = [];
+  for (let n = 0; n < 30; n++) {
+    places.push(await feed.now(NEVER));
+    await write(rows, [1, 2, 3]);
+  }
+  const outcomes = await Promise.allSettled(places.map((place) => since(rows, place)));
+  const isKept = outcomes.map(({ status }) => status === 'fulfilled');
+  assert.deepEqual(isKept, [...Array<boolean>(24).fill(false), ...Array<boolean>(6).fill(true)]);
+  assert.equal(changesIn(directory), 20);
+});
+
+test('a load rejects readers while it runs, and lets all places before it expire', async (t) => {
+  const directory = await testDirectory(t);
+  const [store, other] = [await openFor(t, directory), await openFor(t, directory)];
+  const rows = await openOrders(store);
+  const feed = feedOf(rows);
+  const loader = await openOrders(other);
+  const place = await feed.now(NEVER);
+  const waiting = assert.rejects(
+    feed.read(place, { most: 1, waitMs: 60_000 }, (await rows.describe(NEVER)).identity, NEVER),
+    { code: 'not-ready', status: 503 },
+  );
+  const load = (await loader.load?.('fail', () => assert.fail())) ?? assert.fail();
+  await waiting;
+  for (const call of [
+    () => feed.now(NEVER),
+    () => since(rows, place),
+    () => lookedUp(feed, [makeBookmark({ _id: 1 })], BY_ID),
+  ])
+    await assert.rejects(call, { code: 'not-ready' });
+  for (const [at, { bytes }] of makeItems(20).entries()) await load.add(bytes, at);
+  await load.finish();
+  await assert.rejects(since(rows, place), EXPIRED);
+  const present = await feed.now(NEVER);
+  assert.equal(changesIn(directory), 0);
+  await write(rows, ['new']);
+  assert.deepEqual(await since(rows, present), ['new']);
+});
+
+test('a place in another file, or ahead of the log, has expired', async (t) => {
+  const [rows, other] = [
+    await openOrders(await openFor(t, await testDirectory(t))),
+    await openOrders(await openFor(t, await testDirectory(t))),
+  ];
+  await write(rows, [1]);
+  await write(other, [1]);
+  const { token } = await feedOf(rows).now(NEVER);
+  await assert.rejects(feedOf(other).read({ token }, NOW, undefined, NEVER), EXPIRED);
+  const ahead = Uint8Array.from(token);
+  ahead[ahead.length - 1] = 2;
+  await assert.rejects(feedOf(rows).read({ token: ahead }, NOW, undefined, NEVER), EXPIRED);
+});
+
+test('a reader that waits for changes learns that the store is closed', async (t) => {
+  const store = await openDirectory(await testDirectory(t));
+  const rows = await openOrders(store);
+  const place = await feedOf(rows).now(NEVER);
+  const { identity } = await rows.describe(NEVER);
+  const waiting = feedOf(rows).read(place, { most: 1, waitMs: 60_000 }, identity, NEVER);
+  await since(rows, place); // by now the other one waits
+  await Promise.all([store.close(), assert.rejects(waiting, { code: 'store-unavailable' })]);
+});
+
+test('changes by another process reach a reader that waits', async (t) => {
+  const directory = await testDirectory(t);
+  const [rows, other] = [
+    await openOrders(await openFor(t, directory)),
+    await openOrders(await openFor(t, directory)),
+  ];
+  const place = await feedOf(rows).now(NEVER);
+  const { identity } = await rows.describe(NEVER);
+  const waiting = feedOf(rows).read(place, { most: 10, waitMs: 60_000 }, identity, NEVER);
+  await since(rows, place); // by now the other one waits
+  await write(other, ['from elsewhere']);
+  const { keys } = await waiting;
+  assert.deepEqual(keys.map(idIn), ['from elsewhere']);
+});
 
 test('a feed returns both ids of a row that another type of number replaced', async (t) => {
   const orders = await (await openFor(t, await testDirectory(t))).open(ORDERS);
@@ -206,23 +201,6 @@ test('a feed returns both ids of a row that another type of number replaced', as
   );
 });
 
-test('clearing the items lets all places before it expire', async (t) => {
-  const { items } = await openFor(t, await testDirectory(t));
-  await insertItems(items, makeItems(50));
-  const place = await feedOf(items).now(NEVER);
-  const waiting = feedOf(items).read(place, { most: 1, waitMs: 60_000 }, undefined, NEVER);
-  await Promise.all([assert.rejects(waiting, EXPIRED), items.clear(NEVER)]);
-  const present = await feedOf(items).now(NEVER);
-  assert.deepEqual(await since(items, present), []);
-  await items.clear(NEVER);
-  await write(items, [1]);
-  await assert.rejects(since(items, present), EXPIRED);
-  const after = await feedOf(items).now(NEVER);
-  await items.clear(NEVER);
-  await items.clear(NEVER); // removes nothing
-  await assert.rejects(since(items, after), EXPIRED);
-});
-
 test('a resource that is dropped is another collection to its readers, and leaves nothing in the log', async (t) => {
   const directory = await testDirectory(t);
   const store = await openFor(t, directory);
@@ -230,15 +208,19 @@ test('a resource that is dropped is another collection to its readers, and leave
   await write(orders, [1, 2]);
   const place = await feedOf(orders).now(NEVER);
   const { identity } = await orders.describe(NEVER);
-  const waiting = feedOf(orders).read(place, { most: 1, waitMs: 60_000 }, identity, NEVER);
-  const rejected = assert.rejects(waiting, { code: 'collection-replaced', status: 410 });
+  const waiting = (own: typeof identity) =>
+    feedOf(orders).read(place, { most: 1, waitMs: 60_000 }, own, NEVER);
+  const rejected = [
+    assert.rejects(waiting(identity), { code: 'collection-replaced', status: 410 }),
+    assert.rejects(waiting(undefined), EXPIRED),
+  ];
   await (await store.make(ORDERS, () => undefined)).clear(NEVER);
-  await rejected;
+  await Promise.all(rejected);
   await assert.rejects(feedOf(orders).read(place, NOW, undefined, NEVER), EXPIRED);
   assert.equal(changesIn(directory), 0);
   const present = await feedOf(orders).now(NEVER);
-  await write(orders, [3]);
-  assert.deepEqual(await since(orders, present), [3]);
+  await orders.clear(NEVER); // removes nothing
+  await assert.rejects(since(orders, present), EXPIRED);
 });
 
 test('waiting readers share one look at the log, and cost none when no reader waits', async (t) => {
@@ -248,7 +230,7 @@ test('waiting readers share one look at the log, and cost none when no reader wa
     log.looks++;
     return log.version;
   };
-  const watch = new LogWatch(() => true);
+  const watch = logWatch(() => true);
   const waiting = Array.from({ length: 1_000 }, () => watch.wait(versionOf, 'first', 60_000, ownSignal()));
   assert.equal(log.looks, 1_000);
   t.mock.timers.tick(150);

@@ -9,7 +9,6 @@ import { Int32 } from '../../../src/store/bson.ts';
 import { DatabaseSync } from '../../../src/sqlite.ts';
 import { FILE } from '../../../src/store/sqlite/file.ts';
 import { setMeta } from '../../../src/store/sqlite/layout.ts';
-import { childProgram } from '../../support/process/child-program.ts';
 import { makeItem, makeItems, insertItems } from '../../support/store/items.ts';
 import { openDirectory, openRaw, testDirectory } from '../../support/store/sqlite/sqlite.ts';
 import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
@@ -18,21 +17,6 @@ import { readRow } from '../../../src/store/row.ts';
 const BY_ID = { sort: '_id', direction: 1 } as const;
 const SIZE = { rows: 1000, bytes: PLENTY };
 const bytesOf = (items: readonly { bytes: Buffer }[]) => items.map(({ bytes }) => bytes);
-
-test('written rows are there and counted when the store is opened again', async (t) => {
-  const directory = join(await testDirectory(t), 'made', 'when missing');
-  const items = makeItems(50);
-  for (const end of [20, 50]) {
-    const store = await openDirectory(directory);
-    await insertItems(store.items, items.slice(0, end), end === 20 ? 'fail' : 'replace');
-    await store.ping();
-    assert.equal((await readRows(store.items, BY_ID, {}, SIZE)).rows.length, end);
-    await store.close();
-    const file = openRaw(directory);
-    assert.deepEqual([file.count(), file.faults()], [end, []]);
-    file.close();
-  }
-});
 
 test('one call is written completely, however many transactions it takes', async (t) => {
   const directory = await testDirectory(t);
@@ -65,27 +49,6 @@ test('a closed store has written what it accepted, and rejects every later call 
   await assert.rejects(store.items.read(BY_ID, {}, SIZE, NEVER), unavailable);
   await assert.rejects(readRow(store.items, makeBookmark({ _id: id }), NEVER), unavailable);
   await assert.rejects(store.items.insert([bytes], 'fail'), unavailable);
-});
-
-test('a write by another process is seen by the next read', async (t) => {
-  const directory = await testDirectory(t);
-  const store = await openDirectory(directory);
-  t.after(() => store.close());
-  const first = makeBookmark({ _id: new Int32(999_995) });
-  assert.equal(await readRow(store.items, first, NEVER), null);
-  const said = execFileSync(
-    process.execPath,
-    [...childProgram('store/sqlite/sqlite-writer.ts'), directory, '1', '1'],
-    {
-      encoding: 'utf8',
-    },
-  );
-  assert.match(said, /^999995$/m);
-  const found = await readRow(store.items, first, NEVER);
-  assert.equal(found?.rows, 1);
-  found.release();
-  const { rows } = await readRows(store.items, BY_ID, {}, SIZE);
-  assert.equal(rows.length, new Set(said.trim().split(/\s/)).size);
 });
 
 test('a directory that cannot be created is refused at once, and two opens can create the same directory', async (t) => {

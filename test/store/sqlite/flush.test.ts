@@ -10,9 +10,9 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { BSON } from '../../../src/store/bson.ts';
 import { Slots } from '../../../src/store/slots.ts';
-import { Core } from '../../../src/store/sqlite/core.ts';
+import { coreOf } from '../../../src/store/sqlite/core.ts';
 import { FILE, openFile } from '../../../src/store/sqlite/file.ts';
-import { OpenSet } from '../../../src/store/sqlite/open-set.ts';
+import { openSet } from '../../../src/store/sqlite/open-set.ts';
 import { childProgram } from '../../support/process/child-program.ts';
 import { flushFaults } from '../../support/store/flushes.ts';
 import { program } from '../../support/process/programs.ts';
@@ -26,17 +26,12 @@ test('a write is acknowledged only after its sync', async (t) => {
   const sync = () => (isHeld ? new Promise<void>((resolve) => syncs.push(resolve)) : opened.sync());
   const onWarning = (message: string) => assert.fail(message);
   const slots = new Slots();
-  const core = new Core({
+  const core = coreOf({
     ...{ file: { ...opened, sync }, directory, slots, onWarning, checkpointPages: 1_000 },
-    ...{ ttlMs: 1_000, now: Date.now },
+    ...{ ttlMs: 1_000, wallClock: Date.now, now: () => performance.now() },
   });
   const shape = { name: 'rows', label: 'rows', indexes: [], hasChanges: true };
-  const set = new OpenSet(
-    core,
-    { ...shape, refusalOf: () => null },
-    { slots, now: () => performance.now(), onWarning },
-  );
-  await set.begin();
+  const set = await openSet(core, { ...shape, refusalOf: () => null });
   isHeld = true;
   const row = BSON.serialize({ _id: 'ada', category: 'b', price: 1 });
   const writes: (readonly [string, () => Promise<unknown>])[] = [

@@ -1,18 +1,9 @@
 import assert from 'node:assert/strict';
-import { hostname } from 'node:os';
 import { test, type TestContext } from 'node:test';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
-import { Int32 } from '../../../src/store/bson.ts';
 import { importItems } from '../../../src/import/import.ts';
-import type { OwnedCollection, Load, OnConflict } from '../../../src/store/store.ts';
-import {
-  expectedItems,
-  inCategory,
-  makeItem,
-  makeItems,
-  type Item,
-  insertItems,
-} from '../../support/store/items.ts';
+import type { Load, OwnedCollection } from '../../../src/store/store.ts';
+import { expectedItems, inCategory, makeItems, insertItems, type Item } from '../../support/store/items.ts';
 import { openDirectory, openRaw, testDirectory } from '../../support/store/sqlite/sqlite.ts';
 import { NEVER, PLENTY, assertChain, readRows } from '../../support/store/reading.ts';
 import { readRow } from '../../../src/store/row.ts';
@@ -31,15 +22,9 @@ async function openIn(t: TestContext, directory: string): Promise<OwnedCollectio
   return store.items;
 }
 
-/** Begins a load, which must be possible. Rows that the store refuses go to `refused`. */
-async function loadInto(
-  items: OwnedCollection,
-  onConflict: OnConflict,
-  refused: number[] = [],
-): Promise<Load> {
-  const load = await items.load?.(onConflict, (at) => refused.push(at));
-  assert.ok(load, 'the store begins a load');
-  return load;
+/** Begins a load, which must be possible, and refuses no row. */
+async function loadInto(items: OwnedCollection): Promise<Load> {
+  return (await items.load?.('fail', () => assert.fail())) ?? assert.fail('the store begins a load');
 }
 
 async function addAll(load: Load, items: readonly Item[]): Promise<void> {
@@ -59,50 +44,6 @@ async function assertWhole(items: OwnedCollection, expected: readonly Item[]): P
   for (const plan of PLANS) await assertChain(items, plan, {}, SIZE, expectedItems(expected, plan));
 }
 
-/** Orders in which rows may come. */
-const ORDERS: Readonly<Record<string, (items: Item[]) => Item[]>> = {
-  'in order of id': (items) => expectedItems(items, BY_ID),
-  'in descending order of id': (items) => expectedItems(items, BY_ID).reverse(),
-  'in any order': (items) => items,
-};
-
-for (const [name, orderOf] of Object.entries(ORDERS))
-  for (const onConflict of ['skip', 'replace', 'fail'] as const)
-    test(`a load of rows ${name} keeps the row that "${onConflict}" says, and every index entry of it`, async (t) => {
-      const directory = await testDirectory(t);
-      const items = await openIn(t, directory);
-      const first = orderOf(makeItems(500));
-      const again = first
-        .filter((_, n) => n % 3 === 0)
-        .map(({ id }, n) => makeItem(id, n % 2 === 0 ? 'b' : 'new', new Int32(n % 7), 'again'));
-      const third = again.slice(0, 20).map(({ id }) => makeItem(id, 'third', new Int32(3), 'third'));
-      const rows = [...first.slice(0, 300), ...again.slice(0, 40), ...first.slice(300), ...again.slice(40)];
-      rows.push(...third);
-      const kept = new Map<string, Item>();
-      const refused: number[] = [];
-      for (const row of rows) {
-        const id = String(row.id);
-        if (onConflict === 'replace' || !kept.has(id)) kept.set(id, row);
-      }
-      const load = await loadInto(items, onConflict, refused);
-      await addAll(load, rows);
-      const { written, skipped } = await load.finish();
-      const repeated = rows.length - kept.size;
-      assert.deepEqual(
-        [written, skipped, refused.length],
-        [
-          onConflict === 'replace' ? rows.length : kept.size,
-          onConflict === 'skip' ? repeated : 0,
-          onConflict === 'fail' ? repeated : 0,
-        ],
-      );
-      for (const at of refused) assert.notEqual(kept.get(String(rows[at - 1]?.id)), rows[at - 1]);
-      await assertWhole(items, [...kept.values()]);
-      const file = openRaw(directory);
-      assert.deepEqual([file.count(), file.faults()], [kept.size, []]);
-      file.close();
-    });
-
 /** Every read rejects, so no reader takes a part of the rows, or none, for the whole. */
 async function assertNotReady(items: OwnedCollection, id: Item['id']): Promise<void> {
   const inCategoryB = { ...BY_ID, ...inCategory('b') };
@@ -117,31 +58,22 @@ async function assertNotReady(items: OwnedCollection, id: Item['id']): Promise<v
     await assert.rejects(read, { code: 'not-ready', status: 503 });
 }
 
-test('a store with rows, or with a load under way, begins no other load', async (t) => {
-  const directory = await testDirectory(t);
-  const [items, others] = [await openIn(t, directory), await openIn(t, directory)];
-  const load = await loadInto(items, 'fail');
-  const refuse = () => assert.fail();
-  assert.equal(await others.load?.('skip', refuse), null);
-  await addAll(load, makeItems(3));
-  await load.finish();
-  assert.equal(await others.load?.('skip', refuse), null);
-});
-
 test('a write during a load waits for the end of the load, and then keeps the conflict rule', async (t) => {
   const directory = await testDirectory(t);
   const [items, others] = [await openIn(t, directory), await openIn(t, directory)];
   const rows = makeItems(60);
-  const load = await loadInto(items, 'fail');
+  const load = await loadInto(items);
   await addAll(load, rows.slice(0, 40));
   let isWritten = false;
   const insert = insertItems(others, rows.slice(30), 'skip');
   void insert.finally(() => (isWritten = true));
   await assertNotReady(others, rows[0]?.id ?? assert.fail());
   assert.equal(isWritten, false);
+  assert.equal(await others.load?.('skip', () => assert.fail()), null, 'one load is under way');
   await load.finish();
   const { written, skipped } = await insert;
   assert.deepEqual([written, skipped], [20, 10]);
+  assert.equal(await others.load?.('skip', () => assert.fail()), null, 'there are rows');
   await assertWhole(items, rows);
 });
 
@@ -149,7 +81,7 @@ test('a load that replaces rows begins when another load has ended, and no reade
   const directory = await testDirectory(t);
   const [items, others] = [await openIn(t, directory), await openIn(t, directory)];
   const [before, after] = [makeItems(60), makeItems(100).slice(60)];
-  const first = await loadInto(items, 'fail');
+  const first = await loadInto(items);
   await addAll(first, before);
   let hasBegun = false;
   const begin = others.load?.('fail', () => assert.fail(), true);
@@ -173,40 +105,15 @@ test('an abandoned load leaves an empty store, which can be loaded again', async
   const directory = await testDirectory(t);
   const items = await openIn(t, directory);
   const rows = makeItems(200);
-  const load = await loadInto(items, 'fail');
+  const load = await loadInto(items);
   await addAll(load, rows);
   await load.abandon();
   await assertEmpty(items, rows[0]?.id ?? assert.fail());
-  const again = await loadInto(items, 'fail');
+  const again = await loadInto(items);
   await addAll(again, rows);
   await again.finish();
   await assertWhole(items, rows);
 });
-
-for (const [who, mark, silentMs] of [
-  ['has ended on this machine', { host: hostname(), pid: 2 ** 22 + 1 }, 0],
-  ['was silent for a minute on another machine', { host: 'elsewhere', pid: 1 }, 60_000],
-] as const)
-  test(`the load of a process that ${who} is undone by the next process that opens the store, and stops with an error`, async (t) => {
-    const directory = await testDirectory(t);
-    const rows = expectedItems(makeItems(50), BY_ID);
-    const load = await loadInto(await openIn(t, directory), 'fail');
-    await addAll(load, rows.slice(0, 25));
-    const file = openRaw(directory);
-    const set = file.sets.get('items');
-    const loading = { ...(set.loading ?? assert.fail()), ...mark, process: 'another' };
-    file.sets.put({ ...set, loading });
-    file.connection.run('update sets set alive = ? where name = ?', Date.now() - silentMs, 'items');
-    const items = await openIn(t, directory);
-    await assertEmpty(items, rows[0]?.id ?? assert.fail());
-    assert.deepEqual([file.count(), file.faults(), file.rows()], [0, [], []]);
-    file.close();
-    const some = rows.slice(0, 5);
-    await insertItems(items, some);
-    await assert.rejects(load.finish(), /another process took this load for ended/);
-    await assert.rejects(load.abandon(), /another process took this load for ended/);
-    await assertWhole(items, some);
-  });
 
 test('an interrupted import keeps the rows that it has read, and counts them', async (t) => {
   const directory = await testDirectory(t);

@@ -163,19 +163,6 @@ test('readers that stall do not make the file grow, because they hold nothing be
   assert.ok(withReaders <= 1.5 * without);
 });
 
-test('many concurrent chains each get their rows', async (t) => {
-  const { store, slots } = await testSqlite(t);
-  const items = makeItems(300);
-  await insertItems(store.items, items);
-  const plans: Plan[] = [BY_ID, BY_PRICE, { ...BY_ID, ...inCategory('b') }, { ...BY_PRICE, direction: -1 }];
-  const chains = Array.from({ length: 40 }, (_, n) => {
-    const plan = plans[n % 4] ?? BY_ID;
-    return assertChain(store.items, plan, {}, { rows: 1 + n, bytes: PLENTY }, expectedItems(items, plan));
-  });
-  await Promise.all(chains);
-  assert.equal(slots.taken, 0);
-});
-
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, n) => total + n, 0);
 }

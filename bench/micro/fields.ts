@@ -45,8 +45,6 @@ const layouts = new Layouts(connection, { ...ITEM_COLLECTION, manage: true, onWa
 const lane = openLane(connection, slots, new DriverWay(connection, slots, onWarning), onWarning);
 const projected: FindWay = {
   find: (command, signal, when) => lane.find({ ...command, projection: { _id: 1, price: 1 } }, signal, when),
-  settle: () => Promise.resolve(),
-  close: () => Promise.resolve(),
 };
 const itemsOf = (way: FindWay) =>
   new MongoCollection({
@@ -60,7 +58,7 @@ printMachine();
 for (const [name, plan] of Object.entries(PLANS)) await measure(name, plan);
 
 layouts.close();
-await lane.close();
+lane.close();
 await connection.close();
 await ground.close();
 await server.stop();

@@ -12,8 +12,6 @@ export class DriverWay implements FindWay {
   readonly #connection: MongoConnection;
   readonly #slots: Slots;
   readonly #onWarning: (message: string) => void;
-  /** Kills of cursors under way. They are kept here so that close() waits for them and no other code has to. */
-  readonly #killing = new Set<Promise<void>>();
 
   constructor(connection: MongoConnection, slots: Slots, onWarning: (message: string) => void) {
     this.#connection = connection;
@@ -28,7 +26,7 @@ export class DriverWay implements FindWay {
   ): Promise<Reply> {
     const reply = await this.#run(command, signal, when);
     const { rows, id } = rowsOf(reply);
-    if (id !== 0n) this.#kill(command.find ?? command.aggregate, id);
+    if (id !== 0n) await this.#kill(command.find ?? command.aggregate, id, signal);
     const length = rows.reduce((bytes, row) => bytes + ROW_HEAD_BYTES + row.length, 0);
     const slot = this.#slots.take(length);
     const bytes = slot.bytes(length);
@@ -60,23 +58,11 @@ export class DriverWay implements FindWay {
     }
   }
 
-  async settle(): Promise<void> {
-    await Promise.all(this.#killing);
-  }
-
-  close(): Promise<void> {
-    return this.settle();
-  }
-
   /** Closes a cursor that will not be read again. The server would keep it for 10 minutes. */
-  #kill(collection: unknown, cursor: bigint): void {
+  async #kill(collection: unknown, cursor: bigint, signal: AbortSignal): Promise<void> {
     const command = { killCursors: collection, cursors: [Long.fromBigInt(cursor)] };
-    const killing = this.#connection.run(command).then(
-      () => undefined,
-      (error: unknown) =>
-        this.#onWarning(`a MongoDB cursor could not be closed and will time out: ${String(error)}`),
-    );
-    this.#killing.add(killing);
-    void killing.finally(() => this.#killing.delete(killing));
+    await this.#connection.run(command, { signal }).catch((error: unknown) => {
+      this.#onWarning(`a MongoDB cursor could not be closed and will time out: ${String(error)}`);
+    });
   }
 }

@@ -20,9 +20,6 @@ export interface FindWay {
    * `store-unavailable`, or with MongoServerError when the command itself is at fault.
    */
   find(command: Readonly<Record<string, unknown>>, signal: AbortSignal, when?: When): Promise<Reply>;
-  /** Resolves when no background work is under way. */
-  settle(): Promise<void>;
-  close(): Promise<void>;
 }
 
 /** A find's reply with its rows unread. The caller that receives it must release its slot. */

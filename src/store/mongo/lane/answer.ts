@@ -2,9 +2,8 @@ import { MongoServerError, type ClientSession, type ClusterTime } from 'mongodb'
 import { BSON, Timestamp, onDemand, type Document } from '../../bson.ts';
 import { BSON_TYPE } from '../../bson-types.ts';
 import { readCursor, type Reply } from '../reply.ts';
-import type { Message } from './connection.ts';
 import type { PointInTime } from '../../store.ts';
-import { BODY, LaneBroken, documentOfMessage } from './message.ts';
+import { BODY, LaneBroken, documentOfMessage, type Message } from './message.ts';
 
 /** The answer to a find: its rows in place in the slot, and the id of the cursor that is still open, or 0n. */
 export interface Answer extends Reply {

@@ -1,9 +1,13 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
+import { arch, platform } from 'node:os';
 import { connect as connectTls } from 'node:tls';
 import type { MongoOptions } from 'mongodb';
 import { storeUnavailable } from '../../../errors.ts';
 import type { Slot, Slots } from '../../slots.ts';
-import { HEADER, LaneBroken, encodeMessage, lengthOfReply } from './message.ts';
+import { readDocument } from './answer.ts';
+import { elementsOf } from './command.ts';
+import { HEADER, LaneBroken, encodeMessage, lengthOfReply, type Message } from './message.ts';
+import type { Run, Scram } from './scram.ts';
 
 /**
  * The beginning of a reply is read into this buffer, to learn its length before it gets a slot. A page of 100 rows
@@ -20,12 +24,6 @@ const TLS_OPTIONS = [
   ...(['ca', 'cert', 'checkServerIdentity', 'ciphers', 'crl', 'ecdhCurve', 'key', 'minDHSize'] as const),
   ...(['passphrase', 'pfx', 'rejectUnauthorized', 'secureContext', 'secureProtocol', 'servername'] as const),
 ] as const;
-
-/** A whole reply: the first `length` bytes of the slot. */
-export interface Message {
-  readonly slot: Slot;
-  readonly length: number;
-}
 
 interface Request {
   readonly id: number;
@@ -63,16 +61,11 @@ export class Connection {
   #ended = false;
 
   /** `onEnd` is called once, when the socket is closed. */
-  constructor(
-    address: string,
-    options: ConnectOptions,
-    slots: Slots,
-    { silenceMs, onEnd }: { readonly silenceMs: number; readonly onEnd: () => void },
-  ) {
+  constructor(address: string, { connect, slots, silenceMs }: OpenOptions, onEnd: () => void) {
     this.#slots = slots;
     this.#silenceMs = silenceMs;
     const onread = { buffer: () => this.#target(), callback: (bytes: number) => this.#onRead(bytes) };
-    this.#socket = openSocket(address, options, onread);
+    this.#socket = openSocket(address, connect, onread);
     this.#socket.setNoDelay(true).setKeepAlive(true, KEEP_ALIVE_MS).setTimeout(silenceMs);
     this.#socket.on('error', (cause) => this.end(new LaneBroken(cause.message, { cause })));
     this.#socket.on('timeout', () => this.end(this.#silence()));
@@ -179,4 +172,55 @@ function openSocket(address: string, options: ConnectOptions, onread: OnRead): S
   const socket = connectTls(settings);
   socket.disableRenegotiation();
   return socket;
+}
+
+/** MongoDB 6.0. */
+const OLDEST_WIRE_VERSION = 17;
+
+export interface OpenOptions {
+  readonly slots: Slots;
+  readonly connect: ConnectOptions;
+  /** Null: the URI names no user. */
+  readonly scram: Scram | null;
+  readonly applicationName: string;
+  /** How long a server may be silent, and how long an idle connection is kept. Milliseconds. */
+  readonly silenceMs: number;
+}
+
+/**
+ * Opens a connection, says hello and authenticates, within connectTimeoutMS in total. Rejects with LaneBroken. Calls
+ * `onEnd` when the connection is closed, whether it opened or not.
+ */
+export async function openConnection(
+  address: string,
+  options: OpenOptions,
+  onEnd: () => void,
+): Promise<Connection> {
+  const { connect, scram, applicationName } = options;
+  const connection = new Connection(address, options, onEnd);
+  const ms = connect.connectTimeoutMS;
+  const tooLong = () => connection.end(new LaneBroken(`${address} did not greet within ${ms} ms`));
+  const timer = ms > 0 ? setTimeout(tooLong, ms) : undefined; // 0: as long as it may be silent
+  const run: Run = async (command) => readDocument(await connection.request([elementsOf(command)]));
+  try {
+    const client = {
+      // At most 128 bytes. It distinguishes the lane from the driver in the server's log and profile.
+      application: { name: `${applicationName.slice(0, 100)} data lane` },
+      driver: { name: 'sluice', version: '1' },
+      os: { type: platform(), architecture: arch() },
+      platform: `Node.js ${process.version}`,
+    };
+    const hello = await run({ hello: 1, client, ...scram?.helloQuestion, $db: 'admin' });
+    if (!(Number(hello.maxWireVersion) >= OLDEST_WIRE_VERSION))
+      throw new LaneBroken(`${address} speaks wire version ${String(hello.maxWireVersion)}`);
+    await scram?.authenticate(run, hello.saslSupportedMechs);
+    return connection;
+  } catch (error) {
+    const broken =
+      error instanceof LaneBroken ? error : new LaneBroken(`${address}: ${String(error)}`, { cause: error });
+    connection.end(broken);
+    throw broken;
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -8,10 +8,9 @@ import type { FindWay, Reply, When } from '../reply.ts';
 import type { Slots } from '../../slots.ts';
 import { readAnswer } from './answer.ts';
 import { CommandTail, elementsOf } from './command.ts';
-import type { Connection } from './connection.ts';
+import { openConnection, type Connection, type OpenOptions } from './connection.ts';
 import { Members } from './members.ts';
 import { LaneBroken } from './message.ts';
-import { openConnection, type OpenOptions } from './open.ts';
 import { Pool } from './pool.ts';
 import { Scram } from './scram.ts';
 
@@ -39,42 +38,24 @@ export interface LaneParts {
   readonly onWarning: (message: string) => void;
 }
 
+export type Lane = ReturnType<typeof laneOver>;
+
 /**
  * The data lane: finds whose replies are read off the socket straight into a slot. It handles the normal case and asks
  * each member once. When that fails, the driver takes over: it finds members, waits for one, and retries by its own
  * rules.
  */
-export class Lane implements FindWay {
-  readonly #parts: LaneParts;
-  readonly #tail: CommandTail;
-  /** Kills of cursors under way. */
-  readonly #killing = new Set<Promise<void>>();
+export function laneOver(parts: LaneParts) {
+  const { members, session, tailFor, driver, database: $db, onWarning } = parts;
+  const { memberTimeoutMs = MEMBER_TIMEOUT_MS } = parts;
+  const tail = tailFor($db);
 
-  constructor(parts: LaneParts) {
-    this.#parts = parts;
-    this.#tail = parts.tailFor(parts.database);
-  }
-
-  /** The lane to another database, over the same connections. Close only the first one. */
-  in(database: string, driver: FindWay): FindWay {
-    return new Lane({ ...this.#parts, database, driver });
-  }
-
-  /** Why all reads go through the driver after all. Null when they do not. */
-  get refusal(): string | null {
-    return this.#parts.members.areSharded ? 'MongoDB is a sharded cluster' : null;
-  }
-
-  async find(
-    command: Readonly<Record<string, unknown>>,
-    signal: AbortSignal,
-    when: When = {},
-  ): Promise<Reply> {
+  const find: FindWay['find'] = async (command, signal, when = {}) => {
     signal.throwIfAborted();
     let forgotten: unknown = null;
-    for (const pool of this.#parts.members.inTurn()) {
+    for (const pool of members.inTurn()) {
       try {
-        return await this.#askInTime(pool, command, signal, when);
+        return await askInTime(pool, command, signal, when);
       } catch (error) {
         signal.throwIfAborted();
         if (when.at !== undefined && isForgotten(error)) forgotten ??= error;
@@ -83,80 +64,72 @@ export class Lane implements FindWay {
     }
     // A point in time is gone only when no member has it.
     if (forgotten !== null) throw translate(forgotten);
-    return this.#parts.driver.find(command, signal, when);
-  }
-
-  async settle(): Promise<void> {
-    await Promise.all(this.#killing);
-    await this.#parts.driver.settle();
-  }
-
-  async close(): Promise<void> {
-    await this.settle();
-    this.#parts.members.close();
-    await this.#parts.driver.close();
-  }
+    return driver.find(command, signal, when);
+  };
 
   /**
    * Asks a member. Rejects with LaneBroken when the next batch of a chain takes too long. Other reads have no such
    * limit, because it is not known how long they may take.
    */
-  async #askInTime(
-    pool: Pool,
-    command: Readonly<Record<string, unknown>>,
-    signal: AbortSignal,
-    when: When,
-  ): Promise<Reply> {
-    const { members, memberTimeoutMs = MEMBER_TIMEOUT_MS } = this.#parts;
+  const askInTime = async (pool: Pool, command: Command, signal: AbortSignal, when: When): Promise<Reply> => {
     const isInChain = when.since !== undefined;
-    if (!isInChain || !members.areSeveral) return this.#ask(pool, command, signal, when);
+    if (!isInChain || !members.areSeveral) return ask(pool, command, signal, when);
     try {
-      return await withDeadline(memberTimeoutMs, signal, (end) => this.#ask(pool, command, end, when));
+      return await withDeadline(memberTimeoutMs, signal, (end) => ask(pool, command, end, when));
     } catch (error) {
       if (signal.aborted || !(error instanceof AppError)) throw error;
       pool.rest(REST_MS);
       throw new LaneBroken(`no response within ${memberTimeoutMs} ms`, { cause: error });
     }
-  }
+  };
 
-  async #ask(
-    pool: Pool,
-    command: Readonly<Record<string, unknown>>,
-    signal: AbortSignal,
-    when: When,
-  ): Promise<Reply> {
-    const { session } = this.#parts;
+  const ask = async (pool: Pool, command: Command, signal: AbortSignal, when: When): Promise<Reply> => {
     const elements = elementsOf(command);
     const connection = await pool.take(signal);
-    const message = await connection.request([elements, ...this.#tail.elements(when)], signal);
+    const message = await connection.request([elements, ...tail.elements(when)], signal);
     try {
       const answer = readAnswer(message, session);
-      if (answer.cursor === 0n) pool.give(connection);
-      else this.#kill(pool, connection, command.find ?? command.aggregate, answer.cursor);
+      if (answer.cursor !== 0n)
+        await kill(connection, command.find ?? command.aggregate, answer.cursor, signal);
+      pool.give(connection);
       return answer;
     } catch (error) {
       if (error instanceof LaneBroken) connection.end(error);
       else pool.give(connection);
       throw error;
     }
-  }
+  };
 
   /** Closes a cursor that will not be read again, on its own connection. The server would keep it for 10 minutes. */
-  #kill(pool: Pool, connection: Connection, collection: unknown, cursor: bigint): void {
-    const { database: $db, session } = this.#parts;
+  const kill = async (
+    connection: Connection,
+    collection: unknown,
+    cursor: bigint,
+    signal: AbortSignal,
+  ): Promise<void> => {
     const command = { killCursors: collection, cursors: [Long.fromBigInt(cursor)], lsid: session.id, $db };
-    const killing = connection.request([elementsOf(command)]).then(
-      (message) => {
-        message.slot.release();
-        pool.give(connection);
-      },
-      (error: unknown) =>
-        this.#parts.onWarning(`a MongoDB cursor could not be closed and will time out: ${String(error)}`),
-    );
-    this.#killing.add(killing);
-    void killing.finally(() => this.#killing.delete(killing));
-  }
+    try {
+      (await connection.request([elementsOf(command)], signal)).slot.release();
+    } catch (error) {
+      onWarning(`a MongoDB cursor could not be closed and will time out: ${String(error)}`);
+    }
+  };
+
+  return {
+    find,
+    /** The lane to another database, over the same connections. */
+    in: (other: string, itsDriver: FindWay): FindWay =>
+      laneOver({ ...parts, database: other, driver: itsDriver }),
+    /** Why all reads go through the driver after all. Null when they do not. */
+    get refusal(): string | null {
+      return members.areSharded ? 'MongoDB is a sharded cluster' : null;
+    },
+    /** Ends the connections, for the lanes to all databases. */
+    close: (): void => members.close(),
+  };
 }
+
+type Command = Readonly<Record<string, unknown>>;
 
 /** Whether another member, or the same one a little later, can answer. */
 function isPassing(error: unknown): boolean {
@@ -206,5 +179,5 @@ export function openLane(
         : {}),
       $db,
     });
-  return new Lane({ members, session, tailFor, driver, database, onWarning });
+  return laneOver({ members, session, tailFor, driver, database, onWarning });
 }

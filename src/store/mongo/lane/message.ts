@@ -1,9 +1,17 @@
+import type { Slot } from '../../slots.ts';
+
 /** OP_MSG (MongoDB wire protocol): 16 bytes of header, 4 of flags, section kind 0, one BSON document. */
 export const HEADER = 16;
 export const BODY = 21;
 const OP_MSG = 2013;
 /** maxMessageSizeBytes of every mongod. */
 const LONGEST = 48_000_000;
+
+/** A whole reply: the first `length` bytes of the slot. */
+export interface Message {
+  readonly slot: Slot;
+  readonly length: number;
+}
 
 /** The server, or something between, violated the protocol or broke off. The connection is no longer usable. */
 export class LaneBroken extends Error {

@@ -6,9 +6,9 @@ import { MongoClient } from 'mongodb';
 import { AppError, storeUnavailable } from '../../../../src/errors.ts';
 import { BSON, Long, type Document } from '../../../../src/store/bson.ts';
 import { CommandTail } from '../../../../src/store/mongo/lane/command.ts';
-import { Lane } from '../../../../src/store/mongo/lane/lane.ts';
+import { laneOver, type Lane } from '../../../../src/store/mongo/lane/lane.ts';
 import { Members } from '../../../../src/store/mongo/lane/members.ts';
-import { openConnection } from '../../../../src/store/mongo/lane/open.ts';
+import { openConnection } from '../../../../src/store/mongo/lane/connection.ts';
 import { Pool } from '../../../../src/store/mongo/lane/pool.ts';
 import type { FindWay, Reply } from '../../../../src/store/mongo/reply.ts';
 import { Slots } from '../../../../src/store/slots.ts';
@@ -60,11 +60,10 @@ async function openLane(
   const servers = new Map([[address, { type: second ? 'RSPrimary' : 'Standalone', roundTripTime: 1 }]]);
   if (second) servers.set(await fakeMongod(t, second), { type: 'RSSecondary', roundTripTime: 1 });
   members.update({ type: second ? 'ReplicaSetWithPrimary' : 'Single', servers });
-  const nothing = () => Promise.resolve();
-  const driver: FindWay = { find: () => Promise.reject(TO_DRIVER), settle: nothing, close: nothing };
+  const driver: FindWay = { find: () => Promise.reject(TO_DRIVER) };
   const tailFor = ($db: string) => new CommandTail(session, { $db });
   const onWarning = () => undefined;
-  const lane = new Lane({
+  const lane = laneOver({
     ...{ members, session, tailFor, driver, database: 'a', memberTimeoutMs: 200, onWarning },
   });
   t.after(() => lane.close());
@@ -342,7 +341,6 @@ test('the cursor of an answer that reached 16 MB is killed on its own connection
   const reply = await lane.find(FIND, NEVER);
   assert.equal(reply.cut, true);
   assert.deepEqual(documentsOf(reply), ROWS);
-  await lane.settle();
   assert.deepEqual(
     killed.map(({ killCursors, cursors }) => `${String(killCursors)} ${String(cursors)}`),
     [`items ${2n ** 62n + 1n}`],

@@ -28,35 +28,32 @@ export async function withDeadline<T>(
 }
 
 /**
- * Waits for a promise that is already under way, for at most `ms` milliseconds and only until the caller's signal
- * aborts.
+ * Waits for a promise that is already under way, for at most `ms` milliseconds (null: however long it takes) and only
+ * until the signal aborts. Makes no signal of its own: thousands may wait for one promise, and each would cost a
+ * microsecond.
  */
 export function awaitAtMost<T>(
-  ms: number,
+  ms: number | null,
   signal: AbortSignal | undefined,
   underWay: Promise<T>,
 ): Promise<T> {
-  return awaited(ms, signal, underWay);
-}
-
-/** Waits for a promise that is already under way, until it settles or the signal aborts. */
-export function orAborted<T>(signal: AbortSignal, underWay: Promise<T>): Promise<T> {
-  return awaited(null, signal, underWay);
-}
-
-/** Without a signal of its own: thousands may wait for one promise, and each signal would cost a microsecond. */
-function awaited<T>(ms: number | null, signal: AbortSignal | undefined, underWay: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const onTime = () => reject(tooLate(ms));
-    const onAbort = () => reject(signal?.reason as Error);
-    const timer = ms === null ? undefined : setTimeout(onTime, ms);
-    if (signal?.aborted) onAbort();
-    else signal?.addEventListener('abort', onAbort);
     const end = (): void => {
       clearTimeout(timer);
       signal?.removeEventListener('abort', onAbort);
     };
-    void underWay.then(resolve, reject).finally(end);
+    const fail = (reason: Error): void => {
+      end();
+      reject(reason);
+    };
+    const onAbort = () => fail(signal?.reason as Error);
+    const timer = ms === null ? undefined : setTimeout(() => fail(tooLate(ms)), ms);
+    if (signal?.aborted) onAbort();
+    else signal?.addEventListener('abort', onAbort);
+    underWay.then((value) => {
+      end();
+      resolve(value);
+    }, fail);
   });
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from '../errors.ts';
-import { orAborted, withDeadline } from './deadline.ts';
+import { awaitAtMost, withDeadline } from './deadline.ts';
 
 /** An election takes 10 s by default, the restart of a container less. No client waits longer than this. */
 export const RETRY_MS = 30_000;
@@ -27,7 +27,7 @@ export function retrying({
   retryMs,
   onRetry,
   now = () => performance.now(),
-  pause = (ms, signal) => orAborted(signal, sleep(ms)),
+  pause = (ms, signal) => awaitAtMost(null, signal, sleep(ms)),
 }: RetryOptions): <T>(
   signal: AbortSignal,
   ask: (limited: AbortSignal) => Promise<T>,

@@ -1,9 +1,8 @@
-import { around } from './around.ts';
 import type { Batch } from './batch.ts';
 import { textOf, type Bookmark } from './bookmark.ts';
 import { BSON } from './bson.ts';
 import type { ChangedKeys, ChangeFeed, FeedPlace, LookedUp } from './change-feed.ts';
-import { orAborted } from './deadline.ts';
+import { awaitAtMost } from './deadline.ts';
 import { LoopTurns } from './loop-turns.ts';
 import { keyOfPlace } from './order.ts';
 import type { ReadTurns } from './read-turns.ts';
@@ -37,7 +36,7 @@ export function retryingFeed(feed: ChangeFeed, turns: ReadTurns, options: RetryO
       const { taken, batch } = await feed.lookUp(keys, plan, size, signal);
       return { taken, batch: batch && turns.hold(batch) };
     });
-  const tail = new Tail(around(feed, { lookUp }));
+  const tail = tailOf({ read: (...call) => feed.read(...call), lookUp });
   return {
     reaches: (...places) => feed.reaches(...places),
     read: (place, size, identity, signal) =>
@@ -87,100 +86,88 @@ function distinctKeys(keys: readonly Bookmark[]): readonly Bookmark[] {
  * changed again in between. A reader that stalls keeps the rows that it has, and shares later ones only if others are
  * still at its place.
  */
-export class Tail {
-  readonly #feed: ChangeFeed;
-  readonly #lookUps = new Map<string, SharedLookUp>();
-  readonly #turns = new LoopTurns();
+function tailOf(feed: Pick<ChangeFeed, 'read' | 'lookUp'>) {
+  const begun = new Map<string, SharedLookUp>();
+  const loop = new LoopTurns();
   /** Readers that wait for changes, or for their turn to take them. */
-  #waiting = 0;
+  let waiting = 0;
 
-  constructor(feed: ChangeFeed) {
-    this.#feed = feed;
-  }
-
-  /** See ChangeFeed. */
-  async read(...[place, size, identity, signal]: Parameters<ChangeFeed['read']>): Promise<ChangedKeys> {
-    if (size.waitMs <= 0) return this.#feed.read(place, size, identity, signal);
-    this.#waiting++;
-    try {
-      await this.#turns.round();
-      const changed = await this.#feed.read(place, size, identity, signal);
-      if (this.#waiting > 1 && changed.keys.length > 0) await this.#turns.next();
-      signal.throwIfAborted();
-      return changed;
-    } finally {
-      this.#waiting--;
-    }
-  }
-
-  /** See ChangeFeed. `place`: see FeedReader. */
-  async lookUp(
-    keys: readonly Bookmark[],
-    plan: Plan,
-    place: FeedPlace,
-    size: Size,
-    signal: AbortSignal,
-  ): Promise<LookedUp> {
-    await this.#turns.round(); // those that share the rows before these ask for the next ones together
-    signal.throwIfAborted();
-    const name = nameOf(keys, plan, place);
-    const lookUp =
-      this.#lookUps.get(name) ?? this.#begin(name, (own) => this.#feed.lookUp(keys, plan, size, own));
-    lookUp.hold();
-    try {
-      const { batch, taken } = await orAborted(signal, lookUp.found);
-      if (lookUp.isShared || this.#waiting > 0) await this.#turns.next(); // others may still join meanwhile
-      signal.throwIfAborted();
-      if (!batch) await lookUp.drop();
-      return { taken, batch: batch && { ...batch, release: once(() => void lookUp.drop()) } };
-    } catch (error) {
-      await lookUp.drop();
-      throw error;
-    }
-  }
-
-  #begin(name: string, ask: (signal: AbortSignal) => Promise<LookedUp>): SharedLookUp {
-    const lookUp = new SharedLookUp(ask, () => {
-      if (this.#lookUps.get(name) === lookUp) this.#lookUps.delete(name);
+  const begin = (name: string, ask: (signal: AbortSignal) => Promise<LookedUp>): SharedLookUp => {
+    const lookUp = sharedLookUp(ask, () => {
+      if (begun.get(name) === lookUp) begun.delete(name);
     });
-    this.#lookUps.set(name, lookUp);
+    begun.set(name, lookUp);
     return lookUp;
-  }
+  };
+
+  return {
+    /** See ChangeFeed. */
+    async read(...[place, size, identity, signal]: Parameters<ChangeFeed['read']>): Promise<ChangedKeys> {
+      if (size.waitMs <= 0) return feed.read(place, size, identity, signal);
+      waiting++;
+      try {
+        await loop.round();
+        const changed = await feed.read(place, size, identity, signal);
+        if (waiting > 1 && changed.keys.length > 0) await loop.next();
+        signal.throwIfAborted();
+        return changed;
+      } finally {
+        waiting--;
+      }
+    },
+    /** See ChangeFeed. `place`: see FeedReader. */
+    async lookUp(
+      keys: readonly Bookmark[],
+      plan: Plan,
+      place: FeedPlace,
+      size: Size,
+      signal: AbortSignal,
+    ): Promise<LookedUp> {
+      await loop.round(); // those that share the rows before these ask for the next ones together
+      signal.throwIfAborted();
+      const name = nameOf(keys, plan, place);
+      const lookUp = begun.get(name) ?? begin(name, (own) => feed.lookUp(keys, plan, size, own));
+      lookUp.hold();
+      try {
+        const { batch, taken } = await awaitAtMost(null, signal, lookUp.found);
+        if (lookUp.isShared() || waiting > 0) await loop.next(); // others may still join meanwhile
+        signal.throwIfAborted();
+        if (!batch) await lookUp.drop();
+        return { taken, batch: batch && { ...batch, release: once(() => void lookUp.drop()) } };
+      } catch (error) {
+        await lookUp.drop();
+        throw error;
+      }
+    },
+  };
 }
+
+type SharedLookUp = ReturnType<typeof sharedLookUp>;
 
 /**
  * A look-up that several readers share. It is aborted when the last one leaves before the rows have come,
- * and its batch is released when all have dropped it.
+ * and its batch is released when all have dropped it. `end` is called when no more readers can join.
  */
-class SharedLookUp {
-  readonly found: Promise<LookedUp>;
-  readonly #abort = new AbortController();
-  readonly #end: () => void;
-  #holders = 0;
-
-  /** `end` is called when no more readers can join. */
-  constructor(ask: (signal: AbortSignal) => Promise<LookedUp>, end: () => void) {
-    this.#end = end;
-    this.found = ask(this.#abort.signal);
-    this.found.catch(end); // its readers have the error
-  }
-
-  get isShared(): boolean {
-    return this.#holders > 1;
-  }
-
-  hold(): void {
-    this.#holders++;
-  }
-
-  /** Resolves, for the last reader, when nothing of the look-up is left in the store. */
-  async drop(): Promise<void> {
-    if (--this.#holders > 0) return;
-    this.#end();
-    this.#abort.abort(new Error('all readers of the look-up have left'));
-    const found = await this.found.catch(() => null);
-    found?.batch?.release();
-  }
+function sharedLookUp(ask: (signal: AbortSignal) => Promise<LookedUp>, end: () => void) {
+  const abort = new AbortController();
+  const found = ask(abort.signal);
+  found.catch(end); // its readers have the error
+  let holders = 0;
+  return {
+    found,
+    isShared: () => holders > 1,
+    hold: (): void => {
+      holders++;
+    },
+    /** Resolves, for the last reader, when nothing of the look-up is left in the store. */
+    async drop(): Promise<void> {
+      if (--holders > 0) return;
+      end();
+      abort.abort(new Error('all readers of the look-up have left'));
+      const { batch } = await found.catch(() => ({ batch: null }));
+      batch?.release();
+    },
+  };
 }
 
 /** A text that is the same for look-ups of the same keys by the same plan at the same place. */

@@ -8,7 +8,7 @@ import { describeCollection, UNMANAGED } from './create-collection.ts';
 import { layoutOf, ownCollections } from './discovery.ts';
 import { CODES, serverCodeOf } from './errors.ts';
 import type { Timestamp } from '../bson.ts';
-import { EventCursor } from './feed/cursor.ts';
+import { openEvents } from './feed/cursor.ts';
 import { placeOfTime } from './feed/place.ts';
 import { listCollections } from './open-collection.ts';
 import { describeServer, proveServer, type ServerKind } from './proof.ts';
@@ -182,7 +182,7 @@ export class MongoExamination {
       const { operationTime } = await connection.run(findOne(collection, identity));
       const from = placeOfTime(pointInTimeOf(operationTime as Timestamp));
       const request = { collections: [collection], from, batch: 1 };
-      const stream = await EventCursor.open(connection, request, AbortSignal.timeout(10_000));
+      const stream = await openEvents(connection, request, AbortSignal.timeout(10_000));
       await stream.close();
       return 'a stream was opened, and closed again';
     });

@@ -4,8 +4,8 @@ import type { Declaration, Found, OwnedCollection } from '../store.ts';
 import { documentsOf, MAJORITY, ON_PRIMARY, PRIMARY_FIRST } from './commands.ts';
 import type { MongoConnection } from './connection.ts';
 import { CODES, MongoRefusal, serverCodeOf } from './errors.ts';
-import { MongoFeed, type FeedParts } from './feed/feed.ts';
-import { LookUp } from './feed/look-up.ts';
+import { mongoFeed, type FeedParts } from './feed/feed.ts';
+import { lookUpIn } from './feed/look-up.ts';
 import { ownCollections, whyRefused } from './discovery.ts';
 import { describeCollection, type LayoutOptions } from './create-collection.ts';
 import { Finder } from './find.ts';
@@ -40,8 +40,8 @@ export function openCollection(
   const finder = new Finder(way, layouts);
   const parts = { layouts, finder, slots, declaration };
   if (!streams) return { rows: new MongoCollection(parts), layouts };
-  const lookUp = new LookUp({ layouts, finder, slots });
-  const changes = new MongoFeed({ connection, layouts, lookUp, ...streams });
+  const lookUp = lookUpIn({ layouts, finder, slots });
+  const changes = mongoFeed({ connection, layouts, lookUp, ...streams });
   return { rows: new MongoCollection({ ...parts, changes }), layouts };
 }
 

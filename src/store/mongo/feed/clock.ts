@@ -12,46 +12,31 @@ import { STANDALONE } from './faults.ts';
 import { notOfThisStore } from './place.ts';
 
 /** The time of a collection's history. Callers that ask at the same time share one question. */
-export class FeedClock {
-  readonly #connection: MongoConnection;
-  readonly #layouts: Layouts;
-  readonly #looks = coalesced<''>(
-    () => this.#ask(),
-    () => performance.now(),
-  );
-  #time: PointInTime = 0n;
-
-  constructor(connection: MongoConnection, layouts: Layouts) {
-    this.#connection = connection;
-    this.#layouts = layouts;
-  }
-
-  /**
-   * The time of a read of the collection that begins now or later: a majority has every change up to it. Rejects with
-   * `changes-unsupported` where there is no such time, with the server's error 361 in an AppError when the collection
-   * was replaced, else as MongoConnection.run does.
-   */
-  async present(signal: AbortSignal): Promise<PointInTime> {
-    await awaitAtMost(COMMAND_LIMIT_MS, signal, this.#looks.fresh(''));
-    return this.#time;
-  }
-
-  /**
-   * Rejects with `invalid-cursor` when a time is beyond the clock of the deployment. mongod would accept it, and leave
-   * out every change before it.
-   */
-  async refuseFuture(time: PointInTime, signal: AbortSignal): Promise<void> {
-    if (await isAhead(this.#connection, time, signal)) throw notOfThisStore();
-  }
-
-  async #ask(): Promise<void> {
-    const { identity } = await this.#layouts.layout();
+export function feedClock(connection: MongoConnection, layouts: Layouts) {
+  const looks = coalesced<'', PointInTime>(async () => {
+    const { identity } = await layouts.layout();
     try {
-      const { operationTime } = await this.#connection.run(findOne(this.#layouts.collection, identity));
+      const { operationTime } = await connection.run(findOne(layouts.collection, identity));
       if (!operationTime) throw changesUnsupported(STANDALONE);
-      this.#time = pointInTimeOf(operationTime as Timestamp);
+      return pointInTimeOf(operationTime as Timestamp);
     } catch (error) {
-      throw faultOf(error, this.#layouts, {});
+      throw faultOf(error, layouts, {});
     }
-  }
+  });
+  return {
+    /**
+     * The time of a read of the collection that begins now or later: a majority has every change up to it. Rejects with
+     * `changes-unsupported` where there is no such time, with the server's error 361 in an AppError when the collection
+     * was replaced, else as MongoConnection.run does.
+     */
+    present: (signal: AbortSignal): Promise<PointInTime> =>
+      awaitAtMost(COMMAND_LIMIT_MS, signal, looks.fresh('')),
+    /**
+     * Rejects with `invalid-cursor` when a time is beyond the clock of the deployment. mongod would accept it, and leave
+     * out every change before it.
+     */
+    async refuseFuture(time: PointInTime, signal: AbortSignal): Promise<void> {
+      if (await isAhead(connection, time, signal)) throw notOfThisStore();
+    },
+  };
 }

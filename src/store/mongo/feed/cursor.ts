@@ -33,122 +33,109 @@ const CLOSING_MS = 1_000;
 /** The collection that commands about cursors of a whole database name. */
 const WHOLE_DATABASE = '$cmd.aggregate';
 
+export type EventCursor = ReturnType<typeof cursorOver>;
+
 /**
- * A change stream of a database: keys of rows only. The driver's own class is not used because it decodes ids to
- * JavaScript objects, which do not keep every BSON value. `close` it in the end.
+ * Opens a change stream of a database: keys of rows only. The driver's own class is not used because it decodes ids to
+ * JavaScript objects, which do not keep every BSON value. `close` it in the end. Rejects with the signal's reason or with
+ * the driver's errors.
  */
-export class EventCursor {
-  readonly #connection: MongoConnection;
-  readonly #request: StreamRequest;
-  #id: bigint;
-  #first: EventReply | null;
-  #behind: Place;
+export async function openEvents(
+  connection: MongoConnection,
+  request: StreamRequest,
+  signal: AbortSignal,
+): Promise<EventCursor> {
+  const { collections, from, batch, fields } = request;
+  const $changeStream = {
+    ...startingAt(from),
+    ...(fields && { fullDocumentBeforeChange: 'required' }),
+    ...(fields && fields.hide.length > 0 && { fullDocument: 'required' }),
+  };
+  const command = {
+    aggregate: 1,
+    pipeline: [{ $changeStream }, ...stagesFor(collections, fields)],
+    cursor: { batchSize: batch },
+    readConcern: { level: 'majority' },
+    maxTimeMS: COMMAND_LIMIT_MS,
+  };
+  signal.throwIfAborted();
+  // The command is not aborted: its reply names the cursor that the server would keep.
+  const opening = connection
+    .onCursor(command, COMMAND_LIMIT_MS, undefined)
+    .then((reply) => cursorOver(connection, request, eventsOf(reply, fields)));
+  try {
+    return await awaitAtMost(COMMAND_LIMIT_MS, signal, opening);
+  } catch (error) {
+    const closed = opening.then(
+      (unused) => unused.close(),
+      () => undefined, // the caller has the error, or has left
+    );
+    await settlesWithin(closed, CLOSING_MS);
+    throw error;
+  }
+}
+
+function cursorOver(connection: MongoConnection, { from, batch, fields }: StreamRequest, opened: EventReply) {
+  let id = opened.cursor;
+  let first: EventReply | null = opened;
+  /** Behind all that was passed on. */
+  let passed = from;
   /** The last events that came, when the place behind them cannot be given to clients. */
-  #held: readonly ChangeEvent[] = [];
+  let held: readonly ChangeEvent[] = [];
 
-  private constructor(connection: MongoConnection, request: StreamRequest, first: EventReply) {
-    this.#connection = connection;
-    this.#request = request;
-    this.#behind = request.from;
-    this.#first = first;
-    this.#id = first.cursor;
-  }
-
-  /** Opens a stream. Rejects with the signal's reason or with the driver's errors. */
-  static async open(
-    connection: MongoConnection,
-    request: StreamRequest,
-    signal: AbortSignal,
-  ): Promise<EventCursor> {
-    const { collections, from, batch, fields } = request;
-    const $changeStream = {
-      ...startingAt(from),
-      ...(fields && { fullDocumentBeforeChange: 'required' }),
-      ...(fields && fields.hide.length > 0 && { fullDocument: 'required' }),
-    };
+  const more = async (waitMs: number, signal: AbortSignal): Promise<EventReply> => {
     const command = {
-      aggregate: 1,
-      pipeline: [{ $changeStream }, ...stagesFor(collections, fields)],
-      cursor: { batchSize: batch },
-      readConcern: { level: 'majority' },
-      maxTimeMS: COMMAND_LIMIT_MS,
-    };
-    signal.throwIfAborted();
-    // The command is not aborted: its reply names the cursor that the server would keep.
-    const opening = connection
-      .onCursor(command, COMMAND_LIMIT_MS, undefined)
-      .then((reply) => new EventCursor(connection, request, eventsOf(reply, fields)));
-    try {
-      return await awaitAtMost(COMMAND_LIMIT_MS, signal, opening);
-    } catch (error) {
-      const closed = opening.then(
-        (unused) => unused.close(),
-        () => undefined, // the caller has the error, or has left
-      );
-      await settlesWithin(closed, CLOSING_MS);
-      throw error;
-    }
-  }
-
-  /** Waits for events, for at most `waitMs` milliseconds. Rejects as `open` does. */
-  async next(waitMs: number, signal: AbortSignal): Promise<EventPage> {
-    const first = this.#first;
-    this.#first = null;
-    return this.#pageOf(first ?? (await this.#more(waitMs, signal)));
-  }
-
-  /** Closes the server's cursor. Resolves also when that fails: the server then closes it by itself after a while. */
-  async close(): Promise<void> {
-    const id = this.#id;
-    this.#id = 0n;
-    if (id === 0n) return;
-    const command = { killCursors: WHOLE_DATABASE, cursors: [Long.fromBigInt(id)] };
-    await this.#connection.run(command).catch(() => undefined); // no member has it any more, or none answers
-  }
-
-  async #more(waitMs: number, signal: AbortSignal): Promise<EventReply> {
-    const command = {
-      getMore: Long.fromBigInt(this.#id),
+      getMore: Long.fromBigInt(id),
       collection: WHOLE_DATABASE,
-      batchSize: this.#request.batch,
+      batchSize: batch,
       maxTimeMS: waitMs, // for getMore of such a cursor: how long to wait for an event
     };
-    const reply = await this.#connection.onCursor(command, waitMs + COMMAND_LIMIT_MS, signal);
-    const events = eventsOf(reply, this.#request.fields);
-    this.#id = events.cursor;
+    const events = eventsOf(await connection.onCursor(command, waitMs + COMMAND_LIMIT_MS, signal), fields);
+    id = events.cursor;
     return events;
-  }
+  };
+
+  /** The time of a place, which stands before it, but behind all that was passed on. */
+  const timeAt = (place: Place): Place => {
+    const time = placeOfTime(timeOf(place));
+    return isBefore(passed, time) ? time : passed;
+  };
 
   /**
    * When the place behind the last event is too long for clients, the events of its time are held back until that time
    * is over, because all events of a transaction have one time. Then a time is the place, and nothing comes twice.
    */
-  #pageOf({ events: came, behind, cursor }: EventReply): EventPage {
-    const state = { isDrained: came.length === 0, hasEnded: cursor === 0n };
-    const { fields } = this.#request;
+  const pageOf = ({ events: came, behind, cursor }: EventReply): EventPage => {
+    const isDrained = came.length === 0;
     const shown = fields ? came.filter(({ isUnseen }) => !isUnseen) : came;
-    const all = this.#held.length > 0 ? [...this.#held, ...shown] : shown;
+    const all = held.length > 0 ? [...held, ...shown] : shown;
     const last = came.at(-1) ?? all.at(-1); // also one that is not shown lets the time go on
-    if (fields) {
-      if (!last) return { ...this.#pass(all, this.#timeAt(behind)), ...state };
-    } else if (!last || isShort(behind)) return { ...this.#pass(all, behind), ...state };
+    const pass = (events: readonly ChangeEvent[], place: Place): EventPage => {
+      held = all.slice(events.length);
+      passed = place;
+      return { events, behind: place, isDrained, hasEnded: cursor === 0n };
+    };
+    if (!last) return pass(all, fields ? timeAt(behind) : behind);
+    if (!fields && isShort(behind)) return pass(all, behind);
     // The server keeps the place behind its last event while nothing else happens.
-    if (state.isDrained) return { ...this.#pass(all, placeOfTime(last.time + 1n)), ...state };
+    if (isDrained) return pass(all, placeOfTime(last.time + 1n));
     const over = all.filter(({ time }) => time < last.time);
-    const page = this.#pass(over, this.#timeAt(placeOfTime(last.time)));
-    this.#held = all.slice(over.length);
-    return { ...page, ...state };
-  }
+    return pass(over, timeAt(placeOfTime(last.time)));
+  };
 
-  /** The time of a place, which stands before it, but behind all that was passed on. */
-  #timeAt(place: Place): Place {
-    const time = placeOfTime(timeOf(place));
-    return isBefore(this.#behind, time) ? time : this.#behind;
-  }
-
-  #pass(events: readonly ChangeEvent[], behind: Place): Pick<EventPage, 'events' | 'behind'> {
-    this.#held = [];
-    this.#behind = behind;
-    return { events, behind };
-  }
+  return {
+    /** Waits for events, for at most `waitMs` milliseconds. Rejects as `openEvents` does. */
+    async next(waitMs: number, signal: AbortSignal): Promise<EventPage> {
+      const reply = first ?? (await more(waitMs, signal));
+      first = null;
+      return pageOf(reply);
+    },
+    /** Closes the server's cursor. Resolves also when that fails: the server then closes it by itself after a while. */
+    async close(): Promise<void> {
+      if (id === 0n) return;
+      const command = { killCursors: WHOLE_DATABASE, cursors: [Long.fromBigInt(id)] };
+      id = 0n;
+      await connection.run(command).catch(() => undefined); // no member has it any more, or none answers
+    },
+  };
 }

@@ -70,26 +70,26 @@ function projectionOf({ where, hide }: ScopeFields): Readonly<Record<string, 1>>
 const inUtf8 = (...names: readonly string[]) => names.map((name) => Buffer.from(name));
 const OF_EVENT = inUtf8('_id', 'clusterTime', 'documentKey', 'ns', 'to', 'before');
 const OF_CHANGE = inUtf8('fullDocumentBeforeChange', 'fullDocument');
-const OF_TOKEN = inUtf8('_data', '_typeBits');
-const OF_NAMESPACE = inUtf8('coll');
 
 /**
  * Reads the events of a reply to aggregate or getMore, whose rows are bytes. `fields`: see `stagesFor`. Throws TypeError when it is not such a reply.
  */
 export function eventsOf(reply: Document, fields?: ScopeFields): EventReply {
   const { rows, id, cursor } = rowsOf(reply);
-  const token = cursor.postBatchResumeToken as Token | undefined;
-  if (typeof token?._data !== 'string') throw new TypeError('a change stream was answered without a token');
   return {
     events: rows.map((event) => readEvent(event, fields)),
-    behind: placeOfToken(token._data, token._typeBits?.buffer),
+    behind: placeBehind((cursor.postBatchResumeToken ?? {}) as Token),
     cursor: id,
   };
 }
 
 interface Token {
-  readonly _data: string;
+  readonly _data?: unknown;
   readonly _typeBits?: Binary;
+}
+
+function placeBehind({ _data, _typeBits }: Token): Place {
+  return placeOfToken(_data, _typeBits?.buffer);
 }
 
 function readEvent(event: Uint8Array, fields: ScopeFields | undefined): ChangeEvent {
@@ -97,7 +97,7 @@ function readEvent(event: Uint8Array, fields: ScopeFields | undefined): ChangeEv
   if (!token || !time) throw new TypeError('an event came without a time');
   const names = [namespace, to].flatMap((element) => (element ? nameIn(valueOf(event, element)) : []));
   return {
-    place: readToken(valueOf(event, token)),
+    place: placeBehind(BSON.deserialize(valueOf(event, token))),
     time: viewOf(event, time).getBigUint64(0, true),
     collections: names.length > 0 ? names : null,
     // `documentKey` has become {_id}, which is what a bookmark is. The reply is large, so the key is copied.
@@ -114,18 +114,10 @@ function isUnseenIn(event: Uint8Array, fields: ScopeFields): boolean {
   return isUnseen(valueOf(event, before), valueOf(event, after), fields);
 }
 
-function readToken(token: Uint8Array): Place {
-  const [data, bits] = elementsNamed(token, OF_TOKEN);
-  if (data?.type !== BSON_TYPE.string) throw new TypeError('a resume token came without data');
-  const hex = Buffer.from(token.subarray(data.valueAt + 4, data.end - 1)).toString('latin1');
-  // A binary: its size (4 bytes), the subtype, the bytes.
-  return placeOfToken(hex, bits && token.slice(bits.valueAt + 5, bits.end));
-}
-
 /** The name in `{coll}`. None in `{}`, which stands for the whole database. */
 function nameIn(namespace: Uint8Array): readonly string[] {
-  const [name] = elementsNamed(namespace, OF_NAMESPACE);
-  return name ? [String(BSON.deserialize(namespace.slice()).coll)] : [];
+  const { coll } = BSON.deserialize(namespace);
+  return typeof coll === 'string' ? [coll] : [];
 }
 
 function valueOf(document: Uint8Array, { valueAt, end }: BsonElement): Uint8Array {

@@ -1,6 +1,6 @@
 import type { Batch } from '../../batch.ts';
 import type { Bookmark, Identity } from '../../bookmark.ts';
-import type { LookedUp } from '../../change-feed.ts';
+import type { ChangeFeed } from '../../change-feed.ts';
 import { AppError, storeUnfit } from '../../../errors.ts';
 import type { Slots } from '../../slots.ts';
 import type { Plan, Size } from '../../store.ts';
@@ -21,81 +21,72 @@ const MOST_KEY_BYTES = 1024 * 1024;
 /** A reply may be this many times larger than the wanted batch. */
 const MOST_TIMES = 4;
 
-/** Looks up the rows of keys. */
-export class LookUp {
-  readonly #layouts: Layouts;
-  readonly #finder: Finder;
-  readonly #slots: Slots;
+/** Looks up the rows of keys: see ChangeFeed. */
+export function lookUpIn(parts: {
+  readonly layouts: Layouts;
+  readonly finder: Finder;
+  readonly slots: Slots;
+}): ChangeFeed['lookUp'] {
+  const { layouts, finder, slots } = parts;
   /** Recent average size of a row, in bytes, so that a find asks for about as much as a batch may hold. */
-  #rowBytes = 1_024;
-
-  constructor(parts: { readonly layouts: Layouts; readonly finder: Finder; readonly slots: Slots }) {
-    this.#layouts = parts.layouts;
-    this.#finder = parts.finder;
-    this.#slots = parts.slots;
-  }
-
-  /** See ChangeFeed. */
-  async rows(keys: readonly Bookmark[], plan: Plan, size: Size, signal: AbortSignal): Promise<LookedUp> {
-    signal.throwIfAborted();
-    try {
-      const layout = await this.#layouts.layout(signal);
-      const { reply, taken } = await this.#find(keys, plan, size, layout, signal);
-      return { taken, batch: this.#batchOf(reply, plan, plan.identity ?? layout.identity) };
-    } catch (error) {
-      signal.throwIfAborted();
-      throw endOf(await this.#layouts.orReplaced(feedFault(error), plan.identity, signal));
-    }
-  }
+  let rowBytes = 1_024;
 
   /** Takes over a reply. */
-  #batchOf(reply: Reply, plan: Plan, identity: Identity | undefined): Batch | null {
+  const batchOf = (reply: Reply, plan: Plan, identity: Identity | undefined): Batch | null => {
     const builder = new BatchBuilder(plan, { rows: Infinity, bytes: Infinity });
     builder.take(reply);
     if (builder.rows === 0) return null;
-    this.#rowBytes += (builder.bytes / builder.rows - this.#rowBytes) / 4;
-    return builder.toBatch(this.#slots, false, identity);
-  }
-
-  /**
-   * The rows of the first keys, all of them: a reply that was cut would make its other rows look removed. It is asked
-   * for again with fewer keys, and so is one that is far larger than was expected.
-   */
-  async #find(
-    keys: readonly Bookmark[],
-    plan: Plan,
-    size: Size,
-    layout: Layout,
-    signal: AbortSignal,
-  ): Promise<{ readonly reply: Reply; readonly taken: number }> {
-    const conditions =
-      plan.equals?.flatMap(({ path, value }) => withoutArrays(path, conditionOf(value))) ?? [];
-    const most = layout.clustered ? MOST_KEYS_CLUSTERED : MOST_KEYS;
-    for (
-      let taken = this.#fitting(keys, most, size);
-      ;
-      taken = Math.min(taken >> 1, this.#fitting(keys, most, size))
-    ) {
-      const ids = keys.slice(0, taken).map(idOf);
-      const asked = [ids, conditions, layout, signal, whenOf(plan)] as const;
-      const reply = await (layout.clustered ? this.#finder.byEachId(...asked) : this.#finder.byIds(...asked));
-      if (!reply.cut && (taken === 1 || reply.length <= MOST_TIMES * size.bytes)) return { reply, taken };
-      reply.slot.release();
-      if (taken === 1) throw new TypeError('a reply with one row was cut');
-      this.#rowBytes = Math.max(this.#rowBytes, reply.length / taken);
-    }
-  }
+    rowBytes += (builder.bytes / builder.rows - rowBytes) / 4;
+    return builder.toBatch(slots, false, identity);
+  };
 
   /** How many of the first keys to look up at once. */
-  #fitting(keys: readonly Bookmark[], mostKeys: number, { rows, bytes }: Size): number {
-    const most = Math.max(1, Math.min(rows, mostKeys, Math.floor(bytes / this.#rowBytes), keys.length));
+  const fitting = (keys: readonly Bookmark[], mostKeys: number, { rows, bytes }: Size): number => {
+    const most = Math.max(1, Math.min(rows, mostKeys, Math.floor(bytes / rowBytes), keys.length));
     let size = 0;
     for (let n = 0; n < most; n++) {
       size += keys[n]?.length ?? 0;
       if (size > MOST_KEY_BYTES) return Math.max(1, n);
     }
     return most;
-  }
+  };
+
+  /**
+   * The rows of the first keys, all of them: a reply that was cut would make its other rows look removed. It is asked
+   * for again with fewer keys, and so is one that is far larger than was expected.
+   */
+  const find = async (
+    keys: readonly Bookmark[],
+    plan: Plan,
+    size: Size,
+    layout: Layout,
+    signal: AbortSignal,
+  ): Promise<{ readonly reply: Reply; readonly taken: number }> => {
+    const conditions =
+      plan.equals?.flatMap(({ path, value }) => withoutArrays(path, conditionOf(value))) ?? [];
+    const most = layout.clustered ? MOST_KEYS_CLUSTERED : MOST_KEYS;
+    for (let taken = fitting(keys, most, size); ; taken = Math.min(taken >> 1, fitting(keys, most, size))) {
+      const ids = keys.slice(0, taken).map(idOf);
+      const asked = [ids, conditions, layout, signal, whenOf(plan)] as const;
+      const reply = await (layout.clustered ? finder.byEachId(...asked) : finder.byIds(...asked));
+      if (!reply.cut && (taken === 1 || reply.length <= MOST_TIMES * size.bytes)) return { reply, taken };
+      reply.slot.release();
+      if (taken === 1) throw new TypeError('a reply with one row was cut');
+      rowBytes = Math.max(rowBytes, reply.length / taken);
+    }
+  };
+
+  return async (keys, plan, size, signal) => {
+    signal.throwIfAborted();
+    try {
+      const layout = await layouts.layout(signal);
+      const { reply, taken } = await find(keys, plan, size, layout, signal);
+      return { taken, batch: batchOf(reply, plan, plan.identity ?? layout.identity) };
+    } catch (error) {
+      signal.throwIfAborted();
+      throw endOf(await layouts.orReplaced(feedFault(error), plan.identity, signal));
+    }
+  };
 }
 
 /** The id of a key as a command carries it. A key that no command can carry is a fault of the collection. */

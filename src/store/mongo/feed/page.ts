@@ -5,7 +5,8 @@ import { isShort, placeOfTime, timeOf, type Place } from './place.ts';
 
 /** The keys of the events behind a place: each once, not many more than a reader asks for. */
 export class FeedPage {
-  readonly #most: number;
+  /** How many keys a reader asks for. */
+  readonly most: number;
   /** By their bytes. */
   readonly #keys = new Map<string, Bookmark>();
   /** What the rows were before, by the bytes of their keys. */
@@ -23,7 +24,7 @@ export class FeedPage {
    */
   constructor(most: number, from: Place, seen: PointInTime | undefined, givesTokens = true) {
     this.#givesTokens = givesTokens;
-    this.#most = most;
+    this.most = most;
     this.#next = from;
     this.#seen = seen;
   }
@@ -55,7 +56,7 @@ export class FeedPage {
   add(events: readonly ChangeEvent[], behind: Place): boolean {
     if (events.some(({ key }) => key === null)) throw collectionReplaced();
     for (const event of events) {
-      const cut = this.#keys.size >= this.#most ? this.#placeBefore(event) : null;
+      const cut = this.#keys.size >= this.most ? this.#placeBefore(event) : null;
       if (cut) {
         this.#next = cut;
         return (this.isWhole = false);

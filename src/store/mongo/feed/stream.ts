@@ -4,7 +4,7 @@ import { changesUnsupported, storeUnavailable } from '../../../errors.ts';
 import type { ScopeFields } from '../../scope-predicate.ts';
 import type { MongoConnection } from '../connection.ts';
 import { pointInTimeOf } from '../snapshot.ts';
-import { EventCursor } from './cursor.ts';
+import { openEvents } from './cursor.ts';
 import { isLost, isPassing, STANDALONE } from './faults.ts';
 import { placeOfTime, type Place } from './place.ts';
 import { Window } from './window.ts';
@@ -121,7 +121,7 @@ export class DatabaseStream {
     const from = this.behind ?? (await this.#present());
     const collections = [...this.#windows.keys()];
     const request = { collections, from, batch: BATCH, fields: this.#fields };
-    const cursor = await EventCursor.open(this.#connection, request, signal);
+    const cursor = await openEvents(this.#connection, request, signal);
     try {
       for (const window of this.#windows.values()) {
         if (window.start && this.behind) continue;

@@ -40,8 +40,7 @@ export interface ChangedInScope extends ChangedKeys {
 export interface ScopeLog extends ChangeFeed {
   /** See ChangeFeed. None of its places names a row. Rejects with `forbidden` when `refusal` has a reason. */
   read(...call: Parameters<ChangeFeed['read']>): Promise<ChangedInScope>;
-  /** Why the changes of a scope cannot be read at present, in a sentence. Null: they can. */
-  refusal(signal: AbortSignal): Promise<string | null>;
+  readonly refusal: (signal: AbortSignal) => Promise<string | null>;
 }
 
 /** The rows of keys. */
@@ -99,4 +98,6 @@ export interface ChangeFeed {
   lookUp(keys: readonly Bookmark[], plan: Plan, size: Size, signal: AbortSignal): Promise<LookedUp>;
   /** The changes for the readers of a scope. Missing: the feed is itself one for such readers. */
   within?(scope: ScopePredicate): ScopeLog;
+  /** Why the changes of a scope cannot be read at present, in a sentence. Null: they can. */
+  readonly refusal?: (signal: AbortSignal) => Promise<string | null>;
 }

@@ -1,7 +1,6 @@
 import { rowsOf } from './batch.ts';
 import { bookmarkOf, KEY, textOf, type Bookmark, type Identity } from './bookmark.ts';
-import type { ChangedKeys, ChangedInScope, ChangeFeed, FeedPlace } from './change-feed.ts';
-import type { FeedSize, LookedUp, ScopeLog } from './change-feed.ts';
+import type { ChangedInScope, ChangeFeed, ScopeLog } from './change-feed.ts';
 import type { Plan, Size } from './store.ts';
 import { lookUps } from './tail.ts';
 
@@ -12,71 +11,24 @@ const FEWEST_KEYS = 500;
 const LOOK_UP: Size = { rows: 1_000, bytes: 1024 * 1024 };
 
 /**
- * The changes of the rows with these values. It has the keys of rows that matched before a change, or
- * match now. Nothing shows the others: a read goes on behind them, within the time that it has.
+ * The changes of the rows of a scope. It has the keys of rows that matched before a change, or match now. Nothing shows
+ * the others: a read goes on behind them, within the time that it has. `within`: adds the values of the scope to a plan.
+ * `atEdge`: lets no plan without them through.
  */
-export class ScopedFeed implements ChangeFeed {
-  readonly #log: ScopeLog;
-  /** Adds the values of the scope to a plan. */
-  readonly #within: (plan: Plan) => Plan;
-
-  constructor(log: ScopeLog, within: (plan: Plan) => Plan) {
-    this.#log = log;
-    this.#within = within;
-  }
-
-  now(signal: AbortSignal): Promise<FeedPlace> {
-    return this.#log.now(signal);
-  }
-
-  at(...[time]: Parameters<ChangeFeed['at']>): FeedPlace {
-    return this.#log.at(time);
-  }
-
-  reaches(...places: Parameters<ChangeFeed['reaches']>): boolean {
-    return this.#log.reaches(...places);
-  }
-
-  /** See ScopeLog. */
-  refusal(signal: AbortSignal): Promise<string | null> {
-    return this.#log.refusal(signal);
-  }
-
-  async read(
-    place: FeedPlace,
-    size: FeedSize,
-    identity: Identity | undefined,
-    signal: AbortSignal,
-  ): Promise<ChangedKeys> {
-    const end = performance.now() + size.waitMs;
-    const longest = Math.max(end, performance.now() + LONGEST_MS);
-    let most = Math.max(size.most, FEWEST_KEYS);
-    for (let from = place; ;) {
-      const waitMs = Math.max(0, end - performance.now());
-      const changed = await this.#log.read(from, { most, waitMs }, identity, signal);
-      const { next, isUpToDate } = changed;
-      const keys = await this.#own(changed, identity, signal);
-      if (keys.length > size.most && most > size.most) {
-        most = size.most; // again from the same place: a place between two keys is known to the store only
-        continue;
-      }
-      const now = performance.now();
-      if (keys.length > 0 || now >= longest || (isUpToDate && now >= end)) return { keys, next, isUpToDate };
-      from = next;
-    }
-  }
-
-  async lookUp(...[keys, plan, size, signal]: Parameters<ChangeFeed['lookUp']>): Promise<LookedUp> {
-    if (plan.isEmpty) return { taken: keys.length, batch: null };
-    return this.#log.lookUp(keys, this.#within(plan), size, signal);
-  }
+export function scopedFeed(
+  log: ScopeLog,
+  within: (plan: Plan) => Plan,
+  atEdge: (plan: Plan) => Plan,
+): ChangeFeed {
+  const lookUp: ChangeFeed['lookUp'] = async (keys, plan, size, signal) =>
+    plan.isEmpty ? { taken: keys.length, batch: null } : log.lookUp(keys, atEdge(within(plan)), size, signal);
 
   /** The keys of rows that are, or were, in the scope. */
-  async #own(
+  const ownKeys = async (
     { keys, matchedBefore, next: { seen } }: ChangedInScope,
     identity: Identity | undefined,
     signal: AbortSignal,
-  ): Promise<readonly Bookmark[]> {
+  ): Promise<readonly Bookmark[]> => {
     const others = keys.filter((key) => !matchedBefore.has(textOf(key)));
     if (others.length === 0) return keys;
     const plan: Plan = {
@@ -85,10 +37,7 @@ export class ScopedFeed implements ChangeFeed {
       ...(identity !== undefined && { identity }),
     };
     const inside = new Set(matchedBefore);
-    const rows = lookUps(others, this.#within(plan), (rest, bound) =>
-      this.#log.lookUp(rest, bound, LOOK_UP, signal),
-    );
-    for await (const batch of rows) {
+    for await (const batch of lookUps(others, plan, (rest, bound) => lookUp(rest, bound, LOOK_UP, signal))) {
       try {
         for (const row of rowsOf(batch)) inside.add(textOf(bookmarkOf(row, { sort: KEY })));
       } finally {
@@ -96,5 +45,33 @@ export class ScopedFeed implements ChangeFeed {
       }
     }
     return keys.filter((key) => inside.has(textOf(key)));
-  }
+  };
+
+  const read: ChangeFeed['read'] = async (place, size, identity, signal) => {
+    const end = performance.now() + size.waitMs;
+    const longest = Math.max(end, performance.now() + LONGEST_MS);
+    let most = Math.max(size.most, FEWEST_KEYS);
+    for (let from = place; ;) {
+      const waitMs = Math.max(0, end - performance.now());
+      const changed = await log.read(from, { most, waitMs }, identity, signal);
+      const { next, isUpToDate } = changed;
+      const keys = await ownKeys(changed, identity, signal);
+      if (keys.length > size.most && most > size.most) {
+        most = size.most; // again from the same place: a place between two keys is known to the store only
+        continue;
+      }
+      const now = performance.now();
+      if (keys.length > 0 || now >= longest || (isUpToDate && now >= end)) return { keys, next, isUpToDate };
+      from = next;
+    }
+  };
+
+  return {
+    now: (signal) => log.now(signal),
+    at: (time) => log.at(time),
+    reaches: (...places) => log.reaches(...places),
+    refusal: (signal) => log.refusal(signal),
+    read,
+    lookUp,
+  };
 }

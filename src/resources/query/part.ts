@@ -5,8 +5,7 @@ import { getOrMake } from '../../get-or-make.ts';
 import { pathFault, type Selection } from '../../rows/selection.ts';
 import { BSON } from '../../store/bson.ts';
 import { KEY } from '../../store/bookmark.ts';
-import { PartRows } from '../../store/part-rows.ts';
-import { ScopedFeed } from '../../store/scoped-feed.ts';
+import { partRows } from '../../store/part-rows.ts';
 import type { Equality } from '../../store/store.ts';
 import { keyOr, splitName, type Given } from './grammar.ts';
 import { chosen } from './not-indexed.ts';
@@ -49,7 +48,7 @@ function makePart(resource: Resource, scope: Scope): Resource {
   const paths = where.map(({ path }) => path);
   if (new Set(paths).size < paths.length) faults.push('where names a path twice');
   if (faults.length > 0) throw new Faults(faults);
-  const rows = new PartRows(resource.rows, { where, hide }, async (equals, { sort, direction }, signal) => {
+  const rows = partRows(resource.rows, { where, hide }, async (equals, { sort, direction }, signal) => {
     const asked = { equals, ranges: [], sort: { path: sort, direction } };
     return chosen(asked, await indexesOf(part, signal), part).index;
   });
@@ -64,9 +63,8 @@ function makePart(resource: Resource, scope: Scope): Resource {
 export async function checkPart(resource: Resource, scope: Scope): Promise<string | null> {
   const part = partOf(resource, scope);
   await checkIndexes(part);
-  const { changes } = part.rows;
-  if (!(changes instanceof ScopedFeed)) return 'Its store has no changes.';
-  return whileAway((signal) => changes.refusal(signal));
+  const refusal = part.rows.changes?.refusal;
+  return refusal ? whileAway(refusal) : 'Its store has no changes.';
 }
 
 /** Rejects with Faults when no index serves a part. While the store is away that is not known. */

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { access, mkdir, open, readdir, rename, rm, type FileHandle } from 'node:fs/promises';
+import { access, lstat, mkdir, open, readdir, rename, rm, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError, storeUnavailable } from '../errors.ts';
 import { FileGoneError, isFileName, type FileStore, type FileWriter } from './files.ts';
@@ -25,106 +25,70 @@ export async function assertWritable(path: string): Promise<void> {
 }
 
 /** Files in a local directory. The directory is created when it is first needed. */
-export class Directory implements FileStore {
-  readonly #path: string;
-
-  constructor(path: string) {
-    this.#path = path;
-  }
-
-  async create(name: string): Promise<FileWriter> {
-    const path = this.#pathOf(name);
-    await withStoreErrors(mkdir(this.#path, { recursive: true }));
-    const file = await withStoreErrors(open(path + UNFINISHED, MAKE, 0o600));
-    return new Writer(file, path, this.#path);
-  }
-
-  async *read(name: string, start: number, end: number): AsyncGenerator<Uint8Array, void, undefined> {
-    const file = await this.#open(name);
-    try {
-      const buffer = Buffer.allocUnsafeSlow(Math.min(READ_BYTES, Math.max(1, end - start)));
-      for (let at = start; at < end;) {
-        const { bytesRead } = await withStoreErrors(
-          file.read(buffer, 0, Math.min(buffer.length, end - at), at),
-        );
-        if (bytesRead === 0) throw new FileGoneError(name);
-        yield buffer.subarray(0, bytesRead);
-        at += bytesRead;
-      }
-    } finally {
-      await file.close();
-    }
-  }
-
-  async size(name: string): Promise<number | null> {
-    if (!isFileName(name)) return null;
-    const file = await openExisting(this.#pathOf(name));
-    if (!file) return null;
-    try {
-      const stat = await file.stat();
-      return stat.isFile() ? stat.size : null;
-    } finally {
-      await file.close();
-    }
-  }
-
-  async remove(name: string): Promise<void> {
-    const path = this.#pathOf(name);
-    await Promise.all([path, path + UNFINISHED].map((file) => withStoreErrors(rm(file, { force: true }))));
-  }
-
-  async names(stem?: string): Promise<readonly string[]> {
-    const entries = await readdir(this.#path).catch((error: unknown) => {
-      if (codeOf(error) === 'ENOENT') return [];
-      throw fault(error);
-    });
-    const names = entries.map((entry) => entry.replace(/\.part$/, '')).filter(isFileName);
-    return stem === undefined ? names : names.filter((name) => name.startsWith(`${stem}.`));
-  }
-
-  async #open(name: string): Promise<FileHandle> {
-    const file = await openExisting(this.#pathOf(name));
-    if (!file) throw new FileGoneError(name);
-    return file;
-  }
-
-  #pathOf(name: string): string {
+export function directoryFiles(directory: string): FileStore {
+  const pathOf = (name: string): string => {
     if (!isFileName(name)) throw new TypeError(`not a file's name: ${JSON.stringify(name)}`);
-    return join(this.#path, name);
-  }
+    return join(directory, name);
+  };
+  return {
+    async create(name) {
+      const path = pathOf(name);
+      await mkdir(directory, { recursive: true }).catch(fail);
+      const file = await open(path + UNFINISHED, MAKE, 0o600).catch(fail);
+      return writerOf(file, path, directory);
+    },
+    async *read(name, start, end) {
+      const file = await open(pathOf(name), READ).catch((error: unknown) => {
+        throw ['ENOENT', 'ELOOP'].includes(String(codeOf(error))) ? new FileGoneError(name) : fault(error);
+      });
+      try {
+        const buffer = Buffer.allocUnsafeSlow(Math.min(READ_BYTES, Math.max(1, end - start)));
+        for (let at = start; at < end;) {
+          const { bytesRead } = await file.read(buffer, 0, Math.min(buffer.length, end - at), at).catch(fail);
+          if (bytesRead === 0) throw new FileGoneError(name);
+          yield buffer.subarray(0, bytesRead);
+          at += bytesRead;
+        }
+      } finally {
+        await file.close();
+      }
+    },
+    async size(name) {
+      const found = isFileName(name) ? await lstat(pathOf(name)).catch(unlessMissing(null)) : null;
+      return found?.isFile() === true ? found.size : null;
+    },
+    async remove(name) {
+      const path = pathOf(name);
+      await Promise.all([path, path + UNFINISHED].map((file) => rm(file, { force: true }).catch(fail)));
+    },
+    async names(stem) {
+      const entries = await readdir(directory).catch(unlessMissing([]));
+      const names = entries.map((entry) => entry.replace(/\.part$/, '')).filter(isFileName);
+      return stem === undefined ? names : names.filter((name) => name.startsWith(`${stem}.`));
+    },
+  };
 }
 
-class Writer implements FileWriter {
-  readonly #file: FileHandle;
-  readonly #path: string;
-  readonly #directory: string;
-  #isOpen = true;
-
-  constructor(file: FileHandle, path: string, directory: string) {
-    this.#file = file;
-    this.#path = path;
-    this.#directory = directory;
-  }
-
-  async write(bytes: Uint8Array): Promise<void> {
-    for (let at = 0; at < bytes.length;) {
-      const { bytesWritten } = await withStoreErrors(this.#file.write(bytes, at, bytes.length - at));
-      at += bytesWritten;
-    }
-  }
-
-  async finish(): Promise<void> {
-    await withStoreErrors(this.#file.sync());
-    await this.close();
-    await withStoreErrors(rename(this.#path + UNFINISHED, this.#path));
-    await withStoreErrors(syncDirectory(this.#directory));
-  }
-
-  async close(): Promise<void> {
-    if (!this.#isOpen) return;
-    this.#isOpen = false;
-    await withStoreErrors(this.#file.close());
-  }
+function writerOf(file: FileHandle, path: string, directory: string): FileWriter {
+  let isOpen = true;
+  const close = async (): Promise<void> => {
+    if (!isOpen) return;
+    isOpen = false;
+    await file.close().catch(fail);
+  };
+  return {
+    async write(bytes) {
+      for (let at = 0; at < bytes.length;)
+        at += (await file.write(bytes, at, bytes.length - at).catch(fail)).bytesWritten;
+    },
+    async finish() {
+      await file.sync().catch(fail);
+      await close();
+      await rename(path + UNFINISHED, path).catch(fail);
+      await syncDirectory(directory).catch(fail);
+    },
+    close,
+  };
 }
 
 /** A new name is durable only after its directory is synced. */
@@ -137,22 +101,16 @@ export async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-/** Returns null when the file does not exist or is a symbolic link. */
-async function openExisting(path: string): Promise<FileHandle | null> {
-  try {
-    return await open(path, READ);
-  } catch (error) {
-    if (['ENOENT', 'ELOOP'].includes(String(codeOf(error)))) return null;
+/** What stands for something that is missing. */
+function unlessMissing<T>(missing: T) {
+  return (error: unknown): T => {
+    if (codeOf(error) === 'ENOENT') return missing;
     throw fault(error);
-  }
+  };
 }
 
-async function withStoreErrors<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    throw fault(error);
-  }
+function fail(error: unknown): never {
+  throw fault(error);
 }
 
 function fault(error: unknown): unknown {

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { assertWritable, Directory } from './directory.ts';
+import { assertWritable, directoryFiles } from './directory.ts';
 import { reasonOf } from '../error-reason.ts';
 import type { Slots } from './slots.ts';
 import { coreOf, type Core } from './sqlite/core.ts';
@@ -94,7 +94,7 @@ function storeOf(core: Core, items: OpenSet, { directory }: SqliteOptions): Stor
     keepsDeclarations: true,
     isNew: file.isNew,
     items: owned(items),
-    files: new Directory(join(directory, 'exports')),
+    files: directoryFiles(join(directory, 'exports')),
     declared,
     open: async (declaration) => owned(await resource(declaration, declaration.indexes)),
     records: async ({ collection, indexes }) => {

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { Directory } from '../../src/store/directory.ts';
+import { directoryFiles } from '../../src/store/directory.ts';
 import { FileGoneError, type FileStore } from '../../src/store/files.ts';
 import { testDirectory } from '../support/store/sqlite/sqlite.ts';
 import { testMongoStore } from '../support/store/mongo/mongo.ts';
 import { testsWith } from '../support/tests-with.ts';
 
 const PLACES: [name: string, open: (t: TestContext) => Promise<FileStore | null>][] = [
-  ['a directory', async (t) => new Directory(join(await testDirectory(t), 'exports'))],
+  ['a directory', async (t) => directoryFiles(join(await testDirectory(t), 'exports'))],
   ['GridFS', async (t) => (await testMongoStore(t))?.store.files ?? null],
 ];
 
@@ -85,7 +85,7 @@ test('in a directory a link is no file, wherever it points', async (t) => {
   await mkdir(path);
   await writeFile(join(outside, 'secret'), 'secret');
   await symlink(join(outside, 'secret'), join(path, 'a.b'));
-  const files = new Directory(path);
+  const files = directoryFiles(path);
   assert.equal(await files.size('a.b'), null);
   await assert.rejects(readAll(files, 'a.b', 0, 6), FileGoneError);
 });

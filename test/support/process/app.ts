@@ -3,7 +3,7 @@ import type { AppError } from '../../../src/errors.ts';
 import { EXPORTS, Jobs } from '../../../src/exports/jobs.ts';
 import type { OpenResource } from '../../../src/resources/open.ts';
 import { createTranscoder } from '../../../src/rows/transcoder.ts';
-import { Directory } from '../../../src/store/directory.ts';
+import { directoryFiles } from '../../../src/store/directory.ts';
 import type { Slots } from '../../../src/store/slots.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { usersOf } from '../../../src/users/part.ts';
@@ -31,7 +31,7 @@ export async function appOn(
     users: { ...common, users: usersOf(await store.records(USERS)), now: Date.now },
     exports: {
       jobs: new Jobs({ records: await store.records(EXPORTS), perClient: 100, now: () => new Date() }),
-      files: new Directory('/nowhere'),
+      files: directoryFiles('/nowhere'),
       exporter: { offer: () => Promise.resolve(), dropped: () => undefined },
       now: () => new Date(),
       ttlMs: 1,

@@ -87,33 +87,6 @@ export function sliceOf(batch: Batch, at: number, most: number): Batch {
 }
 
 /**
- * The rows from `at` bytes after a batch's first row, up to and including the row at which the documents reach `bytes`
- * bytes, or the last row. `documentBytes` is the size of these documents. The slice shares the batch's memory.
- */
-export function reach(batch: Batch, at: number, bytes: number): Batch & { readonly documentBytes: number } {
-  const { slot, start, more } = batch;
-  const rowBytes = slot.bytes(start + batch.length);
-  let end = start + at;
-  let [rows, documentBytes] = [0, 0];
-  for (; end < rowBytes.length && documentBytes < bytes; rows++) {
-    const document = documentAt(rowBytes, end);
-    end = endOfDocument(rowBytes, document);
-    documentBytes += end - document;
-  }
-  const length = end - start - at;
-  return {
-    slot,
-    start: start + at,
-    length,
-    rows,
-    last: null,
-    more: end < rowBytes.length || more,
-    release,
-    documentBytes,
-  };
-}
-
-/**
  * The rows in the first `length` bytes of a batch. These bytes must end with a row. The slice shares the batch's
  * memory.
  */

@@ -1,4 +1,4 @@
-import { BSON_TYPE } from './bson-types.ts';
+import { BSON_TYPE, sizeAt } from './bson-types.ts';
 
 /**
  * The body of a BSON array of documents, which is what a batch and the reply to a find consist of. For each row: the
@@ -28,11 +28,7 @@ export function documentAt(rows: Uint8Array, row: number): number {
  * end inside `rows`.
  */
 export function endOfDocument(rows: Uint8Array, document: number): number {
-  const size =
-    (rows[document] ?? 0) |
-    ((rows[document + 1] ?? 0) << 8) |
-    ((rows[document + 2] ?? 0) << 16) |
-    ((rows[document + 3] ?? 0) << 24);
+  const size = sizeAt(rows, document);
   if (size < SMALLEST_DOCUMENT || document + size > rows.length)
     throw new DamagedRowsError(
       `a row of ${size} bytes begins ${rows.length - document} bytes before the end`,

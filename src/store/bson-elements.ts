@@ -1,6 +1,6 @@
 import { getOrMake } from '../get-or-make.ts';
 import { onDemand } from './bson.ts';
-import { sizeAt, sizeOfValue } from './bson-size.ts';
+import { sizeAt, sizeOfValue } from './bson-types.ts';
 
 /** An element in its document: its type, and the byte offsets of the type, of the value and of the end. */
 export interface BsonElement {

@@ -28,7 +28,6 @@ export const BSON_TYPE = {
  * strings and symbols. The keys of the embedded store begin with these numbers, so they can never change.
  */
 export const BSON_RANK = {
-  minKey: -1,
   null: 5,
   number: 10,
   string: 15,
@@ -46,36 +45,62 @@ export const BSON_RANK = {
 } as const;
 
 /**
- * The rank that the key of each type begins with in the embedded store. MinKey and undefined have one each above 0,
- * which is below every key.
+ * Of each type: the rank that its keys begin with in the embedded store (MinKey and undefined have one each above 0,
+ * which is below every key), the bytes of its values where all have as many, and else what precedes those that the
+ * length of a value counts: the length, and a subtype. -1: neither, the type is rare.
  */
-const RANKS: ReadonlyMap<number, number> = new Map<number, number>([
-  [BSON_TYPE.minKey, 1],
-  [BSON_TYPE.undefined, 2],
-  [BSON_TYPE.null, BSON_RANK.null],
-  [BSON_TYPE.double, BSON_RANK.number],
-  [BSON_TYPE.int32, BSON_RANK.number],
-  [BSON_TYPE.int64, BSON_RANK.number],
-  [BSON_TYPE.decimal128, BSON_RANK.number],
-  [BSON_TYPE.string, BSON_RANK.string],
-  [BSON_TYPE.symbol, BSON_RANK.string],
-  [BSON_TYPE.document, BSON_RANK.document],
-  [BSON_TYPE.array, BSON_RANK.array],
-  [BSON_TYPE.binary, BSON_RANK.binary],
-  [BSON_TYPE.objectId, BSON_RANK.objectId],
-  [BSON_TYPE.boolean, BSON_RANK.boolean],
-  [BSON_TYPE.date, BSON_RANK.date],
-  [BSON_TYPE.timestamp, BSON_RANK.timestamp],
-  [BSON_TYPE.regularExpression, BSON_RANK.regularExpression],
-  [BSON_TYPE.dbPointer, 55],
-  [BSON_TYPE.code, BSON_RANK.code],
-  [BSON_TYPE.scopedCode, BSON_RANK.scopedCode],
-  [BSON_TYPE.maxKey, BSON_RANK.maxKey],
-]);
+const FORMS: readonly (readonly [type: number, rank: number, fixed: number, counted?: number])[] = [
+  [BSON_TYPE.minKey, 1, 0],
+  [BSON_TYPE.undefined, 2, 0],
+  [BSON_TYPE.null, BSON_RANK.null, 0],
+  [BSON_TYPE.double, BSON_RANK.number, 8],
+  [BSON_TYPE.int32, BSON_RANK.number, 4],
+  [BSON_TYPE.int64, BSON_RANK.number, 8],
+  [BSON_TYPE.decimal128, BSON_RANK.number, 16],
+  [BSON_TYPE.string, BSON_RANK.string, -1, 4],
+  [BSON_TYPE.symbol, BSON_RANK.string, -1, 4],
+  [BSON_TYPE.document, BSON_RANK.document, -1, 0],
+  [BSON_TYPE.array, BSON_RANK.array, -1, 0],
+  [BSON_TYPE.binary, BSON_RANK.binary, -1, 5],
+  [BSON_TYPE.objectId, BSON_RANK.objectId, 12],
+  [BSON_TYPE.boolean, BSON_RANK.boolean, 1],
+  [BSON_TYPE.date, BSON_RANK.date, 8],
+  [BSON_TYPE.timestamp, BSON_RANK.timestamp, 8],
+  [BSON_TYPE.regularExpression, BSON_RANK.regularExpression, -1],
+  [BSON_TYPE.dbPointer, 55, -1],
+  [BSON_TYPE.code, BSON_RANK.code, -1, 4],
+  [BSON_TYPE.scopedCode, BSON_RANK.scopedCode, -1, 0],
+  [BSON_TYPE.maxKey, BSON_RANK.maxKey, 0],
+];
+
+const RANKS = new Map(FORMS.map(([type, rank]) => [type, rank]));
+const FIXED = new Int8Array(256).fill(-1);
+const COUNTED = new Int8Array(256).fill(-1);
+for (const [type, , fixed, counted = -1] of FORMS) [FIXED[type], COUNTED[type]] = [fixed, counted];
 
 /** The rank of the values of a BSON type in BSON's order. Throws TypeError for a type that BSON does not have. */
 export function rankOf(type: number): number {
   const rank = RANKS.get(type);
   if (rank === undefined) throw new TypeError(`BSON has no type ${type}`);
   return rank;
+}
+
+/** The number of bytes of the value at `at`. -1 for a type that is rare. */
+export function sizeOfValue(document: Uint8Array, type: number, at: number): number {
+  const fixed = FIXED[type] ?? -1;
+  if (fixed >= 0) return fixed;
+  const counted = COUNTED[type] ?? -1;
+  if (counted < 0) return -1;
+  const size = sizeAt(document, at);
+  return size < 0 ? -1 : counted + size;
+}
+
+/** The int32 at `at`, as documents and strings begin with their length. */
+export function sizeAt(bytes: Uint8Array, at: number): number {
+  return (
+    (bytes[at] ?? 0) |
+    ((bytes[at + 1] ?? 0) << 8) |
+    ((bytes[at + 2] ?? 0) << 16) |
+    ((bytes[at + 3] ?? 0) << 24)
+  );
 }

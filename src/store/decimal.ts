@@ -78,13 +78,7 @@ export function compareDecimals(a: Decimal, b: Decimal): number {
   return difference < 0n ? -1 : difference > 0n ? 1 : 0;
 }
 
-/** Whether a Decimal128 can hold exactly this number. Every int32 and int64 value is such a number. */
-export function isDecimal128({ mantissa, exponent }: Decimal): boolean {
-  const digits = digitsOf(mantissa);
-  return digits <= DECIMAL_DIGITS && exponent >= LOWEST_EXPONENT && exponent + digits <= HIGHEST_PLACE;
-}
-
-/** Converts a number to a Decimal128, which must be able to hold it: see isDecimal128. */
+/** Converts a number to a Decimal128, which must be able to hold it. */
 export function toDecimal128({ mantissa, exponent }: Decimal): Decimal128 {
   return Decimal128.fromString(`${mantissa}E${exponent}`);
 }

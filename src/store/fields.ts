@@ -1,6 +1,5 @@
 import { elementsNamed, type BsonElement } from './bson-elements.ts';
-import { sizeAt } from './bson-size.ts';
-import { BSON_TYPE } from './bson-types.ts';
+import { BSON_TYPE, sizeAt } from './bson-types.ts';
 import { reasonOf } from '../error-reason.ts';
 import { getOrMake } from '../get-or-make.ts';
 import { RecentMap } from '../recent-map.ts';

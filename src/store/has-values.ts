@@ -1,8 +1,8 @@
 import { reasonOf } from '../error-reason.ts';
-import { BSON } from './bson.ts';
 import { BSON_TYPE } from './bson-types.ts';
-import { fieldsOf, valueAt } from './fields.ts';
+import { valueAt } from './fields.ts';
 import { compareKeys, type Key, type Value } from './keys.ts';
+import { keyOfValue } from './order.ts';
 import type { Equality } from './plan.ts';
 import { keyOfAny, NULL_KEY } from './value-keys.ts';
 
@@ -20,7 +20,7 @@ export interface Wanted {
 }
 
 export function wantedOf(equals: readonly Equality[] = []): readonly Wanted[] {
-  return equals.map(({ path, value }) => ({ path, key: keyOfNamed(value) }));
+  return equals.map(({ path, value }) => ({ path, key: keyOfValue(value) }));
 }
 
 export function hasValues(document: Uint8Array, wanted: readonly Wanted[]): boolean {
@@ -28,14 +28,6 @@ export function hasValues(document: Uint8Array, wanted: readonly Wanted[]): bool
     const found = keyAt(document, path);
     return typeof found !== 'string' && compareKeys(found, key) === 0;
   });
-}
-
-/** The key of a value that a plan names. */
-export function keyOfNamed(value: unknown): Key {
-  if (value === null || value === undefined) return NULL_KEY;
-  const named = fieldsOf(BSON.serialize({ value }), ['value']);
-  if (typeof named === 'string' || !named[0]) throw new TypeError('a value that BSON cannot write');
-  return keyOfAny(named[0]);
 }
 
 function readableAt(document: Uint8Array, path: string): Value | null {

@@ -14,14 +14,6 @@ const SCALES: readonly Scale[] = [
     write: (number) => new ObjectId(hex(number, 24)),
   },
   {
-    read: (key) => (key instanceof Int32 ? BigInt(key.value) : null),
-    write: (number) => new Int32(Number(number)),
-  },
-  {
-    read: (key) => (key instanceof Long ? key.toBigInt() : null),
-    write: (number) => Long.fromBigInt(number),
-  },
-  {
     read: (key) => (key instanceof Date ? BigInt(key.getTime()) : null),
     write: (number) => new Date(Number(number)),
   },

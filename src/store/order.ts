@@ -20,7 +20,7 @@ export function comparePlaces(a: Bookmark, b: Bookmark): number {
 /** The same of two values, each a BSON class or a JavaScript value that BSON writes unchanged. Undefined is null. */
 export function compareValues(a: unknown, b: unknown): number {
   const [side, other] = [sideOf(a), sideOf(b)];
-  return side !== 0 || other !== 0 ? side - other : comparePlaces(placeOf(a), placeOf(b));
+  return side !== 0 || other !== 0 ? side - other : compareKeys(keyOfValue(a), keyOfValue(b));
 }
 
 /** Whether a value lies before all others, or behind them. Most comparisons are with such bounds. */
@@ -28,12 +28,13 @@ function sideOf(value: unknown): -1 | 0 | 1 {
   return value instanceof MinKey ? -1 : value instanceof MaxKey ? 1 : 0;
 }
 
-function placeOf(value: unknown): Bookmark {
-  return BSON.serialize({ value: value ?? null }) as Bookmark;
+/** The key of a value. */
+export function keyOfValue(value: unknown): Key {
+  return keyOfPlace(BSON.serialize({ value: value ?? null }));
 }
 
 /** The bytes by which a bookmark is ordered: the keys of its values, joined. */
-export function keyOfPlace(bookmark: Bookmark): Key {
+export function keyOfPlace(bookmark: Uint8Array): Key {
   const keys: Key[] = [];
   for (const [type, , , at, length] of onDemand.parseToElements(bookmark))
     keys.push(keyOfAny({ type, bytes: bookmark.subarray(at, at + length) }));

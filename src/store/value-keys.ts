@@ -24,9 +24,6 @@ import { decimalKey, joinKeys, keyOfNumber, stringKey, type Key, type Value } fr
  * Ranks are those of MongoDB's `canonicalizeBSONType`, except that MinKey and undefined have one each above 0, which is
  * below every key.
  */
-/** Values of these ranks are all one: MinKey, undefined, null and MaxKey. */
-const SINGLE: readonly number[] = [1, 2, 5, 127];
-
 const END = 0;
 
 /** The key of a missing field, which is the key of null. */
@@ -65,9 +62,9 @@ export function keyOfAny(value: Value): Key {
       return textKey(rank, bytes.subarray(4, -1));
     case BSON_TYPE.scopedCode:
       return scopedCodeKey(rank, bytes);
+    default: // MinKey, undefined, null and MaxKey
+      return Uint8Array.of(rank);
   }
-  if (SINGLE.includes(rank)) return Uint8Array.of(rank);
-  throw new TypeError(`there is no BSON type ${type}`);
 }
 
 function documentKey(rank: number, bytes: Uint8Array): Key {

@@ -7,7 +7,7 @@ import { ABOVE_IDS, compareKeys, HIGHEST, joinKeys, LOWEST, numberKey, type Key 
 import { keyOfAny } from '../value-keys.ts';
 import type { Equality, From, Plan } from '../store.ts';
 import type { ValueRange } from '../plan.ts';
-import { keyOfNamed } from '../has-values.ts';
+import { keyOfValue } from '../order.ts';
 import { columnOf, indexName, rowsTable } from './layout.ts';
 import { nameOf, type IndexRecord, type SetRecord } from './sets.ts';
 
@@ -161,7 +161,7 @@ export function orderFor(
 
 /** What the keys of all rows with these values begin with. */
 export function prefixOf(equals: readonly Equality[] = []): Key {
-  return joinKeys(...equals.map(({ value }) => keyOfNamed(value)));
+  return joinKeys(...equals.map(({ value }) => keyOfValue(value)));
 }
 
 /** The keys of a bookmark's values. Throws AppError `invalid-cursor` when one is missing. */
@@ -187,8 +187,8 @@ function boundsOf(prefix: Key, { sort, range, ids: { from, to } = {} }: Plan): B
 export function rangeBounds(prefix: Key, areIds: boolean, { bracket, low, high }: ValueRange): Bounds {
   const rank = rankOf(bracket);
   const lowest = rank === BSON_RANK.number ? numberKey(-Infinity) : Uint8Array.of(rank);
-  const begin = joinKeys(prefix, low ? keyOfNamed(low.value) : lowest);
-  const end = joinKeys(prefix, high ? keyOfNamed(high.value) : Uint8Array.of(rank + 1));
+  const begin = joinKeys(prefix, low ? keyOfValue(low.value) : lowest);
+  const end = joinKeys(prefix, high ? keyOfValue(high.value) : Uint8Array.of(rank + 1));
   const below = areIds ? justBelow(begin) : joinKeys(begin, LOWEST);
   const above = areIds ? joinKeys(end, LOWEST) : joinKeys(end, ABOVE_IDS);
   return {

@@ -2,7 +2,8 @@ import { collectionReplaced, noSuchPlace, snapshotUnsupported, storeUnfit } from
 import type { Batch, ReadBatch } from '../batch.ts';
 import { bookmarkOf, KEY, keyPaths, type Bookmark, type Identity } from '../bookmark.ts';
 import type { LookedUp } from '../change-feed.ts';
-import { hasValues, keyAt, keyOfNamed, wantedOf } from '../has-values.ts';
+import { hasValues, keyAt, wantedOf } from '../has-values.ts';
+import { keyOfValue } from '../order.ts';
 import { KEY_INDEX, type Index } from '../indexes.ts';
 import { compareKeys, joinKeys } from '../keys.ts';
 import type { Description, From, Plan, Size } from '../store.ts';
@@ -222,7 +223,7 @@ export function setReads(core: Core, shape: SetShape, gate: LoadGate, indexes: S
 
   /** In a look: the row of an id, if it also has the other values of the plan and comes after the bookmark. */
   function single(set: SetRecord, plan: Plan, from: From): Batch {
-    const key = keyOfNamed(plan.equals?.find(({ path }) => path === KEY)?.value);
+    const key = keyOfValue(plan.equals?.find(({ path }) => path === KEY)?.value);
     const row = reader.row(set.number, key);
     const isFound = row !== null && !from.skip && isWanted(documentIn(row), plan, from.after);
     return reader.batchOf(isFound ? [row] : [], false, plan);

@@ -2,10 +2,9 @@ import { getOrMake } from '../get-or-make.ts';
 import { onDemand } from './bson.ts';
 import { sizeAt, sizeOfValue } from './bson-types.ts';
 
-/** An element in its document: its type, and the byte offsets of the type, of the value and of the end. */
+/** An element in its document: its type, and the byte offsets of the value and of the end. */
 export interface BsonElement {
   readonly type: number;
-  readonly at: number;
   readonly valueAt: number;
   readonly end: number;
 }
@@ -94,9 +93,9 @@ export function elementsNamed(
   if (scratch.types.length < names.length) scratch = elementPlaces(names.length);
   const { types, starts, ends } = scratch;
   if (!findElements(document, names, scratch)) return parsed(document, names);
-  return names.map((name, n): BsonElement | undefined => {
+  return names.map((_, n): BsonElement | undefined => {
     const [type = 0, valueAt = 0, end = 0] = [types[n], starts[n], ends[n]];
-    return type === 0 ? undefined : { type, at: valueAt - name.length - 2, valueAt, end };
+    return type === 0 ? undefined : { type, valueAt, end };
   });
 }
 
@@ -105,7 +104,7 @@ function parsed(document: Uint8Array, names: readonly Uint8Array[]): (BsonElemen
   const found = names.map((): BsonElement | undefined => undefined);
   for (const [type, nameAt, nameLength, valueAt, length] of onDemand.parseToElements(document)) {
     const index = indexOfName(document, nameAt, nameLength, names);
-    if (index >= 0) found[index] ??= { type, at: nameAt - 1, valueAt, end: valueAt + length };
+    if (index >= 0) found[index] ??= { type, valueAt, end: valueAt + length };
   }
   return found;
 }

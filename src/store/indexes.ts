@@ -23,6 +23,5 @@ export interface Index {
 /** The index of the key, which every collection has. */
 export const KEY_INDEX: Index = { name: '_id_', keys: [{ path: KEY, sign: 1 }], isUnique: true };
 
-/** The most indexes that MongoDB keeps for one collection, and the most fields in one of them. */
-export const MOST_INDEXES = 64;
+/** The most fields that MongoDB keeps in one index. */
 export const MOST_INDEX_FIELDS = 32;

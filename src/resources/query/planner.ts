@@ -1,5 +1,5 @@
 import { KEY } from '../../store/bookmark.ts';
-import { MOST_INDEX_FIELDS, MOST_INDEXES, type Index, type IndexKey } from '../../store/indexes.ts';
+import type { Index, IndexKey } from '../../store/indexes.ts';
 
 /** A query by its paths. `_id` is the key of a row. */
 export interface Asked {
@@ -24,11 +24,6 @@ export interface Choice {
   /** The path that orders the rows. `_id`: their key alone. */
   readonly sort: string;
   readonly direction: 1 | -1;
-  /**
-   * `suffixed`: the index orders rows of equal `sort` by their key. `unique`: no two rows under the prefix have equal
-   * `sort`. `single`: the equalities name at most one row.
-   */
-  readonly kind: 'suffixed' | 'unique' | 'single';
 }
 
 /** Why no index answers a query. */
@@ -41,16 +36,17 @@ export interface Refusal {
 
 /**
  * Chooses the index that answers a query without a scan and without a sort: one whose fields are the equalities in any
- * order, then the path that the rows are ordered by, then `_id` in the same direction. Two kinds of unique indexes are
- * also allowed, see Choice. Returns a Refusal when there is none. With one range and no sort, the range's path orders
- * the rows. `among` are all indexes of the collection, also those that are refused.
+ * order, then the path that the rows are ordered by, then `_id` in the same direction. A unique index is also allowed
+ * where the equalities name one row at most, or where it ends with the path of the order. Returns a Refusal when there is
+ * none. With one range and no sort, the range's path orders the rows. `among` are all indexes of the collection, also
+ * those that are refused.
  */
 export function chooseIndex(asked: Asked, among: readonly Index[]): Choice | Refusal {
   const { equals, ranges } = asked;
   const [range, second] = ranges;
   if (second !== undefined)
     return {
-      reason: `Only one field can have a range: ${list(ranges)} have one each, and an index is ordered by one of them.`,
+      reason: `Only one field can have a range: ${ranges.join(' and ')} have one each, and an index is ordered by one of them.`,
     };
   const wanted = asked.sort ?? { path: range ?? KEY, direction: 1 };
   if (range !== undefined && equals.includes(range))
@@ -64,14 +60,11 @@ export function chooseIndex(asked: Asked, among: readonly Index[]): Choice | Ref
   const usable = among.filter(({ refused }) => refused === undefined);
   const ofIndex = asked.free === undefined ? undefined : orderedByIndex(equals, usable, asked.free);
   if (ofIndex && ofIndex.sort === asked.free) return ofIndex;
-  const single = usable.find((index) => namesOneRow(index, equals));
-  if (single) return { index: single, equals: pathsOf(single), sort, direction, kind: 'single' };
-  for (const kind of ['suffixed', 'unique'] as const) {
-    const index = usable.find((one) =>
-      kind === 'suffixed' ? isSuffixed(one, equals, sort) : isUniqueFor(one, equals, sort),
-    );
-    if (index) return { index, equals: pathsOf(index).slice(0, equals.length), sort, direction, kind };
-  }
+  const index =
+    usable.find((one) => namesOneRow(one, equals)) ??
+    usable.find((one) => isSuffixed(one, equals, sort)) ??
+    usable.find((one) => isUniqueFor(one, equals, sort));
+  if (index) return { index, equals: pathsOf(index).slice(0, equals.length), sort, direction };
   return ofIndex ?? refusalOf({ equals, sort }, among);
 }
 
@@ -84,15 +77,11 @@ function orderedByIndex(
   for (const index of among) {
     const next = index.keys[equals.length];
     if (!next || next.path === KEY || (by !== true && by !== next.path)) continue;
-    const isIn = isSuffixed(index, equals, next.path);
-    if (!isIn && !isUniqueFor(index, equals, next.path)) continue;
-    const order = { sort: next.path, direction: next.sign };
-    return {
-      index,
-      equals: pathsOf(index).slice(0, equals.length),
-      ...order,
-      kind: isIn ? 'suffixed' : 'unique',
-    };
+    if (isSuffixed(index, equals, next.path) || isUniqueFor(index, equals, next.path))
+      return {
+        ...{ index, equals: pathsOf(index).slice(0, equals.length) },
+        ...{ sort: next.path, direction: next.sign },
+      };
   }
   return undefined;
 }
@@ -143,10 +132,6 @@ function refusalOf(
     };
   const odd = remedy.find((path) => path.split('.').some((name) => name === '' || name.startsWith('$')));
   if (odd !== undefined) return { reason: `${odd} is not a path that an index can have.` };
-  if (remedy.length > MOST_INDEX_FIELDS)
-    return {
-      reason: `An index has at most ${MOST_INDEX_FIELDS} fields, and this query needs ${remedy.length}.`,
-    };
   const refused = among.find((index) => index.refused !== undefined && isSame(pathsOf(index), remedy));
   if (refused)
     return { reason: `The index ${refused.name} has these fields, but it is not used: ${refused.refused}.` };
@@ -155,10 +140,6 @@ function refusalOf(
   if (unusable)
     return {
       reason: `No index over ${path} can answer a query: some row has, or had, an array there, as the index ${unusable.name} shows. Take the arrays out, then drop that index and create it again.`,
-    };
-  if (among.length >= MOST_INDEXES)
-    return {
-      reason: `The collection has ${among.length} indexes, and it can have no more than ${MOST_INDEXES}.`,
     };
   return { reason: 'No index answers this query.', remedy };
 }
@@ -170,8 +151,4 @@ function arraysAt(path: string, among: readonly Index[]): Index | undefined {
 
 function isSame(paths: readonly string[], others: readonly string[]): boolean {
   return paths.length === others.length && paths.every((path) => others.includes(path));
-}
-
-function list(names: readonly string[]): string {
-  return names.length > 1 ? `${names.slice(0, -1).join(', ')} and ${names.at(-1)}` : names.join('');
 }

@@ -15,7 +15,7 @@ const BY_KEY = index('_id', { isUnique: true });
 
 function nameOf(asked: Partial<Asked>, among: readonly Index[]): string {
   const choice = chooseIndex({ equals: [], ranges: [], ...asked }, [BY_KEY, ...among]);
-  return isRefusal(choice) ? choice.reason : `${choice.index.name} ${choice.kind}`;
+  return isRefusal(choice) ? choice.reason : choice.index.name;
 }
 
 const by = (path: string, direction: 1 | -1 = 1) => ({ path, direction });
@@ -24,7 +24,7 @@ test('an index of the equalities in any order, then the sort, then the key is us
   const among = [index('status customer createdAt _id')];
   assert.equal(
     nameOf({ equals: ['customer', 'status'], sort: by('createdAt') }, among),
-    'status_customer_createdAt__id suffixed',
+    'status_customer_createdAt__id',
   );
   assert.equal(
     nameOf({ equals: ['customer'], sort: by('createdAt') }, among),
@@ -32,30 +32,27 @@ test('an index of the equalities in any order, then the sort, then the key is us
   );
   assert.equal(
     nameOf({ equals: ['customer', 'status', 'createdAt'] }, among),
-    'status_customer_createdAt__id suffixed',
+    'status_customer_createdAt__id',
   );
-  assert.equal(nameOf({}, among), '_id suffixed');
+  assert.equal(nameOf({}, among), '_id');
 });
 
 test('the key must run in the direction of the sort', () => {
   assert.equal(nameOf({ sort: by('a') }, [index('a -_id')]), 'No index answers this query.');
-  assert.equal(nameOf({ sort: by('a') }, [index('-a -_id')]), '-a_-_id suffixed');
-  assert.equal(nameOf({ equals: ['a'] }, [index('a -_id')]), 'a_-_id suffixed');
+  assert.equal(nameOf({ sort: by('a') }, [index('-a -_id')]), '-a_-_id');
+  assert.equal(nameOf({ equals: ['a'] }, [index('a -_id')]), 'a_-_id');
 });
 
 test('further fields behind the key do no harm', () => {
-  assert.equal(nameOf({ sort: by('a') }, [index('a _id b')]), 'a__id_b suffixed');
+  assert.equal(nameOf({ sort: by('a') }, [index('a _id b')]), 'a__id_b');
 });
 
 test('a unique index that ends with the sort needs no key', () => {
   const unique = index('tenant number', { isUnique: true });
-  assert.equal(nameOf({ equals: ['tenant'], sort: by('number') }, [unique]), 'tenant_number unique');
+  assert.equal(nameOf({ equals: ['tenant'], sort: by('number') }, [unique]), 'tenant_number');
   assert.equal(nameOf({ equals: ['tenant'] }, [unique]), 'No index answers this query.');
-  assert.equal(
-    nameOf({ equals: ['tenant', 'number'], sort: by('anything') }, [unique]),
-    'tenant_number single',
-  );
-  assert.equal(nameOf({ equals: ['_id'], sort: by('anything') }, []), '_id single');
+  assert.equal(nameOf({ equals: ['tenant', 'number'], sort: by('anything') }, [unique]), 'tenant_number');
+  assert.equal(nameOf({ equals: ['_id'], sort: by('anything') }, []), '_id');
 });
 
 test('a sort by a field that has a value is the order of the key', () => {
@@ -66,7 +63,7 @@ test('a sort by a field that has a value is the order of the key', () => {
 
 test('one range is allowed, on the field of the sort, which is the default', () => {
   const among = [index('a _id'), index('b _id')];
-  assert.equal(nameOf({ ranges: ['a'] }, among), 'a__id suffixed');
+  assert.equal(nameOf({ ranges: ['a'] }, among), 'a__id');
   assert.equal(
     nameOf({ ranges: ['a'], sort: by('b') }, among),
     'A range needs the order of its own field: sort=a_asc or sort=a_desc.',
@@ -79,7 +76,7 @@ test('one range is allowed, on the field of the sort, which is the default', () 
     nameOf({ ranges: ['a'], equals: ['a'] }, among),
     'a has a value and a range. Give one of them.',
   );
-  assert.equal(nameOf({ ranges: ['_id'] }, among), '_id suffixed');
+  assert.equal(nameOf({ ranges: ['_id'] }, among), '_id');
 });
 
 test('a refusal names the index that would help, or why none can', () => {
@@ -96,10 +93,6 @@ test('a refusal names the index that would help, or why none can', () => {
     refuse({ sort: by('tags') }, [index('tags _id', { refused: 'tags has an array in some row' })]).reason,
     /tags__id has these fields, but it is not used: tags has an array in some row/,
   );
-  const many = Array.from({ length: 32 }, (_, n) => `f${n}`);
-  assert.match(refuse({ equals: many }, []).reason, /at most 32 fields/);
-  const full = Array.from({ length: 63 }, (_, n) => index(`f${n} x`));
-  assert.match(refuse({ equals: ['y'] }, full).reason, /has 64 indexes/);
 });
 
 test('the index that a refusal names allows the query', () => {

@@ -34,11 +34,8 @@ export function pageHandler({ sourceFor, transcoder, limits, cacheControl }: Pag
     const source = sourceFor(client);
     const { rows } = source;
     const asked = readQuery(parameters, source);
-    const cursor = asked.start.style === 'cursor' ? asked.start.cursor : undefined;
-    const query: PageQuery = {
-      plan: await source.readPlan(parameters, request.signal, cursor),
-      ...asked,
-    };
+    const plan = await source.readPlan(parameters, request.signal, asked.cursor);
+    const query: PageQuery = { plan, ...asked };
     const total = (query.count && (await rows.count?.(query.plan, query.count, request.signal))) ?? null;
     const read = await rows.read(
       query.plan,
@@ -63,10 +60,10 @@ export function pageHandler({ sourceFor, transcoder, limits, cacheControl }: Pag
   };
 }
 
-function pageFrom({ collection, plan, start, skip }: PageQuery): From {
-  if (start.style !== 'cursor') return skip > 0 ? { skip } : {};
-  const after = rowBehind(start.cursor, collection, plan);
-  if (start.cursor.at === undefined) return { after };
+function pageFrom({ collection, plan, cursor, skip }: PageQuery): From {
+  if (!cursor) return skip > 0 ? { skip } : {};
+  const after = rowBehind(cursor, collection, plan);
+  if (cursor.at === undefined) return { after };
   throw cursorMismatch('The cursor belongs to a snapshot stream. Pages show only the current state.');
 }
 

@@ -26,7 +26,7 @@ export function cursorBehind(
  * cursor.
  */
 export function fittingRows(batch: Batch, query: PageQuery): Batch | null {
-  const counts = query.start.style === 'offset' || query.start.style === 'page';
+  const counts = query.offset !== undefined || query.page !== undefined;
   const hasCursor = (bookmark: Bookmark) =>
     (isPlace(bookmark) && bookmark.length <= ALWAYS_FITS_BYTES) ||
     cursorBehind(query, batch, bookmark) !== undefined;

@@ -30,15 +30,14 @@ export function sortText({ sort, direction }: Pick<Plan, 'sort' | 'direction'>):
  * pollers.
  */
 export function pageInfo(query: PageQuery, end: PageEnd, total: Count | null): PageDocument {
-  const { limit, start, plan } = query;
-  const kept = start.style === 'cursor' ? start.cursor.text : null;
+  const { limit, offset, page, cursor, plan } = query;
   return {
     limit,
     hasMore: end.more,
-    nextCursor: end.last ? (cursorBehind(query, end, end.last) ?? null) : kept,
+    nextCursor: (end.last ? cursorBehind(query, end, end.last) : cursor?.text) ?? null,
     ...(query.isUnordered && plan.sort !== KEY && { sort: sortText(plan) }),
-    ...(start.style === 'offset' && { offset: start.offset }),
-    ...(start.style === 'page' && { page: start.page }),
+    ...(offset !== undefined && { offset }),
+    ...(page !== undefined && { page }),
     ...(total && { total: total.rows, totalIs: total.is }),
   };
 }
@@ -76,17 +75,14 @@ export function pageLinks(
     const search = parameters.toString();
     return `<${path}${search && `?${search}`}>; rel="${rel}"`;
   };
-  const { start, limit, skip } = query;
-  const links = [
-    link('first', start.style === 'offset' ? { offset: 0 } : start.style === 'page' ? { page: 1 } : {}),
-  ];
-  if (start.style === 'offset' && start.offset > 0)
-    links.push(link('prev', { offset: Math.max(0, start.offset - limit) }));
-  if (start.style === 'page' && start.page > 1) links.push(link('prev', { page: start.page - 1 }));
+  const { offset, page, limit, skip } = query;
+  const links = [link('first', offset !== undefined ? { offset: 0 } : page !== undefined ? { page: 1 } : {})];
+  if (offset !== undefined && offset > 0) links.push(link('prev', { offset: Math.max(0, offset - limit) }));
+  if (page !== undefined && page > 1) links.push(link('prev', { page: page - 1 }));
   if (info.hasMore) {
     const counted = skip + limit <= maxOffset;
-    if (counted && start.style === 'offset') links.push(link('next', { offset: start.offset + limit }));
-    else if (counted && start.style === 'page') links.push(link('next', { page: start.page + 1 }));
+    if (counted && offset !== undefined) links.push(link('next', { offset: offset + limit }));
+    else if (counted && page !== undefined) links.push(link('next', { page: page + 1 }));
     else if (info.nextCursor !== null && info.nextCursor.length <= LONGEST_LINKED)
       links.push(link('next', { cursor: info.nextCursor }));
   }

@@ -28,13 +28,6 @@ const count = documented(
   { fallback: 'none' },
 );
 
-/** Where a page begins, in the style that the client chose. */
-export type PageStart =
-  | { readonly style: 'first' }
-  | { readonly style: 'cursor'; readonly cursor: Token }
-  | { readonly style: 'offset'; readonly offset: number }
-  | { readonly style: 'page'; readonly page: number };
-
 /** What the query of a page asks for, without its plan. */
 export interface PageRequest {
   readonly collection: string;
@@ -42,7 +35,10 @@ export interface PageRequest {
   readonly limit: number;
   /** How the total is counted. null: not at all. */
   readonly count: CountMode | null;
-  readonly start: PageStart;
+  /** Where the page begins, in the style that the client chose: at most one of these. */
+  readonly cursor: Token | undefined;
+  readonly offset: number | undefined;
+  readonly page: number | undefined;
   /** The number of rows before the page. 0 for cursors, which do not count rows. */
   readonly skip: number;
   /** Whether the client named no order. */
@@ -82,40 +78,28 @@ export function pageQuery(
   const limit = limitParameter(limits.maxLimit);
   return (query, { collection, shown, readFields }) => {
     const rows = limit.read(query) ?? DEFAULT_LIMIT;
-    const start = readStart(query);
-    const skip =
-      start.style === 'offset' ? start.offset : start.style === 'page' ? (start.page - 1) * rows : 0;
+    const given = ['offset', 'page', 'cursor'].filter((name) => query.has(name));
+    if (given.length > 1) throw conflict(given[1] ?? '', `Give one of ${given.join(' and ')}, not both.`);
+    const start = { offset: offset.read(query), page: page.read(query) };
+    const skip = start.page === undefined ? (start.offset ?? 0) : (start.page - 1) * rows;
     if (skip > limits.maxOffset) {
+      const [parameter = ''] = given;
       throw new AppError(
         'offset-too-deep',
-        `${start.style} skips ${skip} rows; the maximum is ${limits.maxOffset}. Pass the nextCursor of a page as cursor: its cost does not grow with depth.`,
-        { parameter: start.style },
+        `${parameter} skips ${skip} rows; the maximum is ${limits.maxOffset}. Pass the nextCursor of a page as cursor: its cost does not grow with depth.`,
+        { parameter },
       );
     }
+    const asked = count.read(query) ?? 'none';
     return {
+      ...start,
+      cursor: cursorParameter.read(query),
+      limit: rows,
+      skip,
+      count: asked === 'none' ? null : asked,
       collection,
       selection: shown.pick(readFields(query)),
-      limit: rows,
-      count: readCount(query),
-      start,
-      skip,
       isUnordered: !query.has('sort'),
     };
   };
-}
-
-function readCount(query: Query): CountMode | null {
-  const asked = count.read(query) ?? 'none';
-  return asked === 'none' ? null : asked;
-}
-
-function readStart(query: Query): PageStart {
-  const given = ['offset', 'page', 'cursor'].filter((name) => query.has(name));
-  if (given.length > 1) throw conflict(given[1] ?? '', `Give one of ${given.join(' and ')}, not both.`);
-  const rows = offset.read(query);
-  if (rows !== undefined) return { style: 'offset', offset: rows };
-  const number = page.read(query);
-  if (number !== undefined) return { style: 'page', page: number };
-  const after = cursorParameter.read(query);
-  return after === undefined ? { style: 'first' } : { style: 'cursor', cursor: after };
 }

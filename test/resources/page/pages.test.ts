@@ -1,25 +1,21 @@
 import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { jsonOf, type Page as PageOf } from '../../support/answers.ts';
 import { CATEGORIES, catalogue, expectedIds } from '../../support/resources/catalogue.ts';
-import { type TestServer } from '../../support/process/server.ts';
+import { testServer, type TestServer } from '../../support/process/server.ts';
 import { onServers } from '../../support/process/each-server.ts';
 
 const SORTS = ['id_asc', 'id_desc', 'price_asc', 'price_desc'];
 const STYLES = ['cursor', 'offset', 'page'] as const;
 type Style = (typeof STYLES)[number];
 
-interface Page {
-  data: { id: string | number }[];
-  page: { limit: number; hasMore: boolean; nextCursor: string | null; offset?: number; page?: number };
-}
+type Page = PageOf<{ readonly id: string | number }>;
 
 async function getPage(server: TestServer, query: Record<string, string | number>): Promise<Page> {
   const search = new URLSearchParams(
     Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
   );
-  const response = await server.get(`/items?${search.toString()}`);
-  const body = await response.text();
-  assert.equal(response.status, 200, `${search.toString()}: ${body}`);
-  return JSON.parse(body) as Page;
+  return (await jsonOf(server.get(`/items?${search.toString()}`))) as Page;
 }
 
 /** Walks every page as a client would and checks its metadata. */
@@ -251,4 +247,35 @@ onServers('combinations', (test) => {
     assert.equal(stream.status, 200);
     assert.equal(server.slots.taken, 0, 'no slot is held');
   });
+});
+
+test('pages link to those beside them, beyond the deepest offset by cursor, and by no cursor that is too long for a head', async (t) => {
+  const server = await testServer(t, 'sqlite', 'uws', { MAX_OFFSET: '20' });
+  // The ids are so long that their cursors have 2,048 characters, and some more or fewer.
+  const ids = Array.from({ length: 45 }, (_, n) => `${n + 10}`.padEnd(1_485 + n, 'x'));
+  await server.insert(ids.map((_id) => ({ _id, category: 'a', price: 1 })));
+  const linked = async (query: string) => {
+    const response = await server.get(`/items?${query}`);
+    const links = (response.headers.get('link') ?? '').matchAll(/<\/items\?([^>]*)>; rel="(\w+)"/g);
+    const { page } = (await response.json()) as Page;
+    return { ...page, links: Object.fromEntries([...links].map(([, asked, rel = '']) => [rel, asked])) };
+  };
+  const linksOf = async (query: string) => (await linked(query)).links;
+  const first = 'limit=10&page=1';
+  assert.deepEqual(await linksOf('page=1&limit=10'), { first, next: 'limit=10&page=2' });
+  assert.deepEqual(await linksOf('page=2&limit=10'), { first, prev: first, next: 'limit=10&page=3' });
+  assert.equal((await linksOf('page=4&limit=5')).next, 'limit=5&page=5', 'it begins at the deepest offset');
+  const { nextCursor, links } = await linked('offset=1&limit=20');
+  assert.equal(links.next, `limit=20&cursor=${nextCursor}`);
+
+  const lengths: number[] = [];
+  for (let cursor = '', hasMore = true; hasMore;) {
+    const page = await linked(`limit=1${cursor}`);
+    ({ hasMore } = page);
+    const { length } = page.nextCursor ?? assert.fail();
+    lengths.push(length);
+    assert.equal(page.links.next !== undefined, hasMore && length <= 2048, `${length} characters`);
+    cursor = `&cursor=${page.nextCursor}`;
+  }
+  assert.ok(lengths.includes(2048) && lengths.some((length) => length > 2048));
 });

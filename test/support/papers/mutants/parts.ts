@@ -27,8 +27,8 @@ export const PARTS: Readonly<Record<string, Part>> = {
   },
   pages: {
     files: sourcesIn('resources/page'),
-    tests: named(`resources/bad-input resources/page/page resources/page/pages resources/query/planner
-      resources/token/cursor resources/values/values users/users`),
+    tests: named(`resources/bad-input resources/page/pages resources/query/planner resources/token/cursor
+      resources/values/values users/users`),
   },
   access: {
     files: sourcesIn('access', ['access/limiter-redis.ts']),
@@ -39,8 +39,8 @@ export const PARTS: Readonly<Record<string, Part>> = {
   changes: {
     files: sourcesIn('resources/changes'),
     tests: named(`access/leaks-changes contracts/changes resources/changes/answer resources/changes/changes
-      resources/changes/end-signals resources/changes/room resources/changes/several resources/changes/shared
-      resources/changes/since resources/changes/start-cursor resources/stream/partitions`),
+      resources/changes/room resources/changes/several resources/changes/shared resources/changes/since
+      resources/changes/start-cursor resources/stream/partitions`),
   },
 };
 

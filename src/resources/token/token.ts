@@ -43,9 +43,8 @@ export interface TokenHead {
   readonly identity?: Identity;
 }
 
-/** The first byte of each kind. Numbers up to EARLIER were versions of earlier releases. */
+/** The first byte of each kind. Other releases have other numbers. */
 const KINDS = { row: 14, part: 15, feed: 16 } as const;
-const EARLIER = 13;
 export type TokenKind = keyof typeof KINDS;
 
 const TIMES = { none: 0, at: 1, since: 2 } as const;
@@ -101,12 +100,9 @@ export function decodeToken(given: string, kind: TokenKind, parameter: string): 
   const content = bytes.subarray(0, -TAIL);
   if (bytes.readUInt32LE(content.length) !== crc32(content)) throw refuse('its checksum is wrong');
   const [version = 0, form = 0, number = 0] = content;
-  if (version >= 1 && version <= EARLIER)
-    throw refusal({ kind, parameter }, 'it is of an earlier release', AGAIN);
-  if (version !== KINDS[kind])
-    throw refuse(
-      Object.values<number>(KINDS).includes(version) ? 'it is of another kind' : 'its version is unknown',
-    );
+  if (!Object.values<number>(KINDS).includes(version))
+    throw refusal({ kind, parameter }, 'it is of another release', AGAIN);
+  if (version !== KINDS[kind]) throw refuse('it is of another kind');
   const ofTime = form & 3;
   const ofIdentity = (form >> 2) & 3;
   const few = form >> 4;

@@ -182,7 +182,7 @@ test('the refusal of a cursor of 0.2 says what to do', () => {
   const read = (text: string) => decodeCursor(text, 'items', BY_ID);
   assert.throws(() => read('BwDwuvIB0JLyoBUAAAACX2lkAAcAAABkNTM5NDAAAFzmrE8'), {
     code: 'invalid-cursor',
-    message: 'The cursor is not valid: it is of an earlier release. Begin again without the cursor.',
+    message: 'The cursor is not valid: it is of another release. Begin again without the cursor.',
   });
 });
 

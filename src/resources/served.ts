@@ -29,15 +29,14 @@ export class ServedResources {
   readonly #stopping = new AbortController();
   /** The resources that are open, by what they were opened for. */
   #open = new Map<string, ClosableResource>();
-  /** Where each declaration was found last. It is looked for there when it is gone. */
-  readonly #found = new Map<string, Located>();
+  /** The declarations by name whose collections were there once. */
+  readonly #found = new Set<string>();
   /** Why collections that match a pattern are not served, by their places. Each reason is logged once. */
   readonly #left = new Map<string, string>();
   /** The patterns whose collections are not known yet, because the store was away. */
   #unsure: readonly CollectionPattern[] = [];
   /** One look follows another. */
   #looking: Promise<boolean> = Promise.resolve(true);
-  #isLooking = false;
   #timer: NodeJS.Timeout | undefined;
 
   private constructor(options: ServedOptions) {
@@ -64,10 +63,12 @@ export class ServedResources {
 
   /** Looks again every few seconds from now on. Calls `onChange` after resources came, changed or went. */
   follow(onChange: () => void): void {
-    this.#timer = setInterval(() => {
-      if (this.#isLooking) return; // while the store is away, a look can take longer than this
+    this.#timer = setTimeout(() => {
       const before = this.now;
-      void this.reload().then(() => this.now !== before && onChange());
+      void this.reload().then(() => {
+        if (this.now !== before) onChange();
+        if (!this.#stopping.signal.aborted) this.follow(onChange);
+      });
     }, LOOK_MS).unref();
   }
 
@@ -81,13 +82,12 @@ export class ServedResources {
 
   /** Ends all followers, because the server stops. A look that is under way changes nothing any more. */
   stop(reason: Error): void {
-    clearInterval(this.#timer);
+    clearTimeout(this.#timer);
     this.#stopping.abort(reason);
     for (const one of this.#open.values()) one.stop(reason);
   }
 
   async #lookAgain(): Promise<boolean> {
-    this.#isLooking = true;
     try {
       await this.#look(false);
       this.#faults = [];
@@ -99,8 +99,6 @@ export class ServedResources {
         this.#options.log.error({ err: error, faults }, NOT_CHANGED);
       this.#faults = faults;
       return false;
-    } finally {
-      this.#isLooking = false;
     }
   }
 
@@ -194,7 +192,7 @@ export class ServedResources {
     const found = await locate(declared, lists);
     if (this.#options.store.keepsDeclarations || typeof found === 'string' || found.isThere === null)
       return found;
-    if (found.isThere) this.#found.set(key, found);
+    if (found.isThere) this.#found.add(key);
     return found.isThere || !this.#found.has(key) ? found : undefined;
   }
 

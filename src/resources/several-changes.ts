@@ -1,7 +1,8 @@
 import type { Client } from '../access/admission.ts';
-import { opens, scopeOf } from '../access/rights.ts';
+import { scopeOf } from '../access/rights.ts';
 import type { Reply } from '../engine/edge.ts';
 import { AppError, storeUnavailable } from '../errors.ts';
+import { mayKnow } from '../http/permit.ts';
 import { STORE_PROBLEMS, type Input, type Route } from '../http/route.ts';
 import { invalid } from '../input/parameter.ts';
 import { quote, type Query } from '../input/query.ts';
@@ -95,12 +96,11 @@ async function reply(input: Input, served: Served, options: Options): Promise<Re
  * A resource that a client may follow. AppError `forbidden` for what its key does not open, whether that exists or not, else
  * `not-found` for what does not exist. Both list what the client may read.
  */
-function servedTo({ key }: Pick<Client, 'key'>, name: string, served: Served): OpenResource {
-  const mayKnow = (one: string) => key === null || opens(key.rights, one);
+function servedTo(client: Pick<Client, 'key'>, name: string, served: Served): OpenResource {
   const found = served.byName.get(name);
-  if (found && mayKnow(name)) return found;
-  const known = [...served.byName.keys()].filter(mayKnow).join(', ') || 'none';
-  if (!mayKnow(name))
+  if (found && mayKnow(client, name)) return found;
+  const known = [...served.byName.keys()].filter((one) => mayKnow(client, one)).join(', ') || 'none';
+  if (!mayKnow(client, name))
     throw new AppError('forbidden', `The key does not open ${quote(name)}. It opens ${known}.`);
   if (served.mayCome(name)) throw storeUnavailable(new Error('it is not known yet'));
   throw new AppError('not-found', `There is no resource ${quote(name)}. The resources are ${known}.`);

@@ -47,12 +47,12 @@ type Read = Pick<Reading, 'value' | 'isBetween'>;
 interface Prefix {
   readonly kind: Kind;
   readonly expected: string;
-  readonly read: (text: string) => readonly Read[];
+  readonly read: (text: string) => Read | null;
 }
 
-/** How each prefix reads the text behind it. No values: the text is not of this kind. `expected`: for messages. */
+/** How each prefix reads the text behind it. Null: the text is not of this kind. `expected`: for messages. */
 const PREFIXES: ReadonlyMap<string, Prefix> = new Map<string, Prefix>([
-  ['str', { kind: 'string', expected: 'a text', read: (text) => [{ value: text }] }],
+  ['str', { kind: 'string', expected: 'a text', read: (value) => ({ value }) }],
   ['int', { kind: 'number', expected: 'a whole number of at most 64 bits', read: readBy(integerOf) }],
   ['num', { kind: 'number', expected: 'a number as JSON writes it, that a double can show', read: number }],
   ['dec', { kind: 'decimal', expected: 'a number that a Decimal128 holds exactly', read: readBy(decimalOf) }],
@@ -60,11 +60,10 @@ const PREFIXES: ReadonlyMap<string, Prefix> = new Map<string, Prefix>([
   ['date', { kind: 'date', expected: 'a date and time as in 2026-01-31T12:00:00Z', read: date }],
   ['uuid', { kind: 'uuid', expected: 'a UUID', read: readBy(uuidOf) }],
   ['bool', { kind: 'boolean', expected: 'true or false', read: boolean }],
-  [
-    'null',
-    { kind: 'null', expected: 'nothing behind it', read: (text) => (text === '' ? [{ value: null }] : []) },
-  ],
+  ['null', { kind: 'null', expected: 'nothing behind it', read: (text) => (text === '' ? NULL : null) }],
 ]);
+
+const NULL: Read = { value: null };
 
 /** A text whose prefix names a kind that the rest is not of. */
 export interface Misfit {
@@ -82,9 +81,8 @@ export function readingsOf(text: string): readonly Reading[] | Misfit {
   const fixed = PREFIXES.get(prefix);
   if (!fixed) return plainReadings(text);
   const { kind, expected, read } = fixed;
-  const values = read(rest);
-  if (values.length === 0) return { prefix, expected };
-  return values.map((one) => ({ ...one, kind, spelling: text }));
+  const found = read(rest);
+  return found ? [{ ...found, kind, spelling: text }] : { prefix, expected };
 }
 
 /** All values that a text without a prefix can stand for, the likeliest first. */
@@ -97,8 +95,8 @@ const OTHERS = ['oid', 'uuid', 'date', 'bool', 'str'];
 function readingsWith(prefix: string, text: string): readonly Reading[] {
   const fixed = PREFIXES.get(prefix);
   if (!fixed) throw new TypeError(`no prefix is called ${prefix}`);
-  const { kind, read } = fixed;
-  return read(text).map((one) => ({ ...one, kind, spelling: `${prefix}:${text}` }));
+  const found = fixed.read(text);
+  return found ? [{ ...found, kind: fixed.kind, spelling: `${prefix}:${text}` }] : [];
 }
 
 /** The value of one kind that is shown as a text. Undefined when none is. */
@@ -129,27 +127,27 @@ function numbersOf(text: string): readonly Reading[] {
 function readBy(valueOf: (text: string) => unknown): Prefix['read'] {
   return (text) => {
     const value = valueOf(text);
-    return value === null ? [] : [{ value }];
+    return value === null ? null : { value };
   };
 }
 
 /** Beyond 2^53 a double is shown with digits that are not its exact value: 2^60 as 1152921504606847000. */
-function number(text: string): readonly Read[] {
-  if (!JSON_NUMBER.test(text)) return [];
+function number(text: string): Read | null {
+  if (!JSON_NUMBER.test(text)) return null;
   const double = Number(text);
   const whole = integerOf(text);
   const isShown = !Number.isSafeInteger(double) && String(double) === text;
-  if (whole && !isShown) return [{ value: whole }];
-  return Number.isFinite(double) ? [{ value: new Double(double) }] : [];
+  if (whole && !isShown) return { value: whole };
+  return Number.isFinite(double) ? { value: new Double(double) } : null;
 }
 
 /** A time without a zone is UTC, as in the rows that this server writes. */
-function date(text: string): readonly Read[] {
+function date(text: string): Read | null {
   const moment = momentOf(text, true);
-  if (typeof moment === 'string') return [];
-  return [{ value: moment.date, ...(moment.isBetween && { isBetween: true }) }];
+  if (typeof moment === 'string') return null;
+  return { value: moment.date, ...(moment.isBetween && { isBetween: true }) };
 }
 
-function boolean(text: string): readonly Read[] {
-  return text === 'true' || text === 'false' ? [{ value: text === 'true' }] : [];
+function boolean(text: string): Read | null {
+  return text === 'true' || text === 'false' ? { value: text === 'true' } : null;
 }

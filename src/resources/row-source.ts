@@ -5,6 +5,7 @@ import type { Transcoder } from '../rows/rows.ts';
 import type { Selection } from '../rows/selection.ts';
 import type { StreamReader } from '../store/readers.ts';
 import type { Plan, Collection } from '../store/store.ts';
+import type { Estimated } from './stream/estimate.ts';
 import type { Token } from './token/token.ts';
 import type { ReadId } from './row/id.ts';
 
@@ -44,9 +45,6 @@ export interface RowSource {
   /** Begins to ask for the number of a plan's rows. */
   readonly estimate: (plan: Plan) => Estimated;
 }
-
-/** The number of rows, or null when it is not known. To be called when the first batch has been read. */
-export type Estimated = () => Promise<number | null>;
 
 /** Resolves what a client may read. Each request asks it once. */
 export type SourceFor<S = RowSource> = (client: Pick<Client, 'key'>) => S;

@@ -1,7 +1,8 @@
 import type { StreamBody } from '../../engine/edge.ts';
 import { problemDocument } from '../../http/problem.ts';
 import type { Route } from '../../http/route.ts';
-import { cursorThatFits } from '../token/cursor.ts';
+import { cursorThatFits, rowBehind } from '../token/cursor.ts';
+import { checkMark, cursorMismatch } from '../token/token.ts';
 import { assertSound } from '../../rows/damaged-row.ts';
 import { noneOf, orRelease, type Batch } from '../../store/batch.ts';
 import { KEY, type Bookmark } from '../../store/bookmark.ts';
@@ -10,14 +11,15 @@ import { CHECKPOINT_MS } from '../../pipeline/checkpoints.ts';
 import { writeBeforeCut } from '../../pipeline/sink.ts';
 import { withHeartbeats } from '../../pipeline/heartbeats.ts';
 import { pump } from '../../pipeline/pump.ts';
-import { beginningOf } from './beginning.ts';
-import { ROWS_HEADER } from './estimate.ts';
-import { AT_HEADER } from './point-in-time.ts';
+import { readAfter } from './after.ts';
+import { inTime, ROWS_HEADER } from './estimate.ts';
+import { AT_HEADER, timeOf } from './point-in-time.ts';
 import { formatOf, FORMATS, readForm, STREAM_TYPES, typeAsked } from './formats/list.ts';
-import { readStreamPlan, readStreamQuery, streamParameters } from './parameters.ts';
+import { readStreamPlan, readStreamQuery, streamParameters, type StreamQuery } from './parameters.ts';
 import { sortText } from '../page/page.ts';
 import { routeOf, type RouteDocs } from '../route-docs.ts';
-import { headersOf, type RouteOptions } from '../row-source.ts';
+import { headersOf, type RouteOptions, type RowSource } from '../row-source.ts';
+import type { From, Plan } from '../../store/store.ts';
 
 /**
  * Headers of answers whose content is of use before its end, for what stands between server and reader: `Incremental`
@@ -80,7 +82,7 @@ function streamHandler({ sourceFor, transcoder, parked }: RouteOptions): Route['
     const set = { rows, plan: rest, columns, shown, fields, kinds, signal, first, most: limit };
     const form = await orRelease(first, () => asksForm(set, transcoder));
     const isAll = !first.more || first.rows >= limit;
-    const about = isAll ? first.rows : await orRelease(first, () => estimated?.() ?? Promise.resolve(null));
+    const about = isAll ? first.rows : await orRelease(first, () => inTime(estimated));
     const run: StreamBody['run'] = async (sink) => {
       const cursorOf = (bookmark: Bookmark) => cursorThatFits(source.collection, rest, bookmark);
       const start = from.after ? cursorOf(from.after) : null;
@@ -124,4 +126,55 @@ function streamHandler({ sourceFor, transcoder, parked }: RouteOptions): Route['
       body: { kind: 'stream', run },
     };
   };
+}
+
+/**
+ * Where a stream begins: after the row of a cursor, after the row that `after` shows, or at its first row. Also at what
+ * time, and in which collection if a cursor or part names one. AppError `collection-replaced` when that is not the
+ * current collection, `cursor-mismatch` when the cursor does not fit the parameters.
+ */
+async function beginningOf(
+  { time, cursor, after, part }: Pick<StreamQuery, 'time' | 'cursor' | 'after' | 'part'>,
+  asked: Plan,
+  source: Pick<RowSource, 'collection' | 'rows' | 'readShown' | 'readId'>,
+  signal: AbortSignal,
+): Promise<{ plan: Plan; from: From }> {
+  if (cursor !== undefined) {
+    const known = typeof time === 'bigint' ? { ...asked, at: time } : asked;
+    const bookmark = rowBehind(cursor, source.collection, known);
+    const { at, since, mark } = cursor;
+    if (time === 'present' && at === undefined)
+      throw cursorMismatch(
+        'The cursor does not come from a snapshot. Omit consistency=snapshot, or start without a cursor.',
+      );
+    if (time === 'live' && at !== undefined)
+      throw cursorMismatch(
+        'The cursor comes from a snapshot. Omit consistency=live, or start without a cursor.',
+      );
+    const plan = await marked(asked, [part?.mark, mark], source, signal);
+    // A member that lags must not miss what changes do not repeat (Changes-From of the stream that was cut).
+    const bound = since !== undefined && (asked.since === undefined || since > asked.since) ? { since } : {};
+    return { plan: at === undefined ? { ...plan, ...bound } : { ...plan, at }, from: { after: bookmark } };
+  }
+  const plan = await marked(asked, [part?.mark], source, signal);
+  const at = await timeOf(time, source.rows, signal);
+  const timed = at === undefined ? plan : { ...plan, at };
+  const from = after === undefined ? {} : { after: await readAfter(after, timed, source, signal) };
+  return { plan: timed, from };
+}
+
+/**
+ * The plan, bound to the collection of these marks. Without a mark, the first read decides on the collection. AppError
+ * `collection-replaced` when a mark is of another collection.
+ */
+async function marked(
+  plan: Plan,
+  marks: readonly (number | undefined)[],
+  { rows }: Pick<RowSource, 'rows'>,
+  signal: AbortSignal,
+): Promise<Plan> {
+  if (marks.every((mark) => mark === undefined)) return plan;
+  const { identity } = await rows.describe(signal);
+  for (const mark of marks) checkMark(mark, identity);
+  return identity === undefined ? plan : { ...plan, identity };
 }

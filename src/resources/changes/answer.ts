@@ -6,10 +6,8 @@ import type { FeedPlace } from '../../store/change-feed.ts';
 import type { RowReader, Plan } from '../../store/store.ts';
 import type { FeedReader } from '../../store/tail.ts';
 import { encodeFeedCursor } from './cursor.ts';
-import { endSignals } from './end-signals.ts';
 import { follow, type Position, type Start, type Step, type Want } from './follow.ts';
 import { feedLines, removedLine } from './lines.ts';
-import { EMPTY } from './pieces.ts';
 import type { FeedSums, Standing } from './room.ts';
 
 /** What was sent is followed by a checkpoint within this time, when nothing more comes. */
@@ -22,6 +20,8 @@ const MANY_LINES = 5_000;
  * time in the end, and be slower still.
  */
 const [FIRST_KEYS, MOST_KEYS] = [250, 1_000];
+/** A feed ends by itself when the server stops. Only one whose read hangs has not done so this much later. Milliseconds. */
+const GRACE_MS = 1_000;
 
 /** When a feed ends of itself. */
 export interface FeedEnd {
@@ -90,6 +90,15 @@ export interface AnswerOptions {
 
 /** The order that a feed's batches have for the pump: what continues after a row needs its id alone. */
 export const BY_ID = { sort: KEY };
+
+const NOTHING = new Uint8Array(0);
+
+/** A batch without rows and without memory, for what an encoder writes between rows. */
+const EMPTY: Batch = {
+  slot: { address: 0, capacity: 0, bytes: () => NOTHING, release: () => undefined },
+  ...{ start: 0, length: 0, rows: 0, last: null, more: true },
+  release: () => undefined,
+};
 
 export type FeedAnswer = ReturnType<typeof feedAnswer>;
 
@@ -207,6 +216,37 @@ export function feedAnswer(
     /** Where the reader is when the batches ended because it may rest. */
     get rest(): Standing | null {
       return rest;
+    },
+  };
+}
+
+/**
+ * The signals of `Want`: they abort with those of the reader, and when the server stops, for reads that wait for changes at
+ * once, for others GRACE_MS later. `close` them in the end.
+ */
+function endSignals(reader: AbortSignal, stopping: AbortSignal) {
+  const [reads, waits] = [new AbortController(), new AbortController()];
+  let timer: NodeJS.Timeout | undefined;
+  const leave = () => {
+    for (const each of [reads, waits]) each.abort(reader.reason);
+  };
+  const stop = () => {
+    waits.abort(stopping.reason);
+    timer = setTimeout(() => reads.abort(stopping.reason), GRACE_MS);
+  };
+  const events = [
+    [reader, leave],
+    [stopping, stop],
+  ] as const;
+  for (const [signal, listener] of events)
+    if (signal.aborted) listener();
+    else signal.addEventListener('abort', listener);
+  return {
+    reads: reads.signal,
+    waits: waits.signal,
+    close: () => {
+      clearTimeout(timer);
+      for (const [signal, listener] of events) signal.removeEventListener('abort', listener);
     },
   };
 }

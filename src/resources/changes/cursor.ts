@@ -1,7 +1,7 @@
 import { headOf, isKeyValue, keyIn, MAX_CURSOR_BYTES } from '../token/cursor.ts';
 import { cursorMismatch, encodeToken, refusal, type Token, type TokenHead } from '../token/token.ts';
 import { KEY, type Bookmark, type Identity } from '../../store/bookmark.ts';
-import type { FeedPlace } from '../../store/change-feed.ts';
+import type { ChangeFeed, FeedPlace } from '../../store/change-feed.ts';
 import type { Collection, Plan } from '../../store/store.ts';
 import { AppError } from '../../errors.ts';
 import type { ChangesFrom } from '../row-source.ts';
@@ -87,6 +87,21 @@ function idIn(bytes: Uint8Array, cursor: Token): Bookmark {
   throw refusal(cursor, 'its key is not an id');
 }
 
+/**
+ * The place at which a plan's rows are about to be read, and the collection that they are of. The place comes first: it looks
+ * again when the collection was replaced. When that happens between the two, a cursor of them is void and not wrong: the end
+ * of the old collection follows its place.
+ */
+export async function placeBefore(
+  plan: Pick<Plan, 'at' | 'identity'>,
+  feed: ChangeFeed,
+  rows: Pick<Collection, 'describe'>,
+  signal: AbortSignal,
+): Promise<Pick<FeedCursor, 'place' | 'identity'>> {
+  const place = plan.at === undefined ? await feed.now(signal) : feed.at(plan.at);
+  return { place, identity: plan.identity ?? (await rows.describe(signal)).identity };
+}
+
 /** Why a set has no changes: the store, or what a key opens of it. */
 const WITHOUT: readonly string[] = ['changes-unsupported', 'forbidden'];
 
@@ -97,22 +112,13 @@ const WITHOUT: readonly string[] = ['changes-unsupported', 'forbidden'];
 export function changesFrom(rows: Pick<Collection, 'changes' | 'describe'>, collection: string): ChangesFrom {
   return async (plan, signal) => {
     const feed = rows.changes;
-    if (!feed || plan.range || plan.ids) return null;
+    if (!feed || plan.range) return null;
     try {
-      const place = plan.at === undefined ? await feed.now(signal) : feed.at(plan.at);
-      // The place comes first. It looks again when the collection was replaced. When that happens between the two, the
-      // cursor is void and not wrong: the end of the old collection follows its place.
-      const identity = plan.identity ?? (await rows.describe(signal)).identity;
+      const { place, identity } = await placeBefore(plan, feed, rows, signal);
       const cursor = encodeFeedCursor(collection, plan, { place, walk: 'over', identity });
       if (cursor === undefined) return null;
-      return {
-        cursor,
-        // Rows read after this have every change before the place.
-        bounds: {
-          ...(identity !== undefined && { identity }),
-          ...(plan.at === undefined && place.seen !== undefined && { since: place.seen }),
-        },
-      };
+      const since = plan.at === undefined && place.seen !== undefined && { since: place.seen };
+      return { cursor, bounds: { ...(identity !== undefined && { identity }), ...since } };
     } catch (error) {
       if (error instanceof AppError && WITHOUT.includes(error.code)) return null;
       throw error;

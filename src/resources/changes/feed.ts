@@ -26,7 +26,7 @@ import {
   type Followed,
   type FollowedSet,
 } from './answer.ts';
-import { feedPlaceOf, type FeedCursor } from './cursor.ts';
+import { feedPlaceOf, placeBefore, type FeedCursor } from './cursor.ts';
 import { AS_EVENTS, EVENT_STREAM, framed, framedLines } from './events.ts';
 import type { Start } from './follow.ts';
 import { assertUnordered, type FeedQuery } from './parameters.ts';
@@ -70,7 +70,7 @@ async function begin(input: Input, asked: Asked, options: RouteOptions): Promise
     lines: () => transcoder.encoder('lines', shown),
     framed: (text) => (isEvents ? framed(text, AS_EVENTS) : text),
   };
-  const leg = { start, end: { ...asked.query, opens: isOpening(asked.query) } };
+  const leg = { start, end: asked.query };
   const run = new FeedRun(roomOf(own)?.question ?? own, leg, { request, isEvents, options });
   return replyOf(type, (sink) => run.run(sink));
 }
@@ -151,12 +151,11 @@ type FollowOptions = Pick<RouteOptions, 'parked' | 'stopping' | 'heartbeatMs'>;
 /** The reply that begins at `start` and sends what is followed. */
 export function followReply(
   { request, type }: Pick<Input, 'request' | 'type'>,
-  query: FeedQuery<unknown>,
+  end: FeedEnd,
   what: { readonly lines: RowEncoder; readonly start: Start; readonly followed: Followed },
   options: FollowOptions,
 ): Reply {
   const { lines, start, followed } = what;
-  const end = { ...query, opens: isOpening(query) };
   const { stopping, heartbeatMs } = options;
   const answer = feedAnswer(lines, start, { followed, end, now, stopping, heartbeatMs });
   return replyOf(type, (sink) => send(answer, sink, request, type === EVENT_STREAM, options));
@@ -172,11 +171,6 @@ function replyOf(type: string, run: (sink: Sink) => Promise<void>): Reply {
 
 /** A clock in milliseconds. */
 const now = () => performance.now();
-
-/** See FeedEnd. */
-function isOpening({ follows, waitMs, cursor }: FeedQuery<unknown>): boolean {
-  return follows || waitMs > 0 || cursor === undefined;
-}
 
 /** A set that is about to be followed: where it begins, and what is shown of its rows. */
 export interface BegunSet extends FollowedSet {
@@ -260,10 +254,7 @@ async function startOf(
       cursor.parameter,
     );
   }
-  // The place comes first. It looks again when the collection was replaced. When that happens between the two, the
-  // cursor is void and not wrong: the end of the old collection follows its place.
-  const place = await feed.now(signal);
-  return { identity: (await rows.describe(signal)).identity, place, walk: walks ? null : 'over' };
+  return { ...(await placeBefore(plan, feed, rows, signal)), walk: walks ? null : 'over' };
 }
 
 /**

@@ -1,12 +1,12 @@
 import { chain, FIRST_BATCH, NEXT_BATCH } from '../../pipeline/chain.ts';
 import type { Batch, ReadBatch } from '../../store/batch.ts';
-import type { Bookmark } from '../../store/bookmark.ts';
+import { bookmarkOf, KEY, type Bookmark } from '../../store/bookmark.ts';
+import { documentAt, endOfDocument } from '../../store/bson-array.ts';
 import type { ChangedKeys, FeedPlace } from '../../store/change-feed.ts';
 import { comparePlaces } from '../../store/order.ts';
 import type { RowReader, Plan, Size } from '../../store/store.ts';
 import type { FeedReader } from '../../store/tail.ts';
 import type { WalkPlace } from './cursor.ts';
-import { piecesOf } from './pieces.ts';
 import { Round } from './round.ts';
 
 /** A walk reads on for this long before it looks for changes. */
@@ -155,4 +155,39 @@ export async function* linesOf(
 /** Every read sees all changes before a place: see `FeedPlace.seen`. */
 function planAt(plan: Plan, { seen }: FeedPlace): Plan {
   return seen === undefined ? plan : { ...plan, since: seen };
+}
+
+/** Rows of a batch that stand side by side, with their ids. */
+interface Piece {
+  readonly batch: Batch;
+  readonly ids: readonly Bookmark[];
+}
+
+/** The rows of a batch that pass, in pieces, each in the place where the store put it. The batch stays its owner's. */
+function piecesOf(batch: Batch, passes: (id: Bookmark) => boolean): readonly Piece[] {
+  const bytes = batch.slot.bytes(batch.start + batch.length);
+  const pieces: Piece[] = [];
+  let ids: Bookmark[] = [];
+  let from = batch.start;
+  const end = (to: number) => {
+    const last = ids.at(-1);
+    if (last) pieces.push({ ids, batch: part(batch, from, to, ids.length, last) });
+    ids = [];
+  };
+  for (let at = batch.start; at < bytes.length;) {
+    const document = documentAt(bytes, at);
+    const next = endOfDocument(bytes, document);
+    const id = bookmarkOf(bytes.subarray(document, next), { sort: KEY });
+    if (!passes(id)) {
+      end(at);
+      from = next;
+    } else ids.push(id);
+    at = next;
+  }
+  end(bytes.length);
+  return pieces;
+}
+
+function part({ slot }: Batch, start: number, end: number, rows: number, last: Bookmark): Batch {
+  return { slot, start, length: end - start, rows, last, more: true, release: () => undefined };
 }

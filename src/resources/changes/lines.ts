@@ -2,7 +2,7 @@ import { keyToJson } from '../../rows/row-json.ts';
 import { serializerOf } from '../../rows/serializers.ts';
 import { count, namedObject, object, text, Type } from '../../schema.ts';
 import type { Bookmark } from '../../store/bookmark.ts';
-import type { ControlForm, Sums } from '../../pipeline/control-lines.ts';
+import type { ControlForm, EndTally, Sums } from '../../pipeline/control-lines.ts';
 
 const TALLY = {
   cursor: text('the cursor that continues here'),
@@ -43,24 +43,28 @@ export interface FeedState {
   readonly isCutShort: boolean;
 }
 
+type At = Sums & Omit<FeedState, 'isCutShort'>;
+
+function tallyOf({ cursor, isUpToDate: upToDate, removed, rows, bytes, crc32 }: At) {
+  return { cursor, upToDate, rows, removed, bytes, crc32 };
+}
+
 /** A checkpoint, LF included. */
-export function checkpointLine(tally: Sums & Omit<FeedState, 'isCutShort'>): string {
-  const { cursor, isUpToDate: upToDate, ...sums } = tally;
-  return `${checkpoint({ checkpoint: { cursor, upToDate, ...sums } })}\n`;
+export function checkpointLine(at: At): string {
+  return `${checkpoint({ checkpoint: tallyOf(at) })}\n`;
 }
 
 /** The control lines of a feed. `state` returns its present state. */
 export function feedLines(state: () => FeedState): ControlForm {
-  const tallyOf = ({ rows, bytes, crc32 }: { rows: number; bytes: number; crc32: string }) => {
-    const { cursor, isUpToDate: upToDate, removed } = state();
-    return { cursor, upToDate, rows, removed, bytes, crc32 };
-  };
+  const stateAt = ({ cursor, ...sums }: EndTally) => ({
+    ...{ ...state(), ...sums },
+    ...(typeof cursor === 'string' && { cursor }),
+  });
   return {
-    checkpoint: ({ cursor, ...sums }) =>
-      checkpointLine({ ...state(), ...sums, ...(cursor !== null && { cursor }) }),
-    end: ({ cursor, ...sums }) => {
-      const { isCutShort: more } = state();
-      return `${end({ end: { ...tallyOf(sums), ...(typeof cursor === 'string' && { cursor }), ...(more && { more }) } })}\n`;
+    checkpoint: (tally) => checkpointLine(stateAt(tally)),
+    end: (tally) => {
+      const { isCutShort: more, ...at } = stateAt(tally);
+      return `${end({ end: { ...tallyOf(at), ...(more && { more }) } })}\n`;
     },
   };
 }

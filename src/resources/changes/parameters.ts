@@ -13,6 +13,7 @@ import { MAX_CURSOR_BYTES } from '../token/cursor.ts';
 import { tokenParameter, type Token } from '../token/token.ts';
 import { KEY } from '../../store/bookmark.ts';
 import type { Plan } from '../../store/store.ts';
+import type { FeedEnd } from './answer.ts';
 import { EVENT_STREAM } from './events.ts';
 import { ndjson } from '../stream/formats/ndjson.ts';
 
@@ -86,12 +87,9 @@ export function readResources(query: Query): readonly string[] {
 }
 
 /** What a request for changes asks for, without its plan. `C`: its cursor. */
-export interface FeedQuery<C = Token> {
+export interface FeedQuery<C = Token> extends FeedEnd {
   /** Undefined: from now on. */
   readonly cursor: C | undefined;
-  readonly follows: boolean;
-  readonly waitMs: number;
-  readonly limit: number;
 }
 
 /**
@@ -115,12 +113,9 @@ export function readChangesQuery<C>(
     if (follows) throw conflict(name, `${name} excludes follow: such a response does not end by itself.`);
     if (cursor === undefined) throw conflict(name, `${name} requires since.`);
   }
-  return {
-    cursor,
-    follows,
-    waitMs: 1000 * (wait.read(query) ?? 0),
-    limit: limit.read(query) ?? Infinity,
-  };
+  const waitMs = 1000 * (wait.read(query) ?? 0);
+  const opens = follows || waitMs > 0 || cursor === undefined;
+  return { cursor, opens, follows, waitMs, limit: limit.read(query) ?? Infinity };
 }
 
 /** Reads the parameters of a stream that follows. AppError `conflicting-parameters` for those that do not fit that. */
@@ -131,7 +126,7 @@ export function readFollowQuery(query: Query, type: string): FeedQuery {
     throw conflict('checkpoints', 'checkpoints must be true with follow=true.');
   if (!ndjson.types.some((one) => one === type))
     throw conflict('follow', `follow requires format=ndjson; the format is ${type}.`);
-  return { cursor: cursorOfFollowed.read(query), follows: true, waitMs: 0, limit: Infinity };
+  return { cursor: cursorOfFollowed.read(query), opens: true, follows: true, waitMs: 0, limit: Infinity };
 }
 
 /** Changes have no order but their own: AppError `conflicting-parameters` for another one, and for a range. */

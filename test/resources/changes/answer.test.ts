@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
 import { test, type TestContext } from 'node:test';
 import { BY_ID, feedAnswer, oneSet, type FeedAnswer } from '../../../src/resources/changes/answer.ts';
 import type { Start } from '../../../src/resources/changes/follow.ts';
 import { createTranscoder } from '../../../src/rows/transcoder.ts';
 import { BSON } from '../../../src/store/bson.ts';
-import { makeBookmark } from '../../../src/store/bookmark.ts';
+import { makeBookmark, type Bookmark } from '../../../src/store/bookmark.ts';
 import { ReadTurns } from '../../../src/store/read-turns.ts';
 import { streamReader } from '../../../src/store/readers.ts';
 import type { FeedReader } from '../../../src/store/tail.ts';
 import { pump } from '../../../src/pipeline/pump.ts';
 import { testSqlite } from '../../support/store/sqlite/sqlite.ts';
+import { sinkTo } from '../../support/process/app.ts';
 import { deferred } from '../../support/engine/raw.ts';
 import { NEVER } from '../../support/store/reading.ts';
 
@@ -51,25 +53,10 @@ async function runOn(
 
 /** Pumps an answer into `write`, to its end. */
 async function pumped(run: FeedAnswer, write: (chunk: Uint8Array) => void | Promise<void>): Promise<void> {
-  const { signal } = new AbortController();
-  const sink = {
-    chunkBytes: 512,
-    signal,
-    write,
-    flush: () => undefined,
-    end: () => undefined,
-    fail: () => undefined,
-  };
-  await pump(
-    {
-      first: run.batches(signal),
-      again: { plan: BY_ID, after: (row) => run.after(row, signal) },
-      parkAfterMs: 0,
-    },
-    run.encoder,
-    { head: '', tail: () => run.encoder.end() },
-    sink,
-  );
+  const sink = { ...sinkTo(write), chunkBytes: 512 };
+  const again = { plan: BY_ID, after: (row: Bookmark) => run.after(row, sink.signal) };
+  const frame = { head: '', tail: () => run.encoder.end() };
+  await pump({ first: run.batches(sink.signal), again, parkAfterMs: 0 }, run.encoder, frame, sink);
 }
 
 test('a feed to which nothing happens sends a checkpoint every 15 seconds, and one within a second of a change', async (t) => {
@@ -240,4 +227,48 @@ test('a row that changes all the time comes once for each read, as it is then', 
     ['140', '240', '340', '440', '540'],
   );
   assert.equal(slots.taken, 0);
+});
+
+/** A reader whose reads never end by themselves. */
+function hanging() {
+  const asked = deferred();
+  const wrap = (reader: FeedReader): FeedReader => ({
+    ...reader,
+    read: (_place, _size, _identity, signal) =>
+      new Promise((_, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason as Error));
+        asked.resolve();
+      }),
+  });
+  return { wrap, asked: asked.promise };
+}
+
+test('a feed whose read hangs ends a second after the server stops, and is not up to date', async (t) => {
+  const { wrap, asked } = hanging();
+  const { run, stop } = await runOn(t, wrap, () => 0, 'begun');
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let text = '';
+  const done = pumped(run, (chunk) => void (text += Buffer.from(chunk).toString()));
+  await asked;
+  stop.abort();
+  t.mock.timers.tick(999);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.doesNotMatch(text, /"end"/);
+  t.mock.timers.tick(1);
+  await done;
+  assert.match(text, /\{"checkpoint":.*\n\{"end":.*"upToDate":false.*"more":true.*\n$/);
+});
+
+test('a feed that waits rejects with the reason of its reader, whatever the server does, and listens to none of them', async (t) => {
+  const { wrap, asked } = hanging();
+  const { run, stop } = await runOn(t, wrap, () => 0);
+  const reader = new AbortController();
+  const read = (async () => {
+    for await (const batch of run.batches(reader.signal)) batch.release();
+  })();
+  await asked;
+  reader.abort(new Error('the reader has left'));
+  stop.abort();
+  await assert.rejects(read, /the reader has left/);
+  for (const { signal } of [reader, stop]) assert.equal(getEventListeners(signal, 'abort').length, 0);
 });

@@ -97,14 +97,14 @@ for (const { name: store, ...place } of PLACES)
 
 async function runHistory(ground: Ground, random: Random): Promise<void> {
   const { server, stalls, kill } = ground;
-  const writer = new Writer(ground, random);
+  const writer = writerOf(ground, random);
   const query = oneOf(random, ['', 'fields=n', 'category=x', 'category=y&fields=n']);
   const [headers, others] = [bearer(oneOf(random, KEYS).name), bearer(oneOf(random, KEYS).name)];
   await writer.write();
-  const follower = new Following(ground, query, headers, random);
-  const poller = await Polling.begin(ground, query, headers, random);
+  const follower = followingOf(ground, query, headers, random);
+  const poller = await pollingOf(ground, query, headers, random);
   const mates = [headers, others].flatMap((own) =>
-    Array.from({ length: MATES }, () => new Mate(ground, query, own, random)),
+    Array.from({ length: MATES }, () => mateOf(ground, query, own, random)),
   );
   stalls.begin(random);
   for (let step = 0; step < STEPS; step++) {
@@ -175,58 +175,38 @@ function sorted(rows: ReadonlyMap<string, string>): string[] {
 }
 
 /** Inserts, replaces and removes a few rows again and again. */
-class Writer {
-  readonly #ground: Ground;
-  readonly #random: Random;
-  readonly #ids: readonly unknown[];
-  #n = 0;
-
-  constructor(ground: Ground, random: Random) {
-    this.#ground = ground;
-    this.#random = random;
-    this.#ids = Array.from({ length: 3 + below(random, 40) }, (_, n) => idOf(n, ground.store));
-  }
-
-  readonly write = async (): Promise<void> => {
-    const random = this.#random;
-    const chosen = Array.from({ length: 1 + below(random, 12) }, () => oneOf(random, this.#ids));
-    const ids = [...new Map(chosen.map((id) => [String(id), id])).values()];
-    if (random() < 0.35) await this.#remove(ids);
-    else await this.#put(ids.map((_id) => this.#row(_id)));
-  };
-
-  clear(): Promise<void> {
-    return this.#remove(this.#ids);
-  }
-
-  #row(_id: unknown): Document {
-    const random = this.#random;
+function writerOf({ server, store, kill }: Ground, random: Random) {
+  const all = Array.from({ length: 3 + below(random, 40) }, (_, n) => idOf(n, store));
+  let n = 0;
+  const rowOf = (_id: unknown): Document => {
     const own = random() < 0.1 ? { id: 'own' } : {};
     const [category, filler] = [oneOf(random, ['x', 'y']), 'x'.repeat(below(random, 300))];
-    return { _id, category, price: 1, n: this.#n++, filler, ...own };
-  }
-
-  async #put(rows: readonly Document[]): Promise<void> {
-    const documents = rows.map((row) => BSON.serialize(row));
-    const { refused } = await this.#written((items) => items.insert(documents, 'replace'));
-    assert.deepEqual(refused, []);
-  }
-
-  async #remove(ids: readonly unknown[]): Promise<void> {
-    const keys = ids.map((_id) => makeBookmark({ _id }));
-    await this.#written((items) => items.remove(keys));
-  }
-
+    return { _id, category, price: 1, n: n++, filler, ...own };
+  };
   /** Writes, again while the database is away. */
-  async #written<T>(write: (items: TestServer['store']['items']) => Promise<T>): Promise<T> {
-    const { server, kill } = this.#ground;
+  const written = async <T>(write: (items: TestServer['store']['items']) => Promise<T>): Promise<T> => {
     for (;;)
       try {
         return await write(server.store.items);
       } catch (error) {
         if (!kill || !(error instanceof AppError) || error.code !== 'store-unavailable') throw error;
       }
-  }
+  };
+  const remove = async (ids: readonly unknown[]) => {
+    const keys = ids.map((_id) => makeBookmark({ _id }));
+    await written((items) => items.remove(keys));
+  };
+  return {
+    write: async (): Promise<void> => {
+      const chosen = Array.from({ length: 1 + below(random, 12) }, () => oneOf(random, all));
+      const ids = [...new Map(chosen.map((id) => [String(id), id])).values()];
+      if (random() < 0.35) return remove(ids);
+      const rows = ids.map((_id) => BSON.serialize(rowOf(_id)));
+      const { refused } = await written((items) => items.insert(rows, 'replace'));
+      assert.deepEqual(refused, []);
+    },
+    clear: () => remove(all),
+  };
 }
 
 /** Ids of several types. In the embedded store 7 and 7.0 take each other's place. */
@@ -240,118 +220,78 @@ function idOf(n: number, store: StoreName): unknown {
 }
 
 /** A client that reads the set, and then what changes, in one response. It is cut, and continues by its cursor. */
-class Following {
-  readonly copy: Copy;
-  readonly #ground: Ground;
-  readonly #path: string;
-  readonly #random: Random;
-
-  constructor(ground: Ground, query: string, headers: Headers, random: Random) {
-    this.copy = new Copy(random() < 0.5, headers);
-    this.#ground = ground;
-    this.#path = `/items/stream?${query}`;
-    this.#random = random;
-  }
-
-  readonly step = async (): Promise<void> => {
-    const random = this.#random;
-    await this.#read(random() < 0.8 ? below(random, 3_000) : Infinity);
+function followingOf(ground: Ground, query: string, headers: Headers, random: Random) {
+  const copy = new Copy(random() < 0.5, headers);
+  const read = async (bytes: number): Promise<boolean> => {
+    const url = ground.server.url + copy.next(`/items/stream?${query}`);
+    return isSound(await copy.read(url, { bytes, until: ({ isUpToDate }) => isUpToDate }), ground);
   };
-
-  async finish(): Promise<void> {
-    while (!(await this.#read(Infinity)));
-  }
-
-  async #read(bytes: number): Promise<boolean> {
-    const url = this.#ground.server.url + this.copy.next(this.#path);
-    return isSound(await this.copy.read(url, { bytes, until: ({ isUpToDate }) => isUpToDate }), this.#ground);
-  }
+  return {
+    copy,
+    step: async (): Promise<void> => {
+      await read(random() < 0.8 ? below(random, 3_000) : Infinity);
+    },
+    finish: async (): Promise<void> => {
+      while (!(await read(Infinity)));
+    },
+  };
 }
 
 /** A client that follows all the time. It is cut now and then, and continues by its cursor. */
-class Mate {
-  readonly #copy: Copy;
-  readonly #ground: Ground;
-  readonly #path: string;
-  readonly #random: Random;
-  #isCut = false;
-  #reading: Promise<void>;
-
-  constructor(ground: Ground, query: string, headers: Headers, random: Random) {
-    this.#copy = new Copy(random() < 0.5, headers);
-    this.#random = random;
-    [this.#ground, this.#path] = [ground, `/items/stream?${query}`];
-    this.#reading = this.#read();
-  }
-
-  readonly step = async (): Promise<void> => {
-    if (this.#random() > 0.2) return;
-    await this.#end();
-    this.#reading = this.#read();
+function mateOf(ground: Ground, query: string, headers: Headers, random: Random) {
+  const copy = new Copy(random() < 0.5, headers);
+  let isCut = false;
+  const read = async (): Promise<void> => {
+    const url = () => ground.server.url + copy.next(`/items/stream?${query}`);
+    while (!isSound(await copy.read(url(), { until: () => isCut }), ground));
   };
-
-  async finish(set: readonly string[]): Promise<void> {
-    await until('a copy equals the set', () =>
-      Promise.resolve(sorted(this.#copy.rows).join() === set.join()),
-    );
-    await this.#end();
-  }
-
-  async #read(): Promise<void> {
-    const url = () => this.#ground.server.url + this.#copy.next(this.#path);
-    while (!isSound(await this.#copy.read(url(), { until: () => this.#isCut }), this.#ground));
-  }
-
-  async #end(): Promise<void> {
-    this.#isCut = true;
-    this.#ground.stalls.open();
-    await this.#reading;
-    this.#isCut = false;
-  }
+  let reading = read();
+  const end = async (): Promise<void> => {
+    isCut = true;
+    ground.stalls.open();
+    await reading;
+    isCut = false;
+  };
+  return {
+    step: async (): Promise<void> => {
+      if (random() > 0.2) return;
+      await end();
+      reading = read();
+    },
+    finish: async (set: readonly string[]): Promise<void> => {
+      await until('a copy equals the set', () => Promise.resolve(sorted(copy.rows).join() === set.join()));
+      await end();
+    },
+  };
 }
 
 /** A client that reads the set once, and then asks for its changes in pieces. */
-class Polling {
-  readonly copy: Copy;
-  readonly #ground: Ground;
-  readonly #query: string;
-  readonly #random: Random;
-
-  private constructor(ground: Ground, query: string, headers: Headers, random: Random) {
-    this.copy = new Copy(false, headers);
-    this.#ground = ground;
-    this.#query = query;
-    this.#random = random;
-  }
-
-  static async begin(ground: Ground, query: string, headers: Headers, random: Random): Promise<Polling> {
-    const { server } = ground;
-    const polling = new Polling(ground, query, headers, random);
-    const head = await fetch(`${server.url}/items/stream?${query}`, { method: 'HEAD', headers });
-    polling.copy.cursor = head.headers.get('changes-from');
-    polling.copy.rows = await rowsAt(`${server.url}/items/stream?${query}`, headers);
-    return polling;
-  }
-
-  readonly step = async (): Promise<void> => {
-    const random = this.#random;
-    const bytes = random() < 0.4 ? below(random, 2_000) : Infinity;
-    if (random() < 0.3) await this.#read('follow=true', bytes, ({ isUpToDate }) => isUpToDate);
-    else await this.#read(random() < 0.7 ? `limit=${1 + below(random, 10)}` : 'wait=0', bytes, () => false);
+async function pollingOf(ground: Ground, query: string, headers: Headers, random: Random) {
+  const items = `${ground.server.url}/items`;
+  const copy = new Copy(false, headers);
+  const head = await fetch(`${items}/stream?${query}`, { method: 'HEAD', headers });
+  copy.cursor = head.headers.get('changes-from');
+  copy.rows = await rowsAt(`${items}/stream?${query}`, headers);
+  const read = async (how: string, bytes = Infinity): Promise<void> => {
+    const until = ({ isUpToDate }: Copy) => how === 'follow=true' && isUpToDate;
+    const url = `${items}/changes?${query}&since=${copy.cursor}&${how}`;
+    isSound(await copy.read(url, { bytes, until }), ground);
   };
-
-  async finish(): Promise<void> {
-    for (let pieces = 1; pieces < 1_000; pieces++) {
-      await this.#read('limit=7', Infinity, () => false);
-      if (this.copy.isUpToDate) return;
-    }
-    assert.fail('it comes to its end');
-  }
-
-  async #read(how: string, bytes: number, until: (copy: Copy) => boolean): Promise<void> {
-    const url = `${this.#ground.server.url}/items/changes?${this.#query}&since=${this.copy.cursor}&${how}`;
-    isSound(await this.copy.read(url, { bytes, until }), this.#ground);
-  }
+  return {
+    copy,
+    step: async (): Promise<void> => {
+      const bytes = random() < 0.4 ? below(random, 2_000) : Infinity;
+      if (random() < 0.3) await read('follow=true', bytes);
+      else await read(random() < 0.7 ? `limit=${1 + below(random, 10)}` : 'wait=0', bytes);
+    },
+    finish: async (): Promise<void> => {
+      for (let pieces = 1; pieces < 1_000; pieces++) {
+        await read('limit=7');
+        if (copy.isUpToDate) return;
+      }
+      assert.fail('it comes to its end');
+    },
+  };
 }
 
 test('the changes of a snapshot begin exactly one tick after it: none comes twice, and none is missing', async (t) => {

@@ -6,6 +6,7 @@ import { createTranscoder } from '../../../src/rows/transcoder.ts';
 import { BSON } from '../../../src/store/bson.ts';
 import { ReadTurns } from '../../../src/store/read-turns.ts';
 import { streamReader } from '../../../src/store/readers.ts';
+import { sinkTo } from '../../support/process/app.ts';
 import { deferred } from '../../support/engine/raw.ts';
 import { NEVER } from '../../support/store/reading.ts';
 import { testSqlite } from '../../support/store/sqlite/sqlite.ts';
@@ -29,13 +30,8 @@ class Reader {
   #waiting: { readonly pieces: number; readonly resolve: () => void } | null = null;
 
   constructor(question: Question, at: Standing) {
-    const sink = {
-      ...{ chunkBytes: 512, signal: this.left.signal },
-      write: (chunk: Uint8Array) => this.#write(Buffer.from(chunk).toString()),
-      flush: () => undefined,
-      end: () => undefined,
-      fail: () => undefined,
-    };
+    const write = (chunk: Uint8Array) => this.#write(Buffer.from(chunk).toString());
+    const sink = { ...sinkTo(write), signal: this.left.signal };
     const parked = () => {
       this.parked = true;
       return () => void (this.parked = false);

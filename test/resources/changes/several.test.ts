@@ -4,13 +4,14 @@ import { BY_ID, feedAnswer } from '../../../src/resources/changes/answer.ts';
 import { severalSets } from '../../../src/resources/changes/several.ts';
 import { createTranscoder } from '../../../src/rows/transcoder.ts';
 import { EVERYTHING } from '../../../src/rows/selection.ts';
-import { makeBookmark } from '../../../src/store/bookmark.ts';
+import { makeBookmark, type Bookmark } from '../../../src/store/bookmark.ts';
 import { BSON } from '../../../src/store/bson.ts';
 import { ReadTurns } from '../../../src/store/read-turns.ts';
 import { streamReader } from '../../../src/store/readers.ts';
 import type { OwnedCollection } from '../../../src/store/store.ts';
 import type { FeedReader } from '../../../src/store/tail.ts';
 import { pump } from '../../../src/pipeline/pump.ts';
+import { sinkTo } from '../../support/process/app.ts';
 import { deferred } from '../../support/engine/raw.ts';
 import { NEVER } from '../../support/store/reading.ts';
 import { testSqlite } from '../../support/store/sqlite/sqlite.ts';
@@ -44,19 +45,11 @@ async function running(
   const end = { opens: true, follows: true, waitMs: 0, limit: Infinity };
   const times = { now: () => performance.now(), heartbeatMs: 15_000 };
   const answer = feedAnswer(lines, start, { followed, end, stopping, ...times });
-  const { signal } = new AbortController();
-  const nothing = () => undefined;
-  const sink = { chunkBytes: 512, signal, flush: nothing, end: nothing, fail: nothing };
-  const ended = pump(
-    {
-      first: answer.batches(signal),
-      again: { plan: BY_ID, after: (row) => answer.after(row, signal) },
-      parkAfterMs: 0,
-    },
-    answer.encoder,
-    { head: '', tail: () => answer.encoder.end() },
-    { ...sink, write: (chunk) => write(Buffer.from(chunk).toString()) },
-  );
+  const sink = { ...sinkTo((chunk) => write(Buffer.from(chunk).toString())), chunkBytes: 512 };
+  const again = { plan: BY_ID, after: (row: Bookmark) => answer.after(row, sink.signal) };
+  const frame = { head: '', tail: () => answer.encoder.end() };
+  const batches = { first: answer.batches(sink.signal), again, parkAfterMs: 0 };
+  const ended = pump(batches, answer.encoder, frame, sink);
   const put = async (rows: OwnedCollection, from: number, count: number) => {
     const documents = Array.from({ length: count }, (_, n) => BSON.serialize({ _id: from + n, n }));
     await rows.insert(documents, 'replace');

@@ -54,8 +54,8 @@ export async function appOn(
   });
 }
 
-/** A sink that takes every byte at once. */
-export const sinkTo = (write: (chunk: Uint8Array) => void) => ({
+/** A sink that takes what `write` takes. */
+export const sinkTo = (write: (chunk: Uint8Array) => void | Promise<void>) => ({
   chunkBytes: 16_000,
   signal: new AbortController().signal,
   write,

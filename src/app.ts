@@ -13,7 +13,7 @@ import { documentedRoutes } from './resources/documented-routes.ts';
 import { listResources } from './resources/list.ts';
 import type { OpenResource } from './resources/open.ts';
 import type { ServedResources } from './resources/served.ts';
-import { resourceRoutes, type ResourceOptions } from './resources/routes.ts';
+import { resourceRoutes, type Known, type ResourceOptions } from './resources/routes.ts';
 import type { DocumentOptions } from './openapi/document.ts';
 import { getOpenApi } from './openapi/routes.ts';
 import { getMetrics, type MetricValues } from './telemetry/metrics.ts';
@@ -127,20 +127,20 @@ function listsTable(
   const routes = [...lists, ...own];
   const document = getOpenApi(
     (client) => [...(users ? usersTable(users, client) : []), ...routes],
-    documentedRoutes(open, (one) => rowsTable(one, options)),
+    documentedRoutes(open, (one, known) => rowsTable(one, options, known)),
     options.document,
   );
   return [...routes, ...table({ 'GET /openapi.json': document })];
 }
 
 /** The routes of each resource, items among them. */
-function rowsTable(one: OpenResource, { resources, exports }: AppOptions): readonly Route[] {
+function rowsTable(one: OpenResource, options: AppOptions, known?: Known): readonly Route[] {
   const { resource } = one;
-  const rows = ofResource(resource.name, resourceRoutes(one, resources));
+  const rows = ofResource(resource.name, resourceRoutes(one, options.resources, known));
   return table(
     {
       'GET /{resource}': rows.list,
-      'GET /{resource}/stream': orExport(rows.stream, resource, exports),
+      'GET /{resource}/stream': orExport(rows.stream, resource, options.exports),
       'GET /{resource}/changes': rows.changes,
       'GET /{resource}/partitions': rows.partitions,
       'GET /{resource}/values': rows.values,

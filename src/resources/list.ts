@@ -10,7 +10,7 @@ import { STREAM_FORMATS } from './stream/formats/list.ts';
 import type { Alias } from './query/form.ts';
 import { keyOr } from './query/grammar.ts';
 import { kindsAt } from './query/kind-table.ts';
-import { askableOfResource, withoutSuffix, type Askable } from './query/not-indexed.ts';
+import { askableOfResource, listedField, withoutSuffix, type Askable } from './query/not-indexed.ts';
 import { resourceFor } from './query/part.ts';
 import { indexesOf, type Resource } from './query/resource.ts';
 
@@ -114,8 +114,8 @@ async function describe(resource: Resource, signal: AbortSignal): Promise<Listed
     const indexes = await indexesOf(resource, signal);
     const { rows, is } = await resource.rows.count({ sort: '_id', direction: 1 }, 'estimated', signal);
     const forms = askableOfResource(resource, indexes);
-    const listed = forms.find(({ filters, sort }) => filters.length === 0 && sort !== null && sort !== 'id');
-    const values = listed && { values: `${path}/values?field=${encodeURIComponent(listed.sort ?? '')}` };
+    const field = listedField(forms);
+    const values = field !== undefined && { values: `${path}/values?field=${encodeURIComponent(field)}` };
     return {
       ...known,
       links: { ...known.links, ...values },

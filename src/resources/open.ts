@@ -1,7 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { Log } from '../log.ts';
 import type { ChangeFeed, ScopeLog } from '../store/change-feed.ts';
-import type { Index } from '../store/indexes.ts';
 import type { StreamReader } from '../store/readers.ts';
 import type { Collection, Store } from '../store/store.ts';
 import { AppError, collectionReplaced, storeUnavailable } from '../errors.ts';
@@ -12,7 +11,6 @@ import { reasonOf } from '../error-reason.ts';
 import { openForm } from './query/form.ts';
 import { ITEM_COLLECTION } from './item-collection.ts';
 import { ITEM_FORM, ITEM_KINDS } from './items.ts';
-import type { Listed } from './list.ts';
 import type { Located } from './locate.ts';
 import { askableOf, indexLine, withoutSuffix } from './query/not-indexed.ts';
 import { indexesOf, type Resource } from './query/resource.ts';
@@ -24,12 +22,8 @@ export interface OpenResourcesOptions {
   readonly log: Log;
 }
 
-/** A resource that is open, with the indexes that it had at start. */
 export interface OpenResource {
   readonly resource: Resource;
-  readonly indexes: readonly Index[];
-  /** The kinds of its fields that were found last. */
-  readonly kinds?: Listed['kinds'];
   /** Aborted when its followers are to end: the server stops, or the resource is no longer served. */
   readonly stopping?: AbortSignal;
 }
@@ -53,7 +47,7 @@ export function openItems(
     kinds: ITEM_KINDS,
     indexLine: indexLine(keepsDeclarations, name, undefined, collection),
   };
-  return { resource, indexes: [] };
+  return { resource };
 }
 
 /** A resource that may be closed again while the server runs. */
@@ -107,8 +101,8 @@ export async function openResource(
       opened?.close();
     };
     if (isThere === null) log.warn({ resource: name }, `/${name} is not available yet: the store is away`);
-    const found = isThere === null ? [] : await logIndexes(resource, log);
-    return { resource, indexes: found, stopping: stopping.signal, stop, close };
+    else await logIndexes(resource, log);
+    return { resource, stopping: stopping.signal, stop, close };
   } catch (error) {
     if (error instanceof AppError) throw error;
     return `${place}: ${reasonOf(error)}`;
@@ -128,8 +122,8 @@ function endedBy(isClosed: () => boolean, streams: StreamReader): StreamReader {
   };
 }
 
-/** Logs one line: what can be asked, and what would allow more. Resolves with the indexes; none while the store is away. */
-async function logIndexes(resource: Resource, log: Log): Promise<readonly Index[]> {
+/** Logs one line: what can be asked, and what would allow more. */
+async function logIndexes(resource: Resource, log: Log): Promise<void> {
   try {
     const indexes = await indexesOf(resource, AbortSignal.timeout(LOOK_MS));
     log.info(
@@ -143,11 +137,9 @@ async function logIndexes(resource: Resource, log: Log): Promise<readonly Index[
       },
       `serving /${resource.name}`,
     );
-    return indexes;
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     log.warn({ resource: resource.name, reason: error.message }, `/${resource.name} is not available yet`);
-    return [];
   }
 }
 

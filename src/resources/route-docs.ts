@@ -35,6 +35,8 @@ export interface RouteDocs<N extends RouteName = RouteName> extends RowsDocs<N> 
   readonly path: string;
   /** The parameters that choose and order rows. */
   readonly parameters: readonly Parameter<unknown>[];
+  /** Those of them that need no other order than that of ids. */
+  readonly unordered?: readonly Parameter<unknown>[];
   /** Whether the query may have a name that is not listed: see Route. */
   readonly isField?: (name: string) => boolean;
   /** Problems that reading the plan can meet. */

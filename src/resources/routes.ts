@@ -10,114 +10,91 @@ import type { RouteOptions } from './row-source.ts';
 import { documented, parameter, type Parameter } from '../input/parameter.ts';
 import type { Alias } from './query/form.ts';
 import { splitName } from './query/grammar.ts';
-import { askableOfResource, type Askable } from './query/not-indexed.ts';
+import type { Index } from '../store/indexes.ts';
+import type { Listed } from './list.ts';
+import { askableOfResource, listedField, type Askable } from './query/not-indexed.ts';
 import type { OpenResource } from './open.ts';
 import { resourceFor } from './query/part.ts';
 import { isField } from './query/read-plan.ts';
 import { sourceOf } from './source.ts';
 import { valuesRoute } from './values/values.ts';
 
-export type ResourceOptions = Omit<RouteOptions, 'sourceFor' | 'ordered' | 'stopping'>;
+export type ResourceOptions = Omit<RouteOptions, 'sourceFor' | 'stopping'>;
 
 /** The problems of reading a plan. */
 export const PLAN_PROBLEMS: readonly ProblemCode[] = ['not-indexed', 'ambiguous-value'];
 
-/** The routes of one resource. The indexes and kinds known are for the parameters in /openapi.json. */
+/** The indexes of a resource, and the kinds of its fields. */
+export interface Known {
+  readonly indexes: readonly Index[];
+  readonly kinds: Listed['kinds'];
+}
+
+export const NOT_KNOWN: Known = { indexes: [], kinds: [] };
+
+/** The routes of one resource. What is known of it is for the parameters in /openapi.json. */
 export function resourceRoutes(
-  { resource, indexes, kinds, stopping = NEVER }: OpenResource,
+  { resource, stopping = NEVER }: OpenResource,
   options: ResourceOptions,
+  { indexes, kinds } = NOT_KNOWN,
 ) {
   const { name, form } = resource;
   const forms = askableOfResource(resource, indexes);
   const { closed } = form;
-  const ofFields = closed ? NO_FIELDS : fieldParameters(forms, kinds);
+  const parameters = [...form.parameters, ...(closed ? [] : fieldParameters(forms, kinds))];
   const docs: RouteDocs = {
-    ...{ ...form.docs, path: `/${name}` },
-    parameters: [...form.parameters, ...ofFields.all],
+    ...{ ...form.docs, path: `/${name}`, parameters },
+    unordered: parameters.filter((one) => !needsOrder(one.name, closed)),
     ...(!closed && { isField, problems: PLAN_PROBLEMS }),
   };
   const sourceFor: RouteOptions['sourceFor'] = (client) => sourceOf(resourceFor(resource, client));
-  const ordered = ['sort', ...ofFields.ranges, ...(closed ?? []).filter(isBound).map(nameOf)];
-  const shared = { ...options, sourceFor, stopping, ordered };
+  const shared = { ...options, sourceFor, stopping };
   return {
     list: pageRoute(docs, true, shared),
     stream: orFollow(streamRoute(docs, shared), docs, shared),
     changes: changesRoute(docs, shared),
     partitions: partitionsRoute(docs, shared),
-    values: withExample(valuesRoute(docs, resource, options.limits), 'field', listedField(forms)),
+    values: valuesRoute(docs, resource, options.limits, listedField(forms)),
     get: rowRoute(docs, shared),
   } satisfies Record<string, Route>;
 }
 
 const NEVER = new AbortController().signal;
-const NO_FIELDS: ReturnType<typeof fieldParameters> = { all: [], ranges: [] };
 
-/** Whether a parameter needs the order of its field. */
-function isBound({ to }: Alias): boolean {
-  const { operator } = splitName(to);
-  return operator !== undefined && operator !== 'eq';
-}
-
-function nameOf({ parameter }: Alias): string {
-  return parameter.name;
-}
-
-/** A field whose values can be listed without a filter, for the request that the reference page fills in. */
-function listedField(forms: readonly Askable[]): string | undefined {
-  const alone = forms.find(({ filters, sort }) => filters.length === 0 && sort !== null && sort !== 'id');
-  return alone?.sort ?? forms.find(({ filters }) => filters[0] !== 'id')?.filters[0];
-}
-
-/** A route whose parameter has an example. */
-function withExample(route: Route, name: string, example: string | undefined): Route {
-  if (example === undefined) return route;
-  const query = (route.query ?? []).map((one) =>
-    one.name === name && one.doc ? { ...one, doc: { ...one.doc, example } } : one,
-  );
-  return { ...route, query };
+/** Whether a parameter needs another order than that of ids. */
+function needsOrder(name: string, closed: readonly Alias[] = []): boolean {
+  const alias = closed.find(({ parameter }) => parameter.name === name);
+  const { operator = 'eq' } = splitName(alias?.to ?? name);
+  return name === 'sort' || operator !== 'eq';
 }
 
 const RANGE = { gte: 'at least', gt: 'above', lte: 'at most', lt: 'below' } as const;
 
 /** The parameters that ask for indexed fields, as /openapi.json describes them. The plan reads them itself. */
-function fieldParameters(
-  forms: readonly Askable[],
-  kinds: readonly { readonly field: string; readonly kinds: readonly string[] }[] = [],
-): {
-  readonly all: readonly Parameter<unknown>[];
-  readonly ranges: readonly string[];
-} {
-  const filters = new Set(forms.flatMap((form) => form.filters));
-  const sorts = new Set(forms.flatMap(({ sort }) => (sort === null ? [] : [sort])));
-  const kindOf = (path: string) => kinds.find(({ field }) => field === path)?.kinds ?? [];
-  const equalities = [...filters].map((path) =>
-    described(
-      isField(path) && !OPERATOR.test(path) ? path : `${path}.eq`,
-      `Return only rows with this value of ${path}.`,
-      kindOf(path),
-    ),
-  );
-  const ranges = [...sorts].flatMap((path) =>
-    Object.entries(RANGE).map(([operator, words]) =>
-      described(
-        `${path}.${operator}`,
-        `Return only rows whose value of ${path} is ${words} this one, in its order.`,
-        kindOf(path),
+function fieldParameters(forms: readonly Askable[], kinds: Known['kinds']): readonly Parameter<unknown>[] {
+  const described = (path: string, name: string, description: string) => {
+    const own = kinds.find(({ field }) => field === path)?.kinds ?? [];
+    const kind = own.length > 0 ? ` Its kind is ${own.join(' or ')}.` : '';
+    const field = parameter(name, 'a value', { type: 'string' }, (text) => text);
+    return documented(field, `${description}${kind} ${PREFIXES}`);
+  };
+  const filters = [...new Set(forms.flatMap((form) => form.filters))];
+  const sorts = [...new Set(forms.flatMap(({ sort }) => sort ?? []))];
+  return [
+    ...filters.map((path) => {
+      const isName = isField(path) && splitName(path).operator === undefined;
+      return described(path, isName ? path : `${path}.eq`, `Return only rows with this value of ${path}.`);
+    }),
+    ...sorts.flatMap((path) =>
+      Object.entries(RANGE).map(([operator, words]) =>
+        described(
+          path,
+          `${path}.${operator}`,
+          `Return only rows whose value of ${path} is ${words} this one, in its order.`,
+        ),
       ),
     ),
-  );
-  return { all: [...equalities, ...ranges], ranges: ranges.map(({ name }) => name) };
-}
-
-/** A path whose last name reads as an operator is asked for with `.eq`. */
-const OPERATOR = /.\.(eq|gte|gt|lte|lt)$/;
-
-function described(name: string, description: string, kinds: readonly string[]): Parameter<string> {
-  const schema = { type: 'string' };
-  return documented(
-    parameter(name, 'a value', schema, (text) => text),
-    `${description}${kinds.length > 0 ? ` Its kind is ${kinds.join(' or ')}.` : ''} ${PREFIXES}`,
-  );
+  ];
 }
 
 const PREFIXES =

@@ -80,8 +80,6 @@ export interface RouteOptions {
   readonly limits: PageLimits;
   /** Cache-Control of pages and single rows. */
   readonly cacheControl: string;
-  /** Parameters of the plan that need another order than that of ids. */
-  readonly ordered: readonly string[];
   /** Called when a stream stalls. The returned function is called when the stream goes on or ends. */
   readonly parked: () => () => void;
   /** A feed that has nothing to send sends a checkpoint after this time. Milliseconds. */

@@ -240,7 +240,7 @@ class MongoStore implements Store {
   async close(): Promise<void> {
     for (const { layouts } of [this.#items, ...this.#open, ...this.#records]) layouts.close();
     await Promise.all([...this.#streams.values()].map((stream) => stream.close()));
-    if (typeof this.#ways.lane !== 'string') this.#ways.lane.close();
+    this.#lane?.close();
     await this.#connection.close();
   }
 }

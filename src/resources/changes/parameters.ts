@@ -51,12 +51,9 @@ const OF_CHANGES: readonly Parameter<unknown>[] = [since, limit, wait, follow];
 /** Parameters of a stream that does not follow. */
 const NOT_FOLLOWED = ['limit', 'after', 'part', 'consistency', 'at', 'safe', 'header', 'columns', 'schema'];
 
-/** The parameters of the changes of a collection. `ordered`: those of its plan that need another order than that of ids. */
-export function changesParameters(
-  ofPlan: readonly Parameter<unknown>[],
-  ordered: readonly string[],
-): readonly Parameter<unknown>[] {
-  return [...OF_CHANGES, ...ofPlan.filter(({ name }) => !ordered.includes(name))];
+/** The parameters of the changes of a collection. `ofPlan`: those of its plan that need no other order than that of ids. */
+export function changesParameters(ofPlan: readonly Parameter<unknown>[]): readonly Parameter<unknown>[] {
+  return [...OF_CHANGES, ...ofPlan];
 }
 
 /** The most sets of one response. */

@@ -24,7 +24,7 @@ export const PROBLEMS = [
   ...FEED_PROBLEMS,
 ] as const;
 
-/** GET of what changed in a collection. `ordered`: parameters of its plan that need another order than that of ids. */
+/** GET of what changed in a collection. */
 export function changesRoute(docs: RouteDocs, options: RouteOptions): Route {
   return {
     ...routeOf(docs, 'changes', PROBLEMS),
@@ -33,7 +33,7 @@ export function changesRoute(docs: RouteDocs, options: RouteOptions): Route {
     summary: `Get the changes of ${docs.noun.many}`,
     description:
       'Sends the present state of each row that changed since a place, and the keys of rows that are gone or no longer match. Applied by key in this order, a copy equals the set when `upToDate` is true. A change may come more than once.',
-    query: changesParameters(docs.parameters, options.ordered),
+    query: changesParameters(docs.unordered ?? []),
     headers: ['Last-Event-ID'],
     answers: { 200: answerOf(docs.noun.many, [docs.row.schema, REMOVED], docs.examples.changes) },
     produces: TYPES,

@@ -39,6 +39,12 @@ export function askableOf(indexes: readonly Index[]): readonly Askable[] {
     });
 }
 
+/** A field whose values can be listed without a filter. */
+export function listedField(forms: readonly Askable[]): string | undefined {
+  const alone = forms.find(({ filters, sort }) => filters.length === 0 && sort !== null && sort !== 'id');
+  return alone?.sort ?? forms.find(({ filters }) => filters[0] !== 'id')?.filters[0];
+}
+
 /** Indexes that would order rows if they ended in `_id`, with the fields of the index to add. */
 export function withoutSuffix(
   indexes: readonly Index[],

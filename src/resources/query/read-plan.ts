@@ -1,5 +1,5 @@
 import { changesParameters, followParameter } from '../changes/parameters.ts';
-import { conflict, documented, invalid, oneOf, text } from '../../input/parameter.ts';
+import { conflict, invalid } from '../../input/parameter.ts';
 import { quote, type Query } from '../../input/query.ts';
 import { sortText } from '../page/page.ts';
 import { pageParameters } from '../page/parameters.ts';
@@ -17,27 +17,16 @@ import { chooseIndex, isRefusal, type Asked, type Choice, type Refusal } from '.
 import { isSeveralNumbers, readEqualities, readRange } from './readings.ts';
 import { indexesOf, type Resource } from './resource.ts';
 
-const MAX_PATH_BYTES = 1024;
-
-const valuesField = documented(text('field', MAX_PATH_BYTES), 'The path whose distinct values are listed.');
-const valuesCount = documented(
-  oneOf('count', ['none', 'exact']),
-  'Add the number of rows of each value, as far as one second allows.',
-  { fallback: 'none' },
-);
-export const VALUES_QUERY = { field: valuesField, count: valuesCount };
-
 /** The names that a field has to be asked for with `.eq`, because a route has a parameter of this name. */
 const LISTED: ReadonlySet<string> = new Set(
   [
     ...pageParameters({ maxLimit: 1, maxOffset: 1 }, [sortParameter, fieldsParameter], true),
     ...streamParameters([]),
-    ...changesParameters([], []),
+    ...changesParameters([]),
     followParameter,
-    ...Object.values(VALUES_QUERY),
   ]
     .map(({ name }) => name)
-    .concat('n'),
+    .concat('n', 'field'), // of partitions, and of values
 );
 
 /** Whether a name that its route does not list asks for a field. */

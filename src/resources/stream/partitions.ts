@@ -38,9 +38,9 @@ const serialize = serializerOf(PARTITIONS);
  * carry over the filter and the form of this request, and all name the same point in time. There are fewer than `n`
  * parts when there are not that many rows.
  */
-export function partitionsRoute(docs: RouteDocs, { sourceFor, ordered }: RouteOptions): Route {
-  const left = [...NOT_SHARED, ...ordered];
-  const query = [parts, ...streamParameters(docs.parameters).filter(({ name }) => !left.includes(name))];
+export function partitionsRoute(docs: RouteDocs, { sourceFor }: RouteOptions): Route {
+  const ofStreams = streamParameters(docs.unordered ?? []);
+  const query = [parts, ...ofStreams.filter(({ name }) => !NOT_SHARED.includes(name))];
   const own = [parts.name, ...TIME];
   return {
     ...routeOf(docs, 'partitions', ['conflicting-parameters', 'snapshot-unsupported', 'snapshot-expired']),

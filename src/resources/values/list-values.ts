@@ -1,5 +1,6 @@
 import { AppError } from '../../errors.ts';
-import { keyOf, type Bookmark } from '../../store/bookmark.ts';
+import { KEY, keyOf, type Bookmark } from '../../store/bookmark.ts';
+import { documentWith, elementOf } from '../../store/bson-elements.ts';
 import { firstAbort } from '../../store/deadline.ts';
 import type { Index } from '../../store/indexes.ts';
 import type { Collection, Equality, Plan } from '../../store/store.ts';
@@ -7,13 +8,6 @@ import { chooseIndex, isRefusal } from '../query/planner.ts';
 
 /** The time for all reads of one answer. Milliseconds. */
 const TIME_MS = 1000;
-
-export interface ValuesTiming {
-  /** A clock in milliseconds. */
-  readonly now: () => number;
-  /** A signal that aborts after this many milliseconds. */
-  readonly timeout: (ms: number) => AbortSignal;
-}
 
 /** The time that an answer has. */
 export interface LimitedTime {
@@ -23,12 +17,10 @@ export interface LimitedTime {
 }
 
 /** One second. The clock counts while reads keep the event loop busy, and the signal ends one that hangs. */
-export function limitedTime(
-  { now, timeout }: ValuesTiming = { now: () => performance.now(), timeout: (ms) => AbortSignal.timeout(ms) },
-): LimitedTime {
-  const until = now() + TIME_MS;
-  const end = timeout(TIME_MS);
-  return { isUp: () => end.aborted || now() >= until, end };
+export function limitedTime(): LimitedTime {
+  const until = performance.now() + TIME_MS;
+  const end = AbortSignal.timeout(TIME_MS);
+  return { isUp: () => end.aborted || performance.now() >= until, end };
 }
 
 /** A question for distinct values: those of `plan.sort`. */
@@ -145,23 +137,17 @@ const NULL_KEY = Buffer.from('\u000a_id\u0000', 'latin1');
 
 /** `{PATH: value, _id: null}`: the form in which a cursor carries it. */
 export function withKey(value: Bookmark): Bookmark {
-  return documentOf(value.subarray(4, -1), NULL_KEY);
+  return documentWith(value.subarray(4, -1), NULL_KEY) as Bookmark;
 }
 
 /** The bookmark that `withKey` was given. Null when it was not made by `withKey`. */
 export function valueOf(place: Bookmark): Bookmark | null {
   if (!NULL_KEY.equals(place.subarray(-1 - NULL_KEY.length, -1))) return null;
-  return documentOf(place.subarray(4, -1 - NULL_KEY.length));
+  return documentWith(place.subarray(4, -1 - NULL_KEY.length)) as Bookmark;
 }
 
 /** `{_id: value}`. */
 export function asKey(value: Bookmark): Bookmark {
-  const nameEnd = value.indexOf(0, 5);
-  return documentOf(value.subarray(4, 5), Buffer.from('_id'), value.subarray(nameEnd, -1));
-}
-
-function documentOf(...content: readonly Uint8Array[]): Bookmark {
-  const bytes = Buffer.concat([Buffer.alloc(4), ...content, Buffer.alloc(1)]);
-  bytes.writeInt32LE(bytes.length, 0);
-  return new Uint8Array(bytes) as Bookmark;
+  const valueAt = value.indexOf(0, 5) + 1;
+  return documentWith(elementOf(value[4] ?? 0, KEY, value.subarray(valueAt, -1))) as Bookmark;
 }

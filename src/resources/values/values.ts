@@ -5,7 +5,7 @@ import { cursorParameter, DEFAULT_LIMIT, limitParameter } from '../page/paramete
 import type { PageLimits } from '../row-source.ts';
 import { refusal, type Token } from '../token/token.ts';
 import { rowToJson } from '../../rows/row-json.ts';
-import { conflict, invalid, type Parameter } from '../../input/parameter.ts';
+import { conflict, documented, invalid, oneOf, text, type Parameter } from '../../input/parameter.ts';
 import type { Query } from '../../input/query.ts';
 import type { Bookmark } from '../../store/bookmark.ts';
 import type { Index } from '../../store/indexes.ts';
@@ -14,11 +14,11 @@ import { routeOf, type RouteDocs } from '../route-docs.ts';
 import type { Form } from '../query/form.ts';
 import { keyOr, shownPath, splitName } from '../query/grammar.ts';
 import { asKey, countValues, limitedTime, listValues, valueOf, withKey } from './list-values.ts';
-import type { AskedValues, CursorOf, ValuesTiming } from './list-values.ts';
+import type { AskedValues, CursorOf } from './list-values.ts';
 import { notIndexed } from '../query/not-indexed.ts';
 import { resourceFor, withinScope } from '../query/part.ts';
 import { chooseIndex, isRefusal } from '../query/planner.ts';
-import { givenOf, VALUES_QUERY } from '../query/read-plan.ts';
+import { givenOf } from '../query/read-plan.ts';
 import { readEqualities } from '../query/readings.ts';
 import { indexesOf, type Resource } from '../query/resource.ts';
 import { listOf, namedObject, object, textOrNull, Type, wordOf } from '../../schema.ts';
@@ -44,17 +44,26 @@ const VALUES = namedObject('Values', 'a page of distinct values', {
   countsAre: Type.Optional(wordOf(['exact', 'partial'], 'partial: some counts are null')),
 });
 
+const MAX_PATH_BYTES = 1024;
+const field = text('field', MAX_PATH_BYTES);
+const count = documented(
+  oneOf('count', ['none', 'exact']),
+  'Add the number of rows of each value, as far as one second allows.',
+  { fallback: 'none' },
+);
+
 const PROBLEMS = ['invalid-cursor', 'cursor-mismatch', 'sort-value-too-long', 'not-indexed'] as const;
 
-/** GET of the distinct values of a field, by a chain that skips along an index from value to value. */
+/** GET of the distinct values of a field, by a chain that skips along an index from value to value. `example`: such a field. */
 export function valuesRoute(
   docs: RouteDocs,
   whole: Resource,
   { maxLimit }: PageLimits,
-  timing?: ValuesTiming,
+  example: string | undefined,
 ): Route {
   const limit = limitParameter(maxLimit);
-  const { field, count } = VALUES_QUERY;
+  const doc = 'The path whose distinct values are listed.';
+  const shownField = documented(field, doc, example === undefined ? {} : { example });
   return {
     ...routeOf(docs, 'values', whole.form.closed ? PROBLEMS : ['conflicting-parameters', ...PROBLEMS]),
     cost: 'page',
@@ -62,13 +71,13 @@ export function valuesRoute(
     summary: `List the distinct values of a field of ${docs.noun.many}`,
     description:
       'Takes equalities as pages do. Answers within about a second, with fewer values than `limit` if need be: go on with `nextCursor` while `hasMore` is true.',
-    query: [limit, cursorParameter, field, count, ...equalityParameters(whole.form)],
+    query: [limit, cursorParameter, shownField, count, ...equalityParameters(whole.form)],
     produces: [JSON_TYPE],
     answers: { 200: jsonAnswer('The values', VALUES, ['Cache-Control']) },
     handler: async ({ request, query, client }) => {
       const resource = resourceFor(whole, client);
       const { signal } = request;
-      const time = limitedTime(timing);
+      const time = limitedTime();
       const most = limit.read(query) ?? DEFAULT_LIMIT;
       const cursor = cursorParameter.read(query);
       const asked = await readAsked(query, cursor, resource, signal);
@@ -110,7 +119,7 @@ async function readAsked(
   resource: Resource,
   signal: AbortSignal,
 ): Promise<AskedValues & { readonly isEmpty: boolean }> {
-  const path = fieldOf(VALUES_QUERY.field.read(query));
+  const path = fieldOf(field.read(query));
   const asked = withinScope(givenOf(query, resource.form), path, resource);
   const { given, where, isRefused } = asked;
   if (given.bounds.size > 0)

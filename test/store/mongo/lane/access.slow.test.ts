@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { Timestamp, type Document, type MongoClient } from 'mongodb';
 import { BSON } from '../../../../src/store/bson.ts';
 import { LaneBroken } from '../../../../src/store/mongo/lane/message.ts';
-import { openConnection } from '../../../../src/store/mongo/lane/open.ts';
+import { openConnection } from '../../../../src/store/mongo/lane/connection.ts';
 import { Scram } from '../../../../src/store/mongo/lane/scram.ts';
 import { Slots } from '../../../../src/store/slots.ts';
 import { openStore, testClient } from '../../../support/store/mongo/mongo.ts';

@@ -1,10 +1,6 @@
 import assert from 'node:assert/strict';
 import { textOf } from '../support/answers.ts';
-import { awaited, fileOf, order } from '../support/exports/exports.ts';
-import { folder, runPullOf } from '../support/pull/pulling.ts';
 import { onServers } from '../support/process/each-server.ts';
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 
 const ROWS = [
   {
@@ -44,9 +40,8 @@ const CASES: [fields: string, lines: string, table: string][] = [
 ];
 
 onServers('stores', (test) => {
-  test('fields selects the same nested members in a page, every stream, an export and a pull', async (server, t) => {
+  test('fields selects the same nested members in a page and every stream', async (server) => {
     await server.insert(ROWS);
-    const directory = await folder(t);
     for (const [fields, lines, table] of CASES) {
       const path = `/items/stream?fields=${fields}`;
       assert.equal(await textOf(server.get(path)), lines, fields);
@@ -64,19 +59,6 @@ onServers('stores', (test) => {
         await rowsOf(`/items?fields=${fields}&cursor=${first.page.nextCursor}`),
         await rowsOf(`/items?fields=${fields}&offset=1`),
       );
-      for (const [format, expected] of [
-        ['ndjson', lines],
-        ['csv', table],
-      ] as const) {
-        const { id } = await order(server.url, { fields: fields.split(','), format });
-        const file = await fileOf(server.url, await awaited(server.url, id));
-        assert.equal(file.toString(), expected, `${fields} as an export to ${format}`);
-        if (format !== 'ndjson') continue; // the form that pull writes
-        const pulled = join(directory, `pulled.${format}`);
-        const { code, text } = await runPullOf([`${server.url}${path}`, '-o', pulled]);
-        assert.equal(code, 0, text);
-        assert.equal(await readFile(pulled, 'utf8'), expected, `${fields} as a pull to ${format}`);
-      }
     }
     assert.equal(server.slots.taken, 0);
   });

@@ -7,12 +7,11 @@ import { valueAt } from '../../src/web/page/json.ts';
 import type { Document } from '../../src/store/bson.ts';
 import { read } from '../support/import/import-reading.ts';
 import { resourceServer, resourcesFile } from '../support/resources/resources.ts';
-import { type StoreName } from '../support/process/server.ts';
+import { STORES } from '../support/process/server.ts';
 
 /** The names that every object of JavaScript has. */
 const NAMES = [...Object.getOwnPropertyNames(Object.prototype), 'prototype'].sort();
 const secretOf = (name: string) => `secret-of-${name}`.padEnd(32, '-');
-const STORES: readonly StoreName[] = ['sqlite', 'mongodb'];
 
 /** Every way in which a query of /m can use a name. */
 const QUERIES: readonly ((name: string) => string)[] = [

@@ -6,7 +6,7 @@ import { readConfig } from '../../src/config.ts';
 import { Faults } from '../../src/errors.ts';
 import { RESOURCES_FILE_SCHEMA, TAKEN } from '../../src/resources/declarations.ts';
 import { onMongo } from '../support/process/each-server.ts';
-import { idsIn, jsonOf, linesOf, problemOf, textOf } from '../support/answers.ts';
+import { idsIn, jsonOf, linesOf, pagesOf, problemOf, textOf, type Page } from '../support/answers.ts';
 import { testDirectory } from '../support/store/sqlite/sqlite.ts';
 import { testClient } from '../support/store/mongo/mongo.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
@@ -48,27 +48,18 @@ async function ordersServer(
   return { server, rows, uri };
 }
 
-interface Page {
-  readonly data: Document[];
-  readonly page: { readonly hasMore: boolean; readonly nextCursor: string | null; readonly total?: number };
-}
-
-async function page(server: TestServer, path: string): Promise<Page> {
-  return (await jsonOf(server.get(path))) as Page;
+async function page(server: TestServer, path: string): Promise<Page<Document>> {
+  return (await jsonOf(server.get(path))) as Page<Document>;
 }
 
 const refusal = (server: TestServer, path: string) => problemOf(server.get(path));
 
-/** All ids of a query, by the pages of one style. */
-async function walk(server: TestServer, query: string, limit = 7): Promise<string[]> {
+/** All ids of a query, by its pages. */
+async function walk(server: TestServer, query: string): Promise<string[]> {
   const ids: string[] = [];
-  let cursor = '';
-  for (;;) {
-    const { data, page: info } = await page(server, `/orders?limit=${limit}&${query}${cursor}`);
+  for await (const { data } of pagesOf<Document>(server, `/orders?limit=7&${query}`))
     ids.push(...data.map((row) => String(row.id)));
-    if (!info.hasMore) return ids;
-    cursor = `&cursor=${info.nextCursor ?? ''}`;
-  }
+  return ids;
 }
 
 const idOf = ({ _id }: Document) => String(_id);
@@ -175,13 +166,8 @@ onMongo(ordersServer, (test) => {
       { value: 'sent', count: 100 },
     ]);
     const found: unknown[] = [];
-    let cursor = '';
-    for (;;) {
-      const { data, page: info } = await page(server, `/orders/values?field=total&limit=70${cursor}`);
+    for await (const { data } of pagesOf<Document>(server, '/orders/values?field=total&limit=70'))
       found.push(...data.map(({ value }) => value as unknown));
-      if (!info.hasMore) break;
-      cursor = `&cursor=${info.nextCursor ?? ''}`;
-    }
     assert.equal(found.length, COUNT);
     assert.deepEqual(found.slice(0, 3), [0.5, 1, 2]);
     const days = await page(server, '/orders/values?field=createdAt&status=paid&limit=1000');

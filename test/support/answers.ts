@@ -44,6 +44,20 @@ export async function linesOf(asked: Asked): Promise<string[]> {
   return lines;
 }
 
+/** The pages of a path with a query, each from the cursor of the one before, with their texts. */
+export async function* pagesOf<Row>(
+  server: { readonly get: (path: string) => Promise<Response> },
+  path: string,
+): AsyncGenerator<Page<Row> & { readonly text: string }, void, undefined> {
+  for (let cursor = ''; ;) {
+    const text = await textOf(server.get(path + cursor));
+    const page = JSON.parse(text) as Page<Row>;
+    yield { ...page, text };
+    if (!page.page.hasMore) return;
+    cursor = `&cursor=${page.page.nextCursor ?? assert.fail()}`;
+  }
+}
+
 /** The ids in the lines of rows. */
 export function idsIn(lines: readonly string[]): (string | number)[] {
   return lines.map((line) => (JSON.parse(line) as { id: string | number }).id);

@@ -14,7 +14,7 @@ const MOST = 2 * CHANGES;
 
 for (const store of ['sqlite', 'mongodb'] as const)
   test(
-    `a hundred followers of ${store} cause few reads for a row that changed, and all get it`,
+    `a hundred followers of ${store} cause few look-ups of a row that changed, and all get it`,
     { timeout: 60_000 },
     async (t) => {
       const uri = store === 'mongodb' ? await testMongo(t) : '';

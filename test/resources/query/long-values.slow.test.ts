@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { jsonOf, textOf, type Page } from '../../support/answers.ts';
 import { resourceServer } from '../../support/resources/resources.ts';
-import type { StoreName } from '../../support/process/server.ts';
-
-const STORES: readonly StoreName[] = ['sqlite', 'mongodb'];
+import { STORES } from '../../support/process/server.ts';
 
 for (const store of STORES)
   test(`${store}: a value longer than any that a row has is compared as every other`, async (t) => {
@@ -23,10 +22,7 @@ for (const store of STORES)
       for (const path of ['ref', 'id'] as const)
         for (const [query, isMeant] of where) {
           const url = `/orders?fields=id&${query.replaceAll('ref', path)}${given}`;
-          const response = await server.get(url);
-          const text = await response.text();
-          assert.equal(response.status, 200, `${url.slice(0, 60)} of ${length}: ${text}`);
-          const { data } = JSON.parse(text) as { data: { id: string }[] };
+          const { data } = (await jsonOf(server.get(url))) as Page<{ readonly id: string }>;
           const meant = rows
             .filter((row) => isMeant(path === 'id' ? row._id : row.ref))
             .map(({ _id }) => _id);
@@ -48,22 +44,16 @@ for (const store of STORES)
     }));
     const server = await resourceServer(t, store, { name: 'orders', rows, indexes: [['ref']] });
     if (!server) return;
-    const read = async (query: string) => {
-      const response = await server.get(`/orders/stream?sort=ref_asc${query}`);
-      const text = await response.text();
-      assert.equal(response.status, 200, text);
-      return text;
-    };
+    const read = (query: string) => textOf(server.get(`/orders/stream?sort=ref_asc${query}`));
     const whole = (await read('')).split('\n');
     for (const [n, line] of whole.slice(0, -1).entries()) {
       const { id, ref } = JSON.parse(line) as { id: string; ref: string };
       const rest = whole.slice(n + 1).join('\n');
       for (const after of [`${ref},${id}`, JSON.stringify([ref, id])])
         assert.equal(await read(`&after=${encodeURIComponent(after)}`), rest, `after row ${n}`);
-      const page: Response = await server.get(`/orders?sort=ref_asc&limit=${n + 1}`);
-      const { nextCursor } = ((await page.json()) as { page: { readonly nextCursor: string } }).page;
-      assert.ok(nextCursor.length > longest);
-      assert.equal(await read(`&cursor=${nextCursor}`), rest, `behind the cursor of row ${n}`);
+      const { page } = (await jsonOf(server.get(`/orders?sort=ref_asc&limit=${n + 1}`))) as Page;
+      assert.ok((page.nextCursor ?? '').length > longest);
+      assert.equal(await read(`&cursor=${page.nextCursor}`), rest, `behind the cursor of row ${n}`);
     }
     const tooLong = await server.get(`/orders/stream?sort=ref_asc&after=${'y'.repeat(12_300)},r1`);
     assert.equal(tooLong.status, 400);

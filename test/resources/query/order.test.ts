@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { Int32, type Document } from '../../../src/store/bson.ts';
-import { idsIn, jsonOf, linesOf, problemOf, type Page } from '../../support/answers.ts';
+import { idsIn, jsonOf, linesOf, pagesOf, problemOf, type Page } from '../../support/answers.ts';
 import { resourceServer } from '../../support/resources/resources.ts';
 import type { TestServer } from '../../support/process/server.ts';
 import { onStores } from '../../support/process/each-server.ts';
@@ -13,8 +13,12 @@ const ROWS: readonly Document[] = Array.from({ length: 30 }, (_, n) => ({
 }));
 const INDEXES = [['status', 'total'], ['place']];
 
-async function pageOf(server: TestServer, query: string): Promise<Page<{ readonly id: number }>> {
-  return (await jsonOf(server.get(`/orders?${query}`))) as Page<{ readonly id: number }>;
+interface Row {
+  readonly id: number;
+}
+
+async function pageOf(server: TestServer, query: string): Promise<Page<Row>> {
+  return (await jsonOf(server.get(`/orders?${query}`))) as Page<Row>;
 }
 
 const PAID = ROWS.filter(({ status }) => status === 'paid')
@@ -26,11 +30,9 @@ onStores(
   (test, store) => {
     test('the order of the index that fits is taken and named, and a cursor keeps it', async (server) => {
       const ids: number[] = [];
-      for (let query = 'status=paid&limit=3'; query !== '';) {
-        const { data, page } = await pageOf(server, query);
+      for await (const { data, page } of pagesOf<Row>(server, '/orders?status=paid&limit=3')) {
         assert.equal(page.sort, 'total_asc');
         ids.push(...data.map(({ id }) => id));
-        query = page.hasMore ? `status=paid&limit=3&cursor=${page.nextCursor}` : '';
       }
       assert.deepEqual(ids, PAID);
 

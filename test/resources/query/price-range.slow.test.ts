@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import fc from '../../support/fast-check.ts';
 import { Decimal128, Double, Int32, Long } from '../../../src/store/bson.ts';
 import { compareValues } from '../../../src/store/order.ts';
+import { pagesOf, textOf } from '../../support/answers.ts';
+import { awaited, fileOf } from '../../support/exports/exports.ts';
 import { compareDigits, exactDigits, shown, type Price } from '../../support/store/items.ts';
 import { isBoundDigits, nearPrices } from '../../support/store/prices.ts';
 import { type TestServer } from '../../support/process/server.ts';
@@ -34,30 +36,18 @@ function rowsIn(text: string): Row[] {
 }
 
 async function rowsOf(server: TestServer, path: string): Promise<Row[]> {
-  const answer = await server.get(path);
-  const text = await answer.text();
-  assert.equal(answer.status, 200, `${path}: ${text}`);
-  return rowsIn(text);
+  return rowsIn(await textOf(server.get(path)));
 }
 
 /** All pages of a query, each from the cursor of the previous one. Checks every hasMore. */
 async function walk(server: TestServer, query: string, limit: number): Promise<Row[]> {
   const all: Row[] = [];
-  for (let cursor = ''; ;) {
-    const path = `/items?fields=price&limit=${limit}&${query}${cursor && `&cursor=${cursor}`}`;
-    const answer = await server.get(path);
-    const text = await answer.text();
-    assert.equal(answer.status, 200, `${path}: ${text}`);
-    const { data, page } = JSON.parse(text) as {
-      data: unknown[];
-      page: { hasMore: boolean; nextCursor: string | null };
-    };
-    assert.ok(!page.hasMore || data.length === limit, `${path}: a page before the last is full`);
+  for await (const { data, page, text } of pagesOf(server, `/items?fields=price&limit=${limit}&${query}`)) {
+    assert.ok(!page.hasMore || data.length === limit, `${query}: a page before the last is full`);
     all.push(...rowsIn(text));
-    if (!page.hasMore) return all;
-    cursor = page.nextCursor ?? '';
-    assert.ok(all.length < 1_000, `${path}: the walk does not end`);
+    assert.ok(all.length < 1_000, `${query}: the walk does not end`);
   }
+  return all;
 }
 
 async function total(server: TestServer, query: string, mode: string): Promise<number> {
@@ -179,13 +169,7 @@ onServers('stores', (test, { store }) => {
     const text = await posted.text();
     assert.match(text, /"min_price":9007199254740993,/);
     const { id } = JSON.parse(text) as { id: string };
-    let state = 'queued';
-    while (state !== 'complete') {
-      const answer = (await (await server.get(`/exports/${id}`)).json()) as { state: string };
-      assert.ok(answer.state !== 'failed');
-      state = answer.state;
-    }
-    const file = await (await server.get(`/exports/${id}/file`)).text();
+    const file = (await fileOf(server.url, await awaited(server.url, id))).toString();
     assert.deepEqual(
       rowsIn(file).map(({ price }) => price),
       ['9007199254740993', '9007199254740994'],

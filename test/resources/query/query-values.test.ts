@@ -4,9 +4,8 @@ import { Double, Int32, Long, BSONRegExp, type Document } from '../../../src/sto
 import { problemOf, textOf } from '../../support/answers.ts';
 import { awaited, decompressed, fileOf, order } from '../../support/exports/exports.ts';
 import { resourceServer } from '../../support/resources/resources.ts';
-import type { StoreName, TestServer } from '../../support/process/server.ts';
+import { STORES, type TestServer } from '../../support/process/server.ts';
 
-const STORES: readonly StoreName[] = ['sqlite', 'mongodb'];
 const DAYS: readonly Document[] = Array.from({ length: 20 }, (_, n) => ({
   _id: new Int32(n),
   t: new Date(Date.UTC(2026, 0, n + 1, 10)),

@@ -3,7 +3,7 @@ import { test, type TestContext } from 'node:test';
 import { encodeCursor } from '../../../src/resources/token/cursor.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { Binary, Code, Int32, ObjectId, Timestamp } from '../../../src/store/bson.ts';
-import { linesOf, textOf } from '../../support/answers.ts';
+import { linesOf, pagesOf } from '../../support/answers.ts';
 import { serverOn } from '../../support/process/server.ts';
 import { testClient } from '../../support/store/mongo/mongo.ts';
 import { testMongo } from '../../support/store/mongo/mongod.ts';
@@ -84,13 +84,8 @@ for (const sort of ['id_asc', 'price_desc'])
     const all = await linesOf(server.get(`/items/stream?sort=${sort}`));
     assert.equal(all.length, IDS.length);
     const rows: string[] = [];
-    for (let cursor = ''; ;) {
-      const text = await textOf(server.get(`/items?limit=1&sort=${sort}${cursor && `&cursor=${cursor}`}`));
-      const { page } = JSON.parse(text) as { page: { hasMore: boolean; nextCursor: string } };
+    for await (const { text } of pagesOf(server, `/items?limit=1&sort=${sort}`))
       rows.push(text.slice('{"data":['.length, text.lastIndexOf('],"page":')));
-      if (!page.hasMore) break;
-      cursor = page.nextCursor;
-    }
     assert.deepEqual(rows, all);
   });
 

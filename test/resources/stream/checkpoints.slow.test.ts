@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict';
 import { crc32 } from '../../../src/pipeline/crc32.ts';
-import { crc32Combine } from '../../../src/pipeline/crc32-combine.ts';
 import { problemOf } from '../../support/answers.ts';
 import { catalogue } from '../../support/resources/catalogue.ts';
-import { fetchUntilCut, startCutter } from '../../support/faults/cutter.ts';
+import { fetchUntilCut } from '../../support/faults/cutter.ts';
 import { type TestServer } from '../../support/process/server.ts';
 import { onServers } from '../../support/process/each-server.ts';
-
-const CUTS = process.env.LONG ? 500 : 40;
 
 interface Tally {
   cursor: string | null;
@@ -72,33 +69,6 @@ onServers('combinations', (test) => {
         assert.ok(ended && lines.equals(plain), `${query} ${coding}`);
         assert.equal(tally?.crc32, hex(crc32(plain)));
       }
-    }
-  });
-
-  test('a client that is cut at any byte continues from its last checkpoint, and the CRCs of the pieces combine to the CRC of the whole set', async (server, t) => {
-    await fill(server, 23_000);
-    const cutter = await startCutter(t, server.url);
-    for (const sort of ['id_asc', 'price_desc']) {
-      const path = `/items/stream?sort=${sort}&fields=n`;
-      const plain: Buffer = Buffer.from(await (await server.get(path)).arrayBuffer());
-      const pieces: Buffer[] = [];
-      let [crc, rows, from] = [0, 0, ''];
-      for (let cut = 0; ; cut++) {
-        const after = cut < CUTS / 2 ? 1 + Math.floor(Math.random() * plain.length) : Infinity;
-        cutter.nextAfter = () => after;
-        const { bytes, whole } = await fetchUntilCut(`${cutter.url}${path}&checkpoints=true${from}`);
-        const { lines, tally, ended, error } = prove(bytes);
-        assert.equal(error, null);
-        assert.equal(whole && ended, ended, 'a piece with its end is whole');
-        pieces.push(lines);
-        if (tally) crc = crc32Combine(crc, parseInt(tally.crc32, 16), tally.bytes);
-        rows += tally?.rows ?? 0;
-        if (tally && tally.cursor !== null) from = `&cursor=${tally.cursor}`;
-        if (ended) break;
-      }
-      assert.ok(Buffer.concat(pieces).equals(plain));
-      assert.equal(hex(crc), hex(crc32(plain)));
-      assert.equal(rows, 23_000);
     }
   });
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { textOf } from '../../support/answers.ts';
 import { keyedServer, type KeyGiven, type Rows } from '../../support/access/keyed.ts';
 import type { StoreName } from '../../support/process/server.ts';
 
@@ -23,9 +24,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
       const { nextCursor } = (page as { page: { nextCursor: string } }).page;
       for (const path of ['/orders', '/orders/stream']) {
         const query = path === '/orders' ? asked : asked.replace('limit=', 'limit=10');
-        const own = await server.as('other', `${path}?${query}&cursor=${nextCursor}`);
-        const text = await own.text();
-        assert.equal(own.status, 200, text);
+        const text = await textOf(server.as('other', `${path}?${query}&cursor=${nextCursor}`));
         const ids = [...text.matchAll(/"id":(\d+)/g)].map(([, id]) => Number(id));
         assert.ok(ids.length > 0 && ids.every((id) => id % 2 === 0), `${path}?${query}: ${ids.join()}`);
       }

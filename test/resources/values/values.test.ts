@@ -1,16 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError } from '../../../src/errors.ts';
-import {
-  countValues,
-  limitedTime,
-  listValues,
-  type ValuesTiming,
-} from '../../../src/resources/values/list-values.ts';
+import { countValues, listValues, type LimitedTime } from '../../../src/resources/values/list-values.ts';
 import { BSON, Int32 } from '../../../src/store/bson.ts';
 import type { Bookmark } from '../../../src/store/bookmark.ts';
 import type { Index } from '../../../src/store/indexes.ts';
 import type { Collection } from '../../../src/store/store.ts';
+import { textOf } from '../../support/answers.ts';
 import { testClient } from '../../support/store/mongo/mongo.ts';
 import { testMongo } from '../../support/store/mongo/mongod.ts';
 import { NEVER } from '../../support/store/reading.ts';
@@ -40,8 +36,8 @@ function numberOf(value: Bookmark): number {
 function testTime() {
   let now = 0;
   const end = new AbortController();
-  const timing: ValuesTiming = { now: () => now, timeout: () => end.signal };
-  return { time: limitedTime(timing), pass: (ms: number) => void (now += ms), end: () => end.abort() };
+  const time: LimitedTime = { isUp: () => end.signal.aborted || now >= 1_000, end: end.signal };
+  return { time, pass: (ms: number) => void (now += ms), end: () => end.abort() };
 }
 
 /** The values 0, 1, 2, ... of which each takes some time. */
@@ -190,9 +186,7 @@ test('a cursor of 12 KiB goes on to the byte, in pages, streams and values', asy
       }
       const cursor = page.nextCursor ?? assert.fail();
       longest = Math.max(longest, cursor.length);
-      const response = await server.get(`${rest}&cursor=${cursor}`);
-      const text = await response.text();
-      assert.equal(response.status, 200, text);
+      const text = await textOf(server.get(`${rest}&cursor=${cursor}`));
       assert.ok(text.includes('"b"') && !text.includes('aaa'), text.slice(0, 100));
     }
     assert.equal(longest, LONGEST, path);

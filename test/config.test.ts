@@ -54,6 +54,11 @@ test('all faults are reported at once, without passwords', () => {
   );
 });
 
+test('limits that are off are no limits', () => {
+  const { RATE_LIMIT, STREAM_LIMIT } = readConfig({ RATE_LIMIT: 'off', STREAM_LIMIT: 'off' });
+  assert.deepEqual({ RATE_LIMIT, STREAM_LIMIT }, { RATE_LIMIT: null, STREAM_LIMIT: Infinity });
+});
+
 test('the help names every setting', () => {
   for (const name of Object.keys(SETTINGS.properties))
     assert.match(settingsHelp(), new RegExp(`^ {2}${name} `, 'm'));

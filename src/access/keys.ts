@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import { AppError } from '../errors.ts';
 import type { Policy } from './policy.ts';
 import { stillAllow, type Action, type Rights } from './rights.ts';
@@ -34,7 +34,8 @@ export interface Begun {
 
 /**
  * The keys that are valid now. Keys are sent as Bearer tokens (RFC 6750). A key is looked up by its SHA-256. The time
- * of a lookup can reveal something about digests only, and choosing a digest would mean breaking SHA-256.
+ * of a lookup can reveal something about digests only, and choosing a digest would mean breaking SHA-256. The digests
+ * are still compared in constant time, so that the internals of the lookup never decide who is authenticated.
  */
 export class Keyring {
   #byDigest: ReadonlyMap<string, Key> = new Map();
@@ -58,7 +59,7 @@ export class Keyring {
   /** Returns the key with this SHA-256; null when there is none. Throws AppError `unauthorized` when it has ended. */
   find(digest: string): Key | null {
     const found = this.#byDigest.get(digest);
-    if (!found) return null;
+    if (!found || !timingSafeEqual(Buffer.from(found.digest), Buffer.from(digest))) return null;
     if (!isCurrent(found)) throw unauthorized(NOT_VALID);
     return found;
   }

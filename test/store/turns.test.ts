@@ -13,7 +13,7 @@ import { NEVER, PLENTY, takeRows } from '../support/store/reading.ts';
 
 const STREAMS = 50;
 
-test('on the embedded store, a page waits for one read of the streams, however many there are', async (t) => {
+test('on the embedded store, pages and reads of streams take turns, however many there are', async (t) => {
   const { store } = await testSqlite(t);
   await insertItems(store.items, makeItems(20));
   const plan: Plan = { sort: '_id', direction: 1 };
@@ -25,24 +25,14 @@ test('on the embedded store, a page waits for one read of the streams, however m
   };
   await Promise.all([
     ...Array.from({ length: STREAMS }, () => read('stream', true)),
-    ...[1, 2].map(() => read('page', false)),
+    ...[1, 2, 3].map(() => read('page', false)),
   ]);
   const pages = done.flatMap((name, at) => (name === 'page' ? [at] : []));
-  assert.ok((pages[0] ?? 9) <= 1 && (pages[1] ?? 9) <= 3, `the pages came as numbers ${pages.join(' and ')}`);
-  assert.equal(done.length, STREAMS + 2);
-});
-
-test('a reader that asks for its next row at once goes behind those that wait', async () => {
-  const scheduler = new FairScheduler();
-  const looked: string[] = [];
-  const heavy = async () => {
-    for (let look = 0; look < 5; look++) await scheduler.take(() => void looked.push('heavy'), NEVER);
-  };
-  await Promise.all([
-    heavy(),
-    ...['a', 'b', 'c'].map((name) => scheduler.take(() => void looked.push(name), NEVER)),
-  ]);
-  assert.deepEqual(looked, ['heavy', 'a', 'b', 'c', 'heavy', 'heavy', 'heavy', 'heavy']);
+  assert.ok(
+    pages.every((at, n) => at === 2 * n || at === 2 * n + 1),
+    `the pages came as numbers ${pages.join(', ')}`,
+  );
+  assert.equal(done.length, STREAMS + 3);
 });
 
 /** What a look or a step takes, on a clock that only they move. */
@@ -65,18 +55,6 @@ test('reads take turns in order of arrival, and yield to the event loop after so
   });
   assert.deepEqual(await Promise.all(looks), [1, 2, 3, 4]);
   assert.deepEqual(events.slice(0, 4), ['look 1', 'look 2', 'others', 'look 3']);
-});
-
-test('a page waits for one read of a stream, however many streams wait, and pages do not starve streams', async () => {
-  const scheduler = new FairScheduler();
-  const looked: string[] = [];
-  const take = (name: string, patient: boolean) =>
-    scheduler.take(() => void looked.push(name), NEVER, patient);
-  await Promise.all([
-    ...['s1', 's2', 's3', 's4'].map((name) => take(name, true)),
-    ...['p1', 'p2', 'p3'].map((name) => take(name, false)),
-  ]);
-  assert.deepEqual(looked, ['p1', 's1', 'p2', 's2', 'p3', 's3', 's4']);
 });
 
 test('a read that fails, or whose client left, passes the turn to the next', async () => {
@@ -106,19 +84,6 @@ test('readers that go on one after another yield to sockets and timers after 2 m
   setImmediate(() => events.push('others'));
   await Promise.all(acting);
   assert.deepEqual(events, ['a', 'others', 'b', 'c']);
-});
-
-test('a reader that asks again at once goes behind the others that wait', async () => {
-  const turns = new LoopTurns(() => 0);
-  const log: string[] = [];
-  const act = async (name: string, times: number) => {
-    for (let n = 0; n < times; n++) {
-      await turns.next();
-      log.push(name);
-    }
-  };
-  await Promise.all([act('heavy', 4), act('a', 2), act('b', 1)]);
-  assert.deepEqual(log, ['heavy', 'a', 'b', 'heavy', 'a', 'heavy', 'heavy']);
 });
 
 test('work runs one at a time in the order of the calls, and a failure reaches its own caller only', async () => {

@@ -131,24 +131,15 @@ it('a feed returns a transaction in pieces, which is not at its end before its l
   }
 });
 
-it('a reader that waits gets a change at once, and an empty answer with a later place when the time is up', async ({
+it('the place of an empty answer moves on with the history of others, so that it does not expire', async ({
   feed,
-  driver,
   client,
 }) => {
   const place = await feed.now(NEVER);
-  const waiting = ask(feed, place, 1_000, 60_000);
-  await until('the stream is open', async () => (await openStreams(client)).length === 1);
   await client.db().collection('others').insertOne({});
-  await driver.insertOne({ _id: 1 });
-  const read = await waiting;
-  assert.deepEqual(idsOf(read.keys), [1]);
-  await client.db().collection('others').insertOne({});
-  const empty = await ask(feed, read.next, 1_000, 50);
+  const empty = await ask(feed, place, 1_000, 50);
   assert.deepEqual([empty.keys, empty.isUpToDate], [[], true]);
-  assert.ok(Buffer.compare(empty.next.token, read.next.token) !== 0, 'the place has moved');
-  await driver.insertOne({ _id: 2 });
-  assert.deepEqual(idsOf((await ask(feed, empty.next, 1_000, 60_000)).keys), [2]);
+  assert.ok(Buffer.compare(empty.next.token, place.token) !== 0);
 });
 
 it('a reader that waits leaves with the reason of its signal, and when the store is closed', async (open) => {

@@ -1,21 +1,19 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { promisify } from 'node:util';
 import { Timestamp, type Document, type MongoClient } from 'mongodb';
 import { BSON } from '../../../../src/store/bson.ts';
 import { LaneBroken } from '../../../../src/store/mongo/lane/message.ts';
 import { openConnection } from '../../../../src/store/mongo/lane/connection.ts';
 import { Scram } from '../../../../src/store/mongo/lane/scram.ts';
 import { Slots } from '../../../../src/store/slots.ts';
+import { selfSigned } from '../../../support/load/certificate.ts';
 import { openStore, testClient } from '../../../support/store/mongo/mongo.ts';
 import { ownMongod } from '../../../support/store/mongo/mongod.ts';
 import { PLENTY, readRows } from '../../../support/store/reading.ts';
+import { testDirectory } from '../../../support/store/sqlite/sqlite.ts';
 
-const run = promisify(execFile);
 const SIZE = { rows: 10, bytes: PLENTY };
 const LANE = 'sluice data lane';
 const ROW = BSON.serialize({ _id: 'a', category: 'a', price: 1 });
@@ -89,9 +87,7 @@ test('the lane authenticates as the driver does: SCRAM-SHA-256, SCRAM-SHA-1, and
 });
 
 test('driver and lane exchange the signed cluster time of a replica set with authentication', async (t) => {
-  const directory = await mkdtemp(join(tmpdir(), 'sluice-key-'));
-  t.after(() => rm(directory, { recursive: true, force: true }));
-  const keyFile = join(directory, 'key');
+  const keyFile = join(await testDirectory(t), 'key');
   await writeFile(keyFile, 'sharedByAllMembers', { mode: 0o400 });
   const set = await ownMongod(t, { arguments: ['--keyFile', keyFile] });
   const member = set?.members[0];
@@ -118,45 +114,16 @@ test('driver and lane exchange the signed cluster time of a replica set with aut
   assert.deepEqual(warnings, []);
 });
 
-function hasOpenssl(): Promise<boolean> {
-  return run('openssl', ['version']).then(
-    () => true,
-    () => false,
-  );
-}
-
-/** A certificate for 127.0.0.1, signed by its own authority. */
+/** A certificate for 127.0.0.1 that has signed itself: as the CA, and with its key in one file, as mongod requires. */
 async function makeCertificate(t: TestContext): Promise<{ authority: string; server: string }> {
-  const directory = await mkdtemp(join(tmpdir(), 'sluice-tls-'));
-  t.after(() => rm(directory, { recursive: true, force: true }));
-  const at = (name: string) => join(directory, name);
-  const key = ['-newkey', 'rsa:2048', '-nodes', '-days', '2'];
-  const openssl = (...more: string[]) => run('openssl', more);
-  await openssl(
-    'req',
-    '-x509',
-    ...key,
-    '-subj',
-    '/CN=authority',
-    '-keyout',
-    at('ca.key'),
-    '-out',
-    at('ca.pem'),
-  );
-  const extension = ['-addext', 'subjectAltName=IP:127.0.0.1', '-addext', 'basicConstraints=CA:FALSE'];
-  const signed = ['-CA', at('ca.pem'), '-CAkey', at('ca.key')];
-  // Key and certificate in one file, as mongod requires.
-  const own = ['-keyout', at('server.key'), '-out', at('server.crt')];
-  await openssl('req', '-x509', ...key, '-subj', '/CN=server', ...extension, ...signed, ...own);
-  await run('sh', ['-c', 'cat "$1" "$2" > "$3"', 'sh', at('server.key'), at('server.crt'), at('server.pem')]);
-  return { authority: at('ca.pem'), server: at('server.pem') };
+  const directory = await testDirectory(t);
+  const { key, certificate } = await selfSigned(directory);
+  const server = join(directory, 'server.pem');
+  await writeFile(server, Buffer.concat([await readFile(key), await readFile(certificate)]));
+  return { authority: certificate, server };
 }
 
 test('the lane uses TLS, and only with a server whose certificate is signed by the CA in the URI', async (t) => {
-  if (!process.env.REQUIRE_ALL && !(await hasOpenssl())) {
-    t.skip('no openssl on PATH');
-    return;
-  }
   const own = await makeCertificate(t);
   const other = await makeCertificate(t);
   const files = ['--tlsCertificateKeyFile', own.server, '--tlsCAFile', own.authority];

@@ -57,11 +57,12 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
     const user = { name: 'Ada', email: 'ada@example.org' };
     await usersAt(server.url).put('0190b5a8-0000-7000-8000-000000000000', user);
     const { file } = await awaited(server.url, (await order(server.url, {})).id);
-    const asset = /href="(\/explorer\/[^"]+\.css)"/.exec(await (await server.get('/')).text())?.[1] ?? '';
+    const page = await (await server.get('/')).text();
+    const assets = [...page.matchAll(/(?:href|src)="(\/explorer\/[^"]+)"/g)].map(([, path = '']) => path);
     const { clients } = (await (await server.get('/clients')).json()) as { clients: { url: string }[] };
     const paths = [
       ...clients.map(({ url }) => url),
-      ...['/', asset, '/docs', '/docs/start.js', '/docs/scalar.js', '/openapi.json'],
+      ...['/', ...assets, '/docs', '/docs/start.js', '/docs/scalar.js', '/openapi.json'],
       ...['/items', '/items?limit=1&fields=price', '/items?page=2&limit=10', `/items/${data[0]?.id ?? ''}`],
       ...['/api/users', '/api/users/0190b5a8-0000-7000-8000-000000000000', file?.url ?? ''],
       ...['/orders', '/orders?total=1', '/orders/a'],

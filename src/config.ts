@@ -105,8 +105,7 @@ const PATTERNS: Readonly<Record<string, { readonly words: string; read?(text: st
 
 function valueOf(text: string, { type, pattern = '' }: Form): unknown {
   if (type === 'integer') return Number(text);
-  const read = PATTERNS[pattern]?.read;
-  return read ? read(text) : text; // what is read may be null
+  return (PATTERNS[pattern]?.read ?? String)(text);
 }
 
 /** What a text must be instead. Null: it has the form. */

@@ -158,7 +158,10 @@ test('the settings of tokens belong together, and rights in them are checked', (
   assert.match(faults({ JWT_ISSUER: 'i' }), /JWT_ISSUER also needs JWT_JWKS_URL and JWT_AUDIENCE/);
   assert.match(faults({ JWT_DEFAULT: '{}' }), /JWT_DEFAULT also needs[^]*JWT_DEFAULT \/resources: missing/);
   assert.match(faults({ ...JWT, JWT_DEFAULT: '{' }), /JWT_DEFAULT /);
-  assert.match(faults({ ...JWT, JWT_JWKS_URL: 'file:///etc/keys' }), /JWT_JWKS_URL must be a text of the pattern/);
+  assert.match(
+    faults({ ...JWT, JWT_JWKS_URL: 'file:///etc/keys' }),
+    /JWT_JWKS_URL must be a text of the pattern/,
+  );
   assert.match(
     faults({ ...JWT, CACHE_CONTROL: 'public' }),
     /CACHE_CONTROL must not have public with JWT_JWKS_URL/,

@@ -5,7 +5,7 @@ import { getOrMake } from '../../get-or-make.ts';
 import { pathFault, type Selection } from '../../rows/selection.ts';
 import { BSON } from '../../store/bson.ts';
 import { KEY } from '../../store/bookmark.ts';
-import { partRows } from '../../store/part-rows.ts';
+import { PartRows } from '../../store/part-rows.ts';
 import type { Equality } from '../../store/store.ts';
 import { keyOr, splitName, type Given } from './grammar.ts';
 import { chosen } from './not-indexed.ts';
@@ -48,7 +48,7 @@ function makePart(resource: Resource, scope: Scope): Resource {
   const paths = where.map(({ path }) => path);
   if (new Set(paths).size < paths.length) faults.push('where names a path twice');
   if (faults.length > 0) throw new Faults(faults);
-  const rows = partRows(resource.rows, { where, hide }, async (equals, { sort, direction }, signal) => {
+  const rows = new PartRows(resource.rows, { where, hide }, async (equals, { sort, direction }, signal) => {
     const asked = { equals, ranges: [], sort: { path: sort, direction } };
     return chosen(asked, await indexesOf(part, signal), part).index;
   });

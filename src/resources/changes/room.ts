@@ -172,7 +172,7 @@ export class Room {
   async #run(): Promise<void> {
     const { now, heartbeatMs, changes, plan } = this.question;
     const { signal } = this.#leaving;
-    let [wait, beat] = [heartbeatMs, now() + heartbeatMs];
+    let [wait, beat, given] = [heartbeatMs, now() + heartbeatMs, true];
     try {
       while (!signal.aborted) {
         const most = Math.max(1, Math.min(MOST_KEYS, Math.floor(MOST_BYTES / 2 / this.#lineBytes)));
@@ -181,10 +181,11 @@ export class Room {
         const page = await this.#pageOf(changed);
         if (page.length > MOST_BYTES) break;
         this.#at = page.at;
-        if (keys.length > 0 || now() >= beat) {
+        // Lines may have come before it was known that they were the last: then a checkpoint says so.
+        if (keys.length > 0 || now() >= beat || (isUpToDate && !given)) {
           const begun = now();
           await this.#give(page);
-          beat = now() + heartbeatMs;
+          [beat, given] = [now() + heartbeatMs, isUpToDate];
           await this.#rest(now() - begun);
         }
         wait = isUpToDate ? Math.max(1, beat - now()) : keys.length > 0 ? 0 : BEHIND_MS;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { basename, join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { fitToOlderGlibc } from './fit.ts';
 import { reasonOf } from '../../error-reason.ts';
 
@@ -61,7 +61,7 @@ function loadFitted(file: string, cacheDirectory: string, load: (file: string) =
   const original = readFileSync(file);
   const hash = createHash('sha256').update(original).digest('hex');
   if (!KNOWN.has(hash)) throw new Error(`its SHA-256 ${hash} is unknown`);
-  mkdirSync(cacheDirectory, { recursive: true, mode: 0o700 });
+  makeDirectory(resolve(cacheDirectory));
   assertPrivate(cacheDirectory);
   const folder = mkdtempSync(join(cacheDirectory, 'fitted-'));
   try {
@@ -70,6 +70,17 @@ function loadFitted(file: string, cacheDirectory: string, load: (file: string) =
     return load(copy);
   } finally {
     rmSync(folder, { recursive: true });
+  }
+}
+
+/** As `mkdirSync` with `recursive: true`, which Node never ends where a file system makes no directories (/proc/a). */
+function makeDirectory(directory: string): void {
+  if (existsSync(directory)) return;
+  makeDirectory(dirname(directory));
+  try {
+    mkdirSync(directory, { mode: 0o700 });
+  } catch (error) {
+    if (!existsSync(directory)) throw error; // else another process was faster
   }
 }
 

@@ -100,13 +100,29 @@ describe('the addon', () => {
     await writeFile(cacheDirectory, '');
     assert.throws(
       () => loadAddon({ file: LINUX, cacheDirectory, load: oldMachine(LINUX) }),
-      /the adapted copy could not be used: EEXIST/,
+      /the adapted copy could not be used: ENOTDIR/,
     );
     const other = new Error('wrong ELF class');
     const load = () => {
       throw other;
     };
     assert.throws(() => loadAddon({ file: LINUX, cacheDirectory, load }), other);
+  });
+
+  it('fails at once where no folder can be created', { skip: process.platform !== 'linux' }, () => {
+    // In its own process, because an endless loop would block this thread.
+    const script = `
+      import { loadAddon } from './src/engine/uws/addon.ts';
+      const file = ${JSON.stringify(LINUX)};
+      const load = () => { throw new Error("version \`GLIBC_2.38' not found"); };
+      try {
+        loadAddon({ file, cacheDirectory: '/proc/sluice/cache', load });
+      } catch (error) {
+        console.log(error.message);
+      }`;
+    const args = ['--import', 'tsx', '--input-type=module', '--eval', script];
+    const said = execFileSync(process.execPath, args, { encoding: 'utf8', timeout: 30_000 });
+    assert.match(said, /the adapted copy could not be used: ENOENT/);
   });
 
   it(

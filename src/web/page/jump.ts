@@ -38,7 +38,7 @@ async function rowFrom(reader: Reader, wanted: string, signal: AbortSignal): Pro
   const { resource, equals } = reader.view;
   try {
     const { body } = await ask<Row>(rowUrl(resource, wanted), { signal });
-    if ([...equals].every(([path, text]) => textAt(body, path) === shownText(text))) return body;
+    if ([...equals].every(([path, text]) => isText(valueAt(body, path), text))) return body;
   } catch (error) {
     if (!(error instanceof Refused) || error.status !== 404) throw error;
   }
@@ -50,6 +50,11 @@ function afterText({ view: { resource, sort } }: Reader, row: Row): string {
   if (sort === 'id') return keyOf(row);
   const names = [textAt(row, sort), keyOf(row)];
   return resource.aliases ? names.join(',') : JSON.stringify(names);
+}
+
+/** A field that a row lacks is no text, not even `null`. */
+function isText(value: Json | undefined, text: string): boolean {
+  return value !== undefined && textOf(value) === shownText(text);
 }
 
 function textAt(row: Row, path: string): string {

@@ -1,6 +1,7 @@
 import { AppError, storeUnavailable } from '../errors.ts';
 import { acceptHeader, readJsonBody } from '../input/body-json.ts';
 import type { Reply, Request } from '../engine/edge.ts';
+import type { Sink } from '../pipeline/sink.ts';
 import { conditional } from './precondition.ts';
 import { ranged } from './range.ts';
 import { empty } from './reply.ts';
@@ -135,7 +136,11 @@ function undeclared({ method, path }: Route): TypeError {
   return new TypeError(`${method} ${path} declares no body`);
 }
 
-/** Holds a stream slot from before anything is read for an answer until the answer ends or its client is gone. */
+/**
+ * Holds a stream slot from before anything is read for an answer until the answer ends or its client is gone. An answer
+ * of known length gives the slot back before its last byte: with that byte the client can send the next request, while
+ * the file is still being closed here.
+ */
 async function withSlot(acquire: Surroundings['acquire'], answer: () => Promise<Reply>): Promise<Reply> {
   const release = acquire();
   let reply: Reply;
@@ -155,13 +160,31 @@ async function withSlot(acquire: Surroundings['acquire'], answer: () => Promise<
     if (sink.signal.aborted) release();
     else sink.signal.addEventListener('abort', release, { once: true });
     try {
-      await body.run(sink);
+      await body.run(body.length === undefined ? sink : beforeLastByte(sink, body.length, release));
     } finally {
       sink.signal.removeEventListener('abort', release);
       release();
     }
   };
   return { ...reply, body: { ...body, run } };
+}
+
+/** The sink of an answer of `length` bytes. `then` is called before the last of them is written. */
+function beforeLastByte(sink: Sink, length: number, then: () => void): Sink {
+  let left = length;
+  const write: Sink['write'] = (chunk) => {
+    left -= chunk.length;
+    if (left <= 0) then();
+    return sink.write(chunk);
+  };
+  return {
+    chunkBytes: sink.chunkBytes,
+    signal: sink.signal,
+    write,
+    flush: () => sink.flush(),
+    end: () => sink.end(),
+    fail: (error) => sink.fail(error),
+  };
 }
 
 function otherMethod(request: Request, { methods }: Found): Reply {

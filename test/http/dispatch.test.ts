@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { newNotes, type Request } from '../../src/engine/edge.ts';
+import type { Client } from '../../src/access/admission.ts';
+import { dispatch } from '../../src/http/dispatch.ts';
+import { route } from '../../src/http/route.ts';
+import { createRouter } from '../../src/http/router.ts';
+
+test('the slot of a download is free when its client can have the last byte', async () => {
+  const router = createRouter([
+    route({
+      method: 'GET',
+      path: '/file',
+      access: 'open',
+      cost: 'download',
+      id: 'getFile',
+      tag: 'Server',
+      summary: 'A file that is never closed',
+      answers: { 200: { description: 'The file' } },
+      handler: () => ({
+        status: 200,
+        headers: {},
+        body: {
+          kind: 'file',
+          length: 3,
+          write: async (sink) => {
+            await sink.write(Buffer.from('ab'));
+            await sink.write(Buffer.from('c'));
+            await new Promise(() => undefined);
+          },
+        },
+      }),
+    }),
+  ]);
+  const { signal } = new AbortController();
+  const request: Request = {
+    method: 'GET',
+    path: '/file',
+    query: '',
+    headers: {},
+    address: '127.0.0.1',
+    signal,
+    notes: newNotes(),
+    body: () => Promise.resolve(new Uint8Array(0)),
+  };
+  const client: Client = { name: 'a', hasKey: false, key: null, owner: 'a' };
+  let held = 0;
+  const { body } = await dispatch(request, router.find(request), client, {
+    acquire: () => {
+      held++;
+      return () => void (held = 0);
+    },
+    coded: () => ({}),
+    mayGoOn: () => true,
+    router,
+  });
+  assert.ok(body.kind === 'stream');
+  const seen: string[] = [];
+  void body.run({
+    chunkBytes: 1024,
+    signal,
+    write: (chunk) => void seen.push(`${Buffer.from(chunk).toString()} with ${held}`),
+    flush: () => undefined,
+    end: () => undefined,
+    fail: () => undefined,
+  });
+  await new Promise(setImmediate);
+  assert.deepEqual(seen, ['ab with 1', 'c with 0']);
+});

@@ -101,7 +101,8 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
         ),
         ...(users ? [[USERS.name, (scope: Scope) => checkUsers(users, scope)] as const] : []),
       ]);
-    const access = await openAccess(config, log, rightsCheck(checks), options.overloadProbe);
+    const check = rightsCheck(checks, (name) => resources.mayCome(name));
+    const access = await openAccess(config, log, check, options.overloadProbe);
     closes.push(() => access.close());
     const sources = () => exportSources(resources.now);
     const exports = await openExports(config, { store, sources, transcoder, log, leaseMs });

@@ -14,14 +14,18 @@ export type RightsCheck = ReturnType<typeof rightsCheck>;
 
 /**
  * Returns a function that finds what is wrong with rights on a server with certain resources, and why it refuses changes
- * of those of which the rights open a part. `parts`: the checks of now, by the names of the resources.
+ * of those of which the rights open a part. `parts`: the checks of now, by the names of the resources. `mayCome`: whether
+ * there may be a resource of a name that is not known yet. Its rights are checked once it is there.
  */
-export function rightsCheck(parts: () => ReadonlyMap<string, CheckPart>) {
+export function rightsCheck(
+  parts: () => ReadonlyMap<string, CheckPart>,
+  mayCome: (resource: string) => boolean,
+) {
   return async ({ resources, scopes }: Rights) => {
     const known = parts();
     const expected = `expected ${[...known.keys()].join(', ')}`;
     const faults: Fault[] = [...new Set([...(resources ?? []), ...scopes.keys()])]
-      .filter((one) => !known.has(one))
+      .filter((one) => !known.has(one) && !mayCome(one))
       .map((one) => [`there is no resource ${JSON.stringify(one)}`, expected]);
     const refusals = new Map<string, string>();
     for (const [resource, scope] of scopes) {

@@ -7,6 +7,7 @@ import { pino } from 'pino';
 import { storeUnavailable } from '../../src/errors.ts';
 import type { Store } from '../../src/store/store.ts';
 import { around } from '../../src/store/around.ts';
+import { keyedServer } from '../support/access/keyed.ts';
 import { childServer } from '../support/process/child-server.ts';
 import { sluice } from '../support/process/commands.ts';
 import { fetchUntilCut } from '../support/faults/cutter.ts';
@@ -160,6 +161,34 @@ test('what a pattern may name is 503 while its collections are not known, and 40
   assert.equal(await server.reload(), true);
   assert.equal(await statusOf(server, '/orders'), 200);
   assert.equal(await statusOf(server, '/nothing'), 404);
+  await crm.dropDatabase();
+});
+
+test('keys that name resources of a pattern do not stop a start without MongoDB, and are checked once it answers', async (t) => {
+  const uri = await testMongo(t);
+  if (uri === null) return;
+  const client = testClient(t, uri);
+  const crm = client.db(`${client.db().databaseName}_crm`);
+  await crm.collection('orders').createIndex({ tenant: 1, _id: 1 });
+  await crm.collection<{ _id: number; tenant: string }>('orders').insertMany([
+    { _id: 1, tenant: 'a' },
+    { _id: 2, tenant: 'b' },
+  ]);
+  let isAway = true;
+  const tapStore = (store: Store) =>
+    around(store, {
+      list: (name) => (isAway ? Promise.reject(storeUnavailable('away')) : store.list(name)),
+    });
+  const key = (resource: string) => ({ name: 'ada', where: { [resource]: { tenant: 'a' } } });
+  const settings = { RESOURCES_FILE: '', EXPOSE: `${crm.databaseName}.*`, MONGODB_URI: uri };
+  const server = await keyedServer(t, 'mongodb', [key('orders')], [], settings, { tapStore });
+  assert.ok(server);
+  assert.equal((await server.as('ada', '/orders')).status, 503);
+  isAway = false;
+  assert.equal(await server.reload(), true);
+  const page = (await (await server.as('ada', '/orders')).json()) as { data: readonly object[] };
+  assert.deepEqual(page.data, [{ id: 1, tenant: 'a' }]);
+  assert.equal(await server.rewrite([key('nothing')]), false, 'a name that no collection has');
   await crm.dropDatabase();
 });
 

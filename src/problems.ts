@@ -90,7 +90,7 @@ export const PROBLEMS = {
     status: 400,
     title: 'Malformed JSON',
     explanation:
-      'The request body is empty, not UTF-8 or not JSON. For a syntax error, the detail states the line and column.',
+      'The request body is empty, not UTF-8 or not JSON. For a syntax error, the detail says where it is, in the words of Node.',
   },
   unauthorized: {
     status: 401,

@@ -1,14 +1,12 @@
-import { AppError, type BodyFault } from '../errors.ts';
+import { reasonOf } from '../error-reason.ts';
+import { AppError } from '../errors.ts';
 import type { Request } from '../engine/edge.ts';
-import { DUPLICATE, scanJson } from './json-scan.ts';
+import { DUPLICATE, scanJson, type JsonScan } from './json-scan.ts';
 import { quote } from './query.ts';
 
 /** A body's value, and its faults that do not depend on a schema. */
-export interface JsonBody {
+export interface JsonBody extends JsonScan {
   readonly value: unknown;
-  readonly faults: readonly BodyFault[];
-  /** The source text of each number, by its JSON Pointer. */
-  readonly numbers: ReadonlyMap<string, string>;
 }
 
 /** The response header that names the media types a method accepts: RFC 5789, 3.1; W3C LDP 7.1; RFC 9110, 12.5.1. */
@@ -35,9 +33,17 @@ export async function readJsonBody(request: Request, types: readonly string[]): 
 export function parseJson(bytes: Uint8Array, mostValues?: number): JsonBody {
   if (bytes.length === 0) throw new AppError('malformed-json', 'The request body is empty; expected JSON.');
   const text = decode(bytes);
-  const numbers = new Map<string, string>();
-  const faults = scanJson(text, numbers, mostValues);
-  return { value: JSON.parse(text), faults, numbers };
+  return { value: parsed(text), ...scanJson(text, mostValues) };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new AppError('malformed-json', `The request body must be JSON; got: ${reasonOf(error)}.`, {
+      cause: error,
+    });
+  }
 }
 
 /** RFC 9110, 8.4 and 12.5.3: an unknown coding is refused, and the answer names the known one. */

@@ -64,8 +64,6 @@ function decode(text: string, parameter: string | null): string {
 }
 
 function malformed(text: string, parameter: string | null): AppError {
-  const isTyped = !/[%\ufffd\p{Cs}]/u.test(text);
-  const hint = isTyped ? ` Write ${encodeURIComponent(text)}, or use curl -G --data-urlencode.` : '';
-  const detail = `${quote(text)} is not percent-encoded UTF-8.${hint}`;
+  const detail = `${quote(text)} is not percent-encoded UTF-8.`;
   return parameterError('invalid-parameter', parameter ?? text, detail);
 }

@@ -3,7 +3,7 @@ import type { Ajv, ErrorObject, ValidateFunction } from 'ajv';
 import type { Static, TSchema } from '../schema.ts';
 import { AppError, type BodyFault } from '../errors.ts';
 import type { JsonBody } from './body-json.ts';
-import { characters, pointer } from './json-scan.ts';
+import { pointer } from './json-scan.ts';
 import { quote } from './query.ts';
 
 /**
@@ -105,8 +105,7 @@ function described(schema: Described | undefined): string {
 }
 
 function shown(value: unknown): string {
-  if (typeof value === 'string') return `${quote(value)} (characters: ${characters(value)})`;
+  if (typeof value === 'string') return quote(value);
   if (Array.isArray(value)) return 'an array';
-  if (value === null || typeof value !== 'object') return String(value);
-  return `an object with ${Object.keys(value).length} fields`;
+  return value === null || typeof value !== 'object' ? String(value) : 'an object';
 }

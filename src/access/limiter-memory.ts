@@ -1,17 +1,16 @@
 import { getOrMake } from '../get-or-make.ts';
 import { KEY_PREFIX, TOKEN_PREFIX, type Limiter } from './limiter.ts';
 import type { Policy, Taken } from './policy.ts';
-import { Windows } from './windows.ts';
 
-/** The number of addresses with a counter of their own. They take 30 MB when as many arrive within one window. */
-const ADDRESSES = 2 ** 20;
-/** More keys than a key file will have. */
-const KEYS = 2 ** 16;
+/** The most clients with a counter of their own that begin within one window. They take about 20 MB. */
+const CLIENTS = 2 ** 17;
+/** The number of counters that further clients share. */
+const SHARED = 1024;
 
 export interface MemoryLimiterOptions {
   /** A monotonic clock in milliseconds. */
   readonly now?: () => number;
-  readonly addresses?: number;
+  readonly clients?: number;
 }
 
 /** A limiter that answers synchronously. */
@@ -26,24 +25,25 @@ export interface MemoryLimiter extends Limiter {
  */
 export function createMemoryLimiter({
   now = () => performance.now(),
-  addresses = ADDRESSES,
+  clients = CLIENTS,
 }: MemoryLimiterOptions = {}): MemoryLimiter {
-  const ofAddresses = windowsByLength(addresses);
-  const ofKeys = windowsByLength(KEYS);
-  const ofTokens = windowsByLength(addresses);
+  // Apart, so that a flood of one kind does not displace another.
+  const [ofAddresses, ofKeys, ofTokens] = [
+    windowsByLength(clients),
+    windowsByLength(clients),
+    windowsByLength(clients),
+  ];
   return {
     take: (client, { limit, windowSeconds }) => {
       const isToken = client.startsWith(TOKEN_PREFIX);
       const ofSuch = client.startsWith(KEY_PREFIX) ? ofKeys : isToken ? ofTokens : ofAddresses;
-      const windows = ofSuch(windowSeconds);
       // Use whole milliseconds: a sum of fractions minus one of them may exceed the window by rounding.
       const time = Math.floor(now());
-      const slot = windows.count(client, time);
-      const count = windows.counts[slot] ?? 0;
+      const { count, end } = ofSuch(windowSeconds)(client, time);
       return {
         allowed: count <= limit,
         remaining: Math.max(limit - count, 0),
-        resetSeconds: Math.ceil(((windows.ends[slot] ?? 0) - time) / 1000),
+        resetSeconds: Math.ceil((end - time) / 1000),
       };
     },
     close: () => Promise.resolve(),
@@ -51,7 +51,54 @@ export function createMemoryLimiter({
 }
 
 /** Windows by their length in seconds, of which there are three: see policy.ts. */
-function windowsByLength(capacity: number): (seconds: number) => Windows {
-  const bySeconds = new Map<number, Windows>();
-  return (seconds) => getOrMake(bySeconds, seconds, () => new Windows(capacity, seconds * 1000));
+function windowsByLength(capacity: number) {
+  const bySeconds = new Map<number, ReturnType<typeof createWindows>>();
+  return (seconds: number) => getOrMake(bySeconds, seconds, () => createWindows(seconds * 1000, capacity));
+}
+
+interface Window {
+  count: number;
+  readonly end: number;
+}
+
+/**
+ * Returns a function that counts a request of a client and returns its window. Windows are kept for the turn of the clock
+ * in which they begin, and for the next one, in which they end.
+ *
+ * When as many as `capacity` have begun in a turn, new clients are counted in SHARED counters, chosen by their names. No
+ * running count is ever dropped for another client. A client that wants to evade its count needs more addresses than
+ * that, and still gets only SHARED times the limit. Honest new clients may meet a used-up counter meanwhile.
+ */
+function createWindows(duration: number, capacity: number): (client: string, now: number) => Window {
+  let older = new Map<string, Window>();
+  let newer = new Map<string, Window>();
+  let turn = 0;
+  const running = (name: string, now: number): Window | undefined => {
+    const window = newer.get(name) ?? older.get(name);
+    return window && window.end > now ? window : undefined;
+  };
+  return (client, now) => {
+    const current = Math.floor(now / duration);
+    if (current !== turn) {
+      older = current === turn + 1 ? newer : new Map<string, Window>();
+      newer = new Map();
+      turn = current;
+    }
+    let name = client;
+    let window = running(name, now);
+    if (!window && newer.size >= capacity) {
+      name = sharedName(client);
+      window = running(name, now);
+    }
+    if (window) window.count++;
+    else newer.set(name, (window = { count: 1, end: now + duration }));
+    return window;
+  };
+}
+
+/** No client has such a name. */
+function sharedName(client: string): string {
+  let hash = 0;
+  for (let i = 0; i < client.length; i++) hash = (Math.imul(hash, 31) + client.charCodeAt(i)) | 0;
+  return `shared ${hash & (SHARED - 1)}`;
 }

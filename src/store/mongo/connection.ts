@@ -1,6 +1,5 @@
-import { MongoClient, MongoServerSelectionError } from 'mongodb';
+import { MongoClient } from 'mongodb';
 import type { ClientSession, Db, Document, MongoClientOptions } from 'mongodb';
-import { storeUnavailable } from '../../errors.ts';
 import { withDeadline } from '../deadline.ts';
 import { Timestamp } from '../bson.ts';
 import type { PointInTime } from '../store.ts';
@@ -52,8 +51,6 @@ interface Deployment {
   readonly timeless: ClientSession;
   /** Of the first connection. Absent: the one that the URI names. */
   readonly database: string | undefined;
-  /** Servers that answered but do not belong to the replica set that the URI names. */
-  readonly otherSets: Map<string, string>;
   serversFound: number;
 }
 
@@ -103,18 +100,8 @@ export class MongoConnection {
     try {
       await this.client.connect();
     } catch (error) {
-      throw translate(this.#explained(error));
+      throw translate(error);
     }
-  }
-
-  /** The driver drops a server of another set silently and later reports only that it found no server in time. */
-  #explained(error: unknown): unknown {
-    const { otherSets } = this.#deployment;
-    if (!(error instanceof MongoServerSelectionError) || otherSets.size === 0) return error;
-    const found = [...otherSets].map(([address, set]) => `${address} is ${set}`).join(', ');
-    const { replicaSet } = this.client.options;
-    const said = `The MongoDB URI says replicaSet=${replicaSet}, but ${found}. Correct the name in the URI, or omit it.`;
-    return storeUnavailable(new Error(said, { cause: error }));
   }
 
   /**
@@ -123,13 +110,11 @@ export class MongoConnection {
    */
   async run(command: Document, options: CommandOptions = {}): Promise<Document> {
     try {
-      return await this.#runOnce(command, options);
-    } catch (error) {
-      options.signal?.throwIfAborted();
-      if (!mayRetry(error)) throw translate(error);
-    }
-    try {
-      return await this.#runOnce(command, options);
+      return await this.#runOnce(command, options).catch((error: unknown) => {
+        options.signal?.throwIfAborted();
+        if (!mayRetry(error)) throw error;
+        return this.#runOnce(command, options);
+      });
     } catch (error) {
       options.signal?.throwIfAborted();
       throw translate(error);
@@ -195,9 +180,9 @@ export class MongoConnection {
 function deploymentOf(uri: string): Deployment {
   refuseCompression(uri);
   const client = new MongoClient(uri, clientOptions(uri));
-  const otherSets = new Map<string, string>();
   const deployment = {
-    ...{ client, otherSets, serversFound: 0 },
+    client,
+    serversFound: 0,
     session: client.startSession({ causalConsistency: true }),
     timeless: client.startSession({ causalConsistency: false }),
     database: /^mongodb(?:\+srv)?:\/\/[^/?]*\/[^?]/.test(uri) ? undefined : DATABASE,
@@ -206,14 +191,6 @@ function deploymentOf(uri: string): Deployment {
     if (previousDescription.type === 'Unknown' && newDescription.type !== 'Unknown')
       deployment.serversFound++;
   });
-  const { replicaSet } = client.options;
-  if (replicaSet)
-    client.on('serverHeartbeatSucceeded', ({ connectionId, reply }) => {
-      const { setName } = reply as { readonly setName?: string };
-      const set = setName === undefined ? 'not in a replica set' : `in the replica set '${setName}'`;
-      if (setName === replicaSet) otherSets.delete(connectionId);
-      else otherSets.set(connectionId, set);
-    });
   return deployment;
 }
 

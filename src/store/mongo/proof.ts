@@ -1,6 +1,5 @@
 import { storeUnavailable } from '../../errors.ts';
-import { bookmarkOf, KEY, keyOf } from '../bookmark.ts';
-import { BSON, MaxKey, MinKey, UUID, type Document } from '../bson.ts';
+import { MaxKey, MinKey, UUID, type Document } from '../bson.ts';
 import { PRIMARY_FIRST } from './commands.ts';
 import type { CommandOptions, MongoConnection } from './connection.ts';
 import { CODES, ForeignServer, serverCodeOf } from './errors.ts';
@@ -40,11 +39,14 @@ const NO_INDEX = 'an index that no collection has';
 /** A time before the oldest that any server keeps. */
 const LONG_AGO = 0x1_0000_0001n;
 
+/** What the server makes of a find: the code of its refusal, or whether rows come. */
+type Answer = number | 'rows' | 'no rows';
+
 /**
  * Makes sure that the server obeys what reads rely on: servers exist that speak MongoDB's protocol, accept these fields
  * of a find and ignore them, so that a read returns rows outside its range. Asks for what MongoDB must refuse, and for
- * rows of the collection that lie outside their bounds. `existing` is the description of the collection. When it is
- * missing, only `collectionUUID` is proved, and not behind a router, which answers by itself. Rejects with ForeignServer, which names
+ * rows where there can be none. `existing` is the description of the collection. When it is missing, only
+ * `collectionUUID` is proved, and not behind a router, which answers by itself. Rejects with ForeignServer, which names
  * the first field that is ignored, else as MongoConnection.run does. Writes nothing.
  */
 export async function proveServer(
@@ -55,50 +57,30 @@ export async function proveServer(
 ): Promise<void> {
   if (existing && existing.type !== 'collection') return; // it is refused for what it is
   const ask = (part: Document, options?: CommandOptions) =>
-    answerTo(connection, { find: collection, limit: 2, singleBatch: true, ...part }, options);
+    answerTo(connection, { find: collection, limit: 1, singleBatch: true, ...part }, options);
   if (existing || !isSharded)
-    demand('collectionUUID', await ask({ collectionUUID: new UUID() }), CODES.otherIdentity);
+    demand('collectionUUID', (await ask({ collectionUUID: new UUID() })) === CODES.otherIdentity);
   if (!existing) return;
   const { uuid: collectionUUID } = (existing.info ?? {}) as Document;
-  await proveBounds(async (part, options) => {
+  const askThis: typeof ask = async (part, options) => {
     const answer = await ask({ collectionUUID: collectionUUID as unknown, ...part }, options);
     if (answer === CODES.otherIdentity)
       throw storeUnavailable(new Error('the collection was replaced meanwhile'));
     return answer;
-  });
-}
-
-/** Sends a find in a collection that exists, with these members. */
-type Ask = (part: Document, options?: CommandOptions) => Promise<Answer>;
-
-async function proveBounds(ask: Ask): Promise<void> {
-  demand('hint', await ask({ hint: NO_INDEX }), CODES.badValue);
-  for (const bound of ['min', 'max'])
-    demand(bound, await ask({ [bound]: { _id: new MinKey() } }), CODES.boundsWithoutHint);
-  demandNone('snapshot (readConcern.atClusterTime)', await ask({}, { snapshot: LONG_AGO }));
-  const inOrder = { projection: { _id: 1 }, sort: { _id: 1 }, hint: { _id: 1 } };
-  const rows = await ask(inOrder);
-  if (typeof rows === 'number') return;
-  const [first, second = new MaxKey()] = rows.map(idOf);
-  if (first === undefined) return;
-  // A server that ignores the bound begins at the first row. One that obeys reads one entry, however many rows there are.
-  const one = { ...inOrder, limit: 1 };
-  demandOther('min', await ask({ ...one, min: { _id: second } }), rows[0]);
-  demandOther('max', await ask({ ...one, max: { _id: first } }), rows[0]);
-}
-
-/** Undefined: no driver can decode the id. */
-function idOf(row: Uint8Array): unknown {
-  try {
-    return keyOf(bookmarkOf(row, { sort: KEY }))._id;
-  } catch (error) {
-    if (BSON.BSONError.isBSONError(error)) return undefined;
-    throw error;
+  };
+  demand('hint', (await askThis({ hint: NO_INDEX })) === CODES.badValue);
+  // No row lies behind the last value that an _id can have, and none before the first: no entry is read.
+  for (const [bound, beyond] of [
+    ['min', new MaxKey()],
+    ['max', new MinKey()],
+  ] as const) {
+    const find = { [bound]: { _id: beyond } };
+    demand(bound, (await askThis(find)) === CODES.boundsWithoutHint);
+    demand(bound, (await askThis({ ...find, hint: { _id: 1 } })) !== 'rows');
   }
+  const longAgo = await askThis({}, { snapshot: LONG_AGO });
+  demand('snapshot (readConcern.atClusterTime)', longAgo !== 'rows');
 }
-
-/** The rows of a reply, or the code of the error that the server refuses the find with. */
-type Answer = readonly Uint8Array[] | number;
 
 async function answerTo(
   connection: MongoConnection,
@@ -106,7 +88,8 @@ async function answerTo(
   options: CommandOptions = {},
 ): Promise<Answer> {
   try {
-    return rowsOf(await connection.run(find, { rowsAsBytes: true, ...PRIMARY_FIRST, ...options })).rows;
+    const reply = await connection.run(find, { rowsAsBytes: true, ...PRIMARY_FIRST, ...options });
+    return rowsOf(reply).rows.length > 0 ? 'rows' : 'no rows';
   } catch (error) {
     const code = serverCodeOf(error);
     if (code === undefined || DENIED.has(code)) throw error;
@@ -117,21 +100,9 @@ async function answerTo(
 /** The user may not read the collection. This proves nothing. */
 const DENIED: ReadonlySet<unknown> = new Set([CODES.unauthorized, CODES.authenticationFailed]);
 
-function demand(field: string, answer: Answer, code: number): void {
-  if (answer !== code) throw foreign(field);
-}
-
-function demandNone(field: string, answer: Answer): void {
-  if (typeof answer !== 'number' && answer.length > 0) throw foreign(field);
-}
-
-function demandOther(field: string, answer: Answer, row: Uint8Array | undefined): void {
-  if (row && typeof answer !== 'number' && answer.some((other) => Buffer.compare(other, row) === 0))
-    throw foreign(field);
-}
-
-function foreign(field: string): ForeignServer {
-  return new ForeignServer(
+function demand(field: string, isObeyed: boolean): void {
+  if (isObeyed) return;
+  throw new ForeignServer(
     `The server is not MongoDB: it ignores ${field} in a find, so reads would return rows that they must not.`,
   );
 }

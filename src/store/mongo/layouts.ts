@@ -10,7 +10,7 @@ import { GRACE_MS, type MongoConnection } from './connection.ts';
 import { faultOfKey, layoutOf } from './discovery.ts';
 import { CODES, ForeignServer, isGone, MongoRefusal, serverCodeOf } from './errors.ts';
 import { faultOf } from './faults.ts';
-import { changeOfIndex } from './index-list.ts';
+import { isUnchanged } from './index-list.ts';
 import { hasIndex, indexed, isOfKey, type IndexedPlan } from './plan.ts';
 import { describeServer, proveServer, type ServerKind } from './proof.ts';
 
@@ -279,7 +279,8 @@ export class Layouts {
     const index = layout.indexes.find((one) => one.name === name && one.refused === undefined);
     const look = isKey
       ? faultOfKey(connection, collection, layout)
-      : index && changeOfIndex(connection, collection, index);
+      : index &&
+        isUnchanged(connection, collection, index).then((is) => (is ? null : 'it has changed, or is gone'));
     if (!look) return; // known: reads are refused
     const shared = isKey ? null : this.#looks.recent(KEY_INDEX.name, SHARED_MS);
     const fault = await look.catch((error: unknown) => {

@@ -39,11 +39,6 @@ const QUIET_MS = 1000;
 export interface ServerOptions {
   /** How long a stream waits for a store that is unavailable. Milliseconds. */
   readonly retryMs?: number;
-  /**
-   * Called once when this process can never use its store again. The process must then end at once, without closing
-   * the server.
-   */
-  readonly onStoreLost?: (error: Error) => void;
   /** How long an export stays reserved for a worker that has stopped renewing its lease. Milliseconds. */
   readonly leaseMs?: number;
   /** See EngineOptions. */

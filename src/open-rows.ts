@@ -20,8 +20,6 @@ interface StoreParts {
   readonly log: Logger;
   readonly slots: Slots;
   readonly metrics: Metrics;
-  /** See ServerOptions. */
-  readonly onStoreLost?: (error: Error) => void;
   readonly tapStore?: (store: Store) => Store;
 }
 
@@ -37,12 +35,11 @@ export function isOwn(config: Pick<Config, 'resources' | 'declaresItems' | 'SAMP
 
 /** Opens the store, whose operations the metrics then time. */
 export async function openTimedStore(parts: StoreParts): Promise<Store> {
-  const { config, log, slots, metrics, onStoreLost, tapStore } = parts;
+  const { config, log, slots, metrics, tapStore } = parts;
   const opened = await openStore(config, slots, log, {
     items: ITEM_COLLECTION,
     own: isOwn(config),
     asksForItems: asksForItems(config),
-    ...(onStoreLost && { onLost: onStoreLost }),
   });
   return timedStore(tapStore ? tapStore(opened) : opened, metrics);
 }

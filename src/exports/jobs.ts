@@ -25,7 +25,7 @@ const ID = /^[0-9a-f]{32}$/;
 
 /** How the store keeps the records of exports. */
 export const EXPORTS: RecordDeclaration = {
-  ...{ name: 'exports', collection: 'exports', indexes: [['client', 'createdAt']], isMadeAtOnce: false },
+  ...{ name: 'exports', collection: 'exports', indexes: [['client', 'createdAt']] },
   validator: {
     $jsonSchema: {
       bsonType: 'object',

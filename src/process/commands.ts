@@ -147,13 +147,9 @@ interface Started {
 }
 
 async function startAlone(config: Config, log: Logger): Promise<Started> {
-  const onStoreLost = (err: Error): never => {
-    log.fatal({ err }, err.message);
-    return process.exit(1);
-  };
   const { startServer } = await import('../main.ts'); // the other commands end before it would be loaded
   const server = await startServer(config, log, {
-    ...{ onStoreLost, sharedPort: isWorker },
+    sharedPort: isWorker,
     ...(isWorker && { gatherMetrics }),
   });
   reportListening();

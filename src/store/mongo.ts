@@ -42,8 +42,6 @@ export interface MongoOptions {
   readonly own?: boolean | undefined;
   /** False: items are also read through the driver. */
   readonly lane?: boolean | undefined;
-  /** Called when a server that is not MongoDB has taken its place. The process must exit. Not called during the start. */
-  readonly onLost?: ((error: Error) => void) | undefined;
   readonly onWarning: (message: string) => void;
   /** Called once with the way items are read. */
   readonly onNotice?: ((message: string) => void) | undefined;
@@ -59,9 +57,7 @@ export interface MongoOptions {
 export async function connectMongo(options: MongoOptions): Promise<Store> {
   const { uri, onWarning, onNotice } = options;
   const connection = new MongoConnection(uri);
-  let isOpen = false;
-  const onLost = (error: Error) => (isOpen ? options.onLost?.(error) : undefined);
-  const store = new MongoStore(connection, { ...options, onLost });
+  const store = new MongoStore(connection, options);
   try {
     await store.start();
   } catch (error) {
@@ -72,7 +68,6 @@ export async function connectMongo(options: MongoOptions): Promise<Store> {
     onWarning(`MongoDB is not available, and requests for items get 503 until it is: ${String(error.cause)}`);
   }
   onNotice?.(store.describeWay());
-  isOpen = true;
   return store;
 }
 
@@ -137,19 +132,15 @@ class MongoStore implements Store {
     return (await this.#openCollection(declaration)).rows;
   }
 
-  async records(declaration: RecordDeclaration): Promise<Records> {
-    const { own = true, prefix = '', slots, watch: timing } = this.#options;
-    const isMadeAtOnce = declaration.isMadeAtOnce && own;
+  records(declaration: RecordDeclaration): Promise<Records> {
+    const { prefix = '', slots, watch: timing } = this.#options;
     const opened = openRecords(
-      { ...declaration, isMadeAtOnce },
+      declaration,
       { connection: this.#connection, way: this.#way, slots, timing },
       { ...this.#ofLayout, collection: prefix + declaration.collection },
     );
     this.#records.push(opened);
-    // Nothing else needs records. Each access looks again, and warns then why the collection is unfit.
-    if (isMadeAtOnce && this.#connection.serversFound > 0)
-      await opened.layouts.layout().catch(() => undefined);
-    return opened.rows;
+    return Promise.resolve(opened.rows);
   }
 
   async #openCollection(declaration: Declaration): Promise<OpenCollection> {
@@ -197,9 +188,9 @@ class MongoStore implements Store {
   }
 
   /** What every look does with what is missing and what it finds. */
-  get #ofLayout(): Pick<LayoutOptions, 'manage' | 'onWarning' | 'onNotice' | 'onForeign'> {
-    const { manageIndexes: manage, onWarning, onNotice, onLost: onForeign } = this.#options;
-    return { manage, onWarning, onNotice, onForeign };
+  get #ofLayout(): Pick<LayoutOptions, 'manage' | 'onWarning' | 'onNotice'> {
+    const { manageIndexes: manage, onWarning, onNotice } = this.#options;
+    return { manage, onWarning, onNotice };
   }
 
   async make(declaration: Declaration, report: (line: string) => void): Promise<OwnedCollection> {

@@ -20,8 +20,6 @@ export interface OpenOptions {
   readonly own?: boolean;
   /** Whether the indexes of items are asked for, also in a collection that another program has made. */
   readonly asksForItems?: boolean;
-  /** Called when MongoDB was replaced by a server that is not MongoDB. The process must exit at once. */
-  readonly onLost?: (error: Error) => void;
 }
 
 export interface StoreSettings {
@@ -38,7 +36,7 @@ export async function openStore(
   config: StoreSettings,
   slots: Slots,
   log: Log,
-  { items, bulk = false, own = true, asksForItems = bulk, onLost }: OpenOptions,
+  { items, bulk = false, own = true, asksForItems = bulk }: OpenOptions,
 ): Promise<Store> {
   // Only the adapter in use is loaded: the MongoDB driver alone takes a third of the start-up time.
   if (config.MONGODB_URI === undefined) {
@@ -61,7 +59,6 @@ export async function openStore(
     manageIndexes: config.MONGODB_MANAGE_INDEXES !== 'false',
     adoptsItems: config.MONGODB_MANAGE_INDEXES !== 'auto' || asksForItems,
     prefix: config.MONGODB_PREFIX,
-    onLost,
     onWarning: (message) => log.warn({}, message),
     onNotice: (message) => log.info({}, message),
   });

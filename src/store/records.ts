@@ -31,9 +31,4 @@ export interface Records extends Collection, Pick<OwnedCollection, 'addIndex'> {
 export interface RecordDeclaration extends Declaration {
   /** The condition that every record meets, in the language of MongoDB. */
   readonly validator: Readonly<Record<string, unknown>>;
-  /**
-   * Whether the collection is made when it is opened, in a store that is this server's own. Otherwise its first change
-   * makes it, and there are no records before.
-   */
-  readonly isMadeAtOnce: boolean;
 }

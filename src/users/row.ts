@@ -19,7 +19,7 @@ export interface StoredUser {
 
 /** How the store keeps users. */
 export const USERS: RecordDeclaration = {
-  ...{ name: 'users', collection: 'users', indexes: [], isMadeAtOnce: true },
+  ...{ name: 'users', collection: 'users', indexes: [] },
   validator: {
     $jsonSchema: {
       bsonType: 'object',

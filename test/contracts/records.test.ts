@@ -51,7 +51,7 @@ test('changes by two processes to one user on MongoDB are all made, none twice',
 test('the collection of users is created clustered, with a validator that rejects other documents', async (t) => {
   const opened = await testMongoStore(t);
   if (!opened) return;
-  await opened.store.records(USERS);
+  await (await opened.store.records(USERS)).change('ada', () => toRow(ADA));
   const [info] = await opened.client.db().listCollections({ name: 'users' }).toArray();
   assert.ok(info && 'options' in info && info.options.clusteredIndex);
   const users = opened.client.db().collection<Loose>('users');

@@ -2,7 +2,7 @@ import type { Document } from 'mongodb';
 import { storeUnavailable } from '../../errors.ts';
 import { documentsOf, findOne, MAJORITY, ON_PRIMARY, PRIMARY_FIRST } from './commands.ts';
 import type { MongoConnection } from './connection.ts';
-import { CODES, MongoRefusal, serverCodeOf, type ForeignServer } from './errors.ts';
+import { CODES, MongoRefusal, serverCodeOf } from './errors.ts';
 import type { Creation, Description } from '../collection.ts';
 import type { Index } from '../indexes.ts';
 
@@ -35,8 +35,6 @@ export interface LayoutOptions {
   readonly records?: string;
   readonly onWarning: (message: string) => void;
   readonly onNotice?: ((message: string) => void) | undefined;
-  /** Called when the server turns out to be one that reads cannot rely on. */
-  readonly onForeign?: ((error: ForeignServer) => void) | undefined;
   /** Whether a look also warns about the kind of server. */
   readonly warnsOfServer?: boolean;
 }

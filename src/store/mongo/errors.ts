@@ -33,13 +33,6 @@ export class MongoRefusal extends Error {
   }
 }
 
-/** The server is not one that reads can rely on, and no repair of a collection helps. The process must end. */
-export class ForeignServer extends MongoRefusal {
-  constructor(message: string) {
-    super(message, { brief: 'The database server is not MongoDB 6.0 or newer.' });
-  }
-}
-
 /** Whether the store refuses a call because no collection has the name. */
 export function isGone(error: unknown): boolean {
   return error instanceof AppError && error.cause instanceof MongoRefusal && error.cause.isGone;

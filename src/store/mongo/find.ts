@@ -108,21 +108,12 @@ export class Finder {
     asked: When,
   ): Promise<Reply> {
     const { at, since, identity = layout.identity } = asked;
-    let reply: Reply;
     try {
-      reply = await this.#way.find(command, signal, { at, since, identity });
+      return await this.#way.find(command, signal, { at, since, identity });
     } catch (error) {
       const isTooEarly = since !== undefined && serverCodeOf(error) === CODES.invalidOptions;
       if (isTooEarly && (await isAhead(this.#layouts.connection, since, signal))) throw noSuchPlace(error);
       throw faultOf(error, this.#layouts, asked);
-    }
-    if (this.#layouts.isProved) return reply;
-    try {
-      await this.#layouts.layout(signal); // the server that answered may have taken the place of a lost one
-      return reply;
-    } catch (error) {
-      reply.slot.release();
-      throw error;
     }
   }
 }

@@ -8,7 +8,7 @@ import { coalesced, type Coalesced } from './coalesced.ts';
 import { describeCollection, makeMissing, type Layout, type LayoutOptions } from './create-collection.ts';
 import { GRACE_MS, type MongoConnection } from './connection.ts';
 import { faultOfKey, layoutOf } from './discovery.ts';
-import { CODES, ForeignServer, isGone, MongoRefusal, serverCodeOf } from './errors.ts';
+import { CODES, isGone, MongoRefusal, serverCodeOf } from './errors.ts';
 import { faultOf } from './faults.ts';
 import { isUnchanged } from './index-list.ts';
 import { hasIndex, indexed, isOfKey, type IndexedPlan } from './plan.ts';
@@ -59,8 +59,6 @@ export class Layouts {
   /** Not known (null), being looked at, or known. After a look that failed, the next caller looks again. */
   #state: Layout | Promise<Layout> | null = null;
   #wasServed = false;
-  /** The servers that the connection had found when the last look began. */
-  #provedServers = 0;
   /** When the last look began. */
   #lookedAt = -Infinity;
 
@@ -97,7 +95,7 @@ export class Layouts {
 
   /** Like `layout`, but rejects with the MongoRefusal itself when the collection is unfit. */
   start(signal?: AbortSignal): Layout | Promise<Layout> {
-    if (!this.isProved || this.#mayBeMended()) this.forget();
+    if (this.#mayBeMended()) this.forget();
     if (!this.#state) {
       this.#lookedAt = this.#now();
       const looking = (this.#state = this.#look());
@@ -105,11 +103,6 @@ export class Layouts {
       looking.catch(() => undefined);
     }
     return this.#state instanceof Promise ? awaitAtMost(LAYOUT_WAIT_MS, signal, this.#state) : this.#state;
-  }
-
-  /** Whether the last look saw the servers that the connection has now. A lost server may come back as another one. */
-  get isProved(): boolean {
-    return this.#provedServers === this.connection.serversFound;
   }
 
   /** While a layout has faults, requests make it be looked at again, at most once a second. */
@@ -233,7 +226,6 @@ export class Layouts {
     const [connection, options] = [this.connection, this.#options];
     try {
       await connection.connect();
-      this.#provedServers = connection.serversFound;
       const server = await describeServer(connection);
       if (options.warnsOfServer) for (const warning of server.warnings) this.warn(warning);
       const existing = await this.#described(server);
@@ -243,7 +235,6 @@ export class Layouts {
       return (this.#state = layout);
     } catch (error) {
       this.#state = null;
-      if (error instanceof ForeignServer) options.onForeign?.(error);
       throw refusalOf(error, this.collection);
     }
   }

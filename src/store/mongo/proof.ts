@@ -2,7 +2,7 @@ import { storeUnavailable } from '../../errors.ts';
 import { MaxKey, MinKey, UUID, type Document } from '../bson.ts';
 import { PRIMARY_FIRST } from './commands.ts';
 import type { CommandOptions, MongoConnection } from './connection.ts';
-import { CODES, ForeignServer, serverCodeOf } from './errors.ts';
+import { CODES, MongoRefusal, serverCodeOf } from './errors.ts';
 import { rowsOf } from './reply.ts';
 
 /** MongoDB 6.0, the first version that accepts `collectionUUID`. */
@@ -17,14 +17,14 @@ export interface ServerKind {
 }
 
 /**
- * Asks the server what it is (`hello`). Rejects with ForeignServer when it is older than MongoDB 6.0, else as
+ * Asks the server what it is (`hello`). Rejects with MongoRefusal when it is older than MongoDB 6.0, else as
  * MongoConnection.run does.
  */
 export async function describeServer(connection: MongoConnection): Promise<ServerKind> {
   const hello = await connection.run({ hello: 1 });
   const version = Number(hello.maxWireVersion);
   if (version < OLDEST_WIRE_VERSION)
-    throw new ForeignServer(
+    throw foreign(
       `sluice needs MongoDB 6.0 or newer, and this server is older: its wire version is ${version} instead of at least ${OLDEST_WIRE_VERSION}.`,
     );
   const isSharded = hello.msg === 'isdbgrid';
@@ -46,7 +46,7 @@ type Answer = number | 'rows' | 'no rows';
  * Makes sure that the server obeys what reads rely on: servers exist that speak MongoDB's protocol, accept these fields
  * of a find and ignore them, so that a read returns rows outside its range. Asks for what MongoDB must refuse, and for
  * rows where there can be none. `existing` is the description of the collection. When it is missing, only
- * `collectionUUID` is proved, and not behind a router, which answers by itself. Rejects with ForeignServer, which names
+ * `collectionUUID` is proved, and not behind a router, which answers by itself. Rejects with MongoRefusal, which names
  * the first field that is ignored, else as MongoConnection.run does. Writes nothing.
  */
 export async function proveServer(
@@ -102,7 +102,11 @@ const DENIED: ReadonlySet<unknown> = new Set([CODES.unauthorized, CODES.authenti
 
 function demand(field: string, isObeyed: boolean): void {
   if (isObeyed) return;
-  throw new ForeignServer(
+  throw foreign(
     `The server is not MongoDB: it ignores ${field} in a find, so reads would return rows that they must not.`,
   );
+}
+
+function foreign(message: string): MongoRefusal {
+  return new MongoRefusal(message, { brief: 'The database server is not MongoDB 6.0 or newer.' });
 }

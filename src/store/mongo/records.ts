@@ -26,7 +26,7 @@ const READ_ONLY_RETRY_SECONDS = 60;
 
 /** See Store.records. They are read as the rows of any collection are. */
 export function openRecords(
-  { name, validator, indexes, isMadeAtOnce }: RecordDeclaration,
+  { name, validator, indexes }: RecordDeclaration,
   ground: Ground,
   options: Omit<LayoutOptions, 'indexes'>,
 ): OpenCollection<Records> {
@@ -34,7 +34,7 @@ export function openRecords(
   const asked: LayoutOptions = {
     ...{ ...options, indexes, records: name, adopts: false },
     create: { clustered: true, validator },
-    isToCome: () => !isMadeAtOnce && changing === 0,
+    isToCome: () => changing === 0,
   };
   const { rows: found, layouts } = openCollection(ground, asked, { indexes });
   const turns = new TurnsByKey();

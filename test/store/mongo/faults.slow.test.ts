@@ -88,7 +88,6 @@ it('a foreign collection named users is reported in the log, and not as an unava
   const { server, lines } = await logging(t, { MONGODB_URI: uri });
   const report = /"msg":"The collection '[^']+' is not served: it has documents that are not users /;
   const reports = () => lines.filter((line) => report.test(line)).length;
-  assert.equal(reports(), 1);
   for (let n = 0; n < 3; n++) {
     const { status, code, detail } = await problemOf(server, '/api/users');
     assert.deepEqual({ status, code }, { status: 503, code: 'store-unfit' });
@@ -105,7 +104,7 @@ it('a foreign collection named users is reported in the log, and not as an unava
 it('users that are dropped while they are served are not created again by a write', async (uri, t) => {
   const db = testClient(t, uri).db();
   const { server } = await logging(t, { MONGODB_URI: uri });
-  assert.equal((await server.get('/api/users')).status, 200);
+  assert.equal((await putUser(server)).status, 201);
   await db.dropCollection('users');
   for (let n = 0; n < 3; n++) {
     assert.equal((await putUser(server)).status, 503);
@@ -178,6 +177,8 @@ test('a MongoDB user with read permission only can read items and users, and an 
   assert.doesNotMatch(lines.join(''), /'users' is missing/);
   await root.db().dropCollection('users');
   const less = await logging(t, { MONGODB_URI: as('reader') });
+  assert.equal((await less.server.get('/api/users')).status, 200);
+  assert.equal((await putUser(less.server)).status, 503);
   assert.match(
     less.lines.join(''),
     /'users' is missing, and the MongoDB user has no permission to create it/,

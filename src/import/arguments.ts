@@ -35,8 +35,8 @@ export type ImportCommand =
 /** What happens to the rows that are in the store. */
 interface Stored {
   readonly onConflict: OnConflict;
-  /** Whether all rows are removed first: after a question, or without one. */
-  readonly drop: 'no' | 'ask' | 'yes';
+  /** Whether all rows are removed first. `unconfirmed`: it is asked for without --yes, and refused where there are rows. */
+  readonly drop: 'no' | 'unconfirmed' | 'yes';
 }
 
 export interface FileImport extends Stored, Reading {
@@ -99,7 +99,7 @@ export function parseImportArguments(argv: readonly string[]): ImportCommand {
 
   const onConflict =
     oneOf('--on-conflict', values['on-conflict'], ON_CONFLICT) ?? (file === undefined ? 'skip' : 'fail');
-  const drop = !values.drop ? 'no' : values.yes ? 'yes' : 'ask';
+  const drop = !values.drop ? 'no' : values.yes ? 'yes' : 'unconfirmed';
   const stored = { onConflict, drop } as const;
   const into = values.into === undefined ? null : intoOf(values.into, values.index ?? [], values.force);
   if (file !== undefined && format !== null)

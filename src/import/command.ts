@@ -1,4 +1,3 @@
-import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { AppError, CommandRefusal } from '../errors.ts';
 import { KEY, KEY_EXISTS } from '../store/bookmark.ts';
@@ -28,7 +27,7 @@ const POSTPONED =
 const TAKEN = 'They become those of the file with --on-conflict replace, and stay as they are with skip';
 
 export interface ImportIo extends Console {
-  readonly stdin: Readable & { readonly isTTY?: boolean };
+  readonly stdin: Readable;
   /** The store as its operator knows it. */
   readonly place: string;
   /** The command as it was given. */
@@ -86,7 +85,6 @@ export async function runImport(
   let source: Source | undefined;
   let code: 0 | 1 | 2;
   try {
-    if (command.drop === 'ask') checkCanAsk(command, io);
     const opened = (source = await openRows(command, target, io));
     const { rows, unit, position } = opened;
     const result = await importItems({
@@ -141,59 +139,24 @@ function nounOf(command: ImportCommand): 'item' | 'row' {
   return command.kind === 'file' && command.into ? 'row' : 'item';
 }
 
-/** Throws UsageError when no terminal can answer the question of --drop. */
-function checkCanAsk(command: ImportCommand, { stdin, isTTY }: ImportIo): void {
-  if (isTTY && stdin.isTTY && !isStdin(command)) return;
-  const reason = isStdin(command) ? 'standard input is the file' : 'there is no terminal to ask on';
-  throw new UsageError(`--drop removes all ${nounOf(command)}s; confirm it with --yes, because ${reason}`);
-}
-
-/** Asks before stored rows are removed. Throws UsageError when rows without keys would come to others. */
+/** Throws UsageError when stored rows would be removed without --yes, or rows without keys would come to others. */
 async function checkStored(
   command: ImportCommand,
   store: Pick<ImportedStore, 'count'>,
   { withoutKey }: Source,
-  { stdin, stderr, place, signal }: ImportIo,
+  { place, signal }: ImportIo,
 ): Promise<void> {
   const mayAdd = command.drop !== 'no' || (command.kind === 'file' && command.appends);
-  if (command.drop !== 'ask' && (mayAdd || !withoutKey?.())) return;
+  if (command.drop !== 'unconfirmed' && (mayAdd || !withoutKey?.())) return;
   const count = await store.count({ sort: KEY, direction: 1 }, 'estimated', signal);
   if (count.rows === 0 && (count.is === 'exact' || command.drop === 'no')) return;
   const rows = rowsOf(count, nounOf(command));
-  if (command.drop === 'no')
-    throw new UsageError(
-      `${place} has ${rows} already, and those of the file have no key, so that a second run adds them once more. ` +
-        'Choose: --id COLUMN names their key, --drop removes the stored ones first, --append adds to them',
-    );
-  const question = `Remove ${rows} from ${printable(place)} before the import? (y/N) `;
-  if (!(await askYesNo(question, stdin, stderr, signal)))
-    throw new CommandRefusal(`no ${nounOf(command)}s were removed, and none were imported`);
-}
-
-/**
- * Asks a question on a terminal. Resolves with whether the answer is y or yes. The end of the input is no. Rejects with
- * the signal's reason when it is aborted.
- */
-async function askYesNo(
-  question: string,
-  input: Readable,
-  output: NodeJS.WritableStream,
-  signal: AbortSignal,
-): Promise<boolean> {
-  signal.throwIfAborted();
-  // Without raw mode, so that Ctrl-C still reaches the process as a signal.
-  const lines = createInterface({ input, terminal: false });
-  try {
-    const answer = await new Promise<string>((resolve, reject) => {
-      lines.once('line', resolve);
-      lines.once('close', () => resolve(''));
-      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
-      output.write(question);
-    });
-    return /^\s*y(?:es)?\s*$/i.test(answer);
-  } finally {
-    lines.close();
-  }
+  throw new UsageError(
+    command.drop === 'no'
+      ? `${place} has ${rows} already, and those of the file have no key, so that a second run adds them once more. ` +
+          'Choose: --id COLUMN names their key, --drop removes the stored ones first, --append adds to them'
+      : `--drop removes ${rows} from ${place}: confirm it with --yes`,
+  );
 }
 
 /** A number of items, or of rows, as a text. */

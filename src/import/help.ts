@@ -74,8 +74,8 @@ JSON and NDJSON files:
 
 Rows that are already in the store:
   --drop             Removes all items, or rows of the resource, before the import, once the first rows of the
-                     source were read. Asks on a terminal.
-  --yes              Removes them without a question. Required where no terminal can answer.
+                     source were read.
+  --yes              Confirms it. Without it the import says how many rows --drop would remove, and removes none.
   --append           Adds rows without a key to those that are stored. Without it, --drop or --id, such rows are refused
                      where rows are stored: a second run of a file would add them once more.
 

@@ -63,7 +63,7 @@ test('The arguments give a command, with defaults for what is missing', () => {
           ['a, b=c', 'string'],
           ['price', 'decimal'],
         ]),
-        ...{ delimiter: '\t', hasDecimalComma: true, drop: 'ask' },
+        ...{ delimiter: '\t', hasDecimalComma: true, drop: 'unconfirmed' },
       },
     ],
     [['a.csv', '--delimiter', ';', '--drop', '--yes'], { ...file, delimiter: ';', drop: 'yes' }],

@@ -18,17 +18,13 @@ interface Run {
   readonly store: Pick<OwnedCollection, 'insert' | 'count' | 'clear'>;
   readonly argv?: readonly string[];
   readonly content?: string;
-  /** What the user types. null: there is no terminal. */
-  readonly typed?: string | null;
-  readonly signal?: AbortSignal;
 }
 
-/** Runs an import. The content comes from standard input, unless a user types there. */
-async function run({ store, argv, content = CSV, typed = null, signal = NEVER }: Run) {
+/** Runs an import. The content comes from standard input. */
+async function run({ store, argv, content = CSV }: Run) {
   const stderr = new PassThrough({ encoding: 'utf8' });
-  const isTTY = typed !== null;
-  const stdin = Object.assign(Readable.from([Buffer.from(typed ?? content)]), { isTTY });
-  const io = { stdin, stderr, isTTY, place: 'the shop', signal };
+  const stdin = Readable.from([Buffer.from(content)]);
+  const io = { stdin, stderr, isTTY: false, place: 'the shop', signal: NEVER };
   const code = await runImport(
     parseImportArguments(argv ?? ['-', '--format', 'csv', '--drop', '--yes']),
     targetOf(store),
@@ -118,62 +114,16 @@ test('An import says that the indexes are made after the rows', async () => {
   assert.match(text, /\nthe indexes are made after the rows; if this import is killed, run it again /);
 });
 
-test('--drop without a terminal to ask on requires --yes before anything is read', async () => {
-  const asked: [typed: string | null, argv: string[], reason: RegExp][] = [
-    [null, ['nowhere.csv', '--drop'], /--yes, because there is no terminal to ask on/],
-    ['y\n', ['-', '--format', 'csv', '--drop'], /--yes, because standard input is the file/],
-    [null, ['--generate', '5', '--drop'], /no terminal/],
-  ];
-  for (const [typed, argv, reason] of asked) {
-    const store = await filled();
-    const { code, text } = await run({ store, argv, typed });
-    assert.equal(code, 2);
-    assert.match(text, reason);
-    assert.equal(store.size, 3);
-  }
-});
-
-test('On a terminal, --drop asks with the number of items and the place, and only yes removes them', async () => {
+test('--drop needs --yes where there are rows, and says how many it would remove, and from where', async () => {
   const argv = ['--generate', '5', '--drop'];
-  const answers: [typed: string, isRemoved: boolean][] = [
-    ['y\n', true],
-    ['YES\n', true],
-    ['n\n', false],
-    ['\n', false],
-    ['yesterday\n', false],
-    ['', false],
-  ];
-  for (const [typed, isRemoved] of answers) {
-    const store = await filled();
-    const { code, text } = await run({ store, argv, typed });
-    assert.ok(text.startsWith('Remove 3 items from the shop before the import? (y/N) '), text);
-    assert.deepEqual([code, store.size], isRemoved ? [0, 5] : [1, 3], typed);
-    assert.equal(text.includes('no items were removed, and none were imported'), !isRemoved);
-  }
-});
-
-test('An empty store is not asked about', async () => {
-  const { code, text } = await run({
-    store: new ImportStore(),
-    argv: ['--generate', '5', '--drop'],
-    typed: '',
-  });
-  assert.equal(code, 0);
-  assert.match(text, /removed 0 items/);
-});
-
-test('An interrupt during the question removes nothing', async () => {
   const store = await filled();
-  const interrupt = new AbortController();
-  const stdin = Object.assign(new PassThrough(), { isTTY: true });
-  const stderr = new PassThrough({ encoding: 'utf8' });
-  stderr.once('data', () => interrupt.abort(new Error('interrupted')));
-  const io = { stdin, stderr, isTTY: true, place: 'the shop', signal: interrupt.signal };
-  const code = await runImport(parseImportArguments(['--generate', '5', '--drop']), targetOf(store), io);
-  assert.deepEqual([code, store.size], [1, 3]);
+  const { code, text } = await run({ store, argv });
+  assert.deepEqual([code, store.size], [2, 3]);
+  assert.equal(text, 'sluice: --drop removes 3 items from the shop: confirm it with --yes\n');
+  assert.equal((await run({ store: new ImportStore(), argv })).code, 0);
 });
 
-test('The question names the place without a password', () => {
+test('A refusal names the place without a password', () => {
   const places: [uri: string | undefined, place: string][] = [
     [undefined, 'the embedded store in ./data'],
     ['mongodb://user:secret@a:1,b:2/shop?replicaSet=r', 'database shop of MongoDB at a:1,b:2'],

@@ -71,10 +71,6 @@ export function isNoItems(header: readonly string[], { columns: { category, pric
 }
 
 function checkHeader(header: readonly string[]): void {
-  if (/^sep=.?$/.test(header.join('')))
-    throw new BrokenSource(
-      `the first line (${quoted(header.join(''))}) is a hint for spreadsheets and no header row; take it out`,
-    );
   const seen = new Set<string>();
   for (const [index, name] of header.entries()) {
     if (name === '')

@@ -1,5 +1,4 @@
-import { exactDate } from '../input/dates.ts';
-import { counted, printable, quoted, shellWord } from '../terminal/text.ts';
+import { counted, printable, quoted } from '../terminal/text.ts';
 import type { Column } from './column.ts';
 import type { CsvRecord } from './csv.ts';
 import { canRead, nameOfKind, simpleCell } from './kinds.ts';
@@ -35,56 +34,25 @@ export function guessing(table: readonly Column[], notation: Notation): (record:
   };
 }
 
-/**
- * One line for each column that says what it became, for the end of an import. A column of text that may have been
- * meant otherwise has the reason, and the option that changes it.
- */
-export function described(table: readonly Column[], notation: Notation): readonly string[] {
-  return table.map((column) => {
+/** Lines for the end of an import: what each column became, and what made it text. */
+export function described(table: readonly Column[]): readonly string[] {
+  const lines = table.map((column) => {
     const name = printable(column.name);
     if (column.path === null) return `  ${name}: not imported, another column takes its place`;
     const field = column.path.join('.');
-    return `  ${name}: ${field === column.name ? '' : `${field}, `}${describedKind(column, notation)}`;
+    return `  ${name}: ${field === column.name ? '' : `${field}, `}${describedKind(column)}`;
   });
+  const hasText = table.some(({ because, isAsStored }) => because && !isAsStored);
+  return ['columns:', ...lines, ...(hasText ? [OTHERWISE] : [])];
 }
 
-function describedKind(column: Column, notation: Notation): string {
-  const { kind, isAsStored, because } = column;
+const OTHERWISE =
+  '--null, --decimal-comma, --date-format, --booleans and --type read such cells otherwise: sluice import --help';
+
+function describedKind({ kind, isKey, isAsStored, because }: Column): string {
   if (kind === undefined) return 'no field, no cell with a value was read';
-  if (isAsStored) return `${kind}, as in the rows that are stored`;
-  return because ? `${kind} (${reasonOf(column, because, notation)})` : nameOfKind(kind);
-}
-
-/** Texts that programs write where there is no value. */
-const NO_VALUE: readonly string[] = ['NA', 'N/A', 'n/a', 'NaN', 'nan', 'NULL', 'null', 'None', '-'];
-/** Texts that are mostly meant as booleans, with the option that makes them. */
-const BOOLEANS = ['true/false', 'yes/no', 'y/n', 't/f'];
-/** Dates of spreadsheets, with a time or without one. */
-const DATE = /^\d\d?([./-])\d\d?\1\d{4}( \d\d?:\d\d(:\d\d)?)?$/;
-
-/** Why a column is text, by its first cell that is no number, and the option that reads it otherwise. */
-function reasonOf(
-  { name, isKey }: Column,
-  { cell, line }: NonNullable<Column['because']>,
-  { hasDecimalComma }: Notation,
-): string {
-  const found = `${quoted(cell)} on line ${counted(line)}`;
-  if (isKey) return `${found} is not an integer`;
-  if (NO_VALUE.includes(cell)) return `${found}; --null ${cell} takes it as no value`;
-  if (exactDate(cell, true) instanceof Date) {
-    const kind = exactDate(cell, false) instanceof Date ? 'date' : 'date-utc';
-    return `${found}; --type ${shellWord(printable(`${name}=${kind}`))} makes dates`;
-  }
-  const [, mark, time, seconds] = DATE.exec(cell) ?? [];
-  if (mark !== undefined) {
-    const form = (day: string) => `'${day}${mark}%Y${time ? ' %H:%M' : ''}${seconds ? ':%S' : ''}'`;
-    const other = mark === '/' ? ` or ${form('%m/%d')}` : '';
-    return `${found}; --date-format ${form(`%d${mark}%m`)}${other} makes dates`;
-  }
-  const pair = BOOLEANS.find((words) => words.split('/').includes(cell.toLowerCase()));
-  if (pair !== undefined) return `${found}; --booleans ${pair} makes booleans`;
-  if (!/^\s*[+-]?[.,]?\d/.test(cell)) return `${found} is not a number`;
-  const reads = (isWithComma: boolean) => canRead('plain number', cell, { hasDecimalComma: isWithComma });
-  const isWithComma = !hasDecimalComma && reads(true) && !reads(false);
-  return `${found} is not a number as JSON writes it${isWithComma ? '; --decimal-comma reads it' : ''}`;
+  if (isAsStored) return `${nameOfKind(kind)}, as in the rows that are stored`;
+  if (!because) return nameOfKind(kind);
+  const number = isKey ? 'an integer' : 'a number as JSON writes it';
+  return `${kind} (${quoted(because.cell)} on line ${counted(because.line)} is not ${number})`;
 }

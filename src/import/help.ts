@@ -57,8 +57,8 @@ CSV files:
   Without --date-format a date is 2024-12-31 (midnight UTC) or 2024-12-31T23:59:59Z, with a zone. With date-utc it
   needs none.
   A column customer.country becomes the field country of the document customer.
-  A column whose field the resource of --into has already is read as the kind of its values there, or refused with the
-  --type that decides.
+  A column whose field the resource of --into has already is read as the kind of its values there. A cell of another
+  kind makes its row bad.
   The import reads a file twice: first the kinds of its columns, then its rows. From a pipe the first 16 MiB decide. A
   later row with a cell of another kind is bad, and the message says which --type accepts it.
   At the end the import prints what each column became, and the first cell that made it text.

@@ -158,12 +158,9 @@ function asA<Type>(type: new (...args: never[]) => Type, value: unknown): Type |
 
 /** The number that `read` finds in a text, or in one with a decimal comma. */
 function inNotation<T>(text: string, { hasDecimalComma }: Notation, read: (text: string) => T | null): T {
-  const pointed = withDecimalPoint(text);
-  const value = !hasDecimalComma ? read(text) : pointed === null ? null : read(pointed);
-  if (value !== null) return value;
-  if (hasDecimalComma) return refuse(text, 'is not a number as 1.234,56 or 1234,56');
-  const hasComma = pointed !== null && pointed !== text;
-  return refuse(text, `is not a number${hasComma ? ', but one for --decimal-comma in CSV files' : ''}`);
+  const pointed = hasDecimalComma ? withDecimalPoint(text) : text;
+  const value = pointed === null ? null : read(pointed);
+  return value ?? refuse(text, `is not a number${hasDecimalComma ? ' as 1.234,56 or 1234,56' : ''}`);
 }
 
 function refuse(text: string, reason: string): never {

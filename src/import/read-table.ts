@@ -58,7 +58,7 @@ export async function readTable(
   for await (const row of readCsv(scanned, look, dialect, sample?.isCut))
     if ('item' in row && !row.item) break;
   if (suggestion) throw suggestion.error(reading);
-  if (kindsAt) table = await readAsStored(table, kindsAt, reading);
+  if (kindsAt) table = await readAsStored(table, kindsAt);
   if (reading.into) {
     const fields = table.flatMap(({ path, kind }) => (path && kind ? [path.join('.')] : []));
     checkIndexes(reading.into, fields, 'no row');
@@ -73,7 +73,7 @@ export async function readTable(
     unit: 'line',
     rows: readCsv(sample?.all ?? bytes, underHeader, dialect),
     withoutKey: () => writer.newKeys,
-    describe: () => ['columns:', ...described(table, reading)],
+    describe: () => described(table),
   };
 }
 

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { nameFault } from '../resources/declarations.ts';
 import { UsageError } from '../terminal/arguments.ts';
-import { counted, quoted } from '../terminal/text.ts';
+import { countOf, quoted } from '../terminal/text.ts';
 import { USERS } from '../users/row.ts';
 import type { Reading } from './arguments.ts';
 import type { CsvRecord } from './csv.ts';
@@ -10,8 +10,6 @@ import { STDIN } from './source.ts';
 
 /** The rows in which a key is looked for: each column keeps its texts until one comes twice. */
 const MOST_ROWS = 10_000;
-/** Names that columns of keys have, the likeliest first. Other columns follow in their order. */
-const KEY_NAMES = [/^(?:sku|key|uuid|guid)$/i, /(?:^|[^a-z])(?:id|sku|key|no|nr|code)\.?$/i, /[a-z]I[dD]$/];
 const FRACTION = /^[+-]?\d+[.,]\d+$/;
 /** A number whose comma is no mark of thousands. */
 const CLEAR_COMMA = /,(?:\d\d?|\d{4,})$/;
@@ -61,21 +59,17 @@ export class Suggestion {
   /** The error for a file whose rows are no items, with the options of an import into a resource. */
   error({ columns: { id }, hasDecimalComma }: Reading): NoItems {
     const names = this.#columns.map(({ name }) => name);
-    const unique = this.#columns.filter(({ texts }) => texts?.size).map(({ name }) => name);
     const hasKey = id !== null || names.includes('_id') || names.includes('id');
-    const [key] = hasKey
-      ? []
-      : [...KEY_NAMES, /^/].flatMap((form) => unique.filter((name) => form.test(name)));
+    const key = hasKey ? undefined : this.#columns.find(({ texts }) => texts?.size)?.name;
     const isComma = !hasDecimalComma && this.#columns.some((one) => one.mayHaveCommas && one.hasComma);
     const missing = ['category', 'price'].filter((name) => !names.includes(name)).map((name) => quoted(name));
-    const name = quoted(key ?? '');
-    const rows =
-      this.#rows === 1
-        ? `the only row has a value of ${name}`
-        : `no two of the ${counted(this.#rows)} rows that were read have the same ${name}`;
+    const unique =
+      key === undefined
+        ? ''
+        : `; ${quoted(key)} is unique in the ${countOf(this.#rows, 'row')} that were read`;
     return new NoItems(
       `the file has no column ${missing.join(' or ')}, so its rows are not items: --category and --price name such columns. ` +
-        `This command makes a resource with the columns of the file${key === undefined ? '' : `; ${rows}`}:`,
+        `This command makes a resource with the columns of the file${unique}:`,
       [...(key === undefined ? [] : ['--id', key]), ...(isComma ? ['--decimal-comma'] : [])],
     );
   }

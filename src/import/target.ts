@@ -1,7 +1,7 @@
 import { nameFault } from '../resources/declarations.ts';
 import { MOST_INDEX_FIELDS } from '../store/indexes.ts';
 import { UsageError } from '../terminal/arguments.ts';
-import { nearest, quoted } from '../terminal/text.ts';
+import { quoted } from '../terminal/text.ts';
 
 /** The resource that an import writes. */
 export interface Into {
@@ -32,13 +32,9 @@ export function checkIndexes({ indexes, isForced }: Into, fields: readonly strin
     .flat()
     .find((path) => !fields.some((field) => holds(field, path) || holds(path, field)));
   if (missing === undefined || isForced) return;
-  const near = nearest(missing, fields);
-  const known =
-    near === undefined
-      ? `The fields are: ${fields.map((field) => quoted(field)).join(', ')}.`
-      : `Is it ${quoted(near)}?`;
+  const known = fields.map((field) => quoted(field)).join(', ');
   throw new UsageError(
-    `${rows} has the field ${quoted(missing)} of --index. ${known} --force makes the index nevertheless`,
+    `${rows} has the field ${quoted(missing)} of --index. The fields are: ${known}. --force makes the index nevertheless`,
   );
 }
 

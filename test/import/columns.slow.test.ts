@@ -144,7 +144,7 @@ test('A price with a decimal comma needs the option, and each other form is refu
       .map(([line, cell]) => `${line}: column "price": "${cell}" is not a number as 1.234,56 or 1234,56`),
   );
   const without = await read(content, 'csv');
-  assert.match(without.bad[0] ?? '', /^2: column "price": "1\.234,50" is not .*--decimal-comma/);
+  assert.equal(without.bad[0], '2: column "price": "1.234,50" is not a number');
 });
 
 const HEX = '65a1b2c3d4e5f60718293a4b';
@@ -339,41 +339,30 @@ test('The delimiter is the only one of comma, semicolon and tab in the header, o
 });
 
 test('At the end each column has the kind that it became, and each column of text the first cell that is no number', async () => {
-  const content =
-    'sku;Art;Preis;PLZ;Menge;bestellt am;um;leer;kunde.land\nA1;x;1,50;01234;1,5;2024-01-01;2024-01-01 10:00;;DE\n';
+  const content = 'sku;Art;Preis;PLZ;Menge;leer;kunde.land\nA1;x;1,50;1;1,5;;DE\nA2;x;2;01234;2;;DE\n';
   const columns = { category: 'Art', price: 'Preis', id: 'sku' };
   const types = new Map([['Preis', 'decimal' as const]]);
   const { items, described } = await read(content, 'csv', { columns, types, hasDecimalComma: true });
   assert.equal(String(items[0]?.price), '1.50');
+  const otherwise =
+    '--null, --decimal-comma, --date-format, --booleans and --type read such cells otherwise: sluice import --help';
   assert.deepEqual(described, [
     'columns:',
     '  sku: _id, string ("A1" on line 2 is not an integer)',
     '  Art: category, string',
     '  Preis: price, decimal',
-    '  PLZ: string ("01234" on line 2 is not a number as JSON writes it)',
+    '  PLZ: string ("01234" on line 3 is not a number as JSON writes it)',
     '  Menge: number',
-    `  bestellt am: string ("2024-01-01" on line 2; --type 'bestellt am=date' makes dates)`,
-    '  um: string ("2024-01-01 10:00" on line 2; --type um=date-utc makes dates)',
     '  leer: no field, no cell with a value was read',
-    '  kunde.land: string ("DE" on line 2 is not a number)',
+    '  kunde.land: string ("DE" on line 2 is not a number as JSON writes it)',
+    otherwise,
   ]);
-  const other = await read(
-    'category,price,a,b,c,d\nc,1,1,,31.12.2024 8:30,\nc,1,n/a,Yes,,12/31/2024\n',
-    'csv',
-  );
-  assert.deepEqual(other.described.slice(3), [
-    '  a: string ("n/a" on line 3; --null n/a takes it as no value)',
-    '  b: string ("Yes" on line 3; --booleans yes/no makes booleans)',
-    `  c: string ("31.12.2024 8:30" on line 2; --date-format '%d.%m.%Y %H:%M' makes dates)`,
-    `  d: string ("12/31/2024" on line 3; --date-format '%d/%m/%Y' or '%m/%d/%Y' makes dates)`,
-  ]);
-  const taken = await read('category,price,cost,x\nc,1,2,"1,5"\n', 'csv', {
-    columns: { ...columns, category: 'category', price: 'cost', id: null },
+  const taken = await read('category,price,cost\nc,1,2\n', 'csv', {
+    columns: { category: 'category', price: 'cost', id: null },
   });
   assert.deepEqual(taken.described.slice(2), [
     '  price: not imported, another column takes its place',
     '  cost: price, number',
-    '  x: string ("1,5" on line 2 is not a number as JSON writes it; --decimal-comma reads it)',
   ]);
 });
 

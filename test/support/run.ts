@@ -13,6 +13,7 @@ import { readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { buildProgram } from '../../bench/compiled.ts';
+import { TYPE_SCRIPT } from './process/child-program.ts';
 import { findMongod } from './store/mongo/find-mongod.ts';
 import { startSharedMongod } from './store/mongo/mongod.ts';
 
@@ -56,8 +57,7 @@ const child = spawn(
       './test/support/limit.mjs',
       '--import',
       './test/support/said-at-once.mjs',
-      '--import',
-      'tsx',
+      ...TYPE_SCRIPT,
       '--test',
       `--test-concurrency=${availableParallelism() + 1}`,
     ],
@@ -72,6 +72,7 @@ const child = spawn(
     env: {
       ...process.env,
       TEST_FILE_LIMIT_MS: String(limit + 10_000),
+      NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/compiled'),
       ...('program' in found ? { MONGOD: found.program } : { NO_MONGOD: found.reason }),
       ...(mongod && { TEST_MONGODB_URI: mongod.uri }),
       ...(given.includes('--long') && { LONG: '1' }),

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { prettyLine } from '../../src/telemetry/log.ts';
+import { TYPE_SCRIPT } from '../support/process/child-program.ts';
 
 const LOG = join(import.meta.dirname, '../../src/telemetry/log.ts');
 /** Writes one line of log that contains a control character, and ends. */
@@ -24,7 +25,7 @@ function hasPython(): Promise<boolean> {
 }
 
 async function logged(format: string, onTerminal: boolean): Promise<string> {
-  const node = ['--import', 'tsx', '--input-type=module', '-e', program(format)];
+  const node = [...TYPE_SCRIPT, '--input-type=module', '-e', program(format)];
   const [command, ...argv] = onTerminal
     ? ['python3', '-c', ON_TERMINAL, process.execPath, ...node]
     : [process.execPath, ...node];
@@ -52,7 +53,7 @@ const START = `
   import { createLog } from ${JSON.stringify(LOG)};
   const log = createLog({ LOG_LEVEL: 'info', LOG_FORMAT: 'json' });
 `;
-const inNode = (program: string) => ['--import', 'tsx', '--input-type=module', '-e', START + program];
+const inNode = (program: string) => [...TYPE_SCRIPT, '--input-type=module', '-e', START + program];
 
 test('lines are written together, and those that wait when the process ends are written then', async () => {
   const program = `

@@ -10,6 +10,7 @@ import { loadAddon } from '../../../src/engine/uws/addon.ts';
 import { createEngine } from '../../../src/engine/engine.ts';
 import { fitToOlderGlibc } from '../../../src/engine/uws/fit.ts';
 import { echo, temporaryFolder } from '../../support/engine/engines.ts';
+import { TYPE_SCRIPT } from '../../support/process/child-program.ts';
 
 const require = createRequire(import.meta.url);
 const PACKAGE = dirname(require.resolve('uWebSockets.js'));
@@ -120,7 +121,7 @@ describe('the addon', () => {
       } catch (error) {
         console.log(error.message);
       }`;
-    const args = ['--import', 'tsx', '--input-type=module', '--eval', script];
+    const args = [...TYPE_SCRIPT, '--input-type=module', '--eval', script];
     const said = execFileSync(process.execPath, args, { encoding: 'utf8', timeout: 30_000 });
     assert.match(said, /the adapted copy could not be used: ENOENT/);
   });

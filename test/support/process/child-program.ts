@@ -3,13 +3,15 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
 
-const TSX = fileURLToPath(import.meta.resolve('tsx'));
+/** The arguments with which Node runs TypeScript. Node 24 needs none, and starts in a second less of CPU than with tsx. */
+export const TYPE_SCRIPT: readonly string[] = Reflect.get(process.features, 'typescript')
+  ? []
+  : ['--import', import.meta.resolve('tsx')];
 
 /** The arguments that make Node run a TypeScript program of test/support. */
 export function childProgram(name: string): readonly string[] {
-  return ['--import', TSX, join(import.meta.dirname, '..', name)];
+  return [...TYPE_SCRIPT, join(import.meta.dirname, '..', name)];
 }
 
 /** Starts a program of test/support in a process of its own, which is killed after the test. */

@@ -53,7 +53,12 @@ export function showData(view: View, go: (view: View) => void, reload: () => unk
   );
   const isWhole = viewQuery({ ...view, sort: 'id', direction: 1 }).size === 0;
   const { blocks } = showTable({ view, go, signal }, reader, isWhole ? resource.rows : undefined);
-  if (isCounted(resource)) run(() => blocks.count(signal));
+  // The rows say what is wrong. Without a count the estimate stays.
+  if (isCounted(resource))
+    run(
+      () => blocks.count(signal),
+      () => undefined,
+    );
 }
 
 /** Reads the rows in sight again. False: none are shown. */

@@ -2,21 +2,24 @@ import assert from 'node:assert/strict';
 import { idsIn, jsonOf, linesOf, problemOf } from '../support/answers.ts';
 import { catalogue, expectedIds } from '../support/resources/catalogue.ts';
 import { testClient } from '../support/store/mongo/mongo.ts';
-import { ownMongod, withDatabase } from '../support/store/mongo/mongod.ts';
+import { impatient, ownMongod } from '../support/store/mongo/mongod.ts';
 import { resourcesFile } from '../support/resources/resources.ts';
 import { serverOn, type TestServer } from '../support/process/server.ts';
-import { testsWith } from '../support/tests-with.ts';
+import { shared, testsWith } from '../support/tests-with.ts';
 
 /** Counted from mongod's next answer, its election included. */
 const RECOVERY_MS = 5_000;
 /** The most that a test waits for mongod's election on a busy machine. */
 const ELECTION_MS = 60_000;
 
-/** Declares tests with a mongod of their own, which they may kill. */
+const mongodOfFile = shared(ownMongod);
+let databases = 0;
+
+/** Declares tests that may kill the mongod of this file, and start it again. Each has a database of its own. */
 const it = testsWith(async (t) => {
-  const mongod = await ownMongod(t);
+  const mongod = await mongodOfFile(t);
   const member = mongod?.members[0];
-  return mongod && member ? { member, uri: withDatabase(mongod.uri, 'shop') } : null;
+  return mongod && member ? { member, uri: impatient(mongod, `shop${databases++}`) } : null;
 });
 
 /** The first answer that is not 503. Each try waits for a server by itself. */
@@ -149,6 +152,7 @@ it('a stream whose MongoDB is gone for longer than its retries is cut, never end
     await assert.rejects(async () => {
       for (let done = false; !done;) ({ done } = await reader.read());
     });
+  await member.start();
 });
 
 it('a stream whose MongoDB is killed and started again continues and is whole', async ({

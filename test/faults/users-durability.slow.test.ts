@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ownMongod, withDatabase } from '../support/store/mongo/mongod.ts';
+import { impatient, ownMongod } from '../support/store/mongo/mongod.ts';
 import { serverOn } from '../support/process/server.ts';
 import { bodyOf, checkAll, newWriters, type Known } from '../support/users/user-writers.ts';
 import { PATH, usersAt, type Users } from '../support/users/users.ts';
@@ -40,7 +40,7 @@ test(`after ${KILLS} kill -9 of mongod under ${WRITERS} writers every acknowledg
   const mongod = await ownMongod(t);
   const member = mongod?.members[0];
   if (!mongod || !member) return;
-  const server = await serverOn(t, { MONGODB_URI: withDatabase(mongod.uri, 'shop'), RATE_LIMIT: 'off' });
+  const server = await serverOn(t, { MONGODB_URI: impatient(mongod, 'shop'), RATE_LIMIT: 'off' });
   const [users, known] = [usersAt(server.url), newWriters(WRITERS)];
   for (let kill = 1; kill <= KILLS; kill++) {
     await writeUntilGone(users, known, 1 + ((kill * 389) % MOST_WRITES), () => member.kill());

@@ -1,4 +1,4 @@
-import { test, type TestContext } from 'node:test';
+import { after, test, type TestContext } from 'node:test';
 
 /** Declares a test of a contract, which gets what was opened for it. */
 export type ContractTest<Opened> = (
@@ -20,4 +20,23 @@ export function testsWith<Opened>(
       if (opened !== null) await run(opened, t);
     });
   };
+}
+
+/**
+ * Returns a function that gives each test what `open` makes for the first of them. It is cleaned up after the last test of the
+ * file. Call this outside of tests. Where `open` makes nothing, it has skipped the test.
+ */
+export function shared<Opened>(
+  open: (t: TestContext) => Promise<Opened | null>,
+): (t: TestContext) => Promise<Opened | null> {
+  const cleanups: (() => unknown)[] = [];
+  after(async () => {
+    for (const cleanup of cleanups.reverse()) await cleanup();
+  });
+  let opened: Opened | null | undefined;
+  return async (t) =>
+    (opened ??= await open({
+      after: (cleanup: () => unknown) => cleanups.push(cleanup),
+      skip: (reason: string) => t.skip(reason),
+    } as unknown as TestContext));
 }

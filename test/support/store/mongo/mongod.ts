@@ -62,6 +62,11 @@ export function withDatabase(uri: string, database: string): string {
   return `${parts[1] ?? ''}/${database}${parts[2] ?? ''}`;
 }
 
+/** The URI of a database of a mongod that a test takes away. Requests then wait half a second for it, and not three. */
+export function impatient({ uri }: ReplicaSet, database: string): string {
+  return `${withDatabase(uri, database)}&serverSelectionTimeoutMS=500`;
+}
+
 let own: Promise<ReplicaSet | null> | null = null;
 
 /** Starts a mongod once in this process. It ends with the process. */

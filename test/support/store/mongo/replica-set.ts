@@ -15,8 +15,8 @@ export interface ReplicaSetOptions {
   /** Further command line arguments for every member. */
   readonly arguments?: readonly string[];
   /**
-   * How long members wait for a lost primary before they elect another one, in milliseconds. MongoDB's
-   * default is 10 s.
+   * How long members wait for a lost primary before they elect another one, in milliseconds: 10 s as MongoDB does, and
+   * half a second where a single member waits for nobody.
    */
   readonly electionMs?: number;
   /** false starts a single mongod without a replica set. */
@@ -142,12 +142,14 @@ export async function startReplicaSet(program: string, options: ReplicaSetOption
 }
 
 async function initiate({ members, uri }: ReplicaSet, options: ReplicaSetOptions): Promise<void> {
-  const { electionMs: electionTimeoutMillis = 10_000, hidden = 0 } = options;
+  const { electionMs: electionTimeoutMillis = members.length === 1 ? 500 : 10_000, hidden = 0 } = options;
   const seen = members.length - hidden;
   const configured = members.map(({ host }, _id) =>
     _id < seen ? { _id, host } : { _id, host, hidden: true, priority: 0 },
   );
-  const replSetInitiate = { _id: 'rs0', members: configured, settings: { electionTimeoutMillis } };
+  // A new primary would wait 10 s to learn what a member has that hangs.
+  const settings = { electionTimeoutMillis, catchUpTimeoutMillis: electionTimeoutMillis };
+  const replSetInitiate = { _id: 'rs0', members: configured, settings };
   await members[0]?.admin((client) => client.db('admin').command({ replSetInitiate }));
   await withClient(uri, (client) => client.db('admin').command({ ping: 1 }));
 }

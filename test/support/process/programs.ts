@@ -24,3 +24,8 @@ export function program(
   t.skip(reason);
   return null;
 }
+
+/** The path of Chromium. */
+export function chromiumPath(t: Pick<TestContext, 'skip'>): string | null {
+  return process.env.CHROMIUM ?? program(t, ['chromium', 'chromium-browser', 'google-chrome'], []);
+}

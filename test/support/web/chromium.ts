@@ -1,6 +1,6 @@
-import type { TestContext } from 'node:test';
 import { chromium, type Browser, type Page } from 'playwright-core';
-import { program } from '../process/programs.ts';
+import { chromiumPath } from '../process/programs.ts';
+import { shared } from '../tests-with.ts';
 
 /** A page of a headless Chromium, with its errors and requests. */
 export interface Tab {
@@ -12,16 +12,16 @@ export interface Tab {
 }
 
 /**
- * Starts Chromium, and closes it after the test. Resolves with null and skips the test with the reason when
- * there is none. With REQUIRE_ALL=1 that is an error.
+ * The Chromium that the tests of a file share. Resolves with null and skips the test with the reason when there is none.
+ * With REQUIRE_ALL=1 that is an error.
  */
-export async function openChromium(t: Pick<TestContext, 'after' | 'skip'>): Promise<Browser | null> {
-  const found = process.env.CHROMIUM ?? program(t, ['chromium', 'chromium-browser', 'google-chrome'], []);
-  if (found === null) return null;
-  const browser = await chromium.launch({ executablePath: found, args: ['--no-sandbox'] });
+export const openChromium = shared(async (t) => {
+  const executablePath = chromiumPath(t);
+  if (executablePath === null) return null;
+  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
   t.after(() => browser.close());
   return browser;
-}
+});
 
 export async function openTab(
   browser: Browser,

@@ -1,6 +1,6 @@
-import { after, before, type TestContext } from 'node:test';
-import type { Browser, Page } from 'playwright-core';
-import { testsWith, type ContractTest } from '../tests-with.ts';
+import type { TestContext } from 'node:test';
+import type { Page } from 'playwright-core';
+import { shared, testsWith, type ContractTest } from '../tests-with.ts';
 import { openChromium, openTab, type Tab } from './chromium.ts';
 import type { TestServer } from '../process/server.ts';
 
@@ -13,31 +13,18 @@ export type Open = (place: string, options?: Options) => Promise<Tab>;
 export const said = (page: Page, selector: string, text: RegExp) =>
   page.locator(selector).filter({ hasText: text }).first().waitFor();
 
-/** Declares tests of the explorer page, for which there is one server and one browser. They are skipped without Chromium. */
+/** Declares tests of the explorer page, for which there is one server. They are skipped without Chromium. */
 export function explorer(
-  start: (whole: TestContext) => Promise<TestServer>,
+  start: (t: TestContext) => Promise<TestServer>,
   declare: (test: ContractTest<Open>) => void,
 ): void {
-  let server: TestServer;
-  let browser: Browser | null = null;
-  const cleanups: (() => void | Promise<void>)[] = [];
-  const whole = {
-    after: (cleanup: () => void | Promise<void>) => cleanups.push(cleanup),
-  } as unknown as TestContext;
-  before(async () => {
-    server = await start(whole);
-  });
-  after(async () => {
-    for (const cleanup of cleanups.reverse()) await cleanup();
-  });
+  const serverOfFile = shared(start);
   const opener = async (t: TestContext): Promise<Open | null> => {
-    const opened = (browser ??= await openChromium({
-      after: (close) => whole.after(close),
-      skip: (reason) => t.skip(reason),
-    }));
-    if (!opened) return null;
+    const server = await serverOfFile(t);
+    const browser = await openChromium(t);
+    if (!browser || !server) return null;
     return async (place, options = {}) => {
-      const tab = await openTab(opened, options);
+      const tab = await openTab(browser, options);
       t.after(() => tab.page.close());
       await tab.page.goto(`${server.url}/${place}`);
       await tab.page.waitForSelector('body[data-ready]');

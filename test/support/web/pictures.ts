@@ -8,8 +8,8 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { ObjectId, type Document } from 'mongodb';
-import type { Browser, Page } from 'playwright-core';
-import { openChromium } from './chromium.ts';
+import { chromium, type Browser, type Page } from 'playwright-core';
+import { chromiumPath } from '../process/programs.ts';
 import { withOrders } from '../resources/orders.ts';
 import { serverOn } from '../process/server.ts';
 
@@ -50,13 +50,15 @@ try {
 }
 
 async function main(folder: string | undefined): Promise<void> {
-  const browser = await openChromium(context);
+  const executablePath = chromiumPath(context);
+  if (executablePath === null) throw new Error('there is no Chromium');
+  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+  context.after(() => browser.close());
   const settings = await withOrders(
     context,
     'sqlite',
     Array.from({ length: 24_000 }, (_, n) => orderOf(n)),
   );
-  if (!browser) throw new Error('there is no Chromium');
   const server = await serverOn(context, { ...settings, SAMPLE: 'on' });
   const into = folder ?? join(import.meta.dirname, '../../../docs/images');
   await mkdir(into, { recursive: true });

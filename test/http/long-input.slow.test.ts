@@ -55,7 +55,9 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
       return user / 1000;
     };
     const slow: string[] = [];
-    for (const { where, text } of [...headers(), ...(await parameters(server))])
+    // Parameters are read above the engines.
+    const places = [...headers(), ...(engine === 'uws' ? await parameters(server) : [])];
+    for (const { where, text } of places)
       for (const filler of FILLERS[where])
         for (const [start, end] of ENDS) {
           const ending = where === 'url' ? encodeURIComponent(Buffer.from(end, 'latin1').toString()) : end;

@@ -30,15 +30,18 @@ import { itemsOf } from '../support/resources/items-resource.ts';
 import { testSqlite } from '../support/store/sqlite/sqlite.ts';
 import { bearer, keyedServer } from '../support/access/keyed.ts';
 import { serverOn } from '../support/process/server.ts';
+import { shared } from '../support/tests-with.ts';
 
 const OPTIONS = { withKeys: true, limited: true };
+
+const catalogue = shared((t) => serverOn(t, { MONGODB_URI: '', SAMPLE: 'auto' }));
 
 interface Document {
   readonly paths: Record<string, Record<string, { readonly operationId: string }>>;
 }
 
 test('/openapi.json is a valid OpenAPI 3.1 document, and its examples equal the answers of the bundled catalogue', async (t) => {
-  const server = await serverOn(t, { MONGODB_URI: '', SAMPLE: 'auto' });
+  const server = (await catalogue(t)) ?? assert.fail();
   const document = (await (await server.get('/openapi.json')).json()) as Document;
   const { valid, errors } = await new Validator().validate({ ...document });
   assert.ok(valid, JSON.stringify(errors));
@@ -118,7 +121,7 @@ interface FilledIn {
 }
 
 test('the default request of the reference page succeeds, for every operation that reads', async (t) => {
-  const server = await serverOn(t, { MONGODB_URI: '', SAMPLE: 'auto' });
+  const server = (await catalogue(t)) ?? assert.fail();
   const { paths } = (await (await server.get('/openapi.json')).json()) as {
     paths: Record<string, Record<string, FilledIn>>;
   };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
@@ -11,6 +11,7 @@ import { keyedServer } from '../support/access/keyed.ts';
 import { program } from '../support/process/programs.ts';
 import { resourceServer } from '../support/resources/resources.ts';
 import { testServer, type TestServer } from '../support/process/server.ts';
+import { shared } from '../support/tests-with.ts';
 
 const run = promisify(execFile);
 const MOST_BYTES = 200_000;
@@ -24,10 +25,8 @@ interface Listed {
   readonly clients: readonly { readonly name: string; readonly url: string; readonly sha256: string }[];
 }
 
-async function catalogue(t: TestContext): Promise<TestServer> {
-  const server = await testServer(t, 'sqlite', 'uws', { SAMPLE: 'auto' });
-  return server;
-}
+const catalogueOfFile = shared((t) => testServer(t, 'sqlite', 'uws', { SAMPLE: 'auto' }));
+const catalogue = async (t: TestContext) => (await catalogueOfFile(t)) ?? assert.fail();
 
 /** Downloads a client into an empty folder, as a user does. */
 async function download(t: TestContext, server: TestServer, name: string): Promise<string> {
@@ -99,22 +98,20 @@ test('the pull that is one file keeps a copy in SQLite where Node has SQLite, an
 });
 
 test('pip installs the wheel of the server without any other host, and the client reads a set', async (t) => {
-  const python = program(t, ['python3'], ['-c', 'import venv, ensurepip']);
+  const python = program(t, ['python3', '/usr/bin/python3'], ['-m', 'pip', '--version']);
   if (python === null) return;
   const server = await catalogue(t);
-  const environment = join(await temporaryFolder(t), 'venv');
-  await run(python, ['-m', 'venv', environment]);
-  const own = join(environment, 'bin/python');
+  const folder = await temporaryFolder(t);
   const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-index', '--no-deps'];
-  await run(own, [...pip, `${server.url}/clients/${WHEEL}`]);
+  await run(python, [...pip, '--target', folder, `${server.url}/clients/${WHEEL}`]);
+  const env = { ...process.env, PYTHONPATH: folder };
   const source = `import sluice_client as sluice
 print(sluice.__version__, sum(1 for _ in sluice.rows('${server.url}/items?category=Fair')))`;
-  assert.equal((await run(own, ['-c', source])).stdout, `${VERSION} 1610\n`);
-  const { stdout } = await run(own, ['-m', 'pip', 'show', '--files', 'sluice-client']);
-  assert.match(stdout, /^Version: .*\nSummary: Reads whole sets of rows/m);
-  const modules = [...stdout.matchAll(/^ {2}([^/\n]+)\//gm)].map(([, folder]) => folder);
-  const folders = ['sluice_client', `sluice_client-${VERSION}.dist-info`];
-  assert.deepEqual([...new Set(modules)].sort(), folders, 'nothing is installed under another name');
+  assert.equal((await run(python, ['-c', source], { env })).stdout, `${VERSION} 1610\n`);
+  const info = `sluice_client-${VERSION}.dist-info`;
+  assert.match(await readFile(join(folder, info, 'METADATA'), 'utf8'), /^Summary: Reads whole sets of rows/m);
+  const installed = (await readdir(folder)).sort();
+  assert.deepEqual(installed, ['sluice_client', info], 'nothing is installed under another name');
 });
 
 test('the same sources make the same clients', async () => {

@@ -10,7 +10,7 @@ import { fetchUntilCut, startCutter } from '../../support/faults/cutter.ts';
 import { serverOn, STORES, type StoreName } from '../../support/process/server.ts';
 import { filled } from '../../support/resources/resources.ts';
 
-const CUTS = process.env.LONG ? 500 : 24;
+const CUTS = process.env.LONG ? 500 : 16;
 /** A killed server takes a second or two to restart. Each kill cuts all running streams. */
 const KILLED = Number(process.env.KILLED ?? (process.env.LONG ? 500 : 4));
 /** Enough for a checkpoint in the first half of them. Pieces without one continue after their last row. */

@@ -6,6 +6,7 @@ import { rowsOf, sizeOf } from './text.ts';
 import { viewQuery, type View } from './view.ts';
 
 const EVERY_MS = 500;
+const JSON_NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
 const OVER = new Set(['complete', 'failed', 'cancelled']);
 
 interface Export {
@@ -35,17 +36,10 @@ function orderText(view: View, form: Readonly<Record<string, string>>): string {
   const members = Object.entries({ resource: name, ...Object.fromEntries(viewQuery(view, form)) });
   const texts = members.map(([member, text]) => {
     const isNumber = aliases.some((alias) => alias.name === member && alias.type === 'number');
-    return `${JSON.stringify(member)}:${isNumber ? jsonNumber(text) : JSON.stringify(text)}`;
+    // A query also accepts `.5` and `007`. The server answers to those with what it expects here.
+    return `${JSON.stringify(member)}:${isNumber && JSON_NUMBER.test(text) ? text : JSON.stringify(text)}`;
   });
   return `{${texts.join(',')}}`;
-}
-
-/** Digits in the form of JSON. A query also accepts `.5`, `5.` and `007`. */
-function jsonNumber(text: string): string {
-  const [, sign, whole = '', fraction, exponent = ''] =
-    /^(-?)(\d*)\.?(\d*)((?:[eE][+-]?\d+)?)$/.exec(text) ?? [];
-  if (sign === undefined) return JSON.stringify(text); // the server answers with what it expects
-  return `${sign}${whole.replace(/^0+(?=\d)/, '') || '0'}${fraction ? `.${fraction}` : ''}${exponent}`;
 }
 
 /** Sends a request, and shows it with its answer. Null: the server refused it. */

@@ -6,8 +6,7 @@
 import assert from 'node:assert/strict';
 import { itemsOfTable } from '../../src/import/row-from-cells.ts';
 import { COMMAS, CsvScanner, type CsvRecord } from '../../src/import/csv.ts';
-import { FieldTypes } from '../../src/import/kinds.ts';
-import { jsonRows as jsonRowsOf } from '../../src/import/json-rows.ts';
+import { FieldTypes, jsonRows as jsonRowsOf } from '../../src/import/json-rows.ts';
 import { RowWriter } from '../../src/import/row-writer.ts';
 import { SyntheticItems } from '../../src/import/synthetic.ts';
 import { columnsUnder } from '../../src/import/column.ts';
@@ -40,7 +39,7 @@ const lines = documents.map((document, n) =>
 );
 const records = texts.map((cells) => Buffer.from(`${cells.join()}\n`));
 
-const jsonItem = jsonRowsOf(COLUMNS, new FieldTypes(new Map()));
+const jsonItem = jsonRowsOf(COLUMNS, new FieldTypes(new Map()), new RowWriter(COLUMNS));
 const reading = {
   format: 'csv',
   columns: COLUMNS,

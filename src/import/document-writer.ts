@@ -160,16 +160,6 @@ export class DocumentWriter {
     return element.subarray(element.indexOf(0, 1) + 1);
   }
 
-  /** The same value for the bson library. Int64 values are Longs. */
-  valueAt(offset: number): unknown {
-    const value = this.bytesAt(offset);
-    const single = Buffer.alloc(VALUE_AT + value.length + 1);
-    single.writeInt32LE(single.length);
-    single[4] = this.byteAt(offset);
-    single.set(value, VALUE_AT);
-    return BSON.deserialize(single, { promoteLongs: false, bsonRegExp: true })[''];
-  }
-
   /** Moves an element to the front of the document, under a name. */
   moveToFront(from: number, to: number, name: Uint8Array): void {
     const [type, value] = [this.byteAt(from), this.bytesAt(from, to).slice()];

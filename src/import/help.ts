@@ -18,8 +18,8 @@ Sources:
   --sample         The bundled catalogue of 53,940 diamonds.
 
 How a file is read:
-  --format FORMAT    csv (with a header row), ndjson (one object per line), or json (an array of objects, or one
-                     object per line). Default: the file extension .csv, .ndjson, .jsonl or .json, before any .gz, .br
+  --format FORMAT    csv (with a header row), or ndjson or json, which are alike: an array of objects, or one object
+                     per line. Default: the file extension .csv, .ndjson, .jsonl or .json, before any .gz, .br
                      or .zst.
   --category COLUMN  The column or field that becomes the item's category, a string (default category).
   --price COLUMN     The column or field that becomes the item's price, a number (default price).
@@ -65,7 +65,8 @@ CSV files:
 
 JSON and NDJSON files:
   --type PATH=KIND,...
-                     A string in the field at this path, such as address.zip, becomes this kind.
+                     What a text, a number, true or false is in the field at this path, such as address.zip: it is read
+                     as the text of a cell is. Other values stay.
 
   JSON may contain Extended JSON ($oid, $date, $numberLong, ...), as mongoexport writes it, also its older $binary with
   $type and $regex with $options. $undefined and $dbPointer, which MongoDB no longer uses, make a row bad.

@@ -8,7 +8,8 @@ import { hexDigit, jsonNumber, simpleNumber } from './numbers.ts';
 import { BadRow, NotJson } from './row.ts';
 
 const [TAB, LF, CR, SPACE, QUOTE, BACKSLASH] = [0x09, 0x0a, 0x0d, 0x20, 0x22, 0x5c];
-const [COMMA, COLON, DOLLAR, LETTER_U] = [0x2c, 0x3a, 0x24, 0x75];
+const [COMMA, COLON, DOLLAR] = [0x2c, 0x3a, 0x24];
+const [LETTER_F, LETTER_T, LETTER_U] = [0x66, 0x74, 0x75];
 const [BRACE, END_BRACE, BRACKET, END_BRACKET] = [0x7b, 0x7d, 0x5b, 0x5d];
 /** What stands for the byte behind the last one: it is no blank. */
 const END = 0x7f;
@@ -27,6 +28,7 @@ const MOST_NAMES = 4_096;
 /** The names of the elements of arrays. */
 const INDEXES = Array.from({ length: 1_000 }, (_, index) => nameBytes(String(index)));
 const UTF8 = new TextEncoder();
+const [NO_NAME, NO_OWNER] = [nameBytes(''), { inner: null }];
 
 /** A field name that some row had. */
 export interface FieldName {
@@ -60,12 +62,12 @@ export type Owner = Pick<FieldName, 'inner'>;
 
 /** What was declared for a field. */
 export interface Declared {
-  /** Gives the element that was just written, at an offset, the declared kind. null: only fields inside have one. */
-  readonly fit: ((writer: DocumentWriter, name: Uint8Array, offset: number) => void) | null;
-  /** Whether an array is one value of the kind. Otherwise each of its elements is. */
-  readonly isWhole: boolean;
+  /** Writes a text as an element of the declared kind. null: only fields inside have one. */
+  write: ((writer: DocumentWriter, name: Uint8Array, text: string) => void) | null;
+  /** Whether some row has the field. */
+  isSeen: boolean;
   /** What was declared for the fields inside, by their names. */
-  readonly inner: ReadonlyMap<string, Declared>;
+  readonly inner: Map<string, Declared>;
 }
 
 /**
@@ -151,11 +153,14 @@ export class JsonReader {
   /** Writes the value at the cursor as an element of a name. `depth` is its depth when it is an object or an array. */
   value(name: Uint8Array, owner: Owner, depth: number, declared: Declared | null): void {
     const byte = this.#bytes[this.#at] ?? 0;
-    if (declared?.fit && (byte !== BRACKET || declared.isWhole)) {
-      const { offset } = this.#writer;
-      this.value(name, owner, depth, null);
-      declared.fit(this.#writer, name, offset);
-    } else if (byte === QUOTE) {
+    if (declared?.write) {
+      declared.isSeen = true;
+      if (byte === QUOTE || isOfNumber(byte) || byte === LETTER_T || byte === LETTER_F) {
+        declared.write(this.#writer, name, this.#scalarText());
+        return;
+      }
+    }
+    if (byte === QUOTE) {
       const start = this.#writer.openText(name);
       this.#text();
       this.#writer.closeText(start);
@@ -163,6 +168,19 @@ export class JsonReader {
     else if (byte === BRACKET) this.#array(name, owner, depth, declared);
     else if (isOfNumber(byte)) this.#number(name);
     else this.#word(name);
+  }
+
+  /** Reads a string, a number, true or false as text. */
+  #scalarText(): string {
+    const [writer, from] = [this.#writer, this.#at];
+    const { offset } = writer;
+    this.value(NO_NAME, NO_OWNER, 0, null);
+    const text =
+      this.#bytes[from] === QUOTE
+        ? Buffer.from(writer.bytesAt(offset).subarray(4, -1)).toString()
+        : this.#bytes.toString('latin1', from, this.#at);
+    writer.rewind(offset);
+    return text;
   }
 
   #word(name: Uint8Array): void {

@@ -1,13 +1,55 @@
 import { isUtf8 } from 'node:buffer';
 import { quoted } from '../terminal/text.ts';
 import { nameBytes } from './document-writer.ts';
-import type { FieldTypes } from './kinds.ts';
-import { fieldNames, type Columns } from './fields.ts';
-import { JsonReader, type Becoming, type FieldName } from './json-reader.ts';
+import { fieldNames, pathOf, type Columns } from './fields.ts';
+import { JsonReader, type Becoming, type Declared, type FieldName } from './json-reader.ts';
+import { writeKind, type Types } from './kinds.ts';
+import type { Notation } from './notation.ts';
 import { BadRow, NotJson } from './row.ts';
 import { RowWriter } from './row-writer.ts';
 
 const [ROOT_NAME, ROOT_DEPTH] = [nameBytes(''), 1];
+
+/** JSON has its own notation of numbers. */
+const PLAIN: Notation = { hasDecimalComma: false };
+
+/** The kinds that were declared for the fields of JSON rows by their paths. Paths lead through arrays. */
+export class FieldTypes {
+  readonly #fields = new Map<string, Declared>();
+  /** The fields that have a kind, by the names that --type has for them. */
+  readonly #typed = new Map<string, Declared>();
+
+  constructor(types: Types) {
+    for (const [name, kind] of types) {
+      let fields = this.#fields;
+      let field: Declared | undefined;
+      for (const part of pathOf(name)) {
+        field = fields.get(part) ?? { write: null, isSeen: false, inner: new Map() };
+        fields.set(part, field);
+        fields = field.inner;
+      }
+      if (!field) continue;
+      this.#typed.set(name, field);
+      field.write = (writer, bytes, text) => {
+        try {
+          writeKind(writer, bytes, text, kind, PLAIN);
+        } catch (error) {
+          throw error instanceof BadRow ? error.in('field', name) : error;
+        }
+      };
+    }
+  }
+
+  /** The declared names that no row had so far. */
+  get unseen(): readonly string[] {
+    return [...this.#typed].filter(([, { isSeen }]) => !isSeen).map(([name]) => name);
+  }
+
+  /** What was declared for a top-level field. */
+  of(field: string): Declared | null {
+    return this.#fields.size === 0 ? null : (this.#fields.get(field) ?? null);
+  }
+}
 
 /**
  * Returns the function that makes items of JSON texts, from their bytes to the bytes of BSON: the top-level fields in
@@ -17,7 +59,7 @@ const [ROOT_NAME, ROOT_DEPTH] = [nameBytes(''), 1];
 export function jsonRows(
   columns: Columns,
   types: FieldTypes,
-  writer = new RowWriter(columns),
+  writer: RowWriter,
 ): (text: Buffer) => Uint8Array {
   const reader = new JsonReader(writer);
   /** The name that is expected first in a row. */

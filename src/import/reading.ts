@@ -1,11 +1,9 @@
-import type { TextFormat } from '../rows/text-files.ts';
 import { BSON } from '../store/bson.ts';
 import { counted, quoted } from '../terminal/text.ts';
 import type { Reading } from './arguments.ts';
-import { FieldTypes } from './kinds.ts';
 import { peek, takeWhile } from './chunks.ts';
 import { readJsonArray, readJsonLines } from './json.ts';
-import { jsonRows } from './json-rows.ts';
+import { FieldTypes, jsonRows } from './json-rows.ts';
 import { readTable, type Again } from './read-table.ts';
 import { BrokenSource, type Rows, type SourceRow } from './row.ts';
 import { RowWriter } from './row-writer.ts';
@@ -22,9 +20,8 @@ const MOST_CHECKED = 1_000;
 const LF = 0x0a;
 
 /**
- * The rows of a file's decompressed content. `json` stands for an array, or for one object per line:
- * mongoexport writes the latter to files ending in .json, so the first byte that is not blank decides. `again` opens the
- * same content once more, `kindsAt` is for columns (see readTable).
+ * The rows of a file's decompressed content. JSON is an array, or one object per line, whatever the name of the file: the
+ * first byte that is not blank decides. `again` opens the same content once more, `kindsAt` is for columns (see readTable).
  */
 export async function readRows(
   content: AsyncIterable<Buffer>,
@@ -38,9 +35,9 @@ export async function readRows(
   const text = without(mark, bytes);
   if (reading.format === 'csv')
     return readTable(text, reading, again && (async () => without(mark, await again())), kindsAt);
-  refuseLongValue(head.subarray(mark), reading.format);
+  refuseLongObject(head.subarray(mark));
   const types = new FieldTypes(reading.types);
-  const isArray = reading.format === 'json' && beginsArray(head);
+  const isArray = firstCharacter(head) === '[';
   const writer = new RowWriter(reading.columns);
   const itemOf = jsonRows(reading.columns, types, writer);
   const rows = isArray ? readJsonArray(text, itemOf) : readJsonLines(text, itemOf);
@@ -75,13 +72,6 @@ function addPaths(paths: Set<string>, path: string, value: unknown): void {
       addPaths(paths, path === '' ? name : `${path}.${name}`, inner);
 }
 
-function beginsArray(head: Buffer): boolean {
-  const first = firstCharacter(head);
-  if (first === '[' || first === '{') return first === '[';
-  const found = first === '' ? 'is empty' : `begins with ${quoted(first)}`;
-  throw new BrokenSource(`the file ${found}; expected a JSON array, or one JSON object per line`);
-}
-
 /** The first character after blanks and a UTF-8 byte order mark. Empty when none has come so far. */
 function firstCharacter(head: Buffer): string {
   return head.toString('latin1').replace('\u00ef\u00bb\u00bf', '').trimStart().slice(0, 1);
@@ -104,27 +94,14 @@ function isEnough(head: Buffer): boolean {
   return first !== '' && (!isJson || head.includes(LF) || head.length > LONGEST_LOOK);
 }
 
-/** A file that begins with a line which ends inside of a value has no row on a line of its own. */
-function refuseLongValue(head: Buffer, format: TextFormat): void {
+/** A file that begins with a line which ends inside of an object has no row on a line of its own. */
+function refuseLongObject(head: Buffer): void {
   const [first = '', next] = head.toString('latin1').trimStart().split('\n', 2);
-  const line = first.trimEnd();
-  if (next === undefined) return;
-  if (format === 'ndjson' && /^\[\{?$/.test(line))
-    throw new BrokenSource('the file is a JSON array over several lines; --format json reads it');
-  if (!/^\{(?:[^]*[{[,:])?$/.test(line) || isJson(line.replace(/,$/, ''))) return;
+  if (next === undefined || !/^\{(?:.*(?:[{[:]|[^}],))?$/.test(first.trimEnd())) return;
   throw new BrokenSource(
     'the file is one JSON object over several lines; expected an array of rows, or one object per line. For the rows ' +
       "in its member features: jq -c '.features[]' FILE | sluice import - --format ndjson",
   );
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** No text begins with a NUL, or has one behind its first character, unless each character has two bytes. */

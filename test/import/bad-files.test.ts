@@ -61,7 +61,6 @@ test('A text that is no JSON value makes its line bad, and the reason says where
   }
 });
 
-const deep = (text: string) => [[2], ['1: the value is nested deeper than 32 levels'], text] as const;
 const notJson = (line: number, at: number, expected: string, got: string) =>
   `${line}: the line is not valid JSON at character ${at}: expected ${expected}, got ${JSON.stringify(got)}`;
 
@@ -74,6 +73,7 @@ const LINES: readonly (readonly [
   [[], [], ''],
   [[], [], '\ufeff'],
   [[], [], ' \n\t\r\n'],
+  [[2], [notJson(1, 1, VALUE, 'x')], 'x[{"_id":1}]\n{"_id":2}'],
   [
     [],
     ['1: the line is not valid JSON at character 1: expected a value, got "\\ufeff"'],
@@ -109,14 +109,21 @@ const LINES: readonly (readonly [
     '{"_id":1}\n{"_id":2,"a":[1',
   ],
   [[2], ['1: the row is not valid UTF-8'], Buffer.from('{"_id":1,"a":"\u00e9"}\n{"_id":2}\n', 'latin1')],
-  deep(`${'['.repeat(100_000)}\n{"_id":2}\n`),
+  [
+    [2],
+    ['1: field "a": the value is nested deeper than 32 levels'],
+    `{"a":${'['.repeat(100_000)}1\n{"_id":2}\n`,
+  ],
   [[2], ['1: field "": the value is nested deeper than 32 levels'], `${'{"":'.repeat(50_000)}\n{"_id":2}\n`],
 ];
 
 test('Bad lines are named, and the lines around them are rows', async () => {
   for (const [ids, expected, content] of LINES)
-    for (const chunk of [7, 65_536]) {
-      const { items, bad, error } = await read(content, 'ndjson', { ...ROWS, chunk });
+    for (const [format, chunk] of [
+      ['ndjson', 7],
+      ['json', 65_536],
+    ] as const) {
+      const { items, bad, error } = await read(content, format, { ...ROWS, chunk });
       assert.deepEqual([items.map(({ _id }) => _id as number), bad, error], [ids, expected, undefined]);
     }
 });
@@ -124,13 +131,9 @@ test('Bad lines are named, and the lines around them are rows', async () => {
 const invalid = (row: number, reason: string) => `the JSON is invalid in or after row ${row}: ${reason}`;
 const cutAfter = (row: number) => `the JSON array is cut off after row ${row}`;
 const EMPTY_CSV = 'the file is empty; a CSV file begins with a header row';
-const EMPTY_JSON = 'the file is empty; expected a JSON array, or one JSON object per line';
 
 /** Files that cannot be read to their end, the number of rows before that, and the reason. */
 const BROKEN: readonly (readonly [TextFormat, rows: number, error: string, content: string | Buffer])[] = [
-  ['json', 0, EMPTY_JSON, ''],
-  ['json', 0, EMPTY_JSON, '\ufeff \n'],
-  ['json', 0, 'the file begins with "x"; expected a JSON array, or one JSON object per line', 'x[{"_id":1}]'],
   ['json', 0, cutAfter(0), '['],
   ['json', 0, cutAfter(0), '[{"_id":1}'],
   ['json', 0, cutAfter(0), '['.repeat(100_000)],

@@ -103,11 +103,6 @@ test('lines that end with a comma are bad rows, and no object over several lines
 
 /** Files of which no row can be read, with the reason that names what to do. */
 const REFUSED = [
-  [
-    'ndjson',
-    '[\n {"a": 1},\n {"a": 2}\n]\n',
-    'the file is a JSON array over several lines; --format json reads it',
-  ],
   ...(['csv', 'ndjson', 'json'] as const).flatMap((format) =>
     (['\ufeff', ''] as const).map((mark) => {
       const text = Buffer.from(`${mark}${format === 'csv' ? 'a,b\n1,2\n' : '{"a":1}\n'}`, 'utf16le');

@@ -60,10 +60,10 @@ export async function runIndex(
   };
   const isUsers = await areUsers(name, declared, store);
   const { declaration, exists } = await findResource(name, declared, store);
-  if (!exists && !isUsers) throw new UsageError(await unknown(name, store));
+  if (!exists && !isUsers)
+    throw new UsageError(`there is no resource ${quoted(name)}: sluice init lists them`);
   try {
     const rows = isUsers ? await store.records(USERS) : await store.make(declaration, say);
-    const before = formsOf((await rows.describe(signal)).indexes);
     const { rows: total } = await rows.count({ sort: KEY, direction: 1 }, 'estimated', signal);
     const progress = indexProgress(io, total);
     const { index, isNew } = await rows.addIndex(paths, progress.add, signal).finally(progress.stop);
@@ -71,16 +71,14 @@ export async function runIndex(
       say(`${name} has the index ${index.name} already`);
       return 2;
     }
-    const now = (await rows.describe(signal)).indexes;
-    const refused = indexFor(now, paths)?.refused ?? index.refused;
+    const { indexes } = await rows.describe(signal);
+    const refused = indexFor(indexes, paths)?.refused ?? index.refused;
     if (refused !== undefined) {
       say(`the index ${index.name} cannot be used: ${refused}`);
       return 1;
     }
     say(`created the index ${index.name} of ${name}`);
-    if (isUsers) return 0;
-    const more = formsOf(now).filter((form) => !before.includes(form));
-    say(`GET /${declaration.name} now also answers: ${more.join('; ') || 'nothing new'}`);
+    if (!isUsers) say(`GET /${declaration.name} answers: ${formsOf(indexes).join('; ')}`);
     return 0;
   } catch (error) {
     if (signal.aborted && error === signal.reason) {
@@ -103,12 +101,6 @@ async function areUsers(
   return (await store.list()).every(
     ({ collection, refused }) => collection !== name || refused !== undefined,
   );
-}
-
-async function unknown(name: string, store: Pick<Store, 'list'>): Promise<string> {
-  const names = (await store.list()).filter(({ refused }) => refused === undefined);
-  const known = names.map(({ collection }) => collection).join(', ');
-  return `there is no resource ${quoted(name)}. ${known === '' ? 'The store has none' : `The store has: ${known}`}`;
 }
 
 /** A store that does not say how far it is shows no progress. */

@@ -1,10 +1,9 @@
-import { existsSync } from 'node:fs';
 import { asset } from '../asset.ts';
 import { AppError, CommandRefusal } from '../errors.ts';
 import { indexLine, withoutSuffix } from '../resources/query/not-indexed.ts';
 import { KEY } from '../store/bookmark.ts';
 import type { Index } from '../store/indexes.ts';
-import type { Declaration, Found, Store } from '../store/store.ts';
+import type { Declaration, Store } from '../store/store.ts';
 import { readArguments, UsageError } from '../terminal/arguments.ts';
 import { printable } from '../terminal/text.ts';
 import { reasonOf } from '../error-reason.ts';
@@ -22,12 +21,7 @@ of mongosh that makes the fitting one. Delete from the file what must not be ser
 Exit codes: 0 the file is printed, 1 the store does not answer, 2 the command is wrong.
 `;
 
-/** A resource of the file. */
-interface Entry {
-  readonly name: string;
-  readonly collection?: string;
-  readonly indexes?: readonly (readonly string[])[];
-}
+type Entry = Pick<Declaration, 'name' | 'collection' | 'indexes'>;
 
 export interface InitIo {
   readonly stdout: NodeJS.WritableStream;
@@ -45,34 +39,22 @@ export function parseInitArguments(argv: readonly string[]): void {
 export async function runInit(
   store: Pick<Store, 'keepsDeclarations' | 'list' | 'open' | 'declared'>,
   { stdout, stderr, signal }: InitIo,
-): Promise<0 | 1> {
+): Promise<0> {
   const note = (line: string): void => {
     stderr.write(`${printable(line)}\n`);
   };
-  const entries = store.keepsDeclarations
-    ? ofDeclared(await store.declared())
-    : await ofCollections(store, note, signal);
-  const resources = Object.fromEntries(entries.map(({ name, ...entry }) => [name, entry]));
-  stdout.write(`${JSON.stringify({ ...schemaLine(), resources }, null, 2)}\n`);
+  const entries = store.keepsDeclarations ? await store.declared() : await ofCollections(store, note, signal);
+  const resources = entries.map(({ name, collection, indexes }) => [
+    name,
+    { ...(collection !== name && { collection }), ...(indexes.length > 0 && { indexes }) },
+  ]);
+  // An absolute URL: an editor then checks the file wherever it is stored.
+  const $schema = asset('../docs/resources.schema.json').href;
+  stdout.write(
+    `${JSON.stringify({ $schema, resources: Object.fromEntries(resources) as object }, null, 2)}\n`,
+  );
   if (entries.length === 0) note('the store has nothing to serve');
   return 0;
-}
-
-/**
- * Names the schema that this package has, by an absolute URL: an editor then checks the file wherever it is stored.
- * Without a schema in the package: no line.
- */
-function schemaLine(): { readonly $schema?: string } {
-  const schema = asset('../docs/resources.schema.json');
-  return existsSync(schema) ? { $schema: schema.href } : {};
-}
-
-function ofDeclared(declared: readonly Declaration[]): readonly Entry[] {
-  return declared.map(({ name, collection, indexes }) => ({
-    name,
-    ...(collection === name ? {} : { collection }),
-    ...(indexes.length > 0 ? { indexes } : {}),
-  }));
 }
 
 async function ofCollections(
@@ -81,48 +63,29 @@ async function ofCollections(
   signal: AbortSignal,
 ): Promise<readonly Entry[]> {
   const entries: Entry[] = [];
-  for (const found of await store.list()) {
-    const { collection, database } = found;
-    const indexes = await indexesOf(found, store, note, signal);
-    if (!indexes) continue;
-    const name = nameFor(
-      collection,
-      entries.map((entry) => entry.name),
-    );
-    const line = indexLine(false, name, database, collection);
-    for (const { index, fields } of withoutSuffix(indexes))
-      note(`${collection}: the index ${index} lacks _id, so it orders no rows; make ${line(fields)}`);
-    for (const { name: index, refused } of indexes)
-      if (refused !== undefined) note(`${collection}: the index ${index} is not used: ${refused}`);
-    const usable = usableOf(indexes);
-    entries.push({
-      name,
-      ...(name === collection ? {} : { collection }),
-      ...(usable.length > 0 ? { indexes: usable } : {}),
-    });
+  for (const { collection, database, refused } of await store.list()) {
+    const leftOut = (reason: string) => note(`${collection} is left out: ${reason}`);
+    if (refused !== undefined) {
+      leftOut(refused);
+      continue;
+    }
+    try {
+      const rows = await store.open({ name: collection, collection, indexes: [] });
+      const { indexes } = await rows.describe(signal);
+      const name = nameFor(
+        collection,
+        entries.map((entry) => entry.name),
+      );
+      const line = indexLine(false, name, database, collection);
+      for (const { index, fields } of withoutSuffix(indexes))
+        note(`${collection}: the index ${index} lacks _id, so it orders no rows; make ${line(fields)}`);
+      entries.push({ name, collection, indexes: usableOf(indexes) });
+    } catch (error) {
+      if (error instanceof AppError && !(error.cause instanceof CommandRefusal)) throw error;
+      leftOut(reasonOf(error));
+    }
   }
   return entries;
-}
-
-/** The indexes of a collection. Null, after a note with the reason, when it cannot be served. */
-async function indexesOf(
-  { collection, refused }: Found,
-  store: Pick<Store, 'open'>,
-  note: (line: string) => void,
-  signal: AbortSignal,
-): Promise<readonly Index[] | null> {
-  if (refused !== undefined) {
-    note(`${collection} is left out: ${refused}`);
-    return null;
-  }
-  try {
-    const rows = await store.open({ name: collection, collection, indexes: [] });
-    return (await rows.describe(signal)).indexes;
-  } catch (error) {
-    if (error instanceof AppError && !(error.cause instanceof CommandRefusal)) throw error;
-    note(`${collection} is left out: ${reasonOf(error)}`);
-    return null;
-  }
 }
 
 /** The fields of the indexes that end with the key, or have it before their end, each once. */

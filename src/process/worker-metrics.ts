@@ -1,41 +1,29 @@
 import cluster from 'node:cluster';
 
-/** How long the primary waits for its workers, in milliseconds. A worker that hangs is left out. */
+/** How long a worker waits for the metrics of the others, in milliseconds. One that hangs is left out. */
 const PATIENCE_MS = 1000;
 
 type Values = object[];
 
 /**
- * The messages of a collection. A worker sends `wanted`. The primary sends `asked` to every worker, collects
- * their `own` values, and returns them together as `all`.
+ * The messages of a collection. A worker sends `wanted`. The primary passes it on to all workers as `asked`, and their
+ * `values` back to the worker that wants them.
  */
-type Message =
-  | { readonly metrics: 'wanted'; readonly id: number }
-  | { readonly metrics: 'asked'; readonly id: number }
-  | { readonly metrics: 'own'; readonly id: number; readonly values: Values }
-  | { readonly metrics: 'all'; readonly id: number; readonly values: readonly Values[] };
+type Message = { readonly id: number } & (
+  | { readonly metrics: 'wanted' }
+  | { readonly metrics: 'asked'; readonly by: number; readonly workers: number }
+  | { readonly metrics: 'values'; readonly by: number; readonly workers: number; readonly values: Values }
+);
 
-/** Runs in the primary: collects the metrics of all workers for the worker that was asked for them. */
+/** Runs in the primary: passes the messages of workers on. */
 export function passMetrics(): void {
-  const collecting = new Map<number, (values: Values) => void>();
-  let last = 0;
-  cluster.on('message', (asker, message: unknown) => {
+  cluster.on('message', (sender, message: unknown) => {
     if (!isMessage(message)) return;
-    if (message.metrics === 'own') collecting.get(message.id)?.(message.values);
-    if (message.metrics !== 'wanted') return;
-    const id = ++last;
-    const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker?.isConnected());
-    const all: Values[] = [];
-    const finish = () => {
-      clearTimeout(timer);
-      collecting.delete(id);
-      if (asker.isConnected()) asker.send({ metrics: 'all', id: message.id, values: all } satisfies Message);
-    };
-    const timer = setTimeout(finish, PATIENCE_MS);
-    collecting.set(id, (values) => {
-      if (all.push(values) === workers.length) finish();
-    });
-    for (const worker of workers) worker?.send({ metrics: 'asked', id } satisfies Message);
+    const connected = Object.values(cluster.workers ?? {}).filter((one) => one?.isConnected());
+    if (message.metrics === 'wanted') {
+      const asked = { metrics: 'asked', id: message.id, by: sender.id, workers: connected.length };
+      for (const worker of connected) worker?.send(asked);
+    } else connected.find((one) => one?.id === message.by)?.send(message);
   });
 }
 
@@ -44,27 +32,30 @@ export function passMetrics(): void {
  * of this worker, and also serves the requests of other workers.
  */
 export function gatherMetrics(own: () => Promise<Values>): () => Promise<readonly Values[]> {
-  const waiting = new Map<number, (all: readonly Values[]) => void>();
+  const collecting = new Map<number, (values: Values, workers: number) => void>();
   let last = 0;
   // A failed send needs no handling: the timeout below covers a primary that is gone.
   const send = (message: Message) => process.send?.(message, undefined, undefined, () => undefined);
   process.on('message', (message: unknown) => {
     if (!isMessage(message)) return;
     if (message.metrics === 'asked')
-      void own().then((values) => send({ metrics: 'own', id: message.id, values }));
-    if (message.metrics === 'all') waiting.get(message.id)?.(message.values);
+      void own().then((values) => send({ ...message, metrics: 'values', values }));
+    if (message.metrics === 'values') collecting.get(message.id)?.(message.values, message.workers);
   });
   return async () => {
     const id = ++last;
-    let timer: NodeJS.Timeout | undefined;
-    const all = await new Promise<readonly Values[] | null>((resolve) => {
-      waiting.set(id, resolve);
-      timer = setTimeout(() => resolve(null), 2 * PATIENCE_MS);
+    const all: Values[] = [];
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, PATIENCE_MS);
+      collecting.set(id, (values, workers) => {
+        if (all.push(values) < workers) return;
+        clearTimeout(timer);
+        resolve();
+      });
       send({ metrics: 'wanted', id });
     });
-    clearTimeout(timer);
-    waiting.delete(id);
-    return all ?? [await own()]; // the primary is gone: this worker is about to stop
+    collecting.delete(id);
+    return all.length > 0 ? all : [await own()]; // the primary is gone: this worker is about to stop
   };
 }
 

@@ -1,29 +1,14 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { passMetrics } from './worker-metrics.ts';
 
 /** The messages between workers and primary: a worker sends LISTENING, the primary sends STOP. */
 const LISTENING = 'listening';
 const STOP = 'stop';
 
-const FIRST_PAUSE_MS = 200;
-const LONGEST_PAUSE_MS = 10_000;
-/** A worker that has listened for this long, in milliseconds, counts as working, whatever ends it later. */
-const SETTLED_MS = 10_000;
-
-/**
- * The pauses before an ended worker is replaced, in milliseconds. They grow until a worker has settled, so that restarts
- * do not aggravate a fault that ends all workers at once. The function returned takes how long the ended worker had
- * listened, 0 when it never did.
- */
-export function createPauses(): (listenedMs: number) => number {
-  let nextMs = FIRST_PAUSE_MS;
-  return (listenedMs) => {
-    const ms = listenedMs >= SETTLED_MS ? FIRST_PAUSE_MS : nextMs;
-    nextMs = Math.min(2 * ms, LONGEST_PAUSE_MS);
-    return ms;
-  };
-}
+/** The pause before an ended worker is replaced: a fault that ends all of them at once is not aggravated by restarts. */
+const PAUSE_MS = 1_000;
 
 /**
  * Starts workers: processes that are each a complete server on the same port, which is free. This process only manages
@@ -37,7 +22,6 @@ export async function startWorkers(
 ) {
   const running = new Set<Worker>();
   const listening = new Set<Worker>();
-  const pauseAfter = createPauses();
   let hangUps = 0;
   let isStopped = false;
 
@@ -58,23 +42,24 @@ export async function startWorkers(
       );
     listening.add(worker);
     if (hangUps > before) worker.process.kill('SIGHUP');
-    const since = performance.now();
     void ended.then((end) => {
       if (isStopped) return;
       log.error({ workerPid: worker.process.pid, ...end }, 'worker process exited: starting another');
-      void replace(pauseAfter(performance.now() - since));
+      void replace();
     });
   };
 
-  /** Starts a worker after a pause. Never rejects: a start that fails is tried again later. */
-  const replace = async (pauseMs: number): Promise<void> => {
-    await new Promise((resolve) => setTimeout(resolve, pauseMs).unref());
-    if (isStopped) return;
-    try {
-      await start();
-    } catch (error) {
-      log.error({ err: error }, 'worker process could not be started: trying again');
-      void replace(pauseAfter(0));
+  /** Starts a worker after a pause, until one listens. Never rejects. */
+  const replace = async (): Promise<void> => {
+    for (let isStarted = false; !isStarted;) {
+      await sleep(PAUSE_MS);
+      if (isStopped) return;
+      try {
+        await start();
+        isStarted = true;
+      } catch (error) {
+        log.error({ err: error }, 'worker process could not be started: trying again');
+      }
     }
   };
 

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createPauses } from '../../src/process/workers.ts';
 import { childServer, logged, type ChildServer } from '../support/process/child-server.ts';
 import { samples } from '../support/telemetry/metrics.ts';
 import type { EngineName } from '../support/process/server.ts';
@@ -60,11 +59,4 @@ test('workers whose primary is killed stop by themselves', async (t) => {
   const stopped = new Set<number>();
   for await (const { msg, pid } of server.log) if (msg === 'stopped') stopped.add(pid);
   assert.equal(stopped.size, 2, 'the log ends when the last of them has ended');
-});
-
-test('workers that end early are replaced after growing pauses, until one has worked for a while', () => {
-  const pauseAfter = createPauses();
-  const early = [0, 50, 9_999, 0, 0, 0, 0, 0].map(pauseAfter);
-  assert.deepEqual(early, [200, 400, 800, 1_600, 3_200, 6_400, 10_000, 10_000]);
-  assert.deepEqual([pauseAfter(10_000), pauseAfter(0)], [200, 400]);
 });

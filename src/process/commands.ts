@@ -20,7 +20,7 @@ import { reachable, urlOf } from '../engine/address.ts';
 import { UsageError } from '../terminal/arguments.ts';
 import { interruption } from '../terminal/interruption.ts';
 import { unknownSettings } from '../unknown-settings.ts';
-import { nearest, shellWord } from '../terminal/text.ts';
+import { shellWord } from '../terminal/text.ts';
 import { VERSION } from '../version.ts';
 import { gatherMetrics } from './worker-metrics.ts';
 import { isWorker, leavePrimary, reportListening, startWorkers, untilPrimaryStops } from './workers.ts';
@@ -104,17 +104,12 @@ async function main(argv: readonly string[], signals: Signals): Promise<number> 
     case undefined:
       throw new UsageError('no command given');
     default:
-      throw new UsageError(unknownCommand(command));
+      throw new UsageError(`unknown command ${command}`);
   }
 }
 
 async function helpOf({ help }: Command): Promise<string> {
   return typeof help === 'string' ? help : help();
-}
-
-function unknownCommand(command: string): string {
-  const near = nearest(command, [...COMMANDS.keys()]);
-  return `unknown command ${command}${near === undefined ? '' : `; did you mean ${near}?`}`;
 }
 
 async function serve(argv: readonly string[], { first, onHangUp }: Signals): Promise<number> {
@@ -162,23 +157,15 @@ async function startSeveral({ WORKERS, HOST, PORT }: Config, log: Logger): Promi
   return { url: urlOf(HOST, port), stop, reload: hangUp };
 }
 
-/** The options that most imports have. Without \`--\`, npm takes them for its own, and says no more than a warning. */
-const SWALLOWED = ['into', 'index', 'id', 'drop', 'category', 'price', 'generate', 'sample'];
-
 async function importItems(argv: readonly string[]): Promise<number> {
-  const isScript = process.env.npm_lifecycle_event === 'import';
-  const swallowed = SWALLOWED.find((name) => isScript && process.env[`npm_config_${name}`] !== undefined);
-  if (swallowed !== undefined)
-    throw new UsageError(
-      `npm took --${swallowed} for an option of its own; write -- before the arguments: npm run import -- FILE --into NAME`,
-    );
   const { parseImportArguments, runImport } = await importing();
   const command = parseImportArguments(argv);
   const into = command.kind === 'file' ? command.into : undefined;
   const config = readConfig(process.env);
   if (into && into.indexes.length > 0) checkMayIndex(config);
   const place = placeOf(config);
-  const line = [isScript ? 'npm run import --' : 'sluice import'].concat(argv.map(shellWord)).join(' ');
+  const program = process.env.npm_lifecycle_event === 'import' ? 'npm run import --' : 'sluice import';
+  const line = [program, ...argv.map(shellWord)].join(' ');
   const io = { ...terminal(), line, place: into ? `${into.name} in ${place}` : place };
   return withStore(config, !into, async (open) => {
     const { resourceTarget } = await import('../import/resource.ts');

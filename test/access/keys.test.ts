@@ -48,6 +48,7 @@ test('a missing key gets a plain challenge, a wrong key an invalid_token error, 
   const wrong = [
     'Bearer',
     'Bearer ',
+    'Bearer =',
     'Bearer mallory-key',
     'Bearer alice-ke',
     'Bearer alice-keyy',
@@ -104,10 +105,9 @@ test('all faults of the file are reported at once with their line numbers, witho
   const expected = lines.flatMap(([, fault], i) => (fault ? [`API_KEYS_FILE line ${i + 1} ${fault}`] : []));
   assert.deepEqual(faults, expected);
   assert.doesNotMatch(faults.join(), /secret|[0-9a-f]{20}/);
-  const keys = ['c', '', 'C'].map((key) => `carol ${sha256(key.toLowerCase()).toUpperCase()}`);
-  assert.deepEqual(parseKeys(`# two faults\n${keys.join('\n\n')}`).faults, [
-    'API_KEYS_FILE line 4 sha256: this is the SHA-256 of an empty key',
-    'API_KEYS_FILE line 6 sha256: line 2 has the same key',
+  const twice = [`carol ${sha256('c')}`, '', `carol ${sha256('c').toUpperCase()}`];
+  assert.deepEqual(parseKeys(twice.join('\n')).faults, [
+    'API_KEYS_FILE line 3 sha256: line 1 has the same key',
   ]);
 });
 

@@ -174,7 +174,7 @@ for (const name of ['sqlite', 'mongodb'] satisfies StoreName[])
       assert.equal(added.code, 0, added.said);
       assert.match(
         added.said,
-        /now also answers: status with sort=total_asc; status, total with sort=id_asc\n/,
+        /GET \/orders answers: .*status with sort=total_asc; status, total with sort=id_asc\n/,
       );
       const twice = await run('index', 'orders', 'status,total,_id');
       assert.deepEqual([twice.code, twice.said.includes('already')], [2, true], twice.said);
@@ -233,7 +233,7 @@ const FAULTS: [args: string[], message: RegExp][] = [
   [['import', 'a.csv', '--into', 'a b'], /cannot be a segment of a URL/],
   [['import', 'a.csv', '--index', 'a'], /--index applies only to --into/],
   [['import', 'a.csv', '--into', 'o', '--force'], /--force applies only to --index/],
-  [['imprt', 'a.csv'], /unknown command imprt; did you mean import\?/],
+  [['imprt', 'a.csv'], /unknown command imprt$/m],
   [['import', 'a.csv', '--into', 'o', '--price', 'p'], /--price applies only to items/],
   [['import', '--generate', '5', '--into', 'o'], /--into applies only to FILE/],
   [['import', 'a.csv', '--into', 'o', '--index', 'a,,b'], /has an empty name/],
@@ -244,7 +244,7 @@ const FAULTS: [args: string[], message: RegExp][] = [
   [['index', 'orders', Array.from({ length: 32 }, (_, n) => `f${n}`).join()], /at most 31 fields/],
   [['index', 'orders', 'id,a'], /is the key, which ends every index/],
   [['index', 'orders', '_id'], /every resource has an index of its key/],
-  [['index', 'nowhere', 'a'], /there is no resource "nowhere"\. The store has none/],
+  [['index', 'nowhere', 'a'], /there is no resource "nowhere": sluice init lists them/],
   [['init', 'now'], /init takes no arguments/],
 ];
 
@@ -255,16 +255,6 @@ test('a wrong command says why and exits with 2', async (t) => {
     assert.match(ended[n]?.said ?? '', message, args.join(' '));
     assert.equal(ended[n]?.code, 2, args.join(' '));
   }
-});
-
-test('an option that npm took for its own is not left out in silence', async () => {
-  const environment = { npm_lifecycle_event: 'import', npm_config_drop: 'true' };
-  const { code, said } = await sluice(['import', 'a.csv'], environment);
-  assert.deepEqual(
-    [code, said.includes('npm took --drop for an option of its own; write --')],
-    [2, true],
-    said,
-  );
 });
 
 test('an index of a field that no row has is refused before anything is made, with those there are', async (t) => {

@@ -24,7 +24,7 @@ export interface Request {
   readonly query: string;
   /** Names in lower case; repeated headers joined by `, `. Values are latin1 text. */
   readonly headers: Readonly<Record<string, string | undefined>>;
-  /** The peer's address as text (IPv4, or IPv6 without brackets). */
+  /** The peer's address as text: IPv4, or IPv6 in any form without brackets. Empty: unknown. */
   readonly address: string;
   readonly signal: AbortSignal;
   readonly notes: Notes;

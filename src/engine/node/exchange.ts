@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { addressFromText } from '../address.ts';
 import type { Reply } from '../edge.ts';
 import { Exchange, type Exchanges } from '../exchange.ts';
 import { Head } from '../framing.ts';
@@ -46,7 +45,7 @@ export class NodeExchange extends Exchange {
       path: mark === -1 ? target : target.slice(0, mark),
       query: mark === -1 ? '' : target.slice(mark + 1),
       headers,
-      address: addressFromText(request.socket.remoteAddress),
+      address: request.socket.remoteAddress ?? '',
     });
     this.#response = response;
     response.on('close', () => {

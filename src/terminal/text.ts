@@ -33,14 +33,6 @@ export function countOf(count: number, noun: string): string {
   return `${counted(count)} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** The word of a list that a misspelt one stands for: at most a third of its characters are others. */
-export function nearest(word: string, words: readonly string[]): string | undefined {
-  const near = words
-    .map((one) => ({ one, edits: distance(word.toLowerCase(), one.toLowerCase()) }))
-    .filter(({ one, edits }) => 3 * edits <= Math.max(word.length, one.length));
-  return near.sort((a, b) => a.edits - b.edits)[0]?.one;
-}
-
 /** The letters to add, remove, replace or swap with the next one that make one text of another. */
 export function distance(a: string, b: string): number {
   let [before, last]: [number[], number[]] = [[], Array.from({ length: b.length + 1 }, (_, j) => j)];

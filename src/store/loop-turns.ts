@@ -7,7 +7,6 @@ const TURN_MS = 2;
  */
 export class LoopTurns {
   readonly #waiting: (() => void)[] = [];
-  #round: Promise<void> | null = null;
   readonly #now: () => number;
 
   /** `now` is a clock in milliseconds. */
@@ -21,13 +20,6 @@ export class LoopTurns {
       this.#waiting.push(resolve);
       if (this.#waiting.length === 1) setImmediate(this.#run);
     });
-  }
-
-  /** Resolves when those that wait now have gone on: for all calls until then at the same time. */
-  round(): Promise<void> {
-    if (this.#waiting.length === 0) return Promise.resolve();
-    this.#round ??= this.next().then(() => void (this.#round = null));
-    return this.#round;
   }
 
   readonly #run = (): void => {

@@ -133,7 +133,7 @@ export async function* linesOf(
   const isToCome = (id: Bookmark) =>
     at.walk !== 'over' && (at.walk === null || comparePlaces(id, at.walk) > 0);
   for (let round = new Round(changed.keys); round.keys.length > 0; round = round.next) {
-    for await (const batch of log.rows(round.keys, plan, next, LOOK_UP, want.reads)) {
+    for await (const batch of log.rows(round.keys, plan, LOOK_UP, want.reads)) {
       try {
         for (const { batch: rows, ids } of piecesOf(batch, (id) => round.isNow(id, isToCome(id)))) {
           const after = (row: Bookmark) => ({

@@ -35,71 +35,33 @@ export function documentWith(...elements: readonly Uint8Array[]): Uint8Array {
   return bytes;
 }
 
-/** Where elements are in a document, by the place of their name. Used again for each document. */
-interface ElementPlaces {
-  /** The BSON type, or 0 when the document has no such element. */
-  readonly types: Int32Array;
-  /** Where the bytes of its value begin and end. */
-  readonly starts: Int32Array;
-  readonly ends: Int32Array;
-}
-
-function elementPlaces(count: number): ElementPlaces {
-  return { types: new Int32Array(count), starts: new Int32Array(count), ends: new Int32Array(count) };
-}
-
 /**
- * Finds the first element of each name. Names are in UTF-8. It runs for every row that is read or written, so it makes
- * no objects. False for a document that is damaged, or has a value of a rare type.
- */
-function findElements(
-  document: Uint8Array,
-  names: readonly Uint8Array[],
-  { types, starts, ends }: ElementPlaces,
-): boolean {
-  const end = document.length - 1;
-  types.fill(0, 0, names.length);
-  if (end < 4 || document[end] !== 0 || sizeAt(document, 0) !== document.length) return false;
-  let at = 4;
-  while (at < end) {
-    const type = document[at] ?? 0;
-    const name = at + 1;
-    let valueAt = name;
-    while (valueAt < end && document[valueAt] !== 0) valueAt++;
-    valueAt++;
-    const size = sizeOfValue(document, type, valueAt);
-    at = valueAt + size;
-    if (size < 0 || at > end) return false;
-    const index = indexOfName(document, name, valueAt - 1 - name, names);
-    if (index < 0 || types[index] !== 0) continue;
-    types[index] = type;
-    starts[index] = valueAt;
-    ends[index] = at;
-  }
-  return at === end;
-}
-
-/** For `elementsNamed`, which needs the places until it returns. */
-let scratch = elementPlaces(4);
-
-/**
- * The first element of each name, undefined when there is none. Names are in UTF-8. Throws a BSONError when the bytes do
- * not begin with a BSON document.
+ * The first element of each name, undefined when there is none. Names are in UTF-8. It runs for every row that is read or
+ * written. Throws a BSONError when the bytes do not begin with a BSON document.
  */
 export function elementsNamed(
   document: Uint8Array,
   names: readonly Uint8Array[],
 ): (BsonElement | undefined)[] {
-  if (scratch.types.length < names.length) scratch = elementPlaces(names.length);
-  const { types, starts, ends } = scratch;
-  if (!findElements(document, names, scratch)) return parsed(document, names);
-  return names.map((_, n): BsonElement | undefined => {
-    const [type = 0, valueAt = 0, end = 0] = [types[n], starts[n], ends[n]];
-    return type === 0 ? undefined : { type, valueAt, end };
-  });
+  const found = names.map((): BsonElement | undefined => undefined);
+  const end = document.length - 1;
+  const isFramed = sizeAt(document, 0) === document.length && document[end] === 0;
+  let at = 4;
+  while (isFramed && at < end) {
+    const type = document[at] ?? 0;
+    const name = at + 1;
+    let nul = name;
+    while (nul < end && document[nul] !== 0) nul++;
+    const size = sizeOfValue(document, type, nul + 1);
+    if (size < 0 || nul + 1 + size > end) break;
+    at = nul + 1 + size;
+    const index = indexOfName(document, name, nul - name, names);
+    if (index >= 0) found[index] ??= { type, valueAt: nul + 1, end: at };
+  }
+  return isFramed && at === end ? found : parsed(document, names);
 }
 
-/** The same for any document. */
+/** The same for a document that is damaged, or has a value of a rare type. */
 function parsed(document: Uint8Array, names: readonly Uint8Array[]): (BsonElement | undefined)[] {
   const found = names.map((): BsonElement | undefined => undefined);
   for (const [type, nameAt, nameLength, valueAt, length] of onDemand.parseToElements(document)) {

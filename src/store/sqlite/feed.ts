@@ -1,10 +1,8 @@
 import { changesExpired, snapshotUnsupported } from '../../errors.ts';
 import { KEY, type Identity } from '../bookmark.ts';
 import type { ChangedInScope, FeedPlace, FeedSize, ScopeLog } from '../change-feed.ts';
-import { lastPage } from '../last-page.ts';
 import type { ScopePredicate } from '../scope-predicate.ts';
 import type { Core } from './core.ts';
-import type { LoggedIds } from './log.ts';
 import { placeOf, placeOfSealed, sealedTokenOf, tokenOf, type LogPlace } from './place.ts';
 import type { SetReads } from './set-reads.ts';
 import type { SetRecord, SetShape } from './sets.ts';
@@ -22,7 +20,6 @@ export function setFeed(
   const { file, log, looks, sets, watch, writes } = core;
   const { now: clock } = core.options;
   const { name } = shape;
-  const pageOf = lastPage<LoggedIds>();
 
   return {
     /** See ChangeFeed. */
@@ -82,9 +79,7 @@ export function setFeed(
     const since = scope && set.before ? Math.max(floor, set.before.since) : floor;
     if (epoch !== core.epoch() || place.set !== set.number || sequence < since || sequence > last)
       throw changesExpired();
-    const logged = pageOf(`${set.number} ${sequence} ${last}`, most, () =>
-      log.read(set, sequence, most, scope),
-    );
+    const logged = log.read(set, sequence, most, scope);
     return { last, logged, next: { ...place, sequence: logged.next }, seen: versionOf(set, last) };
   }
 

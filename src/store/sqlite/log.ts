@@ -43,9 +43,6 @@ export interface LoggedIds {
   readonly matchedBefore: ReadonlySet<string>;
   /** The number of the last change that was read. */
   readonly next: number;
-  readonly count: number;
-  /** Whether that is the last change of the log. */
-  readonly isWhole: boolean;
 }
 
 /**
@@ -117,10 +114,7 @@ export class ChangeLog {
     const found = new Map<string, Bookmark>();
     const matchedBefore = new Set<string>();
     let next = after;
-    const page = (isWhole: boolean): LoggedIds => ({
-      ids: [...found.values()],
-      ...{ count: found.size, matchedBefore, next, isWhole },
-    });
+    const page = (): LoggedIds => ({ ids: [...found.values()], matchedBefore, next });
     for (const change of changes) {
       const id = storedIn(change, 'id') as Bookmark | null;
       if (id === null || Number(change.seq) !== next + 1)
@@ -128,7 +122,7 @@ export class ChangeLog {
       const name = textOf(id);
       const [before, after] = [storedIn(change, 'b'), storedIn(change, 'a')];
       if (!scope || !before || !after || !isUnseen(before, after, scope.fields)) {
-        if (found.size >= most && !found.has(name)) return page(false);
+        if (found.size >= most && !found.has(name)) return page();
         found.set(name, id);
         if (scope && before && scope.matches(before)) matchedBefore.add(name);
       }
@@ -137,7 +131,7 @@ export class ChangeLog {
     const { last } = this.state(set);
     if (changes.length < READ_AT_ONCE && next !== last)
       throw new DamagedRowError('the log ends before its last change');
-    return page(next === last);
+    return page();
   }
 
   /** The number up to which changes are not to be kept. Null: there are none. */

@@ -5,13 +5,14 @@ import { BSON, Decimal128, Int32 } from '../../../src/store/bson.ts';
 import type { AppError } from '../../../src/errors.ts';
 import type { ChangeFeed, FeedPlace } from '../../../src/store/change-feed.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
+import { predicateOf } from '../../../src/store/scope-predicate.ts';
 import { logWatch } from '../../../src/store/sqlite/watch.ts';
 import type { Plan, OwnedCollection, Store } from '../../../src/store/store.ts';
 import { startProgram } from '../../support/process/child-program.ts';
 import { Follower, idIn, lookedUp, nameOf } from '../../support/store/following.ts';
 import { makeItems } from '../../support/store/items.ts';
 import { openDirectory, openFor, openRaw, testDirectory } from '../../support/store/sqlite/sqlite.ts';
-import { randomFrom } from '../../support/store/random-collection.ts';
+import { below, randomFrom } from '../../support/store/random-collection.ts';
 import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
@@ -19,6 +20,7 @@ const ORDERS = { name: 'orders', collection: 'orders', indexes: [['status']] };
 const DAY = 24 * 60 * 60_000;
 const EXPIRED = { code: 'changes-expired', status: 410 };
 const NOW = { most: 1_000, waitMs: 0 };
+const SPARE = 1 + 1 / 1_024;
 
 function feedOf(rows: OwnedCollection): ChangeFeed {
   return rows.changes ?? assert.fail('the set has a change feed');
@@ -277,4 +279,82 @@ test('a follower has every item that a process wrote which was killed, and what 
     assert.deepEqual([...follower.copy.keys()].sort(), rows.map(nameOf).sort());
     for (const row of rows) assert.ok(follower.copy.get(nameOf(row))?.equals(row));
   }
+});
+
+test('a log that several processes write and prune is within its limits', async (t) => {
+  for (let seed = 1; seed <= 10; seed++) {
+    const random = randomFrom(seed);
+    const directory = await testDirectory(t);
+    let now = 0;
+    const [changesTtlMs, mostChanges] = [1 + below(random, 2_000), 1 + below(random, 60)];
+    const options = { changesTtlMs, mostChanges, wallClock: () => now };
+    const processes = [
+      (await openFor(t, directory, options)).items,
+      (await openFor(t, directory, options)).items,
+    ];
+    const { connection, sets, close } = openRaw(directory);
+    for (let step = 0; step < 60; step++) {
+      now += below(random, random() < 0.1 ? 3_000 : 50);
+      const items = processes[below(random, 2)] ?? assert.fail();
+      await write(
+        items,
+        Array.from({ length: 1 + below(random, 9) }, () => below(random, 15)),
+      );
+      const { number } = sets.get('items');
+      const kept = connection.all(`select seq, at from l${number} order by seq`);
+      const label = `seed ${seed}, step ${step}`;
+      // A set of 15 rows may have twice as many changes.
+      assert.ok(kept.length <= Math.max(mostChanges, 30) * SPARE, `${label}: ${kept.length} changes`);
+      const old = kept.filter(({ at }) => now - Number(at) > changesTtlMs * SPARE);
+      assert.deepEqual(old, [], label);
+      const floor = Number(connection.get("select floor from sets where name = 'items'")?.floor);
+      const last = Number(kept.at(-1)?.seq);
+      assert.deepEqual(
+        kept.map(({ seq }) => seq),
+        Array.from({ length: last - floor }, (_, n) => floor + n + 1),
+        label,
+      );
+    }
+    close();
+  }
+});
+
+test('each process keeps rows as they were for the readers of a part that another one has', async (t) => {
+  const directory = await testDirectory(t);
+  let now = 0;
+  const options = { changesTtlMs: 1_000, wallClock: () => now };
+  const [server, importer] = [
+    (await openFor(t, directory, options)).items,
+    (await openFor(t, directory, options)).items,
+  ];
+  const part = feedOf(server).within?.(predicateOf({ where: [{ path: 'status', value: 'a' }], hide: [] }));
+  assert.ok(part);
+  const matching = async (place: Awaited<ReturnType<typeof part.now>>) => {
+    const { keys, matchedBefore } = await part.read(place, { most: 100, waitMs: 0 }, undefined, NEVER);
+    return keys
+      .filter((key) => matchedBefore.has(Buffer.from(key).toString('latin1')))
+      .map((key) => Number(idIn(key)));
+  };
+  await write(importer, [1, 2, 3], 'a');
+  await write(importer, [3, 4], 'b');
+  const place = await part.now(NEVER);
+  assert.deepEqual(await matching(place), [], 'what came before is not known');
+  await write(importer, [1], 'b');
+  await importer.remove([makeBookmark({ _id: 2 })]);
+  await write(importer, [3, 4, 5], 'a');
+  assert.deepEqual(await matching(place), [1, 2]);
+
+  now = 400; // a reader renews its wish
+  await part.now(NEVER);
+  now = 1_200;
+  await write(importer, [3], 'b');
+  const rows = openRaw(directory);
+  const kept = () =>
+    Number(rows.connection.get(`select count(b) n from l${rows.sets.get('items').number}`)?.n);
+  assert.ok(kept() > 0, 'it is kept as long as changes are');
+  now = 3_000;
+  await write(importer, [1], 'a');
+  await nextTurn();
+  assert.equal(kept(), 0, 'without readers rows are no longer kept, and old changes are removed');
+  rows.close();
 });

@@ -1,6 +1,5 @@
 import type { PointInTime } from '../../bookmark.ts';
 import type { ChangeEvent } from './events.ts';
-import { lastPage } from '../../last-page.ts';
 import { LatestEvents } from './latest.ts';
 import { isBefore, type Place } from './place.ts';
 import { FeedPage } from './page.ts';
@@ -20,7 +19,6 @@ export class Window {
   leftAt = 0;
   readonly #events = new LatestEvents();
   readonly #givesTokens: boolean;
-  readonly #lastPage = lastPage<FeedPage>();
   readonly #waiting = new Set<() => void>();
 
   constructor(collection: string, givesTokens = true) {
@@ -57,13 +55,10 @@ export class Window {
    */
   pageAfter(from: Place, seen: PointInTime | undefined, most: number, behind: Place): FeedPage | null {
     if (!this.start || isBefore(from, this.start)) return null;
-    const asked = [from.hex, String(from.typeBits), String(seen), behind.hex].join(' ');
-    return this.#lastPage(asked, most, () => {
-      const page = new FeedPage(most, from, seen, this.#givesTokens);
-      // A reader that has read its own history may be ahead of the stream.
-      page.add(this.#events.behind(from), isBefore(from, behind) ? behind : from);
-      return page;
-    });
+    const page = new FeedPage(most, from, seen, this.#givesTokens);
+    // A reader that has read its own history may be ahead of the stream.
+    page.add(this.#events.behind(from), isBefore(from, behind) ? behind : from);
+    return page;
   }
 
   /** Resolves when something has changed, or after `ms` milliseconds. Rejects with the signal's reason. */

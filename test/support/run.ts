@@ -59,7 +59,7 @@ const child = spawn(
       './test/support/said-at-once.mjs',
       ...TYPE_SCRIPT,
       '--test',
-      `--test-concurrency=${availableParallelism() + 1}`,
+      `--test-concurrency=${availableParallelism() + (given.includes('--slow') ? 2 : 1)}`, // slow tests often wait
     ],
     `--test-timeout=${limit}`,
     ...['--test-reporter', './test/support/reporter.mjs', '--test-reporter-destination', 'stdout'],

@@ -22,7 +22,7 @@ import { cellsOf, selected, type Row } from '../support/rows/selected.ts';
 import { transcode } from '../support/rows/transcode.ts';
 import { below, randomFrom } from '../support/store/random-collection.ts';
 
-const CASES = process.env.LONG === '1' ? 2_000_000 : 10_000;
+const CASES = process.env.LONG === '1' ? 2_000_000 : 4_000;
 const slots = new Slots();
 const wasm = createTranscoder(slots);
 

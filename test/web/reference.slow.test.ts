@@ -5,6 +5,7 @@ import { addAxe, faultsOf } from '../support/web/axe.ts';
 import { openChromium, openTab } from '../support/web/chromium.ts';
 import { keyedServer } from '../support/access/keyed.ts';
 import { ordersOf, withOrders } from '../support/resources/orders.ts';
+import { resourcesFile } from '../support/resources/resources.ts';
 import { serverOn } from '../support/process/server.ts';
 
 interface Operation {
@@ -15,7 +16,8 @@ test('/docs shows every operation in a browser, contacts no other host, sends re
   const browser = await openChromium(t);
   if (!browser) return;
   const orders = await withOrders(t, 'sqlite', ordersOf(30));
-  const server = await serverOn(t, { ...orders, SAMPLE: 'on' });
+  const RESOURCES_FILE = await resourcesFile(t, { resources: { items: {} } });
+  const server = await serverOn(t, { ...orders, RESOURCES_FILE });
   const { paths } = (await jsonOf(server.get('/openapi.json'))) as {
     paths: Record<string, Record<string, Operation>>;
   };

@@ -130,9 +130,9 @@ function formatOf(file: string, given: string | undefined): TextFormat {
 function readingOf(format: TextFormat, values: Values): Omit<Reading, 'into'> {
   const isItem = values.into === undefined;
   const columns = {
-    category: column('--category', values.category) ?? (isItem ? 'category' : null),
-    price: column('--price', values.price) ?? (isItem ? 'price' : null),
-    id: column('--id', values.id) ?? null,
+    category: values.category ?? (isItem ? 'category' : null),
+    price: values.price ?? (isItem ? 'price' : null),
+    id: values.id ?? null,
   };
   const named = Object.values(columns).filter((name) => name !== null);
   const twice = named.find((name, n) => named.indexOf(name) < n);
@@ -152,11 +152,9 @@ function readingOf(format: TextFormat, values: Values): Omit<Reading, 'into'> {
 
 /** The delimiter that the command names: one ASCII character, or `tab`. */
 function delimiterNamed(name: string): string {
-  const character = name === 'tab' || name === '\\t' ? '\t' : name;
+  const character = name === 'tab' ? '\t' : name;
   if (/^[\t\x20-\x7e]$/.test(character) && character !== '"') return character;
-  throw new UsageError(
-    `--delimiter takes one ASCII character, or tab, and no quote; got ${JSON.stringify(name)}`,
-  );
+  throw new UsageError(`--delimiter takes one ASCII character, or tab, and no quote; got ${quoted(name)}`);
 }
 
 /** The names of columns by their numbers: `1=index`. */
@@ -175,25 +173,9 @@ function namesOf(texts: readonly string[]): ReadonlyMap<number, string> {
 
 /** The declared kinds: `zip=string,createdAt=date`. A name may itself contain commas and equals signs. */
 function typesOf(text: string): Types {
-  const types = new Map<string, Kind>();
-  const form = new RegExp(`(.+?)=(${KINDS.join('|')})(?:,|$)`, 'sy');
-  let at = 0;
-  while (at < text.length) {
-    form.lastIndex = at;
-    const [all = '', name = '', kind] = form.exec(text) ?? [];
-    if (all === '')
-      throw new UsageError(
-        `--type takes NAME=KIND,... with kinds ${KINDS.join(', ')}; got ${quoted(text.slice(at))}`,
-      );
-    if (types.has(name)) throw new UsageError(`--type declares ${quoted(name)} twice`);
-    types.set(name, kind as Kind);
-    at += all.length;
-  }
-  if (types.size === 0) throw new UsageError('--type takes NAME=KIND,...; it got an empty string');
-  return types;
-}
-
-function column(option: string, value: string | undefined): string | undefined {
-  if (value === '') throw new UsageError(`${option} takes the name of a column; it got an empty string`);
-  return value;
+  const found = [...text.matchAll(new RegExp(`(.+?)=(${KINDS.join('|')})(?:,|$)`, 'gsy'))];
+  const rest = text.slice(found.map(([all]) => all).join('').length);
+  if (rest !== '' || text === '')
+    throw new UsageError(`--type takes NAME=KIND,... with kinds ${KINDS.join(', ')}; got ${quoted(rest)}`);
+  return new Map(found.map(([, name = '', kind]) => [name, kind as Kind]));
 }

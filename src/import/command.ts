@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { AppError, CommandRefusal } from '../errors.ts';
-import { KEY, KEY_EXISTS } from '../store/bookmark.ts';
+import { KEY } from '../store/bookmark.ts';
 import type { Count } from '../store/store.ts';
 import { reasonOf } from '../error-reason.ts';
 import { UsageError } from '../terminal/arguments.ts';
@@ -13,7 +13,7 @@ import { readRows } from './reading.ts';
 import { BrokenSource, type Rows } from './row.ts';
 import { SAMPLE_ROWS, sampleItems } from './sample.ts';
 import type { KindsAt } from './stored-kinds.ts';
-import { openSource, STDIN, type OpenedSource } from './source.ts';
+import { openSource, STDIN } from './source.ts';
 import { NoItems, nameOfFile } from './suggest.ts';
 import { generateItems } from './synthetic.ts';
 
@@ -21,10 +21,7 @@ export { parseImportArguments } from './arguments.ts';
 export { IMPORT_HELP } from './help.ts';
 
 const POSTPONED =
-  'the indexes are made after the rows; if this import is killed, run it again with --on-conflict skip or replace, ' +
-  'which makes them first';
-
-const TAKEN = 'They become those of the file with --on-conflict replace, and stay as they are with skip';
+  'the indexes are made after the rows; if this import is killed, run it again with --on-conflict skip or replace';
 
 export interface ImportIo extends Console {
   readonly stdin: Readable;
@@ -81,7 +78,6 @@ export async function runImport(
     return store;
   };
   const bad = new BadRows();
-  let taken = 0;
   let source: Source | undefined;
   let code: 0 | 1 | 2;
   try {
@@ -91,13 +87,12 @@ export async function runImport(
       ...{ source: rows, onConflict: command.onConflict, signal: io.signal, open: () => open(opened) },
       isEndless: isStdin(command),
       ...(command.drop !== 'no' && {
-        onRemoved: (removed) => say(`removed ${rowsOf(removed, nounOf(command))} from ${io.place}`),
+        onRemoved: (removed) => say(`removed ${countText(removed)} from ${io.place}`),
       }),
       progress: ({ read, written }) =>
         progress?.update(position(read), `${counted(read)} rows read, ${counted(written)} written`),
       onPostponed: () => say(POSTPONED),
       report: (at, reason, of) => {
-        if (reason === KEY_EXISTS) taken++;
         if (bad.add(`${unit} ${at}`, reason, of)) say(`${unit} ${at}: ${reason}`);
       },
     });
@@ -105,14 +100,11 @@ export async function runImport(
     for (const line of [...bad.rest, ...(source.describe?.() ?? [])]) say(line);
     say(`the import finished: ${summary(result)}`);
     code = result.failed > 0 ? 1 : 0;
-    if (taken > 0) say(`rows whose id exists: ${counted(taken)}. ${TAKEN}`);
     if (!progress) {
       const reason = result.read === 0 ? 'the source has no rows' : 'no row can be imported';
       if (command.drop !== 'no') code = 1;
       if (command.drop !== 'no' || !target.exists)
         say(`nothing was ${command.drop === 'no' ? 'made' : 'removed'}, because ${reason}`);
-      if (command.kind === 'file' && !command.into && command.format !== 'csv' && io.line !== undefined)
-        say(`rows with other fields make a resource: ${intoLine(io.line, command)}`);
     } else if (opened.withoutKey?.())
       say(
         `rows without a key of their own: ${counted(opened.withoutKey())}. Another run adds them once more; --id COLUMN names a key`,
@@ -122,21 +114,12 @@ export async function runImport(
     bad.rest.forEach(say);
     code = reportFailure(error, io);
     if (error instanceof NoItems && command.kind === 'file' && io.line !== undefined)
-      say(`  ${intoLine(io.line, command, error.options)}`);
+      say(`  ${[io.line, '--into', nameOfFile(command.file), ...error.options.map(shellWord)].join(' ')}`);
   } finally {
     source?.close?.();
   }
   if (!progress || code === 2 || io.signal.aborted) return code;
   return (await target.finish?.(say)) === false ? 1 : code;
-}
-
-/** The command that makes a resource of the rows of a file. */
-function intoLine(line: string, { file }: FileImport, options: readonly string[] = []): string {
-  return [line, '--into', nameOfFile(file), ...options.map(shellWord)].join(' ');
-}
-
-function nounOf(command: ImportCommand): 'item' | 'row' {
-  return command.kind === 'file' && command.into ? 'row' : 'item';
 }
 
 /** Throws UsageError when stored rows would be removed without --yes, or rows without keys would come to others. */
@@ -150,7 +133,7 @@ async function checkStored(
   if (command.drop !== 'unconfirmed' && (mayAdd || !withoutKey?.())) return;
   const count = await store.count({ sort: KEY, direction: 1 }, 'estimated', signal);
   if (count.rows === 0 && (count.is === 'exact' || command.drop === 'no')) return;
-  const rows = rowsOf(count, nounOf(command));
+  const rows = countText(count);
   throw new UsageError(
     command.drop === 'no'
       ? `${place} has ${rows} already, and those of the file have no key, so that a second run adds them once more. ` +
@@ -159,10 +142,9 @@ async function checkStored(
   );
 }
 
-/** A number of items, or of rows, as a text. */
-function rowsOf({ rows, is }: Count, noun: string): string {
+function countText({ rows, is }: Count): string {
   const prefix = is === 'exact' ? '' : is === 'estimated' ? 'about ' : 'at least ';
-  return prefix + countOf(rows, noun);
+  return prefix + countOf(rows, 'row');
 }
 
 function isStdin(command: ImportCommand): boolean {
@@ -190,7 +172,7 @@ async function openFileRows(
 ): Promise<Source> {
   const { file } = command;
   const opened = await openSource(file, io.stdin, io.signal);
-  const again = async () => withBar(await openSource(file, io.stdin, io.signal), io);
+  const again = async () => (await openSource(file, io.stdin, io.signal)).bytes;
   const close = () => opened.close();
   try {
     const rows = await readRows(opened.bytes, command, opened.size === null ? null : again, kindsAt);
@@ -198,20 +180,6 @@ async function openFileRows(
   } catch (error) {
     close();
     throw error;
-  }
-}
-
-/** The bytes of a file, with a bar on a terminal while they are read. Closes the file when the reader stops. */
-async function* withBar(opened: OpenedSource, io: Console): AsyncGenerator<Buffer> {
-  const progress = startProgress(io, opened.size);
-  try {
-    for await (const chunk of opened.bytes) {
-      progress.update(opened.position(), 'reading the columns');
-      yield chunk;
-    }
-  } finally {
-    progress.stop();
-    opened.close();
   }
 }
 

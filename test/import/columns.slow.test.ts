@@ -391,7 +391,7 @@ test('--type gives JSON fields their kinds by their paths, through arrays, and s
     types,
   });
   assert.deepEqual(bad.bad, [
-    '1: field "at": "true" is not a date as 2024-12-31 or 2024-12-31T23:59:59Z',
+    '1: field "at": "true" is not a date as 2024-12-31 or 2024-12-31T23:59:59.999Z',
     '2: field "lines.price": "x" is not a number',
   ]);
   assert.deepEqual(await jsonItem(row), { ...(await read(row, 'ndjson')).items[0] });

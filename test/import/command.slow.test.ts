@@ -101,7 +101,6 @@ test('A wrong argument is refused with what was expected and what was given', ()
     [['-'], /--format is required .*: standard input has no file name$/],
     [['a.csv', '--format', 'xml'], /--format must be one of ndjson, json, csv; got "xml"/],
     [['a.csv', '--on-conflict', 'ask'], /--on-conflict must be one of skip, replace, fail; got "ask"/],
-    [['a.csv', '--category', ''], /--category takes the name of a column; it got an empty string/],
     [['a.csv', '--seed', '1'], /--seed applies only to --generate/],
     [['--sample', '--seed', '1'], /--seed applies only to --generate/],
     [['--generate', '5', '--format', 'csv'], /--format applies only to FILE/],
@@ -128,8 +127,7 @@ test('A wrong argument is refused with what was expected and what was given', ()
     [['a.csv', '--id', 'price'], /the column "price" cannot become two fields/],
     [['a.csv', '--type', 'zip'], /--type takes NAME=KIND,\.\.\. with kinds string, number, .*; got "zip"/],
     [['a.csv', '--type', 'a=date,zip=text'], /with kinds .*; got "zip=text"/],
-    [['a.csv', '--type', 'a=date,a=string'], /--type declares "a" twice/],
-    [['a.csv', '--type', ''], /it got an empty string/],
+    [['a.csv', '--type', ''], /with kinds .*; got ""/],
     ...['', ';;', 'é', '"', '\n'].map((name): [string[], RegExp] => [
       ['a.csv', '--delimiter', name],
       /--delimiter takes one ASCII character, or tab, and no quote; got "/,
@@ -192,8 +190,7 @@ test('Bad rows are listed with their lines and give exit code 1, and the other r
       'line 5: column "price": "x" is not a number\n' +
       'line 6: a row with its _id exists\n' +
       COLUMN_LINES +
-      'the import finished: 6 rows read, 3 written, 3 failed\n' +
-      'rows whose id exists: 1. They become those of the file with --on-conflict replace, and stay as they are with skip\n',
+      'the import finished: 6 rows read, 3 written, 3 failed\n',
   );
 });
 
@@ -210,7 +207,7 @@ test('A bad row of a JSON array is reported with its row number', async () => {
   assert.equal(code, 1);
   assert.match(
     text,
-    /^row 1: category is missing, expected a string\nrow 2: category is missing, .*\nthe import finished: 2 rows read, 0 written, 2 failed\nrows with other fields make a resource: sluice import FILE --into rows\n$/,
+    /^row 1: category is missing, expected a string\nrow 2: category is missing, .*\nthe import finished: 2 rows read, 0 written, 2 failed\n$/,
   );
 });
 
@@ -240,7 +237,7 @@ test('Rows without a key come to none that are stored, unless the command says h
   );
   const again = await run({ argv: file, stdin, store });
   assert.deepEqual([again.code, store.size], [2, 2]);
-  assert.match(again.text, /^sluice: the test has 2 items already, .* no key, .*--id .*--drop .*--append/);
+  assert.match(again.text, /^sluice: the test has 2 rows already, .* no key, .*--id .*--drop .*--append/);
   assert.equal((await run({ argv: [...file, '--append'], stdin, store })).code, 0);
   assert.equal(store.size, 4);
   assert.equal((await run({ argv: [...file, '--drop', '--yes'], stdin, store })).code, 0);

@@ -52,11 +52,11 @@ for (const name of ['sqlite', 'mongodb'] satisfies StoreName[])
       if (!server) return;
       const { code, text } = await run({ store: server.store.items });
       assert.equal(code, 0, text);
-      assert.match(text, /^removed 3 items from the shop\n.*the import finished: 2 rows read, 2 written\n$/s);
+      assert.match(text, /^removed 3 rows from the shop\n.*the import finished: 2 rows read, 2 written\n$/s);
       const lines = await (await server.get('/items/stream')).text();
       assert.deepEqual(lines.match(/"id":"[^"]*"/g), ['"id":"n1"', '"id":"n2"']);
       const again = await run({ store: server.store.items });
-      assert.match(again.text, /^removed 2 items/);
+      assert.match(again.text, /^removed 2 rows/);
       assert.equal(again.code, 0);
     });
 
@@ -119,7 +119,7 @@ test('--drop needs --yes where there are rows, and says how many it would remove
   const store = await filled();
   const { code, text } = await run({ store, argv });
   assert.deepEqual([code, store.size], [2, 3]);
-  assert.equal(text, 'sluice: --drop removes 3 items from the shop: confirm it with --yes\n');
+  assert.equal(text, 'sluice: --drop removes 3 rows from the shop: confirm it with --yes\n');
   assert.equal((await run({ store: new ImportStore(), argv })).code, 0);
 });
 

@@ -98,8 +98,6 @@ export interface Content {
   readonly lines?: readonly Schema[];
   /** A request, such as `/items?limit=1`, and its answer on the bundled catalogue. A test sends it and compares. */
   readonly example?: Example;
-  /** Further examples by name, on a set that changes. Their cursors differ from server to server. */
-  readonly changing?: Readonly<Record<string, Example>>;
 }
 
 export interface Example {

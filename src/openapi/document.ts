@@ -2,14 +2,7 @@ import { PROBLEM } from '../errors.ts';
 import { PROBLEMS, type ProblemCode } from '../problems.ts';
 import type { Parameter } from '../input/parameter.ts';
 import { COMMON_HEADERS, LIMIT_HEADERS, REQUEST_HEADERS, RESPONSE_HEADERS } from '../http/header-docs.ts';
-import {
-  COMMON_PROBLEMS,
-  type Answer,
-  type Content,
-  type Route,
-  type RouteBody,
-  type Tag,
-} from '../http/route.ts';
+import { COMMON_PROBLEMS, type Answer, type Route, type RouteBody, type Tag } from '../http/route.ts';
 import { nameOf, type Schema } from '../schema.ts';
 
 export interface DocumentOptions {
@@ -176,21 +169,11 @@ function problemResponse(
 
 function contents(content: NonNullable<Answer['content']>, components: Components): Schema {
   return Object.fromEntries(
-    Object.entries(content).map(([type, { schema, lines = [], ...examples }]) => {
+    Object.entries(content).map(([type, { schema, lines = [], example }]) => {
       for (const line of lines) components.referTo(line);
-      const shown = examplesOf(examples);
-      return [
-        type,
-        { schema: components.referTo(schema), ...(Object.keys(shown).length > 0 && { examples: shown }) },
-      ];
+      const bundled = example && { summary: `GET ${example.request}`, value: example.answer };
+      return [type, { schema: components.referTo(schema), ...(bundled && { examples: { bundled } }) }];
     }),
-  );
-}
-
-function examplesOf({ example, changing }: Pick<Content, 'example' | 'changing'>): Schema {
-  const all = Object.entries({ ...(example && { bundled: example }), ...changing });
-  return Object.fromEntries(
-    all.map(([name, { request, answer }]) => [name, { summary: `GET ${request}`, value: answer }]),
   );
 }
 

@@ -20,8 +20,6 @@ export interface RowsDocs<N extends RouteName = RouteName> {
     readonly list?: Content['example'];
     /** By format. */
     readonly stream?: Readonly<Partial<Record<string, Example>>>;
-    /** As lines, as server-sent events, and of a stream that follows. */
-    readonly changes?: Readonly<Record<'lines' | 'events' | 'follow', Content['changing']>>;
     readonly partitions?: Content['example'];
     readonly get?: Content['example'];
     /** Ids that exist there. */

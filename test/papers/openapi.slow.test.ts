@@ -60,55 +60,6 @@ test('/openapi.json is a valid OpenAPI 3.1 document, and its examples equal the 
   assert.ok(compared > 8, `${compared} examples`);
 });
 
-/** The first characters of an answer that may stay open. */
-async function beginningOf({ body }: Response, length: number): Promise<string> {
-  let text = '';
-  for await (const chunk of body ?? []) {
-    text += Buffer.from(chunk as Uint8Array).toString();
-    if (text.length >= length) break;
-  }
-  return text;
-}
-
-/** A text with the same sign in the place of each cursor. */
-function withoutCursors(text: string): string {
-  return text.replaceAll(/("cursor":"|^id: |since=)[\w-]+/gm, '$1CURSOR');
-}
-
-test('the examples of changes in /openapi.json equal the answers about a set of two rows that changes', async (t) => {
-  const server = await serverOn(t, { MONGODB_URI: '' });
-  const { paths } = (await (await server.get('/openapi.json')).json()) as {
-    paths: Record<string, { get: { responses: { 200: { content: Record<string, Exemplified> } } } }>;
-  };
-  const put = async (_id: string, price: number) =>
-    server.store.items.insert([BSON.serialize({ _id, category: 'Ideal', price })], 'replace');
-  await put('d00001', 326);
-  await put('d00002', 326);
-  let since = '';
-  const compare = async (path: string, type: string, name: string) => {
-    const { summary, value } =
-      paths[path]?.get.responses[200].content[type]?.examples?.[name] ?? assert.fail(name);
-    const request = summary.replace('GET ', '').replace(/since=[\w-]+/, `since=${since}`);
-    const response = await server.get(request, { accept: type });
-    const text = await beginningOf(response, value.length);
-    assert.equal(withoutCursors(text), withoutCursors(value), summary);
-    return text;
-  };
-  const now = await compare('/items/changes', NDJSON, 'now');
-  since = /"cursor":"([\w-]+)"/.exec(now)?.[1] ?? assert.fail();
-  await compare('/items/stream', NDJSON, 'follow');
-  await put('d00001', 330);
-  await server.store.items.remove([makeBookmark({ _id: 'd00002' })]);
-  await compare('/items/changes', NDJSON, 'since');
-  await compare('/items/changes', 'text/event-stream', 'since');
-});
-
-interface Exemplified {
-  readonly examples?: Readonly<Record<string, { readonly summary: string; readonly value: string }>>;
-}
-
-const NDJSON = 'application/x-ndjson';
-
 type Given = string | number | readonly string[];
 
 interface FilledIn {

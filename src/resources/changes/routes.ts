@@ -3,7 +3,7 @@ import { nameOf, type Schema } from '../../schema.ts';
 import { CHECKPOINT, END, FAILURE } from '../../pipeline/control-lines.ts';
 import { decodeToken } from '../token/token.ts';
 import { ndjson } from '../stream/formats/ndjson.ts';
-import { routeOf, type RouteDocs, type RowsDocs } from '../route-docs.ts';
+import { routeOf, type RouteDocs } from '../route-docs.ts';
 import { EVENT_STREAM } from './events.ts';
 import type { RouteOptions } from '../row-source.ts';
 import { feedReply } from './feed.ts';
@@ -35,7 +35,7 @@ export function changesRoute(docs: RouteDocs, options: RouteOptions): Route {
       'Sends the present state of each row that changed since a place, and the keys of rows that are gone or no longer match. Applied by key in this order, a copy equals the set when `upToDate` is true. A change may come more than once.',
     query: changesParameters(docs.unordered ?? []),
     headers: ['Last-Event-ID'],
-    answers: { 200: answerOf(docs.noun.many, [docs.row.schema, REMOVED], docs.examples.changes) },
+    answers: { 200: answerOf(docs.noun.many, [docs.row.schema, REMOVED]) },
     produces: TYPES,
     handler: (input) => {
       const asked = readChangesQuery(input, (text, parameter) => decodeToken(text, 'feed', parameter));
@@ -48,11 +48,7 @@ export function changesRoute(docs: RouteDocs, options: RouteOptions): Route {
 export const TYPES = [...ndjson.types, EVENT_STREAM];
 
 /** The answer with the changes of something. `lines`: the schemas of a row's line and of a removal's. */
-export function answerOf(
-  what: string,
-  lines: readonly Schema[],
-  examples?: RowsDocs['examples']['changes'],
-): Answer {
+export function answerOf(what: string, lines: readonly Schema[]): Answer {
   return {
     description: `The changes of ${what}`,
     headers: ['Cache-Control', 'Incremental', 'X-Accel-Buffering'],
@@ -63,7 +59,6 @@ export function answerOf(
           description: `One ${lines.map((one) => nameOf(one) ?? 'row').join(' or ')} per line, each line ended by LF. Some lines are a FeedCheckpoint, FeedEnd or Failure instead.`,
         },
         lines: [...lines, FEED_CHECKPOINT, FEED_END, FAILURE],
-        ...(examples?.lines && { changing: examples.lines }),
       },
       [ALIAS]: { schema: { type: 'string', description: `the same as ${TYPE}` } },
       [EVENT_STREAM]: {
@@ -72,14 +67,13 @@ export function answerOf(
           description:
             'Server-sent events whose data are these lines. Checkpoints are named `checkpoint` and have their cursor as id; the others are `end` and `failure`.',
         },
-        ...(examples?.events && { changing: examples.events }),
       },
     },
   };
 }
 
 /** A stream's route that goes on with the changes of its rows when the query has `follow=true`. */
-export function orFollow(stream: Route, { path, row, examples }: RouteDocs, options: RouteOptions): Route {
+export function orFollow(stream: Route, { path, row }: RouteDocs, options: RouteOptions): Route {
   const { 200: whole, ...others } = stream.answers;
   const { [TYPE]: lines, ...forms } = whole?.content ?? {};
   if (!whole || !lines) throw new TypeError(`${stream.path} has no lines`);
@@ -90,7 +84,6 @@ export function orFollow(stream: Route, { path, row, examples }: RouteDocs, opti
       description: `${String(lines.schema.description)} With \`follow=true\`, other lines are a Removed, FeedCheckpoint, FeedEnd or Failure.`,
     },
     lines: [row.schema, REMOVED, CHECKPOINT, END, FEED_CHECKPOINT, FEED_END, FAILURE],
-    ...(examples.changes?.follow && { changing: examples.changes.follow }),
   };
   return {
     ...stream,

@@ -1,35 +1,37 @@
+import type { Client } from '../access/admission.ts';
+import { getOrMake } from '../get-or-make.ts';
+import { isPublicName, mayUse } from '../http/permit.ts';
 import { json } from '../http/reply.ts';
 import { JSON_TYPE, jsonAnswer, notModified, type Route } from '../http/route.ts';
+import { RecentMap } from '../recent-map.ts';
 import { fingerprint } from '../rows/fingerprint.ts';
-import { isPublicName, mayUse } from '../http/permit.ts';
-import type { Client } from '../access/admission.ts';
 import { createDocument, type DocumentOptions } from './document.ts';
 
-/** The document, made of these routes. */
-interface Made {
-  readonly of: readonly Route[];
-  readonly text: string;
-  readonly etag: string;
+/** The routes of resources as a client has them, and a text that is another one when they are others. */
+export interface Documented {
+  readonly state: string;
+  readonly routes: () => readonly Route[];
 }
 
+/** The most documents that are kept. */
+const MOST_KEPT = 100;
+
 /**
- * GET /openapi.json: the document of the routes that a client has, of those that `following` resolves with at the moment,
- * and of this one. It is created on the first request, and again when `following` resolves with another array. Each key
- * sees what it may use.
+ * GET /openapi.json: the document of the routes that a client has, of those of the resources now (`ofResources`), and of this
+ * one. Each key sees what it may use. A document is made once for the rights of a key, until the resources are others.
  */
 export function getOpenApi(
   routesFor: (client: Client) => readonly Route[],
-  following: (client: Client, signal: AbortSignal) => Promise<readonly Route[]>,
+  ofResources: (client: Client, signal: AbortSignal) => Promise<Documented>,
   options: DocumentOptions,
 ): Route {
-  /** By the rights of the clients that may see them. */
-  const made = new Map<string, Made>();
-  const make = (of: readonly Route[], client: Client): Made => {
-    const shown = [...routesFor(client), ...of, own].filter((one) => isShown(client, one));
+  const made = new RecentMap<{ readonly text: string; readonly etag: string }>(MOST_KEPT);
+  const make = (own: Documented, client: Client) => {
+    const shown = [...routesFor(client), ...own.routes(), route].filter((one) => isShown(client, one));
     const text = JSON.stringify(createDocument(shown, options));
-    return { of, text, etag: `"${fingerprint(Buffer.from(text))}"` };
+    return { text, etag: `"${fingerprint(Buffer.from(text))}"` };
   };
-  const own: Route = {
+  const route: Route = {
     method: 'GET',
     path: '/openapi.json',
     access: 'open',
@@ -48,21 +50,18 @@ export function getOpenApi(
     },
     problems: ['invalid-header', 'precondition-failed'],
     handler: async ({ request, client }) => {
-      const of = await following(client, request.signal);
-      const rights = client.key?.rights.hash ?? NO_KEY;
-      if (made.size >= MOST_KEPT) made.clear();
-      let document = made.get(rights);
-      if (document?.of !== of) made.set(rights, (document = make(of, client)));
-      return json(200, document.text, { etag: document.etag, 'cache-control': 'no-cache' });
+      const own = await ofResources(client, request.signal);
+      const { text, etag } = getOrMake(made, `${client.key?.rights.hash ?? NO_KEY} ${own.state}`, () =>
+        make(own, client),
+      );
+      return json(200, text, { etag, 'cache-control': 'no-cache' });
     },
   };
-  return own;
+  return route;
 }
 
 /** What stands for no key among the hashes of rights. */
 const NO_KEY = '-';
-/** The most documents that are kept. */
-const MOST_KEPT = 100;
 
 /**
  * Whether the document shows a route to a client. Where keys are required, one without a key sees no declared resource:

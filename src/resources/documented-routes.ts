@@ -1,8 +1,8 @@
 import type { Client } from '../access/admission.ts';
-import { opens, type Rights } from '../access/rights.ts';
 import { AppError } from '../errors.ts';
-import { getOrMake } from '../get-or-make.ts';
+import { mayKnow } from '../http/permit.ts';
 import type { Route } from '../http/route.ts';
+import type { Documented } from '../openapi/routes.ts';
 import { firstAbort } from '../store/deadline.ts';
 import { kindsOf } from './list.ts';
 import { askableOfResource } from './query/not-indexed.ts';
@@ -14,47 +14,28 @@ import { NOT_KNOWN, type Known } from './routes.ts';
 /** How long a look waits for the store. Milliseconds. */
 const LOOK_MS = 1_000;
 
-/** Resolves with the routes of resources as a client has them. */
-export type RoutesFor = (client: Pick<Client, 'key'>, signal: AbortSignal) => Promise<readonly Route[]>;
-
-/** Describes one resource. */
-type Make = (one: OpenResource, known: Known) => readonly Route[];
-
 /**
- * Returns a function that describes the routes of resources by the indexes and kinds that these have now: the stores read them
- * again every minute, and after each change that a read meets. It resolves with the same array while nothing has
- * changed. A resource that cannot be read now is described by what was known last.
+ * Returns a function that describes the routes of resources by the indexes and kinds that these have now, as far as the
+ * store can be read. `make` describes one.
  */
-export function documentedRoutes(open: readonly OpenResource[], make: Make): RoutesFor {
-  const whole = following(open, make);
-  const parts = new WeakMap<Rights, ReturnType<typeof following>>();
-  return (client, signal) => {
-    const rights = client.key?.rights;
-    if (!rights || rights.scopes.size === 0) return whole(signal);
-    const ofClient = () =>
-      open
-        .filter(({ resource }) => opens(rights, resource.name))
-        .map(({ resource }) => ({ resource: resourceFor(resource, client) }));
-    return getOrMake(parts, rights, () => following(ofClient(), make))(signal);
+export function documentedRoutes(
+  open: readonly OpenResource[],
+  make: (one: OpenResource, known: Known) => readonly Route[],
+) {
+  return async (client: Client, signal: AbortSignal): Promise<Documented> => {
+    const own = open
+      .filter(({ resource }) => mayKnow(client, resource.name))
+      .map(({ resource }) => ({ resource: resourceFor(resource, client) }));
+    const known = await Promise.all(own.map(({ resource }) => lookAt(resource, signal)));
+    return {
+      state: JSON.stringify(known),
+      routes: () => own.flatMap((one, n) => make(one, known[n] ?? NOT_KNOWN)),
+    };
   };
 }
 
-function following(open: readonly OpenResource[], make: Make) {
-  let known = open.map(() => NOT_KNOWN);
-  let routes = open.flatMap((one) => make(one, NOT_KNOWN));
-  return async (signal: AbortSignal): Promise<readonly Route[]> => {
-    const now = await Promise.all(
-      open.map(({ resource }, n) => lookAt(resource, known[n] ?? NOT_KNOWN, signal)),
-    );
-    if (JSON.stringify(now) === JSON.stringify(known)) return routes;
-    known = now;
-    routes = open.flatMap((one, n) => make(one, now[n] ?? NOT_KNOWN));
-    return routes;
-  };
-}
-
-async function lookAt(resource: Resource, last: Known, signal: AbortSignal): Promise<Known> {
-  let { indexes, kinds } = last;
+async function lookAt(resource: Resource, signal: AbortSignal): Promise<Known> {
+  let { indexes, kinds } = NOT_KNOWN;
   const limit = AbortSignal.timeout(LOOK_MS);
   const either = firstAbort([limit], signal);
   try {

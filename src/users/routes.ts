@@ -75,11 +75,10 @@ const NEW_BODY = {
 /** The routes of users. `client`: whose users their documentation is about. */
 export function userRoutes(options: UserOptions, client?: Client) {
   const { scope } = client ? resourceFor(options.users.resource, client) : {};
-  const isWhole = !scope || scope.where.length === 0;
   return {
     ...readingRoutes(options, !scope || scope.given.hide.length === 0),
     create: createNew(options),
-    put: putOne(options, isWhole),
+    put: putOne(options),
     patch: patchOne(options),
     delete: deleteOne(options),
   } satisfies Record<string, Route>;
@@ -151,22 +150,18 @@ function createNew({ users, now }: UserOptions): Route {
  * Replaces a user, or creates one under this id. In a part it creates none: an id that is taken outside of the part must
  * be answered as one that is free.
  */
-function putOne({ users, now }: UserOptions, isWhole: boolean): Route {
+function putOne({ users, now }: UserOptions): Route {
   return route({
     ...WRITE,
     ...ONE_USER,
     method: 'PUT',
     id: 'putUser',
-    summary: isWhole ? 'Replace a user, or create it under this id' : 'Replace a user',
-    description: 'The body is the whole user: fields that it omits are removed.',
+    summary: 'Replace a user, or create it under this id',
+    description:
+      'The body is the whole user: fields that it omits are removed. A key that opens a part of the users creates none.',
     body: NEW_BODY,
-    answers: { 200: CHANGED, 204: CHANGED_UNSEEN, ...(isWhole && { 201: CREATED }) },
-    problems: [
-      'invalid-url',
-      ...(isWhole ? [] : (['not-found'] as const)),
-      ...BODY_PROBLEMS,
-      ...WRITE_PROBLEMS,
-    ],
+    answers: { 200: CHANGED, 201: CREATED, 204: CHANGED_UNSEEN },
+    problems: ['invalid-url', 'not-found', ...BODY_PROBLEMS, ...WRITE_PROBLEMS],
     handler: async ({ request, parameters: { id = '' }, body, client }) => {
       const write = beginWrite(users, request, client);
       if (!isUserId(id))

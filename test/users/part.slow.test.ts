@@ -178,14 +178,6 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
       assert.deepEqual((patched.json as { metadata: object }).metadata, { tenant: 'acme', n: '1' });
     });
 
-    await t.test('the OpenAPI document of a part says that PUT creates no user', async () => {
-      const { paths } = (await (await server.as('acme', '/openapi.json')).json()) as {
-        paths: Record<string, { put: { responses: object } }>;
-      };
-      const statuses = Object.keys(paths[`${PATH}/{id}`]?.put.responses ?? {});
-      assert.ok(statuses.includes('404') && !statuses.includes('201'), statuses.join());
-    });
-
     await t.test('a new user has the values of the part', async () => {
       const made = await send('acme', 'POST', PATH, { body: { name: 'new', email: 'n@x.example' } });
       assert.equal(made.status, 201);

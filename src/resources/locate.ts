@@ -10,8 +10,6 @@ export interface Located extends Declared {
   readonly database: string | undefined;
   /** Whether the store has the collection. Null: it is not known, because the store is away. */
   readonly isThere: boolean | null;
-  /** Whether its name can mean one of two collections, and the store is away. */
-  readonly isUnsure?: boolean;
   /** Whether it only matches a pattern. */
   readonly isOfPattern?: boolean;
   /** The name of the store's own database, where it is known. */
@@ -34,8 +32,8 @@ export function listsOf(store: Pick<Store, 'list'>, orNull: boolean): Lists {
 }
 
 /**
- * A name with dots is a collection of the store's own database first, else DATABASE.COLLECTION. Resolves with a fault
- * when a name means two collections. While the store is away, the name of the resource is the likely one.
+ * A name with dots is a collection of the store's own database first, else DATABASE.COLLECTION, which is also the likelier
+ * meaning while the store is away. Resolves with a fault when a name means two collections.
  */
 export async function locate(declared: Declared, lists: Lists): Promise<Located | string> {
   const { collection, name, place } = declared;
@@ -47,12 +45,13 @@ export async function locate(declared: Declared, lists: Lists): Promise<Located 
   if (dot <= 0) return plain;
   const [database, rest] = [collection.slice(0, dot), collection.slice(dot + 1)];
   const others = await lists(database);
-  if (!own || !others) return { ...plain, name: name ?? rest, isThere: null, isUnsure: true };
+  const elsewhere = { ...declared, name: name ?? rest, collection: rest, database };
+  if (!own || !others) return { ...elsewhere, indexes: [], isThere: null }; // no index is made where it may mean another
   const isOther = has(others, rest);
   if (isOwn && isOther)
     return `${place}: ${collection} is a collection of the database of MONGODB_URI, and ${rest} is one of the database ${database}; name one of them otherwise`;
   if (isOwn || !isOther) return plain;
-  return { ...declared, name: name ?? rest, collection: rest, database, isThere: true };
+  return { ...elsewhere, isThere: true };
 }
 
 /** The collections that a pattern names. Null where the list is. */

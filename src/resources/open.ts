@@ -1,9 +1,8 @@
 import { setMaxListeners } from 'node:events';
 import type { Log } from '../log.ts';
-import type { ChangeFeed, ScopeLog } from '../store/change-feed.ts';
 import type { StreamReader } from '../store/readers.ts';
 import type { Collection, Store } from '../store/store.ts';
-import { AppError, collectionReplaced, storeUnavailable } from '../errors.ts';
+import { AppError, collectionReplaced } from '../errors.ts';
 import { EVERYTHING, Selection } from '../rows/selection.ts';
 import { KEY } from '../store/bookmark.ts';
 import type { IdType } from './row/id.ts';
@@ -60,27 +59,15 @@ export interface ClosableResource extends OpenResource {
 
 /** Opens a resource and logs what can be asked of it. Resolves with a fault when the collection cannot be served. */
 export async function openResource(
-  {
-    name,
-    database,
-    collection,
-    indexes = [],
-    hide,
-    show,
-    fields = {},
-    place,
-    isThere,
-    isUnsure,
-    ownDatabase,
-  }: Located,
+  { name, database, collection, indexes = [], hide, show, fields = {}, place, isThere, ownDatabase }: Located,
   { store, streamsOf, log }: OpenResourcesOptions,
 ): Promise<ClosableResource | string> {
   try {
     const shown = new Selection({ hide, show });
-    const opened = isUnsure
-      ? null
-      : await store.open({ name, collection, indexes, ...(database !== undefined && { database }) });
-    const rows = opened ?? awayCollection();
+    const rows = await store.open({
+      ...{ name, collection, indexes },
+      ...(database !== undefined && { database }),
+    });
     const stopping = new AbortController();
     setMaxListeners(0, stopping.signal); // one for each follower
     let isClosed = false;
@@ -98,7 +85,7 @@ export async function openResource(
     const close = () => {
       isClosed = true;
       stop(collectionReplaced());
-      opened?.close();
+      rows.close();
     };
     if (isThere === null) log.warn({ resource: name }, `/${name} is not available yet: the store is away`);
     else await logIndexes(resource, log);
@@ -145,21 +132,3 @@ async function logIndexes(resource: Resource, log: Log): Promise<void> {
 
 /** How long the start waits for the indexes of a collection. Milliseconds. */
 const LOOK_MS = 10_000;
-
-/** A collection that is not found yet, because the store is away: everything rejects with `store-unavailable`. */
-function awayCollection(): Collection {
-  const away = () => Promise.reject(unknownYet());
-  const feed: ChangeFeed = {
-    ...{ now: away, read: away, lookUp: away, reaches: () => false },
-    at: () => {
-      throw unknownYet();
-    },
-  };
-  const scoped: ScopeLog = { ...feed, read: away, refusal: away };
-  const changes = { ...feed, within: () => scoped };
-  return { read: away, describe: away, count: away, split: away, nextValue: away, changes };
-}
-
-function unknownYet() {
-  return storeUnavailable(new Error('the store was away when the collection was looked for'));
-}

@@ -218,17 +218,8 @@ export class ServedResources {
 }
 
 /** All that a resource is opened for. */
-function keyOf({
-  name,
-  database,
-  collection,
-  hide,
-  show,
-  indexes,
-  fields,
-  isUnsure = false,
-}: Located): string {
-  return JSON.stringify([name, database, collection, hide, show, indexes, fields, isUnsure]);
+function keyOf({ name, database, collection, hide, show, indexes, fields }: Located): string {
+  return JSON.stringify([name, database, collection, hide, show, indexes, fields]);
 }
 
 /** Where a collection is: one that is declared by its name does not match a pattern, too. */

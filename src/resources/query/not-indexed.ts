@@ -1,5 +1,4 @@
 import { AppError } from '../../errors.ts';
-import { RecentMap } from '../../recent-map.ts';
 import { KEY } from '../../store/bookmark.ts';
 import type { Index } from '../../store/indexes.ts';
 import type { Equality } from '../../store/store.ts';
@@ -120,31 +119,12 @@ function nearest({ equals, sort, ranges }: Asked, forms: readonly Askable[]): st
  * index is missing or unfit. Throws AppError `not-indexed` for other queries.
  */
 export function chosen(asked: Asked, indexes: readonly Index[], resource: Resource): Choice {
-  const known = choices.get(indexes) ?? new RecentMap<Choice>(MOST_CHOICES);
-  choices.set(indexes, known);
-  const name = JSON.stringify([
-    asked.sort?.path,
-    asked.sort?.direction,
-    asked.free,
-    asked.ranges,
-    asked.equals,
-  ]);
-  const choice = known.get(name) ?? chooseIndex(asked, indexes);
-  if (!isRefusal(choice)) {
-    known.set(name, choice);
-    return choice;
-  }
+  const choice = chooseIndex(asked, indexes);
+  if (!isRefusal(choice)) return choice;
   const declared = chooseIndex(asked, resource.declared);
   if (isRefusal(declared)) throw notIndexed(choice, indexes, resource, asked);
   return declared;
 }
-
-/**
- * The choices among indexes, by the paths of the queries that these answer. Clients name the paths: a query of one row may
- * have any others, and a forged cursor any order. So the newest are kept alone.
- */
-const choices = new WeakMap<readonly Index[], RecentMap<Choice>>();
-const MOST_CHOICES = 1_000;
 
 /** What can be asked of these indexes, each form once. `_desc` can be asked alike: `status with sort=createdAt_asc`. */
 export function formsOf(indexes: readonly Index[]): readonly string[] {

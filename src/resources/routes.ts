@@ -1,6 +1,6 @@
 import { changesRoute, orFollow } from './changes/routes.ts';
 import type { Route } from '../http/route.ts';
-import { pageRoute } from './page/route.ts';
+import { pageRoute } from './page/handler.ts';
 import type { ProblemCode } from '../problems.ts';
 import { partitionsRoute } from './stream/partitions.ts';
 import { rowRoute } from './row/row.ts';

@@ -17,7 +17,7 @@ import {
 } from '../http/route.ts';
 import { quote } from '../input/query.ts';
 import type { ProblemCode } from '../problems.ts';
-import { pageRoute } from '../resources/page/route.ts';
+import { pageRoute } from '../resources/page/handler.ts';
 import { resourceFor } from '../resources/query/part.ts';
 import type { RouteDocs } from '../resources/route-docs.ts';
 import type { RouteOptions } from '../resources/row-source.ts';

@@ -1,6 +1,7 @@
 import type { Reply, Request, StreamBody } from '../../engine/edge.ts';
 import { bytes } from '../../http/reply.ts';
-import type { Route } from '../../http/route.ts';
+import { JSON_TYPE, jsonAnswer, notModified, type Route } from '../../http/route.ts';
+import type { ProblemCode } from '../../problems.ts';
 import { fingerprint } from '../../rows/fingerprint.ts';
 import type { Transcoder } from '../../rows/rows.ts';
 import { orRelease, type ReadBatch } from '../../store/batch.ts';
@@ -9,16 +10,18 @@ import type { Count, From, Collection, RowReader } from '../../store/store.ts';
 import { pump } from '../../pipeline/pump.ts';
 import { collect } from './body.ts';
 import { rowBehind } from '../token/cursor.ts';
-import { fittingRows, sortValueTooLong, type PageEnd } from './page-fit.ts';
-import { PAGE_HEAD, pageInfo, pageLinks, pageTail } from './page.ts';
-import { pageQuery, type PageQuery } from './parameters.ts';
+import { fittingRows, PAGE, PAGE_HEAD, pageInfo, pageLinks, pageTail, sortValueTooLong } from './page.ts';
+import type { PageEnd } from './page.ts';
+import { pageParameters, pageQuery, type PageQuery } from './parameters.ts';
+import { routeOf, type RouteDocs } from '../route-docs.ts';
 import type { RouteOptions, RowSource, SourceFor } from '../row-source.ts';
 import { cursorMismatch } from '../token/token.ts';
+import { listOf, namedObject } from '../../schema.ts';
 
 /** Rows of a page up to this size are one answer with an ETag. Larger pages are streamed. Bytes of BSON. */
 const PAGE_BYTES = 4 * 1024 * 1024;
 
-export interface PageOptions extends Pick<RouteOptions, 'transcoder' | 'limits' | 'cacheControl'> {
+interface PageOptions extends Pick<RouteOptions, 'transcoder' | 'limits' | 'cacheControl'> {
   /** What a client's pages read. `rows.count` is needed where the route takes `count`. */
   readonly sourceFor: SourceFor<
     Pick<RowSource, 'collection' | 'readPlan' | 'readFields' | 'shown'> & {
@@ -27,8 +30,44 @@ export interface PageOptions extends Pick<RouteOptions, 'transcoder' | 'limits' 
   >;
 }
 
-/** The handler for GET of a paged collection: one batch in the page envelope. */
-export function pageHandler({ sourceFor, transcoder, limits, cacheControl }: PageOptions): Route['handler'] {
+/** The problems that any page can answer with. */
+const PAGE_PROBLEMS: readonly ProblemCode[] = [
+  'conflicting-parameters',
+  'offset-too-deep',
+  'invalid-cursor',
+  'cursor-mismatch',
+  'invalid-header',
+  'precondition-failed',
+  'sort-value-too-long',
+];
+
+/** The GET route of a paged collection: one batch in the page envelope. `counts`: whether its rows can be counted. */
+export function pageRoute(docs: RouteDocs<'list'>, counts: boolean, options: PageOptions): Route {
+  const { row, list, parameters, examples } = docs;
+  const page = namedObject(`${row.name}Page`, `a page of ${row.plural}`, {
+    data: listOf(`the ${row.plural} of the page`, row.schema),
+    page: PAGE,
+  });
+  return {
+    ...{ ...routeOf(docs, 'list', PAGE_PROBLEMS), ...list },
+    cost: 'page',
+    right: 'read',
+    query: pageParameters(options.limits, parameters, counts),
+    headers: ['If-None-Match'],
+    produces: [JSON_TYPE],
+    answers: {
+      200: {
+        // A page of many megabytes is streamed, and its end is not known when its head is sent.
+        sometimes: ['ETag', 'Link'],
+        ...jsonAnswer('The page', page, ['Cache-Control'], examples.list),
+      },
+      304: notModified('this page'),
+    },
+    handler: pageHandler(options),
+  };
+}
+
+function pageHandler({ sourceFor, transcoder, limits, cacheControl }: PageOptions): Route['handler'] {
   const readQuery = pageQuery(limits);
   return async ({ request, query: parameters, type, client }) => {
     const source = sourceFor(client);

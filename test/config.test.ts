@@ -36,13 +36,19 @@ test('all faults are reported at once, without passwords', () => {
     MAX_LIMIT: 'many',
     MONGODB_URI: 'postgres://me:secret@host',
     MONGODB_MANAGE_INDEXES: 'perhaps',
+    RATE_LIMIT: '100',
+    STREAM_LIMIT: 'none',
+    MAX_STREAMS: '0',
+    TRUSTED_PROXIES: 'loopback,nginx',
+    API_KEYS_FILE: '/nowhere/keys',
+    REDIS_URL: 'http://:secret@localhost',
   };
   assert.throws(
     () => readConfig(wrong),
     (error) => {
       assert.ok(error instanceof Faults);
-      const named = error.faults.map((fault) => fault.split(' ')[0]).sort();
-      assert.deepEqual(named, Object.keys(wrong).sort());
+      const named = new Set(error.faults.map((fault) => fault.split(' ')[0]));
+      assert.deepEqual([...named].sort(), Object.keys(wrong).sort());
       assert.doesNotMatch(error.message, /secret/);
       assert.match(
         error.message,

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { cursorIn, idsIn } from '../support/access/change-lines.ts';
-import { keyedServer, type KeyGiven, type Rows } from '../support/access/keyed.ts';
-import { openParts, type Table } from '../support/store/parts.ts';
+import { keyedServer, type KeyedServer, type KeyGiven, type Rows } from '../support/access/keyed.ts';
+import { keepImages, openParts, type Table } from '../support/store/parts.ts';
 import type { StoreName } from '../support/process/server.ts';
 
 const ORDERS: Rows = {
@@ -21,6 +20,28 @@ const KEYS: readonly KeyGiven[] = [
   { name: 'sees-all', hide: { orders: ['status', 'lines.margin'] } },
   { name: 'all' },
 ];
+
+interface Tally {
+  readonly cursor: string;
+}
+type Line = Readonly<
+  Partial<{ id: string; removed: { readonly id: string }; checkpoint: Tally; end: Tally }>
+>;
+
+const linesOf = (text: string) =>
+  text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Line);
+
+/** The cursor in the end line of an answer. */
+function cursorIn(text: string): string {
+  return linesOf(text).at(-1)?.end?.cursor ?? assert.fail(text);
+}
+
+/** The ids of the rows of an answer, and of the removed ones with a minus. */
+const idsIn = (text: string) =>
+  linesOf(text).flatMap(({ id, removed }) => id ?? (removed ? [`-${removed.id}`] : []));
 
 /** A server whose keys open parts of its orders. */
 const opened = (t: TestContext, store: StoreName, keys = KEYS) => openParts(t, store, keys, ORDERS);
@@ -228,4 +249,66 @@ test('the server refuses changes of a part if the collection keeps no pre-images
     assert.equal(stream.headers.get('changes-from'), null);
     await stream.text();
   }
+});
+
+const NESTED: Rows = {
+  name: 'orders',
+  rows: [{ _id: 'own', customer: { id: 7 }, region: 'eu' }],
+  indexes: [['customer.id'], ['region'], ['deleted'], ['customer.id', 'region']],
+};
+const NESTED_KEYS: readonly KeyGiven[] = [
+  { name: 'number', where: { orders: { 'customer.id': 'num:7' } } },
+  { name: 'nothing', where: { orders: { deleted: 'null:' } } },
+  { name: 'both', where: { orders: { 'customer.id': 'num:7', region: 'eu' } } },
+];
+
+/** Returns the changes since the last call. */
+function reader(server: KeyedServer, name: string, resource = 'orders'): () => Promise<string[]> {
+  let since = '';
+  return async () => {
+    const answer = await server.as(name, `/${resource}/changes${since}`);
+    const text = await answer.text();
+    assert.equal(answer.status, 200, text);
+    since = `?since=${cursorIn(text)}`;
+    return idsIn(text);
+  };
+}
+
+for (const store of ['sqlite', 'mongodb'] as const) {
+  test(`${store}: keys with a nested number, null and two values in where read their changes`, async (t) => {
+    const at = await openParts(t, store, NESTED_KEYS, NESTED);
+    if (!at) return;
+    const { server, table } = at;
+    const [number, nothing, both] = ['number', 'nothing', 'both'].map((name) => reader(server, name));
+    const expect = async (expected: readonly (readonly string[])[], what: string) =>
+      assert.deepEqual([await number?.(), await nothing?.(), await both?.()], expected, what);
+    await expect([[], [], []], 'from now on');
+    await table.set('own', { region: 'us' });
+    await expect([['own'], ['own'], ['-own']], 'one of two values');
+    await table.set('own', { customer: { id: 7.5 } });
+    await expect([['-own'], ['own'], []], 'a number beside it');
+    await table.put({ _id: 'own', customer: { id: 7 }, region: 'eu', deleted: true });
+    await expect([['own'], ['-own'], ['own']], 'a value in place of none');
+    await table.put({ _id: 'own', customer: { id: '7' }, region: 'eu', deleted: null });
+    await expect([['-own'], ['own'], ['-own']], 'a text in place of the number');
+    await table.remove('own');
+    await expect([[], ['-own'], []], 'a removal');
+  });
+}
+
+test('a place from before the collection kept pre-images has expired', async (t) => {
+  const at = await openParts(t, 'mongodb', NESTED_KEYS, NESTED);
+  if (!at) return;
+  const { server, table } = at;
+  const keep = (enabled: boolean) => keepImages(t, server.mongo, 'orders', enabled);
+  const first = await (await server.as('number', '/orders/changes')).text();
+  await keep(false);
+  await table.set('own', { region: 'us' });
+  await keep(true);
+  const answer = await server.as('number', `/orders/changes?since=${cursorIn(first)}`);
+  assert.equal(answer.status, 410, await answer.text());
+  const next = reader(server, 'number');
+  await next();
+  await table.set('own', { region: 'eu' });
+  assert.deepEqual(await next(), ['own']);
 });

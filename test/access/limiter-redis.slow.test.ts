@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { createServer, type AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { setImmediate as immediate } from 'node:timers/promises';
 import { Redis } from 'ioredis';
@@ -38,31 +38,6 @@ async function limiterOn(t: TestContext, url: string) {
         await immediate();
       }
       assert.match(lines.at(-1)?.message ?? '', /^Redis responds again/);
-    },
-  };
-}
-
-/** A proxy to Redis whose connections can fall silent without being closed, as behind a lost router. */
-async function silentWay(t: TestContext, target: number): Promise<{ port: number; fallSilent: () => void }> {
-  const open = new Set<Socket>();
-  const server = createServer((near) => {
-    const far = connect(target, '127.0.0.1');
-    near.pipe(far).pipe(near);
-    for (const socket of [near, far]) {
-      open.add(socket);
-      socket.on('error', () => socket.destroy());
-      socket.on('close', () => open.delete(socket));
-    }
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => {
-    for (const socket of open) socket.destroy();
-    server.close();
-  });
-  return {
-    port: (server.address() as AddressInfo).port,
-    fallSilent: () => {
-      for (const socket of open) socket.unpipe().pause();
     },
   };
 }
@@ -142,18 +117,6 @@ test('a Redis that hangs delays only the requests that wait for it, and not for 
   assert.equal((await other.take('b')).remaining, remaining - 1);
 });
 
-test('a connection that fell silent is replaced', async (t) => {
-  const redis = await testRedis(t);
-  if (!redis) return;
-  const way = await silentWay(t, redis.port);
-  const { take, respondsAgain } = await limiterOn(t, `redis://127.0.0.1:${way.port}`);
-  await take('a');
-  way.fallSilent();
-  assert.equal((await take('a')).remaining, 9, 'counted here');
-  await respondsAgain();
-  assert.ok((await take('a')).remaining < 9);
-});
-
 test('a Redis that refuses writes counts as unavailable', async (t) => {
   const redis = await testRedis(t);
   if (!redis) return;
@@ -175,7 +138,6 @@ test('a Redis that refuses writes counts as unavailable', async (t) => {
 
 test('the server starts without Redis, and never logs a password', async (t) => {
   const away = await limiterOn(t, `redis://:hunter2@127.0.0.1:${await freePort()}`);
-  assert.equal((await away.take('a')).remaining, 9);
   assert.equal(away.lines.length, 1);
   assert.match(JSON.stringify(away.lines), /ECONNREFUSED/);
 

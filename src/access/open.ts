@@ -8,7 +8,7 @@ import { watchKeys } from './keys-file.ts';
 import type { RightsCheck } from './rights-check.ts';
 import type { Rights } from './rights.ts';
 import { Faults } from '../errors.ts';
-import { OverloadGuard, type OverloadProbe } from './overload.ts';
+import { createOverloadGuard, type OverloadProbe } from './overload.ts';
 import type { Policy } from './policy.ts';
 import { createStreamSlots } from './stream-slots.ts';
 import type { TokenSettings } from './token-settings.ts';
@@ -66,11 +66,11 @@ export async function openAccess(
   ];
   if (faults.length > 0) throw new Faults(faults);
   const streams = createStreamSlots({ perClient: config.STREAM_LIMIT, total: config.MAX_STREAMS });
-  const guard = new OverloadGuard({
+  const guard = createOverloadGuard({
     maxLoopDelayMs: config.MAX_LOOP_DELAY,
     maxWaitMs: config.MAX_WAIT,
     maxMemoryBytes: config.maxMemoryBytes,
-    ...(probe && { probe }),
+    probe,
   });
   const limiter = await openLimiter(config, log);
   const keyring = config.apiKeys && new Keyring(config.apiKeys);

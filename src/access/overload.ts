@@ -16,7 +16,7 @@ export interface OverloadOptions {
   readonly maxWaitMs: number;
   /** Requests are refused while resident memory is above this. Bytes. */
   readonly maxMemoryBytes: number;
-  readonly probe?: OverloadProbe;
+  readonly probe?: OverloadProbe | undefined;
 }
 
 const LOOK_MS = 100;
@@ -25,7 +25,13 @@ const NEWEST = 0.3;
 /** Requests are refused until the delay is below this share of its limit. Without it the guard would oscillate. */
 const RECOVERED = 0.7;
 
-const PROBE: OverloadProbe = { memoryBytes: () => process.memoryUsage.rss(), now: () => performance.now() };
+/**
+ * At or below this number of requests in progress there is no backlog, however slow each request is: the pace of a
+ * few requests is no measure.
+ */
+const FEW = 32;
+
+export type OverloadGuard = ReturnType<typeof createOverloadGuard>;
 
 /**
  * Detects that the process has more work than it can do well. There are three signs: its event loop is delayed, so
@@ -33,106 +39,88 @@ const PROBE: OverloadProbe = { memoryBytes: () => process.memoryUsage.rss(), now
  * wait too long; or its memory is above its limit. The guard then refuses requests early, which is cheap, until the
  * process has caught up.
  */
-export class OverloadGuard {
-  /** Counts the requests that are admitted: its `began` and `done` must be called. */
-  readonly backlog = new Backlog();
-  readonly #options: OverloadOptions;
-  readonly #probe: OverloadProbe;
-  #timer: NodeJS.Timeout | null = null;
-  #expected = 0;
-  #delayMs = 0;
-  #reason: string | null = null;
+export function createOverloadGuard({
+  maxLoopDelayMs,
+  maxWaitMs,
+  maxMemoryBytes,
+  probe = { memoryBytes: () => process.memoryUsage.rss(), now: () => performance.now() },
+}: OverloadOptions) {
+  const backlog = createBacklog();
+  let timer: NodeJS.Timeout | undefined;
+  let expected = 0;
+  let delayMs = 0;
+  let reason: string | null = null;
 
-  constructor(options: OverloadOptions) {
-    this.#options = options;
-    this.#probe = options.probe ?? PROBE;
-  }
-
-  /** Starts to measure. Called once the server listens, because work before that delays no request. */
-  start(): void {
-    this.#expected = this.#probe.now() + LOOK_MS;
-    this.#timer = setInterval(() => this.look(), LOOK_MS).unref();
-  }
-
-  get overloaded(): boolean {
-    return this.#why() !== null;
-  }
-
-  /** Returns why a request must be refused now; null when it is admitted. */
-  refusal(): AppError | null {
-    const why = this.#why();
-    if (why === null) return null;
-    return new AppError('overloaded', `${why}. Try again in ${PROBLEMS.overloaded.retry} s.`);
-  }
+  /** The delay of the timer that calls it is what it measures. */
+  const look = (): void => {
+    const now = probe.now();
+    const late = Math.max(0, now - expected);
+    backlog.look(LOOK_MS + late);
+    expected = now + LOOK_MS;
+    delayMs += NEWEST * (late - delayMs);
+    if (delayMs > (reason === null ? 1 : RECOVERED) * maxLoopDelayMs)
+      reason = `The delay of the event loop exceeds MAX_LOOP_DELAY (${maxLoopDelayMs} ms)`;
+    else if (probe.memoryBytes() > maxMemoryBytes)
+      reason = `The server has reached its memory limit (${Math.round(maxMemoryBytes / 2 ** 20)} MiB, see MAX_MEMORY)`;
+    else reason = null;
+  };
 
   /** The number of requests in progress changes with each request. The other signs are measured periodically. */
-  #why(): string | null {
-    const { maxWaitMs } = this.#options;
-    if (this.#reason === null && this.backlog.waitMs > maxWaitMs)
-      return `A request would now wait longer than MAX_WAIT (${maxWaitMs} ms)`;
-    return this.#reason;
-  }
+  const why = (): string | null => {
+    if (reason !== null || backlog.waitMs() <= maxWaitMs) return reason;
+    return `A request would now wait longer than MAX_WAIT (${maxWaitMs} ms)`;
+  };
 
-  /** Called by the guard's own timer. The delay of that timer is what it measures. */
-  look(): void {
-    const now = this.#probe.now();
-    const late = Math.max(0, now - this.#expected);
-    this.backlog.look(LOOK_MS + late);
-    this.#expected = now + LOOK_MS;
-    this.#delayMs += NEWEST * (late - this.#delayMs);
-    const share = this.#reason === null ? 1 : RECOVERED;
-    const { maxLoopDelayMs, maxMemoryBytes } = this.#options;
-    if (this.#delayMs > share * maxLoopDelayMs)
-      this.#reason = `The delay of the event loop exceeds MAX_LOOP_DELAY (${maxLoopDelayMs} ms)`;
-    else if (this.#probe.memoryBytes() > maxMemoryBytes)
-      this.#reason = `The server has reached its memory limit (${Math.round(maxMemoryBytes / 2 ** 20)} MiB, see MAX_MEMORY)`;
-    else this.#reason = null;
-  }
-
-  close(): void {
-    if (this.#timer !== null) clearInterval(this.#timer);
-  }
+  return {
+    /** Counts the requests that are admitted: its `began` and `done` must be called. */
+    backlog,
+    get overloaded(): boolean {
+      return why() !== null;
+    },
+    /** Returns why a request must be refused now; null when it is admitted. */
+    refusal(): AppError | null {
+      const now = why();
+      return now === null
+        ? null
+        : new AppError('overloaded', `${now}. Try again in ${PROBLEMS.overloaded.retry} s.`);
+    },
+    /** Starts to measure. Called once the server listens, because work before that delays no request. */
+    start(): void {
+      expected = probe.now() + LOOK_MS;
+      timer = setInterval(look, LOOK_MS).unref();
+    },
+    close: () => clearInterval(timer),
+  };
 }
-
-/**
- * At or below this number of requests in progress there is no backlog, however slow each request is: the pace of a
- * few requests is no measure.
- */
-const FEW = 32;
 
 /**
  * Estimates how long a request that arrives now would wait: the requests in progress divided by the pace at which
  * such requests are answered (Little's law). It counts requests whose answer is the server's own work. A request that
  * waits for bytes of its client is not counted.
  */
-class Backlog {
-  #underWay = 0;
-  #answered = 0;
+function createBacklog() {
+  let underWay = 0;
+  let answered = 0;
   /** Answers per millisecond while there was a backlog throughout; null when there was none. */
-  #pace: number | null = null;
-  #wasLong = false;
-
-  began(): void {
-    this.#underWay++;
-  }
-
-  done(): void {
-    this.#underWay--;
-    this.#answered++;
-  }
-
-  /** The wait in milliseconds. It is 0 while few requests are in progress, or while the pace is not known yet. */
-  get waitMs(): number {
-    return this.#pace === null || this.#underWay <= FEW ? 0 : this.#underWay / this.#pace;
-  }
-
-  /** Measures the pace. To be called repeatedly, with `elapsedMs` since the previous call. */
-  look(elapsedMs: number): void {
-    const isLong = this.#underWay > FEW;
-    const pace = this.#answered / elapsedMs;
-    if (!isLong || !this.#wasLong) this.#pace = null;
-    else this.#pace = this.#pace === null ? pace : this.#pace + NEWEST * (pace - this.#pace);
-    this.#answered = 0;
-    this.#wasLong = isLong;
-  }
+  let pace: number | null = null;
+  let wasLong = false;
+  return {
+    began: (): void => {
+      underWay++;
+    },
+    done: (): void => {
+      underWay--;
+      answered++;
+    },
+    /** The wait in milliseconds. It is 0 while few requests are in progress, or while the pace is not known yet. */
+    waitMs: (): number => (pace === null || underWay <= FEW ? 0 : underWay / pace),
+    /** Measures the pace. To be called repeatedly, with `elapsedMs` since the previous call. */
+    look(elapsedMs: number): void {
+      const isLong = underWay > FEW;
+      const latest = answered / elapsedMs;
+      pace = isLong && wasLong ? (pace ?? latest) + NEWEST * (latest - (pace ?? latest)) : null;
+      answered = 0;
+      wasLong = isLong;
+    },
+  };
 }

@@ -104,14 +104,8 @@ function causeOf(error: unknown): string {
 }
 
 function wordsFor(error: unknown): string {
-  if (error instanceof errors.JWTExpired) return 'The token has expired.';
-  if (!(error instanceof errors.JWTClaimValidationFailed)) return NOT_VALID;
-  const { claim, reason } = error;
-  if (reason === 'missing') return `The token has no claim ${claim}.`;
-  if (reason !== 'check_failed') return `The claim ${claim} of the token is not valid.`;
-  if (claim === 'aud') return 'The token is for another audience.';
-  if (claim === 'iss') return 'The token is of another issuer.';
-  return claim === 'nbf' ? 'The token is not yet valid.' : NOT_VALID;
+  const isProved = error instanceof errors.JWTExpired || error instanceof errors.JWTClaimValidationFailed;
+  return isProved ? `The token is not valid here and now: ${error.message}.` : NOT_VALID;
 }
 
 /** 401 that says in the challenge, too, what is wrong (RFC 6750, 3). */

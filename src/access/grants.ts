@@ -4,6 +4,7 @@ import { pointer } from '../input/json-scan.ts';
 import { bodyCheck, faultsIn } from '../input/validate.ts';
 import { GRANT, grantOf } from './keys-json.ts';
 import type { Key } from './keys.ts';
+import { rightsOf } from './rights.ts';
 
 /** What a claim or JWT_DEFAULT grants: a key without its name and digest. */
 export type Grant = Omit<Key, 'name' | 'digest' | 'issuer'>;
@@ -15,12 +16,7 @@ export interface GrantRead {
 }
 
 /** The rights of a token without the claim, where JWT_DEFAULT gives none. */
-export const NO_RIGHTS: Grant = grantOf(
-  { resources: [], actions: [] },
-  [],
-  { numbers: new Map() },
-  () => undefined,
-);
+export const NO_RIGHTS: Grant = { rights: rightsOf({ resources: [], actions: [] }), expires: Infinity };
 
 const check = bodyCheck(GRANT);
 

@@ -9,7 +9,7 @@ import type { TokenSettings } from './token-settings.ts';
 
 /** The most characters of a token. A request's head may have 16 KiB. */
 const LONGEST = 8 * 1024;
-/** About 1 KB each. */
+/** The verified tokens in one generation, of which two are kept. About 1 KB each. */
 const REMEMBERED = 8192;
 const MOST_VALUES = 8192;
 /** Three parts in base64url (RFC 7515, 7.1). An encrypted token has five. */
@@ -25,8 +25,6 @@ export interface TokensOptions {
    * name nothing that only the operator knows.
    */
   readonly faultsOf: (rights: Rights) => Promise<readonly string[]>;
-  /** The number of verified tokens in one generation, of which two are kept. */
-  readonly remembered?: number;
 }
 
 export type Tokens = ReturnType<typeof createTokens>;
@@ -35,14 +33,9 @@ export type Tokens = ReturnType<typeof createTokens>;
  * Turns tokens into keys: JSON Web Tokens (RFC 7519) signed with a key of the key server. A verified token is
  * remembered by its SHA-256 until it ends or keys are fetched, so that a request with it costs a look-up.
  */
-export function createTokens({
-  settings: { issuer, claim, fallback },
-  check,
-  faultsOf,
-  remembered: most = REMEMBERED,
-}: TokensOptions) {
+export function createTokens({ settings: { issuer, claim, fallback }, check, faultsOf }: TokensOptions) {
   const issuerHash = sha256(issuer).slice(0, 16);
-  const known = new RecentMap<Key>(most);
+  const known = new RecentMap<Key>(REMEMBERED);
   /** When the keys were fetched that the remembered tokens were verified with. */
   let fetchedAt: number | undefined;
   /** Tokens that are being verified: requests with the same one share the work. */

@@ -108,9 +108,7 @@ async function main(argv: readonly string[], signals: Signals): Promise<number> 
   }
 }
 
-async function helpOf({ help }: Command): Promise<string> {
-  return typeof help === 'string' ? help : help();
-}
+const helpOf = async ({ help }: Command) => (typeof help === 'string' ? help : help());
 
 async function serve(argv: readonly string[], { first, onHangUp }: Signals): Promise<number> {
   if (argv.length > 0) throw new UsageError(`serve takes no arguments; got ${argv.join(' ')}`);

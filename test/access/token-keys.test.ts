@@ -37,8 +37,7 @@ async function tokensOf(t: TestContext, { pairs, answer = null, faultsOf }: Sett
   const settings = { url: issuer.url, issuer: ISSUER, audience: AUDIENCE, claim: 'sluice', fallback: null };
   const check = await openTokenCheck(settings, logTo(lines));
   t.after(() => check.close());
-  const options: TokensOptions = { settings, check, faultsOf: faultsOf ?? (() => Promise.resolve([])) };
-  const tokens = createTokens(options);
+  const tokens = createTokens({ settings, check, faultsOf: faultsOf ?? (() => Promise.resolve([])) });
   const ask = (token: string) => tokens.authenticate(token, sha256(token));
   const code = async (token: string) => {
     try {
@@ -47,7 +46,7 @@ async function tokensOf(t: TestContext, { pairs, answer = null, faultsOf }: Sett
       return error instanceof AppError ? error.code : error;
     }
   };
-  return { issuer, lines, check, options, ask, code, pass: (ms: number) => t.mock.timers.tick(ms) };
+  return { issuer, lines, check, ask, code, pass: (ms: number) => t.mock.timers.tick(ms) };
 }
 
 test('a storm of tokens with unknown keys causes one fetch in 30 s, also while the key server is away', async (t) => {
@@ -179,17 +178,6 @@ test('a verified token costs a look-up until it ends, and requests with a new on
   assert.equal(await code(limited), 'ada');
   pass(11_000);
   assert.equal(await code(limited), 'unauthorized', 'the claim ends before the token');
-});
-
-test('remembered tokens are bounded, and one that is dropped is verified again', async (t) => {
-  const pair = await signingPair('one');
-  const { options } = await tokensOf(t, { pairs: [pair] });
-  const digests = ['a', 'b', 'c', 'd', 'e'];
-  const tokens = createTokens({ ...options, remembered: 2 });
-  const token = await tokenOf(pair, { sluice: READ });
-  const isKnown = (digest: string) => !(tokens.authenticate(token, digest) instanceof Promise);
-  for (const digest of digests) await tokens.authenticate(token, digest);
-  assert.deepEqual(digests.map(isKnown), [false, false, true, true, true]);
 });
 
 test('a token that is too long is refused before anything is read of it', async (t) => {

@@ -1,10 +1,4 @@
-/**
- * npm run pictures [-- FOLDER]
- *
- * Makes the pictures of the explorer page in docs/images. With a folder, it makes every part of the page there, at 1280
- * and 390 pixels, light and dark, for somebody to look at.
- */
-import { mkdir } from 'node:fs/promises';
+/** npm run pictures: makes the pictures of the explorer page in docs/images. */
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { ObjectId, type Document } from 'mongodb';
@@ -14,7 +8,7 @@ import { withOrders } from '../resources/orders.ts';
 import { serverOn } from '../process/server.ts';
 
 /** The pictures of the documents: a part of the page, its width and its colours. */
-const KEPT = [
+const PICTURES = [
   ['home', 1280, 'light'],
   ['row', 1280, 'light'],
   ['rows', 1280, 'dark'],
@@ -24,14 +18,8 @@ const KEPT = [
   ['proof', 390, 'dark'],
 ] as const;
 
-type Part = (typeof PARTS)[number];
+type Part = (typeof PICTURES)[number][0];
 type Scheme = 'light' | 'dark';
-const PARTS = ['home', 'rows', 'row', 'take', 'proof', 'docs'] as const;
-const ALL = PARTS.flatMap((part) =>
-  ([1280, 390] as const).flatMap((width) =>
-    (['light', 'dark'] as const).map((scheme): [Part, number, Scheme] => [part, width, scheme]),
-  ),
-);
 const HEIGHTS: Readonly<Record<number, number>> = { 1280: 800, 390: 780 };
 const STATUSES = ['delivered', 'paid', 'packed', 'returned', 'shipped'];
 const COUNTRIES = ['NL', 'DE', 'FR', 'BE', 'ES', 'IT'];
@@ -44,12 +32,12 @@ const context = {
 } as unknown as TestContext;
 
 try {
-  await main(process.argv[2]);
+  await main();
 } finally {
   for (const cleanup of cleanups.reverse()) await cleanup();
 }
 
-async function main(folder: string | undefined): Promise<void> {
+async function main(): Promise<void> {
   const executablePath = chromiumPath(context);
   if (executablePath === null) throw new Error('there is no Chromium');
   const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
@@ -60,9 +48,8 @@ async function main(folder: string | undefined): Promise<void> {
     Array.from({ length: 24_000 }, (_, n) => orderOf(n)),
   );
   const server = await serverOn(context, { ...settings, SAMPLE: 'on' });
-  const into = folder ?? join(import.meta.dirname, '../../../docs/images');
-  await mkdir(into, { recursive: true });
-  for (const [part, width, scheme] of folder === undefined ? KEPT : ALL) {
+  const into = join(import.meta.dirname, '../../../docs/images');
+  for (const [part, width, scheme] of PICTURES) {
     const page = await openPage(browser, width, scheme);
     await show(page, server.url, part, width);
     await page.screenshot({ path: join(into, `${part}-${width}-${scheme}.png`) });
@@ -81,11 +68,6 @@ function openPage(browser: Browser, width: number, colorScheme: Scheme): Promise
 }
 
 async function show(page: Page, url: string, part: Part, width: number): Promise<void> {
-  if (part === 'docs') {
-    await page.goto(`${url}/docs`);
-    await page.getByRole('heading', { name: 'sluice' }).first().waitFor();
-    return;
-  }
   if (part === 'home') {
     await page.goto(url);
     await page.locator('#home-rows tr').first().waitFor();

@@ -30,7 +30,7 @@ export function published(): Results | null {
 }
 
 /** Combines two runs of one commit. Returns only the later one when the commits or machines differ. */
-export function together(earlier: Results | null, later: Results): Results {
+function together(earlier: Results | null, later: Results): Results {
   if (earlier?.commit !== later.commit || earlier.machine !== later.machine) return later;
   const key = ({ name, store, rows }: ScenarioResult) => `${name} ${store} ${rows}`;
   const again = new Set(later.scenarios.map(key));

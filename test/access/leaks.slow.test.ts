@@ -264,10 +264,10 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
           assertNoLeak(text, JSON.stringify(wanted));
           files.push(text);
           for (const other of ['all', 'blind'])
-            for (const of of ['', '/file'])
+            for (const part of ['', '/file'])
               for (const method of ['GET', 'DELETE']) {
-                if (method === 'DELETE' && of !== '') continue;
-                assert.equal((await server.as(other, `/exports/${id}${of}`, { method })).status, 404);
+                if (method === 'DELETE' && part !== '') continue;
+                assert.equal((await server.as(other, `/exports/${id}${part}`, { method })).status, 404);
               }
         }
         assert.deepEqual(

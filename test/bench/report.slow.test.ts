@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { withFigures, withHeadlines } from '../../bench/report/document.ts';
 import { plots } from '../../bench/report/plots.ts';
-import { published, together } from '../../bench/report/publish.ts';
+import { published } from '../../bench/report/publish.ts';
 import { tables } from '../../bench/report/tables.ts';
 import { type Results, type Round, type ScenarioResult } from '../../bench/results.ts';
 import { compare } from '../../bench/revision.ts';
@@ -134,19 +134,4 @@ test('the CPU time of a commit is compared by the round that took least', () => 
     'sluice at main': taking(3, 8, 5),
   });
   assert.equal(compare([one], 'main')[0]?.cpu, 1.5);
-});
-
-test('two runs of one commit are published together, and the later run wins', () => {
-  const [first, again] = [
-    run(scenario('a', 'streams', {}), scenario('b', 'streams', {})),
-    run(scenario('b', 'pages', {})),
-  ];
-  const both = together(first, again);
-  assert.deepEqual(
-    both.scenarios.map(({ name, group }) => `${name} ${group}`),
-    ['a streams', 'b pages'],
-  );
-  assert.equal(both.command, 'npm run bench; npm run bench');
-  assert.equal(together({ ...first, commit: 'older' }, again), again);
-  assert.equal(together(null, again), again);
 });

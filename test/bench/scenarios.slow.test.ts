@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { test } from 'node:test';
 import { CANDIDATES, programOf, type CandidateName } from '../../bench/candidates.ts';
-import { readOptions } from '../../bench/options.ts';
 import { JsonBytes } from '../../bench/peers/bson-json.ts';
 import { createScenarios } from '../../bench/scenarios.ts';
 import { FORMATS } from '../../src/resources/stream/formats/list.ts';
@@ -46,21 +45,6 @@ test('an export of each format in each compression is measured alone', () => {
     measured.map(({ format, compression }) => `${format} ${compression}`),
     FORMATS.flatMap(({ name, compressions }) => compressions.map((compression) => `${name} ${compression}`)),
   );
-});
-
-test('no scenario skips more rows than there are', () => {
-  for (const rows of [1000, 10_000, 1_000_000])
-    for (const scenario of createScenarios(rows))
-      assert.ok(scenario.kind !== 'requests' || (scenario.depth ?? 0) < rows, scenario.name);
-});
-
-test('options are parsed, and unknown ones are refused', () => {
-  const { set, stores, rows } = readOptions(['--quick', '--store', 'sqlite', '--rows', '500']);
-  assert.deepEqual({ set, stores, rows }, { set: 'quick', stores: ['sqlite'], rows: 500 });
-  assert.equal(readOptions(['--against', 'main', '--quick']).rounds, 5);
-  assert.throws(() => readOptions(['--store', 'oracle']), /mongodb or sqlite, not oracle/);
-  assert.throws(() => readOptions(['--rows', 'many']), /--rows is a number/);
-  assert.throws(() => readOptions(['--nonsense']), /nonsense/);
 });
 
 test("the rival's transcoder writes what JSON.stringify writes", () => {

@@ -55,13 +55,6 @@ test('npm start without a build prints the command to run', async (t) => {
   await assert.rejects(started, { code: 1, stderr: /^sluice: there is no build yet\. Run `npm ci`.*\n$/ });
 });
 
-test('an already built checkout runs without development dependencies', async (t) => {
-  const folder = await productionCheckout(t);
-  await cp(join(await cli(), '../..'), join(folder, 'dist'), { recursive: true });
-  const { stdout } = await run(process.execPath, ['src/start.mjs', 'serve', '--help'], { cwd: folder });
-  assert.match(stdout, /^Usage: sluice serve/);
-});
-
 test('an interrupted build is not started', async (t) => {
   const folder = await productionCheckout(t);
   await mkdir(join(folder, 'dist/process'), { recursive: true });

@@ -52,7 +52,6 @@ export function setReads(core: Core, shape: SetShape, gate: LoadGate, indexes: S
   const walks = new WeakMap<Bookmark, Walked>();
   let listed: {
     readonly records: SetRecord['indexes'];
-    readonly text: string;
     readonly at: number;
     readonly indexes: readonly Index[];
   } | null = null;
@@ -195,12 +194,8 @@ export function setReads(core: Core, shape: SetShape, gate: LoadGate, indexes: S
 
   /** The same array as long as it is not too old and the indexes are the same. */
   function listOf(records: SetRecord['indexes']): readonly Index[] {
-    const isRecent = listed !== null && now() - listed.at <= LISTED_MS;
-    if (listed?.records === records && isRecent) return listed.indexes;
-    const all = [KEY_INDEX, ...records.map(indexOf)];
-    const text = JSON.stringify(all);
-    listed =
-      listed?.text === text && isRecent ? { ...listed, records } : { records, text, at: now(), indexes: all };
+    if (listed?.records !== records || now() - listed.at > LISTED_MS)
+      listed = { records, at: now(), indexes: [KEY_INDEX, ...records.map(indexOf)] };
     return listed.indexes;
   }
 

@@ -22,7 +22,7 @@ type Report = (line: string) => void;
 
 /** Examines the embedded store in a directory for what the server promises, and writes nothing. */
 export async function examineSqlite(directory: string, report: (finding: Finding) => void): Promise<void> {
-  const see = async (promise: string, query: string, look: () => Promise<string>): Promise<void> => {
+  const see = async (promise: string, query: string, look: () => string | Promise<string>) => {
     try {
       report({ promise, holds: true, seen: `${query}: ${await look()}` });
     } catch (error) {
@@ -46,7 +46,8 @@ export async function examineSqlite(directory: string, report: (finding: Finding
   await see('there is space for writes', 'statfs', () => {
     const bytes = freeBytes(directory);
     const free = `${Math.round(bytes / 2 ** 20)} MiB are free`;
-    return bytes < RESERVE_BYTES ? Promise.reject(new Error(free)) : Promise.resolve(free);
+    if (bytes < RESERVE_BYTES) throw new Error(free);
+    return free;
   });
   await see('every row and index entry is whole', 'sluice check', async () => {
     const lines: string[] = [];

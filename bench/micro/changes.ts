@@ -15,7 +15,7 @@ import { predicateOf } from '../../src/store/scope-predicate.ts';
 import { Slots } from '../../src/store/slots.ts';
 import { coreOf } from '../../src/store/sqlite/core.ts';
 import { openFile } from '../../src/store/sqlite/file.ts';
-import { openSet, type OpenSet } from '../../src/store/sqlite/open-set.ts';
+import { openSet, type OpenSet } from '../../src/store/sqlite.ts';
 import { median } from '../results.ts';
 import { printMachine } from './turns.ts';
 

@@ -4,9 +4,14 @@ import { reasonOf } from '../error-reason.ts';
 import type { Slots } from './slots.ts';
 import { coreOf, type Core } from './sqlite/core.ts';
 import { openFile } from './sqlite/file.ts';
-import { openSet, type OpenSet } from './sqlite/open-set.ts';
-import type { SetShape } from './sqlite/sets.ts';
-import type { Declaration, OwnedCollection, Store } from './store.ts';
+import { setFeed } from './sqlite/feed.ts';
+import { loadGate } from './sqlite/load-gate.ts';
+import { setCounts } from './sqlite/set-counts.ts';
+import { setIndexes } from './sqlite/set-indexes.ts';
+import { setReads } from './sqlite/set-reads.ts';
+import { setWrites } from './sqlite/set-writes.ts';
+import { NEW, type SetShape } from './sqlite/sets.ts';
+import type { Collection, Declaration, OwnedCollection, Store } from './store.ts';
 
 const CHANGES_TTL_MS = 7 * 24 * 60 * 60_000;
 /** Rows per transaction above which a process is one that imports: it may wait longer for the disk. */
@@ -145,6 +150,31 @@ function storeOf(core: Core, items: OpenSet, { directory }: SqliteOptions): Stor
     for (const name of await looks.soon(() => sets.names()))
       while (isOpen && (await writes.run(() => log.prune(sets.get(name)))));
   }
+}
+
+export type OpenSet = Awaited<ReturnType<typeof openSet>>;
+
+/** Opens a set of rows. Makes it and the indexes that are missing, and undoes a load whose process has ended. */
+export async function openSet(core: Core, shape: SetShape) {
+  const { looks, writes, sets } = core;
+  const { name, label } = shape;
+  const gate = loadGate(core, shape);
+  const indexes = setIndexes(core, shape, gate);
+  const reads = setReads(core, shape, gate, indexes);
+  const { read, describe } = reads;
+  const rows: Collection = {
+    ...{ read, describe, ...setCounts(core, reads) },
+    ...(shape.hasChanges && { changes: setFeed(core, shape, reads) }),
+  };
+  const isMissing = await looks.soon(() => sets.find(name) === null);
+  if (isMissing) {
+    const records = shape.indexes.map((paths, n) => ({ number: n + 1, paths, builtTo: null }));
+    await writes.run(() => sets.find(name) ?? sets.create({ ...NEW, name, label, indexes: records }));
+  }
+  await gate.recover();
+  await indexes.declare(shape.indexes);
+  await looks.soon(() => indexes.buildLater(sets.get(name)));
+  return { rows, indexes, load: gate.load, writes: setWrites(core, shape, gate) };
 }
 
 function shapeOf(name: string, label: string): SetShape {

@@ -2,11 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { notReady } from '../../errors.ts';
+import { DatabaseSync } from '../../sqlite.ts';
 import type { Load, OnConflict, Refuse } from '../store.ts';
 import type { Core } from './core.ts';
 import { tablesSql } from './layout.ts';
-import { SetLoad } from './load.ts';
-import { isLocked, takeLock } from './load-lock.ts';
+import { SetLoad, type LoadLock } from './load.ts';
+import { isBusy } from './errors.ts';
 import { NEW, newIdentity, type SetRecord, type SetShape } from './sets.ts';
 
 /** How often to look whether another process has finished its load, or ended. Milliseconds. */
@@ -106,4 +107,30 @@ export function loadGate(core: Core, shape: SetShape) {
 interface Begun {
   readonly set: SetRecord;
   readonly removed: number;
+}
+
+/** Takes the lock of a new file. */
+function takeLock(path: string): LoadLock {
+  const file = new DatabaseSync(path);
+  file.exec('pragma busy_timeout=0; pragma journal_mode=memory; begin exclusive');
+  return {
+    release: () => {
+      file.close();
+      return rm(path, { force: true });
+    },
+  };
+}
+
+/** Whether a process holds the lock of a file. */
+function isLocked(path: string): boolean {
+  let file: InstanceType<typeof DatabaseSync> | null = null;
+  try {
+    file = new DatabaseSync(path, { readOnly: true });
+    file.exec('pragma busy_timeout=0; pragma schema_version');
+    return false;
+  } catch (error) {
+    return isBusy(error); // else the file is missing
+  } finally {
+    file?.close();
+  }
 }

@@ -6,12 +6,19 @@ import { withUnusable } from './change-set.ts';
 import type { Core } from './core.ts';
 import { keyRow } from './keyed.ts';
 import { columnOf, indexSql, rowsTable, tablesSql } from './layout.ts';
-import type { LoadLock } from './load-lock.ts';
 import { LARGE_BYTES, type SetRecord, type SetShape } from './sets.ts';
 
 /** The most rows and bytes in one transaction: about 0.1 s. */
 const TRANSACTION_ROWS = 10_000;
 const TRANSACTION_BYTES = 8 * 1024 * 1024;
+
+/**
+ * The lock of a process that loads a set: that of SQLite on an empty file of its own. The system drops it when the process
+ * ends, however that is, so no one has to guess by process ids and clocks, which containers do not share.
+ */
+export interface LoadLock {
+  release(): Promise<void>;
+}
 
 export interface LoadOptions {
   /** The set, marked as one that is loaded under the lock, with new and empty tables that have no indexes. */

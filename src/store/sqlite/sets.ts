@@ -44,7 +44,7 @@ export interface SetRecord extends Pick<SetShape, 'name' | 'label'> {
   /** Whether a row was large: a batch then looks at their sizes first. */
   readonly hasLargeRows?: boolean | undefined;
   /**
-   * A process is filling the set, as long as it holds the lock of this name (see load-lock.ts). No one else sees or writes its
+   * A process is filling the set, as long as it holds the lock of this name (see load-gate.ts). No one else sees or writes its
    * rows meanwhile. `sorted`: the number of the tables that the rows are sorted into.
    */
   readonly loading?: { readonly lock: string; readonly sorted?: number } | undefined;

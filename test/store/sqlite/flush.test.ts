@@ -12,7 +12,7 @@ import { BSON } from '../../../src/store/bson.ts';
 import { Slots } from '../../../src/store/slots.ts';
 import { coreOf } from '../../../src/store/sqlite/core.ts';
 import { FILE, openFile } from '../../../src/store/sqlite/file.ts';
-import { openSet } from '../../../src/store/sqlite/open-set.ts';
+import { openSet } from '../../../src/store/sqlite.ts';
 import { childProgram } from '../../support/process/child-program.ts';
 import { flushFaults } from '../../support/store/flushes.ts';
 import { program } from '../../support/process/programs.ts';

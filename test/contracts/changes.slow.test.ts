@@ -21,7 +21,6 @@ async function resourceOf({ store, slots }: OpenStore, ids: readonly unknown[]):
   return { rows, slots, field: 'status', values: VALUES, ids };
 }
 
-changeFeedContract(testsWith(async (t) => itemsOf(await testSqlite(t), ANY_IDS), 'items of sqlite'));
 changeFeedContract(testsWith(async (t) => resourceOf(await testSqlite(t), ANY_IDS), 'a resource of sqlite'));
 changeFeedContract(
   testsWith(async (t) => {

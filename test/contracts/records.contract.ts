@@ -106,27 +106,6 @@ export function userStoreContract(test: StoreTest): void {
     assert.equal((await getUser(users, 'a'))?.name, nameOf(winner?.value.after ?? null));
   });
 
-  test('users are read in order of id from any bookmark, also when users were removed meanwhile', async (opened) => {
-    const users = await opened.store.records(USERS);
-    const ids = Array.from({ length: 90 }, (_, n) => `${'~-._aZ09'[n % 8] ?? ''}${(n * 7919) % 1009}`);
-    await Promise.all(ids.map((id) => put(users, user(id, id))));
-    const sorted = ids.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
-    for (const rows of [1, 7, 90, 1000]) assert.deepEqual(await readIds(users, rows), sorted);
-    const skipped = await users.read(BY_ID, { skip: 80 }, { rows: 100, bytes: PLENTY }, NEVER);
-    assert.deepEqual(
-      takeRows(skipped).map((row) => fromRow(row)._id),
-      sorted.slice(80),
-    );
-    const bookmark = makeBookmark({ _id: sorted[40] });
-    await users.change(sorted[40] ?? '', () => null);
-    const rest = await users.read(BY_ID, { after: bookmark }, { rows: 100, bytes: PLENTY }, NEVER);
-    assert.deepEqual(
-      takeRows(rest).map((row) => fromRow(row)._id),
-      sorted.slice(41),
-    );
-    assert.equal(opened.slots.taken, 0);
-  });
-
   test('users are read by an index, counted and confirmed as any rows are', async (opened) => {
     const users = await opened.store.records(USERS);
     const { index, isNew } = await users.addIndex(['metadata.team', 'name'], () => undefined, NEVER);
@@ -202,27 +181,6 @@ export function userStoreContract(test: StoreTest): void {
     await users.change('odd', () => null);
     assert.equal(await getUser(users, 'odd'), null);
   });
-
-  test('users and items are kept apart', async (opened) => {
-    const { items } = opened.store;
-    const users = await opened.store.records(USERS);
-    await put(users, user('a', 'Ada'));
-    assert.equal(await readRow(items, makeBookmark({ _id: 'a' }), NEVER), null);
-    const batch = await items.read(BY_ID, {}, { rows: 10, bytes: PLENTY }, NEVER);
-    assert.deepEqual(takeRows(batch), []);
-  });
-}
-
-async function readIds(users: Records, rows: number): Promise<string[]> {
-  const ids: string[] = [];
-  let from = {};
-  for (;;) {
-    const batch = await users.read(BY_ID, from, { rows, bytes: PLENTY }, NEVER);
-    const { last, more } = batch;
-    ids.push(...takeRows(batch).map((row) => fromRow(row)._id));
-    if (!more || !last) return ids;
-    from = { after: last };
-  }
 }
 
 function nameOf(row: Uint8Array | null): string | null {

@@ -1,40 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { orRelease, type Batch } from '../../src/store/batch.ts';
-import {
-  BSON,
-  Binary,
-  Code,
-  Decimal128,
-  Double,
-  Int32,
-  Long,
-  MaxKey,
-  MinKey,
-  ObjectId,
-  Timestamp,
-} from '../../src/store/bson.ts';
-import { BSON_RANK, sizeOfValue } from '../../src/store/bson-types.ts';
+import { BSON_RANK } from '../../src/store/bson-types.ts';
 
 test('the ranks of types, with which keys in existing files begin, are those of MongoDB and stay', () => {
   assert.deepEqual(BSON_RANK, {
     ...{ null: 5, number: 10, string: 15, document: 20, array: 25, binary: 30, objectId: 35 },
     ...{ boolean: 40, date: 45, timestamp: 47, regularExpression: 50, code: 60, scopedCode: 65, maxKey: 127 },
   });
-});
-
-test('the size of a value is what is left of its document without head, name and end', () => {
-  const values = [
-    ...[new Double(1.5), 'é', { a: 1 }, [1, 2], new Binary(Buffer.from('abc')), new ObjectId(), true],
-    ...[new Date(0), null, new Code('x'), new Code('x', { y: 1 }), new Int32(1), new Timestamp(7n)],
-    ...[Long.fromInt(1), Decimal128.fromString('1'), new MinKey(), new MaxKey()],
-  ];
-  for (const value of values) {
-    const bytes = BSON.serialize({ v: value });
-    assert.equal(sizeOfValue(bytes, bytes[4] ?? 0, 7), bytes.length - 8, JSON.stringify(value));
-  }
-  const rare = BSON.serialize({ v: /x/ });
-  assert.equal(sizeOfValue(rare, rare[4] ?? 0, 7), -1);
 });
 
 test('a batch is released once when the work that takes it over fails, at once or later', async () => {

@@ -170,31 +170,3 @@ test('values of a resource reject during its load, new indexes wait for its end,
   await load.finish();
   assert.equal((await readRows(await opened, BY_ID, {}, SIZE)).rows.length, rows.length);
 });
-
-/** Sets of indexes whose paths begin with the same field. */
-const BELOW_ONE_FIELD: readonly (readonly string[][])[] = [
-  [['customer.country'], ['customer.city']],
-  [['customer.city', 'customer.country']],
-  [['d.e'], ['d']],
-  [['d'], ['d.e']],
-  [['_id.a'], ['_id.b']],
-];
-
-for (const indexes of BELOW_ONE_FIELD)
-  test(`a load fills each index of paths below one field: ${JSON.stringify(indexes)}`, async (t) => {
-    const rows = [3, 1, 2].map((n) =>
-      BSON.serialize({ _id: { a: n, b: -n }, d: { e: n }, customer: { city: `c${n}`, country: `l${n}` } }),
-    );
-    const contents: unknown[] = [];
-    for (const isLoaded of [true, false]) {
-      const directory = await testDirectory(t);
-      const orders = await (await openFor(t, directory)).open({ ...ORDERS, indexes });
-      if (isLoaded) {
-        const load = await loadInto(orders, 'fail', []);
-        await addAll(load, rows);
-        await load.finish();
-      } else await orders.insert(rows, 'fail');
-      contents.push(contentOf(directory));
-    }
-    assert.deepEqual(contents[0], contents[1]);
-  });

@@ -6,7 +6,6 @@ import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
 import type { Batch } from '../../../src/store/batch.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { Double, Int32 } from '../../../src/store/bson.ts';
-import { HEAD_BYTES } from '../../../src/store/sqlite/checked-rows.ts';
 import { FILE } from '../../../src/store/sqlite/file.ts';
 import { openSqlite } from '../../../src/store/sqlite.ts';
 import { Slots } from '../../../src/store/slots.ts';
@@ -18,20 +17,6 @@ import { NEVER, PLENTY, assertChain, assertRows, takeRows } from '../../support/
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
 const BY_PRICE: Plan = { sort: 'price', direction: 1 };
-
-test('a batch ends with the row that reaches its byte limit', async (t) => {
-  const { store } = await testSqlite(t);
-  const items = makeItems(100);
-  await insertItems(store.items, items);
-  for (const plan of [BY_ID, BY_PRICE])
-    for (const bytes of [1, 150, 1000, 5000]) {
-      const batch = await store.items.read(plan, {}, { rows: 100, bytes }, NEVER);
-      const sizes = takeRows(batch).map((row) => row.length + HEAD_BYTES);
-      assert.equal(batch.length, sum(sizes));
-      assert.ok(batch.length >= bytes && sum(sizes.slice(0, -1)) < bytes, `${batch.length} for ${bytes}`);
-      assert.equal(batch.more, true);
-    }
-});
 
 test('a batch leaves nothing for the garbage collector but its slot', async (t) => {
   const { store, slots } = await testSqlite(t);
@@ -122,11 +107,11 @@ test('a skip of more rows than one read passes is exact', async (t) => {
   const directory = await testDirectory(t);
   const store = await openDirectory(directory, { transactionRows: 20_000 });
   t.after(() => store.close());
-  const items = Array.from({ length: 201_000 }, (_, n) => makeItem(new Int32(n), 'b', new Double(-n)));
+  const items = Array.from({ length: 81_000 }, (_, n) => makeItem(new Int32(n), 'b', new Double(-n)));
   await insertItems(store.items, items);
   const read = async (plan: Plan, skip: number) =>
     takeRows(await store.items.read(plan, { skip }, { rows: 2, bytes: PLENTY }, NEVER));
-  for (const skip of [99_999, 100_000, 100_001, 200_000, 200_999, 201_000, 900_000]) {
+  for (const skip of [39_999, 40_000, 40_001, 80_000, 80_999, 81_000, 900_000]) {
     assertRows(await read(BY_ID, skip), items.slice(skip, skip + 2));
     assertRows(
       await read({ ...BY_PRICE, direction: -1, ...inCategory('b') }, skip),
@@ -162,7 +147,3 @@ test('readers that stall do not make the file grow, because they hold nothing be
   t.diagnostic(`${without} bytes without readers, ${withReaders} with 500 stalled ones`);
   assert.ok(withReaders <= 1.5 * without);
 });
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, n) => total + n, 0);
-}

@@ -5,7 +5,8 @@ import type { ChangeFeed, FeedPlace } from '../../src/store/change-feed.ts';
 import type { Slots } from '../../src/store/slots.ts';
 import type { Plan, OwnedCollection } from '../../src/store/store.ts';
 import { lookUps } from '../../src/store/tail.ts';
-import { Follower, idIn, lookedUp, nameOf } from '../support/store/following.ts';
+import { Follower, idIn, nameOf } from '../support/store/following.ts';
+import { lookUp } from '../support/store/changes.ts';
 import { below, oneOf, randomFrom } from '../support/store/random-collection.ts';
 import { NEVER, PLENTY, readRows } from '../support/store/reading.ts';
 import { SEED } from '../support/seed.ts';
@@ -191,7 +192,7 @@ export function changeFeedContract(test: ContractTest<OpenFeed>): void {
     const identity = '0123456789abcdef0123456789abcdef';
     const replaced = { code: 'collection-replaced' };
     await assert.rejects(set.feed.read(place, { most: 1, waitMs: 0 }, identity, NEVER), replaced);
-    await assert.rejects(lookedUp(set.feed, [makeBookmark({ _id: 1 })], { ...BY_ID, identity }), replaced);
+    await assert.rejects(lookUp(set.feed, [makeBookmark({ _id: 1 })], { ...BY_ID, identity }), replaced);
   });
 
   testOpened(
@@ -202,18 +203,18 @@ export function changeFeedContract(test: ContractTest<OpenFeed>): void {
       await set.write(ids.slice(300, 600), 'b');
       const keys = ids.map((_id) => makeBookmark({ _id }));
       for (const rows of [1_000, 101, 7]) {
-        const all = await lookedUp(set.feed, [...keys, ...keys.slice(0, 9)], BY_ID, rows);
+        const all = await lookUp(set.feed, [...keys, ...keys.slice(0, 9)], BY_ID, { rows, bytes: PLENTY });
         assert.deepEqual(shown(all.map(idIn)), shown(ids.slice(0, 600)));
-        const some = await lookedUp(
+        const some = await lookUp(
           set.feed,
           keys,
           { ...BY_ID, equals: [{ path: field, value: 'b' }] },
-          rows,
+          { rows, bytes: PLENTY },
         );
         assert.deepEqual(shown(some.map(idIn)), shown(ids.slice(300, 600)));
       }
-      assert.deepEqual(await lookedUp(set.feed, keys.slice(600), BY_ID), []);
-      assert.deepEqual(await lookedUp(set.feed, [], BY_ID), []);
+      assert.deepEqual(await lookUp(set.feed, keys.slice(600), BY_ID), []);
+      assert.deepEqual(await lookUp(set.feed, [], BY_ID), []);
     },
   );
 
@@ -248,7 +249,7 @@ export function changeFeedContract(test: ContractTest<OpenFeed>): void {
       }
       const { ids: returned } = await set.since(place);
       assert.deepEqual(returned, shown(taken));
-      const rows = await lookedUp(
+      const rows = await lookUp(
         set.feed,
         taken.map((_id) => makeBookmark({ _id })),
         BY_ID,

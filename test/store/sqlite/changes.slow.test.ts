@@ -9,7 +9,8 @@ import { predicateOf } from '../../../src/store/scope-predicate.ts';
 import { logWatch } from '../../../src/store/sqlite/watch.ts';
 import type { Plan, OwnedCollection, Store } from '../../../src/store/store.ts';
 import { startProgram } from '../../support/process/child-program.ts';
-import { Follower, idIn, lookedUp, nameOf } from '../../support/store/following.ts';
+import { Follower, idIn, nameOf } from '../../support/store/following.ts';
+import { lookUp } from '../../support/store/changes.ts';
 import { makeItems } from '../../support/store/items.ts';
 import { openDirectory, openFor, openRaw, testDirectory } from '../../support/store/sqlite/sqlite.ts';
 import { below, randomFrom } from '../../support/store/random-collection.ts';
@@ -140,7 +141,7 @@ test('a load rejects readers while it runs, and lets all places before it expire
   for (const call of [
     () => feed.now(NEVER),
     () => since(rows, place),
-    () => lookedUp(feed, [makeBookmark({ _id: 1 })], BY_ID),
+    () => lookUp(feed, [makeBookmark({ _id: 1 })], BY_ID),
   ])
     await assert.rejects(call, { code: 'not-ready' });
   for (const [at, { bytes }] of makeItems(20).entries()) await load.add(bytes, at);

@@ -4,7 +4,7 @@ import { BSON } from '../../../src/store/bson.ts';
 import type { ChangeFeed, FeedPlace } from '../../../src/store/change-feed.ts';
 import { compareValues } from '../../../src/store/order.ts';
 import type { Plan, Collection } from '../../../src/store/store.ts';
-import { lookUps } from '../../../src/store/tail.ts';
+import { lookUp } from './changes.ts';
 import { below, type Random } from './random-collection.ts';
 import { NEVER, PLENTY, takeRows } from './reading.ts';
 
@@ -17,20 +17,6 @@ export function nameOf(row: Uint8Array): string {
 
 export function idIn(row: Uint8Array): unknown {
   return (BSON.deserialize(row, { promoteValues: false, promoteBuffers: false }) as { _id: unknown })._id;
-}
-
-/** The rows of keys, copied. */
-export async function lookedUp(
-  feed: ChangeFeed,
-  keys: readonly Bookmark[],
-  plan: Plan,
-  rows = 1_000,
-): Promise<Buffer[]> {
-  const found: Buffer[] = [];
-  const size = { rows, bytes: PLENTY };
-  for await (const batch of lookUps(keys, plan, (rest, bound) => feed.lookUp(rest, bound, size, NEVER)))
-    found.push(...takeRows(batch));
-  return found;
 }
 
 /**
@@ -92,7 +78,10 @@ export class Follower {
     const waitMs = this.#random() < 0.3 ? 1 : 0; // a read that waits uses what readers share
     const size = { most, waitMs };
     const { keys, next, isUpToDate } = await this.#feed.read(this.#place, size, this.#plan.identity, NEVER);
-    const rows = await lookedUp(this.#feed, keys, this.#planAt(next), 1 + below(this.#random, 9));
+    const rows = await lookUp(this.#feed, keys, this.#planAt(next), {
+      rows: 1 + below(this.#random, 9),
+      bytes: PLENTY,
+    });
     for (const key of keys) this.copy.delete(nameOf(key));
     for (const row of rows) if (this.#hasPassed(row)) this.copy.set(nameOf(row), row);
     this.#place = next;

@@ -5,7 +5,7 @@ import type { Slots } from '../slots.ts';
 import { diskFull, freeBytes, isDamage, RESERVE_BYTES, storeFault } from './errors.ts';
 import type { StoreFile } from './file.ts';
 import { dropSql, meta } from './layout.ts';
-import { ChangeLog, type LogOptions } from './log.ts';
+import { changeLog, type LogOptions } from './log.ts';
 import { readersOf } from './log-readers.ts';
 import { looksAt } from './looks.ts';
 import { maintenanceOf } from './maintenance.ts';
@@ -45,7 +45,7 @@ export function coreOf(options: CoreOptions) {
   let hasWarned = false;
 
   const sets = new Sets(connection);
-  const log = new ChangeLog(connection, sets, options);
+  const log = changeLog(connection, sets, options);
   const looks = looksAt(connection, check, faultOf);
   const maintenance = maintenanceOf(file.path);
   const watch = logWatch(othersWrote);

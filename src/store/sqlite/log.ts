@@ -49,24 +49,20 @@ export interface LoggedIds {
  * The logs of changed rows. A change is a row of the set's log: its number, the id of the row and the time; where
  * readers see a part of the set, also the row before and after; each with its checksum. All calls are made in a look or a transaction.
  */
-export class ChangeLog {
-  readonly #connection: Connection;
-  readonly #sets: Sets;
-  readonly #options: LogOptions;
+export function changeLog(
+  connection: Connection,
+  sets: Sets,
+  { ttlMs, wallClock, mostChanges = MOST_CHANGES }: LogOptions,
+) {
+  return { state, begin, isWishDue, keepRows, prune, read };
 
-  constructor(connection: Connection, sets: Sets, options: LogOptions) {
-    this.#connection = connection;
-    this.#sets = sets;
-    this.#options = options;
-  }
-
-  state({ name, number }: SetRecord): LogState {
+  function state({ name, number }: SetRecord): LogState {
     const table = logTable(number);
     // A search finds a change behind the last one where a page of the log is not in its place.
     const sql =
       `select floor, rows, last, (select min(rowid) from ${table} where rowid > last) beyond` +
       ` from sets, (select max(rowid) last from ${table}) where name = ?`;
-    const found = this.#connection.get(sql, name);
+    const found = connection.get(sql, name);
     if (typeof found?.beyond === 'number')
       throw new DamagedRowError('the log goes on behind its last change');
     const floor = Number(found?.floor ?? 0);
@@ -74,31 +70,30 @@ export class ChangeLog {
   }
 
   /** Begins to note changes of a set in a transaction. */
-  begin(set: SetRecord): ChangeNotes {
-    const keepsRows =
-      set.before !== undefined && this.#options.wallClock() - set.before.usedAt <= this.#options.ttlMs;
-    return changeNotes(this.#connection, set, this.state(set).last, this.#options.wallClock(), keepsRows);
+  function begin(set: SetRecord) {
+    const keepsRows = set.before !== undefined && wallClock() - set.before.usedAt <= ttlMs;
+    return changeNotes(connection, set, state(set).last, wallClock(), keepsRows);
   }
 
   /** Whether the log has to be asked to keep rows before their changes. */
-  isWishDue({ before }: SetRecord): boolean {
-    return !before || this.#options.wallClock() - before.usedAt > this.#options.ttlMs * RENEWED_AFTER;
+  function isWishDue({ before }: SetRecord): boolean {
+    return !before || wallClock() - before.usedAt > ttlMs * RENEWED_AFTER;
   }
 
   /** In a transaction: from now on the log has rows as they were before their changes. */
-  keepRows(set: SetRecord): void {
-    const usedAt = this.#options.wallClock();
-    const isKept = set.before && usedAt - set.before.usedAt <= this.#options.ttlMs;
-    const since = isKept ? set.before.since : this.state(set).last;
-    this.#sets.put({ ...set, before: { since, usedAt } });
+  function keepRows(set: SetRecord): void {
+    const usedAt = wallClock();
+    const isKept = set.before && usedAt - set.before.usedAt <= ttlMs;
+    const since = isKept ? set.before.since : state(set).last;
+    sets.put({ ...set, before: { since, usedAt } });
   }
 
   /** In a transaction: removes the oldest changes that are not to be kept. Returns whether there were any. */
-  prune(set: SetRecord): boolean {
-    const to = this.#prunableTo(set);
+  function prune(set: SetRecord): boolean {
+    const to = prunableTo(set);
     if (to === null) return false;
-    this.#connection.run(`delete from ${logTable(set.number)} where rowid <= ?`, to);
-    this.#connection.run('update sets set floor = ? where name = ?', to, set.name);
+    connection.run(`delete from ${logTable(set.number)} where rowid <= ?`, to);
+    connection.run('update sets set floor = ? where name = ?', to, set.name);
     return true;
   }
 
@@ -106,11 +101,12 @@ export class ChangeLog {
    * The ids that changed after a number, at most `most`, without changes that the readers of a scope do not see. Reads
    * a piece of the log, up to `next`.
    */
-  read(set: SetRecord, after: number, most: number, scope: ScopePredicate | null): LoggedIds {
-    const table = logTable(set.number);
+  function read(set: SetRecord, after: number, most: number, scope: ScopePredicate | null): LoggedIds {
     const columns = scope ? 'rowid seq, id, b, a' : 'rowid seq, id';
-    const sql = `select ${columns} from ${table} where rowid > ? order by rowid limit ${READ_AT_ONCE}`;
-    const changes = this.#connection.all(sql, after);
+    const changes = connection.all(
+      `select ${columns} from ${logTable(set.number)} where rowid > ? order by rowid limit ${READ_AT_ONCE}`,
+      after,
+    );
     const found = new Map<string, Bookmark>();
     const matchedBefore = new Set<string>();
     let next = after;
@@ -120,31 +116,29 @@ export class ChangeLog {
       if (id === null || Number(change.seq) !== next + 1)
         throw new DamagedRowError('a change is missing in the log');
       const name = textOf(id);
-      const [before, after] = [storedIn(change, 'b'), storedIn(change, 'a')];
-      if (!scope || !before || !after || !isUnseen(before, after, scope.fields)) {
+      const [before, now] = [storedIn(change, 'b'), storedIn(change, 'a')];
+      if (!scope || !before || !now || !isUnseen(before, now, scope.fields)) {
         if (found.size >= most && !found.has(name)) return page();
         found.set(name, id);
         if (scope && before && scope.matches(before)) matchedBefore.add(name);
       }
       next = Number(change.seq);
     }
-    const { last } = this.state(set);
-    if (changes.length < READ_AT_ONCE && next !== last)
+    if (changes.length < READ_AT_ONCE && next !== state(set).last)
       throw new DamagedRowError('the log ends before its last change');
     return page();
   }
 
   /** The number up to which changes are not to be kept. Null: there are none. */
-  #prunableTo(set: SetRecord): number | null {
-    const { wallClock, ttlMs, mostChanges = MOST_CHANGES } = this.#options;
-    const { last, floor, rows } = this.state(set);
+  function prunableTo(set: SetRecord): number | null {
+    const { last, floor, rows } = state(set);
     const table = logTable(set.number);
-    const first = this.#connection.get(`select at from ${table} order by rowid limit 1`);
+    const first = connection.get(`select at from ${table} order by rowid limit 1`);
     if (!first) return null;
     const most = Math.max(mostChanges, last - floor > mostChanges ? 2 * rows : 0);
     let to = last - floor > most * (1 + SPARE) ? last - most : floor;
     if (wallClock() - Number(first.at) > ttlMs * (1 + SPARE)) {
-      const old = this.#connection.get(
+      const old = connection.get(
         `select max(seq) seq from (select rowid seq, at from ${table} order by rowid limit ${PRUNED_AT_ONCE}) where at < ?`,
         wallClock() - ttlMs,
       );
@@ -182,8 +176,6 @@ function changeNotes(connection: Connection, set: SetRecord, last: number, at: n
     },
   };
 }
-
-export type ChangeNotes = ReturnType<typeof changeNotes>;
 
 function idOf(row: Uint8Array): Bookmark {
   return bookmarkOf(row, { sort: KEY });

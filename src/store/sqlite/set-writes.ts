@@ -1,7 +1,7 @@
 import { makeBookmark, type Bookmark } from '../bookmark.ts';
 import type { Change, Changed } from '../records.ts';
 import type { Count, InsertResult, OnConflict } from '../store.ts';
-import { SetChanges } from './change-set.ts';
+import { setChanges } from './change-set.ts';
 import { documentIn } from './checked-rows.ts';
 import type { Core } from './core.ts';
 import { keyOfRow } from './keyed.ts';
@@ -16,9 +16,9 @@ const TRANSACTION_BYTES = 4 * 1024 * 1024;
 export function setWrites(core: Core, shape: SetShape, gate: LoadGate) {
   const { sets } = core;
   const { transactionRows = TRANSACTION_ROWS } = core.options;
-  const changing = <T>(work: (changes: SetChanges, set: SetRecord) => T): Promise<T> =>
+  const changing = <T>(work: (changes: ReturnType<typeof setChanges>, set: SetRecord) => T): Promise<T> =>
     gate.write((set) => {
-      const changes = new SetChanges(core, shape, set);
+      const changes = setChanges(core, shape, set);
       const result = work(changes, set);
       changes.end();
       return result;

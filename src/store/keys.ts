@@ -48,8 +48,8 @@ export const NUMBER_KEY_BYTES = 11;
  * The key of a Decimal128 that equals none of these numbers continues with this byte. The continuation has
  * DECIMAL_KEY_BYTES bytes, including the mark.
  */
-export const DECIMAL_MARK = 0xfe;
-export const DECIMAL_KEY_BYTES = 20;
+const DECIMAL_MARK = 0xfe;
+const DECIMAL_KEY_BYTES = 20;
 /** Appended to a number's key: above that key followed by any rank, below the key of any higher number. */
 export const ABOVE_IDS: Key = Uint8Array.of(0xfd);
 

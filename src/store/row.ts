@@ -4,7 +4,7 @@ import { KEY_INDEX } from './indexes.ts';
 import type { Plan, RowReader } from './store.ts';
 
 /** The plan of the row that has this key. */
-export function rowPlan(id: Bookmark): Plan {
+function rowPlan(id: Bookmark): Plan {
   return { sort: KEY, direction: 1, index: KEY_INDEX, equals: [{ path: KEY, value: keyOf(id)._id }] };
 }
 

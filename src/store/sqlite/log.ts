@@ -29,14 +29,14 @@ export interface LogOptions {
 }
 
 /** The numbers of the last change, and of the last one that the log no longer has; the number of rows. */
-export interface LogState {
+interface LogState {
   readonly last: number;
   readonly floor: number;
   readonly rows: number;
 }
 
 /** The ids that changed after a place. */
-export interface LoggedIds {
+interface LoggedIds {
   /** Each once. */
   readonly ids: readonly Bookmark[];
   /** The ids (see `textOf`) of rows that matched before one of the changes. */

@@ -9,8 +9,6 @@ const THREAD = asset('store/sqlite/worker.mjs');
 /** Why a statement failed. Null: it did not. */
 type Failure = { readonly message: string; readonly errcode?: number } | null;
 
-export type Maintenance = ReturnType<typeof maintenanceOf>;
-
 /**
  * Runs long statements on the file with this path, one at a time, in a thread that has a connection of its own. The thread
  * begins with the first of them.

@@ -198,7 +198,7 @@ export function rangeBounds(prefix: Key, areIds: boolean, { bracket, low, high }
 }
 
 /** A key below the given one and above every other key below it: keys are prefix-free, and nothing follows an id. */
-export function justBelow(key: Key): Key {
+function justBelow(key: Key): Key {
   const last = key[key.length - 1] ?? 0;
   const before = key.subarray(0, -1);
   return last === 0 ? before : joinKeys(before, Uint8Array.of(last - 1), HIGHEST);

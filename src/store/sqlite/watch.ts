@@ -11,8 +11,6 @@ interface Waiter {
   readonly wake: () => void;
 }
 
-export type LogWatch = ReturnType<typeof logWatch>;
-
 /**
  * Wakes readers that wait for changes: after each transaction of this process, and by a poll for those of other
  * processes. However many readers wait, a log is looked at once. Nothing runs while no one waits. `hasChanged`: whether

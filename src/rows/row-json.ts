@@ -1,3 +1,4 @@
+import { bookmarkOf, KEY } from '../store/bookmark.ts';
 import { Slots } from '../store/slots.ts';
 import { Machine, whyFailed } from './machine.ts';
 import { rowPass } from './passes.ts';
@@ -18,6 +19,16 @@ export const rowToJson = writerOf(EVERYTHING);
 
 /** The same of the row's key alone: `{"id":1}`, or `{"_id":1}` when the row has a field `id` of its own. */
 export const keyToJson = writerOf(KEY_ALONE);
+
+/** A row in messages, by its key, so that an operator finds it. Of a damaged row, only the key is decoded. */
+export function nameOfRow(row: Uint8Array | undefined): string {
+  try {
+    if (row) return `The row ${keyToJson(bookmarkOf(row, { sort: KEY }))}`;
+  } catch {
+    // It has no key, or none that can be decoded.
+  }
+  return 'A row without a readable id';
+}
 
 function writerOf(selection: Selection): (row: Uint8Array) => string {
   let opened: ReturnType<typeof open> | undefined;

@@ -1,9 +1,10 @@
-import type { Batch } from '../store/batch.ts';
+import { reasonOf } from '../error-reason.ts';
+import { rowsOf, type Batch } from '../store/batch.ts';
 import type { Slot, Slots } from '../store/slots.ts';
 import { ArrowWriter } from './arrow/writer.ts';
-import { orDamaged } from './damaged-row.ts';
 import { Machine, whyFailed, type Spill } from './machine.ts';
 import { rowPass, tablePass, type Pass } from './passes.ts';
+import { nameOfRow } from './row-json.ts';
 import type { RowEncoder, Transcoder } from './rows.ts';
 
 const SMALLEST_CHUNK = 256;
@@ -49,19 +50,29 @@ class WasmEncoder implements RowEncoder {
     do {
       const output = machine.output(chunkBytes);
       machine.spill = this.#spill;
-      const written = orDamaged(batch, () => this.#run(output.address, chunkBytes));
+      const written = this.#run(batch, output.address, chunkBytes);
       if (written > 0) yield output.bytes(written);
     } while (!pass.finished(this.#state));
   }
 
   /** The bytes written. */
-  #run(address: number, chunkBytes: number): number {
+  #run(batch: Batch, address: number, chunkBytes: number): number {
     const began = performance.now();
-    const written = this.#pass.run(this.#state, address, address + chunkBytes);
-    this.#machine.busyMs += performance.now() - began;
-    if (written < 0)
-      throw new Error(`Row ${this.#pass.rowsDone(this.#state) + 1} of the batch ${whyFailed(written)}`);
-    return written;
+    try {
+      const written = this.#pass.run(this.#state, address, address + chunkBytes);
+      if (written >= 0) return written;
+      throw new Error(`it ${whyFailed(written)}`);
+    } catch (cause) {
+      throw new Error(`${this.#rowUnderWay(batch)} cannot be decoded: ${reasonOf(cause)}`, { cause });
+    } finally {
+      this.#machine.busyMs += performance.now() - began;
+    }
+  }
+
+  #rowUnderWay(batch: Batch): string {
+    let done = this.#pass.rowsDone(this.#state);
+    for (const row of rowsOf(batch)) if (done-- === 0) return nameOfRow(row);
+    return nameOfRow(undefined);
   }
 
   cut(): number {

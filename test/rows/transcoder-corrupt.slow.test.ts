@@ -320,7 +320,7 @@ test('random rows with random damage never hang, trap or differ under random sel
 test('an encoder that met a bad row still writes good ones', () => {
   const encoder = wasm.encoder('lines');
   const bad = batchAtTheEnd(arrayBody([rows[0] ?? Buffer.of(), Buffer.from('nonsense')]));
-  assert.throws(() => [...encoder.encode(bad, 256)], /Row 2 of the batch/);
+  assert.throws(() => [...encoder.encode(bad, 256)], /a row of/);
   const good = batchAtTheEnd(arrayBody([row(5, [])]));
   const text = Array.from(encoder.encode(good, 256), (chunk) => Buffer.from(chunk).toString()).join('');
   assert.equal(text, '{"id":5}\n');

@@ -3,7 +3,7 @@ import type { Batch } from '../../store/batch.ts';
 import type { Slot } from '../../store/slots.ts';
 import { whyFailed, type Machine, type Spill } from '../machine.ts';
 import { arrowState, type ArrowState } from '../passes.ts';
-import { keyToJson } from '../row-json.ts';
+import { nameOfRow } from '../row-json.ts';
 import type { Selection } from '../selection.ts';
 import { numberOf, type Column } from './columns.ts';
 import type { Part } from './messages.ts';
@@ -162,13 +162,14 @@ export class ArrowWriter {
     });
   }
 
-  /** A value that fits no column is in a row that is sound, so its key can be named. */
   #fault(batch: Batch, code: number): Error {
-    const why = whyFailed(code);
-    if (code !== UNFIT) return new Error(`A row ${why}`);
     const at = this.#machine.wasm.tableAt(this.#address) - batch.slot.address;
     const rows = batch.slot.bytes(batch.start + batch.length).subarray(at);
     const begin = documentAt(rows, 0);
-    return new UnfitRowError(`The row ${keyToJson(rows.slice(begin, endOfDocument(rows, begin)))} ${why}`);
+    const row = nameOfRow(rows.subarray(begin, endOfDocument(rows, begin)));
+    const why = whyFailed(code);
+    return code === UNFIT
+      ? new UnfitRowError(`${row} ${why}`)
+      : new Error(`${row} cannot be decoded: it ${why}`);
   }
 }

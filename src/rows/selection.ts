@@ -1,4 +1,4 @@
-import { byteString, View } from './view.ts';
+import { View } from './view.ts';
 
 /** What a selection is made of. Each list has paths: names of fields separated by dots, such as `customer.country`. */
 export interface SelectionPaths {
@@ -76,11 +76,6 @@ export class Selection {
       fields,
       show: policy.paths.filter((one) => !paths.some((path) => isAtOrBelow(one, path))),
     });
-  }
-
-  /** Whether the policy shows something of the top-level field of this name, dots included. For the columns of a table. */
-  showsField(name: string): boolean {
-    return this.policyView.field(byteString(name)) !== null;
   }
 
   /**

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { columnsOfRows } from '../../src/resources/stream/formats/csv.ts';
+import { textColumns } from '../../src/resources/stream/sampled-columns.ts';
 import { csvHeader } from '../../src/rows/csv-cell.ts';
 import { javascriptTranscoder, type TextTranscoder } from '../support/rows/javascript-transcoder.ts';
 import {
@@ -151,9 +151,9 @@ test('a table has no hidden value, and no column of a hidden field', async (t) =
     ...{ rows: { read: none, split: none }, plan, first: batch, most: 1, signal: t.signal },
     columns: ['id', 'category', 'price'],
   };
-  const columns = await columnsOfRows({ ...set, shown: hide });
-  const all = await columnsOfRows({ ...set, shown: EVERYTHING });
-  const shown = await columnsOfRows({ ...set, shown: new Selection({ show: ['lines.sku'] }) });
+  const columns = await textColumns({ ...set, shown: hide });
+  const all = await textColumns({ ...set, shown: EVERYTHING });
+  const shown = await textColumns({ ...set, shown: new Selection({ show: ['lines.sku'] }) });
   batch.release();
   assert.equal(csvHeader(columns, false), 'id,category,price,lines,internal,total\r\n');
   assert.equal(csvHeader(all, false), 'id,category,price,card,lines,internal.note,internal,total\r\n');

@@ -1,6 +1,6 @@
 import { Decimal128 } from '../../../src/store/bson.ts';
 import { BSON_TYPE } from '../../../src/store/bson-types.ts';
-import { elementsAt, isNested, type Element } from '../../../src/rows/elements.ts';
+import { elementsAt, isNested, type Element } from './elements.ts';
 import { extendedJson } from '../../../src/rows/machine.ts';
 import { EVERYTHING, type Selection } from '../../../src/rows/selection.ts';
 import { View } from '../../../src/rows/view.ts';

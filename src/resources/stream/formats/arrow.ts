@@ -3,7 +3,7 @@ import { columnsOfText, columnsText, KINDS_TEXT, type Column } from '../../../ro
 import type { ArrowTable } from '../../../rows/arrow/writer.ts';
 import { columnsOfFields } from '../../../rows/csv-cell.ts';
 import { ArrowEncoder } from '../../../pipeline/arrow-encoder.ts';
-import { arrowColumns, declaredColumns } from '../arrow-columns.ts';
+import { arrowColumns, declaredColumns } from '../sampled-columns.ts';
 import type { Format, Proof } from './format.ts';
 
 const TYPE = 'application/vnd.apache.arrow.stream';

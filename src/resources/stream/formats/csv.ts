@@ -1,11 +1,9 @@
 import { conflict, documented, oneOf } from '../../../input/parameter.ts';
-import { columnsOfFields, csvHeader, MOST_COLUMNS, SAMPLED_ROWS } from '../../../rows/csv-cell.ts';
-import type { Selection } from '../../../rows/selection.ts';
-import { rowsOf, type Batch } from '../../../store/batch.ts';
-import { onDemand } from '../../../store/bson.ts';
+import { columnsOfFields, csvHeader } from '../../../rows/csv-cell.ts';
 import { Type } from '../../../schema.ts';
 import { COMPRESSIONS } from '../../../pipeline/pieces.ts';
-import type { BegunSet, Format } from './format.ts';
+import { textColumns } from '../sampled-columns.ts';
+import type { Format } from './format.ts';
 
 const TYPE = 'text/csv';
 
@@ -54,7 +52,7 @@ export const csv: Format = {
         'header may be absent with cursor, after or part only if fields names the columns.',
       );
     return async (set, transcoder) => {
-      const columns = fields ? columnsOfFields(fields) : await columnsOfRows(set);
+      const columns = fields ? columnsOfFields(fields) : await textColumns(set);
       const selection = set.shown.pick(fields);
       return {
         contentType: `${TYPE}; charset=utf-8; header=${named}`, // RFC 4180, 3
@@ -64,54 +62,3 @@ export const csv: Format = {
     };
   },
 };
-
-const BATCH_BYTES = 768 * 1024;
-
-/**
- * Resolves to the columns of a stream without `fields`: those that every row has, then the fields of its first 1,000
- * rows (or `most`, if that is less) in order of first appearance. If one of these rows has its own field `id`, then `_id`
- * (the key) comes before `id`. Fields that are not shown have no columns.
- */
-export async function columnsOfRows({
-  rows,
-  plan,
-  first,
-  columns: always,
-  most,
-  shown: selection,
-  signal,
-}: Omit<BegunSet, 'fields' | 'kinds'>): Promise<readonly string[]> {
-  const columns: Columns = { names: new Set(always), hasOwnId: false, selection };
-  const wanted = Math.min(SAMPLED_ROWS, most);
-  let seen = first.rows;
-  collect(first, columns);
-  for (let { last, more } = first; more && last && seen < wanted;) {
-    const batch = await rows.read(plan, { after: last }, { rows: wanted - seen, bytes: BATCH_BYTES }, signal);
-    try {
-      collect(batch, columns);
-    } finally {
-      batch.release();
-    }
-    seen += batch.rows;
-    ({ last, more } = batch);
-  }
-  return columns.hasOwnId ? ['_id', ...columns.names] : [...columns.names];
-}
-
-interface Columns {
-  readonly names: Set<string>;
-  hasOwnId: boolean;
-  readonly selection: Selection;
-}
-
-function collect(batch: Batch, columns: Columns): void {
-  for (const row of rowsOf(batch)) {
-    const bytes = Buffer.from(row.buffer, row.byteOffset, row.length);
-    for (const [, nameAt, length] of onDemand.parseToElements(row)) {
-      const name = bytes.toString('utf8', nameAt, nameAt + length);
-      if (name !== '_id' && !columns.selection.showsField(name)) continue;
-      if (name === 'id') columns.hasOwnId = true;
-      else if (name !== '_id' && columns.names.size < MOST_COLUMNS) columns.names.add(name);
-    }
-  }
-}

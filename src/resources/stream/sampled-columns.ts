@@ -1,7 +1,6 @@
-import { Binary } from '../../store/bson.ts';
+import { Binary, onDemand } from '../../store/bson.ts';
 import { REST, scaleOf, type Column, type ColumnKind, type DeclaredKinds } from '../../rows/arrow/columns.ts';
-import { columnsOfFields, MOST_COLUMNS, storedNames } from '../../rows/csv-cell.ts';
-import { elementsAt, type Element } from '../../rows/elements.ts';
+import { columnsOfFields, MOST_COLUMNS, SAMPLED_ROWS, storedNames } from '../../rows/csv-cell.ts';
 import type { Selection } from '../../rows/selection.ts';
 import { byteString, View } from '../../rows/view.ts';
 import { placesBetween } from '../../store/interpolate-keys.ts';
@@ -9,9 +8,9 @@ import { rowsOf, type Batch } from '../../store/batch.ts';
 import { KEY } from '../../store/bookmark.ts';
 import { BSON_TYPE } from '../../store/bson-types.ts';
 import type { From } from '../../store/store.ts';
-import type { FormSet } from './formats/format.ts';
+import type { BegunSet, FormSet } from './formats/format.ts';
 
-/** At how many places inside a set rows are sampled, beside its two ends. */
+/** At how many places inside a set rows are sampled for Arrow, beside its two ends. */
 const PLACES = 8;
 const ROWS_AT_PLACE = 100;
 const BATCH_BYTES = 768 * 1024;
@@ -51,14 +50,44 @@ export async function arrowColumns({
   const declared = declaredColumns(fields, kinds);
   if (declared) return declared;
   const seen = sampler(fields ? columnsOfFields(fields) : null, always, shown);
-  for await (const batch of sampled({ rows, plan, signal })) {
+  for await (const batch of sampled({ rows, plan, signal }))
     try {
-      for (const row of rowsOf(batch)) seen.add(Buffer.from(row.buffer, row.byteOffset, row.length));
+      seen.add(batch);
     } finally {
       batch.release();
     }
+  return seen.columns(kinds).filter(({ name }) => fields !== undefined || name !== REST);
+}
+
+/**
+ * The columns of a table of text without `fields`: those that every row has, then the fields of its first 1,000 rows (or
+ * `most`, if that is less) in order of first appearance. Fields that are not shown have no columns. The key is `_id`, before `id`, if one of
+ * these rows has a field `id` of its own.
+ */
+export async function textColumns({
+  rows,
+  plan,
+  first,
+  columns: always,
+  most,
+  shown,
+  signal,
+}: Omit<BegunSet, 'fields' | 'kinds'>): Promise<readonly string[]> {
+  const seen = sampler(null, always, shown);
+  const wanted = Math.min(SAMPLED_ROWS, most);
+  seen.add(first);
+  for (let [{ last, more }, left] = [first, wanted - first.rows]; more && last && left > 0;) {
+    const batch = await rows.read(plan, { after: last }, { rows: left, bytes: BATCH_BYTES }, signal);
+    try {
+      seen.add(batch);
+    } finally {
+      batch.release();
+    }
+    left -= batch.rows;
+    ({ last, more } = batch);
   }
-  return seen.columns(kinds);
+  const [key = 'id', ...names] = seen.columns(undefined).map(({ name }) => name);
+  return key === KEY ? [key, 'id', ...names.filter((name) => name !== 'id')] : [key, ...names];
 }
 
 async function* sampled({
@@ -96,25 +125,28 @@ function sampler(names: readonly string[] | null, always: readonly string[], { p
     return kind === 'decimal' ? decimalOf(seen) : (kind ?? kindOfAll(seen));
   };
 
+  const addPaths = (row: Buffer): void => {
+    const elements = elementsAt(row, 0);
+    for (const [path, kinds] of found) {
+      const view = path === KEY || path.startsWith(`${KEY}.`) ? View.open : policyView;
+      note(kinds, row, valueAt(row, elements, path, view));
+    }
+  };
+  const addFields = (row: Buffer): void => {
+    for (const element of elementsAt(row, 0)) {
+      const name = nameOf(row, element);
+      if (name !== KEY && !isShown(policyView.field(byteString(name)), element)) continue;
+      if (name === 'id') hasOwnId = true;
+      const known = found.get(name);
+      if (known) note(known, row, element);
+      else if (found.size < MOST_COLUMNS) found.set(name, note(new Set(), row, element));
+    }
+  };
+
   return {
-    add(row: Buffer): void {
-      const elements = elementsAt(row, 0, 1);
-      if (names) {
-        for (const [path, kinds] of found) {
-          const view = path === KEY || path.startsWith(`${KEY}.`) ? View.open : policyView;
-          note(kinds, row, valueAt(row, elements, path, view, 1));
-        }
-        return;
-      }
-      for (const element of elements) {
-        const name = nameOf(row, element);
-        if (name === REST || (name !== KEY && !isShown(policyView.field(byteString(name)), element)))
-          continue;
-        if (name === 'id') hasOwnId = true;
-        const known = found.get(name);
-        if (known) note(known, row, element);
-        else if (found.size < MOST_COLUMNS) found.set(name, note(new Set(), row, element));
-      }
+    add(batch: Batch): void {
+      for (const { buffer, byteOffset, length } of rowsOf(batch))
+        (names ? addPaths : addFields)(Buffer.from(buffer, byteOffset, length));
     },
     columns(declared: DeclaredKinds | undefined): readonly Column[] {
       if (names) return names.map((name, at) => ({ name, kind: kindAt(stored[at] ?? name, declared) }));
@@ -127,14 +159,15 @@ function sampler(names: readonly string[] | null, always: readonly string[], { p
   };
 }
 
+/** Where an element of a document has its name and its value, in bytes. */
+type Element = readonly [type: number, nameAt: number, nameLength: number, at: number, length: number];
+
+function elementsAt(row: Buffer, at: number): readonly Element[] {
+  return [...onDemand.parseToElements(row, at)];
+}
+
 /** The first shown value on a path, below the elements of a document. An array on the way is the value itself. */
-function valueAt(
-  row: Buffer,
-  elements: readonly Element[],
-  path: string,
-  view: View,
-  depth: number,
-): Element | undefined {
+function valueAt(row: Buffer, elements: readonly Element[], path: string, view: View): Element | undefined {
   for (const element of elements) {
     const name = nameOf(row, element);
     if (name !== path && !path.startsWith(`${name}.`)) continue;
@@ -143,7 +176,7 @@ function valueAt(
     if (name === path || element[0] === BSON_TYPE.array) return element;
     if (element[0] !== BSON_TYPE.document) continue;
     const rest = path.slice(name.length + 1);
-    const found = valueAt(row, elementsAt(row, element[3], depth + 1), rest, below, depth + 1);
+    const found = valueAt(row, elementsAt(row, element[3]), rest, below);
     if (found) return found;
   }
   return undefined;

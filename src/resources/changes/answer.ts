@@ -3,6 +3,7 @@ import type { RowEncoder } from '../../rows/rows.ts';
 import type { Batch } from '../../store/batch.ts';
 import { KEY, type Bookmark } from '../../store/bookmark.ts';
 import type { FeedPlace } from '../../store/change-feed.ts';
+import { firstAbort } from '../../store/deadline.ts';
 import type { RowReader, Plan } from '../../store/store.ts';
 import type { FeedReader } from '../../store/tail.ts';
 import { encodeFeedCursor } from './cursor.ts';
@@ -20,8 +21,6 @@ const MANY_LINES = 5_000;
  * time in the end, and be slower still.
  */
 const [FIRST_KEYS, MOST_KEYS] = [250, 1_000];
-/** A feed ends by itself when the server stops. Only one whose read hangs has not done so this much later. Milliseconds. */
-const GRACE_MS = 1_000;
 
 /** When a feed ends of itself. */
 export interface FeedEnd {
@@ -176,9 +175,10 @@ export function feedAnswer(
   }
 
   async function* batches(from: Start, signal: AbortSignal): AsyncGenerator<Batch, void, undefined> {
-    const { reads, waits, close } = endSignals(signal, stopping);
+    const left = new AbortController();
+    const waits = firstAbort([signal, stopping], left.signal); // a read that waits for changes ends when the server stops
     const want = {
-      ...{ now, reads, waits },
+      ...{ now, reads: signal, waits },
       onKeys: (count: number) => void (keys += count),
       most: () => Math.min(most, end.limit - keys),
       waitMs: () => Math.max(0, Math.min(dueIn(), end.follows ? Infinity : waitEnd - now())),
@@ -201,7 +201,7 @@ export function feedAnswer(
       if (signal.aborted || !stopping.aborted) throw error;
       isCutShort = end.follows || !at.isUpToDate;
     } finally {
-      close();
+      left.abort();
     }
     if (isCutShort) yield* checkpoint();
   }
@@ -216,37 +216,6 @@ export function feedAnswer(
     /** Where the reader is when the batches ended because it may rest. */
     get rest(): Standing | null {
       return rest;
-    },
-  };
-}
-
-/**
- * The signals of `Want`: they abort with those of the reader, and when the server stops, for reads that wait for changes at
- * once, for others GRACE_MS later. `close` them in the end.
- */
-function endSignals(reader: AbortSignal, stopping: AbortSignal) {
-  const [reads, waits] = [new AbortController(), new AbortController()];
-  let timer: NodeJS.Timeout | undefined;
-  const leave = () => {
-    for (const each of [reads, waits]) each.abort(reader.reason);
-  };
-  const stop = () => {
-    waits.abort(stopping.reason);
-    timer = setTimeout(() => reads.abort(stopping.reason), GRACE_MS);
-  };
-  const events = [
-    [reader, leave],
-    [stopping, stop],
-  ] as const;
-  for (const [signal, listener] of events)
-    if (signal.aborted) listener();
-    else signal.addEventListener('abort', listener);
-  return {
-    reads: reads.signal,
-    waits: waits.signal,
-    close: () => {
-      clearTimeout(timer);
-      for (const [signal, listener] of events) signal.removeEventListener('abort', listener);
     },
   };
 }

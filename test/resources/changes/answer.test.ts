@@ -243,22 +243,6 @@ function hanging() {
   return { wrap, asked: asked.promise };
 }
 
-test('a feed whose read hangs ends a second after the server stops, and is not up to date', async (t) => {
-  const { wrap, asked } = hanging();
-  const { run, stop } = await runOn(t, wrap, () => 0, 'begun');
-  t.mock.timers.enable({ apis: ['setTimeout'] });
-  let text = '';
-  const done = pumped(run, (chunk) => void (text += Buffer.from(chunk).toString()));
-  await asked;
-  stop.abort();
-  t.mock.timers.tick(999);
-  await new Promise((resolve) => setImmediate(resolve));
-  assert.doesNotMatch(text, /"end"/);
-  t.mock.timers.tick(1);
-  await done;
-  assert.match(text, /\{"checkpoint":.*\n\{"end":.*"upToDate":false.*"more":true.*\n$/);
-});
-
 test('a feed that waits rejects with the reason of its reader, whatever the server does, and listens to none of them', async (t) => {
   const { wrap, asked } = hanging();
   const { run, stop } = await runOn(t, wrap, () => 0);

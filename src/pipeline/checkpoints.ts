@@ -66,8 +66,6 @@ export class CheckpointEncoder implements RowEncoder {
   #isWanted = false;
   #checked: { readonly lines: number; readonly bytes: number; readonly at: number };
   #sliceRows = FIRST_SLICE_ROWS;
-  /** Whether a checkpoint was due after a row without a cursor. Rows are then passed on one by one. */
-  #isOverdue = false;
   /** Where the slice begins in the batch, and where the batch will end. Bytes from the batch's first row. */
   #sliceAt = 0;
   #end = 0;
@@ -84,7 +82,7 @@ export class CheckpointEncoder implements RowEncoder {
     if (batch.rows === 0) yield* this.#encodeNone();
     for (let at = 0; at < this.#end;) {
       const most = Math.max(1, Math.min(this.#sliceRows, CHECKPOINT_ROWS - this.#unchecked));
-      const wanted = sliceOf(batch, at, this.#isOverdue ? 1 : most);
+      const wanted = sliceOf(batch, at, most);
       const begun = this.#options.now();
       this.#sliceAt = at;
       for (const chunk of this.#lines.encode(wanted, chunkBytes)) yield this.#counted(chunk);
@@ -166,7 +164,6 @@ export class CheckpointEncoder implements RowEncoder {
 
   #isDue(now: number): boolean {
     return (
-      this.#isOverdue ||
       this.#unchecked >= CHECKPOINT_ROWS ||
       this.#bytes - this.#checked.bytes >= CHECKPOINT_BYTES ||
       (this.#unchecked > 0 && now - this.#checked.at >= DUE_MS)
@@ -175,7 +172,6 @@ export class CheckpointEncoder implements RowEncoder {
 
   *#checkpoint(now: number): Generator<Uint8Array, void, undefined> {
     const cursor = this.#cursor();
-    this.#isOverdue = cursor === undefined;
     if (cursor === undefined) return;
     this.#isWanted = false;
     this.#checked = { lines: this.#lineCount, bytes: this.#bytes, at: now };

@@ -37,18 +37,12 @@ export const FAILURE = namedObject('Failure', 'the last line of a stream that fa
   error: PROBLEM,
 });
 
-const checkpoint = serializerOf(CHECKPOINT);
-// fast-json-stringify writes optional members last. Each form has its own serializer, so that it keeps its order.
-const { changes } = END_TALLY.properties;
-const end = serializerOf(Type.Object({ end: Type.Object({ ...TALLY.properties, changes }) }));
-const endWithoutCursor = serializerOf(Type.Object({ end: Type.Object({ ...SUMS, changes }) }));
 const failure = serializerOf(FAILURE);
 
 /** The control lines of a stream with checkpoints, LF included. */
 export const controlLines = {
-  checkpoint: (tally: Tally) => `${checkpoint({ checkpoint: tally })}\n`,
-  end: ({ cursor, ...sums }: EndTally) =>
-    `${cursor === undefined ? endWithoutCursor({ end: sums }) : end({ end: { cursor, ...sums } })}\n`,
+  checkpoint: (tally: Tally) => `${JSON.stringify({ checkpoint: tally })}\n`,
+  end: (tally: EndTally) => `${JSON.stringify({ end: tally })}\n`,
   failure: (problem: ProblemDocument) =>
     `${failure({ error: { ...problem, ...(problem.errors && { errors: [...problem.errors] }) } })}\n`,
 };

@@ -1,5 +1,4 @@
 import { keyToJson } from '../../rows/row-json.ts';
-import { serializerOf } from '../../rows/serializers.ts';
 import { count, namedObject, object, text, Type } from '../../schema.ts';
 import type { Bookmark } from '../../store/bookmark.ts';
 import type { ControlForm, EndTally, Sums } from '../../pipeline/control-lines.ts';
@@ -29,9 +28,6 @@ export const REMOVED = namedObject(
   { removed: object('a key', { id: Type.Unknown({ description: 'the key, as the rows show theirs' }) }) },
 );
 
-const checkpoint = serializerOf(FEED_CHECKPOINT);
-const end = serializerOf(FEED_END);
-
 /** What the control lines of a feed have beside the sums of its encoder. */
 export interface FeedState {
   /** The number of removals sent. */
@@ -51,7 +47,7 @@ function tallyOf({ cursor, isUpToDate: upToDate, removed, rows, bytes, crc32 }: 
 
 /** A checkpoint, LF included. */
 export function checkpointLine(at: At): string {
-  return `${checkpoint({ checkpoint: tallyOf(at) })}\n`;
+  return `${JSON.stringify({ checkpoint: tallyOf(at) })}\n`;
 }
 
 /** The control lines of a feed. `state` returns its present state. */
@@ -64,7 +60,7 @@ export function feedLines(state: () => FeedState): ControlForm {
     checkpoint: (tally) => checkpointLine(stateAt(tally)),
     end: (tally) => {
       const { isCutShort: more, ...at } = stateAt(tally);
-      return `${end({ end: { ...tallyOf(at), ...(more && { more }) } })}\n`;
+      return `${JSON.stringify({ end: { ...tallyOf(at), ...(more && { more }) } })}\n`;
     },
   };
 }

@@ -4,7 +4,6 @@ import * as zlib from 'node:zlib';
 import { codings, compress, compressBytes, type Coding } from '../../src/pipeline/compress.ts';
 import { Compressor } from '../../src/pipeline/compressor.ts';
 import type { Sink } from '../../src/pipeline/sink.ts';
-import { Turns } from '../../src/turns.ts';
 import { randomFrom } from '../support/store/random-collection.ts';
 import { SEED } from '../support/seed.ts';
 import { content, writeContent } from '../support/engine/slow-reader.ts';
@@ -345,30 +344,6 @@ for (const coding of codings) {
     });
   });
 }
-
-describe('work with a concurrency limit', () => {
-  it('runs a limited number of tasks at a time, in order, also after a failure', async () => {
-    const turns = new Turns(2);
-    const ends: (() => void)[] = [];
-    const begin = (n: number) =>
-      turns.take(async () => {
-        await new Promise<void>((resolve) => ends.push(resolve));
-        if (n === 0) throw new Error('failed');
-        return n;
-      });
-    const all = [0, 1, 2, 3].map(begin);
-    assert.equal(ends.length, 2);
-    ends[0]?.();
-    await assert.rejects(all[0] ?? assert.fail(), /failed/);
-    await new Promise(setImmediate);
-    assert.equal(ends.length, 3);
-    ends[1]?.();
-    await new Promise(setImmediate);
-    assert.equal(ends.length, 4);
-    ends.forEach((end) => end());
-    assert.deepEqual(await Promise.all(all.slice(1)), [1, 2, 3]);
-  });
-});
 
 describe('the memory of a compressor', () => {
   it('is released at once when it fails, ends or its sink is aborted, not at the next garbage collection', async () => {

@@ -150,19 +150,6 @@ test('interleaved encoders do not disturb each other', () => {
   fc.assert(property, { numRuns: LONG ? 5000 : 25 });
 });
 
-test('twelve rows of 2 MB are written whole', () => {
-  const large = Array.from({ length: 12 }, (_, i) =>
-    row(i, [
-      ['text', string('0123456789abcdé\n'.repeat(1 << 17))],
-      ['bytes', binary(0, Buffer.alloc(1000, i))],
-    ]),
-  );
-  const batch = batchOf(slots, arrayBody(large));
-  const chunks = chunksOf(wasm, batch);
-  batch.release();
-  assert.ok(Buffer.concat(chunks).equals(Buffer.from(framed(large, 'lines'))));
-});
-
 test('a string of 15 MB of control characters, which grows sixfold, needs the memory of one chunk', () => {
   const bytes = row(1, [['v', string(Buffer.alloc(15 << 20, 1))]]);
   const batch = batchOf(slots, arrayBody([bytes]));

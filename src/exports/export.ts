@@ -123,7 +123,6 @@ export const EXPORT = namedObject('Export', 'an export', {
   problem: Type.Optional(PROBLEM),
 });
 
-/** The path parameter `{id}`. */
 export const ID: Readonly<Record<'id', Schema>> = {
   id: { ...EXPORT.properties.id, examples: ['8f14e45fceea167a5a36dedd4bea2543'] },
 };
@@ -143,7 +142,6 @@ export const EXPORT_LIST = namedObject('ExportList', 'the exports of the client'
   data: listOf('the exports, newest first', EXPORT),
 });
 
-/** The confirmation of a removal. */
 export const REMOVED_EXPORT = namedObject('RemovedExport', 'the confirmation that an export was deleted', {
   id: EXPORT.properties.id,
   deleted: Type.Literal(true),

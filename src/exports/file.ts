@@ -61,7 +61,6 @@ export async function createExportFile(
   return {
     chunkBytes: 65_536,
     signal,
-    /** The size of the file so far. */
     get bytes(): number {
       return bytes;
     },

@@ -8,7 +8,6 @@ export interface ExportRequest {
   readonly resource: string;
   /** The query of the stream whose rows the file has, as text and without its format. The sort is in it. */
   readonly query: string;
-  /** The name of a format. */
   readonly format: string;
   readonly compression: Compression;
   /** The part of the resource that the client's key opens. Absent: all of it. */
@@ -56,7 +55,6 @@ export interface Progress {
   readonly changes: string | null;
   readonly estimatedRows: number | null;
   readonly rows: number;
-  /** The size of the file. */
   readonly bytes: number;
 }
 

@@ -171,10 +171,8 @@ export class Jobs {
   }
 }
 
-/** The fields of a record. */
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The BSON document of a job. */
 function toRow({ id, ...job }: Job): Uint8Array {
   return BSON.serialize({ _id: id, ...job });
 }

@@ -79,7 +79,6 @@ const NUMBERS = new RegExp(
   'g',
 );
 
-/** The JSON text of a list of exports. */
 export function exportsToJson(jobs: readonly Job[]): string {
   return `{"data":[${jobs.map(exportToJson).join(',')}]}`;
 }

@@ -43,7 +43,6 @@ const ONE = `${PATH}/{id}`;
 const SHARED = { access: 'keyed', right: 'export', tag: 'Exports', produces: [JSON_TYPE] } as const;
 const OF_ONE = { ...SHARED, path: ONE, parameters: ID } as const;
 
-/** The answer to an accepted order. */
 const ORDERED: Answer = jsonAnswer('The created export, queued or running', EXPORT, [
   'Cache-Control',
   'Location',

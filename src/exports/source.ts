@@ -14,7 +14,6 @@ export function exportSources(resources: readonly { readonly resource: Resource 
   return new Map([...all.filter(([name]) => name === ITEMS), ...all]);
 }
 
-/** What a client can export. */
 export function sourcesFor(client: Pick<Client, 'key'>, sources: ExportSources): ExportSources {
   if (client.key === null) return sources;
   const known = [...sources].filter(([name]) => mayKnow(client, name));

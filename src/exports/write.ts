@@ -13,7 +13,6 @@ import { queryOf, readFileForm } from './order.ts';
 import { resourceOf, type ExportSources } from './source.ts';
 
 export interface WriteOptions {
-  /** What can be exported now. */
   readonly sources: () => ExportSources;
   readonly transcoder: Transcoder;
   readonly files: FileStore;

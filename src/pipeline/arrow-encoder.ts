@@ -44,7 +44,6 @@ export class ArrowEncoder implements RowEncoder {
     this.#options = options;
   }
 
-  /** The first message. */
   static head({ columns, hasRest }: ArrowTable): Uint8Array {
     return schemaMessage(columns, hasRest, { [COLUMNS]: columnsText(columns) });
   }
@@ -70,7 +69,6 @@ export class ArrowEncoder implements RowEncoder {
     this.#writer.close();
   }
 
-  /** The rows written. */
   get rows(): number {
     return this.#rows;
   }

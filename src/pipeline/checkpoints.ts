@@ -111,7 +111,6 @@ export class CheckpointEncoder implements RowEncoder {
     this.#lines.close();
   }
 
-  /** The rows written. */
   get rows(): number {
     return this.#rows;
   }

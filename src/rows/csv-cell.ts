@@ -30,7 +30,6 @@ export function columnsOfFields(fields: readonly string[]): readonly string[] {
   return names.includes('_id') || names.includes('id') ? names : ['id', ...names];
 }
 
-/** The header line: the names of the columns. */
 export function csvHeader(columns: readonly string[], safe: boolean): string {
   return columns.map((name) => textCell(name, safe)).join(',') + LINE_END;
 }

@@ -21,7 +21,6 @@ export interface Transcoder {
    * `fields`, each is the name of a top-level field, dots included.
    */
   table(columns: readonly string[], safe: boolean, selection?: Selection): RowEncoder;
-  /** Creates a writer of tables of Arrow. */
   arrow(table: ArrowTable, selection: Selection): ArrowWriter;
 }
 

@@ -99,7 +99,6 @@ export class Selection {
   }
 }
 
-/** The selection of every field. */
 export const EVERYTHING = new Selection({});
 
 export const KEY_ALONE = new Selection({ fields: [] });

@@ -26,7 +26,6 @@ class WasmEncoder implements RowEncoder {
   readonly #machine: Machine;
   readonly #pass: Pass;
   readonly #spill: Spill = { bytes: new Uint8Array() };
-  /** The state of the pass. */
   #slot: Slot | null;
   #batchAt = 0;
 

@@ -34,10 +34,8 @@ export interface FeedEnd {
   readonly limit: number;
 }
 
-/** A set that an answer follows. */
 export interface FollowedSet {
   readonly collection: string;
-  /** See Want. */
   readonly plan: Plan;
   readonly rows: RowReader;
   readonly changes: FeedReader;

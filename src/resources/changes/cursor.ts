@@ -21,7 +21,6 @@ const TOKEN_AT = 3;
 /** How far a walk in order of id has come: to the row of a bookmark, null: it has no row yet, `over`: to the end. */
 export type WalkPlace = Bookmark | null | 'over';
 
-/** What the cursor of a feed carries. */
 export interface FeedCursor {
   readonly place: FeedPlace;
   readonly walk: WalkPlace;

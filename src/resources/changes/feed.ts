@@ -45,7 +45,6 @@ export interface Asked {
   readonly query: FeedQuery;
   /** Whether a feed without a cursor begins with all rows. */
   readonly walks: boolean;
-  /** The path of the resource. */
   readonly path: string;
 }
 
@@ -85,7 +84,6 @@ interface Leg {
   readonly sums?: FeedSums;
 }
 
-/** The response. */
 interface To {
   readonly request: Request;
   readonly isEvents: boolean;
@@ -101,7 +99,6 @@ class FeedRun {
   readonly #to: To;
   /** Where its loop is about to begin. */
   #leg: Leg | null;
-  /** Where it is, when its loop ended for a rest. */
   #rest: Standing | null = null;
 
   constructor(question: Question, leg: Leg, to: To) {

@@ -56,10 +56,8 @@ export function changesParameters(ofPlan: readonly Parameter<unknown>[]): readon
   return [...OF_CHANGES, ...ofPlan];
 }
 
-/** The most sets of one response. */
 const MOST_SETS = 16;
 
-/** The names of the sets of one response. */
 const resources = documented(
   parameter(
     'resources',

@@ -25,7 +25,6 @@ export interface Question {
   /** The same text for the same question. */
   readonly name: string;
   readonly collection: string;
-  /** See Want. */
   readonly plan: Plan;
   /** For the readers' own loops. */
   readonly rows: RowReader;
@@ -44,7 +43,6 @@ export interface Question {
 
 /** The sums of the lines that a reader was sent. */
 export interface FeedSums extends LineSums {
-  /** The number of removals. */
   readonly removed: number;
 }
 
@@ -132,7 +130,6 @@ export class Room {
     return room.#join(sums, sink, wrote).then((member) => taken(member, parked));
   }
 
-  /** The number of readers. */
   get size(): number {
     return this.#members.size;
   }

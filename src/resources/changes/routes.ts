@@ -44,7 +44,6 @@ export function changesRoute(docs: RouteDocs, options: RouteOptions): Route {
   };
 }
 
-/** The media types of changes. */
 export const TYPES = [...ndjson.types, EVENT_STREAM];
 
 /** The answer with the changes of something. `lines`: the schemas of a row's line and of a removal's. */

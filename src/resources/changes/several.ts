@@ -94,7 +94,6 @@ export function severalSets(
   };
 }
 
-/** One set of an answer. */
 function setRun(set: NamedSet, transcoder: Pick<Transcoder, 'encoder'>) {
   const { plan, rows, changes } = set;
   const head = `{"resource":${JSON.stringify(set.name)},`;

@@ -20,7 +20,6 @@ export const KINDS = [
 /** `decimal(38,s)`: numbers with `s` places behind the point, 0 to 38, and at most 38 digits. */
 export type ColumnKind = (typeof KINDS)[number] | `decimal(38,${number})`;
 
-/** The kinds, for people. */
 export const KINDS_TEXT = `${KINDS.join(', ')}, and decimal(38,s) with 0 to 38 as s`;
 
 const SCALED = /^decimal\(38,(\d|[12]\d|3[0-8])\)$/;

@@ -30,10 +30,8 @@ const FACTS: Partial<Record<ColumnKind, Metadata>> = {
   json: { 'ARROW:extension:name': 'arrow.json', 'ARROW:extension:metadata': '' },
 };
 
-/** The last bytes of a stream. */
 export const END_OF_STREAM = Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0);
 
-/** The first message of a stream. */
 export function schemaMessage(columns: readonly Column[], hasRest: boolean, metadata: Metadata): Uint8Array {
   const builder = new Builder(1024);
   const all: readonly Column[] = hasRest ? [...columns, { name: REST, kind: 'json' }] : columns;

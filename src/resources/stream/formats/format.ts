@@ -113,7 +113,6 @@ export interface Writing {
 }
 
 export interface ProvingEncoder extends RowEncoder {
-  /** The rows written. */
   readonly rows: number;
   /** What says why no more rows come. Absent where nothing can say it. */
   error?(problem: ProblemDocument): string;

@@ -11,13 +11,10 @@ import { parquet } from './parquet.ts';
 export const FORMATS: readonly [Format, ...Format[]] = [ndjson, json, csv, arrow, parquet];
 
 const STREAMED = FORMATS.filter(({ isFileOnly }) => !isFileOnly);
-/** The names of the formats of streams. */
 export const STREAM_FORMATS: readonly string[] = STREAMED.map(({ name }) => name);
-/** The names of the formats of exports. */
 export const FILE_FORMATS: readonly string[] = FORMATS.map(({ name }) => name);
 /** The media types of streams, the preferred one first. */
 export const STREAM_TYPES: readonly string[] = STREAMED.flatMap(({ types }) => types);
-/** The parameters of single formats. */
 export const OPTIONS = [...new Set(FORMATS.flatMap(({ options }) => options))];
 
 export const formatParameter: Parameter<string> = documented(

@@ -26,7 +26,7 @@ export const STDOUT = '-';
 const MOST_PARTS = 64;
 /** Extensions of files that --into keeps, and of those that no pull writes. */
 const SQLITE = /\.(sqlite3?|db3?)$/i;
-const OTHERS = /\.(parquet|arrows?|feather|avro|orc|tsv|xlsx?|ods|duckdb|zip)$/i;
+const OTHERS = /\.(gz|br|zst|zip|parquet|arrows?|feather|avro|orc|tsv|xlsx?|ods|duckdb)$/i;
 const OPTIONS = {
   output: { type: 'string', short: 'o' },
   parallel: { type: 'string' },
@@ -58,8 +58,6 @@ export function parsePullArguments(argv: readonly string[]): PullCommand {
     throw new UsageError(
       'pull takes -o FILE, -o - for standard output, or --into FILE.sqlite; it got none of them',
     );
-  if (/\.(gz|br|zst)$/i.test(output))
-    throw new UsageError(`pull does not compress its output; use -o - | gzip > ${quoted(output)}`);
   const url = streamUrl(address);
   const follow = values.follow ?? false;
   const alone = follow ? '--follow' : into !== null ? '--into' : null;
@@ -182,10 +180,6 @@ pull continues where it was. FILE appears only when the set is whole.
 Proof: rows travel as NDJSON with checkpoints. A checkpoint proves the rows before it
 by their number, bytes and CRC-32. After a cut, the pull continues after the last proved row. Only proved rows reach
 FILE or standard output. The pull reads the rows back from disk and checks them before FILE gets its name.
-
-Limits: the pull does not trust the server. It refuses a row of more than 100 MiB, a control line of more than 64 KiB,
-more than 128 MiB of rows without a checkpoint, a redirect, and a stream that starts over. It never keeps more than the
-rows between two checkpoints in memory.
 
 Resuming: run the same command again after a failure. FILE.part keeps the rows, and FILE.part.state keeps the proofs. A
 pull of another URL into the same FILE is refused. A pull to standard output always starts from the first row, and its

@@ -26,9 +26,7 @@ export async function readState(path: string): Promise<State | null> {
   });
   if (text === null) return null;
   const [first = '', ...lines] = text.split('\n');
-  const { version, task, url, place: only } = parse(first);
-  if (version === STATE_VERSION && url !== undefined && only)
-    return { task: { url, parts: [url] }, places: [[only]] }; // version 0.2 wrote followed files so
+  const { version, task } = parse(first);
   if (version !== STATE_VERSION || !task)
     throw new Refused(`${path} is not the state of a pull: --restart discards it`);
   const places: ProvedPlace[][] = task.parts.map(() => []);
@@ -63,7 +61,6 @@ interface Line {
   readonly task: State['task'];
   readonly part: number;
   readonly place: ProvedPlace;
-  readonly url: string;
 }
 
 /** The object of a line. It is empty when the line is not JSON, such as one that a kill truncated. */

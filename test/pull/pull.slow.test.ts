@@ -157,9 +157,9 @@ async function interrupted(cutter: Cutter, args: readonly string[], directory: s
   const state = (name: string) => name.endsWith('.state') && /"rows":[1-9]/.test(readFileSync(name, 'utf8'));
   const files = () => readdirSync(directory).map((name) => join(directory, name));
   let connections = 0;
-  // The side requests and one stream pass. The other streams are cut after their first checkpoint.
+  // The parts and one stream pass. The other streams are cut after their first checkpoint.
   cutter.nextAfter = () =>
-    args.includes('3') && ++connections <= 3 ? Infinity : 1_300_000 / (args.includes('3') ? 4 : 1);
+    args.includes('3') && ++connections <= 2 ? Infinity : 1_300_000 / (args.includes('3') ? 4 : 1);
   const { code, text } = await runPullOf(args, {
     signal: enough.signal,
     seen: (line) => {
@@ -239,7 +239,7 @@ test('a wrong argument is refused with a message that names it', () => {
     [['ftp://a.example/items/stream', '-o', 'a'], /http or https/],
     [['http://a.example/', '-o', 'a'], /of \/items\/stream; it got/],
     [['http://key@a.example/items/stream', '-o', 'a'], /no key in the URL; .* --key-file FILE/],
-    [[url, '-o', 'a.ndjson.gz'], /-o - \| gzip/],
+    [[url, '-o', 'a.ndjson.gz'], /writes NDJSON or SQLite; it got "a\.ndjson\.gz"/],
     [[`${url}?format=csv`, '-o', 'a'], /writes NDJSON or SQLite; it got format=csv in the URL.*curl/],
     [[url, '-o', 'a.csv'], /writes NDJSON or SQLite; it got "a\.csv"/],
     [[url, '-o', 'a.json'], /it got "a\.json"/],

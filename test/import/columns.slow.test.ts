@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from '../support/fast-check.ts';
-import { numberOfCell } from '../../src/import/numbers.ts';
 import { SAMPLE_BYTES } from '../../src/import/read-table.ts';
 import { booleansOf, dateFormOf } from '../../src/import/notation.ts';
 import { readRows } from '../../src/import/reading.ts';
@@ -43,30 +41,6 @@ const COLUMNS: [name: string, cells: string[], values: unknown[]][] = [
 
 for (const [name, cells, values] of COLUMNS)
   test(`A column ${name} has one kind`, async () => assert.deepEqual(await valuesOf(cells), values));
-
-test('A random column is numbers when every cell is one, and otherwise its text', async () => {
-  const number = fc.oneof(
-    fc.integer().map(String),
-    fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => JSON.stringify(value)),
-    fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map(String),
-  );
-  const text = fc.oneof(
-    fc.constantFrom('007', '+5', '1e5', '.5', '5.', '-', 'NaN', '0x10', '1,5', '1.000,5', 'true', ' 1', '""'),
-    fc.string({ minLength: 1, maxLength: 8, unit: 'grapheme' }),
-  );
-  const column = fc.oneof(
-    fc.array(fc.oneof(number, fc.constant('')), { maxLength: 8 }),
-    fc.array(fc.oneof(number, text, fc.constant('')), { maxLength: 8 }),
-  );
-  await fc.assert(
-    fc.asyncProperty(column, async (cells) => {
-      const isNumber = cells.every((cell) => cell === '' || numberOfCell(cell) !== null);
-      const expected = cells.map((cell) => (cell === '' ? undefined : isNumber ? numberOfCell(cell) : cell));
-      assert.deepEqual(await valuesOf(cells), expected);
-    }),
-    { numRuns: process.env.LONG ? 3_000 : 200 },
-  );
-});
 
 /** Columns of which one cell is no number with a decimal comma. */
 const TEXTS_WITH_COMMA = [

@@ -36,14 +36,6 @@ test('A fraction becomes a double when that keeps all its digits, otherwise a De
   for (const value of [c, d, e, f]) assert.ok(value instanceof Decimal128);
 });
 
-test('An object whose names only seem to repeat is read', async () => {
-  const item = await jsonItem(
-    '{"id":1,"category":"\\":{\\"","price":0,"a":{"id":":","category":[{},{"a":{}}]},"b\\\\":": \\\\"}',
-  );
-  assert.deepEqual(item.a, { id: ':', category: [{}, { a: {} }] });
-  assert.equal(item['b\\'], ': \\');
-});
-
 test('Extended JSON, as mongoexport writes it, becomes BSON values', async () => {
   const item = await jsonItem(
     '{"_id":{"$oid":"65a1b2c3d4e5f60718293a4b"},"category":"c","price":{"$numberDecimal":"1.50"},' +

@@ -21,13 +21,6 @@ function drip(
 const EMPTY_GZIP = gzipSync('');
 const DRIPS: [what: string, listener: RequestListener][] = [
   [
-    'a flood of empty checkpoints',
-    drip(
-      (response) => response.writeHead(200, NDJSON),
-      (response) => response.write(proofOf('checkpoint', '', 0)),
-    ),
-  ],
-  [
     'a checkpoint that is repeated for ever',
     drip(
       (response) => response.writeHead(200, NDJSON).write(ROWS_OF_TWO),
@@ -46,13 +39,6 @@ const DRIPS: [what: string, listener: RequestListener][] = [
     drip(
       (response) => response.writeHead(200, { ...NDJSON, 'content-encoding': 'gzip' }),
       (response) => response.write(EMPTY_GZIP),
-    ),
-  ],
-  [
-    'a flood of early hints',
-    drip(
-      () => undefined,
-      (response) => response.writeEarlyHints({ link: '</>; rel=preload' }),
     ),
   ],
   [

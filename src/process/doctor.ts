@@ -4,7 +4,8 @@ import type { Config } from '../config.ts';
 import { ITEM_COLLECTION } from '../resources/item-collection.ts';
 import { listsOf, locate, locateAll } from '../resources/locate.ts';
 import type { Finding } from '../store/finding.ts';
-import type { Examined, MongoExamination } from '../store/mongo/examine.ts';
+import type { Examined, ExamineOptions } from '../store/mongo/examine.ts';
+import type { Store } from '../store/store.ts';
 import { readArguments, UsageError } from '../terminal/arguments.ts';
 import { printable } from '../terminal/text.ts';
 import { kernelWarning } from './kernel-warning.ts';
@@ -48,17 +49,12 @@ export async function runDoctor(config: Config, stdout: NodeJS.WritableStream): 
     const { examineSqlite } = await import('../store/sqlite/check.ts');
     await examineSqlite(config.DATA_DIR, report);
   } else {
-    const { MongoExamination } = await import('../store/mongo/examine.ts');
+    const { examineMongo } = await import('../store/mongo/examine.ts');
     const { MONGODB_URI: uri, MONGODB_PREFIX: prefix, MONGODB_MANAGE_INDEXES: indexes } = config;
     const manages = indexes !== 'false';
     const adoptsItems = indexes !== 'auto' || asksForItems(config);
-    const examination = new MongoExamination({ uri, prefix, manages, adoptsItems }, report);
-    try {
-      const server = await examination.server();
-      if (server) await examination.collections(await collectionsOf(config, examination, report), server);
-    } finally {
-      await examination.close();
-    }
+    const served: ExamineOptions['served'] = (store) => collectionsOf(config, store, report);
+    await examineMongo({ uri, prefix, manages, adoptsItems, served }, report);
   }
   stdout.write(
     failed === 0 ? 'every promise that was seen holds\n' : `promises that do not hold: ${failed}\n`,
@@ -69,15 +65,14 @@ export async function runDoctor(config: Config, stdout: NodeJS.WritableStream): 
 /** What the kernel grants to a server of these settings that is started as this process was. */
 function machine({ MAX_STREAMS }: Config): readonly Finding[] {
   const warning = kernelWarning();
-  const kernel: Finding = {
-    promise: 'a stalled reader holds 0.2 MB of kernel memory',
-    holds: warning === null,
-    seen: `/proc/sys/net/ipv4/tcp_notsent_lowat: ${warning ?? 'it is limited, or this is not Linux'}`,
-  };
   const files = openFiles();
   const enough = MAX_STREAMS + OTHER_FILES;
   return [
-    kernel,
+    {
+      promise: 'a stalled reader holds 0.2 MB of kernel memory',
+      holds: warning === null,
+      seen: `/proc/sys/net/ipv4/tcp_notsent_lowat: ${warning ?? 'it is limited, or this is not Linux'}`,
+    },
     {
       promise: `MAX_STREAMS=${MAX_STREAMS} streams can be open`,
       holds: files === null ? null : files >= enough,
@@ -99,7 +94,7 @@ function openFiles(): number | null {
 /** The collections that a server of these settings serves. Reports declarations that mean none. */
 async function collectionsOf(
   config: Config,
-  store: MongoExamination,
+  store: Pick<Store, 'list'>,
   report: (finding: Finding) => void,
 ): Promise<readonly Examined[]> {
   const { resources, apiKeys } = config;

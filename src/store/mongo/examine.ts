@@ -1,18 +1,15 @@
 import type { Document } from 'mongodb';
 import { reasonOf } from '../../error-reason.ts';
+import type { Timestamp } from '../bson.ts';
 import type { Finding } from '../finding.ts';
-import type { Declaration, Found } from '../store.ts';
-import { documentsOf, findOne, PRIMARY_FIRST } from './commands.ts';
+import type { Declaration, Store } from '../store.ts';
+import { documentsOf, PRIMARY_FIRST } from './commands.ts';
 import { MongoConnection } from './connection.ts';
 import { describeCollection, UNMANAGED } from './create-collection.ts';
 import { layoutOf, ownCollections } from './discovery.ts';
 import { CODES, serverCodeOf } from './errors.ts';
-import type { Timestamp } from '../bson.ts';
-import { openEvents } from './feed/cursor.ts';
-import { placeOfTime } from './feed/place.ts';
 import { listCollections } from './open-collection.ts';
 import { describeServer, proveServer, type ServerKind } from './proof.ts';
-import { pointInTimeOf, presentTime } from './snapshot.ts';
 
 export interface ExamineOptions {
   readonly uri: string;
@@ -21,6 +18,8 @@ export interface ExamineOptions {
   readonly manages: boolean;
   /** Whether it also makes indexes of items in a collection that another program has made. */
   readonly adoptsItems: boolean;
+  /** Which collections of this store are served. */
+  readonly served: (store: Pick<Store, 'list'>) => Promise<readonly Examined[]>;
 }
 
 /** A collection that is served. */
@@ -32,198 +31,75 @@ export interface Examined extends Declaration {
 /** What a promise was seen to be: see Finding. A text: it holds. */
 type Seen = Pick<Finding, 'holds' | 'seen'> | string;
 
-const WRITES = ['find', 'insert', 'update', 'remove'];
+/** Reports a promise by a look. One that this user may not have is not seen. */
+type See = (promise: string, query: string, look: () => Seen | Promise<Seen>) => Promise<void>;
+
+const failed = (seen: string): Seen => ({ holds: false, seen });
 
 /**
- * Examines a MongoDB for what the server promises, and writes nothing. Rejects as MongoConnection does when it does not
- * answer at all, and with MongoRefusal for a URI that cannot be used.
+ * Examines a MongoDB for what the server promises, and writes nothing. Reports promises also when it does not answer.
+ * Rejects with MongoRefusal for a URI that cannot be used.
  */
-export class MongoExamination {
-  readonly #connection: MongoConnection;
-  readonly #options: ExamineOptions;
-  readonly #report: (finding: Finding) => void;
-
-  constructor(options: ExamineOptions, report: (finding: Finding) => void) {
-    this.#connection = new MongoConnection(options.uri);
-    this.#options = options;
-    this.#report = report;
-  }
-
-  /** See Store.list. */
-  list(database = this.#connection.database): Promise<readonly Found[]> {
-    return listCollections(this.#connection.in(database), this.#options.prefix);
-  }
-
-  /** Examines the server itself. Resolves with null when it does not answer, or is none that can be used. */
-  async server(): Promise<ServerKind | null> {
-    const found: { server: ServerKind | null } = { server: null };
-    await this.#see('the database is MongoDB 6.0 or newer', 'hello', async () => {
-      await this.#connection.connect();
-      found.server = await describeServer(this.#connection);
-      return 'its wire version says so';
-    });
-    const { server } = found;
-    if (!server) return null;
-    await this.#see('snapshots and changes are served', 'hello', () => {
-      const [warning] = server.warnings;
-      if (warning !== undefined) return { holds: false, seen: warning };
-      return server.isSharded ? 'a sharded cluster' : 'a replica set';
-    });
-    await this.#see('another member takes over when one fails', 'hello', async () => {
-      const { hosts = [] } = (await this.#admin({ hello: 1 })) as { readonly hosts?: readonly string[] };
-      const isAlone = hosts.length < 2 && !server.isSharded;
-      return isAlone ? { holds: null, seen: 'there is no other member' } : hosts.join(', ');
-    });
-    return server;
-  }
-
-  /** Examines the rights of the user, the collections and how long the past is kept. */
-  async collections(collections: readonly Examined[], server: ServerKind): Promise<void> {
-    const isReplicated = server.warnings.length === 0;
-    await this.#rights(collections);
-    for (const one of collections) await this.#collection(one, server, isReplicated);
-    if (!isReplicated) return;
-    await this.#see('snapshots last for a minute or more', 'getParameter', async () => {
-      const name = 'minSnapshotHistoryWindowInSeconds';
-      const { [name]: seconds } = await this.#admin({ getParameter: 1, [name]: 1 });
-      return { holds: Number(seconds) >= 60, seen: `${name} is ${String(seconds)}` };
-    });
-    await this.#see('changes can be read from the past', 'find in local.oplog.rs', () => this.#oplog());
-  }
-
-  close(): Promise<void> {
-    return this.#connection.close();
-  }
-
-  async #rights(collections: readonly Examined[]): Promise<void> {
-    const { authInfo } = (await this.#admin({ connectionStatus: 1, showPrivileges: true })) as {
-      readonly authInfo: {
-        readonly authenticatedUsers: readonly unknown[];
-        readonly authenticatedUserPrivileges: readonly Privilege[];
-      };
-    };
-    const isOpen = authInfo.authenticatedUsers.length === 0;
-    const { database } = this.#connection;
-    const [users = '', ...files] = ownCollections(this.#options.prefix);
-    const needs: [string, string, readonly string[], readonly string[]][] = [
-      ['users can be read and written', database, [users], WRITES],
-      ['exports can be ordered', database, files, [...WRITES, 'createIndex']],
-      ...collections.map((one): [string, string, readonly string[], readonly string[]] => [
-        `/${one.name} can be read`,
-        one.database ?? database,
-        [one.collection],
-        ['find', 'listIndexes', 'listCollections', 'changeStream'],
-      ]),
-    ];
-    for (const [promise, db, names, actions] of needs)
-      await this.#see(promise, 'connectionStatus', () => {
-        if (isOpen) return 'no user: this MongoDB has no access control';
-        const missing = actions.filter(
-          (action) => !names.every((name) => allows(authInfo.authenticatedUserPrivileges, db, name, action)),
-        );
-        const on = names.map((name) => `${db}.${name}`).join(', ');
-        return missing.length === 0
-          ? `the user has ${actions.join(', ')} on ${on}`
-          : { holds: false, seen: `the user lacks ${missing.join(', ')} on ${on}` };
-      });
-  }
-
-  async #collection(one: Examined, server: ServerKind, isReplicated: boolean): Promise<void> {
-    const connection = one.database === undefined ? this.#connection : this.#connection.in(one.database);
-    const { collection, needsPreImages } = one;
-    const path = `/${one.name}`;
-    const seen: { existing: Document | null } = { existing: null };
-    await this.#see(`${path} has its collection`, 'listCollections', async () => {
-      const existing = (seen.existing = await describeCollection(connection, collection));
-      const made = one.create && this.#options.manages ? ': the first start of the server makes it' : '';
-      const name = `${connection.database}.${collection}`;
-      return existing ? name : { holds: false, seen: `${name} is missing${made}` };
-    });
-    await this.#see(
-      `${path} is read inside its bounds`,
-      'find with collectionUUID, hint, min, max',
-      async () => {
-        await proveServer(connection, collection, seen.existing, server);
-        return 'they are obeyed, and refused where they are wrong';
-      },
-    );
-    const { existing } = seen;
-    if (!existing) return;
-    const { manages, adoptsItems: adopts } = this.#options;
-    const options = {
-      ...{ collection, indexes: one.indexes, create: one.create, adopts, manage: false },
-      unmanaged: manages ? 'a start of the server tries to make it' : UNMANAGED,
-      onWarning: (seen: string) => this.#report({ promise: `${path} stays readable`, holds: null, seen }),
-    };
-    let identity: string | undefined;
-    await this.#see(
-      `${path} has an index for each order that is declared`,
-      'listIndexes, explain',
-      async () => {
-        const { indexes, faults, ...layout } = await layoutOf(
-          connection,
-          options,
-          existing,
-          server.isSharded,
-        );
-        identity = layout.identity;
-        if (faults.length > 0) return { holds: false, seen: faults.join('; ') };
-        return indexes.flatMap(({ name, refused }) => (refused === undefined ? [name] : [])).join(', ');
-      },
-    );
-    if (!isReplicated) return;
-    await this.#see(`${path} has snapshots`, 'find with readConcern snapshot', async () => {
-      const time = await presentTime(connection, collection, identity, AbortSignal.timeout(10_000));
-      return time === null
-        ? { holds: false, seen: 'they are refused' }
-        : 'a row at a time that the server chose';
-    });
-    await this.#see(`${path} has changes`, 'aggregate with $changeStream', async () => {
-      const { operationTime } = await connection.run(findOne(collection, identity));
-      const from = placeOfTime(pointInTimeOf(operationTime as Timestamp));
-      const request = { collections: [collection], from, batch: 1 };
-      const stream = await openEvents(connection, request, AbortSignal.timeout(10_000));
-      await stream.close();
-      return 'a stream was opened, and closed again';
-    });
-    await this.#see(`${path} has changes for keys that open a part`, 'listCollections', () => {
-      const { changeStreamPreAndPostImages: images } = (existing.options ?? {}) as Document;
-      if ((images as Document | undefined)?.enabled === true)
-        return 'changeStreamPreAndPostImages is enabled';
-      const seen = `no pre-images${needsPreImages ? '' : ', and no key needs them'}: db.runCommand({collMod: ${JSON.stringify(collection)}, changeStreamPreAndPostImages: {enabled: true}})`;
-      return { holds: needsPreImages ? false : null, seen };
-    });
-  }
-
-  async #oplog(): Promise<Seen> {
-    const local = this.#connection.in('local');
-    const end = async (sign: 1 | -1): Promise<number> => {
-      const find = { find: 'oplog.rs', sort: { $natural: sign }, limit: 1, projection: { ts: 1 } };
-      const [entry] = await documentsOf(local, { ...find, singleBatch: true }, PRIMARY_FIRST);
-      return (entry?.ts as Timestamp | undefined)?.t ?? 0;
-    };
-    const hours = ((await end(-1)) - (await end(1))) / 3600;
-    return `its entries are of the last ${hours.toFixed(1)} hours; a busy or young server has fewer`;
-  }
-
-  #admin(command: Document): Promise<Document> {
-    return this.#connection.in('admin').run(command, PRIMARY_FIRST);
-  }
-
-  /** Reports a promise by a look. One that this user may not have is not seen. */
-  async #see(promise: string, query: string, look: () => Seen | Promise<Seen>): Promise<void> {
+export async function examineMongo(
+  options: ExamineOptions,
+  report: (finding: Finding) => void,
+): Promise<void> {
+  const connection = new MongoConnection(options.uri);
+  const see: See = async (promise, query, look) => {
     let result: Seen;
     try {
       result = await look();
     } catch (error) {
       const cause = (error as Error).cause ?? error;
-      const denied = serverCodeOf(error) ?? serverCodeOf(cause);
-      result = { holds: denied === CODES.unauthorized ? null : false, seen: reasonOf(cause) };
+      const isDenied = (serverCodeOf(error) ?? serverCodeOf(cause)) === CODES.unauthorized;
+      result = { holds: isDenied ? null : false, seen: reasonOf(cause) };
     }
     const { holds, seen } = typeof result === 'string' ? { holds: true, seen: result } : result;
-    this.#report({ promise, holds, seen: `${query}: ${seen}` });
+    report({ promise, holds, seen: `${query}: ${seen}` });
+  };
+  try {
+    const server = await examineServer(connection, see);
+    if (!server) return;
+    const list: Store['list'] = (database = connection.database) =>
+      listCollections(connection.in(database), options.prefix);
+    const collections = await options.served({ list });
+    await examineRights(connection, options, collections, see);
+    for (const one of collections) await examineCollection(connection, options, one, server, see, report);
+    if (server.warnings.length === 0) await examineHistory(connection, see);
+  } finally {
+    await connection.close();
   }
 }
+
+function admin(connection: MongoConnection, command: Document): Promise<Document> {
+  return connection.in('admin').run(command, PRIMARY_FIRST);
+}
+
+/** Resolves with null when the server does not answer, or is none that can be used. */
+async function examineServer(connection: MongoConnection, see: See): Promise<ServerKind | null> {
+  const found: { server: ServerKind | null } = { server: null };
+  await see('the database is MongoDB 6.0 or newer', 'hello', async () => {
+    await connection.connect();
+    found.server = await describeServer(connection);
+    return 'its wire version says so';
+  });
+  const { server } = found;
+  if (!server) return null;
+  const { isSharded, warnings } = server;
+  await see('snapshots and changes are served', 'hello', () => {
+    if (warnings[0] !== undefined) return failed(warnings[0]);
+    return isSharded ? 'a sharded cluster' : 'a replica set';
+  });
+  await see('another member takes over when one fails', 'hello', async () => {
+    const { hosts = [] } = (await admin(connection, { hello: 1 })) as { readonly hosts?: readonly string[] };
+    const isAlone = hosts.length < 2 && !isSharded;
+    return isAlone ? { holds: null, seen: 'there is no other member' } : hosts.join(', ');
+  });
+  return server;
+}
+
+const WRITES = ['find', 'insert', 'update', 'remove'];
+const READS = ['find', 'listIndexes', 'listCollections', 'changeStream'];
 
 /** What a role of MongoDB permits. Empty names stand for every one. */
 interface Privilege {
@@ -235,15 +111,103 @@ interface Privilege {
   readonly actions: readonly string[];
 }
 
-function allows(
-  privileges: readonly Privilege[],
-  database: string,
-  collection: string,
-  action: string,
-): boolean {
-  return privileges.some(
-    ({ resource: { db, collection: name, anyResource = false }, actions }) =>
-      actions.includes(action) &&
-      (anyResource || ((db === '' || db === database) && (name === '' || name === collection))),
-  );
+async function examineRights(
+  connection: MongoConnection,
+  { prefix }: ExamineOptions,
+  collections: readonly Examined[],
+  see: See,
+): Promise<void> {
+  const { authInfo } = await admin(connection, { connectionStatus: 1, showPrivileges: true });
+  const { authenticatedUsers: users, authenticatedUserPrivileges: privileges } = authInfo as {
+    readonly authenticatedUsers: readonly unknown[];
+    readonly authenticatedUserPrivileges: readonly Privilege[];
+  };
+  const [ofUsers = '', ...ofExports] = ownCollections(prefix);
+  const { database: own } = connection;
+  for (const [promise, database, names, wanted] of [
+    ['users can be read and written', own, [ofUsers], WRITES],
+    ['exports can be ordered', own, ofExports, [...WRITES, 'createIndex']],
+    ...collections.map(
+      ({ name, database = own, collection }) =>
+        [`/${name} can be read`, database, [collection], READS] as const,
+    ),
+  ] as const)
+    await see(promise, 'connectionStatus', () => {
+      if (users.length === 0) return 'no user: this MongoDB has no access control';
+      const may = (action: string) => (name: string) =>
+        privileges.some(
+          ({ resource: { db, collection, anyResource = false }, actions }) =>
+            actions.includes(action) &&
+            (anyResource || ((db === '' || db === database) && (collection === '' || collection === name))),
+        );
+      const missing = wanted.filter((action) => !names.every(may(action)));
+      const on = names.map((name) => `${database}.${name}`).join(', ');
+      return missing.length === 0
+        ? `the user has ${wanted.join(', ')} on ${on}`
+        : failed(`the user lacks ${missing.join(', ')} on ${on}`);
+    });
+}
+
+async function examineCollection(
+  ofStore: MongoConnection,
+  { manages, adoptsItems: adopts }: ExamineOptions,
+  { name, database, collection, indexes, create, needsPreImages }: Examined,
+  server: ServerKind,
+  see: See,
+  report: (finding: Finding) => void,
+): Promise<void> {
+  const connection = database === undefined ? ofStore : ofStore.in(database);
+  const path = `/${name}`;
+  const found: { existing: Document | null } = { existing: null };
+  await see(`${path} has its collection`, 'listCollections', async () => {
+    found.existing = await describeCollection(connection, collection);
+    const fullName = `${connection.database}.${collection}`;
+    const made = create && manages ? ': the first start of the server makes it' : '';
+    return found.existing ? fullName : failed(`${fullName} is missing${made}`);
+  });
+  const { existing } = found;
+  await see(`${path} is read inside its bounds`, 'find with collectionUUID, hint, min, max', async () => {
+    await proveServer(connection, collection, existing, server);
+    return 'they are obeyed, and refused where they are wrong';
+  });
+  if (!existing) return;
+  const options = {
+    ...{ collection, indexes, create, adopts, manage: false },
+    unmanaged: manages ? 'a start of the server tries to make it' : UNMANAGED,
+    onWarning: (seen: string) => report({ promise: `${path} stays readable`, holds: null, seen }),
+  };
+  await see(`${path} has an index for each order that is declared`, 'listIndexes, explain', async () => {
+    const layout = await layoutOf(connection, options, existing, server.isSharded);
+    if (layout.faults.length > 0) return failed(layout.faults.join('; '));
+    return layout.indexes.flatMap((one) => (one.refused === undefined ? [one.name] : [])).join(', ');
+  });
+  if (server.warnings.length > 0) return;
+  await see(`${path} has changes for keys that open a part`, 'listCollections', () => {
+    const { changeStreamPreAndPostImages: images } = (existing.options ?? {}) as Document;
+    if ((images as Document | undefined)?.enabled === true) return 'changeStreamPreAndPostImages is enabled';
+    const seen = `no pre-images${needsPreImages ? '' : ', and no key needs them'}: db.runCommand({collMod: ${JSON.stringify(collection)}, changeStreamPreAndPostImages: {enabled: true}})`;
+    return { holds: needsPreImages ? false : null, seen };
+  });
+}
+
+/** How long snapshots and changes are kept. */
+async function examineHistory(connection: MongoConnection, see: See): Promise<void> {
+  await see('snapshots last for a minute or more', 'getParameter', async () => {
+    const name = 'minSnapshotHistoryWindowInSeconds';
+    const { [name]: seconds } = await admin(connection, { getParameter: 1, [name]: 1 });
+    return { holds: Number(seconds) >= 60, seen: `${name} is ${String(seconds)}` };
+  });
+  await see('changes can be read from the past', 'find in local.oplog.rs', async () => {
+    const end = async (sign: 1 | -1): Promise<number> => {
+      const find = { find: 'oplog.rs', sort: { $natural: sign }, limit: 1, projection: { ts: 1 } };
+      const [entry] = await documentsOf(
+        connection.in('local'),
+        { ...find, singleBatch: true },
+        PRIMARY_FIRST,
+      );
+      return (entry?.ts as Timestamp | undefined)?.t ?? 0;
+    };
+    const hours = ((await end(-1)) - (await end(1))) / 3600;
+    return `its entries are of the last ${hours.toFixed(1)} hours; a busy or young server has fewer`;
+  });
 }

@@ -11,9 +11,9 @@ import { Selection } from '../../src/rows/selection.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
 import { chain, FIRST_BATCH } from '../../src/pipeline/chain.ts';
 import { MongoConnection } from '../../src/store/mongo/connection.ts';
-import { DriverWay } from '../../src/store/mongo/driver.ts';
-import { Finder } from '../../src/store/mongo/find.ts';
-import { MongoCollection } from '../../src/store/mongo/collection.ts';
+import { driverWay } from '../../src/store/mongo/driver.ts';
+import { finderOf } from '../../src/store/mongo/find.ts';
+import { readsOf } from '../../src/store/mongo/read.ts';
 import { openLane } from '../../src/store/mongo/lane/lane.ts';
 import type { FindWay } from '../../src/store/mongo/reply.ts';
 import { Layouts } from '../../src/store/mongo/layouts.ts';
@@ -42,15 +42,11 @@ const slots = new Slots();
 const transcoder = createTranscoder(slots);
 const onWarning = (message: string) => process.stderr.write(`${message}\n`);
 const layouts = new Layouts(connection, { ...ITEM_COLLECTION, manage: true, onWarning });
-const lane = openLane(connection, slots, new DriverWay(connection, slots, onWarning), onWarning);
+const lane = openLane(connection, slots, driverWay(connection, slots, onWarning), onWarning);
 const projected: FindWay = {
   find: (command, signal, when) => lane.find({ ...command, projection: { _id: 1, price: 1 } }, signal, when),
 };
-const itemsOf = (way: FindWay) =>
-  new MongoCollection({
-    ...{ layouts, slots, declaration: ITEM_COLLECTION },
-    finder: new Finder(way, layouts),
-  });
+const itemsOf = (way: FindWay) => readsOf({ layouts, slots, finder: finderOf(way, layouts) });
 const candidates = { 'whole rows': itemsOf(lane), 'a projection': itemsOf(projected) };
 await layouts.start();
 

@@ -2,18 +2,13 @@ import { AppError } from '../errors.ts';
 import { getOrMake } from '../get-or-make.ts';
 import type { ScopeFields } from './scope-predicate.ts';
 import { MongoConnection } from './mongo/connection.ts';
-import { DriverWay } from './mongo/driver.ts';
+import { driverWay } from './mongo/driver.ts';
 import type { LayoutOptions } from './mongo/create-collection.ts';
 import { MongoRefusal } from './mongo/errors.ts';
 import { DatabaseStream } from './mongo/feed/stream.ts';
 import { gridFs } from './mongo/files.ts';
-import {
-  listCollections,
-  makeCollection,
-  openCollection,
-  whyOwn,
-  type OpenCollection,
-} from './mongo/open-collection.ts';
+import { openCollection, type OpenCollection } from './mongo/collection.ts';
+import { listCollections, makeCollection, whyOwn } from './mongo/collections.ts';
 import { openLane } from './mongo/lane/lane.ts';
 import { whyNoLane } from './mongo/lane/refusal.ts';
 import type { FindWay } from './mongo/reply.ts';
@@ -57,7 +52,7 @@ export async function connectMongo(options: MongoOptions): Promise<Store> {
   const { uri, slots, manageIndexes: manage, adoptsItems: adopts = true, onWarning, onNotice } = options;
   const { own = true, prefix = '', watch } = options;
   const connection = new MongoConnection(uri);
-  const driver = new DriverWay(connection, slots, onWarning);
+  const driver = driverWay(connection, slots, onWarning);
   const whyDriver =
     options.lane === false ? 'the options of the store require it' : whyNoLane(connection.client.options);
   // It follows what the driver learns about members from now on.
@@ -72,7 +67,7 @@ export async function connectMongo(options: MongoOptions): Promise<Store> {
   const routeTo = (database = connection.database): { connection: MongoConnection; way: FindWay } => {
     if (database === connection.database) return { connection, way };
     const other = connection.in(database);
-    const itsDriver = new DriverWay(other, slots, onWarning);
+    const itsDriver = driverWay(other, slots, onWarning);
     return { connection: other, way: lane?.in(database, itsDriver) ?? itsDriver };
   };
 

@@ -4,7 +4,6 @@ import { documentsOf, findOne, MAJORITY, ON_PRIMARY, PRIMARY_FIRST } from './com
 import type { MongoConnection } from './connection.ts';
 import { CODES, MongoRefusal, serverCodeOf } from './errors.ts';
 import type { Creation, Description } from '../collection.ts';
-import type { Index } from '../indexes.ts';
 
 /** What reads need to know about a collection: how it is stored, its UUID, which reads name (`identity`), and its indexes. */
 export interface Layout extends Description {
@@ -12,8 +11,6 @@ export interface Layout extends Description {
   readonly sharded: boolean;
   /** Why indexes that the declaration wants cannot be used, although others can: a sentence each. */
   readonly faults: readonly string[];
-  /** The indexes that the declaration wants and that can be used. */
-  readonly wanted: readonly Index[];
 }
 
 /** How a collection is looked at. */

@@ -6,7 +6,7 @@ import type { Index } from '../indexes.ts';
 import { UNMANAGED, type Layout, type LayoutOptions } from './create-collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { MongoRefusal } from './errors.ts';
-import { hasArrays, indexFrom } from './index-list.ts';
+import { indexFrom } from './index-list.ts';
 import { createMissing, specOf, withKey } from './make-indexes.ts';
 import { hasPaths } from './plan.ts';
 
@@ -38,8 +38,8 @@ export async function layoutOf(
   const indexes = await Promise.all(listed.map((one) => indexFrom(connection, collection, one)));
   const usable = indexes.filter((index) => index.refused === undefined);
   const lacking = wanted.filter((fields) => !usable.some((index) => hasPaths(index, fields)));
-  for (const index of indexes.filter(hasArrays))
-    if (!lacking.some((fields) => hasPaths(index, fields)))
+  for (const index of indexes)
+    if (index.arrays && !lacking.some((fields) => hasPaths(index, fields)))
       onWarning(`The index '${index.name}' of '${name}' is not used: ${index.refused ?? ''}.`);
   if (options.create && !(existing.options as Document | undefined)?.validator)
     onWarning(
@@ -52,7 +52,6 @@ export async function layoutOf(
     identity: uuid && Buffer.from(uuid.buffer).toString('hex'),
     indexes,
     faults: lacking.map((fields) => faultOfFields(connection, options, fields, indexes)),
-    wanted: usable.filter((index) => wanted.some((fields) => hasPaths(index, fields))),
   };
   const end = await faultOfKey(connection, collection, layout);
   if (end !== null) throw new MongoRefusal(`The collection '${name}' is not served: ${end}.`);

@@ -4,65 +4,56 @@ import type { Slots } from '../slots.ts';
 import { named } from './commands.ts';
 import type { MongoConnection } from './connection.ts';
 import { isForgotten } from './errors.ts';
-import { rowsOf, type FindWay, type Reply, type When } from './reply.ts';
+import { rowsOf, type FindWay, type When } from './reply.ts';
 import { pointInTimeOf } from './snapshot.ts';
 
 /** Sends finds through the driver, which works everywhere, and copies their rows into a slot. */
-export class DriverWay implements FindWay {
-  readonly #connection: MongoConnection;
-  readonly #slots: Slots;
-  readonly #onWarning: (message: string) => void;
-
-  constructor(connection: MongoConnection, slots: Slots, onWarning: (message: string) => void) {
-    this.#connection = connection;
-    this.#slots = slots;
-    this.#onWarning = onWarning;
-  }
-
-  async find(
-    command: Readonly<Record<string, unknown>>,
-    signal: AbortSignal,
-    when: When = {},
-  ): Promise<Reply> {
-    const reply = await this.#run(command, signal, when);
-    const { rows, id } = rowsOf(reply);
-    if (id !== 0n) await this.#kill(command.find ?? command.aggregate, id, signal);
-    const length = rows.reduce((bytes, row) => bytes + ROW_HEAD_BYTES + row.length, 0);
-    const slot = this.#slots.take(length);
-    const bytes = slot.bytes(length);
-    let at = 0;
-    for (const row of rows) {
-      at = beginRow(bytes, at);
-      bytes.set(row, at);
-      at += row.length;
-    }
-    const time = reply.operationTime as Timestamp | undefined;
-    return { slot, start: 0, length, cut: id !== 0n, asOf: time && pointInTimeOf(time) };
-  }
-
-  async #run(
+export function driverWay(
+  connection: MongoConnection,
+  slots: Slots,
+  onWarning: (message: string) => void,
+): FindWay {
+  const run = async (
     find: Readonly<Record<string, unknown>>,
     signal: AbortSignal,
     { at, since, identity }: When,
-  ): Promise<Document> {
+  ): Promise<Document> => {
     const command = named(find, identity);
-    if (at === undefined) return this.#connection.run(command, { signal, rowsAsBytes: true, since });
-    const options = { signal, rowsAsBytes: true, snapshot: at };
+    const options = { signal, rowsAsBytes: true, ...(at === undefined ? { since } : { snapshot: at }) };
     try {
-      return await this.#connection.run(command, options);
+      return await connection.run(command, options);
     } catch (error) {
       // A point in time is gone only when no member has it. Most often the primary was asked.
-      const mayAskOthers = this.#connection.client.readPreference.mode !== 'primary';
+      const mayAskOthers = at !== undefined && connection.client.readPreference.mode !== 'primary';
       if (!isForgotten(error) || !mayAskOthers) throw error;
-      return this.#connection.run(command, { ...options, readPreference: 'secondaryPreferred' });
+      return connection.run(command, { ...options, readPreference: 'secondaryPreferred' });
     }
-  }
+  };
 
   /** Closes a cursor that will not be read again. The server would keep it for 10 minutes. */
-  async #kill(collection: unknown, cursor: bigint, signal: AbortSignal): Promise<void> {
+  const kill = async (collection: unknown, cursor: bigint, signal: AbortSignal): Promise<void> => {
     const command = { killCursors: collection, cursors: [Long.fromBigInt(cursor)] };
-    await this.#connection.run(command, { signal }).catch((error: unknown) => {
-      this.#onWarning(`a MongoDB cursor could not be closed and will time out: ${String(error)}`);
+    await connection.run(command, { signal }).catch((error: unknown) => {
+      onWarning(`a MongoDB cursor could not be closed and will time out: ${String(error)}`);
     });
-  }
+  };
+
+  return {
+    async find(command, signal, when = {}) {
+      const reply = await run(command, signal, when);
+      const { rows, id } = rowsOf(reply);
+      if (id !== 0n) await kill(command.find ?? command.aggregate, id, signal);
+      const length = rows.reduce((bytes, row) => bytes + ROW_HEAD_BYTES + row.length, 0);
+      const slot = slots.take(length);
+      const bytes = slot.bytes(length);
+      let at = 0;
+      for (const row of rows) {
+        at = beginRow(bytes, at);
+        bytes.set(row, at);
+        at += row.length;
+      }
+      const time = reply.operationTime as Timestamp | undefined;
+      return { slot, start: 0, length, cut: id !== 0n, asOf: time && pointInTimeOf(time) };
+    },
+  };
 }

@@ -8,7 +8,7 @@ import { MongoConnection } from './connection.ts';
 import { describeCollection, UNMANAGED } from './create-collection.ts';
 import { layoutOf, ownCollections } from './discovery.ts';
 import { CODES, serverCodeOf } from './errors.ts';
-import { listCollections } from './open-collection.ts';
+import { listCollections } from './collections.ts';
 import { describeServer, proveServer, type ServerKind } from './proof.ts';
 
 export interface ExamineOptions {

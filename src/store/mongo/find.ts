@@ -9,31 +9,42 @@ import type { FindWay, Reply, When } from './reply.ts';
 import type { Layouts } from './layouts.ts';
 import { isAhead } from './snapshot.ts';
 
-/** Sends finds for rows of the collection. */
-export class Finder {
-  readonly #way: FindWay;
-  readonly #layouts: Layouts;
+export type Finder = ReturnType<typeof finderOf>;
 
-  constructor(way: FindWay, layouts: Layouts) {
-    this.#way = way;
-    this.#layouts = layouts;
-  }
+/** Sends finds for rows of the collection. */
+export function finderOf(way: FindWay, layouts: Layouts) {
+  /** Every command names the identity of its collection: that of the plan, else the one found at layouts. */
+  const send = async (
+    command: Record<string, unknown>,
+    layout: Layout,
+    signal: AbortSignal,
+    asked: When,
+  ): Promise<Reply> => {
+    const { at, since, identity = layout.identity } = asked;
+    try {
+      return await way.find(command, signal, { at, since, identity });
+    } catch (error) {
+      const isTooEarly = since !== undefined && serverCodeOf(error) === CODES.invalidOptions;
+      if (isTooEarly && (await isAhead(layouts.connection, since, signal))) throw noSuchPlace(error);
+      throw faultOf(error, layouts, asked);
+    }
+  };
 
   /**
    * The rows of a range after its first `skip`, at most `limit`. Fewer when the range ends or the reply reaches its 16
    * MB. `path`: reduced to this path.
    */
-  range(
-    range: Range,
+  const range = (
+    asked: Range,
     limit: number,
     layout: Layout,
     signal: AbortSignal,
     skip = 0,
     path?: string,
-  ): Promise<Reply> {
-    const { index, sort, min, max, filter, isForward = !Object.values(sort).includes(-1) } = range;
+  ): Promise<Reply> => {
+    const { index, sort, min, max, filter, isForward = !Object.values(sort).includes(-1) } = asked;
     const find = {
-      find: this.#layouts.collection,
+      find: layouts.collection,
       limit,
       // As many as the limit, so that mongod closes the cursor with this reply. Without batchSize, a reply has 101 rows.
       // With singleBatch, a reply cut at 16 MB looks like the end.
@@ -48,72 +59,53 @@ export class Finder {
       ...(path !== undefined && { projection: { [path]: 1 } }),
       ...(skip > 0 && { skip }),
     };
-    return this.#send(find, layout, signal, range);
-  }
+    return send(find, layout, signal, asked);
+  };
 
-  /** The rows of these ids that meet all conditions. */
-  byIds(
-    ids: readonly unknown[],
-    conditions: readonly Condition[],
-    layout: Layout,
-    signal: AbortSignal,
-    when: When,
-  ): Promise<Reply> {
-    const filter = { $and: [{ _id: { $in: ids } }, ...conditions] };
-    return this.range({ ...when, index: KEY_INDEX, sort: {}, filter }, ids.length, layout, signal);
-  }
+  return {
+    range,
+    /** The rows of these ids that meet all conditions. */
+    byIds(
+      ids: readonly unknown[],
+      conditions: readonly Condition[],
+      layout: Layout,
+      signal: AbortSignal,
+      when: When,
+    ): Promise<Reply> {
+      const filter = { $and: [{ _id: { $in: ids } }, ...conditions] };
+      return range({ ...when, index: KEY_INDEX, sort: {}, filter }, ids.length, layout, signal);
+    },
 
-  /**
-   * The same in a clustered collection, where MongoDB 6.0 answers `$in` on the key by reading every row. Equality it
-   * answers by one row, so each id has a pipeline of its own. (Single finds take four times as long.)
-   */
-  async byEachId(
-    ids: readonly unknown[],
-    conditions: readonly Condition[],
-    layout: Layout,
-    signal: AbortSignal,
-    when: When,
-  ): Promise<Reply> {
-    const { collection: coll } = this.#layouts;
-    const pipelineOf = (id: unknown) => [{ $match: { $and: [{ _id: { $eq: id } }, ...conditions] } }];
-    const [first, ...others] = ids;
-    const pipeline = [
-      ...pipelineOf(first),
-      ...others.map((id) => ({ $unionWith: { coll, pipeline: pipelineOf(id) } })),
-    ];
-    // One more than can come, so that the server finds the end and closes the cursor.
-    const command = { aggregate: coll, pipeline, cursor: { batchSize: ids.length + 1 } };
-    const reply = await this.#send(command, layout, signal, when);
-    try {
-      // The pipelines name their collection, and only the first one its identity. It still had it if it has it now.
-      const still = await this.range(
-        { ...when, sort: {}, filter: { _id: { $eq: first } } },
-        1,
-        layout,
-        signal,
-      );
-      still.slot.release();
-    } catch (error) {
-      reply.slot.release();
-      throw error;
-    }
-    return reply;
-  }
-
-  /** Every command names the identity of its collection: that of the plan, else the one found at layouts. */
-  async #send(
-    command: Record<string, unknown>,
-    layout: Layout,
-    signal: AbortSignal,
-    asked: When,
-  ): Promise<Reply> {
-    const { at, since, identity = layout.identity } = asked;
-    try {
-      return await this.#way.find(command, signal, { at, since, identity });
-    } catch (error) {
-      const isTooEarly = since !== undefined && serverCodeOf(error) === CODES.invalidOptions;
-      if (isTooEarly && (await isAhead(this.#layouts.connection, since, signal))) throw noSuchPlace(error);
-      throw faultOf(error, this.#layouts, asked);
-    }
-  }
+    /**
+     * The same in a clustered collection, where MongoDB 6.0 answers `$in` on the key by reading every row. Equality it
+     * answers by one row, so each id has a pipeline of its own. (Single finds take four times as long.)
+     */
+    async byEachId(
+      ids: readonly unknown[],
+      conditions: readonly Condition[],
+      layout: Layout,
+      signal: AbortSignal,
+      when: When,
+    ): Promise<Reply> {
+      const { collection: coll } = layouts;
+      const pipelineOf = (id: unknown) => [{ $match: { $and: [{ _id: { $eq: id } }, ...conditions] } }];
+      const [first, ...others] = ids;
+      const pipeline = [
+        ...pipelineOf(first),
+        ...others.map((id) => ({ $unionWith: { coll, pipeline: pipelineOf(id) } })),
+      ];
+      // One more than can come, so that the server finds the end and closes the cursor.
+      const command = { aggregate: coll, pipeline, cursor: { batchSize: ids.length + 1 } };
+      const reply = await send(command, layout, signal, when);
+      try {
+        // The pipelines name their collection, and only the first one its identity. It still had it if it has it now.
+        const filter = { _id: { $eq: first } };
+        (await range({ ...when, sort: {}, filter }, 1, layout, signal)).slot.release();
+      } catch (error) {
+        reply.slot.release();
+        throw error;
+      }
+      return reply;
+    },
+  };
 }

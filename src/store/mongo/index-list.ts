@@ -99,14 +99,6 @@ function whyUnfit({ key, ...spec }: IndexSpec): string | undefined {
   return undefined;
 }
 
-/** How the reason begins that an operator can remove. */
-const ARRAYS = 'some row has, or had, an array';
-
-/** Whether an index is refused because of arrays. They may arrive while it is used. */
-export function hasArrays({ refused }: Index): boolean {
-  return refused?.startsWith(ARRAYS) === true;
-}
-
 /** Why arrays make an index unfit, and where they are, as its scans show it. Undefined: no row has, or had, one there. */
 function arraysIn(scans: readonly Scan[]): Required<Pick<Index, 'refused' | 'arrays'>> | undefined {
   const scan = scans.find(({ isMultiKey }) => isMultiKey === true);
@@ -114,7 +106,7 @@ function arraysIn(scans: readonly Scan[]): Required<Pick<Index, 'refused' | 'arr
   const arrays = [...new Set(Object.values((scan.multiKeyPaths ?? {}) as Record<string, string[]>).flat())];
   const where = arrays.length > 0 ? ` in ${arrays.join(' and ')}` : '';
   // Multikey is sticky: an index stays multikey after the array is gone.
-  const refused = `${ARRAYS}${where}: take the arrays out, then drop the index and create it again`;
+  const refused = `some row has, or had, an array${where}: take the arrays out, then drop the index and create it again`;
   return { refused, arrays };
 }
 

@@ -52,10 +52,8 @@ export class Layouts {
   /** By the names of indexes. */
   readonly #looks: Coalesced<string>;
   readonly #stop: () => void;
-  /** Warnings already given that still hold, so that each is given once. */
-  readonly #logged = new Set<string>();
-  /** The warnings among these that say what cannot be read. */
-  #refused: readonly string[] = [];
+  /** Warnings that were given since the last look that found none of them, so that each is given once. */
+  #logged: ReadonlySet<string> = new Set();
   /** Not known (null), being looked at, or known. After a look that failed, the next caller looks again. */
   #state: Layout | Promise<Layout> | null = null;
   #wasServed = false;
@@ -87,7 +85,6 @@ export class Layouts {
       return await this.start(signal);
     } catch (error) {
       if (!(error instanceof MongoRefusal)) throw error;
-      this.#refused = [...new Set([...this.#refused, error.message])];
       this.warn(error.message);
       throw storeUnfit('These rows cannot be served now. The log of the server says what to do.', error);
     }
@@ -205,9 +202,6 @@ export class Layouts {
    */
   async faults(): Promise<readonly string[]> {
     try {
-      const { wanted } = await this.start();
-      const looks = [KEY_INDEX, ...wanted].map(async (index) => this.recent(index, true));
-      await Promise.all(looks).catch(unlessTold);
       const { faults } = await this.start();
       return faults.map((fault) => `Some reads are refused because ${fault}.`);
     } catch (error) {
@@ -218,7 +212,7 @@ export class Layouts {
   /** Logs a warning, once while it holds. */
   warn(message: string): void {
     if (this.#logged.has(message)) return;
-    this.#logged.add(message);
+    this.#logged = new Set([...this.#logged, message]);
     this.#options.onWarning(message);
   }
 
@@ -227,11 +221,15 @@ export class Layouts {
     try {
       await connection.connect();
       const server = await describeServer(connection);
-      if (options.warnsOfServer) for (const warning of server.warnings) this.warn(warning);
       const existing = await this.#described(server);
-      const task = { ...options, onWarning: (message: string) => this.warn(message) };
+      const warnings = options.warnsOfServer ? [...server.warnings] : [];
+      const task = { ...options, onWarning: (message: string) => warnings.push(message) };
       const layout = await layoutOf(connection, task, existing, server.isSharded);
-      this.#logFaults(layout);
+      for (const fault of layout.faults)
+        warnings.push(`Reads of '${this.collection}' that require an index are refused because ${fault}.`);
+      for (const warning of warnings) this.warn(warning);
+      this.#logged = new Set(warnings);
+      this.#wasServed = true;
       return (this.#state = layout);
     } catch (error) {
       this.#state = null;
@@ -247,19 +245,6 @@ export class Layouts {
     const made = await makeMissing(this.connection, this.#options, this.#wasServed);
     await proveServer(this.connection, this.collection, made, server);
     return made;
-  }
-
-  /** Logs once what cannot be read, and again when it can be read. */
-  #logFaults({ faults }: Layout): void {
-    const present = faults.map(
-      (fault) => `Reads of '${this.collection}' that require an index are refused because ${fault}.`,
-    );
-    const gone = this.#refused.filter((message) => !present.includes(message));
-    if (gone.length > 0) this.#options.onNotice?.(`The collection '${this.collection}' can be read again.`);
-    for (const message of gone) this.#logged.delete(message);
-    this.#refused = present;
-    for (const message of present) this.warn(message);
-    this.#wasServed = true;
   }
 
   /** Rejects when an index of the layout can no longer be used, and forgets the layout. */
@@ -317,11 +302,6 @@ function refusalOf(error: unknown, collection: string): unknown {
 /** The name by which an index is looked at. MongoDB gives that of the key to no other index. */
 function nameOf(index: Index): string {
   return isOfKey(index) ? KEY_INDEX.name : index.name;
-}
-
-/** What a look finds out is in the next layout. */
-function unlessTold(error: unknown): void {
-  if (!(error instanceof AppError)) throw error;
 }
 
 function everyReally(ms: number, work: () => void): () => void {

@@ -12,7 +12,7 @@ import { NotMadeYet, type Layout, type LayoutOptions } from './create-collection
 import { CODES, serverCodeOf } from './errors.ts';
 import { faultOf } from './faults.ts';
 import type { Layouts } from './layouts.ts';
-import { openCollection, type Ground, type OpenCollection } from './open-collection.ts';
+import { openCollection, type Ground, type OpenCollection } from './collection.ts';
 import { changed, refuseErrors, writeRaw } from './raw-write.ts';
 import { rowsOf } from './reply.ts';
 

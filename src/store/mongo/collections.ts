@@ -1,49 +1,12 @@
 import { CommandRefusal } from '../../errors.ts';
-import type { Slots } from '../slots.ts';
-import type { Declaration, Found, OwnedCollection } from '../store.ts';
+import type { Found, OwnedCollection } from '../store.ts';
 import { documentsOf, MAJORITY, ON_PRIMARY, PRIMARY_FIRST } from './commands.ts';
 import type { MongoConnection } from './connection.ts';
 import { CODES, MongoRefusal, serverCodeOf } from './errors.ts';
-import { mongoFeed, type FeedParts } from './feed/feed.ts';
-import { lookUpIn } from './feed/look-up.ts';
 import { ownCollections, whyRefused } from './discovery.ts';
-import { describeCollection, type LayoutOptions } from './create-collection.ts';
-import { Finder } from './find.ts';
-import { Layouts, type LookTiming } from './layouts.ts';
+import type { OpenCollection } from './collection.ts';
+import { describeCollection } from './create-collection.ts';
 import { refusalOf } from './make-indexes.ts';
-import type { FindWay } from './reply.ts';
-import { MongoCollection } from './collection.ts';
-
-/** Where the rows of a collection are, and how they are read. */
-export interface Ground {
-  /** The connection to the collection's database. */
-  readonly connection: MongoConnection;
-  readonly way: FindWay;
-  readonly slots: Slots;
-  readonly timing: LookTiming | undefined;
-}
-
-/** A collection that is open, and what must be closed with the store. */
-export interface OpenCollection<Rows = MongoCollection> {
-  readonly rows: Rows;
-  readonly layouts: Layouts;
-}
-
-/** Opens a collection. Nothing is asked of the server before its first use. `streams`: those of its changes, if it has any. */
-export function openCollection(
-  { connection, way, slots, timing }: Ground,
-  options: LayoutOptions,
-  declaration: Pick<Declaration, 'indexes' | 'refusalOf'>,
-  streams?: Pick<FeedParts, 'stream' | 'streamWith'>,
-): OpenCollection {
-  const layouts = new Layouts(connection, options, timing);
-  const finder = new Finder(way, layouts);
-  const parts = { layouts, finder, slots, declaration };
-  if (!streams) return { rows: new MongoCollection(parts), layouts };
-  const lookUp = lookUpIn({ layouts, finder, slots });
-  const changes = mongoFeed({ connection, layouts, lookUp, ...streams });
-  return { rows: new MongoCollection({ ...parts, changes }), layouts };
-}
 
 /** See Store.make. `open` opens the collection once it exists. */
 export async function makeCollection(

@@ -1,5 +1,5 @@
 import { AppError } from '../../errors.ts';
-import { documentsOf, findOne } from './commands.ts';
+import { findOne } from './commands.ts';
 import type { Layout } from './create-collection.ts';
 import type { CommandOptions } from './connection.ts';
 import type { Document } from '../bson.ts';
@@ -28,15 +28,9 @@ export async function countRows(
   const run = (command: Document, options: CommandOptions = {}) =>
     connection.run(command, { signal, ...options });
   // The query's bounds are one stretch of the plan's index, so the server counts entries and reads no row (COUNT_SCAN).
+  // Without a hint it takes the number of all rows from the metadata, which is inexact after a crash.
   const counted = async (options: Document, limits?: CommandOptions): Promise<number> =>
     Number((await run({ count: collection, query: matchOf(plan), hint, ...options }, limits)).n);
-  /** `count` without a query takes the number from the collection's metadata, which is inexact after a crash. */
-  const walked = async (): Promise<number> => {
-    const command = { aggregate: collection, pipeline: [{ $count: 'rows' }], cursor: {}, hint };
-    const [counted] = await documentsOf(connection, command, { signal, limitMs: EXACT_LIMIT_MS });
-    return Number(counted?.rows ?? 0);
-  };
-  const exactly = () => (isWhole(plan) ? walked() : counted({}, { limitMs: EXACT_LIMIT_MS }));
   const nearly = async (): Promise<Count> => {
     // From the metadata: fast, and exact except for the effects of a crash or an open transaction.
     if (isWhole(plan)) return { rows: Number((await run({ count: collection })).n), is: 'estimated' };
@@ -44,7 +38,8 @@ export async function countRows(
     return { rows, is: rows > COUNTED ? 'atLeast' : 'exact' };
   };
   try {
-    const exact = mode === 'exact' ? await exactly().catch(unlessOutOfTime) : undefined;
+    const exact =
+      mode === 'exact' ? await counted({}, { limitMs: EXACT_LIMIT_MS }).catch(unlessOutOfTime) : undefined;
     const count: Count = exact === undefined ? await nearly() : { rows: exact, is: 'exact' };
     // The server counts 0 rows in a missing collection, and `count` accepts no `collectionUUID`. A read after it does.
     await run({ ...findOne(collection, plan.identity ?? layout.identity), hint });

@@ -1,16 +1,18 @@
-import { AppError, collectionReplaced } from '../../../errors.ts';
+import type { Timestamp } from 'mongodb';
+import { AppError, changesUnsupported, collectionReplaced } from '../../../errors.ts';
 import type { Identity, PointInTime } from '../../bookmark.ts';
 import type { ChangedInScope, ChangeFeed, FeedPlace, FeedSize, ScopeLog } from '../../change-feed.ts';
 import type { ScopeFields, ScopePredicate } from '../../scope-predicate.ts';
 import { coalesced } from '../coalesced.ts';
 import { awaitAtMost } from '../../deadline.ts';
+import { findOne } from '../commands.ts';
+import { COMMAND_LIMIT_MS, type MongoConnection } from '../connection.ts';
 import { describeCollection } from '../create-collection.ts';
-import type { MongoConnection } from '../connection.ts';
 import { faultOf, inPresentCollection } from '../faults.ts';
 import type { Layouts } from '../layouts.ts';
-import { feedClock } from './clock.ts';
+import { isAhead, pointInTimeOf } from '../snapshot.ts';
 import { openEvents } from './cursor.ts';
-import { endOf, feedFault, placeFault } from './faults.ts';
+import { endOf, feedFault, placeFault, STANDALONE } from './faults.ts';
 import {
   decodePlace,
   encodePlace,
@@ -67,9 +69,23 @@ interface Call {
 export function mongoFeed(parts: FeedParts, scope?: ScopePredicate): ScopeLog {
   const { connection, layouts, lookUp, stream } = parts;
   const { collection } = layouts;
-  const clock = feedClock(connection, layouts);
+  /** The time of the collection. Callers that ask at the same time share one question. */
+  const times = coalesced<'', PointInTime>(async () => {
+    const { identity } = await layouts.layout();
+    try {
+      const { operationTime } = await connection.run(findOne(collection, identity));
+      if (!operationTime) throw changesUnsupported(STANDALONE);
+      return pointInTimeOf(operationTime as Timestamp);
+    } catch (error) {
+      throw faultOf(error, layouts, {});
+    }
+  });
   /** The place up to which nothing has changed behind the window. Null: something has. */
   const looks = coalesced<'', Place | null>(() => lookBehind());
+
+  /** The time of a read of the collection that begins now or later: a majority has every change up to it. */
+  const present = (signal: AbortSignal): Promise<PointInTime> =>
+    awaitAtMost(COMMAND_LIMIT_MS, signal, times.fresh(''));
 
   const refusal = async (signal: AbortSignal): Promise<string | null> => {
     signal.throwIfAborted();
@@ -142,7 +158,7 @@ export function mongoFeed(parts: FeedParts, scope?: ScopePredicate): ScopeLog {
     const { behind } = stream;
     if (!behind) return null;
     const page = pageFrom(behind, undefined, 1);
-    const isWhole = await readHistory(page, await clock.present(NEVER), NEVER);
+    const isWhole = await readHistory(page, await present(NEVER), NEVER);
     return isWhole && page.count === 0 ? page.next : null;
   };
 
@@ -201,7 +217,7 @@ export function mongoFeed(parts: FeedParts, scope?: ScopePredicate): ScopeLog {
       return inPresentCollection(undefined, signal, () =>
         translated(undefined, signal, async () => {
           await refuseScope(signal);
-          return at(await clock.present(signal));
+          return at(await present(signal));
         }),
       );
     },
@@ -217,8 +233,10 @@ export function mongoFeed(parts: FeedParts, scope?: ScopePredicate): ScopeLog {
         if (!isWaiting) await refuseScope(signal);
         const window = isWaiting ? stream.join(collection) : stream.peek(collection);
         try {
-          const asked = await clock.present(signal);
-          for (const time of [timeOf(from), seen ?? 0n]) await clock.refuseFuture(time, signal);
+          const asked = await present(signal);
+          // mongod would accept a time beyond its clock, and leave out every change before it.
+          for (const time of [timeOf(from), seen ?? 0n])
+            if (await isAhead(connection, time, signal)) throw notOfThisStore();
           const askedAt = performance.now();
           // A stream may be one tick ahead of the clock, so what the server answered before that time was known does not
           // count for the time itself.

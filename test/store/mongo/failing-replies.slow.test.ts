@@ -10,8 +10,6 @@ import { PATH, usersAt, type Users } from '../../support/users/users.ts';
 const CODES = [91, 189, 10107, 11600, 11602, 13435, 13436];
 /** How many failed finds and heartbeats a member gives before it answers again. */
 const FAILURES = process.env.LONG ? 6 : 3;
-/** Requests that each of the stopped members must meet. */
-const REQUESTS = 20;
 const BODY = { name: 'Ada', email: 'ada@example.org' };
 
 const put = (users: Users, id: string) => users.send('PUT', `${PATH}/${id}`, { body: BODY });
@@ -61,36 +59,3 @@ test('replies of a member that ends or changes its role do not end the server', 
     await untilGood(() => put(users, 'a'));
   }
 });
-
-test('a server under load outlives that each of three members steps down and ends', async (t) => {
-  const set = await ownMongod(t, { members: 3, electionMs: 2_000, cacheGB: 0.25 });
-  if (!set) return;
-  const server = await childServer(t, { MONGODB_URI: set.uri, RATE_LIMIT: 'off' });
-  const users = usersAt(server.url.origin);
-  await untilGood(() => put(users, 'a'));
-  for (const member of set.members)
-    for (const strike of [stepDown, stop]) {
-      const struck = strike(member);
-      const load = Array.from({ length: REQUESTS }, async (_, n) => {
-        const { status } = n % 2 === 0 ? await put(users, `u${n}`) : await users.send('GET', `${PATH}/a`);
-        assert.ok(status < 300 || status === 503, `${strike.name}: ${status}`);
-      });
-      await Promise.all([struck, ...load]);
-      await untilGood(() => put(users, 'a'));
-    }
-});
-
-/** A secondary refuses to step down. */
-async function stepDown(member: Member): Promise<void> {
-  await member.admin((client) =>
-    client
-      .db('admin')
-      .command({ replSetStepDown: 2, force: true })
-      .catch((error: unknown) => assert.match(String(error), /not primary|NotWritablePrimary/)),
-  );
-}
-
-async function stop(member: Member): Promise<void> {
-  await member.kill();
-  await member.start();
-}

@@ -1,15 +1,11 @@
 import assert from 'node:assert/strict';
 import { type TestContext } from 'node:test';
-import { AppError } from '../../../src/errors.ts';
 import { importItems } from '../../../src/import/import.ts';
 import { generateItems } from '../../../src/import/synthetic.ts';
-import { expectedItems, makeItems, insertItems } from '../../support/store/items.ts';
+import { makeItems, insertItems } from '../../support/store/items.ts';
 import { openStore, testMongoStore } from '../../support/store/mongo/mongo.ts';
-import { NEVER, PLENTY, assertChain, readRows } from '../../support/store/reading.ts';
+import { NEVER } from '../../support/store/reading.ts';
 import { testsWith } from '../../support/tests-with.ts';
-
-const BY_PRICE = { sort: 'price', direction: 1 } as const;
-const SIZE = { rows: 100_000, bytes: PLENTY };
 
 type Opened = NonNullable<Awaited<ReturnType<typeof testMongoStore>>>;
 
@@ -68,21 +64,4 @@ it('a server that may not make indexes keeps those that are there', async (made,
   const opened = await openStore(t, made.uri, { manageIndexes: false });
   assert.equal(await opened.store.items.postponeIndexes?.(), null);
   assert.deepEqual(await indexesOf(made), WANTED);
-});
-
-it('a server beside an import, and one that starts after the import was killed, read all rows by an index or refuse', async (opened, t) => {
-  const beside = await openStore(t, opened.uri);
-  assert.equal((await readRows(beside.store.items, BY_PRICE, {}, SIZE)).rows.length, 0);
-  assert.ok(await opened.store.items.postponeIndexes?.());
-  const rows = makeItems(300);
-  await insertItems(opened.store.items, rows);
-  // The process that imports ends here: no other process makes the indexes for it.
-  const looked = await readRows(beside.store.items, BY_PRICE, {}, SIZE).then(
-    (read) => read.rows.length,
-    (error: unknown) => (error instanceof AppError ? error.status : error),
-  );
-  assert.ok(looked === 503 || looked === rows.length, String(looked));
-  const started = await openStore(t, opened.uri);
-  await assertChain(started.store.items, BY_PRICE, {}, SIZE, expectedItems(rows, BY_PRICE));
-  assert.deepEqual(await indexesOf(opened), WANTED);
 });

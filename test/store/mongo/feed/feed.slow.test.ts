@@ -184,23 +184,6 @@ it('hundreds of readers of two collections share one change stream', async (open
   assert.deepEqual(await Promise.all(readers.slice(count)), Array(count).fill(['there']));
 });
 
-it('many readers that lag at the same time read their histories without a warning', async ({
-  feed,
-  driver,
-}, t) => {
-  const place = await feed.now(NEVER);
-  await driver.insertOne({ _id: 1 });
-  const warnings: string[] = [];
-  const hear = ({ name }: Error) => void warnings.push(name);
-  process.on('warning', hear);
-  t.after(() => process.off('warning', hear));
-  const reads = Array.from({ length: 30 }, () =>
-    feed.read(place, { most: 10, waitMs: 0 }, undefined, new AbortController().signal),
-  );
-  for (const { keys } of await Promise.all(reads)) assert.deepEqual(idsOf(keys), [1]);
-  assert.deepEqual(warnings, []);
-});
-
 it('a stream that the server ends is opened again where it was', async ({ feed, driver, client }) => {
   const waiting = ask(feed, await feed.now(NEVER), 10, 60_000);
   const streams = async () =>

@@ -64,22 +64,3 @@ for (const [what, server] of IMPOSTORS)
   test(`SCRAM refuses a server that ${what}`, async () => {
     await assert.rejects(new Scram(CREDENTIALS).authenticate(serverRun(server), undefined), LaneBroken);
   });
-
-test('the best mechanism that server and user support is chosen, and asked for by database and user name', () => {
-  const best = new Scram({ ...CREDENTIALS, mechanism: 'DEFAULT' });
-  assert.deepEqual(best.helloQuestion, { saslSupportedMechs: 'admin.ada' });
-  assert.deepEqual(new Scram(CREDENTIALS).helloQuestion, {});
-  for (const [supported, mechanism] of [
-    [['SCRAM-SHA-1', 'SCRAM-SHA-256'], 'SCRAM-SHA-256'],
-    [['SCRAM-SHA-1'], 'SCRAM-SHA-1'],
-    [undefined, 'SCRAM-SHA-1'],
-  ] as const) {
-    let asked: unknown;
-    const run: Run = (command) => {
-      asked = command.mechanism;
-      return Promise.reject(new Error('enough'));
-    };
-    void assert.rejects(best.authenticate(run, supported), /enough/);
-    assert.equal(asked, mechanism);
-  }
-});

@@ -1,11 +1,8 @@
 import assert from 'node:assert/strict';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import type { Db, Document } from 'mongodb';
-import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { Decimal128, Long } from '../../../src/store/bson.ts';
-import { connectMongo } from '../../../src/store/mongo.ts';
-import { Slots } from '../../../src/store/slots.ts';
 import { inCategory } from '../../support/store/items.ts';
 import { openStore, testClient, testMongoStore } from '../../support/store/mongo/mongo.ts';
 import { testMongo } from '../../support/store/mongo/mongod.ts';
@@ -21,18 +18,6 @@ const INDEXES: readonly Document[] = [
 
 const TWO = { rows: 2, bytes: PLENTY };
 const BY_ID = { sort: '_id', direction: 1 } as const;
-
-async function connectAgainst(t: TestContext, uri: string, manageIndexes: boolean): Promise<void> {
-  const slots = new Slots();
-  const store = await connectMongo({
-    items: ITEM_COLLECTION,
-    uri,
-    slots,
-    manageIndexes,
-    onWarning: () => undefined,
-  });
-  t.after(() => store.close());
-}
 
 async function collectionInfo(db: Db): Promise<Document | undefined> {
   const [info] = await db.listCollections({ name: 'items' }).toArray();
@@ -122,7 +107,7 @@ test('a plain collection without a validator is served with a warning', async (t
 
 it('with manageIndexes=false nothing is created, and missing indexes are named', async (uri, t) => {
   const db = testClient(t, uri).db();
-  await assert.rejects(connectAgainst(t, uri, false), /'items' is missing/);
+  await assert.rejects(openStore(t, uri, { manageIndexes: false }), /'items' is missing/);
   assert.equal(await collectionInfo(db), undefined);
   await db.collection('items').createIndex({ price: 1, _id: 1 }, {}, {});
   const lacks = (fields: string, keys: string) =>
@@ -137,13 +122,6 @@ it('with manageIndexes=false nothing is created, and missing indexes are named',
   await db.collection('items').createIndex({ category: 1, price: 1, _id: 1 }, {}, {});
   const complete = await openStore(t, uri, { manageIndexes: false });
   assert.deepEqual(await complete.store.ping(), []);
-});
-
-it('a sound index is used beside an unfit one on the same key', async (uri, t) => {
-  const db = testClient(t, uri).db();
-  await db.collection('items').createIndex({ price: 1, _id: 1 }, { sparse: true, name: 'a' }, {});
-  await db.collection('items').createIndex({ price: 1, _id: 1 }, { name: 'b' }, {});
-  await openStore(t, uri);
 });
 
 test('an index that is dropped while the server runs is created again, and one that became unfit is reported', async (t) => {
@@ -182,5 +160,5 @@ test('a plain collection that is replaced by a clustered one is read on', async 
 for (const compressors of ['zlib', 'snappy,zlib'])
   test(`wire compression with ${compressors} is refused`, async (t) => {
     const uri = `mongodb://127.0.0.1:1/?compressors=${compressors}`;
-    await assert.rejects(connectAgainst(t, uri, true), /wire compression/);
+    await assert.rejects(openStore(t, uri), /wire compression/);
   });

@@ -78,16 +78,6 @@ test('the less busy of equally near members is asked', async () => {
   await assert.rejects(Promise.resolve(waiting), LaneBroken);
 });
 
-test('a member that the driver loses sight of rejects its waiting reads, and is asked again when it is back', async () => {
-  const { members, update, chosen } = seen('primary', [[P, NEAR]]);
-  const waiting = members.choose()?.take(NEVER);
-  update([[U, 0]]);
-  await assert.rejects(Promise.resolve(waiting), LaneBroken);
-  assert.equal(chosen(), null);
-  update([[P, NEAR]]);
-  assert.equal(chosen(), '0');
-});
-
 test('a member that refuses connections is left to the driver for a while, and its waiting reads are rejected', async () => {
   const refused = new LaneBroken('refused');
   const open = (onEnd: () => void) => {

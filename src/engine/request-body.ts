@@ -6,18 +6,15 @@ import { AppError } from '../errors.ts';
  */
 const DRAINED = 1024 * 1024;
 
-/** What a body is in the end: its bytes, or the reason why there are none. */
-type Outcome = { readonly bytes: Uint8Array } | { readonly reason: unknown };
-
 /** Collects a request's body up to a limit, even when no handler reads it, and calls back when all of it has arrived. */
 export class BodyCollector {
   readonly #limit: number;
-  readonly #keep: boolean;
-  #chunks: Uint8Array[] = [];
+  readonly #body: Promise<Uint8Array>;
+  #resolve: (body: Uint8Array) => void = () => undefined;
+  #reject: (reason: unknown) => void = () => undefined;
+  /** null: nothing more is kept. */
+  #chunks: Uint8Array[] | null;
   #received = 0;
-  /** null: the body is coming. */
-  #outcome: Outcome | null = null;
-  readonly #bodyWaiters: ((outcome: Outcome) => void)[] = [];
   #drainedWaiter: ((whole: boolean) => void) | null = null;
   #drained: boolean | null = null;
 
@@ -27,39 +24,40 @@ export class BodyCollector {
    */
   constructor(limit: number, announced: number | null, keep: boolean) {
     this.#limit = limit;
-    this.#keep = keep;
+    this.#chunks = keep ? [] : null;
+    this.#body = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    this.#body.catch(() => undefined); // a handler need not read it
     if (announced !== null && announced > limit && keep) this.#overflow();
   }
 
   /** Takes a chunk that the caller no longer uses. */
   push(chunk: Uint8Array): void {
     this.#received += chunk.length;
-    if (this.#outcome === null && this.#keep) {
-      if (this.#received > this.#limit) this.#overflow();
-      else this.#chunks.push(chunk);
-    }
+    if (this.#chunks && this.#received > this.#limit) this.#overflow();
+    else this.#chunks?.push(chunk);
     if (this.#received > this.#limit + DRAINED) this.#settleDrained(false);
   }
 
   /** Called after the last byte. */
   finish(): void {
-    const [first, ...others] = this.#chunks;
-    this.#settle({ bytes: first && others.length === 0 ? first : Buffer.concat(this.#chunks) });
+    const [first = new Uint8Array(0), ...others] = this.#chunks ?? [];
+    this.#resolve(others.length === 0 ? first : Buffer.concat([first, ...others]));
+    this.#chunks = null;
     this.#settleDrained(true);
   }
 
   /** Called when the client is gone: the rest of the body will never arrive. */
   abort(reason: unknown): void {
-    this.#settle({ reason });
+    this.#fail(reason);
     this.#settleDrained(false);
   }
 
   /** Resolves with the whole body. Rejects with AppError `body-too-large`, or with the reason of `abort`. */
-  async body(): Promise<Uint8Array> {
-    const outcome =
-      this.#outcome ?? (await new Promise<Outcome>((resolve) => this.#bodyWaiters.push(resolve)));
-    if ('reason' in outcome) throw outcome.reason;
-    return outcome.bytes;
+  body(): Promise<Uint8Array> {
+    return this.#body;
   }
 
   /**
@@ -72,15 +70,12 @@ export class BodyCollector {
   }
 
   #overflow(): void {
-    const detail = `The request body may have at most ${this.#limit} bytes.`;
-    this.#settle({ reason: new AppError('body-too-large', detail) });
+    this.#fail(new AppError('body-too-large', `The request body may have at most ${this.#limit} bytes.`));
   }
 
-  /** Only the first outcome counts. */
-  #settle(outcome: Outcome): void {
-    const first = (this.#outcome ??= outcome);
-    this.#chunks = [];
-    for (const resolve of this.#bodyWaiters.splice(0)) resolve(first);
+  #fail(reason: unknown): void {
+    this.#reject(reason);
+    this.#chunks = null;
   }
 
   #settleDrained(whole: boolean): void {

@@ -10,17 +10,14 @@ export interface TokenSettings {
   readonly fallback: Grant | null;
 }
 
-export interface TokenSettingsRead {
-  /** null: tokens are off. */
-  readonly settings: TokenSettings | null;
-  readonly faults: readonly string[];
-}
-
 const TOGETHER = ['JWT_JWKS_URL', 'JWT_ISSUER', 'JWT_AUDIENCE'] as const;
 const DEFAULT_CLAIM = 'sluice';
 
-/** Reads the settings whose names begin with JWT_ from an environment. */
-export function readTokenSettings(given: NodeJS.ProcessEnv): TokenSettingsRead {
+/** Reads the settings whose names begin with JWT_ from an environment. null: tokens are off. */
+export function readTokenSettings(given: NodeJS.ProcessEnv): {
+  readonly settings: TokenSettings | null;
+  readonly faults: readonly string[];
+} {
   const faults: string[] = [];
   const missing = TOGETHER.filter((name) => given[name] === undefined);
   const others = [...TOGETHER, 'JWT_CLAIM', 'JWT_DEFAULT'].filter((name) => given[name] !== undefined);

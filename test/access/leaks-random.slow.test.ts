@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BSON, Int32, type Document } from 'bson';
-import type { Page } from '../support/answers.ts';
+import { linesOf, type Page } from '../support/answers.ts';
 import { keyedServer, type KeyGiven, type Rows } from '../support/access/keyed.ts';
 import { below, oneOf, randomFrom, type Random } from '../support/store/random-collection.ts';
 import { SEED } from '../support/seed.ts';
@@ -150,15 +150,9 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
       }
       assert.deepEqual(got, query.rows, at);
       if (n % 3 === 0) {
-        const stream = await (await server.as(key.name, `/orders/stream?${String(query.text)}`)).text();
-        assert.deepEqual(
-          stream
-            .split('\n')
-            .filter(Boolean)
-            .map((line) => JSON.parse(line) as unknown),
-          query.rows,
-          at,
-        );
+        const lines = await linesOf(server.as(key.name, `/orders/stream?${String(query.text)}`));
+        const streamed = lines.map((line) => JSON.parse(line) as unknown);
+        assert.deepEqual(streamed, query.rows, at);
       }
       answered++;
       if (got.length > 0) nonempty++;

@@ -20,7 +20,7 @@ import { reachable, urlOf } from '../engine/address.ts';
 import { UsageError } from '../terminal/arguments.ts';
 import { interruption } from '../terminal/interruption.ts';
 import { unknownSettings } from '../unknown-settings.ts';
-import { shellWord } from '../terminal/text.ts';
+import { printable, shellWord } from '../terminal/text.ts';
 import { VERSION } from '../version.ts';
 import { gatherMetrics } from './worker-metrics.ts';
 import { isWorker, leavePrimary, reportListening, startWorkers, untilPrimaryStops } from './workers.ts';
@@ -259,7 +259,8 @@ export async function run(argv: readonly string[], signals: Signals): Promise<nu
       process.stderr.write(`sluice: ${error.message}\n\n${shown}`);
       return 2;
     }
-    process.stderr.write(`sluice: ${reasonOf(error)}\n`);
+    const reason = reasonOf(error).split('\n').map(printable).join('\n');
+    process.stderr.write(`sluice: ${reason}\n`);
     return 1;
   } finally {
     leavePrimary();

@@ -1,4 +1,3 @@
-import { AppError, CommandRefusal } from '../errors.ts';
 import type { Declared } from '../resources/declarations.ts';
 import { formsOf } from '../resources/query/not-indexed.ts';
 import { KEY } from '../store/bookmark.ts';
@@ -85,9 +84,7 @@ export async function runIndex(
       say('the index is not whole yet: the same command goes on, and in the embedded store any server does');
       return 1;
     }
-    if (!(error instanceof CommandRefusal || error instanceof AppError)) throw error;
-    say(`sluice: ${error.message}`);
-    return 1;
+    throw error;
   }
 }
 

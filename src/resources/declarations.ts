@@ -116,8 +116,6 @@ function readExpose(expose: string, hasMongo: boolean): Read {
   }
   const excluded = entries.filter((name) => name.startsWith('!')).map((name) => glob(name.slice(1)));
   const names = entries.filter((name) => !name.startsWith('!'));
-  if (excluded.length > 0 && !names.some(isPattern))
-    faults.push('EXPOSE excludes names with ! but has no name with *');
   const resources = names.map((collection): Declared => ({
     name: undefined,
     collection,
@@ -161,18 +159,15 @@ function readFile(file: string): Read {
       ...declaration,
       name,
       collection: declaration.collection ?? name,
-      place: at(`/resources/${name}`, '').replace(/: $/, ''),
+      place: `RESOURCES_FILE ${file} /resources/${name}`,
     }));
-    const taken = declared.flatMap(({ name }) =>
-      nameFault(name) ? [at(`/resources/${name}`, nameFault(name) ?? '')] : [],
-    );
-    const ofItems = Object.keys(items ?? {}).map((member) =>
+    const faults = Object.keys(items ?? {}).map((member) =>
       at(
         `/resources/${ITEMS}/${member}`,
         'items has no members: its fields and indexes are those of the server; give another collection another name',
       ),
     );
-    return { resources: declared, items: items !== undefined, faults: [...taken, ...ofItems] };
+    return { resources: declared, items: items !== undefined, faults };
   } catch (error) {
     if (error instanceof AppError)
       return {

@@ -274,7 +274,7 @@ test('an import into a new resource is served by all processes of a running serv
   for (let n = 0; n < 40; n++) await untilStatus({ get }, '/people', 200);
 });
 
-test('a pattern has names of collections, exclusions need one, and RESOURCES_FILE cannot add items later', async (t) => {
+test('RESOURCES_FILE cannot add items later', async (t) => {
   const RESOURCES_FILE = await resourcesFile(t, { resources: {} });
   const server = await serverOn(t, { MONGODB_URI: '', RESOURCES_FILE });
   await writeFile(RESOURCES_FILE, JSON.stringify({ resources: { items: {} } }));

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { test, type TestContext } from 'node:test';
 import { parse } from 'csv-parse/sync';
@@ -9,7 +7,7 @@ import { textOf } from '../support/answers.ts';
 import { targetOf } from '../support/import/import-store.ts';
 import type { Document } from '../../src/store/bson.ts';
 import { openChromium, openTab } from '../support/web/chromium.ts';
-import { folder, Kept, runPullOf } from '../support/pull/pulling.ts';
+import { Kept } from '../support/pull/pulling.ts';
 import { serverOn, type TestServer } from '../support/process/server.ts';
 import { onServers } from '../support/process/each-server.ts';
 
@@ -146,23 +144,6 @@ onServers('stores', (test) => {
     const table = await textOf(server.get('/items/stream?format=csv'));
     await imported(other, table, 'csv');
     assert.equal(await textOf(other.get('/items/stream?format=csv')), table);
-  });
-
-  test('pulls have the same bytes as streams', async (server, t) => {
-    await server.insert(rows);
-    const directory = await folder(t);
-    for (const [query, parallel] of [
-      ['', '1'],
-      ['', '2'],
-      ['fields=price,_id,id', '1'],
-      ['fields=id', '1'],
-    ] as const) {
-      const file = join(directory, `${query}-${parallel}.ndjson`);
-      const url = `${server.url}/items/stream?${query}`;
-      const { code, text } = await runPullOf([url, '-o', file, '--parallel', parallel]);
-      assert.equal(code, 0, text);
-      assert.equal(await readFile(file, 'utf8'), await textOf(fetch(url)), `${query}, ${parallel}`);
-    }
   });
 });
 

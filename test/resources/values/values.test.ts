@@ -69,22 +69,6 @@ test('a slow store ends a list after a second, with at least one value and the c
   }
 });
 
-test('a list that ends in its second says so, also when the last look took longer', async () => {
-  const { time, pass } = testTime();
-  const nextValue = slow(() => pass(300), 4);
-  const { values, hasMore } = await listValues({ nextValue }, PLAN, MOST, time, NEVER);
-  assert.deepEqual([values.length, hasMore], [4, true], 'the time was up before the last look');
-  const other = testTime();
-  const found = await listValues(
-    { nextValue: slow(() => other.pass(249), 4) },
-    PLAN,
-    MOST,
-    other.time,
-    NEVER,
-  );
-  assert.deepEqual([found.values.length, found.hasMore], [4, false]);
-});
-
 test('a read that hangs ends with the second: the values before it come, and a count is unknown', async () => {
   const { time, end } = testTime();
   const nextValue: Collection['nextValue'] = (_index, _equals, { after }, signal) => {

@@ -43,7 +43,7 @@ export const HIGHEST: Key = Uint8Array.of(255);
  * Length of every number's key, so that what follows it in a joined key is found without reading it. DECIMAL_MARK
  * has the exception.
  */
-export const NUMBER_KEY_BYTES = 11;
+const NUMBER_KEY_BYTES = 11;
 /**
  * The key of a Decimal128 that equals none of these numbers continues with this byte. The continuation has
  * DECIMAL_KEY_BYTES bytes, including the mark.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fromRow, toRow, USERS, type StoredUser } from '../../src/users/row.ts';
-import { openDirectory, testDirectory, testSqlite } from '../support/store/sqlite/sqlite.ts';
+import { testSqlite } from '../support/store/sqlite/sqlite.ts';
 import { openStore, testMongoStore } from '../support/store/mongo/mongo.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
 import { testsWith } from '../support/tests-with.ts';
@@ -68,23 +68,4 @@ test('the collection of users is created clustered, with a validator that reject
   await users.insertOne(sound);
   await (await openStore(t, opened.uri)).store.records(USERS);
   assert.deepEqual(opened.warnings, []);
-});
-
-test('a closed embedded store refuses changes, and finishes earlier ones', async (t) => {
-  const directory = await testDirectory(t);
-  const store = await openDirectory(directory);
-  const users = await store.records(USERS);
-  const asked = Array.from({ length: 600 }, () => users.change('ada', countUp));
-  await store.close();
-  const names = (await Promise.all(asked)).map(({ after }) => after && fromRow(after).name);
-  assert.deepEqual(
-    names,
-    Array.from({ length: 600 }, (_, n) => String(n + 1)),
-  );
-  await assert.rejects(users.change('ada', countUp), { code: 'store-unavailable' });
-
-  const again = await openDirectory(directory);
-  t.after(() => again.close());
-  const { before } = await (await again.records(USERS)).change('ada', () => 'keep');
-  assert.equal(before && fromRow(before).name, '600');
 });

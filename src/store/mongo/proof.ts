@@ -69,14 +69,16 @@ export async function proveServer(
     return answer;
   };
   demand('hint', (await askThis({ hint: NO_INDEX })) === CODES.badValue);
-  // No row lies behind the last value that an _id can have, and none before the first: no entry is read.
+  // No row lies behind the last value that an _id can have, and none before the first: no more than one entry is read.
+  // A row may have that value itself, and a clustered collection then returns it.
   for (const [bound, beyond] of [
     ['min', new MaxKey()],
     ['max', new MinKey()],
   ] as const) {
     const find = { [bound]: { _id: beyond } };
     demand(bound, (await askThis(find)) === CODES.boundsWithoutHint);
-    demand(bound, (await askThis({ ...find, hint: { _id: 1 } })) !== 'rows');
+    const others = { hint: { _id: 1 }, filter: { _id: { $ne: beyond } } };
+    demand(bound, (await askThis({ ...find, ...others })) !== 'rows');
   }
   const longAgo = await askThis({}, { snapshot: LONG_AGO });
   demand('snapshot (readConcern.atClusterTime)', longAgo !== 'rows');

@@ -4,7 +4,7 @@ import type { Document } from 'mongodb';
 import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
 import { connectMongo, type MongoOptions } from '../../../src/store/mongo.ts';
 import { Slots } from '../../../src/store/slots.ts';
-import { Int32 } from '../../../src/store/bson.ts';
+import { Int32, MaxKey, MinKey } from '../../../src/store/bson.ts';
 import { testClient } from '../../support/store/mongo/mongo.ts';
 import { testMongo } from '../../support/store/mongo/mongod.ts';
 import { PLENTY, readRows } from '../../support/store/reading.ts';
@@ -90,6 +90,20 @@ test('without rows, a server that ignores min, max, hint or collectionUUID is re
   }
   made.proxy.onCommand = () => undefined;
   await (await open(made.proxy)).close();
+});
+
+test('rows of every kind of id pass the probes, and the ends of the order are refused for what they are', async (t) => {
+  const ids = [null, NaN, '', 0, -1.5, true, new Date(0), {}, { a: undefined }];
+  const made = await proxied(
+    t,
+    ids.map((_id) => ({ _id, category: 'a', price: 1 })),
+  );
+  if (!made) return;
+  await (await open(made.proxy)).close();
+  for (const _id of [new MaxKey(), new MinKey()]) {
+    await made.db.command({ insert: 'items', documents: [{ _id, category: 'a', price: 1 }] });
+    await assert.rejects(open(made.proxy), { message: /a row has the _id MinKey or MaxKey/ });
+  }
 });
 
 test('probes change nothing', async (t) => {

@@ -51,6 +51,7 @@ interface Deployment {
   readonly timeless: ClientSession;
   /** Of the first connection. Absent: the one that the URI names. */
   readonly database: string | undefined;
+  serversFound: number;
 }
 
 /**
@@ -82,6 +83,11 @@ export class MongoConnection {
   /** The name of the database. */
   get database(): string {
     return this.#db.databaseName;
+  }
+
+  /** How many times the driver has found a server, also one that it had lost. */
+  get serversFound(): number {
+    return this.#deployment.serversFound;
   }
 
   /** The same connection, for another database. Close only the first one. */
@@ -174,12 +180,18 @@ export class MongoConnection {
 function deploymentOf(uri: string): Deployment {
   refuseCompression(uri);
   const client = new MongoClient(uri, clientOptions(uri));
-  return {
+  const deployment = {
     client,
     session: client.startSession({ causalConsistency: true }),
     timeless: client.startSession({ causalConsistency: false }),
     database: /^mongodb(?:\+srv)?:\/\/[^/?]*\/[^?]/.test(uri) ? undefined : DATABASE,
+    serversFound: 0,
   };
+  client.on('serverDescriptionChanged', ({ previousDescription, newDescription }) => {
+    if (previousDescription.type === 'Unknown' && newDescription.type !== 'Unknown')
+      deployment.serversFound++;
+  });
+  return deployment;
 }
 
 function readConcernOf({ snapshot, since }: CommandOptions): Document {

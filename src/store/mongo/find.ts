@@ -21,12 +21,21 @@ export function finderOf(way: FindWay, layouts: Layouts) {
     asked: When,
   ): Promise<Reply> => {
     const { at, since, identity = layout.identity } = asked;
+    let reply: Reply;
     try {
-      return await way.find(command, signal, { at, since, identity });
+      reply = await way.find(command, signal, { at, since, identity });
     } catch (error) {
       const isTooEarly = since !== undefined && serverCodeOf(error) === CODES.invalidOptions;
       if (isTooEarly && (await isAhead(layouts.connection, since, signal))) throw noSuchPlace(error);
       throw faultOf(error, layouts, asked);
+    }
+    if (layouts.isProved) return reply;
+    try {
+      await layouts.layout(signal); // the server that answered may have taken the place of a lost one
+      return reply;
+    } catch (error) {
+      reply.slot.release();
+      throw error;
     }
   };
 

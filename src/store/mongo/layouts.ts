@@ -57,6 +57,8 @@ export class Layouts {
   /** Not known (null), being looked at, or known. After a look that failed, the next caller looks again. */
   #state: Layout | Promise<Layout> | null = null;
   #wasServed = false;
+  /** The servers that the connection had found when the last look began. */
+  #provedServers = 0;
   /** When the last look began. */
   #lookedAt = -Infinity;
 
@@ -92,7 +94,7 @@ export class Layouts {
 
   /** Like `layout`, but rejects with the MongoRefusal itself when the collection is unfit. */
   start(signal?: AbortSignal): Layout | Promise<Layout> {
-    if (this.#mayBeMended()) this.forget();
+    if (!this.isProved || this.#mayBeMended()) this.forget();
     if (!this.#state) {
       this.#lookedAt = this.#now();
       const looking = (this.#state = this.#look());
@@ -100,6 +102,11 @@ export class Layouts {
       looking.catch(() => undefined);
     }
     return this.#state instanceof Promise ? awaitAtMost(LAYOUT_WAIT_MS, signal, this.#state) : this.#state;
+  }
+
+  /** Whether the last look saw the servers that the connection has now. A lost server may come back as another one. */
+  get isProved(): boolean {
+    return this.#provedServers === this.connection.serversFound;
   }
 
   /** While a layout has faults, requests make it be looked at again, at most once a second. */
@@ -220,6 +227,7 @@ export class Layouts {
     const [connection, options] = [this.connection, this.#options];
     try {
       await connection.connect();
+      this.#provedServers = connection.serversFound;
       const server = await describeServer(connection);
       const existing = await this.#described(server);
       const warnings = options.warnsOfServer ? [...server.warnings] : [];

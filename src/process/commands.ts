@@ -55,7 +55,8 @@ Serves items over HTTP. Settings are environment variables:
 ${settingsHelp()}
 
 SIGTERM and SIGINT stop the server in order: open responses finish, and streams are cut after STREAM_GRACE. SIGHUP reads
-API_KEYS_FILE and RESOURCES_FILE again, as the server also does when the files change.
+API_KEYS_FILE and RESOURCES_FILE again, as the server also does when the files change, and looks for collections of EXPOSE. It
+stops a server that has none of them.
 
 Exit codes: 0 stopped in order, 1 the server cannot listen or the store refuses it, 2 a setting is invalid (the error
 lists all).
@@ -113,7 +114,9 @@ const helpOf = async ({ help }: Command) => (typeof help === 'string' ? help : h
 async function serve(argv: readonly string[], { first, onHangUp }: Signals): Promise<number> {
   if (argv.length > 0) throw new UsageError(`serve takes no arguments; got ${argv.join(' ')}`);
   const config = readConfig(process.env);
-  if (config.API_KEYS_FILE === undefined) onHangUp(null);
+  const { API_KEYS_FILE, RESOURCES_FILE, EXPOSE } = config;
+  const readsAgain = [API_KEYS_FILE, RESOURCES_FILE, EXPOSE].some((one) => one !== undefined);
+  if (!readsAgain) onHangUp(null); // a terminal that is closed ends its server
   const log = createLog(config);
   const warning = isWorker ? null : kernelWarning();
   if (warning !== null) log.warn(warning);
@@ -122,7 +125,7 @@ async function serve(argv: readonly string[], { first, onHangUp }: Signals): Pro
   const start = config.WORKERS > 1 && !isWorker ? startSeveral : startAlone;
   const { url, stop, reload } = await start(config, log);
   if (!isWorker) log.info(`open ${reachable(url)}/`);
-  if (config.API_KEYS_FILE !== undefined) onHangUp(reload);
+  if (readsAgain) onHangUp(reload);
   const reason = await stopAsked;
   log.info({ reason }, 'stopping');
   await stop();
@@ -135,7 +138,7 @@ interface Started {
   /** The URL it listens on. */
   readonly url: string;
   readonly stop: () => Promise<void>;
-  /** Reads API_KEYS_FILE again. */
+  /** Looks again for what is served, and reads the keys again. */
   readonly reload: () => void;
 }
 

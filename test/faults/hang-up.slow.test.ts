@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { childServer, logged } from '../support/process/child-server.ts';
 import { temporaryFolder } from '../support/engine/engines.ts';
+import { resourcesFile } from '../support/resources/resources.ts';
 import { keysText } from '../support/access/keyed.ts';
 
 /** Sends SIGHUP to its own process as soon as that hears the first signal. */
@@ -27,3 +28,11 @@ for (const WORKERS of ['1', '2'])
     await logged(server, 'API_KEYS_FILE was read again');
     assert.equal(await server.end('SIGTERM'), 0);
   });
+
+test('SIGHUP does not end a server that has only resources to read again', async (t) => {
+  const RESOURCES_FILE = await resourcesFile(t, { resources: { items: {} } });
+  const server = await childServer(t, { MONGODB_URI: '', RESOURCES_FILE });
+  process.kill(server.pid, 'SIGHUP');
+  assert.equal((await fetch(new URL('/items', server.url))).status, 200);
+  assert.equal(await server.end('SIGTERM'), 0);
+});

@@ -1,6 +1,7 @@
 // AssemblyScript, see module.as.ts.
 //
-// The machine reads BSON rows and writes JSON text. item.ts describes the form, and tests check that both agree.
+// The machine reads BSON rows and writes JSON text. item-json.ts in test/support/rows describes the form, and tests
+// check that both agree.
 //
 // One machine writes every row. It writes small things (a number, a date, a short key) whole, which takes at most
 // MARGIN bytes. It writes long ones (strings, long keys, base64, spilled text) in pieces. When less than MARGIN is left

@@ -11,11 +11,14 @@ import { BEGINNING, type Proof, type ProvedPlace } from './proof.ts';
 import { provedRows, type ProvingOptions } from './proved-rows.ts';
 import { DEFAULTS, pull } from './pull.ts';
 import { createBackoff, Interrupted, Refused, type Clock } from './retry.ts';
-import { getParts } from './side-requests.ts';
+import { getEstimate, getParts } from './side-requests.ts';
 import { openWorkspace, type Workspace } from './workspace.ts';
 
 export { parsePullArguments, PULL_HELP, type PullCommand } from './arguments.ts';
 export { REAL_CLOCK } from './retry.ts';
+
+/** How long the pull waits for the estimated number of rows. Milliseconds. */
+const ESTIMATE_MS = 10_000;
 
 export interface PullIo extends Console {
   readonly stdout: NodeJS.WritableStream;
@@ -105,13 +108,28 @@ async function pullTo(command: PullCommand, io: PullIo, key: string | null): Pro
     },
   };
 
-  /** Shows how far the work is, which calls `show`. */
+  /** The estimate is only shown. A server that does not provide one is pulled from all the same. */
+  const estimate = async (): Promise<number | null> => {
+    const { onInterrupted } = DEFAULTS;
+    const attempts = createBackoff({ ...options, retryForMs: 0, idleMs: ESTIMATE_MS, onInterrupted });
+    try {
+      return await attempts.run((attempt) => getEstimate(url, { ...options, signal: attempt }));
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof Refused || error instanceof Interrupted) return null;
+      throw error;
+    }
+  };
+
+  /** Shows how far the work is, which calls `show`. `isWhole`: whether it is about all rows. */
   const showing = async (
     before: ProvedPlace,
+    isWhole: boolean,
     work: (show: (place: ProvedPlace) => void) => Promise<void>,
   ): Promise<void> => {
+    const total = isWhole ? await estimate() : null;
     const describe = describer(before, now);
-    const shown = (progress = startProgress(io, null, now));
+    const shown = (progress = startProgress(io, total, { from: before.rows, now }));
     try {
       await work((place) => shown.update(place.rows, describe(place)));
     } finally {
@@ -176,7 +194,7 @@ async function pullTo(command: PullCommand, io: PullIo, key: string | null): Pro
     const copy = await openCopy(command, stdout, io.signal);
     const before = copy.place;
     try {
-      await showing(before, (show) => update(copy, show));
+      await showing(before, before.cursor === null, (show) => update(copy, show));
     } finally {
       await copy.close();
     }
@@ -187,7 +205,7 @@ async function pullTo(command: PullCommand, io: PullIo, key: string | null): Pro
 
   const toStdout = async (): Promise<void> => {
     const copy = pipeTo(stdout, io.signal);
-    await showing(BEGINNING, async (show) => {
+    await showing(BEGINNING, true, async (show) => {
       for await (const { place } of fill(copy, url)) show(place);
     });
     signal.throwIfAborted();
@@ -218,7 +236,7 @@ async function pullTo(command: PullCommand, io: PullIo, key: string | null): Pro
         : createBackoff(options).run((attempt) => getParts(url, parallel, { ...options, signal: attempt }));
     const workspace = await openWorkspace(output, url.href, { restart, begin });
     try {
-      await showing(workspace.proved(), (show) => fillParts(workspace, show));
+      await showing(workspace.proved(), true, (show) => fillParts(workspace, show));
     } finally {
       await workspace.close();
     }

@@ -9,7 +9,7 @@ import { failureOfAnswer, Interrupted, jsonIn, Mismatched, Refused } from './ret
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const LONGEST_PROBLEM = 64 * 1024;
 const MIB = 1024 * 1024;
-/** The longest JSON answer, in bytes: 64 partitions whose URLs have at most 8 KB each. */
+/** The longest JSON answer, in bytes: 64 partitions whose URLs have at most 8 KB each, or one item. */
 const LONGEST_JSON = 4 * MIB;
 
 /**

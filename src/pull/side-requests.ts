@@ -2,13 +2,25 @@ import { getJson } from './http.ts';
 import type { RequestOptions } from './proved-rows.ts';
 import { Refused } from './retry.ts';
 
+/** Parameters that say where a stream begins and how it is written. All others select the rows. */
+const OF_STREAMS = [
+  'cursor',
+  'after',
+  'part',
+  'limit',
+  'fields',
+  'format',
+  'checkpoints',
+  'consistency',
+  'at',
+];
+
 /**
  * The URLs of at most `n` disjoint parts. In their order, the parts together are the rows of the stream.
  * Rejects with Refused when such a stream cannot be partitioned, with what the server says about it.
  */
 export async function getParts(stream: URL, n: number, options: RequestOptions): Promise<string[]> {
-  const url = new URL(stream);
-  url.pathname = url.pathname.replace(/\/stream$/, '/partitions');
+  const url = sibling(stream, '/partitions');
   url.searchParams.delete('sort'); // the sort is by id, as in every part
   url.searchParams.set('n', String(n));
   const { partitions } = Object(await getJson(url, options).catch(withRemedy)) as { partitions?: unknown };
@@ -33,4 +45,29 @@ function withRemedy(error: unknown): never {
 function urlOf(partition: unknown, stream: URL): URL | null {
   const { url } = Object(partition) as { url?: unknown };
   return typeof url === 'string' && URL.canParse(url, stream.href) ? new URL(url, stream) : null;
+}
+
+/** The approximate number of rows of a stream. null when the server does not know. */
+export async function getEstimate(stream: URL, options: RequestOptions): Promise<number | null> {
+  const url = sibling(stream, '');
+  for (const name of OF_STREAMS) url.searchParams.delete(name);
+  url.searchParams.set('fields', 'id');
+  url.searchParams.set('limit', '1');
+  url.searchParams.set('count', 'estimated');
+  const { page } = Object(await getJson(url, options)) as {
+    page?: { total?: unknown; totalIs?: unknown };
+  };
+  const total = page?.total;
+  if (typeof total !== 'number' || !(total >= 0) || page?.totalIs === 'atLeast') return null;
+  return Math.min(total, Number(stream.searchParams.get('limit') ?? Infinity));
+}
+
+/**
+ * The URL of another resource of the same collection: `/orders/stream` and `/partitions` make
+ * `/orders/partitions`.
+ */
+function sibling(stream: URL, name: string): URL {
+  const url = new URL(stream);
+  url.pathname = url.pathname.replace(/\/stream$/, name);
+  return url;
 }

@@ -19,11 +19,11 @@ export interface Progress {
 const LINE_MS = 10_000;
 const CLEAR_LINE = '\r\u001b[K';
 
-/** `total`: null when it is unknown. `now`: a clock in milliseconds. */
+/** `total`: null when it is unknown. `from`: where the run begins. `now`: a clock in milliseconds. */
 export function startProgress(
   { stderr, isTTY }: Console,
   total: number | null,
-  now = () => performance.now(),
+  { from = 0, now = () => performance.now() } = {},
 ): Progress {
   const began = now();
   const most = Math.max(total ?? 0, 1);
@@ -31,15 +31,15 @@ export function startProgress(
   // gracefulExit would handle SIGINT, which belongs to the caller.
   const options = { stream: stderr, format, gracefulExit: false, hideCursor: null };
   const bar = isTTY ? new SingleBar(options) : null;
-  bar?.start(most, 0, { text: '' });
+  bar?.start(most, Math.min(from, most), { text: '' });
   let next = began + LINE_MS;
   return {
     update(at, more) {
       if (!bar && now() < next) return;
       next = now() + LINE_MS;
       const done = Math.min(at, most);
-      const seconds = ((now() - began) * (most - done)) / done / 1000;
-      const text = total === null || done === 0 ? more : `${more}, about ${duration(seconds)} left`;
+      const seconds = ((now() - began) * (most - done)) / (done - from) / 1000;
+      const text = total === null || done <= from ? more : `${more}, about ${duration(seconds)} left`;
       if (bar) bar.update(done, { text });
       else stderr.write(`${total === null ? '' : `${Math.round((100 * done) / most)} %, `}${text}\n`);
     },

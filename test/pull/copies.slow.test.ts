@@ -38,6 +38,8 @@ function answer(body: string, cut = true): RequestListener {
 }
 
 const START = proved('', 's0');
+/** The answer to the request for the number of rows, which a new copy sends first. */
+const noEstimate = streamOnly((_, response) => response.destroy());
 const gone = streamOnly((_, response) =>
   response
     .writeHead(410, { 'content-type': 'application/problem+json' })
@@ -55,6 +57,7 @@ test('a copy in SQLite applies rows and removals in their order, and only what i
     '{"id":"a","n":1}\n{"id":2,"n":2}\n{"id":2.5}\n{"id":{"x":1}}\n{"id":{"x":2}}\n{"removed":{"id":{"x":2}}}\n{"removed":{"id":"a"}}\n{"id":"b","n":3}\n';
   const ids = '{"id":"b"}\n{"id":2.5}\n{"id":{"x":1}}\n';
   const { url, asked } = await scriptedServer(t, [
+    noEstimate,
     answer(START + proved(first, 's1') + '{"id":"unproved"}\n'),
     answer(proved('{"removed":{"id":2}}\n{"id":"b","n":4}\n', 's2', { upToDate: true }), false),
     answer(ids + proofOf('end', ids, 3)),
@@ -78,7 +81,10 @@ test('a copy in SQLite applies rows and removals in their order, and only what i
 test('the table has a column for each field, and for each one that the URL asks for', async (t) => {
   const file = join(await folder(t), 'copy.sqlite');
   const rows = '{"id":1,"name":"a \\"b\\"","deep":{"x":7},"ROW":1}\n{"id":2,"name":null}\n';
-  const { url } = await scriptedServer(t, [answer(START + proved(rows, 's1', { upToDate: true }), false)]);
+  const { url } = await scriptedServer(t, [
+    noEstimate,
+    answer(START + proved(rows, 's1', { upToDate: true }), false),
+  ]);
   assert.equal((await runPullOf([url, '--into', file])).code, 0);
   const orders = url.replace('items', 'orders');
   const other = await scriptedServer(t, [
@@ -98,6 +104,7 @@ test('the table has a column for each field, and for each one that the URL asks 
 test('a copy that is run again continues, and begins anew with an empty table when the changes are gone', async (t) => {
   const file = join(await folder(t), 'copy.sqlite');
   const { url, asked } = await scriptedServer(t, [
+    noEstimate,
     answer(START + proved('{"id":1}\n{"id":2}\n', 's1', { upToDate: true }), false),
     gone,
     answer(START + proved('{"id":2}\n{"id":3}\n', 's2', { upToDate: true }), false),
@@ -117,6 +124,7 @@ test('a copy that is run again continues, and begins anew with an empty table wh
 test('a table of something else is refused, and --restart replaces it', async (t) => {
   const file = join(await folder(t), 'copy.sqlite');
   const { url } = await scriptedServer(t, [
+    noEstimate,
     answer(START + proved('{"id":1}\n', 's1', { upToDate: true }), false),
   ]);
   const database = new DatabaseSync(file);
@@ -138,6 +146,7 @@ test('a followed file grows by proved lines, and continues where an earlier run 
   const file = join(await folder(t), 'items.ndjson');
   const stop = new AbortController();
   const { url, asked } = await scriptedServer(t, [
+    noEstimate,
     answer(START + proved('{"id":1}\n{"id":2}\n', 's1') + '{"id":3}\n'),
     answer(proved('{"removed":{"id":1}}\n', 's2', { upToDate: true }), false),
   ]);
@@ -167,7 +176,7 @@ test('a followed file grows by proved lines, and continues where an earlier run 
 
 test('a file that is not that of an earlier run is refused and stays as it is', async (t) => {
   const file = join(await folder(t), 'items.ndjson');
-  const { url } = await scriptedServer(t, [answer(START + proved('{"id":1}\n', 's1'), false)]);
+  const { url } = await scriptedServer(t, [noEstimate, answer(START + proved('{"id":1}\n', 's1'), false)]);
   await writeFile(file, 'precious');
   const refused = await runPullOf([url, '-o', file, '--follow']);
   assert.match(refused.text, /exists and is not the file of a followed set: --restart replaces it/);
@@ -187,7 +196,7 @@ test('a file that is not that of an earlier run is refused and stays as it is', 
 
 test('a followed file whose changes are gone stops, and says what to do', async (t) => {
   const file = join(await folder(t), 'items.ndjson');
-  const { url } = await scriptedServer(t, [answer(START + proved('{"id":1}\n', 's1')), gone]);
+  const { url } = await scriptedServer(t, [noEstimate, answer(START + proved('{"id":1}\n', 's1')), gone]);
   const { code, text } = await runPullOf([url, '-o', file, '--follow']);
   assert.equal(code, 1);
   assert.match(text, /can no longer be brought up to date: --restart begins it anew/);
@@ -197,6 +206,7 @@ test('a followed file whose changes are gone stops, and says what to do', async 
 test('standard output gets the proved lines of a followed set', async (t) => {
   const stop = new AbortController();
   const { url } = await scriptedServer(t, [
+    noEstimate,
     answer(START + proved('{"id":1}\n', 's1') + '{"id":2}\n'),
     answer(proved('{"id":2}\n{"removed":{"id":1}}\n', 's2', { upToDate: true }), false),
   ]);
@@ -212,6 +222,7 @@ test('a follower ends when the reader of its standard output has gone', async (t
   let lines = '';
   let [count, timer] = [0, setTimeout(() => undefined)];
   const { url } = await scriptedServer(t, [
+    noEstimate,
     streamOnly((request, response) => {
       response.writeHead(200, NDJSON);
       timer = setInterval(() => {
@@ -274,6 +285,7 @@ test('a full disk is named, with the file', async (t) => {
   );
   database.close();
   const { url } = await scriptedServer(t, [
+    noEstimate,
     answer(START + proved('{"id":1}\n', 's1', { upToDate: true }), false),
   ]);
   const { code, text } = await runPullOf([url, '--into', file]);

@@ -8,7 +8,15 @@ import { test, type TestContext } from 'node:test';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { crc32 } from '../../src/pipeline/crc32.ts';
 import { cli } from '../support/process/child-server.ts';
-import { controlLine, folder, NDJSON, scriptedServer, streamOnly } from '../support/pull/pulling.ts';
+import {
+  controlLine,
+  folder,
+  NDJSON,
+  proofOf,
+  ROWS_OF_TWO,
+  scriptedServer,
+  streamOnly,
+} from '../support/pull/pulling.ts';
 
 /** The bytes that each hostile server sends. A client that kept them would exceed its memory limit. */
 const SENT_BYTES = 2 ** 31;
@@ -121,6 +129,16 @@ test('an endless answer to a side request fills no memory', async (t) => {
   assert.equal(parts.code, 1);
   assert.match(parts.said, /the answer of \/items\/partitions has more than 4 MiB/);
   assert.ok(parts.rss < MOST_RSS.file, `${Math.round(parts.rss / MIB)} MiB`);
+  // The estimate is only shown. The pull continues without it.
+  const estimate = await scriptedServer(t, [
+    (request, response) => {
+      if (!request.url?.startsWith('/items/stream')) endless(request, response);
+      else response.writeHead(200, NDJSON).end(ROWS_OF_TWO + proofOf('end', ROWS_OF_TWO, 2));
+    },
+  ]);
+  const whole = await pullInChild(t, [estimate.url, '-o', file]);
+  assert.equal(whole.code, 0, whole.said);
+  assert.ok(whole.rss < MOST_RSS.file, `${Math.round(whole.rss / MIB)} MiB`);
 });
 
 /** Writes `first`, then `again` until the given number of bytes is sent or the client is gone. */

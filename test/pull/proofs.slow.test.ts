@@ -20,8 +20,10 @@ import {
 test('a pull that SIGINT ends continues in the next run', async (t) => {
   const directory = await folder(t);
   const { url } = await scriptedServer(t, [
+    (_, response) => response.writeHead(404).end(),
     (_, response) =>
       response.writeHead(200, NDJSON).write(ROWS_OF_TWO + proofOf('checkpoint', ROWS_OF_TWO, 2)),
+    (_, response) => response.writeHead(404).end(),
     (_, response) => response.writeHead(200, NDJSON).end(proofOf('end', '', 0)),
   ]);
   const file = join(directory, 'items.ndjson');
@@ -58,6 +60,7 @@ test('rows that no checkpoint proves are not written, and the exit code is 1', a
   ];
   for (const [what, body] of answers) {
     const { url } = await scriptedServer(t, [
+      (_, response) => response.writeHead(404).end(), // no estimate of the number of rows
       (_, response) =>
         response.writeHead(200, NDJSON).end(ROWS_OF_TWO + proofOf('checkpoint', ROWS_OF_TWO, 2) + body),
       (_, response) => response.writeHead(200, NDJSON).end(body),

@@ -157,9 +157,9 @@ async function interrupted(cutter: Cutter, args: readonly string[], directory: s
   const state = (name: string) => name.endsWith('.state') && /"rows":[1-9]/.test(readFileSync(name, 'utf8'));
   const files = () => readdirSync(directory).map((name) => join(directory, name));
   let connections = 0;
-  // The parts and one stream pass. The other streams are cut after their first checkpoint.
+  // The side requests and one stream pass. The other streams are cut after their first checkpoint.
   cutter.nextAfter = () =>
-    args.includes('3') && ++connections <= 2 ? Infinity : 1_300_000 / (args.includes('3') ? 4 : 1);
+    args.includes('3') && ++connections <= 3 ? Infinity : 1_300_000 / (args.includes('3') ? 4 : 1);
   const { code, text } = await runPullOf(args, {
     signal: enough.signal,
     seen: (line) => {

@@ -103,9 +103,12 @@ export function changeLog(
    */
   function read(set: SetRecord, after: number, most: number, scope: ScopePredicate | null): LoggedIds {
     const columns = scope ? 'rowid seq, id, b, a' : 'rowid seq, id';
+    // An id may be there several times, and readers of a scope may not see most of the changes.
+    const limit = scope ? READ_AT_ONCE : Math.min(2 * most, READ_AT_ONCE);
     const changes = connection.all(
-      `select ${columns} from ${logTable(set.number)} where rowid > ? order by rowid limit ${READ_AT_ONCE}`,
+      `select ${columns} from ${logTable(set.number)} where rowid > ? order by rowid limit ?`,
       after,
+      limit,
     );
     const found = new Map<string, Bookmark>();
     const matchedBefore = new Set<string>();
@@ -124,7 +127,7 @@ export function changeLog(
       }
       next = Number(change.seq);
     }
-    if (changes.length < READ_AT_ONCE && next !== state(set).last)
+    if (changes.length < limit && next !== state(set).last)
       throw new DamagedRowError('the log ends before its last change');
     return page();
   }

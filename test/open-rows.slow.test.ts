@@ -6,7 +6,7 @@ import { sluice } from './support/process/commands.ts';
 import { withOrders } from './support/resources/orders.ts';
 import { resourcesFile } from './support/resources/resources.ts';
 import { serverOn, type TestServer } from './support/process/server.ts';
-import { testDirectory } from './support/store/sqlite/sqlite.ts';
+import { temporaryFolder } from './support/directory.ts';
 import { testMongo } from './support/store/mongo/mongod.ts';
 
 const SAMPLE_ROWS = 53_940;
@@ -42,7 +42,7 @@ async function servedOnce(t: TestContext, environment: Record<string, string>) {
 }
 
 test('the first start of an embedded store loads the catalogue, and a later one of an empty store does not', async (t) => {
-  const [fresh, empty] = [await testDirectory(t), await testDirectory(t)];
+  const [fresh, empty] = [await temporaryFolder(t), await temporaryFolder(t)];
   const settings = { MONGODB_URI: '', SAMPLE: 'auto' };
   const whole = { items: SAMPLE_ROWS, users: undefined };
   assert.deepEqual(await servedOnce(t, { ...settings, DATA_DIR: fresh }), whole);
@@ -56,7 +56,7 @@ test('the first start of an embedded store loads the catalogue, and a later one 
 });
 
 test('a load of the catalogue that was interrupted is completed by a later start', async (t) => {
-  const DATA_DIR = await testDirectory(t);
+  const DATA_DIR = await temporaryFolder(t);
   const begun = await serverOn(t, { MONGODB_URI: '', DATA_DIR, SAMPLE: 'on' });
   await begun.store.items.remove([BSON.serialize({ _id: 'd53940' }) as Bookmark]);
   await begun.close();

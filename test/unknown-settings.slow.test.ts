@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { unknownSettings } from '../src/unknown-settings.ts';
 import { sluice } from './support/process/commands.ts';
-import { testDirectory } from './support/store/sqlite/sqlite.ts';
+import { temporaryFolder } from './support/directory.ts';
 
 /** Names that look like a setting, and the one that each is meant for. */
 const MEANT: Readonly<Record<string, string>> = {
@@ -67,6 +67,6 @@ test('a start warns of such variables, and so does an import', async (t) => {
   assert.equal(started.code, 1, 'no machine has this address');
   assert.deepEqual(warned(started.stdout), expected);
   const args = ['import', '--generate', '1'];
-  const imported = await sluice(args, { ...given, DATA_DIR: await testDirectory(t) });
+  const imported = await sluice(args, { ...given, DATA_DIR: await temporaryFolder(t) });
   assert.deepEqual(warned(imported.said), expected);
 });

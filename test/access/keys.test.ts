@@ -7,7 +7,7 @@ import fc from '../support/fast-check.ts';
 import { AppError } from '../../src/errors.ts';
 import { parseKeys, readKeysFile } from '../../src/access/keys-file.ts';
 import { Keyring } from '../../src/access/keys.ts';
-import { temporaryFolder } from '../support/engine/engines.ts';
+import { temporaryFolder } from '../support/directory.ts';
 
 const sha256 = (key: string) => createHash('sha256').update(key).digest('hex');
 

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { directoryFiles } from '../../src/store/directory.ts';
 import { FileGoneError, type FileStore } from '../../src/store/files.ts';
-import { testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { temporaryFolder } from '../support/directory.ts';
 import { testMongoStore } from '../support/store/mongo/mongo.ts';
 import { testsWith } from '../support/tests-with.ts';
 
 const PLACES: [name: string, open: (t: TestContext) => Promise<FileStore | null>][] = [
-  ['a directory', async (t) => directoryFiles(join(await testDirectory(t), 'exports'))],
+  ['a directory', async (t) => directoryFiles(join(await temporaryFolder(t), 'exports'))],
   ['GridFS', async (t) => (await testMongoStore(t))?.store.files ?? null],
 ];
 
@@ -80,7 +80,7 @@ for (const [place, open] of PLACES) {
 }
 
 test('in a directory a link is no file, wherever it points', async (t) => {
-  const outside = await testDirectory(t);
+  const outside = await temporaryFolder(t);
   const path = join(outside, 'exports');
   await mkdir(path);
   await writeFile(join(outside, 'secret'), 'secret');

@@ -12,7 +12,7 @@ import { COMPRESSIONS } from '../../src/pipeline/pieces.ts';
 import { problemOf } from '../support/answers.ts';
 import { handleOf, Worker } from '../support/exports/export-worker.ts';
 import { awaited, exportedAsStreamed, exportRows, post } from '../support/exports/exports.ts';
-import { testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { temporaryFolder } from '../support/directory.ts';
 import { openStore } from '../support/store/mongo/mongo.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
 import { serverOn, testServer } from '../support/process/server.ts';
@@ -83,7 +83,7 @@ test('an export whose point in time expires while it runs reads the rest of the 
 });
 
 test('an export can be ordered, listed, read and removed with its file, and every refusal is a coded problem', async (t) => {
-  const DATA_DIR = await testDirectory(t);
+  const DATA_DIR = await temporaryFolder(t);
   const server = await serverOn(t, { DATA_DIR, EXPORT_LIMIT: '3' });
   await server.insert(ROWS.slice(0, 10));
   const refused: [body: object, code: string, pointer: string][] = [

@@ -12,7 +12,7 @@ import type { Store } from '../../src/store/store.ts';
 import { problemOf } from '../support/answers.ts';
 import { awaited, exportRows, fileOf, order, post } from '../support/exports/exports.ts';
 import { smallDisk } from '../support/faults/small-disk.ts';
-import { testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { temporaryFolder } from '../support/directory.ts';
 import { serverOn, testServer, type TestServer } from '../support/process/server.ts';
 
 const run = promisify(execFile);
@@ -93,7 +93,7 @@ for (const engine of ['uws', 'node'] as const)
     const { id } = await order(server.url, {});
     const whole = await fileOf(server.url, await awaited(server.url, id));
     const url = `${server.url}/exports/${id}/file`;
-    const folder = await testDirectory(t);
+    const folder = await temporaryFolder(t);
     const file = join(folder, 'file');
     await run('curl', ['-sS', '-o', file, url]);
     await truncate(file, 123_457);
@@ -255,7 +255,7 @@ test('a directory of files that cannot be written stops the start, and fails an 
 });
 
 test('a running export is cancelled at once, and an expired one is removed with its file', async (t) => {
-  const DATA_DIR = await testDirectory(t);
+  const DATA_DIR = await temporaryFolder(t);
   const server = await serverOn(t, { MONGODB_URI: '', DATA_DIR, EXPORT_TTL: '1 s', EXPORT_CONCURRENCY: '1' });
   await server.insert(exportRows(60_000));
   const ids = [];

@@ -14,7 +14,7 @@ import {
   type Handle,
 } from '../support/exports/export-worker.ts';
 import { awaited, exportRows, fileOf, order } from '../support/exports/exports.ts';
-import { testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { temporaryFolder } from '../support/directory.ts';
 import { openStore } from '../support/store/mongo/mongo.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
 import type { StoreName } from '../support/process/server.ts';
@@ -255,7 +255,7 @@ test('the attempt after a failed one writes the whole file, and five failures, a
 
 for (const name of STORES)
   test(`${name}: of two processes on a port one makes each export, and each serves the files of both`, async (t) => {
-    const DATA_DIR = await testDirectory(t);
+    const DATA_DIR = await temporaryFolder(t);
     const MONGODB_URI = name === 'sqlite' ? '' : await testMongo(t);
     if (MONGODB_URI === null) return;
     const { store } = name === 'sqlite' ? await openDirectory(DATA_DIR) : await openStore(t, MONGODB_URI);

@@ -13,7 +13,7 @@ import type { Jobs } from '../../src/exports/jobs.ts';
 import type { FileStore } from '../../src/store/files.ts';
 import { openAt, openWorker, STEPS, type Victim } from '../support/exports/export-victim.ts';
 import { exportRows } from '../support/exports/exports.ts';
-import { testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { temporaryFolder } from '../support/directory.ts';
 import { testClient } from '../support/store/mongo/mongo.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
 import { NEVER } from '../support/store/reading.ts';
@@ -74,7 +74,7 @@ test(
 
 async function kills(t: TestContext, program: string, [name, queue]: Place): Promise<void> {
   const redis = queue === 'bullmq' ? await testRedis(t) : null;
-  const place = name === 'sqlite' ? await testDirectory(t) : await testMongo(t);
+  const place = name === 'sqlite' ? await temporaryFolder(t) : await testMongo(t);
   if (place === null || (queue === 'bullmq' && !redis)) return;
   const opened = await openAt(place);
   const { store, slots } = opened;

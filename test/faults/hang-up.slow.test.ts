@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { childServer, logged } from '../support/process/child-server.ts';
-import { temporaryFolder } from '../support/engine/engines.ts';
+import { temporaryFolder } from '../support/directory.ts';
 import { resourcesFile } from '../support/resources/resources.ts';
 import { keysText } from '../support/access/keyed.ts';
 

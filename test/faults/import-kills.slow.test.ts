@@ -4,8 +4,9 @@ import { generateItems } from '../../src/import/synthetic.ts';
 import { importItems } from '../../src/import/import.ts';
 import type { OwnedCollection } from '../../src/store/store.ts';
 import { startProgram } from '../support/process/child-program.ts';
-import { openDirectory, openRaw, testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { openDirectory, openRaw } from '../support/store/sqlite/sqlite.ts';
 import { NEVER, PLENTY, readRows } from '../support/store/reading.ts';
+import { temporaryFolder } from '../support/directory.ts';
 
 const COUNT = 15_000;
 /** Of three kills each. */
@@ -42,7 +43,7 @@ test(`an import, killed ${3 * ROUNDS} times, loses no durable row and is complet
     if ('item' in row) expected.set(idOf(Buffer.from(row.item)), Buffer.from(row.item));
   let longest = 0;
   for (let round = 0; round < ROUNDS; round++) {
-    const directory = await testDirectory(t);
+    const directory = await temporaryFolder(t);
     let before = 0;
     for (const durable of [1 + round, 2_000 - 23 * round, 4_000 - 47 * round]) {
       const said = await killedAt(t, directory, durable);

@@ -7,7 +7,7 @@ import type { Collection, MongoClient } from 'mongodb';
 import { sluice } from '../support/process/commands.ts';
 import { testClient } from '../support/store/mongo/mongo.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
-import { folder } from '../support/pull/pulling.ts';
+import { temporaryFolder } from '../support/directory.ts';
 import { serverOn } from '../support/process/server.ts';
 
 const ROWS = 20_000;
@@ -22,7 +22,7 @@ interface Killed {
 async function begin(t: TestContext, name: string): Promise<Killed | null> {
   const uri = await testMongo(t);
   if (uri === null) return null;
-  const file = join(await folder(t), 'rows.ndjson');
+  const file = join(await temporaryFolder(t), 'rows.ndjson');
   const lines = Array.from({ length: ROWS }, (_, n) =>
     JSON.stringify({ _id: n, category: `c${n % 7}`, price: (n * 7_919) % 10_007 }),
   );

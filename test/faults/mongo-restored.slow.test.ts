@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { testClient } from '../support/store/mongo/mongo.ts';
 import { ownMongod, testMongo, withDatabase } from '../support/store/mongo/mongod.ts';
-import { folder } from '../support/pull/pulling.ts';
+import { temporaryFolder } from '../support/directory.ts';
 import { serverOn, type TestServer } from '../support/process/server.ts';
 
 const rows = (from: number, to: number) =>
@@ -56,7 +56,7 @@ test('after disks of an earlier time came back, all cursors continue, and those 
   const set = await ownMongod(t);
   const [member] = set?.members ?? [];
   if (!set || !member) return;
-  const copy = join(await folder(t), 'copy');
+  const copy = join(await temporaryFolder(t), 'copy');
   const server = await serverOn(t, { MONGODB_URI: withDatabase(set.uri, 'shop') });
   const restart = async (between: () => Promise<void>): Promise<void> => {
     await member.kill();

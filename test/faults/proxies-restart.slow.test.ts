@@ -8,7 +8,7 @@ import { freePorts } from '../support/ports.ts';
 import { ask, http2Session } from '../support/engine/http2.ts';
 import { settingsOf } from '../support/faults/ops.ts';
 import { startProxy } from '../support/faults/proxies.ts';
-import { folder } from '../support/pull/pulling.ts';
+import { temporaryFolder } from '../support/directory.ts';
 import { serverOn } from '../support/process/server.ts';
 
 /** The fewest requests of a restart of both servers, and how many are on their way at any time. */
@@ -26,7 +26,11 @@ const METRICS = [
 
 /** Two servers on one store, with the settings of docs/ops/sluice.env. Without keys, since no request here has one. */
 async function twoServers(t: TestContext) {
-  const settings = { ...settingsOf('docs/ops/sluice.env'), API_KEYS_FILE: '', DATA_DIR: await folder(t) };
+  const settings = {
+    ...settingsOf('docs/ops/sluice.env'),
+    API_KEYS_FILE: '',
+    DATA_DIR: await temporaryFolder(t),
+  };
   const ports = await freePorts(2);
   const start = (port: number) => childServer(t, { ...settings, MONGODB_URI: '', PORT: String(port) });
   const servers: [port: number, server: ChildServer][] = [];

@@ -7,7 +7,7 @@ import { AppError } from '../../src/errors.ts';
 import { BSON } from '../../src/store/bson.ts';
 import { sluice } from '../support/process/commands.ts';
 import { openFor, openRaw } from '../support/store/sqlite/sqlite.ts';
-import { folder } from '../support/pull/pulling.ts';
+import { temporaryFolder } from '../support/directory.ts';
 import { NEVER, PLENTY, readRows } from '../support/store/reading.ts';
 
 const ROWS = 30_000;
@@ -16,7 +16,7 @@ const BY_ID = { sort: '_id', direction: 1 } as const;
 
 /** A store with a resource of many rows, and a collection of it that stays open beside the command. */
 async function filled(t: TestContext) {
-  const directory = join(await folder(t), 'data');
+  const directory = join(await temporaryFolder(t), 'data');
   const store = await openFor(t, directory);
   const rows = await store.open(ORDERS);
   const documents = Array.from({ length: ROWS }, (_, _id) =>
@@ -108,7 +108,7 @@ test('an index whose command was killed is built to its end by a process beside 
 });
 
 test('an index that arrays made unusable is built anew by the same command, once they are gone', async (t) => {
-  const directory = join(await folder(t), 'data');
+  const directory = join(await temporaryFolder(t), 'data');
   const store = await openFor(t, directory);
   const own = await store.make({ ...ORDERS, indexes: [] }, () => undefined);
   const write = (total: unknown) => own.insert([BSON.serialize({ _id: 1, total })], 'replace');

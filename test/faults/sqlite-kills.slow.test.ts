@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { childServer, cli, type ChildServer } from '../support/process/child-server.ts';
 import { sluice } from '../support/process/commands.ts';
-import { testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { temporaryFolder } from '../support/directory.ts';
 import { bodyOf, checkAll, newWriters, type Known } from '../support/users/user-writers.ts';
 import { PATH, usersAt } from '../support/users/users.ts';
 
@@ -102,7 +102,7 @@ async function kill(child: ChildProcess): Promise<void> {
 }
 
 test(`each of ${VICTIMS.length} kinds of processes is killed ${KILLS} times beside the others: nothing acknowledged is lost`, async (t) => {
-  const [directory, backups] = [await testDirectory(t), await testDirectory(t)];
+  const [directory, backups] = [await temporaryFolder(t), await temporaryFolder(t)];
   const settings = { MONGODB_URI: '', DATA_DIR: directory, RATE_LIMIT: 'off', SAMPLE: 'off', WORKERS: '2' };
   const file = join(backups, 'orders.ndjson');
   const row = (n: number) => `{"_id":${n},"status":"s${n % 7}","total":${n % 11},"at":${n}}\n`;

@@ -4,8 +4,9 @@ import { text } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
 import { FILE } from '../../src/store/sqlite/file.ts';
 import { startProgram } from '../support/process/child-program.ts';
-import { openDirectory, openRaw, testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { openDirectory, openRaw } from '../support/store/sqlite/sqlite.ts';
 import { NEVER, PLENTY, readRows } from '../support/store/reading.ts';
+import { temporaryFolder } from '../support/directory.ts';
 
 /** In two transactions of rows. */
 const COUNT = 13_000;
@@ -31,7 +32,7 @@ async function isKilledIn(
 }
 
 test('a load that is killed in any of its transactions leaves no row, and the next one starts anew', async (t) => {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   let kills = 0;
   let isWhole = false;
   for (let transaction = 1; !isWhole; transaction++) {

@@ -12,7 +12,7 @@ import { kernelWarning } from '../../src/process/kernel-warning.ts';
 import { childServer, type ChildServer } from '../support/process/child-server.ts';
 import { run } from '../support/process/commands.ts';
 import { openPlace } from '../support/store/place.ts';
-import { testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { temporaryFolder } from '../support/directory.ts';
 import { testClient } from '../support/store/mongo/mongo.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
 import { program } from '../support/process/programs.ts';
@@ -62,7 +62,7 @@ async function groundOf(
   store: StoreName,
   rows: readonly Uint8Array[],
 ): Promise<Ground | null> {
-  const place = store === 'sqlite' ? await testDirectory(t) : await testMongo(t);
+  const place = store === 'sqlite' ? await temporaryFolder(t) : await testMongo(t);
   if (place === null) return null;
   const opened = await openPlace(place);
   await opened.items.insert(rows, 'fail');

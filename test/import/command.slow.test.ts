@@ -9,7 +9,8 @@ import { IMPORT_HELP, parseImportArguments, runImport, type ImportTarget } from 
 import { UsageError } from '../../src/terminal/arguments.ts';
 import { SAMPLE_ROWS } from '../../src/import/sample.ts';
 import { ImportStore, targetOf } from '../support/import/import-store.ts';
-import { folder, Kept } from '../support/pull/pulling.ts';
+import { Kept } from '../support/pull/pulling.ts';
+import { temporaryFolder } from '../support/directory.ts';
 
 const NEVER = new AbortController().signal;
 const CSV = 'id,category,price\n1,a,1.5\n2,b,2\n';
@@ -145,7 +146,7 @@ test('The help lists every option', () => {
 });
 
 async function fileWith(t: TestContext, name: string, content: string | Buffer): Promise<string> {
-  const path = join(await folder(t), name);
+  const path = join(await temporaryFolder(t), name);
   await writeFile(path, content);
   return path;
 }

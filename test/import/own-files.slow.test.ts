@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { Decimal128, type Document } from '../../src/store/bson.ts';
 import { sluice } from '../support/process/commands.ts';
 import { serverOn, testServer, type StoreName } from '../support/process/server.ts';
-import { folder } from '../support/pull/pulling.ts';
+import { temporaryFolder } from '../support/directory.ts';
 
 for (const name of ['sqlite', 'mongodb'] satisfies StoreName[])
   test(`a CSV file that a server on ${name} wrote comes back as the same documents with --type`, async (t) => {
@@ -22,7 +22,7 @@ for (const name of ['sqlite', 'mongodb'] satisfies StoreName[])
       { _id: 'b', category: 'c', price: Decimal128.fromString('2'), at: new Date(1.7e12), zip: '01234' },
     ];
     await server.insert(documents);
-    const directory = await folder(t);
+    const directory = await temporaryFolder(t);
     const file = join(directory, 'items.csv');
     await writeFile(file, await (await server.get('/items/stream?format=csv')).text());
     const place = { DATA_DIR: join(directory, 'data') };

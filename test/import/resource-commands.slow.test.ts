@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { sluice } from '../support/process/commands.ts';
 import { testClient } from '../support/store/mongo/mongo.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
-import { folder } from '../support/pull/pulling.ts';
+import { temporaryFolder } from '../support/directory.ts';
 import { serverOn, type StoreName } from '../support/process/server.ts';
 
 /** As a spreadsheet in Germany saves it: a byte order mark, semicolons, decimal commas, CRLF. */
@@ -26,7 +26,7 @@ interface Shop {
 }
 
 async function shopOn(t: TestContext, name: StoreName): Promise<Shop | null> {
-  const directory = await folder(t);
+  const directory = await temporaryFolder(t);
   const uri = name === 'sqlite' ? '' : await testMongo(t);
   if (uri === null) return null;
   return {
@@ -249,7 +249,7 @@ const FAULTS: [args: string[], message: RegExp][] = [
 ];
 
 test('a wrong command says why and exits with 2', async (t) => {
-  const environment = { DATA_DIR: join(await folder(t), 'data') };
+  const environment = { DATA_DIR: join(await temporaryFolder(t), 'data') };
   const ended = await Promise.all(FAULTS.map(([args]) => sluice(args, environment)));
   for (const [n, [args, message]] of FAULTS.entries()) {
     assert.match(ended[n]?.said ?? '', message, args.join(' '));

@@ -7,14 +7,14 @@ import { test, type TestContext } from 'node:test';
 import * as zlib from 'node:zlib';
 import { openSource } from '../../src/import/source.ts';
 import { BrokenSource } from '../../src/import/row.ts';
-import { folder } from '../support/pull/pulling.ts';
+import { temporaryFolder } from '../support/directory.ts';
 
 const NEVER = new AbortController().signal;
 const TEXT = Buffer.from('größe 𝄞\n'.repeat(100_000));
 const EMPTY = Readable.from([]);
 
 async function fileWith(t: TestContext, name: string, content: Uint8Array): Promise<string> {
-  const path = join(await folder(t), name);
+  const path = join(await temporaryFolder(t), name);
   await writeFile(path, content);
   return path;
 }

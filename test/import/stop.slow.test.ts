@@ -5,14 +5,15 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { cli } from '../support/process/child-server.ts';
-import { openDirectory, testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { openDirectory } from '../support/store/sqlite/sqlite.ts';
+import { temporaryFolder } from '../support/directory.ts';
 
 const ROWS = 20_000;
 const PLAN = { sort: '_id', direction: 1 } as const;
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const)
   test(`${signal} stops an import gracefully, and the number of rows it reports is in the store`, async (t) => {
-    const directory = await testDirectory(t);
+    const directory = await temporaryFolder(t);
     const store = await openDirectory(directory);
     t.after(() => store.close());
     const count = async () => (await store.items.count(PLAN, 'exact', t.signal)).rows;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { loading } from '../support/load/loading.ts';
 import { listening } from '../support/ports.ts';
-import { folder } from '../support/pull/pulling.ts';
+import { temporaryFolder } from '../support/directory.ts';
 import { serverOn } from '../support/process/server.ts';
 
 const ROWS = 300;
@@ -83,7 +83,7 @@ test('each answer with 429 names the limit in its headers', async (t) => {
 test('a report and a comparison with an earlier run are written', async (t) => {
   const server = await serverOn(t, {});
   await server.insert([{ _id: 'a', category: 'toys', price: 1 }]);
-  const directory = await folder(t);
+  const directory = await temporaryFolder(t);
   const [old, report] = [join(directory, 'old.json'), join(directory, 'report.html')];
   const words = [server.url, '--query', '/items', '--pages', '20/s', ...SHORT];
   const { result } = await loading(words);

@@ -8,14 +8,14 @@ import type { LoadResult } from '../../src/load/result.ts';
 import { selfSigned } from '../support/load/certificate.ts';
 import { listening } from '../support/ports.ts';
 import { sluice } from '../support/process/commands.ts';
-import { folder } from '../support/pull/pulling.ts';
+import { temporaryFolder } from '../support/directory.ts';
 import { serverOn } from '../support/process/server.ts';
 
 const READERS = '--pages 20/s --pullers 1 --compression gzip --for 1s --ramp 0s --json -'.split(' ');
 
 /** A proxy that speaks TLS with a certificate that it signed itself. Resolves with its port and the certificate's file. */
 async function tlsProxy(t: TestContext, target: URL): Promise<{ port: number; certificate: string }> {
-  const directory = await folder(t);
+  const directory = await temporaryFolder(t);
   const { key, certificate } = await selfSigned(directory);
   const gone = () => undefined; // either side may leave
   const server = createServer({ key: await readFile(key), cert: await readFile(certificate) }, (client) => {

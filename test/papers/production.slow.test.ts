@@ -23,7 +23,7 @@ import { childProgram } from '../support/process/child-program.ts';
 import { documentText, ROOT } from '../support/papers/documents.ts';
 import { freePorts } from '../support/ports.ts';
 import { settingsOf, unitOf } from '../support/faults/ops.ts';
-import { folder } from '../support/pull/pulling.ts';
+import { temporaryFolder } from '../support/directory.ts';
 import { serverOn } from '../support/process/server.ts';
 
 const run = promisify(execFile);
@@ -228,7 +228,7 @@ test('the unit of systemd waits for longer than a stop takes, and systemd accept
     t.diagnostic('systemd-analyze does not run here');
     return;
   }
-  const directory = await folder(t);
+  const directory = await temporaryFolder(t);
   const file = join(directory, 'sluice@3000.service');
   writeFileSync(
     file,
@@ -308,7 +308,7 @@ test('the Kubernetes manifest: probes, settings, ports and times are those of th
     t.diagnostic('kubectl does not run here');
     return;
   }
-  const file = join(await folder(t), 'deployment.yaml');
+  const file = join(await temporaryFolder(t), 'deployment.yaml');
   writeFileSync(file, text.split('\n---\n')[0] ?? '');
   const kubectl = await run('kubectl', ['set', 'env', '--local', '-o', 'json', '-f', file, 'LOG_LEVEL=info']);
   const decoded = JSON.parse(kubectl.stdout) as object;

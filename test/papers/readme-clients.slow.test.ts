@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
@@ -11,6 +10,7 @@ import { programIn } from '../support/papers/documents.ts';
 import { program } from '../support/process/programs.ts';
 import { testServer } from '../support/process/server.ts';
 import { shared } from '../support/tests-with.ts';
+import { temporaryFolder } from '../support/directory.ts';
 
 const DOCUMENT = 'docs/streams.md';
 const run = promisify(execFile);
@@ -32,8 +32,7 @@ for (const [language, name] of [
     const [own, curl] = [program(t, [name], []), program(t, ['curl'], [])];
     if (own === null || curl === null) return;
     const server = await catalogue(t);
-    const directory = await mkdtemp(join(tmpdir(), 'sluice-clients-'));
-    t.after(() => rm(directory, { recursive: true, force: true }));
+    const directory = await temporaryFolder(t);
     const source = programIn(DOCUMENT, language);
     const [script, output] = [join(directory, 'client'), join(directory, 'items')];
     await writeFile(script, source);

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { childServer, cli } from '../support/process/child-server.ts';
 import { checkBlocks, ROOT, section } from '../support/papers/documents.ts';
-import { temporaryFolder } from '../support/engine/engines.ts';
+import { temporaryFolder } from '../support/directory.ts';
 import { keyedServer, type Rows } from '../support/access/keyed.ts';
 
 const PATH = 'docs/operations.md';

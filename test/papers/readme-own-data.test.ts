@@ -9,7 +9,7 @@ import { sluice } from '../support/process/commands.ts';
 import { checkBlocks, documentText, ROOT } from '../support/papers/documents.ts';
 import { testClient } from '../support/store/mongo/mongo.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
-import { folder } from '../support/pull/pulling.ts';
+import { temporaryFolder } from '../support/directory.ts';
 import { serverOn } from '../support/process/server.ts';
 
 const BLOCKS = /```shell-session\n(\$ [^]*?)```/g;
@@ -41,7 +41,7 @@ test('the command of the README for a file prints what it shows', async (t) => {
   const text = documentText('README.md');
   const [, csv = '', command = '', output = ''] =
     /```csv\n([^]*?)```\n\n```console\nnpm run import -- (.*)\n```\n\n```text\n([^]*?)```/.exec(text) ?? [];
-  const directory = await folder(t);
+  const directory = await temporaryFolder(t);
   const file = join(directory, 'artikel.csv');
   writeFileSync(file, csv);
   const args = command.split(' ').map((one) => (one === 'artikel.csv' ? file : one));

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { testServer, type StoreName } from '../support/process/server.ts';
+import { temporaryFolder } from '../support/directory.ts';
 
 /**
  * The path of schemathesis, which .ci/schemathesis installs. Without it the test is skipped, because a run takes a
@@ -27,8 +26,7 @@ describe('schemathesis', { concurrency: true }, () => {
       const settings = { SAMPLE: 'on', RATE_LIMIT: 'off', STREAM_LIMIT: 'off', EXPORT_LIMIT: '100000' };
       const server = await testServer(t, store, 'uws', settings);
       if (!server) return;
-      const cwd = await mkdtemp(join(tmpdir(), 'sluice-schemathesis-'));
-      t.after(() => rm(cwd, { recursive: true, force: true }));
+      const cwd = await temporaryFolder(t);
       const url = `${server.url}/openapi.json`;
       const run = [
         '--config-file',

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { sluice } from '../support/process/commands.ts';
 import { mongodWithUsers, testClient } from '../support/store/mongo/mongo.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
-import { folder } from '../support/pull/pulling.ts';
+import { temporaryFolder } from '../support/directory.ts';
 import { serverOn } from '../support/process/server.ts';
 
 /** Runs `sluice doctor`. Resolves with its lines by their marks, those of the kernel left out. */
@@ -60,7 +60,7 @@ test('a replica set that a server has used keeps every promise, and nothing is w
   const orders = db.collection('orders');
   await orders.insertOne({ tenant: 'a', tags: ['x'] });
   await orders.createIndex({ tags: 1, _id: 1 });
-  const keys = join(await folder(t), 'keys.json');
+  const keys = join(await temporaryFolder(t), 'keys.json');
   const key = {
     name: 'a',
     sha256: '0'.repeat(64),
@@ -112,7 +112,7 @@ test('a standalone has no snapshots and changes, and a user that may only read h
 });
 
 test('the embedded store: a missing one is not made, a whole one holds, damage and wrong arguments are named', async (t) => {
-  const directory = join(await folder(t), 'data');
+  const directory = join(await temporaryFolder(t), 'data');
   const missing = await doctor([], { DATA_DIR: directory });
   assert.match(missing.fail.join(), /there is a store - stat: .*sluice\.db is missing/);
   assert.ok(!existsSync(directory));

@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import { SyntheticItems } from '../../src/import/synthetic.ts';
 import { startProgram } from '../support/process/child-program.ts';
-import { testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { temporaryFolder } from '../support/directory.ts';
 import { serverOn } from '../support/process/server.ts';
 
 test('a server beside a load that replaces the rows answers 503 until the load ends, or until its process is killed', async (t) => {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const server = await serverOn(t, { DATA_DIR: directory });
   const items = new SyntheticItems(1);
   await server.store.items.insert(

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { childServer, cli } from '../support/process/child-server.ts';
 import { program } from '../support/process/programs.ts';
 import { testEnvironment } from '../support/process/server.ts';
-import { testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { temporaryFolder } from '../support/directory.ts';
 
 for (const [HOST, WORKERS, host] of [
   ['127.0.0.1', '1', '127.0.0.1'],
@@ -60,7 +60,7 @@ test('a stack of the built program names the files of src', async (t) => {
 test('a start opens less than a hundred files', async (t) => {
   const strace = program(t, ['strace'], ['-V']);
   if (strace === null) return;
-  const trace = join(await testDirectory(t), 'trace');
+  const trace = join(await temporaryFolder(t), 'trace');
   await halted(t, [strace, '-f', '-e', 'trace=openat', '-o', trace]);
   const opened = (await readFile(trace, 'utf8')).match(/(dist|node_modules)\/.* = \d+$/gm) ?? [];
   assert.ok(opened.length > 10 && opened.length < 100, opened.join('\n'));

@@ -5,9 +5,10 @@ import { test, type TestContext } from 'node:test';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import { BSON } from '../../src/store/bson.ts';
 import { startCutter } from '../support/faults/cutter.ts';
-import { folder, runPullOf } from '../support/pull/pulling.ts';
+import { runPullOf } from '../support/pull/pulling.ts';
 import { testServer, type StoreName, type TestServer } from '../support/process/server.ts';
 import { queryFile } from '../support/store/sqlite/sqlite.ts';
+import { temporaryFolder } from '../support/directory.ts';
 
 const ROWS = 3_000;
 
@@ -51,7 +52,7 @@ for (const store of ['sqlite', 'mongodb'] as const) {
   test(`a copy in SQLite that is cut and run again equals the set (${store})`, async (t) => {
     const server = await startedOn(t, store);
     if (!server) return;
-    const file = join(await folder(t), 'copy.sqlite');
+    const file = join(await temporaryFolder(t), 'copy.sqlite');
     const cutter = await startCutter(t, server.url);
     let cuts = 4;
     cutter.nextAfter = () => (cuts-- > 0 ? 1_000 + cuts * 20_000 : Infinity);
@@ -72,7 +73,7 @@ for (const store of ['sqlite', 'mongodb'] as const) {
 test('a followed file, applied by id in its order, equals the set', async (t) => {
   const server = await startedOn(t, 'sqlite');
   if (!server) return;
-  const directory = await folder(t);
+  const directory = await temporaryFolder(t);
   const file = join(directory, 'items.ndjson');
   const stop = new AbortController();
   const following = runPullOf([`${server.url}/items`, '-o', file, '--follow'], { signal: stop.signal });

@@ -9,8 +9,9 @@ import { test } from 'node:test';
 import { DatabaseSync } from '../../src/sqlite.ts';
 import { crc32 } from '../../src/pipeline/crc32.ts';
 import { cli } from '../support/process/child-server.ts';
-import { folder, NDJSON, proofOf, runPullOf, scriptedServer, streamOnly } from '../support/pull/pulling.ts';
+import { NDJSON, proofOf, runPullOf, scriptedServer, streamOnly } from '../support/pull/pulling.ts';
 import { queryFile } from '../support/store/sqlite/sqlite.ts';
+import { temporaryFolder } from '../support/directory.ts';
 
 /** The lines of a feed, with the control line that proves them. */
 function proved(lines: string, cursor: string, extra: { upToDate?: boolean; more?: boolean } = {}): string {
@@ -52,7 +53,7 @@ function rowsOf(path: string, table = 'items'): unknown[][] {
 }
 
 test('a copy in SQLite applies rows and removals in their order, and only what is proved', async (t) => {
-  const file = join(await folder(t), 'copy.sqlite');
+  const file = join(await temporaryFolder(t), 'copy.sqlite');
   const first =
     '{"id":"a","n":1}\n{"id":2,"n":2}\n{"id":2.5}\n{"id":{"x":1}}\n{"id":{"x":2}}\n{"removed":{"id":{"x":2}}}\n{"removed":{"id":"a"}}\n{"id":"b","n":3}\n';
   const ids = '{"id":"b"}\n{"id":2.5}\n{"id":{"x":1}}\n';
@@ -79,7 +80,7 @@ test('a copy in SQLite applies rows and removals in their order, and only what i
 });
 
 test('the table has a column for each field, and for each one that the URL asks for', async (t) => {
-  const file = join(await folder(t), 'copy.sqlite');
+  const file = join(await temporaryFolder(t), 'copy.sqlite');
   const rows = '{"id":1,"name":"a \\"b\\"","deep":{"x":7},"ROW":1}\n{"id":2,"name":null}\n';
   const { url } = await scriptedServer(t, [
     noEstimate,
@@ -102,7 +103,7 @@ test('the table has a column for each field, and for each one that the URL asks 
 });
 
 test('a copy that is run again continues, and begins anew with an empty table when the changes are gone', async (t) => {
-  const file = join(await folder(t), 'copy.sqlite');
+  const file = join(await temporaryFolder(t), 'copy.sqlite');
   const { url, asked } = await scriptedServer(t, [
     noEstimate,
     answer(START + proved('{"id":1}\n{"id":2}\n', 's1', { upToDate: true }), false),
@@ -122,7 +123,7 @@ test('a copy that is run again continues, and begins anew with an empty table wh
 });
 
 test('a table of something else is refused, and --restart replaces it', async (t) => {
-  const file = join(await folder(t), 'copy.sqlite');
+  const file = join(await temporaryFolder(t), 'copy.sqlite');
   const { url } = await scriptedServer(t, [
     noEstimate,
     answer(START + proved('{"id":1}\n', 's1', { upToDate: true }), false),
@@ -136,14 +137,14 @@ test('a table of something else is refused, and --restart replaces it', async (t
   assert.equal((await runPullOf([url, '--into', file, '--restart'])).code, 0);
   const other = await runPullOf([`${url}?category=x`, '--into', file]);
   assert.match(other.text, /is a copy of .*: --restart replaces it/);
-  const text = join(await folder(t), 'text.sqlite');
+  const text = join(await temporaryFolder(t), 'text.sqlite');
   await writeFile(text, 'this is no database, but a text that is long enough to be read as one'.repeat(20));
   const wrong = await runPullOf([url, '--into', text]);
   assert.match(wrong.text, /cannot be used as a SQLite file/);
 });
 
 test('a followed file grows by proved lines, and continues where an earlier run was', async (t) => {
-  const file = join(await folder(t), 'items.ndjson');
+  const file = join(await temporaryFolder(t), 'items.ndjson');
   const stop = new AbortController();
   const { url, asked } = await scriptedServer(t, [
     noEstimate,
@@ -175,7 +176,7 @@ test('a followed file grows by proved lines, and continues where an earlier run 
 });
 
 test('a file that is not that of an earlier run is refused and stays as it is', async (t) => {
-  const file = join(await folder(t), 'items.ndjson');
+  const file = join(await temporaryFolder(t), 'items.ndjson');
   const { url } = await scriptedServer(t, [noEstimate, answer(START + proved('{"id":1}\n', 's1'), false)]);
   await writeFile(file, 'precious');
   const refused = await runPullOf([url, '-o', file, '--follow']);
@@ -195,7 +196,7 @@ test('a file that is not that of an earlier run is refused and stays as it is', 
 });
 
 test('a followed file whose changes are gone stops, and says what to do', async (t) => {
-  const file = join(await folder(t), 'items.ndjson');
+  const file = join(await temporaryFolder(t), 'items.ndjson');
   const { url } = await scriptedServer(t, [noEstimate, answer(START + proved('{"id":1}\n', 's1')), gone]);
   const { code, text } = await runPullOf([url, '-o', file, '--follow']);
   assert.equal(code, 1);
@@ -252,7 +253,7 @@ function followedAnd(lines: string, ids: string): RequestListener {
 }
 
 test('a copy in SQLite refuses ids that JSON cannot distinguish, in each run', async (t) => {
-  const file = join(await folder(t), 'copy.sqlite');
+  const file = join(await temporaryFolder(t), 'copy.sqlite');
   const [lines, ids] = [
     '{"id":"5","v":1}\n{"id":"5","v":2}\n{"id":1}\n',
     '{"id":"5"}\n{"id":"5"}\n{"id":1}\n',
@@ -266,7 +267,7 @@ test('a copy in SQLite refuses ids that JSON cannot distinguish, in each run', a
 });
 
 test('rows that changed while they were copied are no reason to refuse a copy, and are compared once', async (t) => {
-  const file = join(await folder(t), 'copy.sqlite');
+  const file = join(await temporaryFolder(t), 'copy.sqlite');
   const [lines, ids] = ['{"id":"5","v":1}\n{"id":"5","v":2}\n{"id":1}\n', '{"id":"5"}\n{"id":1}\n'];
   const { url, asked } = await scriptedServer(t, [followedAnd(lines, ids)]);
   for (let run = 0; run < 2; run++) {
@@ -277,7 +278,7 @@ test('rows that changed while they were copied are no reason to refuse a copy, a
 });
 
 test('a full disk is named, with the file', async (t) => {
-  const file = join(await folder(t), 'copy.sqlite');
+  const file = join(await temporaryFolder(t), 'copy.sqlite');
   const database = new DatabaseSync(file);
   database.exec(
     `CREATE TABLE sluice_pulls (name TEXT PRIMARY KEY, url TEXT, place TEXT);
@@ -294,7 +295,7 @@ test('a full disk is named, with the file', async (t) => {
 });
 
 test('a column has the array that its path leads to, and a name that JSON escapes has no column', async (t) => {
-  const file = join(await folder(t), 'copy.sqlite');
+  const file = join(await temporaryFolder(t), 'copy.sqlite');
   const escaped = '{"id":1,"path\\\\name":"a","tab\\tname":"b","plain":"c"}\n';
   const lines =
     '{"id":1,"lines":[{"sku":"x"},{"sku":"y"}]}\n{"id":2,"lines":{"sku":"z"}}\n{"id":3,"lines":5}\n';

@@ -4,7 +4,6 @@ import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import {
-  folder,
   NDJSON,
   proofOf,
   ROWS_OF_TWO,
@@ -12,6 +11,7 @@ import {
   scriptedServer,
   streamOnly,
 } from '../support/pull/pulling.ts';
+import { temporaryFolder } from '../support/directory.ts';
 
 const PROOF = proofOf('checkpoint', ROWS_OF_TWO, 2).trim();
 const WRONG_CONTROLS: [what: string, line: string, message?: RegExp][] = [
@@ -65,7 +65,7 @@ test('a server that does not continue after the cursor is refused', async (t) =>
   ];
   for (const into of ['-', 'file'])
     for (const [what, first, second, query, message] of cases) {
-      const file = into === '-' ? into : join(await folder(t), 'items.ndjson');
+      const file = into === '-' ? into : join(await temporaryFolder(t), 'items.ndjson');
       let asked = 0;
       const { url } = await scriptedServer(t, [
         streamOnly((_, response) => response.writeHead(200, NDJSON).end(asked++ === 0 ? first : second)),
@@ -77,7 +77,7 @@ test('a server that does not continue after the cursor is refused', async (t) =>
 });
 
 test('a later run refuses a server that starts over', async (t) => {
-  const file = join(await folder(t), 'items.ndjson');
+  const file = join(await temporaryFolder(t), 'items.ndjson');
   const { url } = await scriptedServer(t, [
     streamOnly((_, response) => response.writeHead(200, NDJSON).end(TWO)),
   ]);
@@ -182,7 +182,7 @@ test('an answer without valid partitions is refused', async (t) => {
       (_, response) =>
         response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ partitions })),
     ]);
-    const file = join(await folder(t), 'items.ndjson');
+    const file = join(await temporaryFolder(t), 'items.ndjson');
     const { code, text: said } = await runPullOf([url, '-o', file, '--parallel', '4']);
     assert.equal(code, 1, what);
     assert.match(said, /the answer of \/items\/partitions does not hold 1 to 4 partitions\n$/, what);

@@ -10,13 +10,13 @@ import { crc32 } from '../../src/pipeline/crc32.ts';
 import { cli } from '../support/process/child-server.ts';
 import {
   controlLine,
-  folder,
   NDJSON,
   proofOf,
   ROWS_OF_TWO,
   scriptedServer,
   streamOnly,
 } from '../support/pull/pulling.ts';
+import { temporaryFolder } from '../support/directory.ts';
 
 /** The bytes that each hostile server sends. A client that kept them would exceed its memory limit. */
 const SENT_BYTES = 2 ** 31;
@@ -93,7 +93,7 @@ for (const [what, stream, message] of FLOODS) {
   for (const into of what.includes('bomb') ? (['pipe'] as const) : (['file', 'pipe'] as const)) {
     test(`${what} fills no memory while a pull writes to a ${into}`, async (t) => {
       const { url } = await scriptedServer(t, [streamOnly(stream())]);
-      const output = into === 'file' ? join(await folder(t), 'items.ndjson') : '-';
+      const output = into === 'file' ? join(await temporaryFolder(t), 'items.ndjson') : '-';
       const { code, said, rss } = await pullInChild(t, [url, '-o', output, '--retry-for', '0']);
       assert.equal(code, 1, said);
       assert.match(said, message);
@@ -110,7 +110,7 @@ test('a pull of 256 MiB of proved rows needs little memory', async (t) => {
       void sendProvedRows(response, MANY_ROWS, 256, 16);
     }),
   ]);
-  const file = join(await folder(t), 'items.ndjson');
+  const file = join(await temporaryFolder(t), 'items.ndjson');
   const { code, said, rss } = await pullInChild(t, [url, '-o', file]);
   assert.equal(code, 0, said);
   assert.ok(rss < MOST_RSS.file, `${Math.round(rss / MIB)} MiB`);
@@ -124,7 +124,7 @@ test('an endless answer to a side request fills no memory', async (t) => {
     void pour(response, NO_END, SENT_BYTES / MIB);
   };
   const { url } = await scriptedServer(t, [endless]);
-  const file = join(await folder(t), 'items.ndjson');
+  const file = join(await temporaryFolder(t), 'items.ndjson');
   const parts = await pullInChild(t, [url, '-o', file, '--parallel', '4', '--retry-for', '0']);
   assert.equal(parts.code, 1);
   assert.match(parts.said, /the answer of \/items\/partitions has more than 4 MiB/);

@@ -7,18 +7,11 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Interrupted, pull, Refused } from '../../src/pull/pull.ts';
 import { cli } from '../support/process/child-server.ts';
-import {
-  folder,
-  INSTANT,
-  NDJSON,
-  proofOf,
-  ROWS_OF_TWO,
-  runPullOf,
-  scriptedServer,
-} from '../support/pull/pulling.ts';
+import { INSTANT, NDJSON, proofOf, ROWS_OF_TWO, runPullOf, scriptedServer } from '../support/pull/pulling.ts';
+import { temporaryFolder } from '../support/directory.ts';
 
 test('a pull that SIGINT ends continues in the next run', async (t) => {
-  const directory = await folder(t);
+  const directory = await temporaryFolder(t);
   const { url } = await scriptedServer(t, [
     (_, response) => response.writeHead(404).end(),
     (_, response) =>

@@ -7,8 +7,9 @@ import { parsePullArguments } from '../../src/pull/command.ts';
 import { UsageError } from '../../src/terminal/arguments.ts';
 import { catalogue } from '../support/resources/catalogue.ts';
 import { startCutter, type Cutter } from '../support/faults/cutter.ts';
-import { folder, runPullOf } from '../support/pull/pulling.ts';
+import { runPullOf } from '../support/pull/pulling.ts';
 import { serverOn, type TestServer } from '../support/process/server.ts';
+import { temporaryFolder } from '../support/directory.ts';
 
 const CUTS = process.env.LONG ? 200 : 8;
 const ROWS = 21_000;
@@ -40,7 +41,7 @@ interface Setting {
 }
 
 async function setting(t: TestContext): Promise<Setting> {
-  return { cutter: await startCutter(t, server.url), directory: await folder(t) };
+  return { cutter: await startCutter(t, server.url), directory: await temporaryFolder(t) };
 }
 
 /** The bytes of a stream, read without a pull. */
@@ -266,7 +267,7 @@ test('a wrong argument is refused with a message that names it', () => {
 });
 
 test('a file that cannot be is refused with what is wrong, and not said to be another run away', async (t) => {
-  const home = await folder(t);
+  const home = await temporaryFolder(t);
   const url = 'http://127.0.0.1:1/items/stream'; // no request is sent
   const none = join(home, 'none');
   const key = join(home, 'key');

@@ -3,8 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { ordersOf, withOrders } from '../support/resources/orders.ts';
-import { folder, runPullOf } from '../support/pull/pulling.ts';
+import { runPullOf } from '../support/pull/pulling.ts';
 import { serverOn } from '../support/process/server.ts';
+import { temporaryFolder } from '../support/directory.ts';
 
 const ROWS = ordersOf(12_000);
 const PAID = 'status=paid&sort=createdAt_desc';
@@ -14,7 +15,7 @@ for (const store of ['sqlite', 'mongodb'] as const)
     const settings = await withOrders(t, store, ROWS);
     if (!settings) return;
     const server = await serverOn(t, settings);
-    const directory = await folder(t);
+    const directory = await temporaryFolder(t);
     for (const query of [
       PAID,
       'total.gte=500&total.lt=600&fields=total,customer.country',

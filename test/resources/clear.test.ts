@@ -5,13 +5,14 @@ import { BSON } from '../../src/store/bson.ts';
 import type { Store } from '../../src/store/store.ts';
 import { inCategory } from '../support/store/items.ts';
 import { fetchUntilCut } from '../support/faults/cutter.ts';
-import { openRaw, testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { openRaw } from '../support/store/sqlite/sqlite.ts';
 import { testClient } from '../support/store/mongo/mongo.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
 import { openPlace } from '../support/store/place.ts';
 import { NEVER } from '../support/store/reading.ts';
 import { serverOn, type StoreName, type TestServer } from '../support/process/server.ts';
 import { Barrier, BATCH_ROWS } from '../support/store/upset.ts';
+import { temporaryFolder } from '../support/directory.ts';
 
 const ROWS = 1_500;
 const ALL = { sort: '_id', direction: 1 } as const;
@@ -24,7 +25,7 @@ function rows(count: number, of = 'old'): Uint8Array[] {
 
 /** A place for a store. Null when there is no mongod. */
 async function placeFor(t: TestContext, name: StoreName): Promise<string | null> {
-  return name === 'sqlite' ? testDirectory(t) : testMongo(t);
+  return name === 'sqlite' ? temporaryFolder(t) : testMongo(t);
 }
 
 async function storeAt(t: TestContext, place: string): Promise<Store> {

@@ -8,9 +8,10 @@ import { fetchUntilCut } from '../support/faults/cutter.ts';
 import { awaited, order } from '../support/exports/exports.ts';
 import { testClient } from '../support/store/mongo/mongo.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
-import { folder, runPullOf } from '../support/pull/pulling.ts';
+import { runPullOf } from '../support/pull/pulling.ts';
 import { serverOn, type TestServer } from '../support/process/server.ts';
 import { Barrier, BATCH_ROWS } from '../support/store/upset.ts';
+import { temporaryFolder } from '../support/directory.ts';
 
 const ROWS = process.env.LONG ? 2_000 : 500;
 const LAST = ROWS / BATCH_ROWS;
@@ -203,7 +204,7 @@ for (const parallel of [1, 3])
     await fill(db, 'items', rows);
     await fill(db, 'next', rows);
     await (await settled(shop)).arrayBuffer();
-    const file = join(await folder(t), 'items.ndjson');
+    const file = join(await temporaryFolder(t), 'items.ndjson');
     const size = rows / parallel;
     barrier.hold((after, { ids }) => after >= (ids?.from ? after - (after % size) : 0) + size * 0.95);
     const pulling = runPullOf([`${server.url}/items/stream`, '-o', file, '--parallel', String(parallel)]);

@@ -7,7 +7,7 @@ import { Faults } from '../../src/errors.ts';
 import { RESOURCES_FILE_SCHEMA, TAKEN } from '../../src/resources/declarations.ts';
 import { onMongo } from '../support/process/each-server.ts';
 import { idsIn, jsonOf, linesOf, pagesOf, problemOf, textOf, type Page } from '../support/answers.ts';
-import { testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { temporaryFolder } from '../support/directory.ts';
 import { testClient } from '../support/store/mongo/mongo.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
 import { resourcesFile, resourceServer } from '../support/resources/resources.ts';
@@ -226,7 +226,7 @@ onMongo(ordersServer, (test) => {
 });
 
 test('a file declares resources of an embedded store that keeps them from an earlier start', async (t) => {
-  const DATA_DIR = await testDirectory(t);
+  const DATA_DIR = await temporaryFolder(t);
   const orders = { indexes: [['status']], hide: ['card'] };
   const settings = { DATA_DIR, RESOURCES_FILE: await resourcesFile(t, { resources: { orders } }) };
   for (const start of ['first', 'second']) {

@@ -15,7 +15,7 @@ import { testClient } from '../support/store/mongo/mongo.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
 import { resourcesFile } from '../support/resources/resources.ts';
 import { serverOn, type TestServer } from '../support/process/server.ts';
-import { testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { temporaryFolder } from '../support/directory.ts';
 
 /** Longer than a server takes to see a change by itself on a busy machine. Milliseconds. */
 const SEEN_MS = 30_000;
@@ -262,7 +262,7 @@ test('a changed RESOURCES_FILE is served: what goes is cut, what stays goes on, 
 });
 
 test('an import into a new resource is served by all processes of a running server', async (t) => {
-  const DATA_DIR = await testDirectory(t);
+  const DATA_DIR = await temporaryFolder(t);
   const settings = { MONGODB_URI: '', DATA_DIR, WORKERS: '2', RATE_LIMIT: 'off' };
   const server = await childServer(t, settings);
   const file = join(DATA_DIR, '..', `${Math.random()}.csv`);

@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
@@ -9,7 +7,7 @@ import { createXxh64, fingerprint } from '../../src/rows/fingerprint.ts';
 import { PROBLEM } from '../../src/errors.ts';
 import { PAGE } from '../../src/resources/page/page.ts';
 import { serializerOf } from '../../src/rows/serializers.ts';
-import { removeDirectory } from '../support/directory.ts';
+import { temporaryFolder } from '../support/directory.ts';
 
 const run = promisify(execFile);
 
@@ -104,8 +102,7 @@ test('the precompiled serializers write the members of their schemas, in order',
 
 test('without WebAssembly (node --jitless) the start says so in one sentence and ends with exit code 1', async (t) => {
   const cli = join(import.meta.dirname, '../../src/process/cli.ts');
-  const directory = await mkdtemp(join(tmpdir(), 'sluice-'));
-  t.after(() => removeDirectory(directory));
+  const directory = await temporaryFolder(t);
   const settings = { DATA_DIR: directory, PORT: '0', WORKERS: '1' };
   const flags = ['--jitless', '--no-warnings', '--import', 'tsx', cli, 'serve'];
   const failed = await run(process.execPath, flags, { env: { ...process.env, ...settings } }).then(

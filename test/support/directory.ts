@@ -1,4 +1,14 @@
-import { rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+
+/** A new folder, which is removed after the test. */
+export async function temporaryFolder(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-test-'));
+  t.after(() => removeDirectory(folder));
+  return folder;
+}
 
 /**
  * Removes a test's directory. A test's hooks run in the order in which they were registered, so the server that uses the

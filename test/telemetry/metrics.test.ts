@@ -6,10 +6,11 @@ import { EXPORTS, Jobs } from '../../src/exports/jobs.ts';
 import { overlapping } from '../../src/telemetry/counters.ts';
 import { createMetrics, metricsText } from '../../src/telemetry/metrics.ts';
 import { catalogue } from '../support/resources/catalogue.ts';
-import { openDirectory, testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { openDirectory } from '../support/store/sqlite/sqlite.ts';
 import { samples } from '../support/telemetry/metrics.ts';
 import { RawClient } from '../support/engine/raw.ts';
 import { serverOn, type EngineName, type TestServer } from '../support/process/server.ts';
+import { temporaryFolder } from '../support/directory.ts';
 
 async function untilSample(server: TestServer, name: string, value: number): Promise<void> {
   for (let tries = 0; tries < 500; tries++) if ((await samples(server.url)).get(name) === value) return;
@@ -82,7 +83,7 @@ test('a stream whose reader takes nothing is open and stalled, then cut', async 
 });
 
 test('exports are counted by state, including those of other processes and earlier runs', async (t) => {
-  const DATA_DIR = await testDirectory(t);
+  const DATA_DIR = await temporaryFolder(t);
   const store = await openDirectory(DATA_DIR);
   const now = new Date();
   const jobs = new Jobs({ records: await store.records(EXPORTS), perClient: 3, now: () => now });

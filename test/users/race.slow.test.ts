@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { User } from '../../src/users/user.ts';
 import { childServer } from '../support/process/child-server.ts';
-import { testDirectory } from '../support/store/sqlite/sqlite.ts';
+import { temporaryFolder } from '../support/directory.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
 import { serverOn, testServer } from '../support/process/server.ts';
 import { PATH, usersAt, type Answer, type Users } from '../support/users/users.ts';
@@ -13,7 +13,7 @@ const SERVERS: Record<string, (t: TestContext) => Promise<Users[] | null>> = {
     return [usersAt((await testServer(t, 'sqlite', 'uws')).url)];
   },
   'two processes on one sqlite file': async (t) => {
-    const settings = { DATA_DIR: await testDirectory(t), MONGODB_URI: '' };
+    const settings = { DATA_DIR: await temporaryFolder(t), MONGODB_URI: '' };
     const servers = [await childServer(t, settings), await childServer(t, settings)];
     return servers.map(({ url }) => usersAt(url.origin));
   },

@@ -6,7 +6,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
-import { temporaryFolder } from '../support/engine/engines.ts';
+import { temporaryFolder } from '../support/directory.ts';
 import { keyedServer } from '../support/access/keyed.ts';
 import { program } from '../support/process/programs.ts';
 import { resourceServer } from '../support/resources/resources.ts';

@@ -9,7 +9,8 @@ import { describe, it } from 'node:test';
 import { loadAddon } from '../../../src/engine/uws/addon.ts';
 import { createEngine } from '../../../src/engine/engine.ts';
 import { fitToOlderGlibc } from '../../../src/engine/uws/fit.ts';
-import { echo, temporaryFolder } from '../../support/engine/engines.ts';
+import { echo } from '../../support/engine/engines.ts';
+import { temporaryFolder } from '../../support/directory.ts';
 import { TYPE_SCRIPT } from '../../support/process/child-program.ts';
 
 const require = createRequire(import.meta.url);

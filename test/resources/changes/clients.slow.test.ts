@@ -12,7 +12,7 @@ import { openChromium, openTab } from '../../support/web/chromium.ts';
 import { startCutter } from '../../support/faults/cutter.ts';
 import { programIn } from '../../support/papers/documents.ts';
 import { keyedServer } from '../../support/access/keyed.ts';
-import { testDirectory } from '../../support/store/sqlite/sqlite.ts';
+import { temporaryFolder } from '../../support/directory.ts';
 import { program } from '../../support/process/programs.ts';
 import { serverOn, type TestServer } from '../../support/process/server.ts';
 
@@ -28,7 +28,7 @@ async function remove({ store }: TestServer, id: string): Promise<void> {
 
 /** Runs the program of the document with an argument. Returns the lines that it prints. It is killed after the test. */
 async function linesOf(t: TestContext, language: string, command: string, argument: string) {
-  const file = join(await testDirectory(t), 'client');
+  const file = join(await temporaryFolder(t), 'client');
   await writeFile(file, programIn(DOCUMENT, language));
   const child = spawn(command, [file, argument], { stdio: ['ignore', 'pipe', 'inherit'], detached: true });
   t.after(async () => {

@@ -7,7 +7,7 @@ import { BSON } from '../../../src/store/bson.ts';
 import { openSqlite } from '../../../src/store/sqlite.ts';
 import { Slots } from '../../../src/store/slots.ts';
 import type { Plan } from '../../../src/store/store.ts';
-import { testDirectory } from '../../support/store/sqlite/sqlite.ts';
+import { temporaryFolder } from '../../support/directory.ts';
 import { ownMongod } from '../../support/store/mongo/mongod.ts';
 import { openStore } from '../../support/store/mongo/mongo.ts';
 import { NEVER } from '../../support/store/reading.ts';
@@ -29,7 +29,7 @@ function inRange(rows: readonly Uint8Array[]): number {
 test('the embedded store counts in bounded steps, and returns a lower bound when its time is up', async (t) => {
   let [now, step] = [0, 0];
   const slots = new Slots();
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const store = await openSqlite({
     items: ITEM_COLLECTION,
     directory,

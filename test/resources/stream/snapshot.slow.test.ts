@@ -12,8 +12,9 @@ import { openStore, testClient, WAYS } from '../../support/store/mongo/mongo.ts'
 import { ownMongod, testMongo, withDatabase } from '../../support/store/mongo/mongod.ts';
 import { NEVER, readRows } from '../../support/store/reading.ts';
 import type { Member } from '../../support/store/mongo/replica-set.ts';
-import { folder, runPullOf } from '../../support/pull/pulling.ts';
+import { runPullOf } from '../../support/pull/pulling.ts';
 import { serverOn, testServer, type TestServer } from '../../support/process/server.ts';
+import { temporaryFolder } from '../../support/directory.ts';
 
 const ROWS = catalogue(1500);
 
@@ -107,7 +108,7 @@ test('a pull of a snapshot through cuts, over one connection or three, is the se
   if (!opened) return;
   const { server, items } = opened;
   const cutter = await startCutter(t, server.url);
-  const file = join(await folder(t), 'items.ndjson');
+  const file = join(await temporaryFolder(t), 'items.ndjson');
   const changes: Promise<void>[] = [];
   for (const parallel of [1, 3]) {
     const expected = await (await server.get('/items/stream')).text();

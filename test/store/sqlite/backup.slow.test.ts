@@ -15,7 +15,8 @@ import { childServer } from '../../support/process/child-server.ts';
 import { makeItem, makeItems, insertItems } from '../../support/store/items.ts';
 import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
 import { serverOn, type TestServer } from '../../support/process/server.ts';
-import { openDirectory, openFor, openRaw, testDirectory } from '../../support/store/sqlite/sqlite.ts';
+import { openDirectory, openFor, openRaw } from '../../support/store/sqlite/sqlite.ts';
+import { temporaryFolder } from '../../support/directory.ts';
 
 const ORDERS = { name: 'orders', collection: 'orders', indexes: [['status']] };
 const BY_ID = { sort: '_id', direction: 1 } as const;
@@ -33,7 +34,7 @@ async function faultsOf(path: string): Promise<readonly string[]> {
 }
 
 test('a backup beside a server that takes writes has every write that was acknowledged before, and both are whole', async (t) => {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const settings = { MONGODB_URI: '', DATA_DIR: directory, SAMPLE: 'auto', RATE_LIMIT: 'off' };
   const server = await childServer(t, settings);
   let [written, isDone] = [0, false];
@@ -50,7 +51,7 @@ test('a backup beside a server that takes writes has every write that was acknow
       written++;
     }
   })();
-  const file = join(await testDirectory(t), 'backup.db');
+  const file = join(await temporaryFolder(t), 'backup.db');
   while (written < 20) await new Promise((resolve) => setImmediate(resolve));
   const before = written;
   const ended = await sluice(['backup', file], settings);
@@ -71,7 +72,7 @@ test('a backup beside a server that takes writes has every write that was acknow
   assert.match((await sluice(['backup', itself, '--replace'], settings)).said, /is the store itself/);
   assert.equal(await server.end('SIGTERM'), 0);
 
-  const restored = await testDirectory(t);
+  const restored = await temporaryFolder(t);
   await copyFile(file, join(restored, FILE));
   await (await openFor(t, restored)).close();
   const { count, close } = openRaw(restored);
@@ -81,7 +82,7 @@ test('a backup beside a server that takes writes has every write that was acknow
 });
 
 test('a backup that is interrupted or cannot be written leaves nothing behind', async (t) => {
-  const [directory, other] = [await testDirectory(t), await testDirectory(t)];
+  const [directory, other] = [await temporaryFolder(t), await temporaryFolder(t)];
   const store = await openFor(t, directory);
   await store.items.insert(rowsOf(0, 30_000), 'fail');
   const [from, to] = [join(directory, FILE), join(other, 'backup.db')];
@@ -108,7 +109,7 @@ test('the commands for the file take no MongoDB, and say how they are used', asy
 });
 
 test('a check names rows, entries, counters and indexes that are wrong, and finds nothing in a store that is right', async (t) => {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const path = join(directory, FILE);
   const store = await openDirectory(directory);
   const orders = await store.open(ORDERS);
@@ -166,13 +167,13 @@ async function cursorsOf(server: TestServer, set: string): Promise<Cursors> {
 }
 
 test('cursors of what a restored backup undid are 410, and never skip what is written afterwards', async (t) => {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const store = await openDirectory(directory);
   const sets: Record<string, OwnedCollection> = { items: store.items, orders: await store.open(ORDERS) };
   for (const rows of Object.values(sets)) await rows.insert(rowsOf(0, 10), 'fail');
   const environment = { MONGODB_URI: '', DATA_DIR: directory };
   const server = await serverOn(t, environment);
-  const [from, to] = [join(directory, FILE), join(await testDirectory(t), 'backup.db')];
+  const [from, to] = [join(directory, FILE), join(await temporaryFolder(t), 'backup.db')];
   const before = { items: await cursorsOf(server, 'items'), orders: await cursorsOf(server, 'orders') };
   await backUp({ ...QUIET, from, to });
   for (const rows of Object.values(sets)) await rows.insert(rowsOf(10, 20), 'fail');
@@ -182,7 +183,7 @@ test('cursors of what a restored backup undid are 410, and never skip what is wr
   await server.close();
   await following.text().catch(() => undefined);
 
-  const place = await testDirectory(t); // this process may still have locks on the old file
+  const place = await temporaryFolder(t); // this process may still have locks on the old file
   await copyFile(join(directory, 'sluice.mark'), join(place, 'sluice.mark'));
   await copyFile(to, join(place, FILE));
   const again = await openFor(t, place);
@@ -220,13 +221,13 @@ test('cursors of what a restored backup undid are 410, and never skip what is wr
 });
 
 test('the log of the store that was there before is not taken for that of a restored backup', async (t) => {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const store = await openDirectory(directory);
   await store.items.insert(rowsOf(0, 10), 'fail');
-  const [from, to] = [join(directory, FILE), join(await testDirectory(t), 'backup.db')];
+  const [from, to] = [join(directory, FILE), join(await temporaryFolder(t), 'backup.db')];
   await backUp({ ...QUIET, from, to });
   await store.items.insert(rowsOf(10, 20), 'fail');
-  const killed = await testDirectory(t);
+  const killed = await temporaryFolder(t);
   for (const file of ['sluice.mark', `${FILE}-wal`, `${FILE}-shm`])
     await copyFile(join(directory, file), join(killed, file));
   await store.close();

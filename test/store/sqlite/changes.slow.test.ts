@@ -12,9 +12,10 @@ import { startProgram } from '../../support/process/child-program.ts';
 import { Follower, idIn, nameOf } from '../../support/store/following.ts';
 import { lookUp } from '../../support/store/changes.ts';
 import { makeItems } from '../../support/store/items.ts';
-import { openDirectory, openFor, openRaw, testDirectory } from '../../support/store/sqlite/sqlite.ts';
+import { openDirectory, openFor, openRaw } from '../../support/store/sqlite/sqlite.ts';
 import { below, randomFrom } from '../../support/store/random-collection.ts';
 import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
+import { temporaryFolder } from '../../support/directory.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
 const ORDERS = { name: 'orders', collection: 'orders', indexes: [['status']] };
@@ -54,7 +55,7 @@ function openOrders(store: Store): Promise<OwnedCollection> {
 }
 
 test('changes are kept for their time, and then removed with later writes', async (t) => {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   let now = Date.UTC(2026, 0, 1);
   const options = { wallClock: () => now, changesTtlMs: 7 * DAY };
   const rows = await openOrders(await openFor(t, directory, options));
@@ -79,7 +80,7 @@ test('changes are kept for their time, and then removed with later writes', asyn
 });
 
 test('old changes are removed when the store is opened', async (t) => {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const first = await openDirectory(directory, { transactionRows: 1 });
   const written = await openOrders(first);
   await write(
@@ -111,7 +112,7 @@ test('old changes are removed when the store is opened', async (t) => {
 });
 
 test('the log keeps no more changes than it may, and those that it keeps are the last', async (t) => {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const rows = await openOrders(await openFor(t, directory, { mostChanges: 20, transactionRows: 5 }));
   const feed = feedOf(rows);
   const places: FeedPlace[] = [];
@@ -126,7 +127,7 @@ test('the log keeps no more changes than it may, and those that it keeps are the
 });
 
 test('a load rejects readers while it runs, and lets all places before it expire', async (t) => {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const [store, other] = [await openFor(t, directory), await openFor(t, directory)];
   const rows = await openOrders(store);
   const feed = feedOf(rows);
@@ -155,8 +156,8 @@ test('a load rejects readers while it runs, and lets all places before it expire
 
 test('a place in another file, or ahead of the log, has expired', async (t) => {
   const [rows, other] = [
-    await openOrders(await openFor(t, await testDirectory(t))),
-    await openOrders(await openFor(t, await testDirectory(t))),
+    await openOrders(await openFor(t, await temporaryFolder(t))),
+    await openOrders(await openFor(t, await temporaryFolder(t))),
   ];
   await write(rows, [1]);
   await write(other, [1]);
@@ -168,7 +169,7 @@ test('a place in another file, or ahead of the log, has expired', async (t) => {
 });
 
 test('a reader that waits for changes learns that the store is closed', async (t) => {
-  const store = await openDirectory(await testDirectory(t));
+  const store = await openDirectory(await temporaryFolder(t));
   const rows = await openOrders(store);
   const place = await feedOf(rows).now(NEVER);
   const { identity } = await rows.describe(NEVER);
@@ -178,7 +179,7 @@ test('a reader that waits for changes learns that the store is closed', async (t
 });
 
 test('changes by another process reach a reader that waits', async (t) => {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const [rows, other] = [
     await openOrders(await openFor(t, directory)),
     await openOrders(await openFor(t, directory)),
@@ -193,7 +194,7 @@ test('changes by another process reach a reader that waits', async (t) => {
 });
 
 test('a feed returns both ids of a row that another type of number replaced', async (t) => {
-  const orders = await (await openFor(t, await testDirectory(t))).open(ORDERS);
+  const orders = await (await openFor(t, await temporaryFolder(t))).open(ORDERS);
   await write(orders, [new Int32(7)]);
   const place = await feedOf(orders).now(NEVER);
   await write(orders, [Decimal128.fromString('7.0')]);
@@ -205,7 +206,7 @@ test('a feed returns both ids of a row that another type of number replaced', as
 });
 
 test('a resource that is dropped is another collection to its readers, and leaves nothing in the log', async (t) => {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const store = await openFor(t, directory);
   const orders = await store.open(ORDERS);
   await write(orders, [1, 2]);
@@ -257,7 +258,7 @@ function ownSignal(): AbortSignal {
 }
 
 test('a follower has every item that a process wrote which was killed, and what a next one writes', async (t) => {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const { items } = await openFor(t, directory);
   const follower = await Follower.begin(items, BY_ID, randomFrom(1));
   for (const [seed, batches, isKilled] of [
@@ -285,7 +286,7 @@ test('a follower has every item that a process wrote which was killed, and what 
 test('a log that several processes write and prune is within its limits', async (t) => {
   for (let seed = 1; seed <= 10; seed++) {
     const random = randomFrom(seed);
-    const directory = await testDirectory(t);
+    const directory = await temporaryFolder(t);
     let now = 0;
     const [changesTtlMs, mostChanges] = [1 + below(random, 2_000), 1 + below(random, 60)];
     const options = { changesTtlMs, mostChanges, wallClock: () => now };
@@ -321,7 +322,7 @@ test('a log that several processes write and prune is within its limits', async 
 });
 
 test('each process keeps rows as they were for the readers of a part that another one has', async (t) => {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   let now = 0;
   const options = { changesTtlMs: 1_000, wallClock: () => now };
   const [server, importer] = [

@@ -40,7 +40,8 @@ import {
 import { below, randomFrom } from '../../support/store/random-collection.ts';
 import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
 import { SEED } from '../../support/seed.ts';
-import { openDirectory, testDirectory } from '../../support/store/sqlite/sqlite.ts';
+import { openDirectory } from '../../support/store/sqlite/sqlite.ts';
+import { temporaryFolder } from '../../support/directory.ts';
 
 const PLANS: readonly Plan[] = [
   { sort: '_id', direction: 1 },
@@ -62,7 +63,7 @@ const PAGE_BYTES = 512;
 
 /** A closed store with these items. */
 async function filled(t: TestContext, items: readonly Item[]): Promise<string> {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const store = await openDirectory(directory);
   await insertItems(store.items, items);
   await store.close();
@@ -71,7 +72,7 @@ async function filled(t: TestContext, items: readonly Item[]): Promise<string> {
 
 /** A directory in memory where the system has one: a store is opened in a tenth of the time. */
 async function inMemory(t: TestContext): Promise<string> {
-  if (!existsSync('/dev/shm')) return testDirectory(t);
+  if (!existsSync('/dev/shm')) return temporaryFolder(t);
   const directory = await mkdtemp('/dev/shm/sluice-sqlite-');
   t.after(() => removeDirectory(directory));
   return directory;
@@ -126,7 +127,7 @@ test("entries of the index of ids that name each other's rows, or one row twice,
     { [e]: whole[f], [f]: whole[f] },
     { [e]: whole[entryOf('g')] },
   ]) {
-    const place = await testDirectory(t);
+    const place = await temporaryFolder(t);
     await copyFile(join(directory, 'sluice.mark'), join(place, 'sluice.mark'));
     await writeFile(join(place, FILE), Object.assign(Buffer.from(whole), numbers));
     const store = await openDirectory(place);
@@ -176,7 +177,7 @@ const VALUES: readonly unknown[] = [
 ];
 
 test('entries of an index that changed places, or of which one is there twice, end walks in both directions', async (t) => {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const orders = { name: 'orders', collection: 'orders', indexes: [['price']] };
   const made = await openDirectory(directory);
   const rows = VALUES.map((price, _id) => BSON.serialize({ _id, price }));
@@ -308,7 +309,7 @@ const STORES = {
 
 for (const [kind, items] of Object.entries(STORES))
   test(`a store of ${kind} with a flipped bit, a page of zeros or a cut gives what was written or an error (seed ${SEED})`, async (t) => {
-    const directory = await testDirectory(t);
+    const directory = await temporaryFolder(t);
     const made = new DatabaseSync(join(directory, FILE));
     made.exec(`pragma page_size=${PAGE_BYTES}; pragma journal_mode=wal; create table a(b); drop table a`);
     made.close();

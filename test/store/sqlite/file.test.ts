@@ -10,16 +10,17 @@ import { DatabaseSync } from '../../../src/sqlite.ts';
 import { FILE } from '../../../src/store/sqlite/file.ts';
 import { setMeta } from '../../../src/store/sqlite/layout.ts';
 import { makeItem, makeItems, insertItems } from '../../support/store/items.ts';
-import { openDirectory, openRaw, testDirectory } from '../../support/store/sqlite/sqlite.ts';
+import { openDirectory, openRaw } from '../../support/store/sqlite/sqlite.ts';
 import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
 import { readRow } from '../../../src/store/row.ts';
+import { temporaryFolder } from '../../support/directory.ts';
 
 const BY_ID = { sort: '_id', direction: 1 } as const;
 const SIZE = { rows: 1000, bytes: PLENTY };
 const bytesOf = (items: readonly { bytes: Buffer }[]) => items.map(({ bytes }) => bytes);
 
 test('one call is written completely, however many transactions it takes', async (t) => {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const store = await openDirectory(directory, { transactionRows: 7 });
   t.after(() => store.close());
   const items = makeItems(100);
@@ -39,7 +40,7 @@ test('one call is written completely, however many transactions it takes', async
 });
 
 test('a closed store has written what it accepted, and rejects every later call as unavailable', async (t) => {
-  const store = await openDirectory(await testDirectory(t));
+  const store = await openDirectory(await temporaryFolder(t));
   const { bytes, id } = makeItem('a', 'b', new Int32(1));
   const inserting = makeItems(200).map((item) => insertItems(store.items, [item]));
   await store.close();
@@ -57,7 +58,7 @@ test('a directory that cannot be created is refused at once, and two opens can c
       openDirectory('/proc/sluice/data'),
       /DATA_DIR must be a directory that this process can write to: ENOENT.*\/proc\/sluice/,
     );
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   await writeFile(join(directory, 'file'), '');
   await assert.rejects(
     openDirectory(join(directory, 'file')),
@@ -69,7 +70,7 @@ test('a directory that cannot be created is refused at once, and two opens can c
 });
 
 test('a truncated file is refused and left unchanged', async (t) => {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const store = await openDirectory(directory);
   await insertItems(store.items, makeItems(10_000));
   await store.close();
@@ -83,13 +84,13 @@ test('a truncated file is refused and left unchanged', async (t) => {
 });
 
 test('a foreign file is refused and left unchanged', async (t) => {
-  const foreign = await testDirectory(t);
+  const foreign = await temporaryFolder(t);
   const other = new DatabaseSync(join(foreign, FILE));
   other.exec('create table theirs(a)');
   other.close();
   await assert.rejects(openDirectory(foreign), /it is a file of another program/);
 
-  const newer = await testDirectory(t);
+  const newer = await temporaryFolder(t);
   await (await openDirectory(newer)).close();
   const { connection, close } = openRaw(newer);
   setMeta(connection, 'format', 'sluice 99');
@@ -97,7 +98,7 @@ test('a foreign file is refused and left unchanged', async (t) => {
   await assert.rejects(openDirectory(newer), /it has the format "sluice 99"/);
 
   for (const text of ['no SQLite'.repeat(3_000), 'short']) {
-    const directory = await testDirectory(t);
+    const directory = await temporaryFolder(t);
     await writeFile(join(directory, FILE), text);
     await assert.rejects(openDirectory(directory), /it is not an SQLite file/);
     assert.equal(await readFile(join(directory, FILE), 'utf8'), text);
@@ -105,7 +106,7 @@ test('a foreign file is refused and left unchanged', async (t) => {
 });
 
 test('a directory of version 0.2 is refused with the way to bring its rows over, and left unchanged', async (t) => {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const old = join(directory, 'items.mdb');
   await writeFile(old, 'rows');
   const message =
@@ -117,7 +118,7 @@ test('a directory of version 0.2 is refused with the way to bring its rows over,
 });
 
 test('a store that another process makes during the look at its directory is opened', async (t) => {
-  const [elsewhere, directory] = [await testDirectory(t), await testDirectory(t)];
+  const [elsewhere, directory] = [await temporaryFolder(t), await temporaryFolder(t)];
   const open = (at: string) => openDirectory(at);
   await (await open(elsewhere)).close();
   // A pipe in place of the mark holds the look until the other process is ready, which makes its file first.
@@ -135,7 +136,7 @@ test('a store that another process makes during the look at its directory is ope
 });
 
 test('a store that is gone, is another one or is older than its last clean stop is not begun anew', async (t) => {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const [path, mark] = [join(directory, FILE), join(directory, 'sluice.mark')];
   const open = () => openDirectory(directory);
   const written = async (ids: readonly number[]) => {
@@ -162,7 +163,7 @@ test('a store that is gone, is another one or is older than its last clean stop 
   await isRefused('is missing or empty');
   await writeFile(path, first);
   await isRefused('is older than its last clean stop');
-  const elsewhere = await testDirectory(t);
+  const elsewhere = await temporaryFolder(t);
   await (await openDirectory(elsewhere)).close();
   await writeFile(path, await readFile(join(elsewhere, FILE)));
   await isRefused('is another store');

@@ -16,10 +16,10 @@ import { openSet } from '../../../src/store/sqlite.ts';
 import { childProgram } from '../../support/process/child-program.ts';
 import { flushFaults } from '../../support/store/flushes.ts';
 import { program } from '../../support/process/programs.ts';
-import { testDirectory } from '../../support/store/sqlite/sqlite.ts';
+import { temporaryFolder } from '../../support/directory.ts';
 
 test('a write is acknowledged only after its sync', async (t) => {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const opened = await openFile(directory);
   const syncs: (() => void)[] = [];
   let isHeld = false;
@@ -57,7 +57,7 @@ test('a write is acknowledged only after its sync', async (t) => {
 test('the system has flushed the write-ahead log when a write is acknowledged', async (t) => {
   const strace = program(t, ['strace'], ['-V']);
   if (strace === null) return;
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const trace = join(directory, 'trace');
   const calls = 'trace=openat,pwrite64,pwritev,write,writev,fsync,fdatasync';
   const options = ['-f', '-y', '--seccomp-bpf', '-e', calls, '-o', trace];

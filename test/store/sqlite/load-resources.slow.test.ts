@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BSON, Decimal128, Double, Int32, Long, ObjectId, UUID } from '../../../src/store/bson.ts';
 import type { OwnedCollection, Load, OnConflict } from '../../../src/store/store.ts';
-import { openFor, openRaw, testDirectory } from '../../support/store/sqlite/sqlite.ts';
+import { openFor, openRaw } from '../../support/store/sqlite/sqlite.ts';
 import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
+import { temporaryFolder } from '../../support/directory.ts';
 
 const BY_ID = { sort: '_id', direction: 1 } as const;
 const SIZE = { rows: 10_000, bytes: PLENTY };
@@ -100,7 +101,7 @@ for (const [order, orderOf] of Object.entries(ORDERS_OF_ROWS))
       });
       const refusedRow = BSON.serialize({ _id: [1] });
       const all = [...rows, refusedRow, ...again];
-      const [inserted, loaded] = [await testDirectory(t), await testDirectory(t)];
+      const [inserted, loaded] = [await temporaryFolder(t), await temporaryFolder(t)];
       const results: unknown[] = [];
       for (const directory of [inserted, loaded]) {
         const store = await openFor(t, directory);
@@ -124,7 +125,7 @@ for (const [order, orderOf] of Object.entries(ORDERS_OF_ROWS))
     });
 
 test('a row with an array makes an index unusable in a load, and the other indexes stay', async (t) => {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const orders = await (await openFor(t, directory)).open(ORDERS);
   const rows = [{ total: 1 }, { total: [2, 3] }, { total: 4 }].map((row, _id) =>
     BSON.serialize({ _id, ...row }),
@@ -154,7 +155,7 @@ test('a row with an array makes an index unusable in a load, and the other index
 });
 
 test('values of a resource reject during its load, new indexes wait for its end, and other resources are read', async (t) => {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const [store, beside] = [await openFor(t, directory), await openFor(t, directory)];
   const [orders, there] = [await store.open(ORDERS), await beside.open(ORDERS)];
   const others = await beside.open(OTHERS);

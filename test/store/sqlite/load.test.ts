@@ -4,9 +4,10 @@ import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { importItems } from '../../../src/import/import.ts';
 import type { Load, OwnedCollection } from '../../../src/store/store.ts';
 import { expectedItems, inCategory, makeItems, insertItems, type Item } from '../../support/store/items.ts';
-import { openDirectory, openRaw, testDirectory } from '../../support/store/sqlite/sqlite.ts';
+import { openDirectory, openRaw } from '../../support/store/sqlite/sqlite.ts';
 import { NEVER, PLENTY, assertChain, readRows } from '../../support/store/reading.ts';
 import { readRow } from '../../../src/store/row.ts';
+import { temporaryFolder } from '../../support/directory.ts';
 
 const BY_ID = { sort: '_id', direction: 1 } as const;
 const PLANS = [
@@ -59,7 +60,7 @@ async function assertNotReady(items: OwnedCollection, id: Item['id']): Promise<v
 }
 
 test('a write during a load waits for the end of the load, and then keeps the conflict rule', async (t) => {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const [items, others] = [await openIn(t, directory), await openIn(t, directory)];
   const rows = makeItems(60);
   const load = await loadInto(items);
@@ -78,7 +79,7 @@ test('a write during a load waits for the end of the load, and then keeps the co
 });
 
 test('a load that replaces rows begins when another load has ended, and no reader finds it between old and new rows', async (t) => {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const [items, others] = [await openIn(t, directory), await openIn(t, directory)];
   const [before, after] = [makeItems(60), makeItems(100).slice(60)];
   const first = await loadInto(items);
@@ -102,7 +103,7 @@ test('a load that replaces rows begins when another load has ended, and no reade
 });
 
 test('an abandoned load leaves an empty store, which can be loaded again', async (t) => {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const items = await openIn(t, directory);
   const rows = makeItems(200);
   const load = await loadInto(items);
@@ -116,7 +117,7 @@ test('an abandoned load leaves an empty store, which can be loaded again', async
 });
 
 test('an interrupted import keeps the rows that it has read, and counts them', async (t) => {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const items = await openIn(t, directory);
   const rows = makeItems(100);
   const interrupt = new AbortController();

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { FILE } from '../../../src/store/sqlite/file.ts';
 import { readersOf } from '../../../src/store/sqlite/log-readers.ts';
-import { openDirectory, testDirectory } from '../../support/store/sqlite/sqlite.ts';
+import { openDirectory } from '../../support/store/sqlite/sqlite.ts';
+import { temporaryFolder } from '../../support/directory.ts';
 
 /** Reads a state of a file, says so, and keeps it until it is killed. */
 const READER = `
@@ -21,7 +22,7 @@ test('the process that keeps the write-ahead log from beginning anew is named', 
     t.skip('only Linux lists the locks of files');
     return;
   }
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const store = await openDirectory(directory);
   t.after(() => store.close());
   const path = join(directory, FILE);

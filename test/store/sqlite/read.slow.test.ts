@@ -12,8 +12,9 @@ import { Slots } from '../../../src/store/slots.ts';
 import type { Plan } from '../../../src/store/store.ts';
 import { expectedItems, inCategory, makeItem, makeItems, insertItems } from '../../support/store/items.ts';
 import type { Item } from '../../support/store/items.ts';
-import { openDirectory, testDirectory, testSqlite } from '../../support/store/sqlite/sqlite.ts';
+import { openDirectory, testSqlite } from '../../support/store/sqlite/sqlite.ts';
 import { NEVER, PLENTY, assertChain, assertRows, takeRows } from '../../support/store/reading.ts';
+import { temporaryFolder } from '../../support/directory.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
 const BY_PRICE: Plan = { sort: 'price', direction: 1 };
@@ -72,7 +73,7 @@ test('rows are read correctly while the memory of the slots grows', async (t) =>
   // A wasm memory without a free page. Every new slot detaches all existing views.
   const memory = new WebAssembly.Memory({ initial: 4, maximum: 4096 });
   const slots = new Slots(memory);
-  const store = await openSqlite({ items: ITEM_COLLECTION, directory: await testDirectory(t), slots });
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory: await temporaryFolder(t), slots });
   t.after(() => store.close());
   const items = Array.from({ length: 40 }, (_, n) =>
     makeItem(new Int32(n), 'b', new Double(n % 4), 'é'.repeat(n % 9 === 0 ? 50_000 : 10)),
@@ -89,7 +90,7 @@ test('rows are read correctly while the memory of the slots grows', async (t) =>
 
 test('a read without enough memory fails, keeps nothing, and the next one is served', async (t) => {
   const slots = new Slots(new WebAssembly.Memory({ initial: 4, maximum: 12 }));
-  const store = await openSqlite({ items: ITEM_COLLECTION, directory: await testDirectory(t), slots });
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory: await temporaryFolder(t), slots });
   t.after(() => store.close());
   const items = [0, 1, 2, 3].map((n) =>
     makeItem(new Int32(n), 'b', new Double(n), 'x'.repeat(n === 3 ? 1e6 : 5)),
@@ -104,7 +105,7 @@ test('a read without enough memory fails, keeps nothing, and the next one is ser
 });
 
 test('a skip of more rows than one read passes is exact', async (t) => {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const store = await openDirectory(directory, { transactionRows: 20_000 });
   t.after(() => store.close());
   const items = Array.from({ length: 81_000 }, (_, n) => makeItem(new Int32(n), 'b', new Double(-n)));
@@ -122,7 +123,7 @@ test('a skip of more rows than one read passes is exact', async (t) => {
 
 test('readers that stall do not make the file grow, because they hold nothing between two reads', async (t) => {
   const sizeWith = async (readers: number): Promise<number> => {
-    const directory = await testDirectory(t);
+    const directory = await temporaryFolder(t);
     const store = await openDirectory(directory);
     const items = makeItems(1000);
     await insertItems(store.items, items);

@@ -3,8 +3,9 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { BSON } from '../../../src/store/bson.ts';
 import type { Collection } from '../../../src/store/store.ts';
-import { openDirectory, openFor, openRaw, testDirectory } from '../../support/store/sqlite/sqlite.ts';
+import { openDirectory, openFor, openRaw } from '../../support/store/sqlite/sqlite.ts';
 import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
+import { temporaryFolder } from '../../support/directory.ts';
 
 const SIZE = { rows: 10_000, bytes: PLENTY };
 const INDEXES = [['status', 'at'], ['total']];
@@ -35,7 +36,7 @@ function faultsIn(directory: string): string[] {
 }
 
 test('a resource, its indexes and its rows are there when the store is opened again', async (t) => {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const first = await openDirectory(directory);
   assert.deepEqual([await first.list(), await first.declared()], [[], []]);
   const orders = await first.open(ORDERS);
@@ -53,7 +54,7 @@ test('a resource, its indexes and its rows are there when the store is opened ag
 });
 
 test('an array in an indexed field keeps its row and makes the index unusable, for good and with the reason', async (t) => {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const store = await openDirectory(directory);
   const orders = await store.open(ORDERS);
   await orders.insert(bytesOf([{ _id: 1, total: 5, status: 'a' }]), 'fail');
@@ -86,7 +87,7 @@ test('an array in an indexed field keeps its row and makes the index unusable, f
 });
 
 test('an array on the way to an indexed field makes the index unusable, too', async (t) => {
-  const orders = await (await openFor(t, await testDirectory(t))).open({ ...ORDERS, indexes: [['a.b']] });
+  const orders = await (await openFor(t, await temporaryFolder(t))).open({ ...ORDERS, indexes: [['a.b']] });
   await orders.insert(
     bytesOf([
       { _id: 1, a: { b: 1 } },
@@ -98,7 +99,7 @@ test('an array on the way to an indexed field makes the index unusable, too', as
 });
 
 test('a row that can have no key is refused by name, and rows with the longest keys are written', async (t) => {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const orders = await (await openFor(t, directory)).open(ORDERS);
   const rows = [
     { _id: 1, total: 'x'.repeat(1_000_000) },
@@ -118,7 +119,7 @@ test('a row that can have no key is refused by name, and rows with the longest k
 });
 
 test('an index added to a full resource is built meanwhile, goes on after an end, and is used once it is whole', async (t) => {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const first = await openDirectory(directory);
   const rows = Array.from({ length: 3_000 }, (_, n) => ({ _id: n, total: (n * 7_919) % 3_001, status: 'a' }));
   await (await first.open({ ...ORDERS, indexes: [] })).insert(bytesOf(rows), 'fail');
@@ -147,7 +148,7 @@ test('an index added to a full resource is built meanwhile, goes on after an end
 });
 
 test('the log reports an index that cannot be built, which stays unused until a new try a minute later', async (t) => {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const first = await openDirectory(directory);
   const row = BSON.serialize({ _id: 1, customer: { country: 'NL' } });
   await (await first.open({ ...ORDERS, indexes: [] })).insert([row], 'fail');

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { childServer } from '../../support/process/child-server.ts';
 import { sluice } from '../../support/process/commands.ts';
-import { testDirectory } from '../../support/store/sqlite/sqlite.ts';
+import { temporaryFolder } from '../../support/directory.ts';
 
 const SCHEMA = 'the schema has a row for each table and index';
 const SORT = 'a load whose rows did not come in order sorts them once, in a thread';
@@ -56,7 +56,7 @@ const QUERIES = {
 } as const;
 
 test('each statement is answered by an index, but for those that are named here', async (t) => {
-  const [DATA_DIR, other] = [await testDirectory(t), await testDirectory(t)];
+  const [DATA_DIR, other] = [await temporaryFolder(t), await temporaryFolder(t)];
   const STATEMENTS = join(other, 'statements');
   const preload = new URL('../../support/store/sqlite/statements.mjs', import.meta.url).href;
   const settings = { DATA_DIR, STATEMENTS, MONGODB_URI: '', NODE_OPTIONS: `--import=${preload}` };

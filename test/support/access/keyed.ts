@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { Logger } from 'pino';
-import { temporaryFolder } from '../engine/engines.ts';
+import { temporaryFolder } from '../directory.ts';
 import { filled, type Rows } from '../resources/resources.ts';
 import type { ServerOptions } from '../../../src/main.ts';
 import { serverOn, type Skipped, type StoreName, type TestServer } from '../process/server.ts';

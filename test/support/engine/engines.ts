@@ -1,4 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -104,10 +103,4 @@ export async function received(request: Request) {
 /** A handler that answers with the request it received, as JSON. */
 export async function echo(request: Request): Promise<Reply> {
   return text(JSON.stringify(await received(request)));
-}
-
-export async function temporaryFolder(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'sluice-test-'));
-  t.after(() => rm(folder, { recursive: true, force: true }));
-  return folder;
 }

@@ -16,7 +16,7 @@ import type { Records } from '../../../src/store/records.ts';
 import { Slots } from '../../../src/store/slots.ts';
 import { itemsOf, readerOf } from '../resources/items-resource.ts';
 import type { RowReader, From, Plan, Store } from '../../../src/store/store.ts';
-import { testDirectory } from '../store/sqlite/sqlite.ts';
+import { temporaryFolder } from '../directory.ts';
 import { openStore } from '../store/mongo/mongo.ts';
 import { testMongo } from '../store/mongo/mongod.ts';
 import type { StoreName } from '../process/server.ts';
@@ -36,7 +36,7 @@ export interface Handle {
  */
 export async function twoHandles(t: TestContext, name: StoreName): Promise<[Handle, Handle] | null> {
   if (name === 'sqlite') {
-    const directory = await testDirectory(t);
+    const directory = await temporaryFolder(t);
     const handles: [Handle, Handle] = [await openDirectory(directory), await openDirectory(directory)];
     t.after(() => Promise.all(handles.map(({ store }) => store.close())));
     return handles;

@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict';
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { pino, type Logger } from 'pino';
 import { readConfig } from '../../../src/config.ts';
 import { startServer, type Server, type ServerOptions } from '../../../src/main.ts';
 import { BSON, type Document } from '../../../src/store/bson.ts';
 import { AnswerCheck } from '../papers/answer-check.ts';
-import { removeDirectory } from '../directory.ts';
+import { temporaryFolder } from '../directory.ts';
 import { testMongo } from '../store/mongo/mongod.ts';
 
 export type StoreName = 'sqlite' | 'mongodb';
@@ -37,8 +34,7 @@ export async function testEnvironment(
   t: TestContext,
   environment: Record<string, string> = {},
 ): Promise<NodeJS.ProcessEnv> {
-  const directory = await mkdtemp(join(tmpdir(), 'sluice-test-'));
-  t.after(() => removeDirectory(directory));
+  const directory = await temporaryFolder(t);
   return {
     PORT: '0',
     SAMPLE: 'off',

@@ -1,7 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type RequestListener } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -9,13 +6,6 @@ import { parsePullArguments, runPull } from '../../../src/pull/command.ts';
 import type { Clock } from '../../../src/pull/pull.ts';
 import { crc32 } from '../../../src/pipeline/crc32.ts';
 import { listening } from '../ports.ts';
-
-/** A temporary folder for one test. */
-export async function folder(t: TestContext): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'sluice-pull-'));
-  t.after(() => rm(directory, { recursive: true, force: true }));
-  return directory;
-}
 
 /** Collects everything written to it. `seen` is called with each piece. */
 export class Kept extends Writable {

@@ -1,16 +1,15 @@
-import { mkdtemp, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { Document } from '../../../src/store/bson.ts';
 import { USERS } from '../../../src/users/row.ts';
-import { removeDirectory } from '../directory.ts';
-import { openDirectory, testDirectory } from '../store/sqlite/sqlite.ts';
+import { openDirectory } from '../store/sqlite/sqlite.ts';
 import { insertDocuments } from '../store/items.ts';
 import { testClient } from '../store/mongo/mongo.ts';
 import { testMongo } from '../store/mongo/mongod.ts';
 import { serverOn, type EngineName, type Skipped, type StoreName } from '../process/server.ts';
 import type { TestServer } from '../process/server.ts';
+import { temporaryFolder } from '../directory.ts';
 
 /** A resource of a test: its rows, and its indexes by the paths before `_id`. Of `users` the indexes alone. */
 export interface Rows {
@@ -26,7 +25,7 @@ export async function filled<S extends StoreName>(
   resources: readonly Rows[],
 ): Promise<Record<string, string> | Skipped<S>> {
   if (store === 'sqlite') {
-    const DATA_DIR = await testDirectory(t);
+    const DATA_DIR = await temporaryFolder(t);
     const opened = await openDirectory(DATA_DIR);
     for (const { name, rows, indexes } of resources) {
       if (name === USERS.name) {
@@ -67,8 +66,7 @@ export async function resourceServer<S extends StoreName>(
 
 /** A file for RESOURCES_FILE that is removed after the test. */
 export async function resourcesFile(t: TestContext, content: unknown): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'sluice-resources-'));
-  t.after(() => removeDirectory(directory));
+  const directory = await temporaryFolder(t);
   const file = join(directory, 'resources.json');
   await writeFile(file, JSON.stringify(content));
   return file;

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { addAxe, faultsOf } from '../../support/web/axe.ts';
 import { keyedServer } from '../../support/access/keyed.ts';
 import { openChromium, openTab } from '../../support/web/chromium.ts';
-import { temporaryFolder } from '../../support/engine/engines.ts';
+import { temporaryFolder } from '../../support/directory.ts';
 import { ordersOf, withOrders } from '../../support/resources/orders.ts';
 import { resourcesFile } from '../../support/resources/resources.ts';
 import { serverOn } from '../../support/process/server.ts';

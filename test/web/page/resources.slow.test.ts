@@ -7,7 +7,7 @@ import type { Page } from 'playwright-core';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { BSON } from '../../../src/store/bson.ts';
 import { explorer, said } from '../../support/web/explorer.ts';
-import { temporaryFolder } from '../../support/engine/engines.ts';
+import { temporaryFolder } from '../../support/directory.ts';
 import { program } from '../../support/process/programs.ts';
 import { ordersOf, withOrders } from '../../support/resources/orders.ts';
 import { resourcesFile } from '../../support/resources/resources.ts';

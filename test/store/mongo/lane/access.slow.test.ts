@@ -12,7 +12,7 @@ import { selfSigned } from '../../../support/load/certificate.ts';
 import { openStore, testClient } from '../../../support/store/mongo/mongo.ts';
 import { ownMongod } from '../../../support/store/mongo/mongod.ts';
 import { PLENTY, readRows } from '../../../support/store/reading.ts';
-import { testDirectory } from '../../../support/store/sqlite/sqlite.ts';
+import { temporaryFolder } from '../../../support/directory.ts';
 
 const SIZE = { rows: 10, bytes: PLENTY };
 const LANE = 'sluice data lane';
@@ -87,7 +87,7 @@ test('the lane authenticates as the driver does: SCRAM-SHA-256, SCRAM-SHA-1, and
 });
 
 test('driver and lane exchange the signed cluster time of a replica set with authentication', async (t) => {
-  const keyFile = join(await testDirectory(t), 'key');
+  const keyFile = join(await temporaryFolder(t), 'key');
   await writeFile(keyFile, 'sharedByAllMembers', { mode: 0o400 });
   const set = await ownMongod(t, { arguments: ['--keyFile', keyFile] });
   const member = set?.members[0];
@@ -116,7 +116,7 @@ test('driver and lane exchange the signed cluster time of a replica set with aut
 
 /** A certificate for 127.0.0.1 that has signed itself: as the CA, and with its key in one file, as mongod requires. */
 async function makeCertificate(t: TestContext): Promise<{ authority: string; server: string }> {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const { key, certificate } = await selfSigned(directory);
   const server = join(directory, 'server.pem');
   await writeFile(server, Buffer.concat([await readFile(key), await readFile(certificate)]));

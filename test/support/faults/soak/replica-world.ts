@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Decimal128, type Db, type Document } from 'mongodb';
 import { childServer, type ChildServer } from '../../process/child-server.ts';
 import { run } from '../../process/commands.ts';
-import { temporaryFolder } from '../../engine/engines.ts';
+import { temporaryFolder } from '../../directory.ts';
 import { freePorts } from '../../ports.ts';
 import { bearer, keysText, type KeyGiven } from '../../access/keyed.ts';
 import { testClient } from '../../store/mongo/mongo.ts';

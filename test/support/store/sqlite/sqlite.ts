@@ -1,5 +1,3 @@
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { DatabaseSync } from '../../../../src/sqlite.ts';
@@ -14,14 +12,7 @@ import { columnOf, logTable, rowsTable } from '../../../../src/store/sqlite/layo
 import { Sets } from '../../../../src/store/sqlite/sets.ts';
 import { openSqlite, type SqliteOptions } from '../../../../src/store/sqlite.ts';
 import type { OpenStore } from '../open-store.ts';
-import { removeDirectory } from '../../directory.ts';
-
-/** A directory that is removed after the test. */
-export async function testDirectory(t: TestContext): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'sluice-sqlite-'));
-  t.after(() => removeDirectory(directory));
-  return directory;
-}
+import { temporaryFolder } from '../../directory.ts';
 
 /** The embedded store of a directory. */
 export function openDirectory(directory: string, options: Partial<SqliteOptions> = {}) {
@@ -40,7 +31,7 @@ export async function testSqlite(
   t: TestContext,
   options: Partial<SqliteOptions> = {},
 ): Promise<OpenStore & { readonly directory: string }> {
-  const directory = await testDirectory(t);
+  const directory = await temporaryFolder(t);
   const slots = new Slots();
   const store = await openFor(t, directory, { slots, ...options });
   const remove = async (_id: unknown): Promise<void> => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { pino } from 'pino';
 import { storeUnavailable } from '../../src/errors.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -138,17 +138,25 @@ test('what is declared by its name is no longer found by a pattern, and a list t
   await crm.dropDatabase();
 });
 
-test('what a pattern may name is 503 while its collections are not known, and 404 once they are', async (t) => {
+/** A database of which a server cannot list the collections until `answer` is called. Null, and the test is skipped, without a mongod. */
+async function unlisted(t: TestContext) {
   const uri = await testMongo(t);
-  if (uri === null) return;
+  if (uri === null) return null;
   const client = testClient(t, uri);
   const crm = client.db(`${client.db().databaseName}_crm`);
-  await crm.collection('orders').insertOne({ n: 1 });
   let isAway = true;
   const tapStore = (store: Store) =>
     around(store, {
       list: (name) => (isAway ? Promise.reject(storeUnavailable('away')) : store.list(name)),
     });
+  return { uri, crm, tapStore, answer: () => void (isAway = false) };
+}
+
+test('what a pattern may name is 503 while its collections are not known, and 404 once they are', async (t) => {
+  const made = await unlisted(t);
+  if (!made) return;
+  const { uri, crm, tapStore, answer } = made;
+  await crm.collection('orders').insertOne({ n: 1 });
   const EXPOSE = `${crm.databaseName}.*, !${crm.databaseName}.secrets`;
   const server = await serverOn(t, { MONGODB_URI: uri, EXPOSE }, { tapStore });
   for (const path of ['/orders', '/orders/stream', '/nothing', '/changes?resources=orders'])
@@ -157,7 +165,7 @@ test('what a pattern may name is 503 while its collections are not known, and 40
   assert.match(headers.get('retry-after') ?? '', /^\d+$/);
   for (const path of ['/secrets', '/a%20b', '/api/nothing'])
     assert.equal(await statusOf(server, path), 404, path);
-  isAway = false;
+  answer();
   assert.equal(await server.reload(), true);
   assert.equal(await statusOf(server, '/orders'), 200);
   assert.equal(await statusOf(server, '/nothing'), 404);
@@ -165,26 +173,20 @@ test('what a pattern may name is 503 while its collections are not known, and 40
 });
 
 test('keys that name resources of a pattern do not stop a start without MongoDB, and are checked once it answers', async (t) => {
-  const uri = await testMongo(t);
-  if (uri === null) return;
-  const client = testClient(t, uri);
-  const crm = client.db(`${client.db().databaseName}_crm`);
+  const made = await unlisted(t);
+  if (!made) return;
+  const { uri, crm, tapStore, answer } = made;
   await crm.collection('orders').createIndex({ tenant: 1, _id: 1 });
   await crm.collection<{ _id: number; tenant: string }>('orders').insertMany([
     { _id: 1, tenant: 'a' },
     { _id: 2, tenant: 'b' },
   ]);
-  let isAway = true;
-  const tapStore = (store: Store) =>
-    around(store, {
-      list: (name) => (isAway ? Promise.reject(storeUnavailable('away')) : store.list(name)),
-    });
   const key = (resource: string) => ({ name: 'ada', where: { [resource]: { tenant: 'a' } } });
   const settings = { RESOURCES_FILE: '', EXPOSE: `${crm.databaseName}.*`, MONGODB_URI: uri };
   const server = await keyedServer(t, 'mongodb', [key('orders')], [], settings, { tapStore });
   assert.ok(server);
   assert.equal((await server.as('ada', '/orders')).status, 503);
-  isAway = false;
+  answer();
   assert.equal(await server.reload(), true);
   const page = (await (await server.as('ada', '/orders')).json()) as { data: readonly object[] };
   assert.deepEqual(page.data, [{ id: 1, tenant: 'a' }]);

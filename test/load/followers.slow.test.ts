@@ -15,6 +15,10 @@ async function writerAndReader(t: Parameters<typeof serverOn>[0]): Promise<[Test
   const MONGODB_URI = await testMongo(t);
   if (MONGODB_URI === null) return null;
   const writer = await serverOn(t, { MONGODB_URI });
+  const ada = `${writer.url}/api/users/ada`; // the first user makes the collection
+  const headers = { 'content-type': 'application/json' };
+  await fetch(ada, { method: 'PUT', headers, body: '{"name":"Ada","email":"ada@example.org"}' });
+  await fetch(ada, { method: 'DELETE' });
   const reader = await serverOn(t, { MONGODB_URI, MONGODB_PREFIX: 'other_', EXPOSE: 'users' });
   return [writer, reader];
 }

@@ -11,7 +11,7 @@ const MIB = 1024 * 1024;
 test('the memory of a load test does not grow with the bytes that its pullers read', async (t) => {
   const server = await serverOn(t, { STREAM_LIMIT: 'off', MAX_STREAMS: '1000', MAX_LOOP_DELAY: '60 s' });
   await server.insert(catalogue(20_000).map(({ document }) => document));
-  const words = `--pullers ${PULLERS} --for ${process.env.LONG ? 20 : 10}s --ramp 1s --json -`.split(' ');
+  const words = `--pullers ${PULLERS} --for 20s --ramp 1s --json -`.split(' ');
   // A process of its own: this one has the memory of the server.
   const { stdout } = await sluice(['load', server.url, ...words], {});
   const { series, verdict } = JSON.parse(stdout) as LoadResult;

@@ -70,18 +70,18 @@ test('MongoDB counts up to 10,001 rows of a filtered set, and no more when an ex
   assert.deepEqual(await store.items.count(all, 'estimated', NEVER), { rows: MANY, is: 'estimated' });
   assert.deepEqual(await store.items.count(all, 'exact', NEVER), { rows: MANY, is: 'exact' });
 
-  for (const [command, plan, expected] of [
-    ['count', BY_PRICE, bounded],
-    ['aggregate', all, { rows: MANY, is: 'estimated' }],
+  for (const [plan, expected] of [
+    [BY_PRICE, bounded],
+    [all, { rows: MANY, is: 'estimated' }],
   ] as const) {
     await member.admin((client) =>
       client.db('admin').command({
         configureFailPoint: 'failCommand',
         mode: { times: 1 },
-        data: { failCommands: [command], errorCode: 50 },
+        data: { failCommands: ['count'], errorCode: 50 },
       }),
     );
-    assert.deepEqual(await store.items.count(plan, 'exact', NEVER), expected, command);
+    assert.deepEqual(await store.items.count(plan, 'exact', NEVER), expected);
   }
 });
 

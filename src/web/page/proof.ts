@@ -4,9 +4,9 @@ import { provedRows, type GetContent } from '../../pull/proved-rows.ts';
 import { Interrupted } from '../../pull/retry.ts';
 import { PROVING } from './api.ts';
 import { crc32, crcText } from './crc32.ts';
-import { element, run, say } from './dom.ts';
+import { element, make, run, say } from './dom.ts';
 import type { Resource } from './resource.ts';
-import { counted, sizeOf } from './text.ts';
+import { counted, listed, sizeOf } from './text.ts';
 import { urlOf, viewQuery, wordsOf, type View } from './view.ts';
 
 const EVERY_MS = 250;
@@ -27,11 +27,12 @@ interface Counts {
   ownProved: number;
   /** The last proof, with the CRC-32 of the server's CRCs of all pieces, joined. */
   place: typeof BEGINNING;
-  connections: number;
+  /** The number of proved rows that each answer brought. */
+  readonly pieces: number[];
 }
 
 function noCounts(): Counts {
-  return { rows: 0, bytes: 0, own: 0, ownProved: 0, place: BEGINNING, connections: 0 };
+  return { rows: 0, bytes: 0, own: 0, ownProved: 0, place: BEGINNING, pieces: [] };
 }
 
 let shown: View | null = null;
@@ -77,9 +78,9 @@ export function setUpProof(): void {
   /** Begins another answer, which goes on after the last proof. */
   const connect: GetContent = (url, accept, options) => {
     lose = new AbortController();
-    counts.connections++;
+    counts.pieces.push(0);
     say('stream-request', `GET ${url.pathname}${url.search}`);
-    become('running', counts.connections > 1 ? 'running again, after the last proved row' : 'running');
+    become('running', counts.pieces.length > 1 ? 'running again, after the last proved row' : 'running');
     const signal = AbortSignal.any([options.signal, lose.signal]);
     return PROVING.getContent(url, accept, { ...options, signal });
   };
@@ -107,6 +108,7 @@ export function setUpProof(): void {
       } else if (step.kind === 'proof') {
         mine.place = step.place;
         mine.ownProved = mine.own;
+        mine.pieces.push((mine.pieces.pop() ?? 0) + step.rows);
       } else {
         mine.rows = mine.place.rows;
         mine.own = mine.ownProved;
@@ -142,8 +144,13 @@ export function setUpProof(): void {
     say('stream-request', '');
   };
 
+  let last = { at: performance.now(), rows: 0 };
   setInterval(() => {
-    if (state === 'running') showCounts(counts);
+    const now = { at: performance.now(), rows: counts.rows };
+    const rate = (Math.max(0, now.rows - last.rows) * 1000) / (now.at - last.at);
+    last = now;
+    if (state === 'running' || state === 'paused') showCounts(counts);
+    say('stream-rate', counted(rate));
   }, EVERY_MS);
 }
 
@@ -159,13 +166,13 @@ function matches({ place, own, rows }: Counts): boolean {
 }
 
 function showCounts(counts: Counts): void {
-  const { rows, bytes, own, place, connections } = counts;
+  const { rows, bytes, own, place, pieces } = counts;
   say('stream-rows', counted(rows));
   say('stream-proved', counted(place.rows));
   say('stream-bytes', sizeOf(bytes));
-  say('stream-pieces', String(connections));
+  say('stream-pieces', String(pieces.length));
   const result = matches(counts) ? 'good' : place.ended ? 'bad' : 'open';
-  const joined = connections === 1 ? 'one piece' : `${connections} pieces joined`;
+  const joined = pieces.length === 1 ? 'one piece' : `${pieces.length} pieces joined`;
   const words = {
     good: `They match: ${joined}, every row once.`,
     bad: 'They differ.',
@@ -175,6 +182,19 @@ function showCounts(counts: Counts): void {
   say('checksum-own', place.rows > 0 ? crcText(own) : '\u2013');
   say('checksum-joined', place.rows > 0 ? crcText(place.crc32) : '\u2013');
   say('checksum-words', words[result]);
+  showPieces(pieces, place.ended ? 0 : (shown?.resource.rows ?? 0) - place.rows);
+}
+
+/** A bar of the rows that each connection brought, and of the `rest` that is missing. */
+function showPieces(pieces: readonly number[], rest: number): void {
+  const parts = [...pieces, rest].map((rows, n) => {
+    const part = make(n < pieces.length ? 'span.piece' : 'span');
+    part.style.flexGrow = String(Math.max(0, rows));
+    return part;
+  });
+  const words = pieces.map((rows, n) => `connection ${n + 1}: ${counted(rows)} rows`);
+  element('pieces').replaceChildren(...parts);
+  element('pieces').setAttribute('aria-label', listed(words) || 'No connection yet');
 }
 
 /**

@@ -10,7 +10,7 @@ import { SEED } from '../support/seed.ts';
 import { runClients } from '../support/faults/soak/catalogue-clients.ts';
 import { replicaClients } from '../support/faults/soak/replica-clients.ts';
 import { insist, openWorld } from '../support/faults/soak/replica-world.ts';
-import { assertFlat, clockOf, sampled } from '../support/faults/soak/samples.ts';
+import { assertFlat, clockOf, draw, sampled } from '../support/faults/soak/samples.ts';
 import { UPSETS } from '../support/faults/soak/upsets.ts';
 
 const SECONDS = Number(process.env.SOAK_SECONDS ?? 600);
@@ -36,6 +36,7 @@ test(`${SECONDS} seconds of everything at once: memory and files stay as they ar
     sampled(server, clock),
     runClients(server.url.origin, clock.isOver),
   ]);
+  if (process.env.PLOTS) draw(process.env.PLOTS, 'Soak', taken);
   t.diagnostic(`${turns} turns; ${assertFlat('the server', taken)}`);
   await stop(server);
 });
@@ -97,6 +98,10 @@ test(`${REPLICA_SECONDS} seconds of everything at once on a replica set whose pa
         }
     })(),
   ]);
+  if (process.env.PLOTS) {
+    draw(process.env.PLOTS, 'Soak of a replica set', taken);
+    draw(process.env.PLOTS, 'Soak beside a replica set', takenOfEmbedded);
+  }
 
   for (const { name, copy } of copies) {
     const isWhole = (one: Copy) => one.isUpToDate;

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { linePlot } from '../../../../bench/report/svg.ts';
 import type { ChildServer } from '../../process/child-server.ts';
 import { samples } from '../../telemetry/metrics.ts';
 
@@ -58,6 +60,19 @@ export async function sampled(
     await pause(SAMPLE_MS);
   }
   return taken;
+}
+
+/** Draws the memory of a server. `name` begins its file and its title. */
+export function draw(folder: string, name: string, taken: readonly Sample[]): void {
+  const lines = (['memory', 'heap'] as const).map((figure) => ({
+    name: { memory: 'resident', heap: 'heap of JavaScript' }[figure],
+    points: taken.map((one) => [one.seconds, one[figure]] as const),
+  }));
+  const scale = { x: 'linear', y: 'linear' } as const;
+  writeFileSync(
+    join(folder, `${name.toLowerCase().replaceAll(' ', '-')}-memory.svg`),
+    linePlot({ title: `${name}: memory of the server`, x: 'seconds', y: 'MiB', scale, lines }),
+  );
 }
 
 /** Asserts that memory and files of a server are flat once it has warmed up. Returns what it held, in words. */

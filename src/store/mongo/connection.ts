@@ -1,5 +1,6 @@
-import { MongoClient } from 'mongodb';
+import { MongoClient, MongoServerSelectionError } from 'mongodb';
 import type { ClientSession, Db, Document, MongoClientOptions } from 'mongodb';
+import { storeUnavailable } from '../../errors.ts';
 import { withDeadline } from '../deadline.ts';
 import { Timestamp } from '../bson.ts';
 import type { PointInTime } from '../store.ts';
@@ -51,6 +52,8 @@ interface Deployment {
   readonly timeless: ClientSession;
   /** Of the first connection. Absent: the one that the URI names. */
   readonly database: string | undefined;
+  /** Servers that answered but do not belong to the replica set that the URI names. */
+  readonly otherSets: Map<string, string>;
   serversFound: number;
 }
 
@@ -100,8 +103,18 @@ export class MongoConnection {
     try {
       await this.client.connect();
     } catch (error) {
-      throw translate(error);
+      throw translate(this.#explained(error));
     }
+  }
+
+  /** The driver drops a server of another set silently and later reports only that it found no server in time. */
+  #explained(error: unknown): unknown {
+    const { otherSets } = this.#deployment;
+    if (!(error instanceof MongoServerSelectionError) || otherSets.size === 0) return error;
+    const found = [...otherSets].map(([address, set]) => `${address} is ${set}`).join(', ');
+    const { replicaSet } = this.client.options;
+    const said = `The MongoDB URI says replicaSet=${replicaSet}, but ${found}. Correct the name in the URI, or omit it.`;
+    return storeUnavailable(new Error(said, { cause: error }));
   }
 
   /**
@@ -180,17 +193,25 @@ export class MongoConnection {
 function deploymentOf(uri: string): Deployment {
   refuseCompression(uri);
   const client = new MongoClient(uri, clientOptions(uri));
+  const otherSets = new Map<string, string>();
   const deployment = {
-    client,
+    ...{ client, otherSets, serversFound: 0 },
     session: client.startSession({ causalConsistency: true }),
     timeless: client.startSession({ causalConsistency: false }),
     database: /^mongodb(?:\+srv)?:\/\/[^/?]*\/[^?]/.test(uri) ? undefined : DATABASE,
-    serversFound: 0,
   };
   client.on('serverDescriptionChanged', ({ previousDescription, newDescription }) => {
     if (previousDescription.type === 'Unknown' && newDescription.type !== 'Unknown')
       deployment.serversFound++;
   });
+  const { replicaSet } = client.options;
+  if (replicaSet)
+    client.on('serverHeartbeatSucceeded', ({ connectionId, reply }) => {
+      const { setName } = reply as { readonly setName?: string };
+      const set = setName === undefined ? 'not in a replica set' : `in the replica set '${setName}'`;
+      if (setName === replicaSet) otherSets.delete(connectionId);
+      else otherSets.set(connectionId, set);
+    });
   return deployment;
 }
 

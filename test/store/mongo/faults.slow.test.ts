@@ -132,6 +132,15 @@ it('a category that is an array does not prevent a start, and the log shows the 
   );
 });
 
+test('a replica set with another name than in the URI is reported with its name', async (t) => {
+  const set = await ownMongod(t);
+  if (!set) return;
+  const warnings: string[] = [];
+  const { host } = new URL(set.uri);
+  await open(`mongodb://${host}/shop?replicaSet=wrong&serverSelectionTimeoutMS=500`, warnings);
+  assert.match(warnings.join(), /says replicaSet=wrong, but 127\.0\.0\.1:\d+ is in the replica set 'rs0'/);
+});
+
 test('a single mongod is served with one warning of what is missing, a replica set without', async (t) => {
   const set = await ownMongod(t, { replicated: false });
   if (!set) return;

@@ -24,7 +24,7 @@ import { Slots } from './store/slots.ts';
 import type { Store } from './store/store.ts';
 import type { Logger } from './telemetry/log.ts';
 import { createMetrics, type MetricValues } from './telemetry/metrics.ts';
-import { requestLog } from './telemetry/request-log.ts';
+import { auditLog, requestLog } from './telemetry/request-log.ts';
 import { checkUsers } from './users/part.ts';
 import { USERS } from './users/row.ts';
 import { VERSION } from './version.ts';
@@ -112,6 +112,7 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
       logBytes: store.logBytes && (() => store.logBytes?.() ?? 0),
     });
     const logged = requestLog(log);
+    const audited = config.needsKeys ? auditLog(log) : null;
     const ownMetrics = () => metrics.values();
 
     let isDraining = false;
@@ -135,6 +136,7 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
         finished: (...request) => {
           metrics.finished(...request);
           logged(...request);
+          audited?.(...request);
         },
       },
       document: { version: VERSION, withKeys: config.needsKeys, limited: config.RATE_LIMIT !== null },

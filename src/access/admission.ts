@@ -134,6 +134,7 @@ export function createAdmissions(options: AdmissionOptions) {
     const overloaded = asked.cost === 'watch' ? null : (guard?.refusal() ?? null);
     const refused = overloaded ?? known.refused;
     request.notes.client = name;
+    request.notes.rights = key?.rights.hash ?? '';
     const policy = key?.rate ?? rate?.policy ?? null;
     if (rate === null || policy === null) return decided(request, asked, {}, { name, key, refused });
     return after(rate.limiter.take(name, policy), (taken) => {

@@ -50,10 +50,16 @@ export interface Notes {
    * while unknown.
    */
   client: string;
+  /** The hash of the rights of the client's key; empty when it has no limits, or when there is no key. */
+  rights: string;
+  /** The set of the export that the request ordered, or whose file it gets; null when it is about no export. */
+  exported: { readonly resource: string; readonly rows: number } | null;
   /** Rows in the answer so far. */
   rows: number;
   /** The error behind the answer when its status is 5xx. */
   failure: unknown;
+  /** The code of the problem when the request was refused for want of a key or a right; null otherwise. */
+  refusal: string | null;
 }
 
 /** How an answer ended. */
@@ -148,7 +154,10 @@ export function newNotes(): Notes {
     resource: null,
     cost: 'page',
     client: '',
+    rights: '',
+    exported: null,
     rows: 0,
     failure: null,
+    refusal: null,
   };
 }

@@ -80,7 +80,8 @@ export function getExportFile(path: string, { jobs, files }: { jobs: Jobs; files
     handler: async ({ request, client, parameters: { id = '' } }) => {
       const job = await jobs.find(id, client, request.signal);
       if (job.state !== 'complete') throw notComplete(job);
-      const { name, bytes } = job.file;
+      const { name, bytes, rows } = job.file;
+      request.notes.exported = { resource: job.request.resource, rows };
       if ((await files.size(name)) !== bytes) {
         const { after } = await jobs.change(job.id, lose);
         throw after ? notComplete(after) : noSuchExport(job.id); // removed meanwhile, with its file

@@ -184,6 +184,7 @@ async function order(
   wanted: ExportRequest,
 ): Promise<Reply> {
   const job = await jobs.create(client.owner, wanted, request.signal);
+  request.notes.exported = { resource: wanted.resource, rows: 0 };
   await exporter.offer(job.id);
   return json(202, exportToJson(job), {
     ...NOT_STORED,

@@ -36,6 +36,7 @@ export async function dispatch(
 ): Promise<Reply> {
   if (isSecretPreflight(request, any, client)) return empty(204, { allow: ROWS_ALLOW });
   const found = any && mayKnow(client, any.resource) ? any : null;
+  if (any && !found) request.notes.refusal = 'not-found';
   if (!found) throw notFound(request.path, client, router);
   const compiled = routeOf(found, request);
   if (!compiled) return otherMethod(request, found);

@@ -83,6 +83,7 @@ export function createServe(
       });
     } catch (error) {
       reply = problem(error, request);
+      request.notes.refusal ??= refusedOf(error);
       if (reply.status >= 500) request.notes.failure = error;
     }
     const coded = await applyCoding(reply, coding ?? 'identity', request);
@@ -124,6 +125,12 @@ function isFiltered({ key }: Client, found: Found | null): boolean {
 /** With keys, what a client gets depends on its key. */
 function varyOf({ headers: { vary } }: Reply): string {
   return vary === undefined ? 'Authorization' : `${vary}, Authorization`;
+}
+
+/** The code of a refusal for want of a key or a right. null: of none of these. */
+function refusedOf(error: unknown): string | null {
+  if (!(error instanceof AppError)) return null;
+  return error.code === 'unauthorized' || error.code === 'forbidden' ? error.code : null;
 }
 
 /** Reduces a reply to the head that GET would have. A stream releases its resources by running into a closed sink. */

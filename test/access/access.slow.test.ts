@@ -7,7 +7,7 @@ import type { ServerOptions } from '../../src/main.ts';
 import { begun, problemOf } from '../support/answers.ts';
 import { awaited, order, post } from '../support/exports/exports.ts';
 import { bearer, keyedServer, type KeyGiven, type Rows } from '../support/access/keyed.ts';
-import { logTo } from '../support/access/log-lines.ts';
+import { auditOf, logTo } from '../support/access/log-lines.ts';
 import { testEnvironment } from '../support/process/server.ts';
 
 const ROW = { status: 'new', note: 'x'.repeat(50) };
@@ -228,6 +228,45 @@ test('a file with faults changes nothing, and the log says why', async (t) => {
   assert.equal((await server.as('shop', '/orders')).status, 401);
   assert.equal((await server.as('new', '/secrets')).status, 200);
   assert.doesNotMatch(lines.join(''), /secret-of|[0-9a-f]{64}/);
+});
+
+test('the log has a line for each refusal and for each set that was taken', async (t) => {
+  const lines: string[] = [];
+  const log = logTo(lines);
+  const server = await keyedServer(
+    t,
+    'sqlite',
+    [{ ...ORDERS, actions: ['stream', 'export'] }],
+    RESOURCES,
+    {},
+    { log },
+  );
+  for (const path of ['/orders', '/secrets', '/orders/stream?status=new'])
+    await (await server.as('shop', path)).text();
+  await (await server.as('mallory', '/orders')).text();
+  const { id } = await order(server.url, { resource: 'orders' }, bearer('shop'));
+  await awaited(server.url, id, ({ state }) => state === 'complete', bearer('shop'));
+  await (await server.as('shop', `/exports/${id}/file`)).arrayBuffer();
+  await (await server.as('shop', `/exports/${id}/file`, { method: 'HEAD' })).arrayBuffer();
+  await server.close();
+  const audit = auditOf(lines);
+  assert.deepEqual(
+    audit.map(({ audit: what, client, path, resource, status, code, rows }) => [
+      ...[what, client, path, resource, status, code ?? rows],
+    ]),
+    [
+      ['refused', 'key:shop', '/orders', 'orders', 403, 'forbidden'],
+      ['refused', 'key:shop', '/secrets', 'secrets', 404, 'not-found'],
+      ['exported', 'key:shop', '/orders/stream', 'orders', 200, 50],
+      ['refused', '127.0.0.1', '/orders', 'orders', 401, 'unauthorized'],
+      ['ordered', 'key:shop', '/exports', 'orders', 202, 0],
+      ['exported', 'key:shop', `/exports/${id}/file`, 'orders', 200, 50],
+    ],
+  );
+  const rights = audit.map((line) => line.rights);
+  assert.match(String(rights[0]), /^[0-9a-f]{32}$/, 'rights are a hash');
+  assert.deepEqual(rights, [rights[0], rights[0], rights[0], undefined, rights[0], rights[0]]);
+  assert.doesNotMatch(lines.join(''), /secret-of|status=new/);
 });
 
 test('keys with faults stop the start, and so does a cache that would share answers', async (t) => {

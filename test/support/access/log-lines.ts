@@ -9,3 +9,10 @@ export function logTo(lines: string[], level = 'info'): Logger {
   };
   return pino({ level }, new Writable({ write }));
 }
+
+/** The lines of the log about refused requests and about sets that clients read. */
+export function auditOf(lines: readonly string[]): readonly Readonly<Record<string, unknown>>[] {
+  return lines
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+    .filter(({ msg }) => msg === 'audit');
+}

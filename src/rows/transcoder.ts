@@ -8,6 +8,7 @@ import { nameOfRow } from './row-json.ts';
 import type { RowEncoder, Transcoder } from './rows.ts';
 
 const SMALLEST_CHUNK = 256;
+const SOUND_BYTES = 64 * 1024;
 
 /** Creates the transcoder for batches that lie in `slots`. Throws where WebAssembly cannot run. */
 export function createTranscoder(slots: Slots): Transcoder {
@@ -20,6 +21,16 @@ export function createTranscoder(slots: Slots): Transcoder {
       new WasmEncoder(machine, tablePass(machine, columns, safe, selection)),
     arrow: (table, selection) => new ArrowWriter(machine, table, selection),
   };
+}
+
+/** Throws when a row of a batch cannot be written. Closes the encoder, which is for this alone. */
+export function assertSound(encoder: RowEncoder, batch: Batch): void {
+  try {
+    const chunks = encoder.encode(batch, SOUND_BYTES)[Symbol.iterator]();
+    while (chunks.next().done !== true) continue;
+  } finally {
+    encoder.close();
+  }
 }
 
 class WasmEncoder implements RowEncoder {

@@ -3,6 +3,7 @@ import { problemDocument } from '../../http/problem.ts';
 import type { Route } from '../../http/route.ts';
 import { cursorThatFits, rowBehind } from '../token/cursor.ts';
 import { checkMark, cursorMismatch } from '../token/token.ts';
+import { assertSound } from '../../rows/transcoder.ts';
 import { noneOf, orRelease, type Batch } from '../../store/batch.ts';
 import { KEY, type Bookmark } from '../../store/bookmark.ts';
 import { chain, chainAfter, firstSize, planBehind } from '../../pipeline/chain.ts';
@@ -75,6 +76,7 @@ function streamHandler({ sourceFor, transcoder, parked }: RouteOptions): Route['
     const estimated = from.after ? null : estimate(plan);
     // The first batch is read before the head is sent, so an unavailable store gives a 503 and not a cut stream.
     const first = await streams.begin(plan, from, firstSize(limit), request.signal);
+    await orRelease(first, () => assertSound(transcoder.encoder('lines'), first)); // 500, and not a cut
     const rest = planBehind(plan, first);
     const { signal } = request;
     const set = { rows, plan: rest, columns, shown, fields, kinds, signal, first, most: limit };

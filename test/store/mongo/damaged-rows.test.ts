@@ -16,7 +16,7 @@ function damaged(_id: string): Buffer {
   return row;
 }
 
-test('a row that no driver can decode is 500, or cuts a stream, and the log has its id', async (t) => {
+test('a row that no driver can decode is 500 before the first row, and the log has its id', async (t) => {
   const uri = await testMongo(t);
   if (uri === null) return;
   const lines: string[] = [];
@@ -27,22 +27,19 @@ test('a row that no driver can decode is 500, or cuts a stream, and the log has 
   const connection = new MongoConnection(uri);
   t.after(() => connection.close());
   assert.deepEqual((await writeRaw(connection, 'items', 'insert', [damaged('c')])).errors, []);
-  const assertLogged = (path: string) =>
-    assert.match(lines.splice(0).join(''), /The row \{\\"id\\":\\"c\\"\} cannot be decoded/, path);
-  for (const path of ['/items', '/items?fields=price', '/items/c']) {
+  for (const path of [
+    '/items',
+    '/items?fields=price',
+    '/items/c',
+    ...['ndjson', 'json', 'csv', 'arrow'].map((format) => `/items/stream?format=${format}`),
+    '/items/stream?checkpoints=true',
+    '/items/stream?sort=price_desc',
+  ]) {
+    lines.length = 0;
     const response = await server.get(path);
     assert.equal(response.status, 500, path);
     assert.doesNotMatch(await response.text(), /binary|"c"/i, path);
-    assertLogged(path);
-  }
-  for (const query of ['ndjson', 'json', 'csv', 'arrow', 'ndjson&checkpoints=true', 'csv&sort=price_desc']) {
-    const path = `/items/stream?format=${query}`;
-    const read = server.get(path).then(async (response) => {
-      assert.equal(response.status, 200, 'the columns of a table are found in the rows');
-      return response.text();
-    });
-    await assert.rejects(read, path);
-    assertLogged(path);
+    assert.match(lines.join(''), /The row \{\\"id\\":\\"c\\"\} cannot be decoded/, path);
   }
   const before = await server.get('/items/stream?limit=2');
   assert.equal((await before.text()).split('\n').length, 3, 'the rows before it come');

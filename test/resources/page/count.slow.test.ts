@@ -8,8 +8,9 @@ import { openSqlite } from '../../../src/store/sqlite.ts';
 import { Slots } from '../../../src/store/slots.ts';
 import type { Plan } from '../../../src/store/store.ts';
 import { temporaryFolder } from '../../support/directory.ts';
-import { ownMongod } from '../../support/store/mongo/mongod.ts';
+import { ownMongod, testMongo } from '../../support/store/mongo/mongod.ts';
 import { openStore } from '../../support/store/mongo/mongo.ts';
+import { startWireProxy } from '../../support/store/mongo/wire-proxy.ts';
 import { NEVER } from '../../support/store/reading.ts';
 import { testServer, type StoreName } from '../../support/process/server.ts';
 
@@ -83,6 +84,22 @@ test('MongoDB counts up to 10,001 rows of a filtered set, and no more when an ex
     );
     assert.deepEqual(await store.items.count(plan, 'exact', NEVER), expected);
   }
+});
+
+test('an exact count of all rows of MongoDB counts entries of an index, and takes none from the metadata', async (t) => {
+  const uri = await testMongo(t);
+  if (uri === null) return;
+  const proxy = await startWireProxy(t, uri);
+  const { store } = await openStore(t, proxy.uri);
+  await store.items.insert(manyRows(10), 'fail');
+  const hints: (string | undefined)[] = [];
+  proxy.onCommand = (command) => {
+    if (command.count !== undefined) hints.push(JSON.stringify(command.hint));
+  };
+  const all: Plan = { sort: '_id', direction: 1 };
+  assert.deepEqual(await store.items.count(all, 'exact', NEVER), { rows: 10, is: 'exact' });
+  await store.items.count(all, 'estimated', NEVER);
+  assert.deepEqual(hints, ['{"_id":1}', undefined]);
 });
 
 for (const name of ['sqlite', 'mongodb'] satisfies StoreName[])

@@ -1,10 +1,9 @@
 import { AppError, storeUnavailable } from '../errors.ts';
 import { acceptHeader, readJsonBody } from '../input/body-json.ts';
 import type { Reply, Request } from '../engine/edge.ts';
-import type { Sink } from '../pipeline/sink.ts';
 import { conditional } from './precondition.ts';
 import { ranged } from './range.ts';
-import { empty } from './reply.ts';
+import { aroundWrites, empty } from './reply.ts';
 import { isPublicName, mayKnow, refusalOf, revocable } from './permit.ts';
 import { isPreflight, type Client } from '../access/admission.ts';
 import type { Input, Route } from './route.ts';
@@ -160,31 +159,20 @@ async function withSlot(acquire: Surroundings['acquire'], answer: () => Promise<
     if (sink.signal.aborted) release();
     else sink.signal.addEventListener('abort', release, { once: true });
     try {
-      await body.run(body.length === undefined ? sink : beforeLastByte(sink, body.length, release));
+      await body.run(sink);
     } finally {
       sink.signal.removeEventListener('abort', release);
       release();
     }
   };
-  return { ...reply, body: { ...body, run } };
-}
-
-/** The sink of an answer of `length` bytes. `then` is called before the last of them is written. */
-function beforeLastByte(sink: Sink, length: number, then: () => void): Sink {
-  let left = length;
-  const write: Sink['write'] = (chunk) => {
-    left -= chunk.length;
-    if (left <= 0) then();
-    return sink.write(chunk);
-  };
-  return {
-    chunkBytes: sink.chunkBytes,
-    signal: sink.signal,
-    write,
-    flush: () => sink.flush(),
-    end: () => sink.end(),
-    fail: (error) => sink.fail(error),
-  };
+  const held = { ...reply, body: { ...body, run } };
+  let left = body.length;
+  if (left === undefined) return held;
+  return aroundWrites(held, (write, bytes) => {
+    left = (left ?? 0) - bytes;
+    if (left <= 0) release();
+    return write();
+  });
 }
 
 function otherMethod(request: Request, { methods }: Found): Reply {

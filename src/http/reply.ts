@@ -23,16 +23,19 @@ export const NOT_STORED = { 'cache-control': 'no-store' };
 
 type Writing = void | Promise<void>;
 
-/** The reply, with `around` called for each write and flush of its stream. It calls what it is given, or throws. */
-export function aroundWrites(reply: Reply, around: (write: () => Writing) => Writing): Reply {
+/**
+ * The reply, with `around` called for each write and flush of its stream, and with the number of bytes that it writes. It
+ * calls what it is given, or throws.
+ */
+export function aroundWrites(reply: Reply, around: (write: () => Writing, bytes: number) => Writing): Reply {
   const { body } = reply;
   if (body.kind !== 'stream') return reply;
   const run: typeof body.run = (sink) =>
     body.run({
       chunkBytes: sink.chunkBytes,
       signal: sink.signal,
-      write: (chunk) => around(() => sink.write(chunk)),
-      flush: () => around(() => sink.flush()),
+      write: (chunk) => around(() => sink.write(chunk), chunk.length),
+      flush: () => around(() => sink.flush(), 0),
       end: () => sink.end(),
       fail: (error) => sink.fail(error),
     });

@@ -71,50 +71,46 @@ export function finderOf(way: FindWay, layouts: Layouts) {
     return send(find, layout, signal, asked);
   };
 
-  return {
-    range,
-    /** The rows of these ids that meet all conditions. */
-    byIds(
-      ids: readonly unknown[],
-      conditions: readonly Condition[],
-      layout: Layout,
-      signal: AbortSignal,
-      when: When,
-    ): Promise<Reply> {
-      const filter = { $and: [{ _id: { $in: ids } }, ...conditions] };
-      return range({ ...when, index: KEY_INDEX, sort: {}, filter }, ids.length, layout, signal);
-    },
-
-    /**
-     * The same in a clustered collection, where MongoDB 6.0 answers `$in` on the key by reading every row. Equality it
-     * answers by one row, so each id has a pipeline of its own. (Single finds take four times as long.)
-     */
-    async byEachId(
-      ids: readonly unknown[],
-      conditions: readonly Condition[],
-      layout: Layout,
-      signal: AbortSignal,
-      when: When,
-    ): Promise<Reply> {
-      const { collection: coll } = layouts;
-      const pipelineOf = (id: unknown) => [{ $match: { $and: [{ _id: { $eq: id } }, ...conditions] } }];
-      const [first, ...others] = ids;
-      const pipeline = [
-        ...pipelineOf(first),
-        ...others.map((id) => ({ $unionWith: { coll, pipeline: pipelineOf(id) } })),
-      ];
-      // One more than can come, so that the server finds the end and closes the cursor.
-      const command = { aggregate: coll, pipeline, cursor: { batchSize: ids.length + 1 } };
-      const reply = await send(command, layout, signal, when);
-      try {
-        // The pipelines name their collection, and only the first one its identity. It still had it if it has it now.
-        const filter = { _id: { $eq: first } };
-        (await range({ ...when, sort: {}, filter }, 1, layout, signal)).slot.release();
-      } catch (error) {
-        reply.slot.release();
-        throw error;
-      }
-      return reply;
-    },
+  /**
+   * The rows of ids in a clustered collection, where MongoDB 6.0 answers `$in` on the key by reading every row. Equality it
+   * answers by one row, so each id has a pipeline of its own. (Single finds take four times as long.)
+   */
+  const byEachId: ByIds = async (ids, conditions, layout, signal, when) => {
+    const { collection: coll } = layouts;
+    const pipelineOf = (id: unknown) => [{ $match: { $and: [{ _id: { $eq: id } }, ...conditions] } }];
+    const [first, ...others] = ids;
+    const pipeline = [
+      ...pipelineOf(first),
+      ...others.map((id) => ({ $unionWith: { coll, pipeline: pipelineOf(id) } })),
+    ];
+    // One more than can come, so that the server finds the end and closes the cursor.
+    const command = { aggregate: coll, pipeline, cursor: { batchSize: ids.length + 1 } };
+    const reply = await send(command, layout, signal, when);
+    try {
+      // The pipelines name their collection, and only the first one its identity. It still had it if it has it now.
+      const filter = { _id: { $eq: first } };
+      (await range({ ...when, sort: {}, filter }, 1, layout, signal)).slot.release();
+    } catch (error) {
+      reply.slot.release();
+      throw error;
+    }
+    return reply;
   };
+
+  /** The rows of these ids that meet all conditions. */
+  const byIds: ByIds = (ids, conditions, layout, signal, when) => {
+    if (layout.clustered) return byEachId(ids, conditions, layout, signal, when);
+    const filter = { $and: [{ _id: { $in: ids } }, ...conditions] };
+    return range({ ...when, index: KEY_INDEX, sort: {}, filter }, ids.length, layout, signal);
+  };
+
+  return { range, byIds };
 }
+
+type ByIds = (
+  ids: readonly unknown[],
+  conditions: readonly Condition[],
+  layout: Layout,
+  signal: AbortSignal,
+  when: When,
+) => Promise<Reply>;

@@ -67,8 +67,7 @@ export function lookUpIn(parts: {
     const most = layout.clustered ? MOST_KEYS_CLUSTERED : MOST_KEYS;
     for (let taken = fitting(keys, most, size); ; taken = Math.min(taken >> 1, fitting(keys, most, size))) {
       const ids = keys.slice(0, taken).map(idOf);
-      const asked = [ids, conditions, layout, signal, whenOf(plan)] as const;
-      const reply = await (layout.clustered ? finder.byEachId(...asked) : finder.byIds(...asked));
+      const reply = await finder.byIds(ids, conditions, layout, signal, whenOf(plan));
       if (!reply.cut && (taken === 1 || reply.length <= MOST_TIMES * size.bytes)) return { reply, taken };
       reply.slot.release();
       if (taken === 1) throw new TypeError('a reply with one row was cut');

@@ -4,14 +4,11 @@ import { sha256 } from '../../src/access/keys.ts';
 import { openTokenCheck } from '../../src/access/token-check.ts';
 import { createTokens, type TokensOptions } from '../../src/access/tokens.ts';
 import { AppError } from '../../src/errors.ts';
-import { begun, problemOf } from '../support/answers.ts';
 import { logTo } from '../support/access/log-lines.ts';
-import { keyedServer } from '../support/access/keyed.ts';
 import {
   AUDIENCE,
   inSeconds,
   ISSUER,
-  jwtSettings,
   signingPair,
   testIssuer,
   tokenOf,
@@ -55,7 +52,7 @@ test('a storm of tokens with unknown keys causes one fetch in 30 s, also while t
   assert.equal(issuer.fetches, 1);
   const storm = async () => {
     const tokens = await Promise.all(
-      Array.from({ length: 200 }, (_, n) => tokenOf(unknown, { sluice: READ }, { kid: `unknown-${n}` })),
+      Array.from({ length: 20 }, (_, n) => tokenOf(unknown, { sluice: READ }, { kid: `unknown-${n}` })),
     );
     assert.deepEqual(new Set(await Promise.all(tokens.map(code))), new Set(['unauthorized']));
   };
@@ -134,26 +131,6 @@ test('without any keys tokens get 503 until the key server is there', async (t) 
   assert.equal(await code(token), 'ada');
 });
 
-test('a server starts without its key server, serves keys meanwhile, and tokens get 503', async (t) => {
-  const pair = await signingPair('one');
-  const issuer = await testIssuer(t, [pair]);
-  issuer.answer = { status: 500, text: '' };
-  const rows = [{ _id: 1 }];
-  const server = await keyedServer(
-    t,
-    'sqlite',
-    [{ name: 'plain' }],
-    [{ name: 'orders', rows, indexes: [] }],
-    jwtSettings(issuer),
-  );
-  const token = await tokenOf(pair, { sluice: READ });
-  const answer = await server.get('/orders', { authorization: `Bearer ${token}` });
-  assert.equal(answer.headers.get('retry-after'), '5');
-  const { status, code } = await problemOf(answer);
-  assert.deepEqual([status, code], [503, 'key-server-unavailable']);
-  assert.equal((await server.as('plain', '/orders')).status, 200);
-});
-
 test('a verified token costs a look-up until it ends, and requests with a new one share its verification', async (t) => {
   const pair = await signingPair('one');
   let checked = 0;
@@ -178,31 +155,4 @@ test('a verified token costs a look-up until it ends, and requests with a new on
   assert.equal(await code(limited), 'ada');
   pass(11_000);
   assert.equal(await code(limited), 'unauthorized', 'the claim ends before the token');
-});
-
-test('a token that is too long is refused before anything is read of it', async (t) => {
-  const pair = await signingPair('one');
-  const { issuer, ask } = await tokensOf(t, { pairs: [pair] });
-  for (const length of [8193, 100_000, 10_000_000]) {
-    const token = `${'a'.repeat(length - 4)}.b.c`;
-    assert.throws(() => ask(token), /A token may have at most 8192 characters/);
-  }
-  assert.equal(issuer.fetches, 1);
-});
-
-test('a running stream of a token is cut at its next batch when the token ends', async (t) => {
-  const pair = await signingPair('one');
-  const issuer = await testIssuer(t, [pair]);
-  const rows = Array.from({ length: 400 }, (_, n) => ({ _id: n, text: 'x'.repeat(100_000) }));
-  const resources = [{ name: 'orders', rows, indexes: [] }];
-  const server = await keyedServer(t, 'sqlite', [{ name: 'plain' }], resources, jwtSettings(issuer));
-  t.mock.timers.enable({ apis: ['Date'], now: Date.now() });
-  const begin = async () => {
-    const token = await tokenOf(pair, { sluice: READ, exp: inSeconds(600) });
-    return begun(server.get('/orders/stream', { authorization: `Bearer ${token}` }));
-  };
-  assert.ok((await (await begin())()) > 30_000_000);
-  const rest = await begin();
-  t.mock.timers.setTime(Date.now() + 661_000);
-  await assert.rejects(rest(), /terminated/);
 });

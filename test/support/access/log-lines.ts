@@ -1,4 +1,6 @@
+import assert from 'node:assert/strict';
 import { Writable } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { pino, type Logger } from 'pino';
 
 /** A log that adds its lines to an array. */
@@ -15,4 +17,13 @@ export function auditOf(lines: readonly string[]): readonly Readonly<Record<stri
   return lines
     .map((line) => JSON.parse(line) as Record<string, unknown>)
     .filter(({ msg }) => msg === 'audit');
+}
+
+/** Resolves once the log has such a line. A request is logged when its answer has ended, which its client may see before. */
+export async function untilLogged(lines: readonly string[], line: RegExp): Promise<void> {
+  const end = performance.now() + 20_000;
+  while (!lines.some((one) => line.test(one))) {
+    assert.ok(performance.now() < end, `no line is like ${line}`);
+    await nextTurn();
+  }
 }

@@ -111,6 +111,7 @@ async function kills(t: TestContext, program: string, [name, queue]: Place): Pro
     assert.deepEqual(ofFiles.toSorted(), named, 'no chunk is left of another file');
   }
   assert.deepEqual(new Set(await settled(jobs)), new Set(left), 'what is complete is not made again');
+  await exporter.close();
   assert.equal(slots.taken, 0);
 }
 

@@ -105,7 +105,9 @@ describe('proxies as docs/production.md sets them up', { concurrency: true }, ()
       const waiting = session.request({ ':path': '/items/stream' });
       await once(waiting, 'response');
       assert.equal((await ask(session, '/items/stream')).text, direct);
-      assert.equal((await samples(server.url)).get('sluice_streams_open'), 1);
+      const open = async () => (await samples(server.url)).get('sluice_streams_open') ?? NaN;
+      while ((await open()) > 1); // what is whole may be counted for a moment
+      assert.equal(await open(), 1);
       waiting.close();
 
       const long = await ask(session, `/items?cursor=${'a'.repeat(12_000)}`);

@@ -40,7 +40,8 @@ for (const name of ['nginx', 'haproxy'] as const)
     const proxied = `http://127.0.0.1:${port}`;
 
     await (await fetch(`${proxied}/livez`, { headers: { 'x-forwarded-for': '198.51.100.1' } })).text();
-    assert.equal(seen.at(-1)?.client, '127.0.0.1', 'forwarded headers of a client are not believed');
+    const { client } = seen.find(({ path }) => path === '/livez') ?? {};
+    assert.equal(client, '127.0.0.1', 'forwarded headers of a client are not believed');
 
     // The proxy adds X-Forwarded-For to each request that it knows. A request without it is one that the proxy did
     // not see.

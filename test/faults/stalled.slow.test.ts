@@ -69,11 +69,12 @@ async function groundOf(
   await opened.close();
   if (store === 'sqlite') return { settings: { DATA_DIR: place }, openCursors: () => Promise.resolve(0) };
   const client = testClient(t, place);
+  const ofDatabase = {
+    $match: { ns: new RegExp(`^${client.db().databaseName}\\.`), cursor: { $exists: true } },
+  };
   const openCursors = async () => {
-    const { metrics } = (await client.db('admin').command({ serverStatus: 1 })) as {
-      metrics: { cursor: { open: { total: number } } };
-    };
-    return metrics.cursor.open.total;
+    const operations = [{ $currentOp: { allUsers: true, idleCursors: true } }, ofDatabase];
+    return (await client.db('admin').aggregate(operations).toArray()).length;
   };
   return { settings: { MONGODB_URI: place }, openCursors };
 }

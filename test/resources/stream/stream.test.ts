@@ -124,11 +124,6 @@ onServers('combinations', (test) => {
       if (round % 2 === 0) socket.destroy();
       else socket.resetAndDestroy();
     }
-    await waitUntil(() => server.slots.taken === 0);
+    await server.released();
   });
 });
-
-/** Resolves once the condition holds. Checks it at every turn of the event loop, within the test's own timeout. */
-async function waitUntil(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setImmediate(resolve));
-}

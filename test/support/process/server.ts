@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { pino, type Logger } from 'pino';
 import { readConfig } from '../../../src/config.ts';
 import { startServer, type Server, type ServerOptions } from '../../../src/main.ts';
@@ -21,10 +22,15 @@ export const COMBINATIONS: readonly (readonly [StoreName, EngineName])[] = [
   ['mongodb', 'uws'],
 ];
 
+/** The longest time in which a busy machine gives slots back. Milliseconds. */
+const RELEASED_MS = 20_000;
+
 export interface TestServer extends Server {
   /** Sends a GET request. fetch decodes the body. */
   get(path: string, headers?: Record<string, string>): Promise<Response>;
   insert(documents: readonly Document[]): Promise<void>;
+  /** Resolves when no slot is taken: what was read for an answer may be given back after the client has its end. */
+  released(): Promise<void>;
   /** Compares all answers with /openapi.json. */
   readonly check: AnswerCheck;
 }
@@ -94,6 +100,13 @@ export async function serverOn(
       const rows = documents.map((document) => BSON.serialize(document));
       const { refused } = await server.store.items.insert(rows, 'fail');
       if (refused.length > 0) throw new Error(refused[0]?.reason);
+    },
+    released: async () => {
+      const end = performance.now() + RELEASED_MS;
+      while (server.slots.taken > 0) {
+        assert.ok(performance.now() < end, `${server.slots.taken} slots are taken`);
+        await nextTurn();
+      }
     },
   };
 }

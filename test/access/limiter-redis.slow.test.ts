@@ -109,7 +109,7 @@ test('a Redis that hangs delays only the requests that wait for it, and not for 
   assert.equal(lines.length, 1);
   const started = performance.now();
   for (let i = 0; i < 5; i++) await take('a');
-  assert.ok(performance.now() - started < 1000, 'Redis is not asked again');
+  assert.ok(performance.now() - started < 3000, 'Redis is not asked again: each time would wait a second');
   redis.resume();
   await respondsAgain();
   const other = await limiterOn(t, redis.url);

@@ -68,8 +68,8 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
       ...['/orders', '/orders?total=1', '/orders/a'],
     ];
     let coded = 0;
-    for (const path of paths)
-      for (const coding of ['identity', ...codings])
+    for (const [n, path] of paths.entries())
+      for (const coding of ['identity', codings[n % codings.length] ?? ''])
         for (const method of ['GET', 'HEAD']) {
           const what = `${method} ${path}, ${coding}`;
           const accept = { 'accept-encoding': coding };
@@ -87,5 +87,5 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
         }
     const silent = (await operationsOf(server)).filter((operation) => !server.check.seen.has(operation));
     assert.deepEqual(silent, [], 'every operation that may answer 304 did');
-    assert.ok(coded >= codings.length * 10, `${coded} answers had a coding`);
+    assert.ok(coded >= 20, `${coded} answers had a coding`);
   });

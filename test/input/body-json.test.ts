@@ -5,7 +5,7 @@ import { AppError } from '../../src/errors.ts';
 import { parseJson } from '../../src/input/body-json.ts';
 import { pointer } from '../../src/input/json-scan.ts';
 
-const RUNS = process.env.LONG ? 100_000 : 1_000;
+const RUNS = process.env.LONG ? 100_000 : 300;
 
 /** The code and detail with which a text is refused. Null when it is accepted. */
 function refusal(text: string | Uint8Array): { code: string; detail: string } | null {
@@ -28,7 +28,7 @@ test('what is not JSON is refused', () => {
     '{"a":"\\x"}',
     '[01]',
     ' ',
-    '['.repeat(1e6),
+    '['.repeat(1e5),
   ])
     assert.equal(refusal(text)?.code, 'malformed-json', text.slice(0, 20));
   assert.match(refusal('{"a":1,}')?.detail ?? '', /^The request body must be JSON; got: .*position 7.*\.$/);
@@ -52,7 +52,7 @@ test('32 levels and 1,000 values are accepted, more are refused', () => {
   const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
   const many = (values: number) => `[${Array.from({ length: values - 1 }, () => '0').join()}]`;
   for (const text of [nested(32), many(1000)]) assert.equal(refusal(text), null);
-  for (const text of [nested(33), nested(500_000), many(1001), many(400_000)])
+  for (const text of [nested(33), nested(100_000), many(1001), many(100_000)])
     assert.equal(refusal(text)?.code, 'invalid-body');
   for (const text of ['x'.repeat(1e6), '\\n'.repeat(5e5)]) assert.equal(refusal(`"${text}"`), null);
 });

@@ -56,7 +56,7 @@ export async function serveWith(
   t: TestContext,
   name: EngineName,
   serve: Serve,
-  overrides: Partial<EngineOptions> = {},
+  { host = '127.0.0.1', ...overrides }: Partial<EngineOptions> & { readonly host?: string } = {},
 ): Promise<Served> {
   const errors: unknown[] = [];
   const { engine } = createEngine(name, {
@@ -64,7 +64,7 @@ export async function serveWith(
     onError: (error) => errors.push(error),
     ...overrides,
   });
-  const port = await engine.listen('127.0.0.1', 0);
+  const port = await engine.listen(host, 0);
   t.after(() => engine.stop(0));
   return { port, errors, stop: (graceMs) => engine.stop(graceMs) };
 }

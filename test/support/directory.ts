@@ -3,17 +3,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 
-/** A new folder, which is removed after the test. */
-export async function temporaryFolder(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'sluice-test-'));
-  t.after(() => removeDirectory(folder));
+/** A new folder in `parent`, which is removed after the test. */
+export async function temporaryFolder(t: TestContext, parent = tmpdir()): Promise<string> {
+  const folder = await mkdtemp(join(parent, 'sluice-test-'));
+  // A process that was told to end may still be writing.
+  cleanLast(t, () => rm(folder, { recursive: true, force: true, maxRetries: 20 }));
   return folder;
 }
 
 /**
- * Removes a test's directory. A test's hooks run in the order in which they were registered, so the server that uses the
- * directory may still be writing: then removal is tried again, for up to 20 seconds.
+ * Cleans up when all other hooks of a test have run, which is in the order in which they were registered: so what a folder
+ * or a database is for is closed before that goes.
  */
-export function removeDirectory(path: string): Promise<void> {
-  return rm(path, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+export function cleanLast(t: TestContext, clean: () => Promise<unknown>): void {
+  t.after(() => {
+    t.after(clean);
+  });
 }

@@ -1,7 +1,7 @@
 /** A store with damaged bytes on the disk gives the rows that were written, or an error. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
@@ -28,7 +28,6 @@ import { FILE } from '../../../src/store/sqlite/file.ts';
 import type { FeedPlace } from '../../../src/store/change-feed.ts';
 import type { Collection, Plan, Store } from '../../../src/store/store.ts';
 import { feedOf, keysSince } from '../../support/store/changes.ts';
-import { removeDirectory } from '../../support/directory.ts';
 import {
   inCategory,
   expectedItems,
@@ -71,11 +70,8 @@ async function filled(t: TestContext, items: readonly Item[]): Promise<string> {
 }
 
 /** A directory in memory where the system has one: a store is opened in a tenth of the time. */
-async function inMemory(t: TestContext): Promise<string> {
-  if (!existsSync('/dev/shm')) return temporaryFolder(t);
-  const directory = await mkdtemp('/dev/shm/sluice-sqlite-');
-  t.after(() => removeDirectory(directory));
-  return directory;
+function inMemory(t: TestContext): Promise<string> {
+  return temporaryFolder(t, existsSync('/dev/shm') ? '/dev/shm' : undefined);
 }
 
 /** All rows of a plan, read in batches that end where the store says. */

@@ -72,7 +72,6 @@ test('the lane authenticates as the driver does: SCRAM-SHA-256, SCRAM-SHA-1, and
     'items are read through the driver, which is slower: the password is not ASCII and would require SASLprep',
   ]);
   assert.ok(!(await laneUsers(root)).includes('accented'));
-  await root.close(); // otherwise the driver would look for a stopped server
 
   const open = { slots: new Slots(), connect: { tls: false, connectTimeoutMS: 5_000 }, silenceMs: 5_000 };
   for (const mechanism of ['SCRAM-SHA-1', 'SCRAM-SHA-256', 'DEFAULT']) {
@@ -110,7 +109,6 @@ test('driver and lane exchange the signed cluster time of a replica set with aut
   const command = noted?.command as Document;
   const { clusterTime, signature } = command.$clusterTime as Document;
   assert.ok(clusterTime instanceof Timestamp && (signature as { keyId: unknown }).keyId);
-  await client.close();
   assert.deepEqual(warnings, []);
 });
 
@@ -140,7 +138,6 @@ test('the lane uses TLS, and only with a server whose certificate is signed by t
   const client = testClient(t, uri);
   const stages = [{ $currentOp: { allUsers: true, idleConnections: true } }, { $match: { appName: LANE } }];
   assert.ok((await client.db('admin').aggregate(stages).toArray()).length > 0);
-  await client.close();
 
   const slots = new Slots();
   for (const tls of [{ tls: true, ca: await readFile(other.authority) }, { tls: true }, { tls: false }]) {

@@ -4,7 +4,7 @@ import { ITEM_COLLECTION } from '../../../../src/resources/item-collection.ts';
 import { connectMongo } from '../../../../src/store/mongo.ts';
 import { Slots } from '../../../../src/store/slots.ts';
 import type { OpenStore } from '../open-store.ts';
-import { startMongod, testMongo, whyNoMongod } from './mongod.ts';
+import { ownMongod, testMongo } from './mongod.ts';
 
 /** A store in MongoDB, and the same database through the driver alone. */
 export interface OpenMongo extends OpenStore {
@@ -71,20 +71,14 @@ export async function openStore(
 
 /** A mongod with passwords. `as`: the URI of a user for the database shop. `add`: makes a user with these roles. */
 export async function mongodWithUsers(t: TestContext) {
-  const set = await startMongod({ replicated: false, arguments: ['--auth'] });
-  if (!set) {
-    t.skip(await whyNoMongod());
-    return null;
-  }
-  const { host } = new URL(set.uri);
-  const as = (name: string) => `mongodb://${name}:pw@${host}/shop?authSource=admin&directConnection=true`;
+  const set = await ownMongod(t, { replicated: false, arguments: ['--auth'] });
+  const member = set?.members[0];
+  if (!member) return null;
+  const as = (name: string) =>
+    `mongodb://${name}:pw@${member.host}/shop?authSource=admin&directConnection=true`;
   const user = (createUser: string, ...roles: unknown[]) => ({ createUser, pwd: 'pw', roles });
-  await set.members[0]?.admin((client) => client.db('admin').command(user('root', 'root')));
-  const root = new MongoClient(as('root'));
-  t.after(async () => {
-    await root.close(); // otherwise the driver would look for a stopped server
-    await set.stop();
-  });
+  await member.admin((client) => client.db('admin').command(user('root', 'root')));
+  const root = testClient(t, as('root'));
   const add = (name: string, ...roles: unknown[]) => root.db('admin').command(user(name, ...roles));
   return { as, add, root };
 }

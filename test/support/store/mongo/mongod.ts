@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { TestContext } from 'node:test';
 import { MongoClient } from 'mongodb';
+import { cleanLast } from '../../directory.ts';
 import { findMongod } from './find-mongod.ts';
 import { startReplicaSet, type ReplicaSet, type ReplicaSetOptions } from './replica-set.ts';
 
@@ -30,7 +31,7 @@ export function startSharedMongod(isLong: boolean): Promise<ReplicaSet | null> {
  */
 export async function ownMongod(t: TestContext, options: ReplicaSetOptions = {}): Promise<ReplicaSet | null> {
   const set = await startMongod(options);
-  if (set) t.after(() => set.stop());
+  if (set) cleanLast(t, () => set.stop());
   else t.skip(await whyNoMongod());
   return set;
 }
@@ -47,7 +48,7 @@ export async function testMongo(t: TestContext): Promise<string | null> {
     return null;
   }
   const uri = withDatabase(shared, `sluice_test_${randomBytes(8).toString('hex')}`);
-  t.after(async () => {
+  cleanLast(t, async () => {
     const client = new MongoClient(uri);
     await client.db().dropDatabase();
     await client.close();
@@ -75,7 +76,7 @@ function sharedMongod(): Promise<ReplicaSet | null> {
 }
 
 /** The reason why no mongod can be started here. */
-export async function whyNoMongod(): Promise<string> {
+async function whyNoMongod(): Promise<string> {
   const found = await findMongod();
   return 'reason' in found ? found.reason : 'no mongod';
 }

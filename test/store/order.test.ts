@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import { BSON, Double, Int32, Long } from '../../src/store/bson.ts';
 import { comparePlaces, compareValues } from '../../src/store/order.ts';
-import { anyId, anyValue, EDGES, ORDER } from '../support/store/any-value.ts';
+import { anyId, anyValue, EDGES } from '../support/store/any-value.ts';
+import { ORDER } from '../support/store/values.ts';
 import fc from '../support/fast-check.ts';
 import { testMongoStore } from '../support/store/mongo/mongo.ts';
 
@@ -26,8 +27,8 @@ test("the sign of a comparison is that of mongod's, for random pairs of values o
   if (!opened) return;
   const one = fc.oneof(anyValue, fc.constantFrom(...ORDER), fc.constantFrom(...EDGES), anyId);
   const pairs = [
-    ...fc.sample(fc.tuple(one, one), 4_000),
-    ...fc.sample(fc.tuple(fc.constantFrom(...EDGES), fc.constantFrom(...EDGES)), 4_000),
+    ...fc.sample(fc.tuple(one, one), 2_000),
+    ...fc.sample(fc.tuple(fc.constantFrom(...EDGES), fc.constantFrom(...EDGES)), 2_000),
   ];
   const documents = pairs.map(([a, b], _id) => ({ _id, a: [a], b: [b] }));
   const database = opened.client.db();
@@ -40,8 +41,8 @@ test("the sign of a comparison is that of mongod's, for random pairs of values o
   assert.equal(signs.length, pairs.length);
   for (const [n, { sign }] of signs.entries()) {
     const { a, b } = documents[n] ?? {};
-    const label = () => BSON.EJSON.stringify({ a, b }, { relaxed: false });
-    assert.equal(Math.sign(compareValues(a, b)), sign, label());
+    if (Math.sign(compareValues(a, b)) !== sign)
+      assert.fail(`${sign} of ${BSON.EJSON.stringify({ a, b }, { relaxed: false })}`);
   }
   assert.ok(signs.filter(({ sign }) => sign === 0).length > 10, 'some are equal');
 });

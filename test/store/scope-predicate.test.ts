@@ -6,7 +6,7 @@ import { BSON, Decimal128, Double, Int32, type Document } from '../../src/store/
 import { isSameButHidden } from '../../src/store/scope-predicate.ts';
 import { below, oneOf, randomFrom, type Random } from '../support/store/random-collection.ts';
 
-const CASES = process.env.LONG === '1' ? 500_000 : 5_000;
+const CASES = process.env.LONG === '1' ? 500_000 : 2_000;
 
 const NAMES = ['a', 'b', 'aa', 'a.b', 'é', '_id'];
 const PATHS = ['a', 'b', 'aa', 'a.b', 'a.b.a', 'b.a', 'b.é', 'é', 'a.a.b'];
@@ -52,7 +52,7 @@ test('two states of a row look the same exactly when what is shown of them is th
     const hide = Array.from({ length: 1 + below(random, 2) }, () => oneOf(random, PATHS));
     const [a, b] = [BSON.serialize(before), BSON.serialize(after)];
     const isSame = shown(a, hide) === shown(b, hide);
-    assert.equal(isSameButHidden(a, b, hide), isSame, JSON.stringify([before, after, hide]));
+    if (isSameButHidden(a, b, hide) !== isSame) assert.fail(JSON.stringify([before, after, hide]));
     if (isSame && Buffer.compare(a, b) !== 0) same++;
   }
   assert.ok(same > CASES / 50, `${same} pairs differed in hidden fields alone`);

@@ -1,79 +1,12 @@
 import fc from '../fast-check.ts';
-import {
-  BSONRegExp,
-  Binary,
-  Code,
-  Decimal128,
-  Double,
-  Int32,
-  Long,
-  MaxKey,
-  MinKey,
-  ObjectId,
-  Timestamp,
-  UUID,
-} from '../../../src/store/bson.ts';
+import { Binary, Decimal128, Double, Int32, Long, ObjectId, UUID } from '../../../src/store/bson.ts';
 import { nearPrice } from './prices.ts';
+import { ORDER } from './values.ts';
 
 const long = (n: bigint) => Long.fromBigInt(n);
 const decimal = (digits: string) => Decimal128.fromString(digits);
 const uuid = (hex: string) => new UUID(Buffer.from(hex.padEnd(32, '0'), 'hex'));
 const oid = (hex: string) => new ObjectId(hex.padEnd(24, '0'));
-
-/** Values from the lowest to the highest, as mongod orders them (`bsonWoCompare`). */
-export const ORDER: readonly unknown[] = [
-  new MinKey(),
-  null,
-  new Double(NaN),
-  new Int32(-5),
-  Decimal128.fromString('0.1'),
-  new Double(0.1),
-  new Int32(1),
-  Decimal128.fromString('1.5000000000000000000001'),
-  '',
-  'a',
-  'a\0',
-  'b',
-  {},
-  { a: null },
-  { a: new Int32(1) },
-  { a: new Int32(1), b: new Int32(0) },
-  { a: Decimal128.fromString('1.5000000000000000000001') },
-  { a: new Int32(2) },
-  { b: new Int32(0) }, // the types are equal, so the names decide
-  { a: 'x' },
-  { a: {} },
-  [],
-  [null],
-  [new Int32(1)],
-  [new Int32(1), new Int32(1)],
-  [new Int32(2)],
-  new Binary(new Uint8Array(0), 0),
-  new Binary(Uint8Array.of(255), 0),
-  new Binary(Uint8Array.of(0), 5),
-  new Binary(Uint8Array.of(0, 0), 0),
-  new Binary(new Uint8Array(16).fill(1), 0),
-  new Binary(new Uint8Array(16), 4),
-  new Binary(new Uint8Array(17), 0),
-  new ObjectId('000000000000000000000000'),
-  new ObjectId('ffffffffffffffffffffffff'),
-  false,
-  true,
-  new Date(-1),
-  new Date(0),
-  new Date(1),
-  new Timestamp({ t: 0, i: 1 }),
-  new Timestamp({ t: 1, i: 0 }),
-  new Timestamp({ t: 4_000_000_000, i: 0 }),
-  new BSONRegExp('a', ''),
-  new BSONRegExp('a', 'i'),
-  new BSONRegExp('b', ''),
-  new Code('a'),
-  new Code('b'),
-  new Code('a', { x: new Int32(1) }),
-  new Code('a', { x: new Int32(2) }),
-  new MaxKey(),
-];
 
 /** BSON values of all types, nested, and near each other. */
 export const anyValue: fc.Arbitrary<unknown> = fc.letrec((tie) => ({

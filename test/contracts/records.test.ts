@@ -9,13 +9,6 @@ import { userStoreContract } from './records.contract.ts';
 
 userStoreContract(testsWith(testSqlite, 'sqlite'));
 userStoreContract(testsWith(testMongoStore, 'mongodb'));
-userStoreContract(
-  testsWith(async (t) => {
-    const opened = await testMongoStore(t);
-    await opened?.client.db().createCollection('users');
-    return opened;
-  }, 'mongodb, plain collection'),
-);
 
 const TIME = new Date('2026-01-02T03:04:05.678Z');
 const ADA: StoredUser = { _id: 'ada', name: '0', email: 'a@b', createdAt: TIME, updatedAt: TIME };
@@ -41,11 +34,11 @@ test('changes by two processes to one user on MongoDB are all made, none twice',
     calls++;
     return countUp(current);
   };
-  await Promise.all(stores.flatMap((users) => Array.from({ length: 60 }, () => users.change('ada', count))));
+  await Promise.all(stores.flatMap((users) => Array.from({ length: 30 }, () => users.change('ada', count))));
   const { before } = (await stores[0]?.change('ada', () => 'keep')) ?? {};
-  assert.equal(before && fromRow(before).name, '120');
-  t.diagnostic(`120 changes took ${calls} tries`);
-  assert.ok(calls > 120, 'some changes conflicted');
+  assert.equal(before && fromRow(before).name, '60');
+  t.diagnostic(`60 changes took ${calls} tries`);
+  assert.ok(calls > 60, 'some changes conflicted');
 });
 
 test('the collection of users is created clustered, with a validator that rejects other documents', async (t) => {

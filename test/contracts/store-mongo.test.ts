@@ -1,6 +1,5 @@
-import { testMongoStore, WAYS } from '../support/store/mongo/mongo.ts';
+import { testMongoStore } from '../support/store/mongo/mongo.ts';
 import { testsWith } from '../support/tests-with.ts';
 import { storeContract } from './store.contract.ts';
 
-for (const { name, lane } of WAYS)
-  storeContract(testsWith((t) => testMongoStore(t, { lane }), `mongodb ${name}`));
+storeContract(testsWith(testMongoStore, 'mongodb'));

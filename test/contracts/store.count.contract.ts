@@ -12,19 +12,21 @@ const MODES: readonly CountMode[] = ['estimated', 'exact'];
 export function countContract(test: StoreTest): void {
   test('every plan is counted as it is read', async (opened) => {
     const { items } = opened.store;
-    const all = makeItems(500);
+    const all = makeItems(200);
     await insertItems(items, all);
     const empty: Plan[] = [
       { sort: '_id', direction: 1, ...inCategory('missing') },
       { sort: '_id', direction: 1, ...inCategory('$ne') },
       { sort: 'price', direction: -1, range: numberRange('2', '1') },
     ];
-    for (const plan of [...allPlans(), ...empty])
+    for (const plan of [...allPlans(), ...empty]) {
+      const expected = expectedItems(all, plan).length;
       for (const mode of MODES) {
         const { rows, is } = await items.count(plan, mode, NEVER);
-        assert.equal(rows, expectedItems(all, plan).length, JSON.stringify(plan));
+        assert.equal(rows, expected, JSON.stringify(plan));
         if (mode === 'exact') assert.equal(is, 'exact', JSON.stringify(plan));
       }
+    }
     assert.equal(opened.slots.taken, 0);
   });
 

@@ -29,7 +29,7 @@ const PLANS: readonly Plan[] = [
 export function resumeContract(test: StoreTest): void {
   test('any row is a bookmark, also after it was deleted or its price changed', async (opened) => {
     const { store, slots } = opened;
-    const items = makeItems(64);
+    const items = makeItems(32);
     await insert(store.items, items);
     const [gone, changed] = [items.filter((_, n) => n % 4 === 1), items.filter((_, n) => n % 4 === 2)];
     for (const { id } of gone) await opened.remove(id);

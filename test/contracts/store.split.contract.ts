@@ -8,7 +8,7 @@ import { inCategory } from '../support/store/items.ts';
 import { NEVER } from '../support/store/reading.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
-const ROWS = 12_000;
+const ROWS = 6_000;
 
 /** Ids of several types. */
 function idOf(n: number): unknown {

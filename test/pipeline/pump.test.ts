@@ -56,19 +56,18 @@ function slowSink() {
   };
 }
 
-async function* batches(list: Batch[], error?: Error): AsyncGenerator<Batch> {
+async function* batches(...list: Batch[]): AsyncGenerator<Batch> {
   yield* list;
   await Promise.resolve();
-  if (error) throw error;
 }
 
 test('the pump writes head, rows and tail, one chunk at a time, at the pace of the sink', async () => {
   const released: string[] = [];
   const closed = { count: 0 };
   const { sink, taken, drain, full } = slowSink();
-  const list = [fakeBatch(released, 'one'), fakeBatch(released, 'two')];
+  const first = batches(fakeBatch(released, 'one'), fakeBatch(released, 'two'));
   let written = full();
-  const done = pump({ first: batches(list) }, fakeEncoder(closed), { head: '[', tail: () => ']' }, sink);
+  const done = pump({ first }, fakeEncoder(closed), { head: '[', tail: () => ']' }, sink);
   for (const expected of ['[', '[a', '[ab', '[aba', '[abab', '[abab]']) {
     await written;
     assert.equal(taken.join(''), expected, 'nothing is written to a full sink');
@@ -77,43 +76,6 @@ test('the pump writes head, rows and tail, one chunk at a time, at the pace of t
   }
   assert.equal(await done, 2);
   assert.deepEqual(released, ['one', 'two']);
-  assert.equal(closed.count, 1);
-});
-
-test('a store that fails in mid-stream rejects without the tail, and releases everything', async () => {
-  const released: string[] = [];
-  const closed = { count: 0 };
-  const taken: string[] = [];
-  const sink: Sink = { ...slowSink().sink, write: (chunk) => void taken.push(Buffer.from(chunk).toString()) };
-  const failing = batches([fakeBatch(released, 'one')], new Error('store broke'));
-  await assert.rejects(
-    pump({ first: failing }, fakeEncoder(closed), { head: '[', tail: () => ']' }, sink),
-    /store broke/,
-  );
-  assert.equal(taken.join(''), '[ab');
-  assert.deepEqual(released, ['one']);
-  assert.equal(closed.count, 1);
-});
-
-test('a sink that throws stops the pump, and releases everything', async () => {
-  const released: string[] = [];
-  const closed = { count: 0 };
-  const sink: Sink = {
-    ...slowSink().sink,
-    write: () => {
-      throw new Error('client gone');
-    },
-  };
-  await assert.rejects(
-    pump(
-      { first: batches([fakeBatch(released, 'one')]) },
-      fakeEncoder(closed),
-      { head: '', tail: () => '' },
-      sink,
-    ),
-    /client gone/,
-  );
-  assert.deepEqual(released, ['one']);
   assert.equal(closed.count, 1);
 });
 
@@ -137,7 +99,7 @@ test('a stream whose reader takes everything at once yields to others within a b
     if (!isOver) setImmediate(others);
   };
   setImmediate(others);
-  await pump({ first: batches([fakeBatch([], 'one')]) }, encoder, { head: '', tail: () => '' }, sink);
+  await pump({ first: batches(fakeBatch([], 'one')) }, encoder, { head: '', tail: () => '' }, sink);
   isOver = true;
   assert.equal(written, 64 * chunk.length);
   const longest = Math.max(...turns.map((bytes, n) => bytes - (turns[n - 1] ?? 0)));

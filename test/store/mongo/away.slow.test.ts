@@ -4,8 +4,8 @@ import { AppError } from '../../../src/errors.ts';
 import type { Plan, Store } from '../../../src/store/store.ts';
 import { expectedItems, makeItems, type Item, insertItems } from '../../support/store/items.ts';
 import { WAYS, openStore } from '../../support/store/mongo/mongo.ts';
-import { ownMongod } from '../../support/store/mongo/mongod.ts';
-import { NEVER, PLENTY, assertChain, assertRows, readRows } from '../../support/store/reading.ts';
+import { ownMongod, withDatabase } from '../../support/store/mongo/mongod.ts';
+import { NEVER, PLENTY, assertChain, readRows } from '../../support/store/reading.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
 const SIZE = { rows: 7, bytes: PLENTY };
@@ -35,11 +35,11 @@ async function insert(store: Store, items: readonly Item[]): Promise<void> {
   assert.deepEqual(result.refused, []);
 }
 
-for (const { name, lane } of WAYS) {
+for (const { name, lane } of WAYS)
   test(`a read on a server that hangs ends with its signal, or when the server counts as dead, ${name}`, async (t) => {
     const set = await ownMongod(t);
     const member = set?.members[0];
-    if (!set || !member) return;
+    if (!member) return;
     const { store, slots } = await openStore(t, `${set.uri}&${SHORT}`, { lane });
     const items = makeItems(20);
     await insert(store, items);
@@ -58,26 +58,21 @@ for (const { name, lane } of WAYS) {
     await untilReady(store);
     await assertChain(store.items, BY_ID, {}, SIZE, expectedItems(items, BY_ID));
     assert.equal(slots.taken, 0);
-  });
-
-  test(`a store can be closed while its server hangs, ${name}`, async (t) => {
-    const set = await ownMongod(t);
-    const member = set?.members[0];
-    if (!set || !member) return;
-    const { store } = await openStore(t, `${set.uri}&${SHORT}`, { lane });
     member.pause();
     await store.close();
   });
 
-  test(`a write is read back at once, whichever member answers, ${name}`, async (t) => {
-    const set = await ownMongod(t, { members: 3, electionMs: 2_000 });
-    if (!set) return;
-    const { store } = await openStore(t, `${set.uri}&readPreference=secondary`, { lane });
-    const items = makeItems(120);
+test('a write is read back at once, whichever member answers, over the lane and through the driver', async (t) => {
+  const set = await ownMongod(t, { members: 3, electionMs: 2_000 });
+  if (!set) return;
+  for (const { name, lane } of WAYS) {
+    const uri = withDatabase(`${set.uri}&readPreference=secondary`, lane ? 'lane' : 'driver');
+    const { store } = await openStore(t, uri, { lane });
+    const items = makeItems(60);
     for (const [n, item] of items.entries()) {
       await insert(store, [item]);
       const { rows } = await readRows(store.items, BY_ID, {}, { rows: 1000, bytes: PLENTY });
-      assertRows(rows, expectedItems(items.slice(0, n + 1), BY_ID));
+      assert.equal(rows.length, n + 1, `${item.id.toString()}, ${name}`);
     }
-  });
-}
+  }
+});

@@ -9,8 +9,9 @@ import { ownMongod, testMongo } from '../../support/store/mongo/mongod.ts';
 import { serverOn, type TestServer } from '../../support/process/server.ts';
 import { PATH, usersAt } from '../../support/users/users.ts';
 import { testsWith } from '../../support/tests-with.ts';
-import { PLENTY, readRows } from '../../support/store/reading.ts';
+import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
 import { BSON } from '../../../src/store/bson.ts';
+import { feedOf, isProblem, until } from '../../support/store/changes.ts';
 
 const TWO = { rows: 2, bytes: PLENTY };
 
@@ -59,24 +60,19 @@ test('a user whose roles are revoked gets 503 until they are granted again, with
     '/api/users',
     '/api/users/u1',
   ];
-  for (let round = 0; round < 2; round++) {
-    assert.equal((await server.get('/items')).status, 200);
-    await admin.command({ revokeRolesFromUser: 'clerk', roles: [role] });
-    for (const path of paths) {
-      const { status, code, detail } = await problemOf(server, path);
-      assert.deepEqual({ status, code }, { status: 503, code: 'store-unfit' }, `${path}: ${detail}`);
-      assert.doesNotMatch(detail, /lsid|not authorized on/, 'the answer shows no internals');
-    }
-    const readiness = await server.get('/readyz');
-    assert.equal(readiness.status, 503);
-    assert.match(await readiness.text(), /does not permit this server to read 'items'/);
-    await admin.command({ grantRolesToUser: 'clerk', roles: [role] });
-    const isBack = async () => (await server.get('/items')).status === 200;
-    const asked = performance.now();
-    while (!(await isBack())) assert.ok(performance.now() - asked < 30_000, 'the server does not recover');
-    assert.equal((await server.get('/readyz')).status, 200);
-    assert.equal((await server.get('/api/users')).status, 200);
+  assert.equal((await server.get('/items')).status, 200);
+  await admin.command({ revokeRolesFromUser: 'clerk', roles: [role] });
+  for (const path of paths) {
+    const { status, code, detail } = await problemOf(server, path);
+    assert.deepEqual({ status, code }, { status: 503, code: 'store-unfit' }, `${path}: ${detail}`);
+    assert.doesNotMatch(detail, /lsid|not authorized on/, 'the answer shows no internals');
   }
+  const readiness = await server.get('/readyz');
+  assert.equal(readiness.status, 503);
+  assert.match(await readiness.text(), /does not permit this server to read 'items'/);
+  await admin.command({ grantRolesToUser: 'clerk', roles: [role] });
+  for (const path of ['/items', '/readyz', '/api/users'])
+    await until(`${path} is back`, async () => (await server.get(path)).status === 200);
   assert.match(lines.join(''), /MongoDB refuses this user/);
 });
 
@@ -132,21 +128,22 @@ it('a category that is an array does not prevent a start, and the log shows the 
   );
 });
 
-test('a replica set with another name than in the URI is reported with its name', async (t) => {
-  const set = await ownMongod(t);
-  if (!set) return;
+it('a replica set with another name than in the URI is reported with its name', async (uri) => {
   const warnings: string[] = [];
-  const { host } = new URL(set.uri);
+  const { host } = new URL(uri);
   await open(`mongodb://${host}/shop?replicaSet=wrong&serverSelectionTimeoutMS=500`, warnings);
   assert.match(warnings.join(), /says replicaSet=wrong, but 127\.0\.0\.1:\d+ is in the replica set 'rs0'/);
 });
 
-test('a single mongod is served with one warning of what is missing, a replica set without', async (t) => {
+test('a single mongod is served with one warning and without a change feed, a replica set without a warning', async (t) => {
   const set = await ownMongod(t, { replicated: false });
   if (!set) return;
-  const warnings: string[] = [];
-  await open(set.uri, warnings);
+  const { store, warnings } = await openStore(t, set.uri);
   assert.equal(warnings.filter((warning) => warning.includes('not a replica set')).length, 1);
+  const feed = feedOf(store.items);
+  const unsupported = isProblem('changes-unsupported');
+  await assert.rejects(feed.now(NEVER), unsupported);
+  await assert.rejects(feed.read(feed.at(1n), { most: 10, waitMs: 1_000 }, undefined, NEVER), unsupported);
   const uri = await testMongo(t);
   const others: string[] = [];
   if (uri !== null) await open(uri, others);

@@ -159,37 +159,3 @@ async function follow(
   }
   return ids;
 }
-
-test('a place whose history is gone has expired', async (t) => {
-  // An oplog of 64 MB, which loses its beginning at each checkpoint.
-  const set = await ownMongod(t, { arguments: ['--syncdelay', '1'] });
-  const member = set?.members[0];
-  if (!set || !member) return;
-  const { store } = await openStore(t, set.uri);
-  const feed = feedOf(store.items);
-  const place = await feed.now(NEVER);
-  await store.items.insert([row(1), row(2)], 'fail');
-  const { next } = await ask(feed, place, 1);
-  const expired = isProblem('changes-expired');
-  await member.admin(async (client) => {
-    const gone = async () => {
-      await client.db('admin').command({ appendOplogNote: 1, data: { filler: 'x'.repeat(8_000_000) } });
-      return ask(feed, place).then(() => false, expired);
-    };
-    await until('the history is lost', gone);
-  });
-  for (const waitMs of [0, 60_000])
-    for (const lost of [place, next]) await assert.rejects(ask(feed, lost, 10, waitMs), expired);
-  const from = await feed.now(NEVER);
-  await store.items.insert([row(3)], 'fail');
-  assert.deepEqual(idsOf((await ask(feed, from, 10, 60_000)).keys), [3], 'later places live');
-});
-
-test('a mongod outside a replica set has no change feed', async (t) => {
-  const set = await ownMongod(t, { replicated: false });
-  if (!set) return;
-  const { store } = await openStore(t, set.uri);
-  const feed = feedOf(store.items);
-  await assert.rejects(feed.now(NEVER), isProblem('changes-unsupported'));
-  await assert.rejects(ask(feed, feed.at(1n), 10, 1_000), isProblem('changes-unsupported'));
-});

@@ -137,9 +137,13 @@ it('the place of an empty answer moves on with the history of others, so that it
 }) => {
   const place = await feed.now(NEVER);
   await client.db().collection('others').insertOne({});
-  const empty = await ask(feed, place, 1_000, 50);
-  assert.deepEqual([empty.keys, empty.isUpToDate], [[], true]);
-  assert.ok(Buffer.compare(empty.next.token, place.token) !== 0);
+  let next = place;
+  for (let isUpToDate = false; !isUpToDate;) {
+    const empty = await ask(feed, next, 1_000, 50);
+    assert.deepEqual(empty.keys, []);
+    ({ next, isUpToDate } = empty);
+  }
+  assert.ok(Buffer.compare(next.token, place.token) !== 0);
 });
 
 it('a reader that waits leaves with the reason of its signal, and when the store is closed', async (open) => {
@@ -321,11 +325,12 @@ it('a place that this store did not give is refused', async ({ feed, driver }) =
 
 /** Asks without an identity, again while the store is unavailable: it has not seen yet that the collection is another one. */
 async function askAgain(feed: ChangeFeed, place: FeedPlace, waitMs: number) {
-  for (let asked = 1; ; asked++)
+  const end = performance.now() + 20_000;
+  for (;;)
     try {
       return await ask(feed, place, 10, waitMs);
     } catch (error) {
-      if (asked === 5 || (error as AppError).code !== 'store-unavailable') throw error;
+      if (performance.now() > end || (error as AppError).code !== 'store-unavailable') throw error;
     }
 }
 

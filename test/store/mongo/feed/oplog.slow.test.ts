@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BSON, Int32 } from '../../../../src/store/bson.ts';
+import type { FeedPlace } from '../../../../src/store/change-feed.ts';
 import { BY_ID, feedOf, isProblem } from '../../../support/store/changes.ts';
 import { Follower, nameOf } from '../../../support/store/following.ts';
 import { openStore } from '../../../support/store/mongo/mongo.ts';
@@ -35,10 +36,12 @@ test('a copy that takes longer than the oplog lasts goes on when the place of it
   await write(Array.from({ length: ROWS }, (_, id) => id));
   const start = await feedOf(items).now(NEVER);
   const { identity } = await items.describe(NEVER);
-  const isStartLost = () =>
-    feedOf(items)
-      .read(start, { most: 1, waitMs: 0 }, identity, NEVER)
-      .then(() => false, isProblem('changes-expired'));
+  const read = (place: FeedPlace, waitMs = 0) =>
+    feedOf(items).read(place, { most: 1, waitMs }, identity, NEVER);
+  const expired = isProblem('changes-expired');
+  await write([0, 1]);
+  const { next } = await read(start);
+  const isStartLost = () => read(next).then(() => false, expired);
   const follower = await Follower.begin(items, BY_ID, random);
   let megabytes = 0;
   let lostAt = 0;
@@ -52,6 +55,8 @@ test('a copy that takes longer than the oplog lasts goes on when the place of it
     }
   });
   assert.ok(lostAt > 0, `the place of the start is lost after ${megabytes} MB`);
+  for (const waitMs of [0, 60_000])
+    for (const place of [start, next]) await assert.rejects(read(place, waitMs), expired);
   assert.ok(follower.isWalking, 'the copy was on its way');
   await write([0, ROWS - 1]);
   await follower.finish();

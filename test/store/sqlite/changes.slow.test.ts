@@ -3,30 +3,25 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { BSON, Decimal128, Int32 } from '../../../src/store/bson.ts';
 import type { AppError } from '../../../src/errors.ts';
-import type { ChangeFeed, FeedPlace } from '../../../src/store/change-feed.ts';
+import type { FeedPlace } from '../../../src/store/change-feed.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { predicateOf } from '../../../src/store/scope-predicate.ts';
 import { logWatch } from '../../../src/store/sqlite/watch.ts';
-import type { Plan, OwnedCollection, Store } from '../../../src/store/store.ts';
+import type { OwnedCollection, Store } from '../../../src/store/store.ts';
 import { startProgram } from '../../support/process/child-program.ts';
 import { Follower, idIn, nameOf } from '../../support/store/following.ts';
-import { lookUp } from '../../support/store/changes.ts';
+import { BY_ID, feedOf, lookUp } from '../../support/store/changes.ts';
 import { makeItems } from '../../support/store/items.ts';
 import { openDirectory, openFor, openRaw } from '../../support/store/sqlite/sqlite.ts';
 import { below, randomFrom } from '../../support/store/random-collection.ts';
 import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
 import { temporaryFolder } from '../../support/directory.ts';
 
-const BY_ID: Plan = { sort: '_id', direction: 1 };
 const ORDERS = { name: 'orders', collection: 'orders', indexes: [['status']] };
 const DAY = 24 * 60 * 60_000;
 const EXPIRED = { code: 'changes-expired', status: 410 };
 const NOW = { most: 1_000, waitMs: 0 };
 const SPARE = 1 + 1 / 1_024;
-
-function feedOf(rows: OwnedCollection): ChangeFeed {
-  return rows.changes ?? assert.fail('the set has a change feed');
-}
 
 function write(rows: OwnedCollection, ids: readonly unknown[], status = 'a') {
   return rows.insert(
@@ -50,9 +45,7 @@ function changesIn(directory: string): number {
   return count;
 }
 
-function openOrders(store: Store): Promise<OwnedCollection> {
-  return store.open(ORDERS);
-}
+const openOrders = (store: Store) => store.open(ORDERS);
 
 test('changes are kept for their time, and then removed with later writes', async (t) => {
   const directory = await temporaryFolder(t);

@@ -102,8 +102,8 @@ test('a row that can have no key is refused by name, and rows with the longest k
   const directory = await temporaryFolder(t);
   const orders = await (await openFor(t, directory)).open(ORDERS);
   const rows = [
-    { _id: 1, total: 'x'.repeat(1_000_000) },
-    { _id: 'y'.repeat(1_000_000) },
+    { _id: 1, total: 'x'.repeat(100_000) },
+    { _id: 'y'.repeat(100_000) },
     { _id: [1] },
     { _id: 4, status: 'x'.repeat(1_000), at: 'x'.repeat(1_000) },
   ];
@@ -114,14 +114,15 @@ test('a row that can have no key is refused by name, and rows with the longest k
     [2],
   );
   assert.match(refused[0]?.reason ?? '', /^_id is of BSON type 4/);
-  assert.deepEqual(await idsBy(orders, 'total'), [4, 'y'.repeat(1_000_000), 1]);
+  assert.deepEqual(await idsBy(orders, 'total'), [4, 'y'.repeat(100_000), 1]);
   assert.deepEqual(faultsIn(directory), []);
 });
 
 test('an index added to a full resource is built meanwhile, goes on after an end, and is used once it is whole', async (t) => {
   const directory = await temporaryFolder(t);
-  const first = await openDirectory(directory);
-  const rows = Array.from({ length: 3_000 }, (_, n) => ({ _id: n, total: (n * 7_919) % 3_001, status: 'a' }));
+  // Few rows at once, so that a build takes many transactions.
+  const first = await openDirectory(directory, { transactionRows: 50 });
+  const rows = Array.from({ length: 1_000 }, (_, n) => ({ _id: n, total: (n * 7_919) % 1_001, status: 'a' }));
   await (await first.open({ ...ORDERS, indexes: [] })).insert(bytesOf(rows), 'fail');
   const building = await first.open(ORDERS);
   assert.match((await indexNamed(building, 'total')).refused ?? '', /still being built/);
@@ -131,7 +132,7 @@ test('an index added to a full resource is built meanwhile, goes on after an end
   await building.insert(
     bytesOf([
       { _id: 0, total: -1 },
-      { _id: 2_999, total: -2 },
+      { _id: 999, total: -2 },
       { _id: -1, total: -3 },
     ]),
     'replace',
@@ -143,8 +144,8 @@ test('an index added to a full resource is built meanwhile, goes on after an end
   assert.match((await indexNamed(orders, 'status')).refused ?? 'used', /still being built/);
   for (const path of ['status', 'total']) while ((await indexNamed(orders, path)).refused) await nextTurn();
   assert.deepEqual(faultsIn(directory), []); // all rows are of one resource
-  assert.deepEqual((await idsBy(orders, 'total')).slice(0, 3), [-1, 2_999, 0]);
-  assert.equal((await idsBy(orders, 'total')).length, 3_001);
+  assert.deepEqual((await idsBy(orders, 'total')).slice(0, 3), [-1, 999, 0]);
+  assert.equal((await idsBy(orders, 'total')).length, 1_001);
 });
 
 test('the log reports an index that cannot be built, which stays unused until a new try a minute later', async (t) => {

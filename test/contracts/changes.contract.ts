@@ -28,7 +28,7 @@ export interface OpenFeed {
 /** Longer than any test takes. */
 const LONG_MS = 60_000;
 /** The steps of random writers and followers. */
-const STEPS = process.env.LONG ? 10_000 : 200;
+const STEPS = process.env.LONG ? 10_000 : 120;
 const NUMBERS = [Int32, Double, Long, Decimal128];
 
 /** The ids as text, sorted: a feed may return keys of one read in any order. */

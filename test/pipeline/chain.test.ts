@@ -93,3 +93,12 @@ test('a caller that stops early releases the batch that was being read', async (
   await Promise.resolve();
   assert.equal(store.slots.taken, 0);
 });
+
+test('a batch that its store does not confirm is released, and the chain rejects with the reason', async () => {
+  const store = fakeStore(1000);
+  const first = await store.read(PLAN, {}, { rows: 250, bytes: 1e6 }, NEVER);
+  const unfit = { ...first, confirm: () => Promise.reject(new RangeError('unfit')) };
+  await assert.rejects(chain(store, PLAN, unfit, Infinity, NEVER).next(), RangeError);
+  await new Promise(setImmediate); // the batch that was read ahead
+  assert.equal(store.slots.taken, 0);
+});

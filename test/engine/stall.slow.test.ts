@@ -79,7 +79,7 @@ function stalling(name: EngineName): void {
       const { at, reason } = await cut;
       assert.ok(reason instanceof StallError);
       assert.ok(at - began >= 600, 'not before');
-      assert.ok(at - began < 3000, `soon after: ${Math.round(at - began)} ms`);
+      assert.ok(at - began < 15_000, `soon after: ${Math.round(at - began)} ms`);
       readOn();
       socket.resume();
       while (!seen.closed) await new Promise((resolve) => setImmediate(resolve));

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { newNotes, type Request } from '../../src/engine/edge.ts';
 import type { Client } from '../../src/access/admission.ts';
 import { dispatch } from '../../src/http/dispatch.ts';
 import { route } from '../../src/http/route.ts';
 import { createRouter } from '../../src/http/router.ts';
+import { requestOf } from '../support/engine/engines.ts';
+import { sinkTo } from '../support/process/app.ts';
 
 test('the slot of a download is free when its client can have the last byte', async () => {
   const router = createRouter([
@@ -32,17 +33,7 @@ test('the slot of a download is free when its client can have the last byte', as
       }),
     }),
   ]);
-  const { signal } = new AbortController();
-  const request: Request = {
-    method: 'GET',
-    path: '/file',
-    query: '',
-    headers: {},
-    address: '127.0.0.1',
-    signal,
-    notes: newNotes(),
-    body: () => Promise.resolve(new Uint8Array(0)),
-  };
+  const request = requestOf({ path: '/file' });
   const client: Client = { name: 'a', hasKey: false, key: null, owner: 'a' };
   let held = 0;
   const { body } = await dispatch(request, router.find(request), client, {
@@ -56,14 +47,7 @@ test('the slot of a download is free when its client can have the last byte', as
   });
   assert.ok(body.kind === 'stream');
   const seen: string[] = [];
-  void body.run({
-    chunkBytes: 1024,
-    signal,
-    write: (chunk) => void seen.push(`${Buffer.from(chunk).toString()} with ${held}`),
-    flush: () => undefined,
-    end: () => undefined,
-    fail: () => undefined,
-  });
+  void body.run(sinkTo((chunk) => void seen.push(`${Buffer.from(chunk).toString()} with ${held}`)));
   await new Promise(setImmediate);
   assert.deepEqual(seen, ['ab with 1', 'c with 0']);
 });

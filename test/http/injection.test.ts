@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
-import { pino } from 'pino';
-import { readConfig } from '../../src/config.ts';
-import { startServer } from '../../src/main.ts';
+import { test } from 'node:test';
+import { logTo } from '../support/access/log-lines.ts';
 import { RawClient } from '../support/engine/raw.ts';
-import { testEnvironment, type EngineName } from '../support/process/server.ts';
+import { serverOn, type EngineName } from '../support/process/server.ts';
 
 /** Texts that would start a header, a log line or a terminal command, as they can occur in a URL and in a header. */
 const CODED = '%0d%0aevil:%20yes%0a%00%1b%5b2J%c2%85%e2%80%a8';
@@ -40,42 +38,34 @@ const REQUESTS: readonly (readonly [method: string, target: string, ...headers: 
 ];
 
 for (const engine of ['uws', 'node'] satisfies EngineName[])
-  describe(`values that are echoed behind ${engine}`, () => {
-    test('make no header and one JSON line of the log each, also when the store fails', async (t) => {
-      const lines: string[] = [];
-      const settings = await testEnvironment(t, {
-        HTTP_ENGINE: engine,
-        MONGODB_URI: '',
-        CORS_ORIGIN: 'https://a.example',
-      });
-      const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
-      const server = await startServer(readConfig(settings), log);
-      t.after(() => server.close());
-      const port = Number(new URL(server.url).port);
-      const ask = async ([method, target, ...headers]: (typeof REQUESTS)[number]) => {
-        const client = await RawClient.connect(t, port);
-        const head = [`${method} ${target} HTTP/1.1`, 'Host: x', 'Connection: close', ...headers];
-        client.send(`${head.join('\r\n')}\r\n\r\n${method.startsWith('P') ? '{}' : ''}`);
-        return client.untilClosed();
-      };
-      const check = (answer: string, target: string) => {
-        const [head = ''] = answer.split('\r\n\r\n');
-        assert.match(head, /^HTTP\/1\.1 [245]\d\d /, target);
-        assert.doesNotMatch(head, /evil: yes/i, target);
+  test(`${engine}: values that are echoed make no header and one JSON line of the log each, also when the store fails`, async (t) => {
+    const lines: string[] = [];
+    const settings = { HTTP_ENGINE: engine, CORS_ORIGIN: 'https://a.example' };
+    const server = await serverOn(t, settings, { log: logTo(lines) });
+    const port = Number(new URL(server.url).port);
+    const ask = async ([method, target, ...headers]: (typeof REQUESTS)[number]) => {
+      const client = await RawClient.connect(t, port);
+      const head = [`${method} ${target} HTTP/1.1`, 'Host: x', 'Connection: close', ...headers];
+      client.send(`${head.join('\r\n')}\r\n\r\n${method.startsWith('P') ? '{}' : ''}`);
+      return client.untilClosed();
+    };
+    const check = (answer: string, target: string) => {
+      const [head = ''] = answer.split('\r\n\r\n');
+      assert.match(head, /^HTTP\/1\.1 [245]\d\d /, target);
+      assert.doesNotMatch(head, /evil: yes/i, target);
 
-        assert.doesNotMatch(head.replaceAll('\r\n', ''), /[\x00-\x1f\x7f]/, target);
-      };
-      for (const request of REQUESTS) check(await ask(request), request[1]);
-      const before = lines.length;
-      await server.store.close();
-      for (const request of REQUESTS) check(await ask(request), request[1]);
+      assert.doesNotMatch(head.replaceAll('\r\n', ''), /[\x00-\x1f\x7f]/, target);
+    };
+    for (const request of REQUESTS) check(await ask(request), request[1]);
+    const before = lines.length;
+    await server.store.close();
+    for (const request of REQUESTS) check(await ask(request), request[1]);
 
-      assert.ok(lines.length > before, 'failures of the store are logged');
-      for (const line of lines) {
-        assert.equal(line.indexOf('\n'), line.length - 1, line);
-        assert.equal(typeof (JSON.parse(line) as { msg: unknown }).msg, 'string');
+    assert.ok(lines.length > before, 'failures of the store are logged');
+    for (const line of lines) {
+      assert.equal(line.indexOf('\n'), line.length - 1, line);
+      assert.equal(typeof (JSON.parse(line) as { msg: unknown }).msg, 'string');
 
-        assert.doesNotMatch(line.slice(0, -1), /[\x00-\x1f]/);
-      }
-    });
+      assert.doesNotMatch(line.slice(0, -1), /[\x00-\x1f]/);
+    }
   });

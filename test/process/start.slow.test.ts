@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
+import { kernelWarning } from '../../src/process/kernel-warning.ts';
 import { childServer, cli } from '../support/process/child-server.ts';
 import { program } from '../support/process/programs.ts';
 import { testEnvironment } from '../support/process/server.ts';
@@ -64,4 +65,17 @@ test('a start opens less than a hundred files', async (t) => {
   await halted(t, [strace, '-f', '-e', 'trace=openat', '-o', trace]);
   const opened = (await readFile(trace, 'utf8')).match(/(dist|node_modules)\/.* = \d+$/gm) ?? [];
   assert.ok(opened.length > 10 && opened.length < 100, opened.join('\n'));
+});
+
+test('the log warns of a kernel that keeps megabytes for each slow reader, and of no other kernel', async (t) => {
+  const directory = await temporaryFolder(t);
+  assert.equal(kernelWarning(directory), null);
+  const folder = join(directory, 'net/ipv4');
+  await mkdir(folder, { recursive: true });
+  const warningOf = async (value: string) => {
+    await writeFile(join(folder, 'tcp_notsent_lowat'), `${value}\n`);
+    return kernelWarning(directory);
+  };
+  assert.match((await warningOf('4294967295')) ?? '', /sysctl -w net\.ipv4\.tcp_notsent_lowat=65536\b/);
+  assert.equal(await warningOf('65536'), null);
 });

@@ -17,7 +17,7 @@ const ORDERS = [
 test('an export is whole and the same when the primary of its MongoDB is killed', async (t) => {
   const set = await ownMongod(t, { members: 3, electionMs: 2_000, cacheGB: 0.25 });
   if (!set) return;
-  const server = await serverOn(t, { MONGODB_URI: set.uri }, { leaseMs: 400 });
+  const server = await serverOn(t, { MONGODB_URI: set.uri }, { leaseMs: 2_000 });
   await server.insert(exportRows(ROWS));
   const listed = async () => ((await (await server.get('/exports')).json()) as { data: Export[] }).data;
   for (const body of ORDERS) await order(server.url, body);

@@ -6,7 +6,6 @@ import { allOf, type Case } from '../support/engine/corpus/case.ts';
 import { CORPUS } from '../support/engine/corpus/corpus.ts';
 import { startProxy } from '../support/faults/proxies.ts';
 import { RawClient } from '../support/engine/raw.ts';
-import { serveWith, stream } from '../support/engine/engines.ts';
 import { serverOn } from '../support/process/server.ts';
 
 /** The time after which a proxy has forwarded all that it will of an incomplete request. */
@@ -66,30 +65,6 @@ for (const name of ['nginx', 'haproxy'] as const)
     await server.close();
     reader.socket.resume();
     assert.ok(!(await reader.untilClosed()).endsWith('0\r\n\r\n'));
-  });
-
-for (const engine of ['uws', 'node'] as const)
-  test(`nginx without proxy_http_version shows no broken stream as a whole one, on the engine ${engine}`, async (t) => {
-    const { port } = await serveWith(t, engine, () =>
-      Promise.resolve(
-        stream(async (sink) => {
-          await sink.write(Buffer.from('{"id":"row-1"}\n'));
-          await sink.flush();
-          throw new Error('the store is gone');
-        }),
-      ),
-    );
-    const proxy = await startProxy(
-      t,
-      'nginx',
-      [port],
-      () =>
-        'server { listen 443 ssl; ssl_certificate /etc/sluice/tls/certificate.pem; ssl_certificate_key /etc/sluice/tls/key.pem; location / { proxy_pass http://127.0.0.1:3000; } }\n',
-    );
-    if (!proxy) return;
-    const answer = await fetch(`http://127.0.0.1:${proxy.port}/items/stream`);
-    assert.equal(answer.status, 505); // nginx speaks HTTP/1.0 to a server by default
-    assert.doesNotMatch(await answer.text(), /row-1/);
   });
 
 /** Sends a case to a proxy and waits for the first result: an answer, the end of the connection, or ENOUGH_MS. */

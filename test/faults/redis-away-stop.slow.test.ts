@@ -5,7 +5,7 @@ import { freePort } from '../support/ports.ts';
 import { testRedis, type TestRedis } from '../support/redis/redis.ts';
 
 /** The longest time from a process's last log line to its exit. Milliseconds. */
-const LATEST_MS = 1_000;
+const LATEST_MS = 4_000;
 const SETTINGS = { MONGODB_URI: '', SAMPLE: 'off', RATE_LIMIT: '1000/s' };
 
 /** Orders an export, which opens the queue. */

@@ -7,7 +7,7 @@ import { Faults } from '../../src/errors.ts';
 import type { Route } from '../../src/http/route.ts';
 import type { ServerOptions } from '../../src/main.ts';
 import { begun, problemOf } from '../support/answers.ts';
-import { awaited, order, post } from '../support/exports/exports.ts';
+import { post } from '../support/exports/exports.ts';
 import { bearer, keyedServer, keysText, type KeyGiven, type Rows } from '../support/access/keyed.ts';
 import { auditOf, logTo } from '../support/access/log-lines.ts';
 import { temporaryFolder } from '../support/directory.ts';
@@ -146,8 +146,7 @@ test('a key has its own limit of requests', async (t) => {
 test('exports belong to a key with its rights: other keys and changed rights do not find them', async (t) => {
   const keys = [ORDERS, { name: 'other', resources: ['orders'] }];
   const server = await keyedServer(t, 'sqlite', keys, RESOURCES, { EXPORT_LIMIT: '1' });
-  const { id } = await order(server.url, { resource: 'orders' }, bearer('shop'));
-  await awaited(server.url, id, ({ state }) => state === 'complete', bearer('shop'));
+  const { id } = await server.exported('shop', { resource: 'orders' });
   const seen = async (name: string) => {
     const one = await server.as(name, `/exports/${id}`);
     const file = await server.as(name, `/exports/${id}/file`);
@@ -170,8 +169,7 @@ test('the server cuts a running stream at its next batch when its key loses the 
   const whole = { ...ORDERS, expires: '2999-01-01T00:00:00Z' };
   const part = { ...whole, where: { orders: { kind: 'a' } }, hide: { orders: ['note'] } };
   const server = await keyedServer(t, 'sqlite', [whole], [{ name: 'orders', rows, indexes: [['kind']] }]);
-  const { id } = await order(server.url, { resource: 'orders' }, bearer('shop'));
-  await awaited(server.url, id, ({ state }) => state === 'complete', bearer('shop'));
+  const { id } = await server.exported('shop', { resource: 'orders' });
   const readMeanwhile = async (path: string, before: KeyGiven, after: KeyGiven) => {
     assert.ok(await server.rewrite([before]));
     const rest = await begun(server.as('shop', path, { headers: { 'accept-encoding': 'identity' } }));
@@ -242,8 +240,7 @@ test('the log has a line for each refusal and for each set that was taken', asyn
   for (const path of ['/orders', '/secrets', '/orders/stream?status=new'])
     await (await server.as('shop', path)).text();
   await (await server.as('mallory', '/orders')).text();
-  const { id } = await order(server.url, { resource: 'orders' }, bearer('shop'));
-  await awaited(server.url, id, ({ state }) => state === 'complete', bearer('shop'));
+  const { id } = await server.exported('shop', { resource: 'orders' });
   await (await server.as('shop', `/exports/${id}/file`)).arrayBuffer();
   await (await server.as('shop', `/exports/${id}/file`, { method: 'HEAD' })).arrayBuffer();
   await server.close();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { awaited, order } from '../support/exports/exports.ts';
+import { fileOf } from '../support/exports/exports.ts';
 import { bearer, keyedServer, type KeyGiven, type KeyedServer, type Rows } from '../support/access/keyed.ts';
 import { keepImages } from '../support/store/parts.ts';
 import { resourcesFile } from '../support/resources/resources.ts';
@@ -147,10 +147,8 @@ async function get(server: KeyedServer, name: string, way: string, path: string)
 
 async function exported(server: KeyedServer, name: string, wanted: object, path: string): Promise<string> {
   const body = JSON.parse(JSON.stringify({ resource: 'orders', ...wanted }).replaceAll('F', path)) as object;
-  const { id } = await order(server.url, body, bearer(name));
-  const done = await awaited(server.url, id, ({ state }) => state === 'complete', bearer(name));
-  const file = await server.as(name, `/exports/${id}/file`);
-  const text = Buffer.from(await file.arrayBuffer()).toString('latin1');
+  const done = await server.exported(name, body);
+  const text = (await fileOf(server.url, done, bearer(name))).toString('latin1');
   return comparable(`${done.file?.rows} ${done.file?.bytes} ${text}`, path);
 }
 

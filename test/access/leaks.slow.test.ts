@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { jsonOf, linesOf, type Page } from '../support/answers.ts';
-import { awaited, order, post } from '../support/exports/exports.ts';
+import { awaited, post } from '../support/exports/exports.ts';
 import { bearer, keyedServer, type KeyGiven, type KeyedServer, type Rows } from '../support/access/keyed.ts';
 import { keepImages } from '../support/store/parts.ts';
 import type { StoreName } from '../support/process/server.ts';
@@ -233,8 +233,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
           { tenant: 'foreign' },
           { status: 's1', compression: 'gzip' },
         ]) {
-          const { id } = await order(server.url, { resource: 'orders', ...wanted }, bearer('acme'));
-          const done = await awaited(server.url, id, ({ state }) => state === 'complete', bearer('acme'));
+          const { id, ...done } = await server.exported('acme', { resource: 'orders', ...wanted });
           assertNoLeak(JSON.stringify(done), JSON.stringify(wanted));
           assertNoLeak(Buffer.from(done.changes ?? '', 'base64url').toString('latin1'), 'its changes');
           assert.ok(!JSON.stringify(done.request).includes('where'));
@@ -259,7 +258,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
         });
         assert.equal(async.status, 202);
         const { id } = (await async.json()) as { id: string };
-        await awaited(server.url, id, ({ state }) => state === 'complete', bearer('acme'));
+        await awaited(server.url, id, undefined, bearer('acme'));
         assertNoLeak(await (await server.as('acme', `/exports/${id}/file`)).text(), 'respond-async');
         const refused = await post(server.url, { resource: 'secrets' }, bearer('acme'));
         assert.match(await refused.text(), /expected one of orders; got/);

@@ -3,6 +3,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { Logger } from 'pino';
+import type { Export } from '../../../src/exports/export.ts';
+import { awaited, order } from '../exports/exports.ts';
 import { temporaryFolder } from '../directory.ts';
 import { filled, type Rows } from '../resources/resources.ts';
 import type { ServerOptions } from '../../../src/main.ts';
@@ -22,6 +24,8 @@ export interface KeyedServer extends TestServer {
   readonly mongo: string;
   /** Sends a request as the client of this name. */
   as(name: string, path: string, options?: RequestInit): Promise<Response>;
+  /** Orders an export as this client. Resolves with it once it is complete. */
+  exported(name: string, body: object): Promise<Export>;
   /** Writes these keys into the file, and has the server read it. */
   rewrite(keys: readonly KeyGiven[]): Promise<boolean>;
 }
@@ -62,6 +66,10 @@ export async function keyedServer<S extends StoreName>(
     mongo: place.MONGODB_URI ?? '',
     as: (name, path, { headers, ...more } = {}) =>
       fetch(server.url + path, { ...more, headers: { ...bearer(name), ...(headers as object) } }),
+    exported: async (name, body) => {
+      const { id } = await order(server.url, body, bearer(name));
+      return awaited(server.url, id, undefined, bearer(name));
+    },
     rewrite: (next) => {
       writeFileSync(file, keysText(next));
       return server.reload();

@@ -66,7 +66,7 @@ test('a stream or a download gives its slot back, however it ends', async (t) =>
 });
 
 test('slots are of the clients that rates are of, and a key can have a limit of its own', async (t) => {
-  const rows = Array.from({ length: 200 }, (_, n) => ({ _id: n, text: 'x'.repeat(100_000) }));
+  const rows = Array.from({ length: 150 }, (_, n) => ({ _id: n, text: 'x'.repeat(100_000) }));
   const keys = [{ name: 'alice' }, { name: 'bob', streams: 2 }];
   const orders = { name: 'orders', rows, indexes: [] };
   const server = await keyedServer(t, 'sqlite', keys, [orders], { STREAM_LIMIT: '1' });

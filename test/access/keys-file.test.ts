@@ -4,7 +4,7 @@ import { parseKeys } from '../../src/access/keys-file.ts';
 import { Keyring } from '../../src/access/keys.ts';
 import { ACTIONS, opens, rightsOf } from '../../src/access/rights.ts';
 import { newKey, parseKeyArguments } from '../../src/process/key-command.ts';
-import { keysText } from '../support/access/keyed.ts';
+import { keysText } from '../support/access/keys-text.ts';
 
 const FULL = {
   name: 'acme',

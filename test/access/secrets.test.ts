@@ -24,10 +24,13 @@ test('no key, token or hash of one is in the log, the metrics or any answer', as
     { log: logTo(lines, 'trace'), tap: (serve, all) => ((routes = all()), serve) },
   );
   const rights = { resources: ['orders'], actions: ['read', 'stream', 'export'] };
-  const secrets = [
-    ...['all', 'less', 'ended', 'unknown'].map((name) => `secret-of-${name}`),
+  const known = [
+    ...['secret-of-all', 'secret-of-less'],
     await tokenOf(pair, { sluice: rights }),
     await tokenOf(pair, { sluice: { ...rights, where: { orders: { tenant: 'acme' } } } }),
+  ];
+  const refused = [
+    ...['secret-of-ended', 'secret-of-unknown'],
     await tokenOf(pair, { sluice: { resources: ['nothing'], actions: [] } }),
     await tokenOf(pair, { sluice: rights, exp: 1 }),
     await tokenOf(other, { sluice: rights }),
@@ -35,8 +38,10 @@ test('no key, token or hash of one is in the log, the metrics or any answer', as
   const answers: string[] = [];
   const statuses = new Set<number>();
   const ends = routes.filter(({ path }) => !/^\/(docs|explorer|\{?$)/.test(path));
-  for (const secret of secrets)
-    for (const { method, path } of ends) {
+  // A secret is refused before its route matters.
+  const some = ends.filter(({ access }) => access === 'keyed').slice(0, 5);
+  for (const secret of [...known, ...refused])
+    for (const { method, path } of known.includes(secret) ? ends : some) {
       const answer = await fetch(server.url + path.replaceAll(/\{\w+\}/g, '1'), {
         method,
         headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
@@ -51,7 +56,7 @@ test('no key, token or hash of one is in the log, the metrics or any answer', as
   const all = `${lines.join('')}${answers.join('')}`;
   assert.match(all, /sluice_requests/, 'the metrics are among the answers');
   assert.match(lines.join(''), /"audit":"refused"/);
-  for (const secret of secrets) {
+  for (const secret of [...known, ...refused]) {
     const digest = createHash('sha256').update(secret).digest();
     const forms = [secret, digest.toString('hex'), digest.toString('base64url'), digest.toString('base64')];
     const [, payload = secret, signature = secret] = secret.split('.');

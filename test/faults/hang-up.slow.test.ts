@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { childServer, logged } from '../support/process/child-server.ts';
 import { temporaryFolder } from '../support/directory.ts';
 import { resourcesFile } from '../support/resources/resources.ts';
-import { keysText } from '../support/access/keyed.ts';
+import { keysText } from '../support/access/keys-text.ts';
 
 /** Sends SIGHUP to its own process as soon as that hears the first signal. */
 const HANG_UP = `process.on('newListener', function once(name) {

@@ -5,7 +5,7 @@ import { codings } from '../../src/pipeline/compress.ts';
 import { catalogue } from '../support/resources/catalogue.ts';
 import { awaited, order } from '../support/exports/exports.ts';
 import { resourceServer, resourcesFile } from '../support/resources/resources.ts';
-import type { EngineName, TestServer } from '../support/process/server.ts';
+import type { TestServer } from '../support/process/server.ts';
 import { usersAt } from '../support/users/users.ts';
 
 interface Answered {
@@ -47,45 +47,44 @@ const ABSENT = [
   ...['accept-ranges', 'repr-digest', 'transfer-encoding'],
 ];
 
-for (const engine of ['uws', 'node'] satisfies EngineName[])
-  test(`behind ${engine}, a 304 of every resource has the ETag and the headers of its 200, in any coding`, async (t) => {
-    const RESOURCES_FILE = await resourcesFile(t, { resources: { items: {} } });
-    const server = await resourceServer(t, 'sqlite', ORDERS, { RESOURCES_FILE }, engine);
-    const text = 'lorem ipsum '.repeat(200);
-    await server.insert(catalogue(50).map(({ document }) => ({ ...document, text })));
-    const { data } = (await (await server.get('/items?limit=1')).json()) as { data: { id: string }[] };
-    const user = { name: 'Ada', email: 'ada@example.org' };
-    await usersAt(server.url).put('0190b5a8-0000-7000-8000-000000000000', user);
-    const { file } = await awaited(server.url, (await order(server.url, {})).id);
-    const page = await (await server.get('/')).text();
-    const assets = [...page.matchAll(/(?:href|src)="(\/explorer\/[^"]+)"/g)].map(([, path = '']) => path);
-    const { clients } = (await (await server.get('/clients')).json()) as { clients: { url: string }[] };
-    const paths = [
-      ...clients.map(({ url }) => url),
-      ...['/', ...assets, '/docs', '/docs/start.js', '/docs/scalar.js', '/openapi.json'],
-      ...['/items', '/items?limit=1&fields=price', '/items?page=2&limit=10', `/items/${data[0]?.id ?? ''}`],
-      ...['/api/users', '/api/users/0190b5a8-0000-7000-8000-000000000000', file?.url ?? ''],
-      ...['/orders', '/orders?total=1', '/orders/a'],
-    ];
-    let coded = 0;
-    for (const [n, path] of paths.entries())
-      for (const coding of ['identity', codings[n % codings.length] ?? ''])
-        for (const method of ['GET', 'HEAD']) {
-          const what = `${method} ${path}, ${coding}`;
-          const accept = { 'accept-encoding': coding };
-          const whole = await answer(server.url + path, method, accept);
-          assert.equal(whole.status, 200, what);
-          const { etag } = whole.headers;
-          assert.ok(etag, what);
-          if (whole.headers['content-encoding'] === coding) coded++;
-          const known = await answer(server.url + path, method, { ...accept, 'if-none-match': etag });
-          assert.equal(known.status, 304, what);
-          assert.equal(known.bytes, 0, what);
-          for (const name of REPEATED)
-            assert.equal(known.headers[name], whole.headers[name], `${what}: ${name}`);
-          for (const name of ABSENT) assert.equal(known.headers[name], undefined, `${what}: ${name}`);
-        }
-    const silent = (await operationsOf(server)).filter((operation) => !server.check.seen.has(operation));
-    assert.deepEqual(silent, [], 'every operation that may answer 304 did');
-    assert.ok(coded >= 20, `${coded} answers had a coding`);
-  });
+test('a 304 of every resource has the ETag and the headers of its 200, in any coding', async (t) => {
+  const RESOURCES_FILE = await resourcesFile(t, { resources: { items: {} } });
+  const server = await resourceServer(t, 'sqlite', ORDERS, { RESOURCES_FILE });
+  const text = 'lorem ipsum '.repeat(200);
+  await server.insert(catalogue(50).map(({ document }) => ({ ...document, text })));
+  const { data } = (await (await server.get('/items?limit=1')).json()) as { data: { id: string }[] };
+  const user = { name: 'Ada', email: 'ada@example.org' };
+  await usersAt(server.url).put('0190b5a8-0000-7000-8000-000000000000', user);
+  const { file } = await awaited(server.url, (await order(server.url, {})).id);
+  const page = await (await server.get('/')).text();
+  const assets = [...page.matchAll(/(?:href|src)="(\/explorer\/[^"]+)"/g)].map(([, path = '']) => path);
+  const { clients } = (await (await server.get('/clients')).json()) as { clients: { url: string }[] };
+  const paths = [
+    ...clients.map(({ url }) => url),
+    ...['/', ...assets, '/docs', '/docs/start.js', '/docs/scalar.js', '/openapi.json'],
+    ...['/items', '/items?limit=1&fields=price', '/items?page=2&limit=10', `/items/${data[0]?.id ?? ''}`],
+    ...['/api/users', '/api/users/0190b5a8-0000-7000-8000-000000000000', file?.url ?? ''],
+    ...['/orders', '/orders?total=1', '/orders/a'],
+  ];
+  let coded = 0;
+  for (const [n, path] of paths.entries())
+    for (const coding of ['identity', codings[n % codings.length] ?? ''])
+      for (const method of ['GET', 'HEAD']) {
+        const what = `${method} ${path}, ${coding}`;
+        const accept = { 'accept-encoding': coding };
+        const whole = await answer(server.url + path, method, accept);
+        assert.equal(whole.status, 200, what);
+        const { etag } = whole.headers;
+        assert.ok(etag, what);
+        if (whole.headers['content-encoding'] === coding) coded++;
+        const known = await answer(server.url + path, method, { ...accept, 'if-none-match': etag });
+        assert.equal(known.status, 304, what);
+        assert.equal(known.bytes, 0, what);
+        for (const name of REPEATED)
+          assert.equal(known.headers[name], whole.headers[name], `${what}: ${name}`);
+        for (const name of ABSENT) assert.equal(known.headers[name], undefined, `${what}: ${name}`);
+      }
+  const silent = (await operationsOf(server)).filter((operation) => !server.check.seen.has(operation));
+  assert.deepEqual(silent, [], 'every operation that may answer 304 did');
+  assert.ok(coded >= 20, `${coded} answers had a coding`);
+});

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -9,11 +8,10 @@ import { temporaryFolder } from '../directory.ts';
 import { filled, type Rows } from '../resources/resources.ts';
 import type { ServerOptions } from '../../../src/main.ts';
 import { serverOn, type Skipped, type StoreName, type TestServer } from '../process/server.ts';
+import { bearer, keysText, type KeyGiven } from './keys-text.ts';
 
-export type { Rows };
-
-/** The members of a key in the file. Its secret is `secret-of-NAME`. */
-export type KeyGiven = { readonly name: string } & Readonly<Record<string, unknown>>;
+export { bearer, keysText };
+export type { KeyGiven, Rows };
 
 export interface KeyedServer extends TestServer {
   /** The path of its API_KEYS_FILE. */
@@ -28,14 +26,6 @@ export interface KeyedServer extends TestServer {
   exported(name: string, body: object): Promise<Export>;
   /** Writes these keys into the file, and has the server read it. */
   rewrite(keys: readonly KeyGiven[]): Promise<boolean>;
-}
-
-export const bearer = (name: string) => ({ authorization: `Bearer secret-of-${name}` });
-
-/** The content of a keys file. */
-export function keysText(keys: readonly KeyGiven[]): string {
-  const digestOf = (name: string) => createHash('sha256').update(`secret-of-${name}`).digest('hex');
-  return JSON.stringify({ keys: keys.map((key) => ({ sha256: digestOf(key.name), ...key })) });
 }
 
 /** A server with these keys and resources, items and users on a store of this kind. Null, and the test is skipped, without a mongod. */

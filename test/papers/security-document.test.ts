@@ -8,7 +8,7 @@ test('every promise of docs/security.md names a test that exists', () => {
   for (const [promise = '', proof = ''] of rows) {
     const [, file = '', name = ''] = /^`([a-z/-]+)`: (.+)$/.exec(proof) ?? [];
     const text = testText(file);
-    const titles = [...text.matchAll(/\btest\(\s*(['"`])(.*?)\1,/g)].map(([, , title = '']) => title);
+    const titles = [...text.matchAll(/\b(?:test|it)\(\s*(['"`])(.*?)\1,/g)].map(([, , title = '']) => title);
     assert.ok(
       titles.some((title) => title.replace(/^\$\{store\}: | \(seed \$\{SEED\}\)$/g, '') === name),
       `${promise}: ${file} has no test "${name}"`,

@@ -1,54 +1,10 @@
 import assert from 'node:assert/strict';
-import { crc32 } from '../../../src/pipeline/crc32.ts';
-import { problemOf } from '../../support/answers.ts';
+import { problemOf, textOf } from '../../support/answers.ts';
+import { hexCrc, provedIn } from '../../support/resources/proved.ts';
 import { catalogue } from '../../support/resources/catalogue.ts';
 import { fetchUntilCut } from '../../support/faults/cutter.ts';
 import { type TestServer } from '../../support/process/server.ts';
 import { onServers } from '../../support/process/each-server.ts';
-
-interface Tally {
-  cursor: string | null;
-  rows: number;
-  bytes: number;
-  crc32: string;
-}
-
-interface Proved {
-  /** The row lines that the last control line covers. */
-  readonly lines: Buffer;
-  readonly tally: Tally | null;
-  readonly ended: boolean;
-  readonly error: { code: string; requestId: string } | null;
-}
-
-/** Reads as a client does: keeps the rows that a control line has proved, and checks the proof. */
-function prove(bytes: Buffer): Proved {
-  let tally: Tally | null = null;
-  let [ended, proved, rows] = [false, 0, 0];
-  let error: Proved['error'] = null;
-  let lines = '';
-  for (const line of bytes.toString().split('\n').slice(0, -1)) {
-    if (line.startsWith('{"id":')) {
-      lines += `${line}\n`;
-      rows++;
-      continue;
-    }
-    if (line.startsWith('{"error":')) {
-      error = (JSON.parse(line) as { error: { code: string; requestId: string } }).error;
-      continue;
-    }
-    const control = JSON.parse(line) as { checkpoint?: Tally; end?: Tally };
-    tally = control.checkpoint ?? control.end ?? null;
-    ended = control.end !== undefined;
-    proved = Buffer.byteLength(lines);
-    assert.deepEqual(tally, { ...tally, rows, bytes: proved, crc32: hex(crc32(lines)) });
-  }
-  return { lines: Buffer.from(lines).subarray(0, proved), tally, ended, error };
-}
-
-function hex(crc: number): string {
-  return crc.toString(16).padStart(8, '0');
-}
 
 async function fill(server: TestServer, count: number): Promise<void> {
   const rows = catalogue(count).map(({ document }) => ({ ...document, filler: 'x'.repeat(40) }));
@@ -65,9 +21,9 @@ onServers('combinations', (test) => {
         const response = await server.get(`/items/stream?checkpoints=true&${query}`, {
           'accept-encoding': coding,
         });
-        const { lines, tally, ended } = prove(Buffer.from(await response.arrayBuffer()));
-        assert.ok(ended && lines.equals(plain), `${query} ${coding}`);
-        assert.equal(tally?.crc32, hex(crc32(plain)));
+        const { rows, tally, ended } = provedIn(Buffer.from(await response.arrayBuffer()));
+        assert.ok(ended && Buffer.concat(rows).equals(plain), `${query} ${coding}`);
+        assert.equal(tally?.crc32, hexCrc(plain));
       }
     }
   });
@@ -83,7 +39,7 @@ onServers('combinations', (test) => {
         'accept-encoding': coding,
         'x-request-id': 'mine',
       });
-      const { error, ended } = prove(bytes);
+      const { error, ended } = provedIn(bytes);
       assert.deepEqual([whole, ended], [false, false], 'a cut is not a clean end');
       assert.deepEqual([error?.code, error?.requestId], ['internal', 'mine'], coding);
     }
@@ -93,14 +49,12 @@ onServers('combinations', (test) => {
     for (const [query, accept] of [
       ['format=json', '*/*'],
       ['', 'application/json'],
-    ]) {
-      const response = await server.get(`/items/stream?checkpoints=true&${query}`, {
-        accept: accept ?? '',
-      });
-      const { status, code } = await problemOf(response);
+    ] as const) {
+      const asked = server.get(`/items/stream?checkpoints=true&${query}`, { accept });
+      const { status, code } = await problemOf(asked);
       assert.deepEqual([status, code], [400, 'conflicting-parameters']);
     }
-    const empty = await (await server.get('/items/stream?checkpoints=true&limit=9')).text();
+    const empty = await textOf(server.get('/items/stream?checkpoints=true&limit=9'));
     assert.equal(empty, '{"end":{"cursor":null,"rows":0,"bytes":0,"crc32":"00000000"}}\n');
   });
 });

@@ -200,35 +200,6 @@ test('a reader that stalls holds no slot, and gets the rows that it has not read
   assert.equal(slots.taken, 0);
 });
 
-test('a row that changes all the time comes once for each read, as it is then', async (t) => {
-  const [reads, writes] = [5, 40];
-  let read = 0;
-  const { run, store, slots, stop } = await runOn(
-    t,
-    (reader) => ({
-      ...reader,
-      read: async (place, size, identity, signal) => {
-        if (++read > reads) stop.abort();
-        else
-          for (let n = 1; n <= writes; n++)
-            await store.items.insert(
-              [BSON.serialize({ _id: 'hot', category: 'x', price: read * 100 + n })],
-              'replace',
-            );
-        return reader.read(place, { ...size, waitMs: 0 }, identity, signal);
-      },
-    }),
-    () => 0,
-  );
-  let text = '';
-  await pumped(run, (chunk) => void (text += Buffer.from(chunk).toString()));
-  assert.deepEqual(
-    [...text.matchAll(/^\{"id":"hot","category":"x","price":(\d+)\}$/gm)].map(([, price]) => price),
-    ['140', '240', '340', '440', '540'],
-  );
-  assert.equal(slots.taken, 0);
-});
-
 /** A reader whose reads never end by themselves. */
 function hanging() {
   const asked = deferred();

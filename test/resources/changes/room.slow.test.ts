@@ -74,8 +74,11 @@ test('followers of mongodb in a room get what changes while the server of the ch
   if (!opened) return;
   const { server, all, put, has, end } = opened;
   const client = testClient(t, server.mongo);
-  const cursors = (await openStreams(client)).map(({ cursor }) => (cursor as Document).cursorId as Long);
-  assert.equal(cursors.length, 1);
+  let cursors: Long[] = [];
+  await until('there is one change stream', async () => {
+    cursors = (await openStreams(client)).map(({ cursor }) => (cursor as Document).cursorId as Long);
+    return cursors.length === 1;
+  });
   await client.db().command({ killCursors: '$cmd.aggregate', cursors });
   await put(2);
   await all('all have the change', has(2));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BSON } from '../../../src/store/bson.ts';
-import { feedOf } from '../../support/store/changes.ts';
+import { feedOf, until } from '../../support/store/changes.ts';
 import { Copy } from '../../support/resources/copy.ts';
 import { testClient } from '../../support/store/mongo/mongo.ts';
 import { testMongo } from '../../support/store/mongo/mongod.ts';
@@ -27,22 +27,11 @@ for (const store of ['sqlite', 'mongodb'] as const)
         server.store.items.insert([BSON.serialize({ _id: 'a', category: 'x', price })], 'replace');
       const copies = Array.from({ length: FOLLOWERS }, () => new Copy());
       let isOver = false;
-      const lines = new EventTarget();
-      const until = () => {
-        lines.dispatchEvent(new Event('line'));
-        return isOver;
-      };
-      const done = copies.map((copy) => copy.read(`${server.url}/items/changes?follow=true`, { until }));
+      const done = copies.map((copy) =>
+        copy.read(`${server.url}/items/changes?follow=true`, { until: () => isOver }),
+      );
       const all = (holds: (copy: Copy) => boolean) =>
-        new Promise<void>((resolve) => {
-          const look = () => {
-            if (!copies.every(holds)) return;
-            lines.removeEventListener('line', look);
-            resolve();
-          };
-          lines.addEventListener('line', look);
-          look();
-        });
+        until('all have it', () => Promise.resolve(copies.every(holds)));
       await all((copy) => copy.isUpToDate);
       const database = uri === '' ? null : testClient(t, uri).db();
       await database?.command({ profile: 2 });

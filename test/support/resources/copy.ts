@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { get, type IncomingMessage } from 'node:http';
+import { get } from 'node:http';
 import { crc32 } from '../../../src/pipeline/crc32.ts';
 
 interface Tally {
@@ -15,7 +15,6 @@ interface Tally {
 /** One answer of a feed, as a client reads it. */
 export interface Answer {
   readonly status: number;
-  readonly headers: IncomingMessage['headers'];
   /** The whole lines that came. */
   readonly lines: string[];
   readonly end: Tally | null;
@@ -83,12 +82,9 @@ export class Copy {
       const request = get(url, { agent: false, headers: this.#headers });
       request.on('error', reject);
       request.on('response', (message) => {
-        const { statusCode: status = 0, headers } = message;
+        const { statusCode: status = 0 } = message;
         const done = () =>
-          resolve({
-            ...{ status, headers, ...answer, problem: status === 200 ? '' : text },
-            isWhole: message.complete,
-          });
+          resolve({ status, ...answer, problem: status === 200 ? '' : text, isWhole: message.complete });
         message.on('error', () => undefined).on('close', done);
         message.on('data', (chunk: Buffer) => {
           if (left <= 0) return void message.destroy(); // also when `bytes` is 0

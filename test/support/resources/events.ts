@@ -1,4 +1,4 @@
-import { get } from 'node:http';
+import assert from 'node:assert/strict';
 
 export interface ServerEvent {
   readonly name: string;
@@ -12,42 +12,28 @@ export async function readEvents(
   url: string,
   headers: Record<string, string>,
   enough: (events: readonly ServerEvent[]) => boolean | Promise<boolean>,
-): Promise<{ events: ServerEvent[]; lastEventId: string; contentType: string | undefined }> {
+) {
+  const {
+    status,
+    body,
+    headers: own,
+  } = await fetch(url, { headers: { accept: 'text/event-stream', ...headers } });
+  assert.equal(status, 200);
   const events: ServerEvent[] = [];
-  let [text, data, name, id, lastEventId] = ['', [] as string[], '', headers['last-event-id'] ?? '', ''];
-  const field = (line: string) => {
-    if (line !== '') {
-      const [, key = '', value = ''] = /^([^:]*)(?:: ?(.*))?$/.exec(line) ?? [];
-      if (key === 'data') data.push(value);
-      if (key === 'event') name = value;
-      if (key === 'id') id = value;
-      return false;
+  let [text, lastEventId] = ['', headers['last-event-id'] ?? ''];
+  const seen = () => ({ events, lastEventId, contentType: own.get('content-type') });
+  for await (const chunk of body?.pipeThrough<string>(new TextDecoderStream()) ?? []) {
+    const blocks = (text + chunk).split('\n\n');
+    text = blocks.pop() ?? '';
+    for (const block of blocks) {
+      const fields = block.split('\n').map((line) => /^([^:]*)(?:: ?(.*))?$/.exec(line) ?? []);
+      const valuesOf = (name: string) => fields.flatMap(([, key, value = '']) => (key === name ? value : []));
+      lastEventId = valuesOf('id').at(-1) ?? lastEventId;
+      const data = valuesOf('data');
+      if (data.length === 0) continue;
+      events.push({ name: valuesOf('event').at(-1) ?? 'message', data: data.join('\n') });
+      if (await enough(events)) return seen();
     }
-    lastEventId = id;
-    const isEvent = data.length > 0;
-    if (isEvent) events.push({ name: name || 'message', data: data.join('\n') });
-    [data, name] = [[], ''];
-    return isEvent;
-  };
-  return new Promise((resolve, reject) => {
-    const request = get(url, { agent: false, headers: { accept: 'text/event-stream', ...headers } });
-    request.on('error', reject).on('response', (message) => {
-      if (message.statusCode !== 200) {
-        reject(new Error(`status ${message.statusCode}`));
-        return;
-      }
-      const done = () => resolve({ events, lastEventId, contentType: message.headers['content-type'] });
-      message.on('error', () => undefined).on('close', done);
-      const take = async () => {
-        for await (const chunk of message as AsyncIterable<Buffer>) {
-          text += chunk.toString('latin1');
-          const lines = text.split('\n');
-          text = lines.pop() ?? '';
-          for (const line of lines)
-            if (field(Buffer.from(line, 'latin1').toString()) && (await enough(events))) return;
-        }
-      };
-      take().then(() => message.destroy(), reject);
-    });
-  });
+  }
+  return seen();
 }

@@ -6,11 +6,6 @@ import { BrokenSource } from '../../src/import/row.ts';
 import { read, readingOf } from '../support/import/import-reading.ts';
 
 const GOOD = '{"id":"g","category":"c","price":1}';
-test('A .json file with one object per line is read as lines', async () => {
-  const { items, unit } = await read(` \n${GOOD}\n${GOOD}\n`, 'json');
-  assert.deepEqual([items.length, unit], [2, 'line']);
-});
-
 const MIXED = '{"id":"é","category":"größe","price":1.5,"n":"𝄞字"}\n\n{"id":"x",\r\n{"category":"𝄞"}\n';
 
 test('A source gives the same rows wherever its chunks end', async () => {

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { PassThrough, Readable } from 'node:stream';
-import { describe, test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { parseImportArguments, runImport } from '../../src/import/command.ts';
 import { BSON } from '../../src/store/bson.ts';
 import { placeOf } from '../../src/process/store-name.ts';
 import type { OwnedCollection } from '../../src/store/store.ts';
+import { idsIn, linesOf } from '../support/answers.ts';
 import { ImportStore, targetOf } from '../support/import/import-store.ts';
 import { NEVER } from '../support/store/reading.ts';
-import { testServer, type StoreName } from '../support/process/server.ts';
+import { onServers } from '../support/process/each-server.ts';
 
 const CSV = 'id,category,price\nn1,new,1\nn2,new,2\n';
 const OLD = Array.from({ length: 3 }, (_, n) =>
@@ -39,60 +40,36 @@ async function filled(): Promise<ImportStore> {
   return store;
 }
 
-for (const name of ['sqlite', 'mongodb'] satisfies StoreName[])
-  describe(`--drop on ${name}`, () => {
-    const open = async (t: TestContext) => {
-      const server = await testServer(t, name, 'uws');
-      if (server) await server.store.items.insert(OLD, 'fail');
-      return server;
-    };
-
-    test('the items are removed and counted, and the file is what the server then has', async (t) => {
-      const server = await open(t);
-      if (!server) return;
-      const { code, text } = await run({ store: server.store.items });
-      assert.equal(code, 0, text);
-      assert.match(text, /^removed 3 rows from the shop\n.*the import finished: 2 rows read, 2 written\n$/s);
-      const lines = await (await server.get('/items/stream')).text();
-      assert.deepEqual(lines.match(/"id":"[^"]*"/g), ['"id":"n1"', '"id":"n2"']);
-      const again = await run({ store: server.store.items });
-      assert.match(again.text, /^removed 2 rows/);
-      assert.equal(again.code, 0);
-    });
-
-    test('a file that cannot be imported removes nothing', async (t) => {
-      const server = await open(t);
-      if (!server) return;
-      const { code, text } = await run({ store: server.store.items, content: 'id,category\n1,a\n' });
-      assert.equal(code, 2, text);
-      assert.equal((await (await server.get('/items/stream')).text()).split('\n').length, 4);
-    });
+onServers('stores', (test) => {
+  test('--drop removes and counts the items, and the file is what the server then has', async (server) => {
+    await server.store.items.insert(OLD, 'fail');
+    const { code, text } = await run({ store: server.store.items });
+    assert.equal(code, 0, text);
+    assert.match(text, /^removed 3 rows from the shop\n.*the import finished: 2 rows read, 2 written\n$/s);
+    assert.deepEqual(idsIn(await linesOf(server.get('/items/stream'))), ['n1', 'n2']);
+    const again = await run({ store: server.store.items });
+    assert.match(again.text, /^removed 2 rows/);
+    assert.equal(again.code, 0);
   });
+});
 
-const FAULTS: [name: string, content: string, code: number, text: RegExp][] = [
-  [
-    'with a header and no rows',
-    'id,category,price\n',
-    1,
-    /nothing was removed, because the source has no rows/,
-  ],
-  ['whose header lacks a column', 'id,category,prize\n1,a,1\n', 2, /no column "price"/],
-  [
-    'without a good row',
-    'id,category,price\n1,a,x\n2,b,y\n',
-    1,
-    /^line 2: column "price": "x" is not a number\n.*\nnothing was removed, because no row can be imported\n$/s,
-  ],
-];
-
-for (const [name, content, expected, message] of FAULTS)
-  test(`With --drop, a file ${name} leaves the store as it is`, async () => {
+test('With --drop, a file without a row that can be imported leaves the store as it is', async () => {
+  for (const [content, expected, message] of [
+    ['id,category,price\n', 1, /nothing was removed, because the source has no rows/],
+    ['id,category,prize\n1,a,1\n', 2, /no column "price"/],
+    [
+      'id,category,price\n1,a,x\n2,b,y\n',
+      1,
+      /^line 2: column "price": "x" is not a number\n.*\nnothing was removed, because no row can be imported\n$/s,
+    ],
+  ] as const) {
     const store = await filled();
     const { code, text } = await run({ store, content });
     assert.equal(code, expected, text);
     assert.match(text, message);
     assert.deepEqual([store.size, store.calls.length], [3, 1]);
-  });
+  }
+});
 
 test('An import says that the indexes are made after the rows', async () => {
   const postponeIndexes = () => Promise.resolve(() => Promise.resolve());

@@ -76,8 +76,8 @@ test('An import holds at most three batches in memory and runs two inserts at on
     most = Math.max(most, numbers.taken - settled);
     settled += rows.length;
   });
-  const { written } = await importItems(options(store, numbers.rows(100_000)));
-  assert.equal(written, 100_000);
+  const { written } = await importItems(options(store, numbers.rows(20_000)));
+  assert.equal(written, 20_000);
   assert.equal(store.mostUnderWay, 2);
   assert.ok(most <= 6_001, `${most} rows were in memory`);
 });
@@ -86,7 +86,7 @@ test('A store that does not answer pauses the reading', async () => {
   const numbers = new Numbers();
   let answer = (): void => undefined;
   const answered = new Promise<void>((resolve) => (answer = resolve));
-  const run = importItems(options(new ImportStore(() => answered), numbers.rows(100_000)));
+  const run = importItems(options(new ImportStore(() => answered), numbers.rows(20_000)));
   let before = -1;
   while (numbers.taken !== before) {
     before = numbers.taken;
@@ -94,7 +94,7 @@ test('A store that does not answer pauses the reading', async () => {
   }
   assert.ok(before <= 6_001, `${before} rows were read`);
   answer();
-  assert.equal((await run).written, 100_000);
+  assert.equal((await run).written, 20_000);
 });
 
 test('A batch has a maximum size in bytes', async () => {

@@ -23,12 +23,6 @@ for (const chunk of [1, 2, 65_536])
   test(`a byte order mark before a quoted header belongs to no name, in chunks of ${chunk} bytes`, async () => {
     const { rows } = await rowsOf('\ufeff"size ""inch""","colour"\n10,red\n', { chunk });
     assert.deepEqual(rows, [{ 'size "inch"': 10, colour: 'red' }]);
-    for (const format of ['ndjson', 'json'] as const) {
-      const { items } = await read('\ufeff{"_id":1,"a":2}\n', format, { ...ROWS, chunk });
-      assert.deepEqual(items, [{ _id: 1, a: 2 }]);
-    }
-    const { items } = await read('\ufeff[{"_id":1,"a":2}]', 'json', { ...ROWS, chunk });
-    assert.deepEqual(items, [{ _id: 1, a: 2 }]);
   });
 
 test('an empty text in quotes is a text, and a cell without quotes and text is no value', async () => {

@@ -12,7 +12,7 @@ import { NAMES, randomCsv } from '../support/import/random-csv.ts';
 import { RandomLines } from '../support/import/random-json.ts';
 import { SEED } from '../support/seed.ts';
 
-const ROUNDS = process.env.LONG === '1' ? 5_000 : 40;
+const ROUNDS = process.env.LONG === '1' ? 5_000 : 15;
 const LINES = 100;
 const ROWS: Columns = { category: null, price: null, id: null };
 /** Reasons for which a row that is JSON cannot be stored. */
@@ -125,7 +125,7 @@ test('JSON lines and elements of arrays are what JSON.parse makes of them, or ba
 test('A short number in bytes is read as the number that its text is', () => {
   const random = randomFrom(SEED);
   const characters = '0123456789012345678901234567890123456789.....--e+ ';
-  for (let n = 0; n < 200_000; n++) {
+  for (let n = 0; n < 50_000; n++) {
     const length = below(random, 18);
     const text = Array.from({ length }, () => characters[below(random, characters.length)]).join('');
     const value = simpleNumber(Buffer.from(` ${text},`), 1, 1 + length);

@@ -120,7 +120,7 @@ test('An interrupt ends the wait for standard input with its reason', async () =
   }
 });
 
-test('A reader that stops early closes the source', async (t) => {
+test('A reader that stops early closes the source', async () => {
   for (const packed of [TEXT, zlib.gzipSync(TEXT)]) {
     const stdin = Readable.from(inPieces(packed));
     const { bytes } = await openSource('-', stdin, NEVER);
@@ -131,7 +131,6 @@ test('A reader that stops early closes the source', async (t) => {
     if (!stdin.closed) await new Promise((resolve) => stdin.once('close', resolve));
     assert.ok(stdin.destroyed);
   }
-  assert.ok(t.signal);
 });
 
 function* inPieces(bytes: Buffer): Generator<Buffer> {

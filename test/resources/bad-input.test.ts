@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { test } from 'node:test';
 import { encodeCursor } from '../../src/resources/token/cursor.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
+import { problemOf } from '../support/answers.ts';
 import { catalogue } from '../support/resources/catalogue.ts';
 import { testServer, type EngineName } from '../support/process/server.ts';
 
@@ -22,7 +23,6 @@ const PAGE_CASES: [query: string, code: string, parameter: string][] = [
   ['limit=1001', 'invalid-parameter', 'limit'],
   ['page=0', 'invalid-parameter', 'page'],
   ['offset=1000001', 'offset-too-deep', 'offset'],
-  ['page=1000&limit=1000', 'ok', ''],
   ['page=1002&limit=1000', 'offset-too-deep', 'page'],
   ['offset=9007199254740991', 'offset-too-deep', 'offset'],
   ['page=9007199254740991&limit=1000', 'offset-too-deep', 'page'],
@@ -89,87 +89,64 @@ const STREAM_CASES: [query: string, code: string, parameter: string][] = [
   ['min_price=1&sort=id_asc', 'conflicting-parameters', 'sort'],
 ];
 
-for (const engine of ['uws', 'node'] satisfies EngineName[]) {
-  describe(`bad input behind ${engine}`, () => {
-    test('every bad parameter is a 400 problem that names it', async (t) => {
-      const server = await testServer(t, 'sqlite', engine);
-      await server.insert(catalogue(20).map((row) => row.document));
-      const cases = [
-        ...PAGE_CASES.map((entry) => ['/items', ...entry] as const),
-        ...STREAM_CASES.map((entry) => ['/items/stream', ...entry] as const),
-      ];
-      for (const [path, query, code, parameter] of cases) {
-        const response = await server.get(`${path}?${query}`);
-        const text = await response.text();
-        if (code === 'ok') {
-          assert.equal(response.status, 200, query);
-          continue;
-        }
-        assert.equal(response.status, 400, `${query}: ${text}`);
-        assert.equal(response.headers.get('content-type'), 'application/problem+json');
-        const problem = JSON.parse(text) as Record<string, unknown>;
-        assert.deepEqual(
-          {
-            code: problem.code,
-            parameter: problem.parameter,
-            status: problem.status,
-            instance: problem.instance,
-          },
-          { code, parameter, status: 400, instance: path },
-          query,
-        );
-        assert.equal(problem.type, `/problems/${code}`);
-        assert.equal(problem.requestId, response.headers.get('x-request-id'));
-        assert.ok(String(problem.detail).length > 10);
-      }
-      assert.equal((await server.get('/items')).status, 200, 'the server lives');
-    });
+const OTHER_CASES: readonly (readonly [
+  method: string,
+  path: string,
+  headers: Record<string, string>,
+  status: number,
+  code: string,
+])[] = [
+  ['GET', '/nothing', {}, 404, 'not-found'],
+  ['GET', '/items/', {}, 404, 'not-found'],
+  ['GET', '/items/a/b', {}, 404, 'not-found'],
+  ['GET', '/items/%zz', {}, 400, 'invalid-url'],
+  ['GET', '/items/%ff', {}, 400, 'invalid-url'],
+  ['GET', '/items/none?x=1', {}, 400, 'unknown-parameter'],
+  ['POST', '/items', {}, 405, 'method-not-allowed'],
+  ['DELETE', '/items/stream', {}, 405, 'method-not-allowed'],
+  ['GET', '/items', { accept: 'text/html' }, 406, 'not-acceptable'],
+  ['GET', '/items/stream', { accept: 'image/png' }, 406, 'not-acceptable'],
+  ['GET', '/items', { 'accept-encoding': 'identity;q=0, compress' }, 406, 'not-acceptable'],
+  ['GET', `/items?category=${'x'.repeat(15_000)}`, {}, 414, 'uri-too-long'],
+];
 
-    test('an error for a limit names the allowed range', async (t) => {
-      const server = await testServer(t, 'sqlite', engine, { MAX_LIMIT: '200' });
-      const problem = (await (await server.get('/items?limit=201')).json()) as { detail: string };
-      assert.equal(problem.detail, 'limit must be an integer from 1 to 200; got "201".');
-    });
-
-    test('unknown paths, methods and codings get their own problem codes', async (t) => {
-      const server = await testServer(t, 'sqlite', engine);
-      const cases: [
-        method: string,
-        path: string,
-        headers: Record<string, string>,
-        status: number,
-        code: string,
-      ][] = [
-        ['GET', '/nothing', {}, 404, 'not-found'],
-        ['GET', '/items/', {}, 404, 'not-found'],
-        ['GET', '/items/a/b', {}, 404, 'not-found'],
-        ['GET', '/items/%zz', {}, 400, 'invalid-url'],
-        ['GET', '/items/%ff', {}, 400, 'invalid-url'],
-        ['GET', '/items/none?x=1', {}, 400, 'unknown-parameter'],
-        ['POST', '/items', {}, 405, 'method-not-allowed'],
-        ['DELETE', '/items/stream', {}, 405, 'method-not-allowed'],
-        ['GET', '/items', { accept: 'text/html' }, 406, 'not-acceptable'],
-        ['GET', '/items/stream', { accept: 'image/png' }, 406, 'not-acceptable'],
-        ['GET', '/items', { 'accept-encoding': 'identity;q=0, compress' }, 406, 'not-acceptable'],
-        ['GET', `/items?category=${'x'.repeat(15_000)}`, {}, 414, 'uri-too-long'],
-      ];
-      for (const [method, path, headers, status, code] of cases) {
-        const response = await fetch(server.url + path, { method, headers });
-        const problem = (await response.json()) as { code: string };
-        assert.deepEqual([response.status, problem.code], [status, code], `${method} ${path.slice(0, 60)}`);
-        if (status === 405) assert.equal(response.headers.get('allow'), 'GET, HEAD, OPTIONS');
-      }
-      const options = await fetch(`${server.url}/items`, { method: 'OPTIONS' });
-      assert.deepEqual([options.status, options.headers.get('allow')], [204, 'GET, HEAD, OPTIONS']);
-    });
-
-    test('a valid request id is kept, and any other is replaced by a new one', async (t) => {
-      const server = await testServer(t, 'sqlite', engine);
-      const id = async (given: string) =>
-        (await server.get('/items', { 'x-request-id': given })).headers.get('x-request-id');
-      assert.equal(await id('trace-1.2_3'), 'trace-1.2_3');
-      assert.match((await id('a b')) ?? '', /^[0-9a-f-]{36}$/);
-      assert.match((await id('x'.repeat(200))) ?? '', /^[0-9a-f-]{36}$/);
-    });
+for (const engine of ['uws', 'node'] satisfies EngineName[])
+  test(`behind ${engine}, bad input is refused with a problem that names what is wrong`, async (t) => {
+    const server = await testServer(t, 'sqlite', engine);
+    await server.insert(catalogue(20).map((row) => row.document));
+    for (const [path, query, code, parameter] of [
+      ...PAGE_CASES.map((entry) => ['/items', ...entry] as const),
+      ...STREAM_CASES.map((entry) => ['/items/stream', ...entry] as const),
+    ]) {
+      const response = await server.get(`${path}?${query}`);
+      const problem = (await response.json()) as Record<string, unknown>;
+      assert.equal(response.headers.get('content-type'), 'application/problem+json');
+      assert.deepEqual(
+        [problem.code, problem.parameter, problem.status, problem.instance, problem.type],
+        [code, parameter, 400, path, `/problems/${code}`],
+        query,
+      );
+      assert.equal(problem.requestId, response.headers.get('x-request-id'));
+      assert.ok(String(problem.detail).length > 10);
+    }
+    for (const [method, path, headers, status, code] of OTHER_CASES) {
+      const response = await fetch(server.url + path, { method, headers });
+      const problem = (await response.json()) as { code: string };
+      assert.deepEqual([response.status, problem.code], [status, code], `${method} ${path.slice(0, 60)}`);
+      if (status === 405) assert.equal(response.headers.get('allow'), 'GET, HEAD, OPTIONS');
+    }
+    const options = await fetch(`${server.url}/items`, { method: 'OPTIONS' });
+    assert.deepEqual([options.status, options.headers.get('allow')], [204, 'GET, HEAD, OPTIONS']);
+    assert.equal((await server.get('/items?page=1000&limit=1000')).status, 200, 'the deepest page');
+    const id = async (given: string) =>
+      (await server.get('/items', { 'x-request-id': given })).headers.get('x-request-id');
+    assert.equal(await id('trace-1.2_3'), 'trace-1.2_3', 'a valid request id is kept');
+    assert.match((await id('a b')) ?? '', /^[0-9a-f-]{36}$/);
+    assert.match((await id('x'.repeat(200))) ?? '', /^[0-9a-f-]{36}$/);
   });
-}
+
+test('an error for a limit names the allowed range', async (t) => {
+  const server = await testServer(t, 'sqlite', 'uws', { MAX_LIMIT: '200' });
+  const { detail } = await problemOf(server.get('/items?limit=201'));
+  assert.equal(detail, 'limit must be an integer from 1 to 200; got "201".');
+});

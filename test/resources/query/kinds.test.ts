@@ -7,7 +7,7 @@ import type { Collection } from '../../../src/store/store.ts';
 import { NEVER } from '../../support/store/reading.ts';
 import { resourceServer } from '../../support/resources/resources.ts';
 import { STORES, type TestServer } from '../../support/process/server.ts';
-import { onStores } from '../../support/process/each-server.ts';
+import { onStores, sharedByStore } from '../../support/process/each-server.ts';
 
 const ROWS: readonly Document[] = Array.from({ length: 40 }, (_, n) => ({
   _id: new Int32(n),
@@ -26,7 +26,7 @@ async function idsOf(server: TestServer, query: string) {
 const refusalOf = (server: TestServer, query: string) => problemOf(server.get(`/m?${query}`));
 
 onStores(
-  (t, store) => resourceServer(t, store, { name: 'm', rows: ROWS, indexes: INDEXES }),
+  sharedByStore((t, store) => resourceServer(t, store, { name: 'm', rows: ROWS, indexes: INDEXES })),
   (test, store) => {
     test('a text is read as the kind of its field, and a prefix asks for another', async (server) => {
       assert.deepEqual(await idsOf(server, 't=2026-01-03'), [2]);
@@ -80,7 +80,7 @@ onStores(
         };
         return paths['/m']?.get.parameters.find((one) => one.name === name)?.description ?? '';
       };
-      while (!(await describedAs('t')).includes('Its kind')); // the document leaves out what a slow store has not said
+      await jsonOf(server.get('/resources')); // it waits for a slow store, and the document for a second only
       assert.match(await describedAs('t'), /this value of t\. Its kind is date\. A prefix/);
       assert.match(await describedAs('price.gte'), /Its kind is number\./);
       assert.match(await describedAs('ref'), /Its kind is (number or string|string or number)\./);

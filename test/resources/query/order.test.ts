@@ -3,7 +3,7 @@ import { Int32, type Document } from '../../../src/store/bson.ts';
 import { idsIn, jsonOf, linesOf, pagesOf, problemOf, type Page } from '../../support/answers.ts';
 import { resourceServer } from '../../support/resources/resources.ts';
 import type { TestServer } from '../../support/process/server.ts';
-import { onStores } from '../../support/process/each-server.ts';
+import { onStores, sharedByStore } from '../../support/process/each-server.ts';
 
 const ROWS: readonly Document[] = Array.from({ length: 30 }, (_, n) => ({
   _id: new Int32(n),
@@ -26,7 +26,7 @@ const PAID = ROWS.filter(({ status }) => status === 'paid')
   .map(({ _id }) => Number(_id));
 
 onStores(
-  (t, store) => resourceServer(t, store, { name: 'orders', rows: ROWS, indexes: INDEXES }),
+  sharedByStore((t, store) => resourceServer(t, store, { name: 'orders', rows: ROWS, indexes: INDEXES })),
   (test, store) => {
     test('the order of the index that fits is taken and named, and a cursor keeps it', async (server) => {
       const ids: number[] = [];

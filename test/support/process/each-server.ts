@@ -1,5 +1,5 @@
 import type { TestContext } from 'node:test';
-import { testsWith, type ContractTest } from '../tests-with.ts';
+import { shared, testsWith, type ContractTest } from '../tests-with.ts';
 import { COMBINATIONS, STORES, testServer } from './server.ts';
 import type { EngineName, StoreName, TestServer } from './server.ts';
 
@@ -18,6 +18,14 @@ export function onStores<Opened>(
       testsWith((t) => open(t, store), store),
       store,
     );
+}
+
+/** What `open` makes for the first test of a file on each store, for all of its tests on that store. */
+export function sharedByStore<Opened>(
+  open: (t: TestContext, store: StoreName) => Promise<Opened | null>,
+): (t: TestContext, store: StoreName) => Promise<Opened | null> {
+  const ofStore = new Map(STORES.map((store) => [store, shared((t) => open(t, store))]));
+  return (t, store) => ofStore.get(store)?.(t) ?? Promise.resolve(null);
 }
 
 /** The same for MongoDB alone. */

@@ -6,6 +6,7 @@ import { Decimal128, Double, Long } from '../../../../src/store/bson.ts';
 import { arrowMessages, arrowRows } from '../../../support/resources/arrow.ts';
 import { below, randomFrom } from '../../../support/store/random-collection.ts';
 import { resourcesFile, resourceServer } from '../../../support/resources/resources.ts';
+import { onServers, onStores, sharedByStore } from '../../../support/process/each-server.ts';
 import { serverOn, testServer, type StoreName } from '../../../support/process/server.ts';
 
 const ROWS = 5_000;
@@ -19,10 +20,9 @@ interface Proof {
   readonly changes?: string;
 }
 
-async function serve(t: TestContext, store: StoreName) {
+const withItems = sharedByStore(async (t, store) => {
   const server = await testServer(t, store, 'uws');
-  if (!server) return null;
-  await server.insert(
+  await server?.insert(
     Array.from({ length: ROWS }, (_, n) => ({
       _id: `i${String(n).padStart(5, '0')}`,
       category: n % 2 === 0 ? 'even' : 'odd',
@@ -31,7 +31,7 @@ async function serve(t: TestContext, store: StoreName) {
     })),
   );
   return server;
-}
+});
 
 /** The columns of a stream, and the proofs of its record batches, the last of which is its end. */
 async function read(url: string) {
@@ -57,10 +57,8 @@ function withColumns(url: string, columns: string, cursor: string): string {
   return `${url}&${new URLSearchParams({ columns, cursor }).toString()}`;
 }
 
-for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
-  test(`each record batch proves all rows up to its end (${store})`, async (t) => {
-    const server = await serve(t, store);
-    if (!server) return;
+onStores(withItems, (test) => {
+  test('each record batch proves all rows up to its end', async (server) => {
     const { columns, proofs, changesFrom } = await read(`${server.url}/items/stream?format=arrow`);
     assert.equal(columns, 'id:text,category:text,price:integer,note:text');
     assert.ok(proofs.length > 3);
@@ -75,9 +73,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
     assert.equal(end.changes ?? null, changesFrom);
   });
 
-  test(`a table that is cut after any record batch has no end, and goes on to the same table (${store})`, async (t) => {
-    const server = await serve(t, store);
-    if (!server) return;
+  test('a table that is cut after any record batch has no end, and goes on to the same table', async (server) => {
     const url = `${server.url}/items/stream?format=arrow&category=odd&sort=price_desc`;
     const stream = await bytesOf(url);
     const [schema, ...whole] = arrowMessages(stream);
@@ -105,21 +101,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
     assert.match(await refused.text(), /columns is required with cursor/);
   });
 
-  test(`the kinds of columns are those of rows from all over the set, in any order (${store})`, async (t) => {
-    const server = await testServer(t, store, 'uws');
-    if (!server) return;
-    const price = (n: number) => (n % 1_000 >= 400 && n % 1_000 < 700 ? n + 0.5 : n);
-    const rows = Array.from({ length: 2_000 }, (_, n) => ({ _id: n, category: 'x', price: price(n) - 500 }));
-    await server.insert(rows);
-    for (const query of ['sort=price_asc', 'sort=price_desc', 'category=x&sort=price_asc&max_price=600']) {
-      const { columns } = await read(`${server.url}/items/stream?format=arrow&${query}`);
-      assert.equal(columns, 'id:integer,category:text,price:double', query);
-    }
-  });
-
-  test(`parts have the same columns, and are together the table (${store})`, async (t) => {
-    const server = await serve(t, store);
-    if (!server) return;
+  test('parts have the same columns, and are together the table', async (server) => {
     const answer = await fetch(`${server.url}/items/partitions?format=arrow&n=3&fields=price`);
     const { partitions } = (await answer.json()) as { partitions: readonly { readonly url: string }[] };
     const parts = await Promise.all(partitions.map(({ url }) => read(server.url + url)));
@@ -131,7 +113,19 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
       ROWS,
     );
   });
-}
+});
+
+onServers('stores', (test) => {
+  test('the kinds of columns are those of rows from all over the set, in any order', async (server) => {
+    const price = (n: number) => (n % 1_000 >= 400 && n % 1_000 < 700 ? n + 0.5 : n);
+    const rows = Array.from({ length: 2_000 }, (_, n) => ({ _id: n, category: 'x', price: price(n) - 500 }));
+    await server.insert(rows);
+    for (const query of ['sort=price_asc', 'sort=price_desc', 'category=x&sort=price_asc&max_price=600']) {
+      const { columns } = await read(`${server.url}/items/stream?format=arrow&${query}`);
+      assert.equal(columns, 'id:integer,category:text,price:double', query);
+    }
+  });
+});
 
 test('a strict table is cut at a value that fits no column, and the log names its row', async (t) => {
   const log: string[] = [];
@@ -189,7 +183,6 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
 /** What rows of these values of `n` become: the columns of their table, and its values of `n`, with `_rest`. */
 async function tableOf(
   t: TestContext,
-  store: StoreName,
   values: readonly unknown[],
   { query = '', declared }: { readonly query?: string; readonly declared?: string } = {},
 ) {
@@ -197,8 +190,7 @@ async function tableOf(
   const RESOURCES_FILE = await resourcesFile(t, { resources: { sums: { collection: 'sums', fields } } });
   const settings = declared === undefined ? {} : { RESOURCES_FILE, EXPOSE: '' };
   const rows = values.map((n, at) => ({ _id: at, n }));
-  const server = await resourceServer(t, store, { name: 'sums', rows, indexes: [] }, settings);
-  if (!server) return null;
+  const server = await resourceServer(t, 'sqlite', { name: 'sums', rows, indexes: [] }, settings);
   const [schema, ...batches] = arrowMessages(await bytesOf(`${server.url}/sums/stream?format=arrow${query}`));
   const columns = schema?.metadata.get('sluice.columns') ?? '';
   const kind = columns.replace('id:integer,n:', '');
@@ -207,73 +199,61 @@ async function tableOf(
 
 const decimals = (...texts: readonly string[]) => texts.map((text) => Decimal128.fromString(text));
 
-for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
-  test(`integers, doubles and decimals are doubles, the nearest ones (${store})`, async (t) => {
-    const texts = decimalTexts(50_000);
-    const others = [new Double(0.5), 7, Long.fromString('9007199254740993'), Long.MIN_VALUE];
-    const table = await tableOf(t, store, [...others, ...decimals(...texts, '1E+400', 'NaN', '-Infinity')]);
-    if (!table) return;
-    assert.equal(table.kind, 'double');
-    const numbers = [0.5, 7, 9007199254740992, -(2 ** 63), ...texts.map(Number)];
-    for (const [n, [found, rest]] of table.rows.slice(0, numbers.length).entries()) {
-      assert.ok(Object.is(found, numbers[n]), `${texts[n - others.length]} becomes ${String(found)}`);
-      assert.equal(rest, null);
-    }
-    assert.deepEqual(table.rows.slice(numbers.length), [
-      [null, '{"n":1E+400}'],
-      [NaN, null],
-      [-Infinity, null],
-    ]);
-  });
+test('integers, doubles and decimals are doubles, the nearest ones', async (t) => {
+  const texts = decimalTexts(50_000);
+  const others = [new Double(0.5), 7, Long.fromString('9007199254740993'), Long.MIN_VALUE];
+  const table = await tableOf(t, [...others, ...decimals(...texts, '1E+400', 'NaN', '-Infinity')]);
+  assert.equal(table.kind, 'double');
+  const numbers = [0.5, 7, 9007199254740992, -(2 ** 63), ...texts.map(Number)];
+  for (const [n, [found, rest]] of table.rows.slice(0, numbers.length).entries()) {
+    assert.ok(Object.is(found, numbers[n]), `${texts[n - others.length]} becomes ${String(found)}`);
+    assert.equal(rest, null);
+  }
+  assert.deepEqual(table.rows.slice(numbers.length), [
+    [null, '{"n":1E+400}'],
+    [NaN, null],
+    [-Infinity, null],
+  ]);
+});
 
-  test(`decimals and integers are decimals with the most places that were seen (${store})`, async (t) => {
-    const fitting = [
-      '1.50',
-      '-0.001',
-      '7E+2',
-      '12345678901234567890123456789012.34',
-      '-1.5000000',
-      '0E-6176',
-    ];
-    const unfit = ['NaN', '1E+36'];
-    const values = [...decimals(...fitting), Long.MIN_VALUE, -7, null, ...decimals(...unfit)];
-    const table = await tableOf(t, store, values, { query: '&columns=id:integer,n:decimal(38,3)' });
-    if (!table) return;
-    assert.deepEqual(table.rows, [
-      ...[1500n, -1n, 700000n, 12345678901234567890123456789012340n, -1500n, 0n].map((n) => [n, null]),
-      ...[-9223372036854775808000n, -7000n, null].map((n) => [n, null]),
-      ...['null', '1E+36'].map((text) => [null, `{"n":${text}}`]),
-    ]);
-    const found = await tableOf(t, store, [5, null, ...decimals('1.5', '0.125', '1E-40', 'Infinity')]);
-    assert.equal(found?.kind, 'decimal(38,3)');
-    assert.deepEqual(found.rows.slice(0, 5), [
-      [5000n, null],
-      [null, null],
-      [1500n, null],
-      [125n, null],
-      [null, '{"n":1E-40}'],
-    ]);
-    const most = await tableOf(t, store, decimals('9.999999999999999999999999999999999E+33', '1E-4'));
-    assert.deepEqual(most, {
-      kind: 'decimal(38,4)',
-      rows: [
-        [99999999999999999999999999999999990000n, null],
-        [1n, null],
-      ],
-    });
+test('decimals and integers are decimals with the most places that were seen', async (t) => {
+  const fitting = ['1.50', '-0.001', '7E+2', '12345678901234567890123456789012.34', '-1.5000000', '0E-6176'];
+  const unfit = ['NaN', '1E+36'];
+  const values = [...decimals(...fitting), Long.MIN_VALUE, -7, null, ...decimals(...unfit)];
+  const table = await tableOf(t, values, { query: '&columns=id:integer,n:decimal(38,3)' });
+  assert.deepEqual(table.rows, [
+    ...[1500n, -1n, 700000n, 12345678901234567890123456789012340n, -1500n, 0n].map((n) => [n, null]),
+    ...[-9223372036854775808000n, -7000n, null].map((n) => [n, null]),
+    ...['null', '1E+36'].map((text) => [null, `{"n":${text}}`]),
+  ]);
+  const found = await tableOf(t, [5, null, ...decimals('1.5', '0.125', '1E-40', 'Infinity')]);
+  assert.equal(found.kind, 'decimal(38,3)');
+  assert.deepEqual(found.rows.slice(0, 5), [
+    [5000n, null],
+    [null, null],
+    [1500n, null],
+    [125n, null],
+    [null, '{"n":1E-40}'],
+  ]);
+  const most = await tableOf(t, decimals('9.999999999999999999999999999999999E+33', '1E-4'));
+  assert.deepEqual(most, {
+    kind: 'decimal(38,4)',
+    rows: [
+      [99999999999999999999999999999999990000n, null],
+      [1n, null],
+    ],
   });
+});
 
-  test(`columns whose kind is declared have decimals, too (${store})`, async (t) => {
-    const values = [...decimals('1.25', '3'), 2];
-    const doubles = await tableOf(t, store, values, { declared: 'number' });
-    if (!doubles) return;
-    assert.deepEqual([doubles.kind, doubles.rows.map(([n]) => n)], ['double', [1.25, 3, 2]]);
-    const scaled = await tableOf(t, store, values, { declared: 'decimal', query: '&fields=n' });
-    assert.deepEqual([scaled?.kind, scaled?.rows.map(([n]) => n)], ['decimal(38,2)', [125n, 300n, 200n]]);
-    const digits = await tableOf(t, store, values, { query: '&columns=id:integer,n:decimal' });
-    assert.deepEqual([digits?.kind, digits?.rows.at(0)], ['decimal', ['1.25', null]]);
-  });
-}
+test('columns whose kind is declared have decimals, too', async (t) => {
+  const values = [...decimals('1.25', '3'), 2];
+  const doubles = await tableOf(t, values, { declared: 'number' });
+  assert.deepEqual([doubles.kind, doubles.rows.map(([n]) => n)], ['double', [1.25, 3, 2]]);
+  const scaled = await tableOf(t, values, { declared: 'decimal', query: '&fields=n' });
+  assert.deepEqual([scaled.kind, scaled.rows.map(([n]) => n)], ['decimal(38,2)', [125n, 300n, 200n]]);
+  const digits = await tableOf(t, values, { query: '&columns=id:integer,n:decimal' });
+  assert.deepEqual([digits.kind, digits.rows.at(0)], ['decimal', ['1.25', null]]);
+});
 
 /** Decimals of all lengths and exponents, and such as lie between two doubles or next to there. */
 function decimalTexts(count: number): readonly string[] {

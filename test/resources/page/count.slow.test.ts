@@ -7,12 +7,13 @@ import { BSON } from '../../../src/store/bson.ts';
 import { openSqlite } from '../../../src/store/sqlite.ts';
 import { Slots } from '../../../src/store/slots.ts';
 import type { Plan } from '../../../src/store/store.ts';
+import { jsonOf, problemOf, type Page } from '../../support/answers.ts';
 import { temporaryFolder } from '../../support/directory.ts';
 import { ownMongod, testMongo } from '../../support/store/mongo/mongod.ts';
 import { openStore } from '../../support/store/mongo/mongo.ts';
 import { startWireProxy } from '../../support/store/mongo/wire-proxy.ts';
 import { NEVER } from '../../support/store/reading.ts';
-import { testServer, type StoreName } from '../../support/process/server.ts';
+import { onServers } from '../../support/process/each-server.ts';
 
 const BY_PRICE: Plan = { sort: 'price', direction: 1, range: numberRange('250', '1000') };
 /** More rows than MongoDB counts one by one when it need not be exact. */
@@ -102,17 +103,11 @@ test('an exact count of all rows of MongoDB counts entries of an index, and take
   assert.deepEqual(hints, ['{"_id":1}', undefined]);
 });
 
-for (const name of ['sqlite', 'mongodb'] satisfies StoreName[])
-  test(`${name}: count adds a total and its accuracy to pages of every style, and pages without count have no total`, async (t) => {
-    const server = await testServer(t, name, 'uws');
-    if (!server) return;
+onServers('stores', (test) => {
+  test('count adds a total and its accuracy to pages of every style, and pages without count have no total', async (server) => {
     const categories = ['red', 'red', 'blue'];
     await server.insert(categories.map((category, n) => ({ _id: `i${n}`, category, price: n })));
-    const pageOf = async (query: string) => {
-      const response = await server.get(`/items?${query}`);
-      assert.equal(response.status, 200);
-      return ((await response.json()) as { page: Record<string, unknown> }).page;
-    };
+    const pageOf = async (query: string) => ((await jsonOf(server.get(`/items?${query}`))) as Page).page;
     for (const query of ['', 'count=none&']) assert.ok(!('total' in (await pageOf(`${query}limit=1`))));
     for (const position of ['', '&offset=2', '&page=2', '&sort=price_desc'])
       for (const count of ['exact', 'estimated']) {
@@ -121,18 +116,18 @@ for (const name of ['sqlite', 'mongodb'] satisfies StoreName[])
       }
     const page = await pageOf('limit=1&count=exact');
     assert.deepEqual([page.total, page.totalIs], [3, 'exact']);
-    const next = await server.get(`/items?limit=1&count=exact&cursor=${String(page.nextCursor)}`);
+    const next = await server.get(`/items?limit=1&count=exact&cursor=${page.nextCursor}`);
     assert.match(next.headers.get('link') ?? '', /<\/items\?limit=1&count=exact&cursor=[^>]+>; rel="next"/);
-    assert.equal(((await next.json()) as { page: { total: number } }).page.total, 3);
+    assert.equal(((await jsonOf(next)) as Page).page.total, 3);
 
     for (const count of ['', 'all', 'exact,estimated', 'EXACT']) {
-      const refused = await server.get(`/items?count=${count}`);
-      assert.equal(refused.status, 400);
-      const { code, parameter } = (await refused.json()) as { code: string; parameter: string };
-      assert.deepEqual([code, parameter], ['invalid-parameter', 'count']);
+      const { status, code, parameter } = await problemOf(server.get(`/items?count=${count}`));
+      assert.deepEqual([status, code, parameter], [400, 'invalid-parameter', 'count']);
     }
-    const unknown = await server.get('/api/users?count=exact');
-    assert.equal(((await unknown.json()) as { code: string }).code, 'unknown-parameter');
-    const foreign = await server.get(`/api/users?cursor=${String(page.nextCursor)}`);
-    assert.equal(((await foreign.json()) as { code: string }).code, 'cursor-mismatch', 'a cursor of items');
+    for (const [query, code] of [
+      ['count=exact', 'unknown-parameter'],
+      [`cursor=${page.nextCursor}`, 'cursor-mismatch'], // a cursor of items
+    ] as const)
+      assert.equal((await problemOf(server.get(`/api/users?${query}`))).code, code);
   });
+});

@@ -4,7 +4,8 @@ import { collect } from '../../../src/resources/page/body.ts';
 import { createTranscoder } from '../../../src/rows/transcoder.ts';
 import { BSON } from '../../../src/store/bson.ts';
 import { Slots } from '../../../src/store/slots.ts';
-import { testServer, type EngineName, type StoreName } from '../../support/process/server.ts';
+import { textOf } from '../../support/answers.ts';
+import { onServers } from '../../support/process/each-server.ts';
 import { arrayBody, batchOf } from '../../support/rows/transcode.ts';
 
 /** A row of 16 MB, near the most that BSON can have, whose text is longer than its BSON. */
@@ -31,17 +32,13 @@ test('other work has its turns while a row of 16 MB becomes text', async () => {
   assert.equal(body.bytes.length, JSON.stringify(LARGE).length - 1); // `id` for `_id`
 });
 
-for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
-  for (const engine of ['uws', 'node'] satisfies EngineName[])
-    test(`a row of 16 MB has the text that a stream gives it, and a tag, on ${store} behind ${engine}`, async (t) => {
-      const server = await testServer(t, store, engine);
-      if (!server) return;
-      await server.insert([LARGE]);
-      const answer = await server.get('/items/large');
-      assert.equal(answer.status, 200);
-      const text = await answer.text();
-      assert.equal(`${text}\n`, await (await server.get('/items/stream')).text());
-      const etag = answer.headers.get('etag') ?? '';
-      assert.match(etag, /^"[0-9a-f]{16}(-\w+)?"$/);
-      assert.equal((await server.get('/items/large', { 'if-none-match': etag })).status, 304);
-    });
+onServers('combinations', (test) => {
+  test('a row of 16 MB has the text that a stream gives it, and a tag', async (server) => {
+    await server.insert([LARGE]);
+    const answer = await server.get('/items/large');
+    assert.equal(`${await textOf(answer)}\n`, await textOf(server.get('/items/stream')));
+    const etag = answer.headers.get('etag') ?? '';
+    assert.match(etag, /^"[0-9a-f]{16}(-\w+)?"$/);
+    assert.equal((await server.get('/items/large', { 'if-none-match': etag })).status, 304);
+  });
+});

@@ -1,13 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { jsonOf, type Page as PageOf } from '../../support/answers.ts';
-import { CATEGORIES, catalogue, expectedIds } from '../../support/resources/catalogue.ts';
+import { catalogue, expectedIds } from '../../support/resources/catalogue.ts';
 import { testServer, type TestServer } from '../../support/process/server.ts';
 import { onServers } from '../../support/process/each-server.ts';
 
 const SORTS = ['id_asc', 'id_desc', 'price_asc', 'price_desc'];
-const STYLES = ['cursor', 'offset', 'page'] as const;
-type Style = (typeof STYLES)[number];
+type Style = 'cursor' | 'offset' | 'page';
+/** Pages of one row end between rows of equal price. */
+const WALKS: readonly (readonly [Style, limit: number])[] = [
+  ['cursor', 1],
+  ['cursor', 7],
+  ['cursor', 1000],
+  ['offset', 7],
+  ['page', 7],
+];
 
 type Page = PageOf<{ readonly id: string | number }>;
 
@@ -44,33 +51,20 @@ async function walk(
   }
 }
 
-onServers('combinations', (test) => {
+onServers('stores', (test) => {
   test('walking all pages gives exactly the rows of the sorted reference, in every style, order and filter', async (server) => {
-    const rows = catalogue(160);
+    const rows = catalogue(48);
     await server.insert(rows.map((row) => row.document));
     for (const sort of SORTS) {
-      for (const category of [undefined, ...CATEGORIES]) {
+      for (const category of [undefined, 'ü & ö']) {
         const filter = { sort, ...(category !== undefined && { category }) };
         const expected = expectedIds(rows, sort, category);
-        for (const style of STYLES) {
-          for (const limit of [23, 100, 1000]) {
-            assert.deepEqual(
-              await walk(server, style, limit, filter),
-              expected,
-              `${style} ${limit} ${JSON.stringify(filter)}`,
-            );
-          }
-        }
-      }
-    }
-  });
-
-  test('pages of one row walk through rows of equal price', async (server) => {
-    const rows = catalogue(50);
-    await server.insert(rows.map((row) => row.document));
-    for (const sort of SORTS) {
-      for (const style of STYLES) {
-        assert.deepEqual(await walk(server, style, 1, { sort }), expectedIds(rows, sort), `${style} ${sort}`);
+        for (const [style, limit] of WALKS)
+          assert.deepEqual(
+            await walk(server, style, limit, filter),
+            expected,
+            `${style} ${limit} ${JSON.stringify(filter)}`,
+          );
       }
     }
   });
@@ -132,6 +126,26 @@ onServers('combinations', (test) => {
     );
   });
 
+  test('a page whose links would be too long for a header goes on by its cursor', async (server) => {
+    const rows = catalogue(9, 'string');
+    await server.insert(rows.map((row) => row.document));
+    for (const count of [10, 20, 50]) {
+      const fields = Array.from({ length: count }, (_, n) => `${'f'.repeat(240)}${n}`).join();
+      const response = await server.get(`/items?limit=4&page=2&fields=${fields}`);
+      assert.equal(response.status, 200, `${count} fields`);
+      const rels = [...(response.headers.get('link') ?? '').matchAll(/rel="(\w+)"/g)].map(([, rel]) => rel);
+      assert.deepEqual(rels, { 10: ['prev', 'next'], 20: ['next'], 50: [] }[count], `${count} fields`);
+      const { page } = (await response.json()) as Page;
+      const { data } = await getPage(server, { fields, cursor: page.nextCursor ?? '' });
+      assert.deepEqual(
+        data.map(({ id }) => id),
+        expectedIds(rows, 'id_asc').slice(8),
+      );
+    }
+  });
+});
+
+onServers('combinations', (test) => {
   test('a page is revalidated by its ETag in any content coding', async (server) => {
     await server.insert(catalogue(30).map((row) => row.document));
     const first = await server.get('/items');
@@ -186,24 +200,6 @@ onServers('combinations', (test) => {
     assert.equal(((await missing.json()) as { code: string }).code, 'not-found');
   });
 
-  test('a page whose links would be too long for a header goes on by its cursor', async (server) => {
-    const rows = catalogue(9, 'string');
-    await server.insert(rows.map((row) => row.document));
-    for (const count of [10, 20, 50]) {
-      const fields = Array.from({ length: count }, (_, n) => `${'f'.repeat(240)}${n}`).join();
-      const response = await server.get(`/items?limit=4&page=2&fields=${fields}`);
-      assert.equal(response.status, 200, `${count} fields`);
-      const rels = [...(response.headers.get('link') ?? '').matchAll(/rel="(\w+)"/g)].map(([, rel]) => rel);
-      assert.deepEqual(rels, { 10: ['prev', 'next'], 20: ['next'], 50: [] }[count], `${count} fields`);
-      const { page } = (await response.json()) as Page;
-      const { data } = await getPage(server, { fields, cursor: page.nextCursor ?? '' });
-      assert.deepEqual(
-        data.map(({ id }) => id),
-        expectedIds(rows, 'id_asc').slice(8),
-      );
-    }
-  });
-
   test('pages that are read slowly, abandoned or compressed do not affect each other', async (server) => {
     const fill = 'x'.repeat(700); // a page exceeds a socket's buffer
     await server.insert(catalogue(1200).map(({ document }) => ({ ...document, fill })));
@@ -245,7 +241,7 @@ onServers('combinations', (test) => {
     assert.equal(head.headers.get('etag'), get.headers.get('etag'));
     const stream = await fetch(`${server.url}/items/stream`, { method: 'HEAD' });
     assert.equal(stream.status, 200);
-    assert.equal(server.slots.taken, 0, 'no slot is held');
+    await server.released();
   });
 });
 

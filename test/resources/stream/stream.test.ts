@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { idsIn, jsonOf, linesOf, textOf } from '../../support/answers.ts';
-import { CATEGORIES, catalogue, expectedIds } from '../../support/resources/catalogue.ts';
+import { idsIn, jsonOf, linesOf, textOf, type Page } from '../../support/answers.ts';
+import { catalogue, expectedIds } from '../../support/resources/catalogue.ts';
 import { onServers } from '../../support/process/each-server.ts';
 
 interface Item {
   id: string | number;
 }
 
-onServers('combinations', (test) => {
+onServers('stores', (test) => {
   test('the whole set is streamed in every order and filter, as lines and as one array', async (server) => {
-    const rows = catalogue(9000);
+    const rows = catalogue(3000);
     await server.insert(rows.map((row) => row.document));
     for (const sort of ['id_asc', 'id_desc', 'price_asc', 'price_desc']) {
-      for (const category of [undefined, ...CATEGORIES]) {
+      for (const category of [undefined, 'ü & ö']) {
         const filter = new URLSearchParams({
           sort,
           ...(category !== undefined && { category }),
@@ -30,11 +30,33 @@ onServers('combinations', (test) => {
         );
       }
     }
-    assert.equal(server.slots.taken, 0, 'no slot is held');
+    await server.released();
   });
 
+  test('an empty set is an empty stream, or an empty array', async (server) => {
+    assert.equal(await textOf(server.get('/items/stream')), '');
+    assert.equal(await textOf(server.get('/items/stream?format=json')), '[]\n');
+  });
+
+  test('limit ends a stream early, and a cursor continues where a page ended', async (server) => {
+    const rows = catalogue(1000);
+    await server.insert(rows.map((row) => row.document));
+    const expected = expectedIds(rows, 'price_desc');
+    for (const limit of [1, 250, 251, 999, 1000, 5000]) {
+      assert.deepEqual(
+        idsIn(await linesOf(server.get(`/items/stream?sort=price_desc&limit=${limit}`))),
+        expected.slice(0, limit),
+      );
+    }
+    const { page } = (await jsonOf(server.get('/items?sort=price_desc&limit=123'))) as Page;
+    const rest = await linesOf(server.get(`/items/stream?sort=price_desc&cursor=${page.nextCursor}`));
+    assert.deepEqual(idsIn(rest), expected.slice(123));
+  });
+});
+
+onServers('combinations', (test) => {
   test('every content coding decodes to the same bytes', async (server) => {
-    await server.insert(catalogue(9000).map((row) => row.document));
+    await server.insert(catalogue(3000).map((row) => row.document));
     const plain = await textOf(server.get('/items/stream', { 'accept-encoding': 'identity' }));
     for (const [accept, coding] of [
       ['gzip', 'gzip'],
@@ -69,48 +91,18 @@ onServers('combinations', (test) => {
     }
   });
 
-  test('an empty set is an empty stream, or an empty array', async (server) => {
-    assert.equal(await textOf(server.get('/items/stream')), '');
-    assert.equal(await textOf(server.get('/items/stream?format=json')), '[]\n');
-  });
-
-  test('limit ends a stream early, and a cursor continues where a page ended', async (server) => {
-    const rows = catalogue(1000);
-    await server.insert(rows.map((row) => row.document));
-    const expected = expectedIds(rows, 'price_desc');
-    for (const limit of [1, 250, 251, 999, 1000, 5000]) {
-      assert.deepEqual(
-        idsIn(await linesOf(server.get(`/items/stream?sort=price_desc&limit=${limit}`))),
-        expected.slice(0, limit),
-      );
-    }
-    const page = (await jsonOf(server.get('/items?sort=price_desc&limit=123'))) as {
-      page: { nextCursor: string };
-    };
-    const rest = idsIn(
-      await linesOf(server.get(`/items/stream?sort=price_desc&cursor=${page.page.nextCursor}`)),
-    );
-    assert.deepEqual(rest, expected.slice(123));
-  });
-
-  test('twelve rows of 2 MB arrive whole, as a stream and as a page', async (server) => {
+  test('rows of more than 16 MB, the most in a reply of MongoDB, arrive whole, as a stream and as a page', async (server) => {
     const fill = 'x'.repeat(2_000_000);
-    for (let i = 0; i < 12; i++) await server.insert([{ _id: i, category: 'large', price: i, fill }]);
-    const ids = Array.from({ length: 12 }, (_, i) => i);
-    for (const sort of ['id_asc', 'price_desc']) {
-      const expected = sort === 'id_asc' ? ids : ids.toReversed();
-      assert.deepEqual(idsIn(await linesOf(server.get(`/items/stream?sort=${sort}`))), expected);
-      const page = (await jsonOf(server.get(`/items?sort=${sort}`))) as {
-        data: Item[];
-        page: { hasMore: boolean };
-      };
-      assert.deepEqual([page.data.map((item) => item.id), page.page.hasMore], [expected, false]);
-    }
+    const ids = Array.from({ length: 9 }, (_, i) => i);
+    for (const _id of ids) await server.insert([{ _id, category: 'large', price: _id, fill }]);
+    assert.deepEqual(idsIn(await linesOf(server.get('/items/stream'))), ids);
+    const { data, page } = (await jsonOf(server.get('/items?sort=price_desc'))) as Page<Item>;
+    assert.deepEqual([data.map((item) => item.id), page.hasMore], [ids.toReversed(), false]);
   });
 
   test('a client that leaves stops the reading and frees everything', async (server) => {
     const fill = 'x'.repeat(100_000);
-    for (let i = 0; i < 20; i++) {
+    for (let i = 0; i < 10; i++) {
       await server.insert(
         Array.from({ length: 20 }, (_, j) => ({ _id: i * 20 + j, category: 'c', price: i, fill })),
       );

@@ -133,5 +133,4 @@ test(`while ${WRITERS} writers change prices, insert and delete, streams keep wh
   const writes = (await writing).reduce((sum, count) => sum + count, 0);
   t.diagnostic(`${writes} writes beside ${2 * ROUNDS * SORTS.length} streams`);
   assert.ok(writes > 100 * ROUNDS);
-  assert.equal(server.slots.taken, 0);
 });

@@ -3,12 +3,13 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import type { Db } from 'mongodb';
-import { textOf } from '../support/answers.ts';
+import { jsonOf, linesOf, textOf } from '../support/answers.ts';
 import { fetchUntilCut } from '../support/faults/cutter.ts';
 import { awaited, order } from '../support/exports/exports.ts';
 import { testClient } from '../support/store/mongo/mongo.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
 import { runPullOf } from '../support/pull/pulling.ts';
+import { onMongo } from '../support/process/each-server.ts';
 import { serverOn, type TestServer } from '../support/process/server.ts';
 import { Barrier, BATCH_ROWS } from '../support/store/upset.ts';
 import { temporaryFolder } from '../support/directory.ts';
@@ -101,68 +102,103 @@ async function outcomeOf(url: string): Promise<{ text: string; whole: boolean }>
   }
 }
 
-for (const [name, upset] of Object.entries(UPSETS))
-  test(`reads of a collection that is ${name} in mid-stream, at ${PLACES.length} places, are cut, failed or refused in every form`, async (t) => {
-    const shop = await open(t);
-    if (!shop) return;
-    const { server, db, barrier } = shop;
-    for (const place of PLACES) {
-      await fill(db, 'items');
-      await fill(db, 'next');
-      await (await settled(shop)).arrayBuffer();
-      const parts = (await (await server.get('/items/partitions?n=2')).json()) as {
-        partitions: { url: string }[];
-      };
-      const part = parts.partitions[1]?.url ?? assert.fail('no parts');
-      const proved = await (await server.get('/items/stream?checkpoints=true&limit=30')).text();
-      const { end } = JSON.parse(proved.trimEnd().split('\n').at(-1) ?? '') as { end: { cursor: string } };
+onMongo(open, (test) => {
+  for (const [name, upset] of Object.entries(UPSETS))
+    test(`reads of a collection that is ${name} in mid-stream, at ${PLACES.length} places, are cut, failed or refused in every form`, async (shop) => {
+      const { server, db, barrier } = shop;
+      for (const place of PLACES) {
+        await fill(db, 'items');
+        await fill(db, 'next');
+        await (await settled(shop)).arrayBuffer();
+        const parts = (await jsonOf(server.get('/items/partitions?n=2'))) as {
+          partitions: { url: string }[];
+        };
+        const part = parts.partitions[1]?.url ?? assert.fail('no parts');
+        const proved = await linesOf(server.get('/items/stream?checkpoints=true&limit=30'));
+        const { end } = JSON.parse(proved.at(-1) ?? '') as { end: { cursor: string } };
 
-      const behind = place * BATCH_ROWS - 1;
-      barrier.hold((after, { direction }) =>
-        direction === 1 ? after >= behind : after <= ROWS - 1 - behind,
-      );
-      const streams = [...STREAMS.map((query) => `/items/stream?${query}`), part];
-      const running = streams.map((path) => outcomeOf(server.url + path));
-      const { id } = await order(server.url, { format: 'csv', fields: ['of'], sort: 'price_asc' });
-      await barrier.held(streams.length + 1);
-      await upset(db);
-      barrier.release();
+        const behind = place * BATCH_ROWS - 1;
+        barrier.hold((after, { direction }) =>
+          direction === 1 ? after >= behind : after <= ROWS - 1 - behind,
+        );
+        const streams = [...STREAMS.map((query) => `/items/stream?${query}`), part];
+        const running = streams.map((path) => outcomeOf(server.url + path));
+        const { id } = await order(server.url, { format: 'csv', fields: ['of'], sort: 'price_asc' });
+        await barrier.held(streams.length + 1);
+        await upset(db);
+        barrier.release();
 
-      for (const [n, { text, whole }] of (await Promise.all(running)).entries()) {
-        const what = `${streams[n]}, place ${place}`;
-        assert.equal(whole, false, `${what} ended as if it were whole`);
-        assert.ok(!text.includes('{"end":'), `${what} has a proof of its end`);
-        assert.ok(!text.includes('<next>'), `${what} has rows of both`);
+        for (const [n, { text, whole }] of (await Promise.all(running)).entries()) {
+          const what = `${streams[n]}, place ${place}`;
+          assert.equal(whole, false, `${what} ended as if it were whole`);
+          assert.ok(!text.includes('{"end":'), `${what} has a proof of its end`);
+          assert.ok(!text.includes('<next>'), `${what} has rows of both`);
+        }
+        const failed = await awaited(
+          server.url,
+          id,
+          ({ state }) => state !== 'queued' && state !== 'running',
+        );
+        assert.equal(failed.state, 'failed');
+        assert.equal(failed.problem?.code, 'collection-replaced');
+
+        const isBack = name.startsWith('replaced');
+        await (await settled(shop)).arrayBuffer();
+        const gone = isBack ? '410 collection-replaced' : '503 store-unfit';
+        for (const path of [`/items/stream?cursor=${end.cursor}`, part])
+          assert.equal(await codeOf(server, path), gone, path);
+        for (const path of [
+          `/items?cursor=${end.cursor}`,
+          '/items/1',
+          '/items?count=exact',
+          '/items/partitions',
+        ])
+          assert.equal(await codeOf(server, path), isBack ? '200 undefined' : gone, path);
+        assert.equal((await server.get('/readyz')).status, isBack ? 200 : 503);
+        assert.equal((await db.listCollections({ name: 'items' }).toArray()).length, isBack ? 1 : 0);
       }
-      const failed = await awaited(server.url, id, ({ state }) => state !== 'queued' && state !== 'running');
-      assert.equal(failed.state, 'failed');
-      assert.equal(failed.problem?.code, 'collection-replaced');
+      await server.released();
+    });
 
-      const isBack = name.startsWith('replaced');
-      await (await settled(shop)).arrayBuffer();
-      const gone = isBack ? '410 collection-replaced' : '503 store-unfit';
-      assert.equal(await codeOf(server, `/items/stream?cursor=${end.cursor}`), gone);
-      assert.equal(await codeOf(server, part), gone);
-      assert.equal(await codeOf(server, `/items?cursor=${end.cursor}`), isBack ? '200 undefined' : gone);
-      assert.equal(await codeOf(server, `/items/1`), isBack ? '200 undefined' : gone);
-      assert.equal(await codeOf(server, `/items?count=exact`), isBack ? '200 undefined' : gone);
-      assert.equal(await codeOf(server, `/items/partitions?n=2`), isBack ? '200 undefined' : gone);
-      assert.equal((await server.get('/readyz')).status, isBack ? 200 : 503);
-      assert.equal((await db.listCollections({ name: 'items' }).toArray()).length, isBack ? 1 : 0);
-    }
-    assert.equal(server.slots.taken, 0);
+  test('a collection that is dropped and created again with ids of another type is served', async (shop) => {
+    const { server, db } = shop;
+    assert.equal((await server.get('/items/7')).status, 200);
+    await db.dropCollection('items');
+    assert.equal((await server.get('/items/7')).status, 503); // and not 404
+    await db.collection('items').insertOne({ _id: 'seven' as never, category: 'a', price: 7 });
+    await (await settled(shop)).arrayBuffer();
+    assert.equal((await server.get('/items/seven')).status, 200);
   });
 
-test('a collection that is dropped and created again with ids of another type is served', async (t) => {
-  const shop = await open(t);
-  if (!shop) return;
-  const { server, db } = shop;
-  assert.equal((await server.get('/items/7')).status, 200);
-  await db.dropCollection('items');
-  assert.equal((await server.get('/items/7')).status, 503); // and not 404
-  await db.collection('items').insertOne({ _id: 'seven' as never, category: 'a', price: 7 });
-  await (await settled(shop)).arrayBuffer();
-  assert.equal((await server.get('/items/seven')).status, 200);
+  for (const parallel of [1, 3])
+    test(`a pull over ${parallel} connections does not continue in another collection, and says to start over`, async (shop, t) => {
+      const { server, db, barrier } = shop;
+      const rows = 33_000; // so that each part has a checkpoint inside
+      await fill(db, 'items', rows);
+      await fill(db, 'next', rows);
+      await (await settled(shop)).arrayBuffer();
+      const file = join(await temporaryFolder(t), 'items.ndjson');
+      const size = rows / parallel;
+      barrier.hold((after, { ids }) => after >= (ids?.from ? after - (after % size) : 0) + size * 0.95);
+      const pulling = runPullOf([`${server.url}/items/stream`, '-o', file, '--parallel', String(parallel)]);
+      await barrier.held(parallel);
+      await UPSETS['replaced by another one'](db);
+      barrier.release();
+      const { code, text } = await pulling;
+      assert.equal(code, 1, text);
+      assert.match(text, /[Ss]tart again/);
+      assert.equal(existsSync(file), false);
+      const again = await runPullOf([
+        `${server.url}/items/stream`,
+        '-o',
+        file,
+        '--parallel',
+        String(parallel),
+      ]);
+      assert.equal(again.code, 1, again.text);
+      assert.match(again.text, /[Ss]tart again/);
+      assert.equal(existsSync(file), false);
+    });
 });
 
 test('the first request of a resource after its collection was replaced reads the new one', async (t) => {
@@ -194,29 +230,3 @@ test('the first request of a resource after its collection was replaced reads th
     if (!/values|partitions|changes/.test(path)) assert.ok(text.includes(`<${n}>`), `${path}: ${text}`);
   }
 });
-
-for (const parallel of [1, 3])
-  test(`a pull over ${parallel} connections does not continue in another collection, and says to start over`, async (t) => {
-    const shop = await open(t);
-    if (!shop) return;
-    const { server, db, barrier } = shop;
-    const rows = 33_000; // so that each part has a checkpoint inside
-    await fill(db, 'items', rows);
-    await fill(db, 'next', rows);
-    await (await settled(shop)).arrayBuffer();
-    const file = join(await temporaryFolder(t), 'items.ndjson');
-    const size = rows / parallel;
-    barrier.hold((after, { ids }) => after >= (ids?.from ? after - (after % size) : 0) + size * 0.95);
-    const pulling = runPullOf([`${server.url}/items/stream`, '-o', file, '--parallel', String(parallel)]);
-    await barrier.held(parallel);
-    await UPSETS['replaced by another one'](db);
-    barrier.release();
-    const { code, text } = await pulling;
-    assert.equal(code, 1, text);
-    assert.match(text, /[Ss]tart again/);
-    assert.equal(existsSync(file), false);
-    const again = await runPullOf([`${server.url}/items/stream`, '-o', file, '--parallel', String(parallel)]);
-    assert.equal(again.code, 1, again.text);
-    assert.match(again.text, /[Ss]tart again/);
-    assert.equal(existsSync(file), false);
-  });

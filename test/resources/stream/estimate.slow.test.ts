@@ -4,14 +4,9 @@ import { storeUnavailable } from '../../../src/errors.ts';
 import { around } from '../../../src/store/around.ts';
 import type { Collection, Store } from '../../../src/store/store.ts';
 import { estimator } from '../../../src/resources/stream/estimate.ts';
-import { testMongo } from '../../support/store/mongo/mongod.ts';
-import { serverOn, testServer, type EngineName, type StoreName } from '../../support/process/server.ts';
-
-const COMBINATIONS: [StoreName, EngineName][] = [
-  ['sqlite', 'uws'],
-  ['sqlite', 'node'],
-  ['mongodb', 'uws'],
-];
+import { linesOf } from '../../support/answers.ts';
+import { onCombinations } from '../../support/process/each-server.ts';
+import { serverOn, testServer } from '../../support/process/server.ts';
 
 /** More than a first batch holds. */
 const rows = Array.from({ length: 1_500 }, (_, n) => ({
@@ -21,33 +16,35 @@ const rows = Array.from({ length: 1_500 }, (_, n) => ({
   text: 'x'.repeat(2_000),
 }));
 
-for (const [store, engine] of COMBINATIONS)
-  test(`${store} behind ${engine}: a stream says about how many rows it has where the store knows without counting`, async (t) => {
-    const server = await testServer(t, store, engine, { CORS_ORIGIN: '*' });
-    if (!server) return;
-    await server.insert(rows);
-    const estimateOf = async (query: string, method = 'GET') => {
-      const response = await fetch(`${server.url}/items/stream?${query}`, {
-        method,
-        headers: { origin: 'https://a.example' },
-      });
-      await response.arrayBuffer();
-      assert.equal(response.status, 200);
-      assert.match(response.headers.get('access-control-expose-headers') ?? '', /Estimated-Rows/);
-      return response.headers.get('estimated-rows');
-    };
-    assert.equal(await estimateOf(''), '1500');
-    assert.equal(await estimateOf('', 'HEAD'), '1500');
-    assert.equal(await estimateOf('sort=price_desc&format=csv'), '1500');
-    assert.equal(await estimateOf('limit=1400'), '1400');
-    assert.equal(await estimateOf('limit=7'), '7');
-    assert.equal(await estimateOf('category=few'), '3', 'all of them are in the first batch');
-    assert.equal(await estimateOf('category=none'), '0');
-    assert.equal(await estimateOf('category=many'), null);
-    assert.equal(await estimateOf('min_price=10'), null);
-    assert.equal(await estimateOf('after=r00001'), null);
-    assert.equal(await estimateOf('after=r01490'), '9');
-  });
+onCombinations(
+  (t, { store, engine }) => testServer(t, store, engine, { CORS_ORIGIN: '*' }),
+  (test) => {
+    test('a stream says about how many rows it has where the store knows without counting', async (server) => {
+      await server.insert(rows);
+      const estimateOf = async (query: string, method = 'GET') => {
+        const response = await fetch(`${server.url}/items/stream?${query}`, {
+          method,
+          headers: { origin: 'https://a.example' },
+        });
+        await response.arrayBuffer();
+        assert.equal(response.status, 200);
+        assert.match(response.headers.get('access-control-expose-headers') ?? '', /Estimated-Rows/);
+        return response.headers.get('estimated-rows');
+      };
+      assert.equal(await estimateOf(''), '1500');
+      assert.equal(await estimateOf('', 'HEAD'), '1500');
+      assert.equal(await estimateOf('sort=price_desc&format=csv'), '1500');
+      assert.equal(await estimateOf('limit=1400'), '1400');
+      assert.equal(await estimateOf('limit=7'), '7');
+      assert.equal(await estimateOf('category=few'), '3', 'all of them are in the first batch');
+      assert.equal(await estimateOf('category=none'), '0');
+      assert.equal(await estimateOf('category=many'), null);
+      assert.equal(await estimateOf('min_price=10'), null);
+      assert.equal(await estimateOf('after=r00001'), null);
+      assert.equal(await estimateOf('after=r01490'), '9');
+    });
+  },
+);
 
 test('an estimate is asked for once in five seconds, and again when it failed', async (t) => {
   let [now, calls] = [0, 0];
@@ -70,25 +67,18 @@ test('an estimate is asked for once in five seconds, and again when it failed', 
   assert.equal(calls, 5);
 });
 
-for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
-  test(`${store}: a stream begins also when its estimate never comes`, async (t) => {
-    const uri = store === 'mongodb' ? await testMongo(t) : '';
-    if (uri === null) return;
-    let counts = 0;
-    const count: Collection['count'] = () => {
-      counts++;
-      return new Promise(() => undefined); // not even when it is given up
-    };
-    const tapStore = (opened: Store): Store => tapped(opened, count);
-    const server = await serverOn(t, { MONGODB_URI: uri }, { tapStore });
-    await server.insert(rows);
-    const response = await server.get('/items/stream');
-    assert.equal(counts, 1);
-    assert.equal(response.headers.get('estimated-rows'), null);
-    assert.equal((await response.text()).split('\n').length - 1, rows.length);
-  });
-
-/** The same store, with another count of items. */
-function tapped(store: Store, count: Collection['count']): Store {
+/** How often a count of items was asked for that never comes, not even when it is given up. */
+let counts = 0;
+const tapStore = (store: Store): Store => {
+  const count = () => (counts++, new Promise<never>(() => undefined));
   return around(store, { items: around(store.items, { count }) });
-}
+};
+
+test('a stream begins also when its estimate never comes', async (t) => {
+  const server = await serverOn(t, {}, { tapStore });
+  await server.insert(rows);
+  const response = await server.get('/items/stream');
+  assert.equal(counts, 1);
+  assert.equal(response.headers.get('estimated-rows'), null);
+  assert.equal((await linesOf(response)).length, rows.length);
+});

@@ -238,8 +238,10 @@ const FAULTS: [args: string[], message: RegExp][] = [
 ];
 
 test('a wrong command says why and exits with 2', async (t) => {
-  const environment = { DATA_DIR: join(await temporaryFolder(t), 'data') };
-  const ended = await Promise.all(FAULTS.map(([args]) => sluice(args, environment)));
+  const folder = await temporaryFolder(t);
+  const ended = await Promise.all(
+    FAULTS.map(([args], n) => sluice(args, { DATA_DIR: join(folder, String(n)) })),
+  );
   for (const [n, [args, message]] of FAULTS.entries()) {
     assert.match(ended[n]?.said ?? '', message, args.join(' '));
     assert.equal(ended[n]?.code, 2, args.join(' '));

@@ -116,7 +116,7 @@ for (const store of ['sqlite', 'mongodb'] as const) {
     await table.remove('FOREIGN-1');
 
     const abort = new AbortController();
-    const now = cursorIn(await (await server.as('acme', '/orders/changes')).text());
+    const now = cursorIn(await textOf(server.as('acme', '/orders/changes')));
     const live = await server.as('acme', `/orders/changes?since=${now}`, {
       headers: { accept: 'text/event-stream' },
       signal: abort.signal,
@@ -192,7 +192,7 @@ test('cursors of parts in the embedded store do not reveal how much changed', as
   const opening = await opened(t, 'sqlite');
   if (!opening) return;
   const { server } = opening;
-  const cursorOf = async (name: string) => cursorIn(await (await server.as(name, '/orders/changes')).text());
+  const cursorOf = async (name: string) => cursorIn(await textOf(server.as(name, '/orders/changes')));
   assert.equal(
     await cursorOf('all'),
     await cursorOf('all'),
@@ -212,7 +212,7 @@ test('the embedded store has the history of a part from the first key on that op
   const at = await opened(t, 'sqlite', [ACME]);
   if (!at) return;
   const { server, table } = at;
-  const cursor = cursorIn(await (await server.as('acme', '/orders/changes')).text());
+  const cursor = cursorIn(await textOf(server.as('acme', '/orders/changes')));
   await table.set('own-1', { status: 'paid' });
   assert.equal(await server.rewrite([ACME, { ...ACME, name: 'late', hide: { orders: ['status'] } }]), true);
   const changes = async (name: string) =>
@@ -274,7 +274,7 @@ test('a place from before the collection kept pre-images has expired', async (t)
   if (!at) return;
   const { server, table } = at;
   const keep = (enabled: boolean) => keepImages(t, server.mongo, 'orders', enabled);
-  const first = await (await server.as('number', '/orders/changes')).text();
+  const first = await textOf(server.as('number', '/orders/changes'));
   await keep(false);
   await table.set('own', { region: 'us' });
   await keep(true);

@@ -4,11 +4,12 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { test, type TestContext } from 'node:test';
 import type { Collection, MongoClient } from 'mongodb';
+import { idsIn, linesOf, problemOf } from '../support/answers.ts';
 import { sluice } from '../support/process/commands.ts';
 import { testClient } from '../support/store/mongo/mongo.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
 import { temporaryFolder } from '../support/directory.ts';
-import { serverOn } from '../support/process/server.ts';
+import { serverOn, type TestServer } from '../support/process/server.ts';
 
 const ROWS = 20_000;
 
@@ -64,14 +65,11 @@ const MOMENTS: Record<string, (rows: Collection, index: string) => Promise<boole
   },
 };
 
-async function idsOf(server: { get(path: string): Promise<Response> }, path: string): Promise<Set<string>> {
-  const response = await server.get(path);
-  const text = await response.text();
-  assert.equal(response.status, 200, text);
-  const lines = text.split('\n').slice(0, -1);
-  const ids = new Set(lines.map((line) => /^\{"id":(\d+)/.exec(line)?.[1] ?? line));
-  assert.equal(ids.size, lines.length, 'no row comes twice');
-  return ids;
+/** The number of rows of a stream, in which none comes twice. */
+async function rowsIn(server: TestServer, path: string): Promise<number> {
+  const ids = idsIn(await linesOf(server.get(path)));
+  assert.equal(new Set(ids).size, ids.length, 'no row comes twice');
+  return ids.length;
 }
 
 for (const [moment, isTime] of Object.entries(MOMENTS)) {
@@ -84,12 +82,12 @@ for (const [moment, isTime] of Object.entries(MOMENTS)) {
     t.diagnostic(`killed with ${there} rows`);
     const server = await serverOn(t, environment);
     for (const query of ['', '?sort=price_asc', '?sort=price_desc'])
-      assert.equal((await idsOf(server, `/items/stream${query}`)).size, there, query);
+      assert.equal(await rowsIn(server, `/items/stream${query}`), there, query);
     await run(['--on-conflict', 'skip']);
     for (const query of ['', '?sort=price_asc'])
-      assert.equal((await idsOf(server, `/items/stream${query}`)).size, ROWS, query);
+      assert.equal(await rowsIn(server, `/items/stream${query}`), ROWS, query);
     const ofCategory = Array.from({ length: ROWS }, (_, n) => n % 7).filter((n) => n === 3).length;
-    assert.equal((await idsOf(server, '/items/stream?category=c3&sort=price_asc')).size, ofCategory);
+    assert.equal(await rowsIn(server, '/items/stream?category=c3&sort=price_asc'), ofCategory);
   });
 
   test(`an import into a resource that is killed when ${moment} has no index that serves a part, and goes on`, async (t) => {
@@ -101,14 +99,14 @@ for (const [moment, isTime] of Object.entries(MOMENTS)) {
     const there = await rows.countDocuments();
     t.diagnostic(`killed with ${there} rows`);
     const server = await serverOn(t, { ...environment, EXPOSE: 'orders' });
-    assert.equal((await idsOf(server, '/orders/stream')).size, there);
+    assert.equal(await rowsIn(server, '/orders/stream'), there);
     const answer = await server.get('/orders/stream?sort=price_asc');
-    if (answer.status === 200) assert.equal((await answer.text()).split('\n').length - 1, there);
-    else assert.equal(((await answer.json()) as { code: string }).code, 'not-indexed');
+    if (answer.status === 200) assert.equal((await linesOf(answer)).length, there);
+    else assert.equal((await problemOf(answer)).code, 'not-indexed');
     await run([...into, '--on-conflict', 'skip']);
     const again = await serverOn(t, { ...environment, EXPOSE: 'orders' });
     for (const query of ['', '?sort=price_asc'])
-      assert.equal((await idsOf(again, `/orders/stream${query}`)).size, ROWS, query);
+      assert.equal(await rowsIn(again, `/orders/stream${query}`), ROWS, query);
     assert.equal((await again.get('/orders?category=c3&sort=price_desc')).status, 200);
   });
 }

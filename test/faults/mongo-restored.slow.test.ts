@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { jsonOf, problemOf, textOf, type Page } from '../support/answers.ts';
 import { testClient } from '../support/store/mongo/mongo.ts';
 import { ownMongod, testMongo, withDatabase } from '../support/store/mongo/mongod.ts';
 import { temporaryFolder } from '../support/directory.ts';
@@ -14,9 +15,9 @@ const rows = (from: number, to: number) =>
 async function readsFrom(
   server: TestServer,
 ): Promise<readonly [page: string, stream: string, changes: string]> {
-  const { page } = (await (await server.get('/items?limit=6')).json()) as { page: { nextCursor: string } };
+  const { page } = (await jsonOf(server.get('/items?limit=6'))) as Page;
   const cursorIn = async (path: string) =>
-    /"cursor":"([\w-]+)"/.exec(await (await server.get(path)).text())?.[1] ?? '';
+    /"cursor":"([\w-]+)"/.exec(await textOf(server.get(path)))?.[1] ?? '';
   const stream = await cursorIn('/items/stream?checkpoints=true&limit=6');
   const changes = await cursorIn('/items/changes');
   return [
@@ -44,11 +45,10 @@ test('after mongorestore --drop, cursors of streams and changes get 410, and tho
   await restored.insertMany(rows(0, 10).map((row) => ({ ...row, _id: row._id as never })));
   await restored.createIndexes(indexes.map(({ key, name = '' }) => ({ key, name })));
 
-  assert.deepEqual(idsIn(await (await server.get(page)).text()), [6, 7, 8, 9]);
+  assert.deepEqual(idsIn(await textOf(server.get(page))), [6, 7, 8, 9]);
   for (const path of [stream, changes]) {
-    const answer = await server.get(path);
-    const { code } = (await answer.json()) as { code: string };
-    assert.deepEqual([answer.status, code], [410, 'collection-replaced'], path);
+    const { status, code } = await problemOf(server.get(path));
+    assert.deepEqual([status, code], [410, 'collection-replaced'], path);
   }
 });
 
@@ -75,8 +75,8 @@ test('after disks of an earlier time came back, all cursors continue, and those 
   await server.insert(rows(100, 101));
 
   for (const path of [page, stream])
-    assert.deepEqual(idsIn(await (await server.get(path)).text()), [6, 7, 8, 9, 100], path);
-  const text = await (await server.get(changes)).text();
+    assert.deepEqual(idsIn(await textOf(server.get(path))), [6, 7, 8, 9, 100], path);
+  const text = await textOf(server.get(changes));
   assert.match(text, /"upToDate":true/);
   assert.deepEqual(idsIn(text), [100], 'a copy keeps the rows that the restore has undone');
 });

@@ -13,7 +13,7 @@ import { PATH, usersAt } from '../support/users/users.ts';
 
 const VICTIMS = ['server', 'import', 'index', 'worker', 'export worker', 'backup'] as const;
 /** How often each kind of process is killed. */
-const KILLS = Number(process.env.KILLS ?? (process.env.LONG ? 100 : 1));
+const KILLS = process.env.LONG ? 100 : 1;
 const WRITERS = 8;
 const ROWS = 3_000;
 /** Writes that are acknowledged before a kill, and after it by those that go on. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { request as ask, type IncomingHttpHeaders } from 'node:http';
 import { test } from 'node:test';
 import { codings } from '../../src/pipeline/compress.ts';
+import { jsonOf, textOf, type Page } from '../support/answers.ts';
 import { catalogue } from '../support/resources/catalogue.ts';
 import { awaited, order } from '../support/exports/exports.ts';
 import { resourceServer, resourcesFile } from '../support/resources/resources.ts';
@@ -28,7 +29,7 @@ function answer(url: string, method: string, headers: Record<string, string>): P
 
 /** The `operationId 304` of all operations that may answer 304. */
 async function operationsOf(server: TestServer): Promise<readonly string[]> {
-  const { paths } = (await (await server.get('/openapi.json')).json()) as {
+  const { paths } = (await jsonOf(server.get('/openapi.json'))) as {
     paths: Record<string, Record<string, { operationId: string; responses: object }>>;
   };
   return Object.values(paths)
@@ -52,13 +53,13 @@ test('a 304 of every resource has the ETag and the headers of its 200, in any co
   const server = await resourceServer(t, 'sqlite', ORDERS, { RESOURCES_FILE });
   const text = 'lorem ipsum '.repeat(200);
   await server.insert(catalogue(50).map(({ document }) => ({ ...document, text })));
-  const { data } = (await (await server.get('/items?limit=1')).json()) as { data: { id: string }[] };
+  const { data } = (await jsonOf(server.get('/items?limit=1'))) as Page<{ id: string }>;
   const user = { name: 'Ada', email: 'ada@example.org' };
   await usersAt(server.url).put('0190b5a8-0000-7000-8000-000000000000', user);
   const { file } = await awaited(server.url, (await order(server.url, {})).id);
-  const page = await (await server.get('/')).text();
+  const page = await textOf(server.get('/'));
   const assets = [...page.matchAll(/(?:href|src)="(\/explorer\/[^"]+)"/g)].map(([, path = '']) => path);
-  const { clients } = (await (await server.get('/clients')).json()) as { clients: { url: string }[] };
+  const { clients } = (await jsonOf(server.get('/clients'))) as { clients: { url: string }[] };
   const paths = [
     ...clients.map(({ url }) => url),
     ...['/', ...assets, '/docs', '/docs/start.js', '/docs/scalar.js', '/openapi.json'],

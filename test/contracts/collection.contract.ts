@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { BSON, BSONRegExp, EJSON, MaxKey, MinKey, type Document } from 'bson';
 import { chooseIndex, isRefusal, type Asked, type Choice } from '../../src/resources/query/planner.ts';
-import { makeBookmark, type Bookmark } from '../../src/store/bookmark.ts';
+import { makeBookmark } from '../../src/store/bookmark.ts';
 import { BSON_RANK, rankOf as rankOfType } from '../../src/store/bson-types.ts';
 import { compareKeys } from '../../src/store/keys.ts';
 import { compareValues, keyOfPlace } from '../../src/store/order.ts';
@@ -10,7 +10,7 @@ import type { Slots } from '../../src/store/slots.ts';
 import type { Index } from '../../src/store/indexes.ts';
 import type { Collection, Equality, Plan } from '../../src/store/store.ts';
 import type { ValueRange } from '../../src/store/plan.ts';
-import { NEVER, PLENTY, readRows, takeRows } from '../support/store/reading.ts';
+import { NEVER, PLENTY, readRows, takeRows, walk } from '../support/store/reading.ts';
 import {
   PATHS,
   below,
@@ -212,21 +212,9 @@ async function checkParts(
   }
 }
 
-/** The ids of a plan's rows, read page by page from bookmark to bookmark, and confirmed at the end. */
+/** The ids of a plan's rows, read in pages of random sizes. */
 async function pages(collection: Collection, plan: Plan, random: Random): Promise<string[]> {
-  const ids: string[] = [];
-  let after: Bookmark | null = null;
-  for (let more = true; more;) {
-    const rows = oneOf(random, [1, 2, 3, 7, 1_000]);
-    const batch = await collection.read(plan, after ? { after } : {}, { rows, bytes: PLENTY }, NEVER);
-    const { last } = batch;
-    more = batch.more;
-    ids.push(...takeRows(batch).map(idOf));
-    assert.ok(!more || last, 'an empty batch reports more rows');
-    after = last ?? after;
-    if (!more) await batch.confirm(NEVER);
-  }
-  return ids;
+  return (await walk(collection, plan, () => oneOf(random, [1, 2, 3, 7, 1_000]))).map(idOf);
 }
 
 /** The distinct values behind a prefix, and whether rows have such values. */

@@ -1,10 +1,8 @@
 import { describe } from 'node:test';
 import { answerContract } from './engine.answers.contract.ts';
 import { corpusContract } from './engine.corpus.contract.ts';
-import { endingContract } from './engine.endings.contract.ts';
-import { hostileContract } from './engine.hostile.contract.ts';
-import { requestContract } from './engine.requests.contract.ts';
-import { stopContract } from './engine.stop.contract.ts';
+import { endingContract, stopContract } from './engine.endings.contract.ts';
+import { hostileContract, requestContract } from './engine.requests.contract.ts';
 import { streamContract } from './engine.streams.contract.ts';
 import { serveWith, whyNoUws, type EngineName, type Serving } from '../support/engine/engines.ts';
 

@@ -50,8 +50,8 @@ export function chainContract(test: StoreTest): void {
 
   test('an empty store has no rows and reports no more', async (opened) => {
     for (const plan of allPlans()) {
-      const read = await readRows(opened.store.items, plan, {}, { rows: 10, bytes: PLENTY });
-      assert.deepEqual(read, { rows: [], last: null, more: false });
+      const { rows, last, more } = await readRows(opened.store.items, plan, {}, { rows: 10, bytes: PLENTY });
+      assert.deepEqual([rows, last, more], [[], null, false]);
     }
     assert.equal(opened.slots.taken, 0);
   });

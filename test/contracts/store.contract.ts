@@ -1,10 +1,9 @@
 import type { StoreTest } from '../support/store/open-store.ts';
 import { chainContract } from './store.chain.contract.ts';
-import { countContract } from './store.count.contract.ts';
+import { countContract, splitContract } from './store.count.contract.ts';
 import { resumeContract } from './store.resume.contract.ts';
 import { sizeContract } from './store.size.contract.ts';
 import { snapshotContract } from './store.snapshot.contract.ts';
-import { splitContract } from './store.split.contract.ts';
 import { writeContract } from './store.write.contract.ts';
 
 /** Every promise of src/store/store.ts, tested on one adapter. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { BSON, Double, Int32 } from '../../src/store/bson.ts';
-import type { Plan } from '../../src/store/store.ts';
+import type { Collection, Plan } from '../../src/store/store.ts';
 import {
   compareItems,
   expectedItems,
@@ -10,7 +10,7 @@ import {
   insertItems,
 } from '../support/store/items.ts';
 import type { Item } from '../support/store/items.ts';
-import { PLENTY, assertChain, readRows } from '../support/store/reading.ts';
+import { PLENTY, assertChain, readRows, walk } from '../support/store/reading.ts';
 import { allPlans } from './store.chain.contract.ts';
 import type { StoreTest } from '../support/store/open-store.ts';
 
@@ -125,19 +125,13 @@ export function writeContract(test: StoreTest): void {
 const BY_ID: Plan = { sort: '_id', direction: 1 };
 const BY_PRICE: Plan = { sort: 'price', direction: 1 };
 
-async function readWhole(items: Parameters<typeof readRows>[0], plan: Plan): Promise<Item[]> {
-  const found: Item[] = [];
-  let from = {};
-  for (;;) {
-    const { rows, last, more } = await readRows(items, plan, from, { rows: 9, bytes: PLENTY });
-    for (const item of rows.map(itemOf)) {
-      const before = found.at(-1);
-      assert.ok(!before || compareItems(before, item, plan) * plan.direction < 0, 'rows come in order');
-      found.push(item);
-    }
-    if (!more || !last) return found;
-    from = { after: last };
+async function readWhole(items: Collection, plan: Plan): Promise<Item[]> {
+  const found = (await walk(items, plan, 9)).map(itemOf);
+  for (const [n, item] of found.entries()) {
+    const before = found[n - 1];
+    assert.ok(!before || compareItems(before, item, plan) * plan.direction < 0, 'rows come in order');
   }
+  return found;
 }
 
 function itemOf(bytes: Buffer): Item {

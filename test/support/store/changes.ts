@@ -16,18 +16,17 @@ export function feedOf({ changes }: Collection): ChangeFeed {
   return changes;
 }
 
-/** Every key from a place on, in pieces of at most `most` keys. */
-export async function keysSince(
-  feed: ChangeFeed,
-  place: FeedPlace,
-  most = 1_000,
-): Promise<{ readonly keys: readonly Bookmark[]; readonly place: FeedPlace; readonly pieces: number }> {
+/** Every key from a place on, in pieces of `most` keys, and how many the longest has. */
+export async function keysSince(feed: ChangeFeed, place: FeedPlace, most = 1_000) {
   const keys: Bookmark[] = [];
+  let longest = 0;
   for (let [at, pieces] = [place, 1]; ; pieces++) {
     const read = await feed.read(at, { most, waitMs: 0 }, undefined, NEVER);
+    assert.ok(read.next.token.length < 1_100, `a place of ${read.next.token.length} bytes`);
     keys.push(...read.keys);
+    longest = Math.max(longest, read.keys.length);
     at = read.next;
-    if (read.isUpToDate) return { keys, place: at, pieces };
+    if (read.isUpToDate) return { keys, place: at, pieces, longest };
     assert.ok(pieces < 10_000, 'the feed comes to its end');
   }
 }

@@ -15,6 +15,7 @@ export interface Read {
   readonly rows: readonly Buffer[];
   readonly last: Bookmark | null;
   readonly more: boolean;
+  readonly confirm: () => Promise<void>;
 }
 
 /**
@@ -32,7 +33,30 @@ export async function readRows(items: Collection, plan: Plan, from: From, size: 
   const end = rows.at(-1);
   assert.deepEqual(last && Buffer.from(last), end ? Buffer.from(bookmarkOf(end, plan)) : null);
   assert.ok(!more || rows.length > 0, 'an empty batch reports more rows, so a reader would never end');
-  return { rows, last, more };
+  return { rows, last, more, confirm: () => batch.confirm(NEVER) };
+}
+
+/**
+ * The rows of a plan, read from bookmark to bookmark in batches of `size` rows, and confirmed at the end. `onRows` gets those
+ * of each batch.
+ */
+export async function walk(
+  items: Collection,
+  plan: Plan,
+  size: number | (() => number),
+  onRows: (rows: readonly Buffer[]) => unknown = () => undefined,
+): Promise<Buffer[]> {
+  const all: Buffer[] = [];
+  for (let from: From = {}, more = true; more;) {
+    const bound = { rows: typeof size === 'number' ? size : size(), bytes: PLENTY };
+    const read = await readRows(items, plan, from, bound);
+    all.push(...read.rows);
+    await onRows(read.rows);
+    ({ more } = read);
+    if (read.last) from = { after: read.last };
+    if (!more) await read.confirm();
+  }
+  return all;
 }
 
 /** Copies the rows of a batch and releases it. */

@@ -3,16 +3,16 @@ import { EXPORTS } from '../../src/exports/jobs.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import { BSON, Int32, ObjectId } from '../../src/store/bson.ts';
 import type { Change, Records } from '../../src/store/records.ts';
-import type { From, Plan } from '../../src/store/store.ts';
+import type { Plan } from '../../src/store/store.ts';
 import { fromRow, toRow, USERS, type StoredUser } from '../../src/users/row.ts';
-import { NEVER, PLENTY, takeRows } from '../support/store/reading.ts';
+import { NEVER, PLENTY, takeRows, walk } from '../support/store/reading.ts';
 import type { StoreTest } from '../support/store/open-store.ts';
 import { readRow } from '../../src/store/row.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
 const TIME = new Date('2026-01-02T03:04:05.678Z');
 
-function user(_id: string, name: string, metadata?: StoredUser['metadata']): StoredUser {
+export function user(_id: string, name: string, metadata?: StoredUser['metadata']): StoredUser {
   return { _id, name, email: 'a@b', ...(metadata && { metadata }), createdAt: TIME, updatedAt: TIME };
 }
 
@@ -26,7 +26,7 @@ async function getUser(users: Records, id: unknown): Promise<StoredUser | null> 
 }
 
 /** Increments the number in the user's name. */
-const countUp: Change = (current) => {
+export const countUp: Change = (current) => {
   if (!current) return toRow(user('counter', '1'));
   const before = fromRow(current);
   return toRow({ ...before, name: String(Number(before.name) + 1) });
@@ -123,17 +123,8 @@ export function userStoreContract(test: StoreTest): void {
     };
     const wanted = made.filter(({ metadata }) => metadata?.team === 'blue');
     wanted.sort((a, b) => Number(b.name) - Number(a.name) || (a._id < b._id ? 1 : -1));
-    const ids: string[] = [];
-    for (let from: From = {}, more = true; more;) {
-      const batch = await users.read(plan, from, { rows: 5, bytes: PLENTY }, NEVER);
-      await batch.confirm(NEVER);
-      const { last } = batch;
-      more = batch.more;
-      ids.push(...takeRows(batch).map((row) => fromRow(row)._id));
-      if (last) from = { after: last };
-    }
     assert.deepEqual(
-      ids,
+      (await walk(users, plan, 5)).map((row) => fromRow(row)._id),
       wanted.map(({ _id }) => _id),
     );
     assert.deepEqual(await users.count(plan, 'exact', NEVER), { rows: wanted.length, is: 'exact' });

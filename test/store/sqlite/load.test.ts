@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
-import { importItems } from '../../../src/import/import.ts';
 import type { Load, OwnedCollection } from '../../../src/store/store.ts';
 import { expectedItems, inCategory, makeItems, insertItems, type Item } from '../../support/store/items.ts';
-import { openDirectory, openRaw } from '../../support/store/sqlite/sqlite.ts';
+import { openFor, openRaw } from '../../support/store/sqlite/sqlite.ts';
 import { NEVER, PLENTY, assertChain, readRows } from '../../support/store/reading.ts';
 import { readRow } from '../../../src/store/row.ts';
 import { temporaryFolder } from '../../support/directory.ts';
@@ -18,9 +17,7 @@ const PLANS = [
 const SIZE = { rows: 1_000, bytes: PLENTY };
 
 async function openIn(t: TestContext, directory: string): Promise<OwnedCollection> {
-  const store = await openDirectory(directory);
-  t.after(() => store.close());
-  return store.items;
+  return (await openFor(t, directory)).items;
 }
 
 /** Begins a load, which must be possible, and refuses no row. */
@@ -114,27 +111,4 @@ test('an abandoned load leaves an empty store, which can be loaded again', async
   await addAll(again, rows);
   await again.finish();
   await assertWhole(items, rows);
-});
-
-test('an interrupted import keeps the rows that it has read, and counts them', async (t) => {
-  const directory = await temporaryFolder(t);
-  const items = await openIn(t, directory);
-  const rows = makeItems(100);
-  const interrupt = new AbortController();
-  async function* source() {
-    for (const [at, { bytes }] of rows.entries()) {
-      if (at === 70) interrupt.abort(new Error('interrupted'));
-      yield await Promise.resolve({ at: at + 1, item: bytes });
-    }
-  }
-  const run = importItems({
-    ...{ open: () => Promise.resolve(items), source: source(), onConflict: 'fail', signal: interrupt.signal },
-    progress: () => undefined,
-    report: (at, reason) => assert.fail(`${at}: ${reason}`),
-  });
-  await assert.rejects(run, {
-    name: 'ImportStopped',
-    result: { read: 70, written: 70, skipped: 0, failed: 0 },
-  });
-  await assertWhole(items, rows.slice(0, 70));
 });

@@ -1,12 +1,9 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { MongoServerError, type Db, type Document } from 'mongodb';
-import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
-import { connectMongo } from '../../src/store/mongo.ts';
-import { Slots } from '../../src/store/slots.ts';
 import { NEVER } from '../support/store/reading.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
-import { WAYS, testClient } from '../support/store/mongo/mongo.ts';
+import { WAYS, openStore, testClient } from '../support/store/mongo/mongo.ts';
 import { testsWith } from '../support/tests-with.ts';
 import { collectionContract, type PutRandom, type Seeds } from './collection.contract.ts';
 import type { RandomCollection } from '../support/store/random-collection.ts';
@@ -36,18 +33,8 @@ async function openDatabase(t: TestContext, lane: boolean): Promise<PutRandom | 
   const db = testClient(t, uri).db();
   await db.createCollection('system.profile', { capped: true, size: 256 * 1024 * 1024 });
   await db.command({ profile: 2 });
-  const slots = new Slots();
   const onWarning = (message: string) => assert.match(message, NOT_YET);
-  const store = await connectMongo({
-    items: ITEM_COLLECTION,
-    uri,
-    slots,
-    lane,
-    manageIndexes: true,
-    own: false,
-    onWarning,
-  });
-  t.after(() => store.close());
+  const { store, slots } = await openStore(t, uri, { lane, own: false, onWarning });
   let made = 0;
   return async (random) => {
     const collection = `rows.${made++}`;

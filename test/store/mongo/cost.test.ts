@@ -11,7 +11,7 @@ import { splitRows } from '../../../src/store/mongo/split.ts';
 import type { Bookmark } from '../../../src/store/bookmark.ts';
 import type { Plan } from '../../../src/store/store.ts';
 import { inCategory } from '../../support/store/items.ts';
-import { WAYS, testMongoStore, type OpenMongo } from '../../support/store/mongo/mongo.ts';
+import { WAYS, profiled, testMongoStore, type OpenMongo } from '../../support/store/mongo/mongo.ts';
 import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
 import { readRow } from '../../../src/store/row.ts';
 
@@ -26,20 +26,14 @@ const PLANS = ([1, -1] as const).flatMap((direction) =>
   ]),
 );
 
-/** The server's profile of the finds of one read. */
-async function costOf(opened: OpenMongo, read: () => Promise<unknown>): Promise<Document[]> {
-  const db = opened.client.db();
-  await db.command({ profile: 0 });
-  await db.collection('system.profile').drop();
-  await db.command({ profile: 2 });
-  await read();
-  await db.command({ profile: 0 });
-  return (
-    db
-      .collection('system.profile')
-      // Checks of the collection itself have a batch of one. They are not part of the cost of a read.
-      .find({ op: 'query', ns: `${db.databaseName}.items`, 'command.singleBatch': { $ne: true } })
-      .toArray()
+/** The server's profile of the finds of one read. Checks of the collection itself, with a batch of one, are not its cost. */
+async function costOf({ client }: OpenMongo, read: () => Promise<unknown>): Promise<Document[]> {
+  const profiles = await profiled(client.db(), read);
+  return profiles.filter(
+    ({ ns, command }) =>
+      ns === `${client.db().databaseName}.items` &&
+      (command as Document).find !== undefined &&
+      (command as Document).singleBatch !== true,
   );
 }
 

@@ -1,8 +1,5 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
-import { connectMongo } from '../../../src/store/mongo.ts';
-import { Slots } from '../../../src/store/slots.ts';
 import { pino } from 'pino';
 import { mongodWithUsers, openStore, testClient } from '../../support/store/mongo/mongo.ts';
 import { ownMongod, testMongo } from '../../support/store/mongo/mongod.ts';
@@ -30,15 +27,6 @@ async function problemOf(server: TestServer, path: string) {
 
 const putUser = ({ url }: TestServer) =>
   usersAt(url).send('PUT', `${PATH}/u1`, { body: { name: 'a', email: 'a@b' } });
-
-async function open(uri: string, warnings: string[]) {
-  const store = await connectMongo({
-    items: ITEM_COLLECTION,
-    ...{ uri, slots: new Slots(), manageIndexes: true },
-    onWarning: (message) => warnings.push(message),
-  });
-  await store.close();
-}
 
 test('a user whose roles are revoked gets 503 until they are granted again, without a restart', async (t) => {
   const mongod = await mongodWithUsers(t);
@@ -112,26 +100,24 @@ it('users that are dropped while they are served are not created again by a writ
 it('a category that is an array does not prevent a start, and the log shows the commands to run', async (uri, t) => {
   const items = testClient(t, uri).db().collection('items');
   await items.insertOne({ _id: 1 as never, category: ['a', 'b'], price: 1 });
-  const warnings: string[] = [];
-  await open(uri, warnings);
+  const { warnings } = await openStore(t, uri);
   await items.deleteOne({ _id: 1 as never });
   const lines = [...warnings.join().matchAll(/(\w+)Index\(("[^"]*"|\{[^}]*\})\)/g)];
   assert.equal(lines.length, 4);
   for (const [, what, argument = ''] of lines)
     if (what === 'drop') await items.dropIndex(JSON.parse(argument) as string);
     else await items.createIndex(JSON.parse(argument) as Record<string, 1>);
-  const later: string[] = [];
-  await open(uri, later);
+  const later = await openStore(t, uri);
   assert.deepEqual(
-    later.filter((warning) => warning.includes('Index(')),
+    later.warnings.filter((warning) => warning.includes('Index(')),
     [],
   );
 });
 
-it('a replica set with another name than in the URI is reported with its name', async (uri) => {
-  const warnings: string[] = [];
+it('a replica set with another name than in the URI is reported with its name', async (uri, t) => {
   const { host } = new URL(uri);
-  await open(`mongodb://${host}/shop?replicaSet=wrong&serverSelectionTimeoutMS=500`, warnings);
+  const wrong = `mongodb://${host}/shop?replicaSet=wrong&serverSelectionTimeoutMS=500`;
+  const { warnings } = await openStore(t, wrong);
   assert.match(warnings.join(), /says replicaSet=wrong, but 127\.0\.0\.1:\d+ is in the replica set 'rs0'/);
 });
 
@@ -145,9 +131,7 @@ test('a single mongod is served with one warning and without a change feed, a re
   await assert.rejects(feed.now(NEVER), unsupported);
   await assert.rejects(feed.read(feed.at(1n), { most: 10, waitMs: 1_000 }, undefined, NEVER), unsupported);
   const uri = await testMongo(t);
-  const others: string[] = [];
-  if (uri !== null) await open(uri, others);
-  assert.deepEqual(others, []);
+  if (uri !== null) assert.deepEqual((await openStore(t, uri)).warnings, []);
 });
 
 test('a MongoDB user with read permission only can read items and users, and an error names what is missing and may not be created', async (t) => {
@@ -156,7 +140,7 @@ test('a MongoDB user with read permission only can read items and users, and an 
   const { as, root } = mongod;
   await mongod.add('reader', { role: 'read', db: 'shop' });
   await assert.rejects(
-    open(as('reader'), []),
+    openStore(t, as('reader')),
     /'items' is missing, and the MongoDB user has no permission to create it/,
   );
   await root.db().createCollection('items');
@@ -165,7 +149,7 @@ test('a MongoDB user with read permission only can read items and users, and an 
     without.warnings.join(),
     /lacks the index \{"price":1,"_id":1\}, and MongoDB did not create it/,
   );
-  await assert.rejects(open(as('stranger'), []), /Authentication failed/);
+  await assert.rejects(openStore(t, as('stranger')), /Authentication failed/);
   const { store } = await openStore(t, as('root'));
   const row = BSON.serialize({ _id: 'a', category: 'a', price: 1 });
   await store.items.insert([row], 'fail');

@@ -1,11 +1,8 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Document } from 'mongodb';
-import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
-import { connectMongo, type MongoOptions } from '../../../src/store/mongo.ts';
-import { Slots } from '../../../src/store/slots.ts';
 import { Int32, MaxKey, MinKey } from '../../../src/store/bson.ts';
-import { testClient } from '../../support/store/mongo/mongo.ts';
+import { openStore, testClient } from '../../support/store/mongo/mongo.ts';
 import { testMongo } from '../../support/store/mongo/mongod.ts';
 import { PLENTY, readRows } from '../../support/store/reading.ts';
 import { startWireProxy } from '../../support/store/mongo/wire-proxy.ts';
@@ -29,20 +26,10 @@ const ROWS = ['a', 'b', 'c'].map((_id) => ({ _id, category: 'a', price: 1 }));
 async function proxied(t: TestContext, rows: readonly Document[] = ROWS) {
   const uri = await testMongo(t);
   if (uri === null) return null;
-  await (await open({ uri })).close();
+  await openStore(t, uri);
   const db = testClient(t, uri).db();
   if (rows.length > 0) await db.collection('items').insertMany([...rows]);
   return { proxy: await startWireProxy(t, uri), db };
-}
-
-function open(options: Pick<MongoOptions, 'uri'> & Partial<MongoOptions>) {
-  return connectMongo({
-    items: ITEM_COLLECTION,
-    slots: new Slots(),
-    manageIndexes: true,
-    onWarning: () => undefined,
-    ...options,
-  });
 }
 
 const onFinds = (ignore: (find: Document) => void) => (command: Document) => {
@@ -56,10 +43,14 @@ test('a server that ignores what a find says is refused at the start, in a sente
     for (const [name, ignore] of IGNORED.filter(([each]) => each !== 'snapshot' || rows.length > 0)) {
       made.proxy.onCommand = onFinds(ignore);
       const message = new RegExp(`^The server is not MongoDB: it ignores ${name}\\b.*\\.$`);
-      await assert.rejects(open(made.proxy), { name: 'MongoRefusal', message }, `${rows.length} rows`);
+      await assert.rejects(
+        openStore(t, made.proxy.uri),
+        { name: 'MongoRefusal', message },
+        `${rows.length} rows`,
+      );
     }
     made.proxy.onCommand = () => undefined;
-    await (await open(made.proxy)).close();
+    await openStore(t, made.proxy.uri);
   }
 });
 
@@ -67,9 +58,7 @@ for (const [name, ignore] of IGNORED)
   test(`a server that ignores ${name} and takes the place of MongoDB gives no row`, async (t) => {
     const made = await proxied(t);
     if (!made) return;
-    const warnings: string[] = [];
-    const store = await open({ ...made.proxy, onWarning: (message) => warnings.push(message) });
-    t.after(() => store.close());
+    const { store, warnings } = await openStore(t, made.proxy.uri);
     const plan = { sort: '_id', direction: 1 } as const;
     const read = () => readRows(store.items, plan, {}, { rows: 9, bytes: PLENTY });
     assert.equal((await read()).rows.length, 3);
@@ -93,10 +82,10 @@ test('rows of every kind of id pass the probes, and the ends of the order are re
     ids.map((_id) => ({ _id, category: 'a', price: 1 })),
   );
   if (!made) return;
-  await (await open(made.proxy)).close();
+  await openStore(t, made.proxy.uri);
   for (const _id of [new MaxKey(), new MinKey()]) {
     await made.db.command({ insert: 'items', documents: [{ _id, category: 'a', price: 1 }] });
-    await assert.rejects(open(made.proxy), { message: /a row has the _id MinKey or MaxKey/ });
+    await assert.rejects(openStore(t, made.proxy.uri), { message: /a row has the _id MinKey or MaxKey/ });
   }
 });
 
@@ -108,7 +97,7 @@ test('probes change nothing', async (t) => {
     const [name = ''] = Object.keys(command);
     if (/^(insert|update|delete|create|drop|findAndModify|collMod)/.test(name)) writes.push(name);
   };
-  await (await open(made.proxy)).close();
+  await openStore(t, made.proxy.uri);
   assert.deepEqual(writes, []);
 });
 
@@ -118,5 +107,7 @@ test('MongoDB before 6.0 is refused', async (t) => {
   made.proxy.onReply = (reply) => {
     if (reply.maxWireVersion !== undefined) reply.maxWireVersion = new Int32(13);
   };
-  await assert.rejects(open(made.proxy), { message: /^sluice needs MongoDB 6\.0 or newer[^.]*\.$/ });
+  await assert.rejects(openStore(t, made.proxy.uri), {
+    message: /^sluice needs MongoDB 6\.0 or newer[^.]*\.$/,
+  });
 });

@@ -1,17 +1,14 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Collection, Document } from 'mongodb';
-import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
 import type { ReadBatch } from '../../../src/store/batch.ts';
 import { MinKey } from '../../../src/store/bson.ts';
 import { chain } from '../../../src/pipeline/chain.ts';
-import { connectMongo } from '../../../src/store/mongo.ts';
 import { stagesOf } from '../../../src/store/mongo/index-list.ts';
-import { Slots } from '../../../src/store/slots.ts';
 import type { RowReader, Plan, Store } from '../../../src/store/store.ts';
 import { fetchUntilCut } from '../../support/faults/cutter.ts';
 import { inCategory } from '../../support/store/items.ts';
-import { testClient } from '../../support/store/mongo/mongo.ts';
+import { openStore, profiled, testClient } from '../../support/store/mongo/mongo.ts';
 import { testMongo } from '../../support/store/mongo/mongod.ts';
 import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
 import { serverOn } from '../../support/process/server.ts';
@@ -110,25 +107,14 @@ for (const [name, change] of Object.entries(CHANGES))
 async function watched(t: TestContext, uri: string) {
   let time = 0;
   const beats: (() => void)[] = [];
-  const warnings: string[] = [];
-  const store = await connectMongo({
-    items: ITEM_COLLECTION,
-    ...{ uri, slots: new Slots(), manageIndexes: false },
-    onWarning: (message) => warnings.push(message),
-    watch: {
-      now: () => time,
-      every: (ms, work) => {
-        assert.equal(ms, 60_000);
-        beats.push(work);
-        return () => void beats.splice(0);
-      },
-    },
-  });
-  let closed: Promise<void> | null = null;
-  const close = () => (closed ??= store.close());
-  t.after(close);
-  const pass = (ms: number) => (time += ms);
-  return { store, close, warnings, beats, pass };
+  const every = (ms: number, work: () => void) => {
+    assert.equal(ms, 60_000);
+    beats.push(work);
+    return () => void beats.splice(0);
+  };
+  const watch = { now: () => time, every };
+  const opened = await openStore(t, uri, { manageIndexes: false, watch });
+  return { ...opened, beats, pass: (ms: number) => (time += ms) };
 }
 
 const it = testsWith(testMongo);
@@ -162,7 +148,7 @@ it('a page by price relies on a check of its index that is at most a second old,
 it('the indexes are checked every minute without requests, until the store is closed', async (uri, t) => {
   const items = testClient(t, uri).db().collection('items');
   await fill(items);
-  const { store, close, warnings, beats } = await watched(t, uri);
+  const { store, warnings, beats } = await watched(t, uri);
   assert.equal(beats.length, 1);
   await CHANGES.hidden?.(items);
   beats[0]?.();
@@ -173,7 +159,7 @@ it('the indexes are checked every minute without requests, until the store is cl
   while (!warnings.some((warning) => warning.includes('is missing')))
     await store.ping().catch(() => undefined);
   await assert.rejects(store.ping(), { code: 'store-unfit', message: "The collection 'items' is missing." });
-  await close();
+  await store.close();
   assert.equal(beats.length, 0);
 });
 
@@ -214,10 +200,9 @@ it('the batches by an index share looks at the collection for 100 ms, and have a
     [101, ROWS / 10 - 1, ROWS / 10 + 1],
   ] as const) {
     pass(99); // the last look was at an end
-    await db.command({ profile: 2 });
-    assert.equal(await walkByTens(store, () => pass(ms)), ROWS);
-    await db.command({ profile: 0 });
-    const profile = await db.collection('system.profile').find().toArray();
+    const profile = await profiled(db, async () => {
+      assert.equal(await walkByTens(store, () => pass(ms)), ROWS);
+    });
     const count = (is: (command: Document) => boolean) =>
       profile.filter(({ command }) => is(command as Document)).length;
     assert.equal(
@@ -227,7 +212,6 @@ it('the batches by an index share looks at the collection for 100 ms, and have a
     );
     const looks = count(({ filter }) => isForLowest(filter as Document | undefined));
     assert.ok(looks >= least && looks <= most, `${looks} looks, ${ms} ms between batches`);
-    await db.dropCollection('system.profile');
   }
 });
 
@@ -248,16 +232,15 @@ for (const [name, change] of Object.entries({
     ]) {
       await fill(items);
       while ((await walkByTens(store, () => undefined).catch(() => null)) !== ROWS) pass(1_001);
-      let isChanged = false;
+      let changing: Promise<unknown> | undefined;
       const walk = walkByTens(store, async (batch) => {
-        if (isChanged || !isDue(batch)) return;
-        isChanged = true;
-        await change(items);
+        if (!changing && isDue(batch)) await (changing = change(items));
       });
       await assert.rejects(walk, ({ code }: { code: string }) =>
         /store-unfit|collection-replaced/.test(code),
       );
-      assert.ok(isChanged);
+      assert.ok(changing);
+      await changing; // the walk may end while it is under way
     }
   });
 

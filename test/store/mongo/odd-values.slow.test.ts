@@ -1,17 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError } from '../../../src/errors.ts';
-import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
 import { BSON } from '../../../src/store/bson.ts';
-import { connectMongo } from '../../../src/store/mongo.ts';
 import { MongoConnection } from '../../../src/store/mongo/connection.ts';
 import { writeRaw } from '../../../src/store/mongo/raw-write.ts';
-import { Slots } from '../../../src/store/slots.ts';
-import type { Bookmark } from '../../../src/store/bookmark.ts';
-import type { From, Plan } from '../../../src/store/store.ts';
-import { testClient, WAYS } from '../../support/store/mongo/mongo.ts';
+import type { Plan } from '../../../src/store/store.ts';
+import { openStore, testClient, WAYS } from '../../support/store/mongo/mongo.ts';
 import { testMongo } from '../../support/store/mongo/mongod.ts';
-import { NEVER, PLENTY, readRows, type Read } from '../../support/store/reading.ts';
+import { NEVER, walk } from '../../support/store/reading.ts';
 
 /** Values as other drivers, of other languages or of earlier times, may have stored them: type and bytes. */
 const VALUES: Readonly<Record<string, { type: number; hex: string; isCarried: boolean }>> = {
@@ -67,12 +63,7 @@ for (const { name: way, lane } of WAYS)
     const db = testClient(t, uri).db();
     const connection = new MongoConnection(uri);
     t.after(() => connection.close());
-    const store = await connectMongo({
-      items: ITEM_COLLECTION,
-      ...{ uri, slots: new Slots(), lane, own: false, manageIndexes: false },
-      onWarning: (message) => assert.fail(message),
-    });
-    t.after(() => store.close());
+    const { store, warnings } = await openStore(t, uri, { lane, own: false, manageIndexes: false });
     for (const [n, [name, value]] of Object.entries(VALUES).entries()) {
       const collection = `rows${n}`;
       await db.collection(collection).createIndex({ s: 1, _id: 1 });
@@ -84,27 +75,18 @@ for (const { name: way, lane } of WAYS)
       assert.ok(index);
       for (const direction of [1, -1] as const) {
         const plan: Plan = { index, sort: 's', direction };
-        const whole = await readRows(opened, plan, {}, { rows: 10, bytes: PLENTY });
-        assert.equal(whole.rows.length, rows.length, name);
-        const ids = whole.rows.map((row) => row.readInt32LE(9));
+        const idOf = (row: Buffer) => row.readInt32LE(9);
+        const ids = (await walk(opened, plan, 10)).map(idOf);
+        assert.equal(ids.length, rows.length, name);
         const found: number[] = [];
-        const walk = async () => {
-          let after: Bookmark | null = null;
-          for (let more = true; more;) {
-            const from: From = after ? { after } : {};
-            const read: Read = await readRows(opened, plan, from, { rows: 1, bytes: PLENTY });
-            found.push(...read.rows.map((row) => row.readInt32LE(9)));
-            more = read.more;
-            after = read.last ?? after;
-          }
-        };
+        const byOne = () => walk(opened, plan, 1, (some) => found.push(...some.map(idOf)));
         if (value.isCarried) {
-          await walk();
+          await byOne();
           assert.deepEqual(found, ids, `${name}, direction ${direction}`);
           continue;
         }
         await assert.rejects(
-          walk,
+          byOne,
           (error) =>
             error instanceof AppError &&
             error.code === 'invalid-cursor' &&
@@ -114,4 +96,5 @@ for (const { name: way, lane } of WAYS)
         assert.deepEqual(found, ids.slice(0, found.length), name);
       }
     }
+    assert.deepEqual(warnings, []);
   });

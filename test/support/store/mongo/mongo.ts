@@ -1,7 +1,7 @@
 import type { TestContext } from 'node:test';
-import { MongoClient, type Document } from 'mongodb';
+import { MongoClient, type Db, type Document } from 'mongodb';
 import { ITEM_COLLECTION } from '../../../../src/resources/item-collection.ts';
-import { connectMongo } from '../../../../src/store/mongo.ts';
+import { connectMongo, type MongoOptions } from '../../../../src/store/mongo.ts';
 import { Slots } from '../../../../src/store/slots.ts';
 import type { OpenStore } from '../open-store.ts';
 import { ownMongod, testMongo } from './mongod.ts';
@@ -14,12 +14,9 @@ export interface OpenMongo extends OpenStore {
   readonly notices: readonly string[];
 }
 
-export interface MongoTestOptions {
+export interface MongoTestOptions extends Partial<MongoOptions> {
   /** Options of a collection that is created beforehand, as another program might have done. */
   readonly existing?: Document;
-  readonly manageIndexes?: boolean;
-  /** false reads items through the driver as well. */
-  readonly lane?: boolean;
 }
 
 /** The two ways in which items are read from MongoDB. Each must keep every promise. */
@@ -40,11 +37,11 @@ export async function testMongoStore(
   return { ...(await openStore(t, uri, options)), client };
 }
 
-/** Opens the store of a URI and closes it after the test. */
+/** Opens the store of a URI, which may create what it needs, and closes it after the test. */
 export async function openStore(
   t: TestContext,
   uri: string,
-  { manageIndexes = true, lane = true }: Pick<MongoTestOptions, 'manageIndexes' | 'lane'> = {},
+  options: Partial<MongoOptions> = {},
 ): Promise<Omit<OpenMongo, 'client'>> {
   const slots = new Slots();
   const warnings: string[] = [];
@@ -53,10 +50,10 @@ export async function openStore(
     items: ITEM_COLLECTION,
     uri,
     slots,
-    manageIndexes,
-    lane,
+    manageIndexes: true,
     onWarning: (message) => warnings.push(message),
     onNotice: (message) => notices.push(message),
+    ...options,
   });
   t.after(() => store.close());
   const remover = testClient(t, uri);
@@ -67,6 +64,21 @@ export async function openStore(
       .deleteOne({ _id } as Document);
   };
   return { uri, store, slots, remove, warnings, notices };
+}
+
+/** A store on a mongod of its own, whose commands `fail` makes fail in a mode of its fail point. */
+export async function failingStore(t: TestContext, options: Partial<MongoOptions> = {}) {
+  const set = await ownMongod(t, { arguments: ['--setParameter', 'enableTestCommands=1'] });
+  const member = set?.members[0];
+  if (!set || !member) return null;
+  // After some answers the driver avoids a member until its monitor has seen it again. The monitor notices a real change
+  // at once, but one that a fail point simulates only at its next check.
+  const opened = await openStore(t, `${set.uri}&heartbeatFrequencyMS=500`, options);
+  const fail = (failCommands: readonly string[], mode: Document | 'off' | 'alwaysOn', how: Document = {}) =>
+    member.admin((client) =>
+      client.db('admin').command({ configureFailPoint: 'failCommand', mode, data: { failCommands, ...how } }),
+    );
+  return { ...opened, client: testClient(t, set.uri.replace('/?', '/sluice?')), fail };
 }
 
 /** A mongod with passwords. `as`: the URI of a user for the database shop. `add`: makes a user with these roles. */
@@ -81,6 +93,16 @@ export async function mongodWithUsers(t: TestContext) {
   const root = testClient(t, as('root'));
   const add = (name: string, ...roles: unknown[]) => root.db('admin').command(user(name, ...roles));
   return { as, add, root };
+}
+
+/** The profiles of all commands on a database while `work` runs. */
+export async function profiled(db: Db, work: () => Promise<unknown>): Promise<Document[]> {
+  await db.command({ profile: 0 });
+  await db.collection('system.profile').drop();
+  await db.command({ profile: 2 });
+  await work();
+  await db.command({ profile: 0 });
+  return db.collection('system.profile').find().toArray();
 }
 
 /** A client of the driver, closed after the test. */

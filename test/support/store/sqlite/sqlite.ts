@@ -32,8 +32,8 @@ export async function testSqlite(
   options: Partial<SqliteOptions> = {},
 ): Promise<OpenStore & { readonly directory: string }> {
   const directory = await temporaryFolder(t);
-  const slots = new Slots();
-  const store = await openFor(t, directory, { slots, ...options });
+  const { slots = new Slots() } = options;
+  const store = await openFor(t, directory, { ...options, slots });
   const remove = async (_id: unknown): Promise<void> => {
     await store.items.remove([makeBookmark({ _id })]);
   };

@@ -24,6 +24,9 @@ const ANSWER = { cursor: { firstBatch: ROWS, id: new Long(0), ns: 'a.items' }, o
 
 const EMPTY = { ...ANSWER, cursor: { ...ANSWER.cursor, firstBatch: [] } };
 
+/** How long a chain waits for a member. Milliseconds. */
+const MEMBER_MS = 200;
+
 interface Opened {
   readonly lane: Lane;
   readonly slots: Slots;
@@ -34,7 +37,7 @@ interface Opened {
 interface LaneOptions {
   readonly silenceMs?: number;
   readonly size?: number;
-  /** The answers of a secondary. With one, the server is a primary, and a chain waits only 200 ms for it. */
+  /** The answers of a secondary. With one, the server is a primary, and a chain waits only MEMBER_MS for it. */
   readonly second?: (asked: Asked) => void;
 }
 
@@ -64,7 +67,7 @@ async function openLane(
   const tailFor = ($db: string) => new CommandTail(session, { $db });
   const onWarning = () => undefined;
   const lane = laneOver({
-    ...{ members, session, tailFor, driver, database: 'a', memberTimeoutMs: 200, onWarning },
+    ...{ members, session, tailFor, driver, database: 'a', memberTimeoutMs: MEMBER_MS, onWarning },
   });
   t.after(() => lane.close());
   return { lane, slots, members, session };
@@ -294,8 +297,13 @@ test('reads on a member that the driver loses sight of are handed to the driver'
 });
 
 test('a member that does not answer in mid-chain is left for another one, and is then not asked', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
   const asked: number[] = [];
-  const { lane, slots } = await openLane(t, () => asked.push(1), {
+  const silent = () => {
+    asked.push(1);
+    t.mock.timers.tick(MEMBER_MS);
+  };
+  const { lane, slots } = await openLane(t, silent, {
     second: ({ requestId, socket }) => {
       asked.push(2);
       socket.write(opMsg(requestId, ANSWER));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from '../support/fast-check.ts';
+import fc, { anyCharacter } from '../support/fast-check.ts';
 import type { Reply } from '../../src/engine/edge.ts';
 import { encodeCursor } from '../../src/resources/token/cursor.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
@@ -56,7 +56,7 @@ const names = fc.oneof(
     weight: 2,
     arbitrary: fc.constantFrom('__proto__', 'constructor', 'category[$ne]', '$where', 'LIMIT', ''),
   },
-  { weight: 1, arbitrary: fc.string({ unit: 'binary' }) },
+  { weight: 1, arbitrary: fc.string({ unit: anyCharacter }) },
 );
 const values = fc.oneof(
   { weight: 10, arbitrary: fc.nat(30).map(String) },
@@ -76,7 +76,7 @@ const values = fc.oneof(
   },
   { weight: 2, arbitrary: fc.maxSafeInteger().map(String) },
   { weight: 2, arbitrary: fc.double().map(String) },
-  { weight: 2, arbitrary: fc.string({ unit: 'binary', maxLength: 400 }) },
+  { weight: 2, arbitrary: fc.string({ unit: anyCharacter, maxLength: 400 }) },
 );
 const wellFormed = fc
   .tuple(names, values)

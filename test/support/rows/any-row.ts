@@ -1,4 +1,4 @@
-import fc from '../fast-check.ts';
+import fc, { anyCharacter } from '../fast-check.ts';
 import {
   array,
   binary,
@@ -33,7 +33,7 @@ const hex24 = fc.uint8Array({ minLength: 12, maxLength: 12 }).map((id) => Buffer
  * invalid bytes, long texts.
  */
 const text: fc.Arbitrary<Buffer> = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 40 }).map((s) => Buffer.from(s)),
+  fc.string({ unit: anyCharacter, maxLength: 40 }).map((s) => Buffer.from(s)),
   fc.string({ unit: 'binary-ascii', maxLength: 70 }).map((s) => Buffer.from(s)),
   fc
     .string({
@@ -41,7 +41,7 @@ const text: fc.Arbitrary<Buffer> = fc.oneof(
     })
     .map((s) => Buffer.from(s)),
   fc
-    .tuple(fc.string({ unit: 'grapheme', maxLength: 9 }), fc.integer({ min: 1, max: 150 }))
+    .tuple(fc.string({ unit: anyCharacter, maxLength: 9 }), fc.integer({ min: 1, max: 150 }))
     .map(([s, times]) => Buffer.from(s.repeat(times))),
   bytes(60),
 );

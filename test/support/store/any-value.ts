@@ -1,4 +1,4 @@
-import fc from '../fast-check.ts';
+import fc, { anyCharacter } from '../fast-check.ts';
 import { Binary, Decimal128, Double, Int32, Long, ObjectId, UUID } from '../../../src/store/bson.ts';
 import { nearPrice } from './prices.ts';
 import { ORDER } from './values.ts';
@@ -16,7 +16,7 @@ export const anyValue: fc.Arbitrary<unknown> = fc.letrec((tie) => ({
     fc.integer().map((n) => new Int32(n | 0)),
     fc.double().map((n) => new Double(n)),
     fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map((n) => Long.fromBigInt(n)),
-    fc.string({ unit: 'binary', maxLength: 8 }),
+    fc.string({ unit: anyCharacter, maxLength: 8 }),
     fc.uint8Array({ maxLength: 20 }).map((bytes) => new Binary(bytes, bytes.length % 5)),
     fc.date({ noInvalidDate: true }),
     fc.boolean(),
@@ -74,7 +74,7 @@ export const anyId: fc.Arbitrary<unknown> = fc.oneof(
     .tuple(fc.integer({ min: 50, max: 70 }), fc.constantFrom(1, -1))
     .map(([power, sign]) => new Double(sign * 2 ** power)),
   fc.string({ unit: fc.constantFrom('\0', '\u0001', 'a', 'b', 'é', '￿', '𝄞'), maxLength: 5 }),
-  fc.string({ unit: 'binary' }),
+  fc.string({ unit: anyCharacter }),
   fc.uint8Array({ minLength: 16, maxLength: 16 }).map((bytes) => new UUID(bytes)),
   fc.uint8Array({ minLength: 12, maxLength: 12 }).map((bytes) => new ObjectId(bytes)),
 );

@@ -79,3 +79,12 @@ test('the log warns of a kernel that keeps megabytes for each slow reader, and o
   assert.match((await warningOf('4294967295')) ?? '', /sysctl -w net\.ipv4\.tcp_notsent_lowat=65536\b/);
   assert.equal(await warningOf('65536'), null);
 });
+
+test('without WebAssembly (node --jitless) the start says so in one sentence and ends with exit code 1', async (t) => {
+  const args = ['--jitless', '--no-warnings', await cli(), 'serve'];
+  await assert.rejects(promisify(execFile)(process.execPath, args, { env: await testEnvironment(t) }), {
+    code: 1,
+    stderr:
+      /^sluice: WebAssembly is required, but this Node.js cannot run it: start it without --jitless\.\n$/m,
+  });
+});

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parse } from 'csv-parse/sync';
-import fc from '../support/fast-check.ts';
+import fc, { anyCharacter } from '../support/fast-check.ts';
 import { csvHeader } from '../../src/rows/csv-cell.ts';
 import { itemToJson } from '../support/rows/item-json.ts';
 import {
@@ -28,7 +28,7 @@ import {
   timestamp,
 } from '../support/rows/bson-writer.ts';
 import type { Field, Value } from '../support/rows/bson-writer.ts';
-import { arrayBody, batchOf, transcode } from '../support/rows/transcode.ts';
+import { arrayBody, batchOf, decode, transcode } from '../support/rows/transcode.ts';
 
 const slots = new Slots();
 const wasm = createTranscoder(slots);
@@ -49,33 +49,33 @@ function gives(value: Value, cell: string, safe = false): void {
     assert.equal(table(transcoder, [row(1, [['v', value]])], ['id', 'v'], safe), `1,${cell}\r\n`);
 }
 
-const EXACT: [what: string, value: Value, cell: string][] = [
-  ['plain text', string('a b'), 'a b'],
-  ['empty text', string(''), '""'],
-  ['a comma', string('a,b'), '"a,b"'],
-  ['a quote', string('"a" b'), '"""a"" b"'],
-  ['a line end', string('a\r\nb'), '"a\r\nb"'],
-  ['long text with a quote at its end', string(`${'x'.repeat(40)}"`), `"${'x'.repeat(40)}"""`],
-  ['letters, controls and a NUL', string('é\u0001\0\u{1f600}\\'), 'é\u0001\0\u{1f600}\\'],
-  ['broken UTF-8', string(Buffer.from([0xe2, 0x82, 0x41, 0xff])), '\ufffdA\ufffd'],
-  ['null', nullValue, ''],
-  ['not a number', double(NaN), ''],
-  ['a double', double(-0.25), '-0.25'],
-  ['an int64', int64(-(2n ** 60n)), '-1152921504606846976'],
-  ['a boolean', boolean(true), 'true'],
-  ['a date', date(0n), '1970-01-01T00:00:00.000Z'],
-  ['a far date', date(9n * 10n ** 15n), '"{""$date"":{""$numberLong"":""9000000000000000""}}"'],
-  ['an ObjectId', objectId('0123456789abcdef01234567'), '0123456789abcdef01234567'],
-  ['a UUID', binary(4, Buffer.alloc(16, 7)), '07070707-0707-0707-0707-070707070707'],
-  ['bytes', binary(0, Buffer.from('abc')), 'YWJj'],
-  ['no bytes', binary(0, Buffer.alloc(0)), '""'],
-  ['an array', array([int32(1)]), '"[1]"'],
-  ['an object', object([['a"', string('x"')]]), '"{""a\\"""":""x\\""""}"'],
-  ['a timestamp', timestamp(5n), '"{""$timestamp"":{""t"":0,""i"":5}}"'],
+const CELLS: [value: Value, cell: string][] = [
+  [string('a b'), 'a b'],
+  [string(''), '""'],
+  [string('a,b'), '"a,b"'],
+  [string('"a" b'), '"""a"" b"'],
+  [string('a\r\nb'), '"a\r\nb"'],
+  [string(`${'x'.repeat(40)}"`), `"${'x'.repeat(40)}"""`],
+  [string('é\u0001\0\u{1f600}\\'), 'é\u0001\0\u{1f600}\\'],
+  [string(Buffer.from([0xe2, 0x82, 0x41, 0xff])), '\ufffdA\ufffd'],
+  [nullValue, ''],
+  [double(NaN), ''],
+  [double(-0.25), '-0.25'],
+  [int64(-(2n ** 60n)), '-1152921504606846976'],
+  [boolean(true), 'true'],
+  [date(0n), '1970-01-01T00:00:00.000Z'],
+  [date(9n * 10n ** 15n), '"{""$date"":{""$numberLong"":""9000000000000000""}}"'],
+  [objectId('0123456789abcdef01234567'), '0123456789abcdef01234567'],
+  [binary(4, Buffer.alloc(16, 7)), '07070707-0707-0707-0707-070707070707'],
+  [binary(0, Buffer.from('abc')), 'YWJj'],
+  [binary(0, Buffer.alloc(0)), '""'],
+  [array([int32(1)]), '"[1]"'],
+  [object([['a"', string('x"')]]), '"{""a\\"""":""x\\""""}"'],
+  [timestamp(5n), '"{""$timestamp"":{""t"":0,""i"":5}}"'],
 ];
 
 test('each type has the same cell from wasm and from the serializer', () => {
-  for (const [, value, cell] of EXACT) gives(value, cell);
+  for (const [value, cell] of CELLS) gives(value, cell);
 });
 
 test('safe disarms text that a spreadsheet would take for a formula, and leaves numbers unchanged', () => {
@@ -125,12 +125,8 @@ test('a column _id holds the key of every row, and a column id the field of that
 });
 
 test('wasm and the serializer write the same cells for rows of any types, in chunks of any size', () => {
-  const columns = fc.uniqueArray(
-    fc.constantFrom('id', '_id', 'a', 'b', 'v', '', 'é', 'name', 'price', '0', '1'),
-    {
-      minLength: 1,
-    },
-  );
+  const name = fc.constantFrom('id', '_id', 'a', 'b', 'v', '', 'é', 'name', 'price', '0', '1');
+  const columns = fc.uniqueArray(name, { minLength: 1 });
   const sizes = fc.constantFrom(256, 257, 300, 1000, 16_000);
   const property = fc.property(
     fc.array(anyRow, { minLength: 1, maxLength: 3 }),
@@ -141,10 +137,9 @@ test('wasm and the serializer write the same cells for rows of any types, in chu
       const names = [...new Set([...extra, ...rows.flatMap(namesOf)])];
       const expected = rows.map((bytes) => csvWriter(names, safe)(bytes)).join('');
       assert.equal(table(wasm, rows, names, safe, size), expected);
-      assert.equal(table(javascriptTranscoder, rows, names, safe, size), expected);
     },
   );
-  fc.assert(property, { numRuns: process.env.LONG ? 200_000 : 2000 });
+  fc.assert(property, { numRuns: process.env.LONG ? 200_000 : 500 });
 });
 
 /** The names of a row's top-level fields, as its JSON has them. Broken names cannot be requested. */
@@ -152,19 +147,21 @@ function namesOf(bytes: Buffer): string[] {
   return Object.keys(JSON.parse(itemToJson(bytes)) as object).filter((name) => !name.includes('\ufffd'));
 }
 
+/** Cells that are longer than a small chunk. */
+const PARTS: Field[] = [
+  ['text', string('lorem "ipsum", '.repeat(50))],
+  ['plain', string('x'.repeat(900))],
+  ['letters', string('语言"文字é'.repeat(40))],
+  ['bytes', binary(0, Buffer.alloc(801, 'base64'))],
+  ['nested', array([object([['"k"', string('"\\'.repeat(100))]]), string('é"'.repeat(90))])],
+];
+const NAMES = ['id', ...PARTS.map(([name]) => name as string)];
+const LONG_ROWS = [row(1, PARTS), row(2, PARTS.toReversed()), row(3, PARTS)];
+
 test('cells longer than a chunk are complete', () => {
-  const parts: Field[] = [
-    ['text', string('lorem "ipsum", '.repeat(300))],
-    ['plain', string('x'.repeat(5000))],
-    ['letters', string('语言"文字é'.repeat(300))],
-    ['bytes', binary(0, Buffer.alloc(4001, 'base64'))],
-    ['nested', array([object([['"k"', string('"\\'.repeat(900))]]), string('é"'.repeat(400))])],
-  ];
-  const rows = [row(1, parts), row(2, parts.toReversed())];
-  const names = ['id', ...parts.map(([name]) => name as string)];
-  const expected = rows.map((bytes) => csvWriter(names, true)(bytes)).join('');
-  for (const size of [256, 257, 1000, 16_000, 1 << 20])
-    assert.equal(table(wasm, rows, names, true, size), expected, `chunks of ${size}`);
+  const expected = LONG_ROWS.map((bytes) => csvWriter(NAMES, true)(bytes)).join('');
+  for (const size of [256, 257, 1000, 16_000])
+    assert.equal(table(wasm, LONG_ROWS, NAMES, true, size), expected, `chunks of ${size}`);
 });
 
 test('a text is quoted wherever its special character stands, in the text and in the chunk', () => {
@@ -184,7 +181,7 @@ test('a text is quoted wherever its special character stands, in the text and in
 });
 
 test('a CSV reader reads back the values of the rows', () => {
-  const text = fc.string({ unit: 'binary' }).filter((value) => !value.includes('\ufffd'));
+  const text = fc.string({ unit: anyCharacter }).filter((value) => !value.includes('\ufffd'));
   const property = fc.property(fc.array(fc.tuple(text, text), { minLength: 1, maxLength: 5 }), (pairs) => {
     const rows = pairs.map(([a, b], n) =>
       row(n, [
@@ -198,31 +195,24 @@ test('a CSV reader reads back the values of the rows', () => {
       pairs.map(([a, b], n) => ({ id: String(n), a, b })),
     );
   });
-  fc.assert(property, { numRuns: 500 });
+  fc.assert(property, { numRuns: 100 });
 });
 
 test('a table that is cut ends with the current row, wherever the cut is, and continues with the next one', () => {
-  const parts: Field[] = [
-    ['a', string('x,"'.repeat(200))],
-    ['b', array([string('"'.repeat(300))])],
-  ];
-  const rows = [1, 2, 3].map((n) => row(n, parts));
-  const names = ['id', 'b', 'a'];
-  const lines = rows.map((bytes) => csvWriter(names, false)(bytes));
-  const ends = rows.map((_, n) => arrayBody(rows.slice(0, n + 1)).length);
-  for (let steps = 1; steps < 12; steps++) {
-    const encoder = wasm.table(names, false);
-    const batch = batchOf(slots, arrayBody(rows));
-    let text = '';
-    let [taken, end] = [0, batch.length];
+  const lines = LONG_ROWS.map((bytes) => csvWriter(NAMES, false)(bytes));
+  const ends = LONG_ROWS.map((_, n) => arrayBody(LONG_ROWS.slice(0, n + 1)).length);
+  for (let steps = 1; steps < 40; steps++) {
+    const encoder = wasm.table(NAMES, false);
+    const batch = batchOf(slots, arrayBody(LONG_ROWS));
+    const chunks: Buffer[] = [];
+    let end = batch.length;
     for (const chunk of encoder.encode(batch, 300)) {
-      text += Buffer.from(chunk).toString();
-      taken++;
-      if (taken === steps) end = encoder.cut();
+      chunks.push(Buffer.from(chunk));
+      if (chunks.length === steps) end = encoder.cut();
     }
     const whole = end === 0 ? 0 : ends.indexOf(end) + 1;
     assert.ok(end === 0 || whole > 0, 'it ends with a row');
-    assert.equal(text, lines.slice(0, whole).join(''), `after ${steps} steps`);
+    assert.equal(decode(chunks), lines.slice(0, whole).join(''), `after ${steps} steps`);
     encoder.close();
     batch.release();
   }

@@ -262,15 +262,3 @@ test('a closed encoder holds nothing and cannot be used, and tiny chunks are ref
   assert.throws(() => [...encoder.encode(batch, 255)], RangeError);
   encoder.close();
 });
-
-test('an encoder continues with the next batch after one that was abandoned in the middle', () => {
-  const batch = batchOf(slots, arrayBody(rows));
-  const encoder = wasm.encoder('lines');
-  for (const chunk of encoder.encode(batch, 256)) if (chunk.length > 0) break;
-  const text = Buffer.concat(
-    Array.from(encoder.encode(batch, 1000), (chunk) => Buffer.from(chunk)),
-  ).toString();
-  assert.equal(text, framed(rows, 'lines'));
-  encoder.close();
-  batch.release();
-});

@@ -5,7 +5,7 @@ import { itemToJson } from '../support/rows/item-json.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
 import { Slots } from '../../src/store/slots.ts';
 import { anyRow } from '../support/rows/any-row.ts';
-import { array, row, string } from '../support/rows/bson-writer.ts';
+import { array, date, double, row, string } from '../support/rows/bson-writer.ts';
 import type { Value } from '../support/rows/bson-writer.ts';
 import { transcode } from '../support/rows/transcode.ts';
 
@@ -27,7 +27,8 @@ function doublesAreEqual(count: number, next: (bits: DataView) => number): void 
   const bits = new DataView(new ArrayBuffer(8));
   for (let done = 0; done < count; done += 1000) {
     const values = Array.from({ length: 1000 }, () => next(bits));
-    const text = transcode(transcoder, slots, [row(1, [['v', doubles(values)]])], 1 << 20);
+    const doubles = arrayOf(double(0).type, 1000, (bytes, at, n) => bytes.writeDoubleLE(values[n] ?? 0, at));
+    const text = transcode(transcoder, slots, [row(1, [['v', doubles]])], 1 << 20);
     // Comparing whole texts first keeps a million cases fast. Only a difference starts the search for its number.
     if (text === `{"id":1,"v":${JSON.stringify(values)}}\n`) continue;
     const parts = text.slice(text.indexOf('[') + 1, text.lastIndexOf(']')).split(',');
@@ -38,16 +39,16 @@ function doublesAreEqual(count: number, next: (bits: DataView) => number): void 
   }
 }
 
-/** An array of doubles, built quickly: all its names, which no reader uses, are "0". */
-function doubles(values: readonly number[]): Value {
-  const bytes = Buffer.alloc(values.length * 11 + 5);
+/** An array of values of eight bytes, built quickly: all its names, which no reader uses, are "0". */
+function arrayOf(type: number, count: number, write: (bytes: Buffer, at: number, n: number) => void): Value {
+  const bytes = Buffer.alloc(count * 11 + 5);
   bytes.writeInt32LE(bytes.length);
-  values.forEach((value, i) => {
-    const at = 4 + i * 11;
-    bytes[at] = 1;
+  for (let n = 0; n < count; n++) {
+    const at = 4 + n * 11;
+    bytes[at] = type;
     bytes[at + 1] = 0x30;
-    bytes.writeDoubleLE(value, at + 3);
-  });
+    write(bytes, at + 3, n);
+  }
   return { type: 4, bytes };
 }
 
@@ -70,6 +71,17 @@ test('random decimals, and the doubles next to them, are written as JSON.stringi
     if (Math.abs(step) === 1 && value !== 0) bits.setBigUint64(0, bits.getBigUint64(0) + BigInt(step));
     return bits.getFloat64(0);
   });
+});
+
+test('each day of four centuries and at the edges of centuries has the right date', () => {
+  const days = Array.from({ length: 146_097 }, (_, i) => (i - 25_567) * 86_400_000);
+  for (let year = -20_000; year <= 20_000; year += 100)
+    days.push(Date.UTC(year, 1, 28), Date.UTC(year, 2, 0));
+  const dates = arrayOf(date(0n).type, days.length, (bytes, at, n) =>
+    bytes.writeBigInt64LE(BigInt(days[n] ?? 0), at),
+  );
+  const expected = JSON.stringify({ id: 1, v: days.map((ms) => new Date(ms)) });
+  assert.ok(transcode(transcoder, slots, [row(1, [['v', dates]])], 1 << 20) === `${expected}\n`);
 });
 
 test('valid and broken UTF-8 of all classes is read as the WHATWG decoder reads it', () => {

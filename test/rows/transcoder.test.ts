@@ -50,7 +50,6 @@ function givesValue(value: Value, json: string): void {
 }
 
 const decimal = (text: string) => decimal128(Decimal128.fromString(text).bytes);
-const day = (iso: string) => date(BigInt(Date.parse(iso)));
 
 const VALUES: readonly (readonly [what: string, value: Value, json: string])[] = [
   ['zero', double(0), '0'],
@@ -125,64 +124,21 @@ const VALUES: readonly (readonly [what: string, value: Value, json: string])[] =
   ],
   ['MinKey', minKey, '{"$minKey":1}'],
   ['MaxKey', maxKey, '{"$maxKey":1}'],
+  ['a date', date(1_709_251_199_999n), '"2024-02-29T23:59:59.999Z"'],
+  ['a date before 1970', date(-1n), '"1969-12-31T23:59:59.999Z"'],
+  ['the first date of the year 0', date(-62_167_219_200_000n), '"0000-01-01T00:00:00.000Z"'],
+  ['the last date before the year 0', date(-62_167_219_200_001n), '"-000001-12-31T23:59:59.999Z"'],
+  ['the last date of four digits', date(253_402_300_799_999n), '"9999-12-31T23:59:59.999Z"'],
+  ['a date after 9999', date(253_402_300_800_000n), '"+010000-01-01T00:00:00.000Z"'],
+  ["JavaScript's last date", date(8_640_000_000_000_000n), '"+275760-09-13T00:00:00.000Z"'],
+  ["JavaScript's first date", date(-8_640_000_000_000_000n), '"-271821-04-20T00:00:00.000Z"'],
+  ['a later date', date(8_640_000_000_000_001n), '{"$date":{"$numberLong":"8640000000000001"}}'],
+  ['the earliest date', date(-(2n ** 63n)), '{"$date":{"$numberLong":"-9223372036854775808"}}'],
   ['an empty document', object([]), '{}'],
   ['an empty array', array([]), '[]'],
 ];
 
 for (const [what, value, json] of VALUES) test(`${what} is written ${json}`, () => givesValue(value, json));
-
-test('doubles and Int32 are written as JSON.stringify writes them, Decimal128 as its own toString', () => {
-  const numbers = [
-    0,
-    -0,
-    1.5,
-    1e300,
-    123456789.123,
-    1 / 3,
-    1e15 + 0.3,
-    4294967295.99,
-    4294967296.01,
-    99999.995,
-  ];
-  for (const value of numbers) givesValue(double(value), JSON.stringify(value));
-  for (let exponent = 0; exponent < 32; exponent++) {
-    for (const value of [2 ** exponent - 1, -(2 ** exponent), 10 ** Math.min(exponent, 9)]) {
-      givesValue(int32(value | 0), String(value | 0));
-      givesValue(double(value / 1000), JSON.stringify(value / 1000));
-    }
-  }
-  for (let exponent = -20; exponent <= 3; exponent++) {
-    for (const digits of '0 7 10 18446744073709551615 10000000000000000000 18446744073709551616'.split(' ')) {
-      const { bytes } = Decimal128.fromString(`-${digits}E${exponent}`);
-      givesValue(decimal128(bytes), new Decimal128(bytes).toString());
-    }
-  }
-});
-
-test('dates are written as toISOString writes them, also before 1970, before the year 0 and after 9999', () => {
-  givesValue(day('2024-02-29T23:59:59.999Z'), '"2024-02-29T23:59:59.999Z"');
-  givesValue(date(-1n), '"1969-12-31T23:59:59.999Z"');
-  givesValue(date(-62_167_219_200_000n), '"0000-01-01T00:00:00.000Z"');
-  givesValue(date(-62_167_219_200_001n), '"-000001-12-31T23:59:59.999Z"');
-  givesValue(date(253_402_300_799_999n), '"9999-12-31T23:59:59.999Z"');
-  givesValue(date(253_402_300_800_000n), '"+010000-01-01T00:00:00.000Z"');
-  givesValue(date(8_640_000_000_000_000n), '"+275760-09-13T00:00:00.000Z"');
-  givesValue(date(-8_640_000_000_000_000n), '"-271821-04-20T00:00:00.000Z"');
-});
-
-test('each day of four centuries and at the edges of centuries has the right date', () => {
-  const days = Array.from({ length: 146_097 }, (_, i) => (i - 25_567) * 86_400_000);
-  for (let year = -20_000; year <= 20_000; year += 100)
-    days.push(Date.UTC(year, 1, 28), Date.UTC(year, 2, 0));
-  const bytes = row(1, [['v', array(days.map((ms) => date(BigInt(ms))))]]);
-  const expected = JSON.stringify({ id: 1, v: days.map((ms) => new Date(ms)) });
-  assert.ok(transcode(wasm, slots, [bytes], 1 << 20) === `${expected}\n`);
-});
-
-test("dates outside JavaScript's range are Extended JSON", () => {
-  givesValue(date(8_640_000_000_000_001n), '{"$date":{"$numberLong":"8640000000000001"}}');
-  givesValue(date(-(2n ** 63n)), '{"$date":{"$numberLong":"-9223372036854775808"}}');
-});
 
 test('strings and keys are escaped as JSON.stringify escapes them', () => {
   const controls = String.fromCharCode(...Array.from({ length: 32 }, (_, i) => i));
@@ -210,99 +166,85 @@ test('lone surrogates become U+FFFD, however they are encoded', () => {
   gives(BSON.serialize({ _id: 1, v: '\ud800' }) as Buffer, '{"id":1,"v":"\ufffd"}');
 });
 
-test('_id is written first as id, wherever it is stored, whatever its type', () => {
-  gives(
-    document([
+const NESTED: readonly Field[] = [
+  ['b', int32(1)],
+  ['_id', int32(2)],
+  ['id', int32(3)],
+];
+const NAMED: readonly Field[] = [
+  ['b', int32(1)],
+  ['10', int32(2)],
+  ['__proto__', int32(3)],
+  ['constructor', int32(4)],
+  ['b', int32(5)],
+];
+
+const ROWS: readonly (readonly [what: string, fields: readonly Field[], json: string])[] = [
+  [
+    'of which the key comes first, wherever it is stored',
+    [
       ['a', int32(1)],
       ['_id', string('x')],
       ['b', int32(2)],
-    ]),
+    ],
     '{"id":"x","a":1,"b":2}',
-  );
-  gives(
-    document([
-      ['a', int32(1)],
-      ['_id', object([['x', array([int32(1)])]])],
-    ]),
-    '{"id":{"x":[1]},"a":1}',
-  );
-  gives(
-    document([
+  ],
+  [
+    'whose key is an object',
+    [
       ['a', array([object([])])],
-      ['_id', code('f')],
-    ]),
-    '{"id":{"$code":"f"},"a":[{}]}',
-  );
-  gives(document([['_id', nullValue]]), '{"id":null}');
-});
-
-test('a row with a field id shows its key as _id, and of two fields _id the first', () => {
-  gives(
-    row(1, [
-      ['id', string('own')],
-      ['a', int32(1)],
-    ]),
-    '{"_id":1,"id":"own","a":1}',
-  );
-  gives(
-    document([
+      ['_id', object([['x', array([int32(1)])]])],
+    ],
+    '{"id":{"x":[1]},"a":[{}]}',
+  ],
+  ['whose key is code', [['_id', code('f')]], '{"id":{"$code":"f"}}'],
+  ['whose key is null', [['_id', nullValue]], '{"id":null}'],
+  [
+    'with a field id, whose key is shown as _id',
+    [
       ['id', object([['_id', int32(5)]])],
       ['_id', int32(1)],
-    ]),
+    ],
     '{"_id":1,"id":{"_id":5}}',
-  );
-  gives(
-    document([
+  ],
+  [
+    'with two fields _id, of which the first is the key, and two fields id',
+    [
       ['a', int32(0)],
       ['_id', int32(1)],
       ['_id', int32(2)],
-      ['id', int32(3)],
+      ['id', code('f')],
       ['b', int32(4)],
       ['id', nullValue],
-    ]),
-    '{"_id":1,"a":0,"id":3,"b":4,"id":null}',
-  );
-  gives(row(1, [['id', code('f')]]), '{"_id":1,"id":{"$code":"f"}}');
-  gives(row(1, [['idx', int32(1)]]), '{"id":1,"idx":1}');
-});
+    ],
+    '{"_id":1,"a":0,"id":{"$code":"f"},"b":4,"id":null}',
+  ],
+  [
+    'with a name that begins as id does',
+    [
+      ['_id', int32(1)],
+      ['idx', int32(1)],
+    ],
+    '{"id":1,"idx":1}',
+  ],
+  [
+    'whose nested fields _id and id keep their names and places',
+    [
+      ['_id', int32(1)],
+      ['a', object(NESTED)],
+      ['b', array([object(NESTED)])],
+    ],
+    '{"id":1,"a":{"b":1,"_id":2,"id":3},"b":[{"b":1,"_id":2,"id":3}]}',
+  ],
+  [
+    'whose fields keep their order, also numbers, and a name that is stored twice',
+    [['_id', int32(1)], ...NAMED, ['o', object(NAMED)]],
+    '{"id":1,"b":1,"10":2,"__proto__":3,"constructor":4,"b":5,"o":{"b":1,"10":2,"__proto__":3,"constructor":4,"b":5}}',
+  ],
+];
 
-test('a nested _id and a nested id keep their names and places', () => {
-  const nested: Field[] = [
-    ['b', int32(1)],
-    ['_id', int32(2)],
-    ['id', int32(3)],
-  ];
-  gives(row(1, [['a', object(nested)]]), '{"id":1,"a":{"b":1,"_id":2,"id":3}}');
-  gives(row(1, [['a', array([object(nested)])]]), '{"id":1,"a":[{"b":1,"_id":2,"id":3}]}');
-});
-
-test('fields keep their stored order, also names like 1, and a name stored twice is written twice', () => {
-  const fields: Field[] = [
-    ['b', int32(1)],
-    ['10', int32(2)],
-    ['2', int32(3)],
-    ['a', int32(4)],
-    ['b', int32(5)],
-  ];
-  gives(row(1, fields), '{"id":1,"b":1,"10":2,"2":3,"a":4,"b":5}');
-  gives(row(1, [['o', object(fields)]]), '{"id":1,"o":{"b":1,"10":2,"2":3,"a":4,"b":5}}');
-  gives(
-    row(1, [
-      ['__proto__', int32(1)],
-      ['constructor', int32(2)],
-    ]),
-    '{"id":1,"__proto__":1,"constructor":2}',
-  );
-});
-
-test('a text that looks like a placeholder of the serializer is written unchanged', () => {
-  const fields: Field[] = [
-    ['1', string('~0~=5')],
-    ['~1~7/x', string('"~2~=5')],
-    ['n', int64(2n ** 60n)],
-  ];
-  gives(row(1, fields), '{"id":1,"1":"~0~=5","~1~7/x":"\\"~2~=5","n":1152921504606846976}');
-});
+for (const [what, fields, json] of ROWS)
+  test(`a row ${what}, is written ${json}`, () => gives(document(fields), json));
 
 test('the names in an array are ignored', () => {
   const body = document([

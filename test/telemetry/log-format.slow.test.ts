@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { prettyLine } from '../../src/telemetry/log.ts';
+import { program as python } from '../support/process/programs.ts';
 import { TYPE_SCRIPT } from '../support/process/child-program.ts';
 
 const LOG = join(import.meta.dirname, '../../src/telemetry/log.ts');
@@ -17,13 +18,6 @@ const program = (format: string) => `
 /** Runs a program on a terminal and copies its output. */
 const ON_TERMINAL = 'import pty, sys; sys.exit(pty.spawn(sys.argv[1:]))';
 
-function hasPython(): Promise<boolean> {
-  return promisify(execFile)('python3', ['-c', '']).then(
-    () => true,
-    () => false,
-  );
-}
-
 async function logged(format: string, onTerminal: boolean): Promise<string> {
   const node = [...TYPE_SCRIPT, '--input-type=module', '-e', program(format)];
   const [command, ...argv] = onTerminal
@@ -34,10 +28,7 @@ async function logged(format: string, onTerminal: boolean): Promise<string> {
 }
 
 test('a terminal gets lines for people, without control characters from requests', async (t) => {
-  if (!(await hasPython())) {
-    t.skip('there is no python3');
-    return;
-  }
+  if (python(t, ['python3'], ['-c', '']) === null) return;
   const text = await logged('auto', true);
   assert.match(text, /^\d\d:\d\d:\d\d\.\d{3} INFO {2}request path="\/\\u001b\[2J\\n\\u202e"\r\n$/);
   assert.equal((JSON.parse(await logged('json', true)) as { msg: string }).msg, 'request');

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
 import fc, { anyCharacter } from '../support/fast-check.ts';
 import type { User } from '../../src/users/user.ts';
 import { rawExchange } from '../support/engine/raw.ts';
 import { testServer, type EngineName } from '../support/process/server.ts';
+import { shared, testsWith } from '../support/tests-with.ts';
 import { codeOf, PATH, usersAt, type Answer } from '../support/users/users.ts';
 
 const RUNS = process.env.LONG ? 20_000 : 300;
@@ -80,157 +80,139 @@ const FORMS: readonly [
   ['PUT', JSON_TYPE, '{}', 406, null, { accept: 'text/html' }],
 ];
 
+const server = shared((t) => testServer(t, 'sqlite', 'uws', { RATE_LIMIT: 'off' }));
+const test = testsWith(async (t) => usersAt(((await server(t)) ?? assert.fail()).url));
+
+test('every fault of a body is reported with its place, all at once, and nothing is written', async (users) => {
+  await users.put('ada', ADA);
+  const listed = await users.send('GET', PATH);
+  for (const [body, pointers] of BODIES)
+    for (const [method, path] of [
+      ['POST', PATH],
+      ['PUT', `${PATH}/ada`],
+    ] as const) {
+      const answer: Answer = await users.send(method, path, { body });
+      const errors = (answer.json as { errors?: { pointer: string; detail: string }[] }).errors ?? [];
+      assert.deepEqual([answer.status, codeOf(answer)], [422, 'invalid-body'], answer.text);
+      assert.deepEqual(errors.map(({ pointer }) => pointer).sort(), [...pointers].sort(), answer.text);
+      for (const { detail } of errors) assert.ok(detail.length > 10, detail);
+    }
+  assert.equal((await users.send('GET', PATH)).text, listed.text);
+  assert.equal(({} as { polluted?: unknown }).polluted, undefined);
+  const merged = { metadata: texts(50) };
+  assert.equal((await users.send('PATCH', `${PATH}/ada`, { body: merged })).status, 200);
+  const more = await users.send('PATCH', `${PATH}/ada`, { body: { metadata: { more: 'x' } } });
+  assert.deepEqual([more.status, codeOf(more)], [422, 'invalid-body'], 'a merge may not exceed the limit');
+});
+
+test('of a name that stands twice, the last value counts', async (users) => {
+  const body = '{"name":"","metadata":{"a":"x"},"name":"b","email":"a@b","metadata":{"a":"y","a":"z"}}';
+  const answer = await users.send('POST', PATH, { body });
+  const { name, metadata } = answer.json as { name: string; metadata: unknown };
+  assert.deepEqual([answer.status, name, metadata], [201, 'b', { a: 'z' }]);
+});
+
+test('values of the greatest allowed length are accepted', async (users) => {
+  const wide = Object.fromEntries(
+    Array.from({ length: 50 }, (_, n) => [`${n}`.padEnd(500, 'é'), '𝄞'.repeat(500)]),
+  );
+  const user = { name: '𝄞'.repeat(200), email: `${'ß'.repeat(318)}@b`, metadata: wide };
+  const { metadata } = await users.put('x'.repeat(64), user);
+  assert.deepEqual(metadata, wide);
+});
+
+test('a body of another media type is refused with the accepted ones', async (users) => {
+  for (const [method, type, body, status, accepted, more] of FORMS) {
+    const path = method === 'POST' ? PATH : `${PATH}/ada`;
+    const headers = { 'content-type': type, ...more };
+    const answer: Answer = await users.send(method, path, { body, headers });
+    const at = `${method} ${JSON.stringify(headers)}: ${answer.text.slice(0, 300)}`;
+    assert.equal(answer.status, status, at);
+    if (accepted) assert.equal(answer.headers.get(accepted[0]), accepted[1]);
+  }
+});
+
+test('every operation refuses parameters it does not know, operators among them', async (users) => {
+  await users.put('ada', ADA);
+  const queries = [
+    'x=1',
+    '__proto__=1',
+    'constructor=1',
+    '$where=1',
+    'name[$ne]=',
+    'sort=id_asc',
+    'fields=id',
+    '%zz',
+  ];
+  for (const query of queries)
+    for (const [method, path] of [
+      ['GET', PATH],
+      ['POST', PATH],
+      ...['GET', 'PUT', 'PATCH', 'DELETE'].map((name) => [name, `${PATH}/ada`] as const),
+    ] as const) {
+      const body = ['GET', 'DELETE'].includes(method) ? undefined : ADA;
+      const answer: Answer = await users.send(method, `${path}?${query}`, { body });
+      assert.equal(answer.status, 400, `${method} ${query}`);
+    }
+  for (const query of ['limit=0', 'limit=1001', 'page=0', 'offset=-1', 'page=1&offset=1', 'cursor=x'])
+    assert.equal((await users.send('GET', `${PATH}?${query}`)).status, 400, query);
+  assert.equal((await users.get('ada')).status, 200, 'nothing was changed');
+});
+
+test('an invalid id is refused by PUT and not found by the others, and none of its characters reaches a header', async (users) => {
+  const bad = ['$ne', 'a%0d%0aset-cookie:x=1', 'a%00', 'a%2Fb', '%C3%A4', 'x'.repeat(65), 'a b'];
+  for (const id of bad) {
+    const put = await users.send('PUT', `${PATH}/${id}`, { body: ADA });
+    assert.deepEqual([put.status, codeOf(put)], [400, 'invalid-url'], id);
+    assert.equal(put.headers.get('set-cookie'), null);
+    for (const method of ['GET', 'DELETE'])
+      assert.equal((await users.send(method, `${PATH}/${id}`)).status, 404, `${method} ${id}`);
+    assert.equal((await users.send('PATCH', `${PATH}/${id}`, { body: {} })).status, 404, id);
+  }
+  for (const id of ['__proto__', 'constructor', 'prototype', 'toString', '...', '~', '-', '_id']) {
+    assert.equal((await users.get(id)).status, 404, id);
+    assert.equal((await users.put(id, ADA)).id, id);
+    assert.equal((await users.send('DELETE', `${PATH}/${id}`)).status, 200, id);
+  }
+  assert.deepEqual(Object.keys(Object.prototype), []);
+});
+
 for (const engine of ['uws', 'node'] satisfies EngineName[])
-  describe(`bad users behind ${engine}`, () => {
-    test('every fault of a body is reported with its place, all at once, and nothing is written', async (t) => {
-      const server = await testServer(t, 'sqlite', engine);
-      const users = usersAt(server.url);
-      const { etag } = await users.put('ada', ADA);
-      for (const [body, pointers] of BODIES)
-        for (const [method, path] of [
-          ['POST', PATH],
-          ['PUT', `${PATH}/ada`],
-        ] as const) {
-          const answer: Answer = await users.send(method, path, { body });
-          const errors = (answer.json as { errors?: { pointer: string; detail: string }[] }).errors ?? [];
-          assert.deepEqual([answer.status, codeOf(answer)], [422, 'invalid-body'], answer.text);
-          assert.deepEqual(errors.map(({ pointer }) => pointer).sort(), [...pointers].sort(), answer.text);
-          for (const { detail } of errors) assert.ok(detail.length > 10, detail);
-        }
-      assert.equal((await users.get('ada')).headers.get('etag'), etag);
-      assert.equal(((await users.send('GET', PATH)).json as { data: unknown[] }).data.length, 1);
-      assert.equal(({} as { polluted?: unknown }).polluted, undefined);
-      const merged = { metadata: texts(50) };
-      assert.equal((await users.send('PATCH', `${PATH}/ada`, { body: merged })).status, 200);
-      const more = await users.send('PATCH', `${PATH}/ada`, { body: { metadata: { more: 'x' } } });
-      assert.deepEqual(
-        [more.status, codeOf(more)],
-        [422, 'invalid-body'],
-        'a merge may not exceed the limit',
-      );
-    });
-
-    test('of a name that stands twice, the last value counts', async (t) => {
-      const server = await testServer(t, 'sqlite', engine);
-      const body = '{"name":"","metadata":{"a":"x"},"name":"b","email":"a@b","metadata":{"a":"y","a":"z"}}';
-      const answer = await usersAt(server.url).send('POST', PATH, { body });
-      const { name, metadata } = answer.json as { name: string; metadata: unknown };
-      assert.deepEqual([answer.status, name, metadata], [201, 'b', { a: 'z' }]);
-    });
-
-    test('values of the greatest allowed length are accepted', async (t) => {
-      const server = await testServer(t, 'sqlite', engine);
-      const users = usersAt(server.url);
-      const wide = Object.fromEntries(
-        Array.from({ length: 50 }, (_, n) => [`${n}`.padEnd(500, 'é'), '𝄞'.repeat(500)]),
-      );
-      const user = { name: '𝄞'.repeat(200), email: `${'ß'.repeat(318)}@b`, metadata: wide };
-      const { metadata } = await users.put('x'.repeat(64), user);
-      assert.deepEqual(metadata, wide);
-    });
-
-    test('a body of another media type is refused with the accepted ones', async (t) => {
-      const server = await testServer(t, 'sqlite', engine);
-      const users = usersAt(server.url);
-      for (const [method, type, body, status, accepted, more] of FORMS) {
-        const path = method === 'POST' ? PATH : `${PATH}/ada`;
-        const headers = { 'content-type': type, ...more };
-        const answer: Answer = await users.send(method, path, { body, headers });
-        const at = `${method} ${JSON.stringify(headers)}: ${answer.text.slice(0, 300)}`;
-        assert.equal(answer.status, status, at);
-        if (accepted) assert.equal(answer.headers.get(accepted[0]), accepted[1]);
-      }
-    });
-
-    test('every operation refuses parameters it does not know, operators among them', async (t) => {
-      const server = await testServer(t, 'sqlite', engine);
-      const users = usersAt(server.url);
-      await users.put('ada', ADA);
-      const queries = [
-        'x=1',
-        '__proto__=1',
-        'constructor=1',
-        '$where=1',
-        'name[$ne]=',
-        'sort=id_asc',
-        'fields=id',
-        '%zz',
-      ];
-      for (const query of queries)
-        for (const [method, path] of [
-          ['GET', PATH],
-          ['POST', PATH],
-          ...['GET', 'PUT', 'PATCH', 'DELETE'].map((name) => [name, `${PATH}/ada`] as const),
-        ] as const) {
-          const body = ['GET', 'DELETE'].includes(method) ? undefined : ADA;
-          const answer: Answer = await users.send(method, `${path}?${query}`, { body });
-          assert.equal(answer.status, 400, `${method} ${query}`);
-        }
-      for (const query of ['limit=0', 'limit=1001', 'page=0', 'offset=-1', 'page=1&offset=1', 'cursor=x'])
-        assert.equal((await users.send('GET', `${PATH}?${query}`)).status, 400, query);
-      assert.equal((await users.get('ada')).status, 200, 'nothing was changed');
-    });
-
-    test('an invalid id is refused by PUT and not found by the others, and none of its characters reaches a header', async (t) => {
-      const server = await testServer(t, 'sqlite', engine);
-      const users = usersAt(server.url);
-      const bad = ['$ne', 'a%0d%0aset-cookie:x=1', 'a%00', 'a%2Fb', '%C3%A4', 'x'.repeat(65), 'a b'];
-      for (const id of bad) {
-        const put = await users.send('PUT', `${PATH}/${id}`, { body: ADA });
-        assert.deepEqual([put.status, codeOf(put)], [400, 'invalid-url'], id);
-        assert.equal(put.headers.get('set-cookie'), null);
-        for (const method of ['GET', 'DELETE'])
-          assert.equal((await users.send(method, `${PATH}/${id}`)).status, 404, `${method} ${id}`);
-        assert.equal((await users.send('PATCH', `${PATH}/${id}`, { body: {} })).status, 404, id);
-      }
-      for (const id of ['__proto__', 'constructor', 'prototype', 'toString', '...', '~', '-', '_id']) {
-        assert.equal((await users.get(id)).status, 404, id);
-        assert.equal((await users.put(id, ADA)).id, id);
-        assert.equal((await users.send('DELETE', `${PATH}/${id}`)).status, 200, id);
-      }
+  testsWith((t) => testServer(t, 'sqlite', engine), engine)(
+    'an id of dots, or with an escape, is refused as it came',
+    async ({ url }, t) => {
       // As raw bytes, because fetch would resolve dots before sending them.
       for (const id of ['.', '..', '%2e', '%2E%2e', 'a%0d%0aX-Evil:1']) {
         const head = ['Host: a', 'Connection: close', 'Content-Type: application/json', 'Content-Length: 2'];
-        const raw = await rawExchange(
-          t,
-          Number(new URL(server.url).port),
-          [`PUT ${PATH}/${id} HTTP/1.1`, ...head, '', '{}'].join('\r\n'),
-        );
+        const request = [`PUT ${PATH}/${id} HTTP/1.1`, ...head, '', '{}'].join('\r\n');
+        const raw = await rawExchange(t, Number(new URL(url).port), request);
         assert.match(raw, /^HTTP\/1\.1 400 /, id);
         assert.match(raw, /"code":"invalid-url"/, id);
         assert.doesNotMatch(raw, /^x-evil/im);
       }
-      assert.deepEqual(Object.keys(Object.prototype), []);
-    });
+    },
+  );
 
-    test(`${RUNS} random bodies and ids are never a fault of the server, and a user is returned as it was sent`, async (t) => {
-      const server = await testServer(t, 'sqlite', engine, { RATE_LIMIT: 'off' });
-      const users = usersAt(server.url);
-      let taken = 0;
-      await fc.assert(
-        fc.asyncProperty(
-          anyBody,
-          anyId,
-          fc.constantFrom('POST', 'PUT', 'PATCH'),
-          async (body, id, method) => {
-            const path = method === 'POST' ? PATH : `${PATH}/${encodeURIComponent(id)}`;
-            const { status, text, json } = await users.send(method, path, { body });
-            assert.ok(status < 500, text);
-            if (status >= 400) return;
-            const user = json as User;
-            assert.equal((await users.get(user.id)).text, text);
-            if (method === 'PATCH') return;
-            const { name, email, metadata } = user;
-            assert.deepEqual({ name, email, ...(metadata && { metadata }) }, JSON.parse(body));
-            taken++;
-          },
-        ),
-        { numRuns: RUNS },
-      );
-      assert.ok(taken > RUNS / 50, `${taken} users were taken`);
-      assert.deepEqual(Object.keys(Object.prototype), []);
-    });
-  });
+test(`${RUNS} random bodies and ids are never a fault of the server, and a user is returned as it was sent`, async (users) => {
+  let taken = 0;
+  await fc.assert(
+    fc.asyncProperty(anyBody, anyId, fc.constantFrom('POST', 'PUT', 'PATCH'), async (body, id, method) => {
+      const path = method === 'POST' ? PATH : `${PATH}/${encodeURIComponent(id)}`;
+      const { status, text, json } = await users.send(method, path, { body });
+      assert.ok(status < 500, text);
+      if (status >= 400) return;
+      const user = json as User;
+      assert.equal((await users.get(user.id)).text, text);
+      if (method === 'PATCH') return;
+      const { name, email, metadata } = user;
+      assert.deepEqual({ name, email, ...(metadata && { metadata }) }, JSON.parse(body));
+      taken++;
+    }),
+    { numRuns: RUNS },
+  );
+  assert.ok(taken > RUNS / 50, `${taken} users were taken`);
+  assert.deepEqual(Object.keys(Object.prototype), []);
+});
 
 /** Names with a special meaning somewhere. */
 const anyName = fc.oneof(

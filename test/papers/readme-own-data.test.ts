@@ -28,13 +28,11 @@ const ORDERS = Array.from({ length: 1_000 }, (_, n) => ({
 test('the commands of the README for an existing collection print what it shows', async (t) => {
   const uri = await testMongo(t);
   if (uri === null) return;
-  const shop = uri.replace(/(mongodb:\/\/[^/]+\/)[^?]*/, '$1shop_of_readme');
-  const database = testClient(t, shop).db();
-  await database.dropDatabase(); // of an earlier run on the same server
+  const database = testClient(t, uri).db();
   await database.collection('orders').insertMany(ORDERS.map((order) => ({ ...order })));
   await database.collection('orders').createIndex({ status: 1, createdAt: 1, _id: 1 });
-  const server = await serverOn(t, { MONGODB_URI: shop, EXPOSE: 'orders' });
-  await checkBlocks('README.md', BLOCKS, (command) => run(command, server.url));
+  const server = await serverOn(t, { MONGODB_URI: uri, EXPOSE: 'orders' });
+  await checkBlocks('README.md', BLOCKS, (command) => run(command, server.url, database.databaseName));
 });
 
 test('the command of the README for a file prints what it shows', async (t) => {
@@ -55,7 +53,7 @@ test('the command of the README for a file prints what it shows', async (t) => {
   else assert.equal(said, output);
 });
 
-async function run(command: string, url: string): Promise<string> {
+async function run(command: string, url: string, database: string): Promise<string> {
   const here = command.replaceAll('localhost:3000', new URL(url).host);
   const { stdout } = await promisify(execFile)('bash', ['-c', here]);
   return (
@@ -63,6 +61,6 @@ async function run(command: string, url: string): Promise<string> {
       .replace(/"requestId":"[^"]*"/g, '"requestId":"6b1f0b9e-2f5c-4d0e-9b57-0d1f6c1c9a11"')
       // It has a fingerprint of the collection's UUID.
       .replace(/"nextCursor":"[^"]*"/g, '"nextCursor":"BwECt5smZDCm8HkpAAAACWNyZWF0ZWRBdAAQWXUVnAEAAAdfaWQA"')
-      .replaceAll('shop_of_readme', 'shop')
+      .replaceAll(database, 'shop')
   );
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFile, watch } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { makeBookmark } from '../../src/store/bookmark.ts';
@@ -8,6 +8,7 @@ import { startCutter } from '../support/faults/cutter.ts';
 import { runPullOf } from '../support/pull/pulling.ts';
 import { testServer, type StoreName, type TestServer } from '../support/process/server.ts';
 import { queryFile } from '../support/store/sqlite/sqlite.ts';
+import { until } from '../support/store/changes.ts';
 import { temporaryFolder } from '../support/directory.ts';
 
 const ROWS = 3_000;
@@ -73,15 +74,16 @@ for (const store of ['sqlite', 'mongodb'] as const) {
 test('a followed file, applied by id in its order, equals the set', async (t) => {
   const server = await startedOn(t, 'sqlite');
   if (!server) return;
-  const directory = await temporaryFolder(t);
-  const file = join(directory, 'items.ndjson');
+  const file = join(await temporaryFolder(t), 'items.ndjson');
   const stop = new AbortController();
   const following = runPullOf([`${server.url}/items`, '-o', file, '--follow'], { signal: stop.signal });
   for (let round = 0; round < 4; round++) await changeSome(server, round);
   await server.insert([{ _id: 'last', category: 'in', price: 1 }]);
-  // The state is written when lines are proved.
-  for await (const change of watch(directory, { signal: AbortSignal.timeout(60_000) }))
-    if (change.filename === 'items.ndjson.state' && (await readFile(file, 'utf8')).includes('"last"')) break;
+  const textOf = (path: string) => readFile(path, 'utf8').catch(() => '');
+  await until('the last row is proved', async () => {
+    const [, proved = '0'] = /"bytes":(\d+).*\n$/.exec(await textOf(`${file}.state`)) ?? [];
+    return (await textOf(file)).slice(0, Number(proved)).includes('{"id":"last"');
+  });
   stop.abort();
   const { text } = await following;
   const copy = new Map<string, unknown>();

@@ -2,62 +2,50 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { appendFile, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, describe, test, type TestContext } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
 import { parsePullArguments } from '../../src/pull/command.ts';
 import { UsageError } from '../../src/terminal/arguments.ts';
 import { catalogue } from '../support/resources/catalogue.ts';
 import { startCutter, type Cutter } from '../support/faults/cutter.ts';
 import { runPullOf } from '../support/pull/pulling.ts';
-import { serverOn, type TestServer } from '../support/process/server.ts';
+import { SEED } from '../support/seed.ts';
+import { shared } from '../support/tests-with.ts';
+import { serverOn } from '../support/process/server.ts';
 import { temporaryFolder } from '../support/directory.ts';
 
 const CUTS = process.env.LONG ? 200 : 8;
 const ROWS = 21_000;
 
-let server: TestServer;
-const cleanups: (() => void | Promise<void>)[] = [];
-after(async () => {
-  for (const cleanup of cleanups.reverse()) await cleanup();
-});
-
-/** Starts one server for all tests. Its items have awkward values of every kind. */
-before(async () => {
-  const whole = {
-    after: (cleanup: () => void | Promise<void>) => cleanups.push(cleanup),
-  } as unknown as TestContext;
-  server = await serverOn(whole, {});
+/** One server for all tests. Its items have awkward values of every kind. */
+const opened = shared(async (t) => {
   const awkward = ['a,"b"\n\u2028 \\', '', null, { deep: [1, { '"]}': '}{,"' }] }, [], '007', true, -0.5];
+  const server = await serverOn(t, {});
   const documents = catalogue(ROWS).map(({ document }, n) => ({
     ...document,
     'odd, "name"': awkward[n % awkward.length],
     ...(n % 3 === 0 && { sometimes: n }),
   }));
   await server.insert(documents);
+  return server;
 });
 
-interface Setting {
-  readonly cutter: Cutter;
-  readonly directory: string;
+async function setting(t: TestContext) {
+  const server = (await opened(t)) ?? assert.fail();
+  /** The bytes of a stream, read without a pull. */
+  const streamed = async (query: string): Promise<Buffer> =>
+    Buffer.from(await (await server.get(`/items/stream?${query}`)).arrayBuffer());
+  return { server, streamed, cutter: await startCutter(t, server.url), directory: await temporaryFolder(t) };
 }
 
-async function setting(t: TestContext): Promise<Setting> {
-  return { cutter: await startCutter(t, server.url), directory: await temporaryFolder(t) };
-}
-
-/** The bytes of a stream, read without a pull. */
-async function streamed(query: string): Promise<Buffer> {
-  return Buffer.from(await (await server.get(`/items/stream?${query}`)).arrayBuffer());
-}
-
-/** Cuts the next `cuts` connections somewhere in `bytes`. */
-function cutting({ nextAfter }: { nextAfter: () => number }, cuts: number, bytes: number): () => number {
-  let left = cuts;
-  return () => (left-- > 0 ? 1 + Math.floor(Math.random() * bytes) : nextAfter());
+/** Cuts the next connections somewhere in the `bytes` of their answers, always at the same places. */
+function cutting(bytes: number): () => number {
+  let cuts = 0;
+  return () => (cuts++ < CUTS ? 1 + Math.floor((((cuts * 7919 + SEED - 1) % 97) / 97) * bytes) : Infinity);
 }
 
 describe('a pull', () => {
   test('writes the same bytes as the stream of the server in every order and selection', async (t) => {
-    const { directory } = await setting(t);
+    const { server, streamed, directory } = await setting(t);
     const queries = [
       '',
       'sort=price_desc',
@@ -79,12 +67,12 @@ describe('a pull', () => {
 
   for (const compression of ['br', 'gzip', 'none'] as const) {
     test(`continues after its last proved row when it is cut, compressed by ${compression}`, async (t) => {
-      const { cutter, directory } = await setting(t);
+      const { streamed, cutter, directory } = await setting(t);
       const file = join(directory, 'items.ndjson');
       for (const query of ['', 'sort=price_asc&limit=20001']) {
         const expected = await streamed(query);
         const wire = compression === 'none' ? expected.length : expected.length / 14;
-        cutter.nextAfter = cutting({ nextAfter: () => Infinity }, CUTS, wire);
+        cutter.nextAfter = cutting(wire);
         const { code, text } = await runPullOf([
           ...[`${cutter.url}/items/stream?${query}`, '-o', file],
           ...['--compression', compression],
@@ -98,9 +86,9 @@ describe('a pull', () => {
   }
 
   test('writes one ordered file from several connections', async (t) => {
-    const { cutter, directory } = await setting(t);
+    const { streamed, cutter, directory } = await setting(t);
     const file = join(directory, 'items.ndjson');
-    cutter.nextAfter = cutting({ nextAfter: () => Infinity }, CUTS, 300_000);
+    cutter.nextAfter = cutting(300_000);
     const pulled = await runPullOf([`${cutter.url}/items/stream`, '-o', file, '--parallel', '4']);
     assert.equal(pulled.code, 0, pulled.text);
     const expected = await streamed('');
@@ -110,7 +98,7 @@ describe('a pull', () => {
 
   for (const parallel of ['1', '3']) {
     test(`that was interrupted continues in the next run, even with damaged files (${parallel} at once)`, async (t) => {
-      const { cutter, directory } = await setting(t);
+      const { streamed, cutter, directory } = await setting(t);
       const file = join(directory, 'items.ndjson');
       const args = [
         `${cutter.url}/items/stream`,

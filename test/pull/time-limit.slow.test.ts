@@ -60,7 +60,6 @@ const DRIPS: [what: string, listener: RequestListener][] = [
 for (const [what, listener] of DRIPS) {
   test(`${what} holds a pull no longer than its time limit`, async (t) => {
     const { url } = await scriptedServer(t, [listener]);
-    const began = performance.now();
     const pulling = async () => {
       for await (const { rows } of pull(url, { retryForMs: 300, idleMs: 200, compression: 'gzip' }))
         assert.equal(rows, 2);
@@ -69,26 +68,26 @@ for (const [what, listener] of DRIPS) {
       pulling,
       (error) => error instanceof Interrupted && /no row was proved for|sent nothing for/.test(error.message),
     );
-    assert.ok(performance.now() - began < 5_000);
   });
 }
 
 test('the time limit starts again with each proved row', async (t) => {
-  let sent = '';
+  let [sent, now] = ['', 0];
   const { url } = await scriptedServer(t, [
-    (request, response) => {
-      response.writeHead(200, NDJSON);
-      const timer = setInterval(() => {
+    drip(
+      (response) => response.writeHead(200, NDJSON),
+      (response) => {
+        now += 10_000;
         const rows = sent.split('\n').length;
         sent += `{"id":${rows}}\n`;
-        response.write(`{"id":${rows}}\n${proofOf(rows === 8 ? 'end' : 'checkpoint', sent, rows)}`);
-      }, 200);
-      request.socket.on('close', () => clearInterval(timer));
-    },
+        response.write(`{"id":${rows}}\n${proofOf(rows === 10 ? 'end' : 'checkpoint', sent, rows)}`);
+      },
+    ),
   ]);
   let pulled = 0;
-  for await (const { rows } of pull(url, { retryForMs: 1_000, idleMs: 1_000 })) pulled += rows;
-  assert.equal(pulled, 8);
+  const clock = { ...INSTANT, now: () => now };
+  for await (const { rows } of pull(url, { retryForMs: 60_000, idleMs: 60_000, clock })) pulled += rows;
+  assert.equal(pulled, 10);
 });
 
 test('the time that a slow reader takes does not count against the server', async (t) => {

@@ -5,13 +5,16 @@ import { parseTrustedProxies } from '../../src/access/proxies.ts';
 import { valueAt } from '../../src/web/page/json.ts';
 import type { Document } from '../../src/store/bson.ts';
 import { keyedServer } from '../support/access/keyed.ts';
-import { textOf } from '../support/answers.ts';
+import { jsonOf, textOf, type Page } from '../support/answers.ts';
 import { read } from '../support/import/import-reading.ts';
 import { resourceServer, resourcesFile } from '../support/resources/resources.ts';
 import { STORES } from '../support/process/server.ts';
 
 /** The names that every object of JavaScript has. */
 const NAMES = [...Object.getOwnPropertyNames(Object.prototype), 'prototype'].sort();
+
+/** A setter, a function that makes objects, and those that conversions call. */
+const ODD_NAMES = ['__proto__', 'constructor', 'toString', 'valueOf'];
 
 /** Every way in which a query of /m can use a name. */
 const QUERIES: readonly ((name: string) => string)[] = [
@@ -57,10 +60,8 @@ for (const store of STORES)
     const server = await resourceServer(t, store, { name: 'm', rows, indexes }, { RESOURCES_FILE });
     if (!server) return;
     for (const [n, name] of NAMES.entries()) {
-      const page = (await (await server.get(`/m?v=${name}:x&fields=${name},o.${name}`)).json()) as {
-        data: Record<string, unknown>[];
-      };
-      const [row, ...others] = page.data;
+      const page = await jsonOf(server.get(`/m?v=${name}:x&fields=${name},o.${name}`));
+      const [row, ...others] = (page as Page).data;
       assert.ok(row && others.length === 0, name);
       assert.equal(row.id, n);
       if (name !== '__proto__') assert.equal(row[name], `${name}:${n}`);
@@ -71,7 +72,7 @@ for (const store of STORES)
       '/m/stream?hasOwnProperty=hasOwnProperty:3&sort=toString_desc',
       '/m/stream?constructor.gte=constructor:3&constructor.lte=constructor:3',
     ])
-      assert.match(await (await server.get(path)).text(), /^\{"id":3,.*\}\n$/, path);
+      assert.match(await textOf(server.get(path)), /^\{"id":3,.*\}\n$/, path);
   });
 
 test('no query with names of Object.prototype fails otherwise than with an unknown name', async (t) => {
@@ -80,13 +81,13 @@ test('no query with names of Object.prototype fails otherwise than with an unkno
   for (const query of QUERIES) {
     const { status: usual } = await server.get(query('unknown'));
     assert.ok(usual < 500, query('unknown'));
-    for (const name of NAMES) {
+    for (const name of ODD_NAMES) {
       const answer = await server.get(query(name));
       await answer.arrayBuffer();
       assert.equal(answer.status, usual, query(name));
     }
   }
-  for (const name of NAMES)
+  for (const name of ODD_NAMES)
     for (const body of [`{"${name}":"x"}`, `{"resource":"${name}"}`, `{"name":"n","metadata":{"${name}":1}}`])
       for (const path of ['/exports', '/api/users']) {
         const answer = await fetch(server.url + path, {

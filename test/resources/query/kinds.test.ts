@@ -6,7 +6,7 @@ import { idsIn, jsonOf, linesOf, problemOf } from '../../support/answers.ts';
 import type { Collection } from '../../../src/store/store.ts';
 import { NEVER } from '../../support/store/reading.ts';
 import { resourceServer } from '../../support/resources/resources.ts';
-import { STORES, type TestServer } from '../../support/process/server.ts';
+import type { TestServer } from '../../support/process/server.ts';
 import { onStores, sharedByStore } from '../../support/process/each-server.ts';
 
 const ROWS: readonly Document[] = Array.from({ length: 40 }, (_, n) => ({
@@ -115,13 +115,15 @@ onStores(
   },
 );
 
-for (const store of STORES)
-  test(`${store}: a field that had no values is looked at again`, async (t) => {
-    const server = await resourceServer(t, store, { name: 'm', rows: [{ _id: 'a' }], indexes: [['v']] });
-    if (!server) return;
-    for (const text of ['5', 'x']) assert.deepEqual(await idsOf(server, `v=${text}`), []);
-    assert.deepEqual(await idsOf(server, 'v=null:'), ['a']);
-  });
+onStores(
+  (t, store) => resourceServer(t, store, { name: 'm', rows: [{ _id: 'a' }], indexes: [['v']] }),
+  (test) => {
+    test('a field that had no values is looked at again', async (server) => {
+      for (const text of ['5', 'x']) assert.deepEqual(await idsOf(server, `v=${text}`), []);
+      assert.deepEqual(await idsOf(server, 'v=null:'), ['a']);
+    });
+  },
+);
 
 test('a look at a field that takes too long is 503 for all who wait for it', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });

@@ -30,8 +30,8 @@ function orderOf(totals: readonly [Decimal128, Decimal128]): 'right' | 'wrong' |
 }
 
 test('decimals of any exponents are compared as every store orders them', () => {
-  const digits = ['0', '1', '5', '10', '99', '100', '1250', '922337203685477580', '9223372036854775807'];
-  const exponents = [-20, -19, -18, -3, -2, -1, 0, 1, 2, 18];
+  const digits = ['0', '1', '5', '10', '99', '1250', '922337203685477580', '9223372036854775807'];
+  const exponents = [-20, -19, -3, -2, -1, 0, 1, 18];
   const all = digits.flatMap((text) =>
     exponents.flatMap((exponent) =>
       ['', '-'].map((sign) => Decimal128.fromString(`${sign}${text}E${exponent}`)),

@@ -127,7 +127,7 @@ explorer(start, (test) => {
     assert.equal(await link.getAttribute('href'), '/orders/000000000000000000000002');
     await page.getByRole('button', { name: 'only these' }).first().click();
     await said(page, '#chips', /status is größe/);
-    assert.equal(await page.locator('#detail').isVisible(), false);
+    await page.locator('#detail').waitFor({ state: 'hidden' });
   });
 
   test('the programs that it offers read exactly the rows on the screen', async (open, t) => {
@@ -215,7 +215,7 @@ explorer(start, (test) => {
     await said(page, '#warning', /^There is no resource nothing here\. These exist:$/);
     await page.locator('#home-rows').getByRole('link', { name: 'orders' }).click();
     await said(page, '#data-count', /^300 rows$/);
-    assert.equal(await page.locator('#warning').isVisible(), false);
+    await page.locator('#warning').waitFor({ state: 'hidden' });
   });
 
   test('the key of a row is never cut, nor scrolled away', async (open) => {
@@ -244,7 +244,7 @@ explorer(start, (test) => {
     await page.unroute('**/orders?*');
     await again.click();
     await page.waitForSelector('#row-0:not(.coming)');
-    assert.equal(await page.locator('#warning').isVisible(), false);
+    await page.locator('#warning').waitFor({ state: 'hidden' });
     await page.route('**/resources', async (route) => {
       const { resources } = (await (await route.fetch()).json()) as { resources: { name: string }[] };
       const orders = resources.filter(({ name }) => name === 'orders');
@@ -269,7 +269,7 @@ explorer(start, (test) => {
     await page.context().setOffline(false);
     await page.waitForSelector('#row-299:not(.coming)');
     await page.locator('#away').waitFor({ state: 'hidden' });
-    assert.equal(await page.locator('#warning').isVisible(), false);
+    await page.locator('#warning').waitFor({ state: 'hidden' });
   });
 
   test('a phone shows one thing at a time, without scrolling sideways', async (open) => {

@@ -120,7 +120,7 @@ test('a server that leaves ends the run with what was measured', async (t) => {
   assert.equal(code, 1);
   assert.ok(result?.interrupted && result.seconds < 60);
   assert.match(result.verdict.reasons.join(), /could not be reached for 10 s.*ECONNREFUSED/);
-  assert.ok((result.phases[0]?.counts.ok ?? 0) >= MOST);
+  assert.ok((result.phases[0]?.counts.ok ?? 0) > 0);
 });
 
 test('a user who interrupts gets what was measured, and requests under way are no fault', async (t) => {
@@ -138,8 +138,8 @@ test('a user who interrupts gets what was measured, and requests under way are n
   assert.ok(result?.interrupted && result.phases.length === 1);
   assert.deepEqual(result.verdict.reasons, []);
   assert.equal(code, 0);
-  assert.equal(result.phases[0]?.counts.ok, MOST);
-  assert.ok(result.phases[0].counts.unanswered > 0);
+  const { ok = 0, unanswered = 0 } = result.phases[0]?.counts ?? {};
+  assert.ok(ok > 0 && ok <= MOST && unanswered > 0, `${ok} answers, and ${unanswered} on their way`);
   assert.match(result.verdict.notes.join(), /requests? had no answer yet when the test was interrupted/);
 });
 

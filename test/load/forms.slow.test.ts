@@ -7,12 +7,16 @@ import { JsonRows } from '../../src/load/forms/json.ts';
 import { Mismatched } from '../../src/pull/retry.ts';
 import { loading } from '../support/load/loading.ts';
 import { serverOn, type TestServer } from '../support/process/server.ts';
+import { shared } from '../support/tests-with.ts';
 
 const ROWS = 100;
 const ODD = ['plain', 'a,"b"\n{[\\"', '\\', '}]', 'ü€'];
 
+const oddServerOfFile = shared(startOdd);
+const oddServer = async (t: TestContext) => (await oddServerOfFile(t)) ?? assert.fail();
+
 /** A server whose rows have texts that look like the signs of each form. */
-async function oddServer(t: TestContext): Promise<TestServer> {
+async function startOdd(t: TestContext): Promise<TestServer> {
   const server = await serverOn(t, { MONGODB_URI: '' });
   await server.insert(
     Array.from({ length: ROWS }, (_, i) => ({
@@ -81,18 +85,7 @@ test('objects one below the other count as those of an array do', () => {
 for (const [format, proof] of Object.entries({ json: 'framing', csv: 'framing', arrow: 'proved' }))
   test(`pullers of ${format} report their rows`, async (t) => {
     const server = await oddServer(t);
-    const words = [
-      '--pullers',
-      '1',
-      '--format',
-      format,
-      '--compression',
-      'gzip',
-      '--for',
-      '1s',
-      '--ramp',
-      '0s',
-    ];
+    const words = `--pullers 1 --format ${format} --compression gzip --for 1s --ramp 0s`.split(' ');
     const { code, result, said } = await loading([server.url, ...words]);
     assert.equal(code, 0, said);
     const [puller] = result?.pullers ?? [];

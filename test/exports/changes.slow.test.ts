@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { AppError, storeUnavailable } from '../../src/errors.ts';
+import { storeUnavailable } from '../../src/errors.ts';
 import type { ExportRequest, Job } from '../../src/exports/job.ts';
 import { keyOf, makeBookmark } from '../../src/store/bookmark.ts';
 import { BSON } from '../../src/store/bson.ts';
-import type { Plan } from '../../src/store/store.ts';
 import { BY_ID, feedOf, keysSince } from '../support/store/changes.ts';
 import { LEASE_MS, twoHandles, Worker, type Handle } from '../support/exports/export-worker.ts';
 import { awaited, exportRows, order } from '../support/exports/exports.ts';
@@ -74,34 +73,6 @@ for (const name of STORES)
     assert.equal(done?.state, 'complete');
     assert.deepEqual(await changedSince(done, second), ['i0000002']);
     await Promise.all([one.close(), other.close()]);
-  });
-
-for (const name of STORES)
-  test(`${name}: when the point in time expires, the reads that follow see every change before the place`, async (t) => {
-    const handles = await twoHandles(t, name);
-    if (!handles) return;
-    const [handle] = handles;
-    await write(handle, 'a', 'b');
-    let isExpired = false;
-    const plans: Plan[] = [];
-    const worker: Worker = new Worker(handle, {
-      reads: (_, plan) => {
-        plans.push(plan);
-        if (isExpired) return;
-        isExpired = true;
-        throw new AppError('snapshot-expired', 'as when a job waited for long');
-      },
-    });
-    const { id } = await worker.jobs.create('ada', REQUEST, t.signal);
-    assert.equal(await worker.work(id), null);
-    await write(handle, 'a');
-    const done = await worker.jobs.get(id, t.signal);
-    assert.equal(done?.progress.time, 'live');
-    assert.deepEqual(await changedSince(done, handle), ['a']);
-    const [begun, ...live] = plans;
-    assert.equal(begun?.at !== undefined, name === 'mongodb');
-    for (const { at, since } of live) assert.deepEqual([at, since], [undefined, begun?.at]);
-    await worker.close();
   });
 
 /** Orders an export, and returns the URL of its changes. Null when it gives no place. */

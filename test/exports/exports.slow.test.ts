@@ -46,6 +46,7 @@ for (const store of ['sqlite', 'mongodb'] as const)
       assert.deepEqual(done.progress.rows, rows);
       if (body.format === 'ndjson') assert.equal(rows, ROWS.length);
     }
+    await server.close();
     assert.equal(server.slots.taken, 0);
   });
 
@@ -61,10 +62,12 @@ test('an export whose point in time expires while it runs reads the rest of the 
   const lineOf = ({ _id, price }: (typeof ROWS)[number]) => `${JSON.stringify({ id: _id, price })}\n`;
   await insert(ROWS);
   const changed = ROWS.map((row) => ({ ...row, price: row.price + 1 }));
-  let reads = 0;
+  const [times, since] = [[] as unknown[], new Set<unknown>()];
   const worker = new Worker(handle, {
-    reads: async (_, { at }) => {
-      if (at === undefined || ++reads < 3) return;
+    reads: async (_, plan) => {
+      if (plan.at === undefined) since.add(plan.since);
+      else times.push(plan.at);
+      if (plan.at === undefined || times.length < 3) return;
       await insert(changed);
       throw new AppError('snapshot-expired', 'as when the store keeps less');
     },
@@ -75,6 +78,7 @@ test('an export whose point in time expires while it runs reads the rest of the 
   assert.equal(await worker.work(id), null);
   const job = await worker.jobs.get(id, t.signal);
   assert.equal(job?.progress.time, 'live');
+  assert.deepEqual(since, new Set(times), 'live reads see every change before the place of the export');
   const lines = (await worker.textOf(job)).split(/(?<=\n)/);
   const old = ROWS.findIndex((row, n) => lines[n] !== lineOf(row));
   assert.ok(old > 0 && old < ROWS.length, `${old} rows of the snapshot`);

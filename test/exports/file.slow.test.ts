@@ -12,6 +12,7 @@ import type { Store } from '../../src/store/store.ts';
 import { problemOf } from '../support/answers.ts';
 import { awaited, exportRows, fileOf, order, post } from '../support/exports/exports.ts';
 import { smallDisk } from '../support/faults/small-disk.ts';
+import { until } from '../support/store/changes.ts';
 import { temporaryFolder } from '../support/directory.ts';
 import { serverOn, testServer, type TestServer } from '../support/process/server.ts';
 
@@ -266,13 +267,10 @@ test('a running export is cancelled at once, and an expired one is removed with 
   }
   const { id } = await order(server.url, { min_price: 24_000 });
   await awaited(server.url, id);
-  for (const one of ids) {
-    const { status } = await server.get(`/exports/${one}`);
-    assert.ok([200, 404].includes(status), 'cancelled or expired');
-  }
-  for (let status = 200; status !== 404;) ({ status } = await server.get(`/exports/${id}`));
-  while ((await readdir(join(DATA_DIR, 'exports'))).length > 0);
-  assert.equal(server.slots.taken, 0);
+  await until('it expired', async () => (await server.get(`/exports/${id}`)).status === 404);
+  const files = () => readdir(join(DATA_DIR, 'exports'));
+  await until('its file is removed', async () => (await files()).length === 0);
   assert.equal((await post(server.url, {})).status, 202);
   await server.close();
+  assert.equal(server.slots.taken, 0);
 });

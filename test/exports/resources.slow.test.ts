@@ -17,8 +17,9 @@ import { handleOf, openDirectory, Worker, type Handle } from '../support/exports
 import { awaited, exportedAsStreamed, fileOf, order, post, type Body } from '../support/exports/exports.ts';
 import { openStore, testClient } from '../support/store/mongo/mongo.ts';
 import { itemsOf } from '../support/resources/items-resource.ts';
-import { ordersOf, withOrders } from '../support/resources/orders.ts';
-import { resourcesFile } from '../support/resources/resources.ts';
+import { ORDER_INDEXES, ordersOf, withOrders } from '../support/resources/orders.ts';
+import { filled, resourcesFile } from '../support/resources/resources.ts';
+import { until } from '../support/store/changes.ts';
 import { testRedis } from '../support/redis/redis.ts';
 import { serverOn, type TestServer } from '../support/process/server.ts';
 
@@ -76,11 +77,13 @@ for (const store of STORES)
     const done = await awaited(server.url, id);
     const stream = await textOf(server.get('/orders/stream?total.lt=9&fields=total'));
     assert.equal(String(await fileOf(server.url, done)), stream);
+    await server.close();
     assert.equal(server.slots.taken, 0);
   });
 
 test('an order that a resource cannot fulfil is refused with its reason', async (t) => {
-  const settings = await withOrders(t, 'sqlite', FEW);
+  const indexes = [...ORDER_INDEXES, ['ref']]; // its values have two types
+  const settings = await filled(t, 'sqlite', [{ name: 'orders', rows: FEW, indexes }]);
   const RESOURCES_FILE = await resourcesFile(t, { resources: { items: {} } });
   const server = await serverOn(t, { ...settings, RESOURCES_FILE });
   const faults: [body: object, pointer: string, detail: RegExp][] = [
@@ -109,16 +112,9 @@ test('an order that a resource cannot fulfil is refused with its reason', async 
   }
   assert.deepEqual([unindexed.status, unindexed.code], [400, 'not-indexed']);
   assert.match(unindexed.detail, /sluice index orders status,total/);
-  assert.equal((await post(server.url, { resource: 'items' })).status, 202);
-});
-
-test('a value that may have two types is refused', async (t) => {
-  const settings = await withOrders(t, 'mongodb', FEW);
-  if (!settings?.MONGODB_URI) return;
-  await testClient(t, settings.MONGODB_URI).db().collection('orders').createIndex({ ref: 1, _id: 1 });
-  const server = await serverOn(t, settings);
   assert.equal((await refusalOf(server, { resource: 'orders', ref: 42 })).code, 'ambiguous-value');
-  assert.equal((await post(server.url, { resource: 'orders', ref: 'str:42' })).status, 202);
+  for (const body of [{ resource: 'items' }, { resource: 'orders', ref: 'str:42' }])
+    assert.equal((await post(server.url, body)).status, 202);
 });
 
 test('what is hidden is in no export', async (t) => {
@@ -250,8 +246,9 @@ for (const [what, { code, detail, harm }] of Object.entries(HARM))
     assert.equal(job.failure.code, code, job.failure.detail);
     assert.match(job.failure.detail, detail);
     assert.deepEqual(await worker.files.names(), [], 'nothing is left');
-    assert.equal(handle.slots.taken, 0);
     await worker.close();
+    // A batch that was read ahead is given back when it comes.
+    await until('no slot is taken', () => Promise.resolve(handle.slots.taken === 0));
   });
 
 test('an export whose resource is no longer declared fails with that reason, and waits for a server that has it', async (t) => {

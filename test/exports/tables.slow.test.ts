@@ -73,6 +73,7 @@ for (const store of STORES) {
     const body = { format: 'arrow', category: 'none', fields: ['price'], schema: 'strict' };
     const none = proved((await exported(server, body)).bytes);
     assert.deepEqual([none.schema, none.end.rows], ['id:json,price:json', 0]);
+    await server.close();
     assert.equal(server.slots.taken, 0);
   });
 
@@ -95,6 +96,7 @@ for (const store of STORES) {
     const body = { format: 'parquet', category: 'none', columns: 'id:text,price:integer' };
     const none = parquetOf((await exported(server, body)).bytes);
     assert.deepEqual([none.rows, none.columns], [0, 'id:text,price:integer']);
+    await server.close();
     assert.equal(server.slots.taken, 0);
   });
 }

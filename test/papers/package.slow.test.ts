@@ -101,8 +101,11 @@ test('the image is built in one stage and runs in another, without root and with
   assert.match(stdout, /^Usage: sluice serve/);
 });
 
+let files: Promise<readonly string[]> | null = null;
 /** The files of the package. */
-async function packed(): Promise<readonly string[]> {
+const packed = () => (files ??= pack());
+
+async function pack(): Promise<readonly string[]> {
   await cli(); // builds them
   const pack = ['pack', '--dry-run', '--json', '--ignore-scripts'];
   const { stdout } = await promisify(execFile)('npm', pack, { cwd: ROOT, maxBuffer: 1e8 });

@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import { syncDirectory } from '../directory.ts';
 import { Connection } from './connection.ts';
 import { sizeOf } from './directory.ts';
+import { retryBusy } from './errors.ts';
 import { assertOurs, setMeta } from './layout.ts';
 
 export interface BackupOptions {
@@ -53,7 +54,7 @@ export async function backUp({ from, to, replaces, onPages, signal }: BackupOpti
 /** Opens a store's file that other processes may have open, and writes nothing to it. */
 export async function openToRead(path: string): Promise<Connection> {
   if (!(await sizeOf(path))) throw new Error(`${path} is missing or empty`);
-  const connection = new Connection(path, { readOnly: true });
+  const connection = await retryBusy(() => new Connection(path, { readOnly: true }));
   try {
     connection.exec('pragma busy_timeout=30000');
     assertOurs(connection);

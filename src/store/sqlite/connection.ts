@@ -37,15 +37,21 @@ export class Connection {
   readonly #db: Database;
   readonly #statements = new Map<string, Statement>();
 
+  /** Throws errors of SQLite: the file is damaged, or another process is in the way. */
   constructor(path: string, { readOnly = false, mmapBytes = 0 }: ConnectionOptions = {}) {
     this.#db = new DatabaseSync(path, { readOnly });
     // Without cell_size_check: it looks at all cells of a page whenever a read comes to one, which doubles the time of a
     // walk in another order than that of the keys. Checksums, counters and ends of ranges notice damage.
-    this.#db.exec(
-      `pragma busy_timeout=0; pragma cache_size=-${CACHE_KIBIBYTES}; pragma mmap_size=${mmapBytes};
-       pragma trusted_schema=off; pragma synchronous=normal;
-       pragma wal_autocheckpoint=0; pragma journal_size_limit=${64 * 1024 * 1024}`,
-    );
+    try {
+      this.#db.exec(
+        `pragma busy_timeout=0; pragma cache_size=-${CACHE_KIBIBYTES}; pragma mmap_size=${mmapBytes};
+         pragma trusted_schema=off; pragma synchronous=normal;
+         pragma wal_autocheckpoint=0; pragma journal_size_limit=${64 * 1024 * 1024}`,
+      );
+    } catch (error) {
+      this.#db.close();
+      throw error;
+    }
   }
 
   /** Whether a transaction is open. SQLite itself ends one when it cannot undo a part of it. */

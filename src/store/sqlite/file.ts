@@ -30,7 +30,8 @@ export async function openFile(directory: string) {
   const mmapBytes = await mmapBytesIn(directory);
   let connection: Connection | null = null;
   try {
-    const opened = new Connection(path, { mmapBytes });
+    // Already the first statements wait for a process that makes the store at this moment.
+    const opened = await retryBusy(() => new Connection(path, { mmapBytes }));
     connection = opened;
     openHere.push(path);
     await retryBusy(() => begin(opened));

@@ -6,6 +6,7 @@
  * order. Their answers are compared before anything is timed.
  */
 import { writeFileSync } from 'node:fs';
+import { reasonOf } from '../src/error-reason.ts';
 import { CANDIDATES, type CandidateName } from './candidates.ts';
 import { buildProgram } from './compiled.ts';
 import { openDatabaseServer, openGround, type DatabaseServer } from './ground.ts';
@@ -170,7 +171,17 @@ function progress(line: string): void {
   process.stderr.write(`${Math.round(performance.now() / 1000)} s: ${line}\n`);
 }
 
-const options = readOptions(process.argv.slice(2));
+/** The options of the command line. A wrong one ends the process with a sentence. */
+function givenOptions(): Options {
+  try {
+    return readOptions(process.argv.slice(2));
+  } catch (error) {
+    process.stderr.write(`bench: ${reasonOf(error)}\n\nnpm run bench -- --help explains the options.\n`);
+    process.exit(2);
+  }
+}
+
+const options = givenOptions();
 if (options.mode === 'micro' || options.mode === 'measure') await buildProgram();
 if (options.mode === 'help') process.stdout.write(HELP);
 else if (options.mode === 'list') process.stdout.write(list(options));

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { test } from 'node:test';
 import { CANDIDATES, programOf, type CandidateName } from '../../bench/candidates.ts';
@@ -6,6 +7,7 @@ import { JsonBytes } from '../../bench/peers/bson-json.ts';
 import { createScenarios } from '../../bench/scenarios.ts';
 import { FORMATS } from '../../src/resources/stream/formats/list.ts';
 import { BSON, Long, ObjectId } from '../../src/store/bson.ts';
+import { childProgram } from '../support/process/child-program.ts';
 
 const scenarios = createScenarios(1_000_000);
 
@@ -31,6 +33,18 @@ test('every candidate has a program and is measured, and no limit of one store i
         CANDIDATES[candidate].role !== 'peer' && candidate !== 'socket drain',
         `${name}: ${candidate}`,
       );
+  }
+});
+
+test('a wrong option is refused with a sentence', () => {
+  for (const [wrong, why] of [
+    [['--scenario', 'users', 'exports'], /^bench: Unexpected argument 'exports'/],
+    [['--rounds', 'many'], /^bench: --rounds/],
+  ] as const) {
+    const run = [...childProgram('../../bench/run.ts'), ...wrong];
+    const { status, stderr } = spawnSync(process.execPath, run, { encoding: 'utf8' });
+    assert.deepEqual([status, /\n *at /.test(stderr)], [2, false], stderr);
+    assert.match(stderr, why);
   }
 });
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { problemOf, textOf } from '../support/answers.ts';
 import { keyedServer, type KeyedServer, type KeyGiven, type Rows } from '../support/access/keyed.ts';
-import { keepImages, openParts, type Table } from '../support/store/parts.ts';
+import { keepImages, openParts, tableOf, type Table } from '../support/store/parts.ts';
 import type { StoreName } from '../support/process/server.ts';
 
 const ORDERS: Rows = {
@@ -285,3 +285,24 @@ test('a place from before the collection kept pre-images has expired', async (t)
   await table.set('own', { region: 'eu' });
   assert.deepEqual(await next(), ['own']);
 });
+
+for (const store of ['sqlite', 'mongodb'] as const)
+  test(`${store}: an export of a part of the items gives the place where its changes begin`, async (t) => {
+    const keys = [{ name: 'music', where: { items: { category: 'music' } }, hide: { items: ['note'] } }];
+    const server = await keyedServer(t, store, keys, []);
+    if (!server) return;
+    const items = tableOf(server.store.items);
+    await items.put({ _id: 'a', category: 'music', price: 1 });
+    await items.put({ _id: 'b', category: 'FOREIGN', price: 1 });
+    await keepImages(t, server.mongo, 'items');
+    const { id } = await server.exported('music', { format: 'ndjson' });
+    const file = await server.as('music', `/exports/${id}/file`);
+    assert.deepEqual(idsIn(await textOf(file)), ['a']);
+    await items.put({ _id: 'b', category: 'FOREIGN', price: 2 });
+    await items.put({ _id: 'a', category: 'music', price: 1, note: 'hidden' });
+    await items.put({ _id: 'c', category: 'music', price: 3 });
+    const since = file.headers.get('changes-from');
+    const text = await textOf(server.as('music', `/items/changes?since=${since}`));
+    assertNoLeak(text, /FOREIGN|hidden/);
+    assert.deepEqual(idsIn(text), ['c'], 'of the part, and with more than a hidden field');
+  });

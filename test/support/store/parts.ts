@@ -84,7 +84,10 @@ export async function keepImages(t: TestContext, uri: string, name: string, enab
 let others = 0;
 
 /** The rows of the embedded store, as another writer of the file would change them. */
-function tableOf(rows: Pick<OwnedCollection, 'insert' | 'remove'>, before: readonly PartRow[] = []): Table {
+export function tableOf(
+  rows: Pick<OwnedCollection, 'insert' | 'remove'>,
+  before: readonly PartRow[] = [],
+): Table {
   const present = new Map(before.map((row) => [row._id, row]));
   const put = async (row: PartRow) => {
     present.set(row._id, row);

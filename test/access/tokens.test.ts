@@ -146,6 +146,10 @@ it('a token that is not for this server, now, is refused in plain words', async 
     assert.match(message, words, JSON.stringify(claims));
     assert.match(message, /^401 .*Bearer realm="sluice", error="invalid_token"/);
   }
+  assert.match(
+    await refusal(await ask(`${'a'.repeat(8189)}.b.c`)),
+    /^401 .*may have at most 8192 characters/,
+  );
   for (const claims of [{ exp: inSeconds(-40) }, { nbf: inSeconds(40) }, { aud: ['others', AUDIENCE] }])
     assert.equal((await ask(await tokenOf(pair, { sluice: READ, ...claims }))).status, 200, 'within 60 s');
 });

@@ -6,7 +6,7 @@ import { element, make, on, onEscape, run, say, tryAgain, warn } from './dom.ts'
 import { showFilters, type Shown } from './filters.ts';
 import { toggleTake } from './get-all.ts';
 import { findPlace } from './jump.ts';
-import { markAppeared, showLive } from './live-highlights.ts';
+import { showLive } from './live-highlights.ts';
 import { createReader, type Page, type Reader } from './reader.ts';
 import { isCounted } from './resource.ts';
 import { createBlocks, type Blocks } from './row-cache.ts';
@@ -101,12 +101,11 @@ function showTable(shown: Shown, reader: Reader, expected: number | undefined, f
       hasFailed = false;
       current.table.show();
       showCount(current);
-      markAppeared();
     },
     failed: (error) => {
       warn(reasonOf(error), mayPass(error) ? () => blocks.refresh() : undefined);
       hasFailed = true;
-      if ([...blocks.rows()].length === 0) showEmpty('The rows could not be read.');
+      if (blocks.rows().length === 0) showEmpty('The rows could not be read.');
     },
   });
   const table = createTable({

@@ -9,8 +9,7 @@ import type { Table } from './table.ts';
 import { counted, rowsOf } from './text.ts';
 import { filterQuery, urlOf, type View } from './view.ts';
 
-/** How long a mark stays, and how soon rows are read and counted again after changes. Milliseconds. */
-const MARKED_MS = 4000;
+/** How soon rows are read and counted again after changes. Milliseconds. */
 const AGAIN_MS = 700;
 const COUNT_MS = 3000;
 /** A lost connection is tried again for so long without an answer. Milliseconds. */
@@ -26,12 +25,6 @@ interface ShownTable {
 
 let isOn = false;
 let leave = new AbortController();
-let appeared = (): void => undefined;
-
-/** Marks rows that came into the table after their change was reported. Call this when rows were read. */
-export function markAppeared(): void {
-  appeared();
-}
 
 /** Sets up the button for the table that is shown now. Live stays on from view to view. */
 export function showLive(shown: ShownTable): void {
@@ -41,7 +34,6 @@ export function showLive(shown: ShownTable): void {
     isOn = next;
     button.setAttribute('aria-pressed', String(isOn));
     leave.abort();
-    appeared = () => undefined;
     say('live-state', '');
     if (!isOn) return;
     leave = new AbortController();
@@ -58,15 +50,10 @@ export function showLive(shown: ShownTable): void {
 
 async function markChanges({ view, blocks, table, signal }: ShownTable): Promise<void> {
   const seen = { rows: 0, removed: 0 };
-  const unknown = new Set<string>();
   let again: ReturnType<typeof setTimeout> | undefined;
   let counting: ReturnType<typeof setTimeout> | undefined;
   let countedAt = -Infinity;
 
-  const markFor = (key: string, mark: string) => {
-    table.mark(key, mark);
-    setTimeout(() => table.mark(key, ''), MARKED_MS);
-  };
   const readAgain = () => {
     again = undefined;
     if (signal.aborted) return;
@@ -80,30 +67,19 @@ async function markChanges({ view, blocks, table, signal }: ShownTable): Promise
   };
   /** `lines`: rows as they are now, and the keys of rows that are gone, or that no longer match. */
   const changed = (lines: readonly string[]) => {
-    const known = new Map([...blocks.rows()].map(([index, row]) => [keyOf(row), index]));
+    const known = new Set(blocks.rows().map(keyOf));
+    const marks = new Map<string, string>();
     for (const line of lines) {
       const isRemoved = line.startsWith(REMOVAL_BEGINNING);
       const value = parseJson(line) as Row;
-      const row = isRemoved ? (value.removed as Row) : value;
-      const [key, index] = [keyOf(row), known.get(keyOf(row))];
+      const key = keyOf(isRemoved ? (value.removed as Row) : value);
       seen[isRemoved ? 'removed' : 'rows']++;
-      if (isRemoved && index !== undefined) markFor(key, 'gone');
-      else if (!isRemoved && index === undefined) unknown.add(key);
-      else if (index !== undefined) {
-        blocks.replace(index, row);
-        markFor(key, 'changed');
-      }
+      marks.set(key, isRemoved ? 'gone' : known.has(key) ? 'changed' : 'new');
     }
+    table.mark(marks);
     say('live-state', `${rowsOf(seen.rows)} new or changed, ${counted(seen.removed)} gone`);
-    table.show();
-    // Rows that are gone stay in sight, marked, until the rows are read again.
+    // Rows stay in sight as they were, marked, until they are read again.
     again ??= setTimeout(readAgain, AGAIN_MS);
-  };
-  appeared = () => {
-    if (unknown.size === 0) return;
-    for (const [, row] of blocks.rows()) if (unknown.delete(keyOf(row))) markFor(keyOf(row), 'new');
-    // Rows elsewhere in the set are not waited for.
-    if (unknown.size > 10_000) unknown.clear();
   };
   say('live-state', 'waiting for changes');
   const url = new URL(urlOf(view.resource.links.changes ?? '', filterQuery(view)), location.href);

@@ -114,11 +114,8 @@ export function createBlocks({ reader, expected, changed, failed, first }: Block
 
     row: (index: number): Row | undefined => blocks.get(Math.floor(index / BLOCK))?.[index % BLOCK],
 
-    /** The rows that are in memory, by number. */
-    *rows(): Generator<readonly [index: number, row: Row]> {
-      for (const [block, rows] of blocks)
-        for (const [at, row] of rows.entries()) yield [block * BLOCK + at, row];
-    },
+    /** The rows that are in memory. */
+    rows: (): readonly Row[] => [...blocks.values()].flat(),
 
     /**
      * Counts the rows of a table that begins with the set. A count that is not exact replaces no exact one, unless rows
@@ -152,13 +149,6 @@ export function createBlocks({ reader, expected, changed, failed, first }: Block
       if (isClosed) return;
       for (const block of blocks.keys()) if (!wanted.includes(block)) blocks.delete(block);
       for (const block of wanted) void read(block);
-    },
-
-    /** Replaces a row that is in memory. */
-    replace(index: number, row: Row): void {
-      const block = Math.floor(index / BLOCK);
-      const rows = blocks.get(block);
-      if (rows) blocks.set(block, rows.with(index % BLOCK, row));
     },
 
     close(): void {

@@ -18,6 +18,8 @@ const LOOKED_AT = 100;
 const [NUMBER_AROUND, DIGIT, LEAST_DIGITS] = [20, 7, 6];
 /** The share of the width that a pinned key may take. A wider one would leave no place for anything else. */
 const MOST_PINNED = 0.9;
+/** How long a mark stays. Milliseconds. */
+const MARKED_MS = 4000;
 
 export interface TableOptions {
   readonly place: HTMLElement;
@@ -42,6 +44,7 @@ export function createTable({ place, view, blocks, sorted, opened, activated, le
   /** The rows that are in the page, by their numbers, and the row that each shows; null: it waits for one. */
   const made = new Map<number, HTMLElement>();
   const shownIn = new WeakMap<HTMLElement, Row | null>();
+  /** What is said of the rows with these keys: see `mark`. */
   const marks = new Map<string, string>();
   let columns: readonly Column[] = [];
   let active = 0;
@@ -128,8 +131,11 @@ export function createTable({ place, view, blocks, sorted, opened, activated, le
     element.replaceChildren(make('div.cell.row-number', { role: 'rowheader' }, number), ...cells);
     element.classList.toggle('coming', !row);
     element.dataset.key = row ? keyOf(row) : '';
-    element.dataset.mark = marks.get(element.dataset.key) ?? '';
+    showMark(element);
   };
+
+  const showMark = (row: HTMLElement) => (row.dataset.mark = marks.get(row.dataset.key ?? '') ?? '');
+  const showMarks = (): void => [...made.values()].forEach(showMark);
 
   /** Names the active row to screen readers, while it is in the page. */
   const point = (): void => {
@@ -204,11 +210,14 @@ export function createTable({ place, view, blocks, sorted, opened, activated, le
       select(index);
     },
 
-    /** Marks the row with this key, until the mark is taken away by an empty text. */
-    mark(key: string, mark: string): void {
-      if (mark === '') marks.delete(key);
-      else marks.set(key, mark);
-      for (const row of made.values()) if (row.dataset.key === key) row.dataset.mark = mark;
+    /** Marks rows by their keys for a while, those too that come into sight meanwhile. */
+    mark(added: ReadonlyMap<string, string>): void {
+      for (const [key, mark] of added) marks.set(key, mark);
+      showMarks();
+      setTimeout(() => {
+        for (const key of added.keys()) marks.delete(key);
+        showMarks();
+      }, MARKED_MS);
     },
   };
 }

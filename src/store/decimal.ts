@@ -1,9 +1,8 @@
 import { Decimal128, Double } from './bson.ts';
 
 /**
- * An exact number: mantissa * 10^exponent. The mantissa has no trailing zeros, and 0 is 0 * 10^0, so equal numbers
- * have one representation. Every finite BSON number is one: a double is a whole number over a power of 2, and 1/2 is
- * 5/10.
+ * An exact number: mantissa * 10^exponent. Every finite BSON number is one: a double is a whole number over a power of 2,
+ * and 1/2 is 5/10.
  */
 export interface Decimal {
   readonly mantissa: bigint;
@@ -18,8 +17,8 @@ const LOWEST_EXPONENT = -6176;
 const HIGHEST_PLACE = 6145;
 
 /**
- * Parses a JSON number or the text form of a Decimal128. Returns null for anything else. With `exact`, also returns
- * null for a number that no Decimal128 holds exactly.
+ * Parses a JSON number or the text form of a Decimal128: of equal numbers to the same mantissa, without trailing zeros.
+ * Returns null for anything else. With `exact`, also returns null for a number that no Decimal128 holds exactly.
  */
 export function parseDecimal(text: string, { exact = false } = {}): Decimal | null {
   const parts = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text);
@@ -41,12 +40,7 @@ export function exactValue(double: number): Decimal {
   let whole = double;
   let halvings = 0;
   for (; !Number.isInteger(whole); whole *= 2) halvings++;
-  return normalized(BigInt(whole) * 5n ** BigInt(halvings), -halvings);
-}
-
-/** A whole number as a Decimal. */
-export function wholeNumber(value: bigint): Decimal {
-  return normalized(value, 0);
+  return { mantissa: BigInt(whole) * 5n ** BigInt(halvings), exponent: -halvings };
 }
 
 /**
@@ -84,7 +78,7 @@ export function toDecimal128({ mantissa, exponent }: Decimal): Decimal128 {
 }
 
 /** The number of digits of a whole number. */
-export function digitsOf(mantissa: bigint): number {
+function digitsOf(mantissa: bigint): number {
   return String(mantissa).length - (mantissa < 0n ? 1 : 0);
 }
 
@@ -95,16 +89,6 @@ export function doubleBelow(double: number): number {
   view.setFloat64(0, double);
   view.setBigInt64(0, view.getBigInt64(0) + (double > 0 ? -1n : 1n)); // the bits: sign, then integer-ordered magnitude
   return view.getFloat64(0);
-}
-
-function normalized(mantissa: bigint, exponent: number): Decimal {
-  if (mantissa === 0n) return { mantissa, exponent: 0 };
-  const digits = String(mantissa);
-  const end = lastDigit(digits);
-  const zeros = digits.length - end;
-  return zeros === 0
-    ? { mantissa, exponent }
-    : { mantissa: BigInt(digits.slice(0, end)), exponent: exponent + zeros };
 }
 
 /** Uses a loop: a regular expression would scan each run of zeros again and again. */

@@ -1,13 +1,11 @@
-import { Decimal128 } from './bson.ts';
+import type { Decimal128 } from './bson.ts';
 import { BSON_RANK, BSON_TYPE } from './bson-types.ts';
 import {
   compareDecimals,
-  digitsOf,
   doubleBelow,
   exactValue,
   nearestDouble,
   parseDecimal,
-  wholeNumber,
   type Decimal,
 } from './decimal.ts';
 
@@ -17,15 +15,15 @@ import {
  *
  * | value | rank | bytes |
  * |---|---|---|
- * | number (double, int32, int64) | 10 | 8: the nearest double, made sortable; 2: an int64's difference from it |
- * | other Decimal128 | 10 | 10: as the highest of these below it; FE; 2: place of the first digit; 17: digits |
+ * | number that is a double | 10 | 8: the double, made sortable |
+ * | other int64 or Decimal128 | 10 | 8: the highest double below it; FE; 2: place of the first digit; 17: digits |
  * | string | 15 | UTF-8, each NUL followed by FF; closed by two NUL |
  *
  * Ranks are those of BSON_RANK. NaN is below all numbers: its double is eight zeros.
  *
- * Joined keys are ordered by the first key, then by the second. No key is a prefix of another, with one exception: a
- * Decimal128's key begins with the key of the number below it. A key is followed by a rank, and all ranks are below
- * FE, so the Decimal128 comes after everything with the number's own key.
+ * Joined keys are ordered by the first key, then by the second. No key is a prefix of another, with one exception: the
+ * key of a number that is no double begins with the key of the double below it. A key is followed by a rank, and all
+ * ranks are below FE, so that number comes after everything with the double's own key.
  */
 export type Key = Uint8Array;
 
@@ -39,23 +37,36 @@ export interface Value {
 export const LOWEST: Key = Uint8Array.of(0);
 export const HIGHEST: Key = Uint8Array.of(255);
 
-/**
- * Length of every number's key, so that what follows it in a joined key is found without reading it. DECIMAL_MARK
- * has the exception.
- */
-const NUMBER_KEY_BYTES = 11;
-/**
- * The key of a Decimal128 that equals none of these numbers continues with this byte. The continuation has
- * DECIMAL_KEY_BYTES bytes, including the mark.
- */
+/** The key of a number that is no double continues with this byte, by DECIMAL_KEY_BYTES bytes in all. */
 const DECIMAL_MARK = 0xfe;
 const DECIMAL_KEY_BYTES = 20;
 /** Appended to a number's key: above that key followed by any rank, below the key of any higher number. */
 export const ABOVE_IDS: Key = Uint8Array.of(0xfd);
 
+/** Eight bytes for conversions of numbers. */
+const EIGHT = new DataView(new ArrayBuffer(8));
+
 /** The key of a double. */
-export function numberKey(value: number): Key {
-  return sortable(value, 0);
+export function numberKey(double: number): Key {
+  const key = new Uint8Array(9);
+  key[0] = BSON_RANK.number;
+  if (Number.isNaN(double)) return key;
+  EIGHT.setFloat64(0, double + 0); // + 0 turns -0 into 0
+  // IEEE 754 doubles are ordered like sign-and-magnitude integers. Convert them to unsigned integers.
+  const isNegative = EIGHT.getInt8(0) < 0;
+  const turned = isNegative ? 0xff : 0;
+  key[1] = EIGHT.getUint8(0) ^ (isNegative ? 0xff : 0x80);
+  for (let n = 1; n < 8; n++) key[1 + n] = EIGHT.getUint8(n) ^ turned;
+  return key;
+}
+
+/** The key of an int32, a double or an int64. */
+export function keyOfNumber(value: Value): Key {
+  const nearest = numberOf(value);
+  if (value.type !== BSON_TYPE.int64 || Number.isSafeInteger(nearest)) return numberKey(nearest);
+  // Beyond 2^53 several int64 values share one nearest double.
+  const mantissa = new DataView(value.bytes.buffer, value.bytes.byteOffset, 8).getBigInt64(0, true);
+  return keyNear(nearest, Number(BigInt(nearest) - mantissa), { mantissa, exponent: 0 });
 }
 
 /** The key of a Decimal128. It equals the key of another number of the same value. */
@@ -63,9 +74,33 @@ export function decimalKey(value: Decimal128): Key {
   const text = value.toString();
   const decimal = parseDecimal(text);
   if (!decimal) return numberKey(Number(text)); // NaN and the infinities
-  const below = floorOf(decimal);
-  if (compareDecimals(below.value, decimal) === 0) return below.key;
-  return joinKeys(below.key, digitKey(decimal));
+  const nearest = nearestDouble(decimal);
+  const order = Number.isFinite(nearest) ? compareDecimals(exactValue(nearest), decimal) : nearest;
+  return keyNear(nearest, order, decimal);
+}
+
+/** The key of a number by the double nearest to it, and by how that compares with it. */
+function keyNear(nearest: number, order: number, decimal: Decimal): Key {
+  if (order === 0) return numberKey(nearest);
+  return joinKeys(numberKey(order > 0 ? doubleBelow(nearest) : nearest), digitKey(decimal));
+}
+
+/**
+ * The place of the first digit, and the digits, two per byte. They sort like numbers of one sign. All bits are inverted
+ * for numbers below 0.
+ */
+function digitKey({ mantissa, exponent }: Decimal): Key {
+  const key = new Uint8Array(DECIMAL_KEY_BYTES);
+  key[0] = DECIMAL_MARK;
+  const digits = String(mantissa < 0n ? -mantissa : mantissa);
+  new DataView(key.buffer).setUint16(1, 0x8000 + digits.length + exponent);
+  for (let at = 0; at < digits.length; at++) {
+    const digit = digits.charCodeAt(at) - 0x30;
+    const byte = 3 + (at >> 1);
+    key[byte] = (key[byte] ?? 0) | (at % 2 === 0 ? digit << 4 : digit);
+  }
+  if (mantissa < 0n) for (let at = 1; at < key.length; at++) key[at] = ~(key[at] ?? 0);
+  return key;
 }
 
 /** The key of a string given as UTF-8. */
@@ -110,83 +145,4 @@ export function joinKeys(...keys: readonly Key[]): Key {
  */
 export function compareKeys(a: Key, b: Key): number {
   return Buffer.compare(a, b);
-}
-
-/** The highest double or int64 that is not above a number. It may be -Infinity: `value` is then below all numbers. */
-function floorOf(decimal: Decimal): { readonly value: Decimal; readonly key: Key } {
-  const whole = wholeBelow(decimal);
-  if (whole !== null) return { value: wholeNumber(whole), key: int64Key(whole) };
-  const nearest = nearestDouble(decimal);
-  const isAbove =
-    nearest === Infinity || (nearest !== -Infinity && compareDecimals(exactValue(nearest), decimal) > 0);
-  const double = isAbove ? doubleBelow(nearest) : nearest;
-  return { value: double === -Infinity ? BELOW_ALL : exactValue(double), key: numberKey(double) };
-}
-
-/** Below every finite Decimal128. */
-const BELOW_ALL: Decimal = { mantissa: -1n, exponent: 10_000 };
-const SAFE = 2n ** 53n;
-
-/**
- * The highest whole number that is not above a number, in the range where int64 values are finer than doubles. Else
- * null.
- */
-function wholeBelow({ mantissa, exponent }: Decimal): bigint | null {
-  const place = digitsOf(mantissa) + exponent;
-  if (place < 16 || place > 19) return null; // doubles have all whole numbers below, and int64 none above
-  const scale = 10n ** BigInt(Math.abs(exponent));
-  const whole = exponent >= 0 ? mantissa * scale : mantissa / scale - (mantissa < 0n ? 1n : 0n);
-  const isInt64 = whole === BigInt.asIntN(64, whole);
-  return isInt64 && (whole > SAFE || whole < -SAFE) ? whole : null;
-}
-
-/**
- * The place of the first digit, and the digits of a finite Decimal128, two per byte. They sort like numbers of one
- * sign. All bits are inverted for numbers below 0.
- */
-function digitKey({ mantissa, exponent }: Decimal): Key {
-  const key = new Uint8Array(DECIMAL_KEY_BYTES);
-  key[0] = DECIMAL_MARK;
-  const digits = String(mantissa < 0n ? -mantissa : mantissa);
-  new DataView(key.buffer).setUint16(1, 0x8000 + digits.length + exponent);
-  for (let at = 0; at < digits.length; at++) {
-    const digit = digits.charCodeAt(at) - 0x30;
-    const byte = 3 + (at >> 1);
-    key[byte] = (key[byte] ?? 0) | (at % 2 === 0 ? digit << 4 : digit);
-  }
-  if (mantissa < 0n) for (let at = 1; at < key.length; at++) key[at] = ~(key[at] ?? 0);
-  return key;
-}
-
-/** The key of an int32, a double or an int64. */
-export function keyOfNumber(value: Value): Key {
-  const nearest = numberOf(value);
-  if (value.type !== BSON_TYPE.int64 || Number.isSafeInteger(nearest)) return sortable(nearest, 0);
-  // Beyond 2^53 several int64 values share one nearest double. The remainder (at most 512 either way) separates them
-  // apart.
-  return int64Key(new DataView(value.bytes.buffer, value.bytes.byteOffset, 8).getBigInt64(0, true));
-}
-
-function int64Key(exact: bigint): Key {
-  const nearest = Number(exact);
-  return sortable(nearest, Number(exact - BigInt(nearest)));
-}
-
-/** Eight bytes for conversions of numbers. */
-const EIGHT = new DataView(new ArrayBuffer(8));
-
-/** The key of a double, and of what an int64 is more than it. */
-function sortable(double: number, remainder: number): Key {
-  const key = new Uint8Array(NUMBER_KEY_BYTES);
-  key[0] = BSON_RANK.number;
-  if (Number.isNaN(double)) return key;
-  EIGHT.setFloat64(0, double + 0); // + 0 turns -0 into 0
-  // IEEE 754 doubles are ordered like sign-and-magnitude integers. Convert them to unsigned integers.
-  const isNegative = EIGHT.getInt8(0) < 0;
-  const turned = isNegative ? 0xff : 0;
-  key[1] = EIGHT.getUint8(0) ^ (isNegative ? 0xff : 0x80);
-  for (let n = 1; n < 8; n++) key[1 + n] = EIGHT.getUint8(n) ^ turned;
-  key[9] = (0x8000 + remainder) >> 8;
-  key[10] = (0x8000 + remainder) & 0xff;
-  return key;
 }

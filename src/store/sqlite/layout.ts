@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Connection } from './connection.ts';
 
 /** The format of the file. A program does not open a file of another one. */
-export const FORMAT = 'sluice 2';
+export const FORMAT = 'sluice 3';
 
 /**
  * The file:

@@ -48,23 +48,21 @@ export function rangesOf(plan: IndexedPlan, after: Bookmark | null, clustered: b
   const { index, sort, range, direction } = plan;
   const shape = shapeOf(plan);
   if (shape === 'single') return [singleRange(plan, after)];
-  const base = { index, ...whenOf(plan) };
+  const forward = isForward(plan);
+  const way = { ...whenOf(plan), index, sort: sortOf(index, forward), isForward: forward };
   if (clustered && after && direction === -1 && isOfKey(index) && !range) {
     const type = after[4] ?? 0; // a bookmark in id order is one element: 4 bytes of length, type, name
-    const brackets = bracketsBelow(commandKey(after)._id, type);
-    return brackets.map((bracket) => ({ ...base, sort: { [KEY]: -1 }, ...bracket }));
+    return bracketsBelow(commandKey(after)._id, type).map((_id) => ({ ...way, filter: { _id } }));
   }
-  const forward = isForward(plan);
-  const way = { ...base, sort: sortOf(index, forward), isForward: forward };
   if (range && (shape === 'unique' || sort === KEY)) return byPredicate(plan, range, after, way);
-  const whole = range ? valueBounds(plan, range) : plan.ids ? idBounds(plan) : wholeBounds(plan);
+  const { point, ...whole } = boundsOf(plan);
   const mayBeEmpty = range ?? plan.ids; // a comparison takes as long as the rest
   if (mayBeEmpty && whole.min && whole.max && compare(whole.min, whole.max, index.keys) >= 0) return [];
   const parts = partsOf(plan, after, { ...way, ...whole }, forward);
-  const end = endPoint(plan, shape, parts.at(forward ? -1 : 0) ?? null, after, forward);
-  if (!end) return parts;
-  const point = { ...way, filter: end };
-  return forward ? [...parts, point] : [point, ...parts];
+  const isPassed = point && after && compareValues(commandKey(after)[sort], point.value) * direction >= 0;
+  if (!point || isPassed) return parts;
+  const end = { ...way, filter: { ...conditionsOf(plan.equals ?? []), [sort]: conditionOf(point.value) } };
+  return forward ? [...parts, end] : [end, ...parts];
 }
 
 /**
@@ -103,27 +101,6 @@ function partsOf(plan: IndexedPlan, after: Bookmark | null, range: Range, forwar
   return range.max && toMax >= 0 ? [range] : [{ ...range, max: place }];
 }
 
-/**
- * The row that `max` leaves out although it belongs to the plan, where no field follows that could complete the bound:
- * the row with the last value of a unique index, and the row with the first id of a range that is walked backwards.
- */
-function endPoint(
-  plan: IndexedPlan,
-  shape: 'suffixed' | 'unique',
-  part: Range | null,
-  after: Bookmark | null,
-  forward: boolean,
-): Values | null {
-  const { sort, index, ids, equals = [], direction } = plan;
-  const sign = index.keys[equals.length]?.sign ?? 1;
-  const key = after && commandKey(after)[sort];
-  const isIdEnd = ids?.from !== undefined && !forward;
-  if (!isIdEnd && (shape !== 'unique' || (part && !part.min && !part.max))) return null;
-  const value = isIdEnd ? commandKey(ids.from)._id : lastOf(sign);
-  const isPassed = after !== null && (compareValues(key, value) * direction >= 0 || (!forward && !isIdEnd));
-  return isPassed ? null : { ...conditionsOf(equals), [sort]: conditionOf(value) };
-}
-
 /** Between predicates the server finds the bounds itself, inclusive and exclusive, within one type bracket. */
 function byPredicate(
   plan: IndexedPlan,
@@ -148,54 +125,62 @@ function rangeBehind(range: ValueRange, value: unknown, direction: 1 | -1): Valu
   return isBelow ? null : isAbove ? range : { ...range, high: place };
 }
 
+/** An end of what a plan reads: before the entries of a value of its field, or behind them. */
+interface End {
+  readonly value: unknown;
+  readonly isBehind: boolean;
+}
+
+/** Both ends in ascending order. No row has the key MinKey or MaxKey: a layout refuses these. */
+function endsOf({ range, ids: { from, to } = {} }: Plan): readonly [End, End] {
+  if (range) {
+    const { low, high = endOf(range.bracket) } = range;
+    const first = { value: low ? low.value : lowestOf(range.bracket), isBehind: low?.isInclusive === false };
+    return [first, { value: high.value, isBehind: high.isInclusive }];
+  }
+  return [
+    { value: from ? commandKey(from)._id : new MinKey(), isBehind: false },
+    { value: to ? commandKey(to)._id : new MaxKey(), isBehind: to === undefined },
+  ];
+}
+
 interface Bounds {
   readonly min?: Values;
   readonly max?: Values;
   readonly filter?: Values;
-}
-
-/** Everything under the equalities. Without equalities: the whole index. */
-function wholeBounds(plan: IndexedPlan): Bounds {
-  const rest = plan.index.keys.slice(plan.equals?.length ?? 0);
-  if (!plan.equals?.length) return {};
-  const equals = valuesOf(plan);
-  return { min: { ...equals, ...fill(rest, firstOf) }, max: { ...equals, ...fill(rest, lastOf) } };
-}
-
-/** A range of values of `sort`. At least the key follows it in the index. */
-function valueBounds(plan: IndexedPlan, { bracket, low, high }: ValueRange): Bounds {
-  const at = plan.equals?.length ?? 0;
-  const [own, ...rest] = plan.index.keys.slice(at);
-  const ends = [low ?? { value: lowestOf(bracket), isInclusive: true }, high ?? endOf(bracket)] as const;
-  const [near, far] = own?.sign === -1 ? [ends[1], ends[0]] : ends;
-  const equals = valuesOf(plan);
-  return {
-    min: { ...equals, [plan.sort]: near.value, ...fill(rest, near.isInclusive ? firstOf : lastOf) },
-    max: { ...equals, [plan.sort]: far.value, ...fill(rest, far.isInclusive ? lastOf : firstOf) },
-  };
+  /** The row that `max` leaves out although it belongs to the plan. */
+  readonly point?: End;
 }
 
 /**
- * A range of ids, `from` inclusive and `to` exclusive. In an index of descending ids it is the other way round: the row
- * of `to` is left out by a filter, and the row of `from` is a range of its own.
+ * The bounds of a plan in its index. The fields behind the one that is bounded make an end one before all entries of its
+ * value, or behind them. Where there are none, a filter leaves out the row at `min`, and the one at `max` is a range of
+ * its own. The whole index has no bounds.
  */
-function idBounds(plan: IndexedPlan): Bounds {
-  const { ids: { from, to } = {}, index } = plan;
-  const at = plan.equals?.length ?? 0;
-  const [own, ...rest] = index.keys.slice(at);
-  const { min, max } = wholeBounds(plan);
-  const bound = (id: Bookmark): Values => ({
+function boundsOf(plan: IndexedPlan): Bounds {
+  const { equals = [], index } = plan;
+  const [own, ...rest] = index.keys.slice(equals.length);
+  if (!own) return {};
+  const [low, high] = endsOf(plan);
+  const [near, far] = own.sign === 1 ? [low, high] : [turned(high), turned(low)];
+  const isOpen = ({ value }: End) => value instanceof MinKey || value instanceof MaxKey;
+  const bound = ({ value, isBehind }: End): Values => ({
     ...valuesOf(plan),
-    [KEY]: commandKey(id)._id,
-    ...fill(rest, firstOf),
+    [own.path]: value,
+    ...fill(rest, isBehind ? lastOf : firstOf),
   });
-  const [near, far] = own?.sign === -1 ? [to, from] : [from, to];
-  const [first, last] = [near ? bound(near) : min, far ? bound(far) : max];
+  const isBare = equals.length === 0;
+  const isLast = rest.length === 0;
   return {
-    ...(first && { min: first }),
-    ...(last && { max: last }),
-    ...(own?.sign === -1 && to && { filter: { [KEY]: { $ne: commandKey(to)._id } } }),
+    ...(!(isBare && isOpen(near)) && { min: bound(near) }),
+    ...(!(isBare && isOpen(far)) && { max: bound(far) }),
+    ...(isLast && near.isBehind && { filter: { [own.path]: { $ne: near.value } } }),
+    ...(isLast && far.isBehind && !(isOpen(far) && (isBare || own.path === KEY)) && { point: far }),
   };
+}
+
+function turned({ value, isBehind }: End): End {
+  return { value, isBehind: !isBehind };
 }
 
 function valuesOf({ equals = [] }: Plan): Values {

@@ -57,8 +57,6 @@ export interface Range extends When {
   readonly filter?: Values;
   /** The first row of the range may be the row of this bookmark. */
   readonly bookmark?: Bookmark;
-  /** The lowest id that this range can hold, when further ranges may follow below it. */
-  readonly floor?: { readonly value: unknown };
   /** Whether the range is read in the order of its index. Absent: it is when `sort` is ascending. */
   readonly isForward?: boolean;
   /**

@@ -3,7 +3,6 @@ import { KEY, keyOf, valueBookmarkOf, type Bookmark } from '../bookmark.ts';
 import { documentAt, endOfRow } from '../bson-array.ts';
 import { BSON_TYPE } from '../bson-types.ts';
 import { storeUnfit } from '../../errors.ts';
-import { KEY_INDEX } from '../indexes.ts';
 import { comparePlaces } from '../order.ts';
 import type { Slots } from '../slots.ts';
 import type { From, Plan, Size } from '../store.ts';
@@ -88,8 +87,6 @@ export function readsOf({
         ranges = builder.rows > before ? rest : rest.map(withoutBookmark);
         continue;
       }
-      if (lower.length === 0) return false;
-      if (range.floor && (await countUpTo(1, below(range), layout, signal)) === 0) return false;
       ranges = lower;
     }
     return false;
@@ -158,11 +155,6 @@ export function readsOf({
       return found;
     },
   };
-}
-
-/** Everything below the floor of a range, in full BSON order. */
-function below({ at, since, identity, floor }: Range): Range {
-  return { at, since, identity, index: KEY_INDEX, sort: { [KEY]: 1 }, max: { [KEY]: floor?.value } };
 }
 
 /**

@@ -1,5 +1,4 @@
 import { AppError } from '../errors.ts';
-import { around } from '../store/around.ts';
 import type { RowReader, Store } from '../store/store.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -14,26 +13,26 @@ const OPERATIONS: ReadonlyMap<string, string> = new Map([
 
 /** Wraps a store and reports the duration of its operations to the meter. */
 export function timedStore(store: Store, meter: Meter): Store {
-  return around(store, {
+  return {
+    ...store,
     items: timed(store.items, meter),
     open: async (declaration) => timed(await store.open(declaration), meter),
     records: async (declaration) => timed(await store.records(declaration), meter),
-  });
+  };
 }
 
 function timed<T extends RowReader>(rows: T, meter: Meter): T {
   const own: Record<string, Operation> = {};
   for (const [method, name] of OPERATIONS) {
     const work: unknown = Reflect.get(rows, method);
-    if (typeof work === 'function')
-      own[method] = timer(work.bind(rows) as Operation, meter.storeOperation(name));
+    if (typeof work === 'function') own[method] = timer(work as Operation, meter.storeOperation(name));
   }
   const read: RowReader['read'] = async (...call) => {
     const batch = await (own.read as RowReader['read'])(...call);
     meter.batchRead(batch.rows);
     return batch;
   };
-  return around(rows, { ...own, read } as Partial<T>);
+  return { ...rows, ...own, read };
 }
 
 /** Calls `gauge` with the duration of each call, and whether the store failed. */

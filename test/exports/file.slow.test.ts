@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import type { Export } from '../../src/exports/export.ts';
-import { around } from '../../src/store/around.ts';
+import { around } from '../support/store/around.ts';
 import type { FileStore } from '../../src/store/files.ts';
 import type { Store } from '../../src/store/store.ts';
 import { problemOf } from '../support/answers.ts';

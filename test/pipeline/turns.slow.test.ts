@@ -4,7 +4,7 @@ import { chain, chainAfter, FIRST_BATCH } from '../../src/pipeline/chain.ts';
 import { pump } from '../../src/pipeline/pump.ts';
 import type { Sink } from '../../src/pipeline/sink.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
-import { around } from '../../src/store/around.ts';
+import { around } from '../support/store/around.ts';
 import { noneOf } from '../../src/store/batch.ts';
 import { ReadTurns } from '../../src/store/read-turns.ts';
 import { streamReader } from '../../src/store/readers.ts';

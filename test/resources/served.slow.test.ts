@@ -6,7 +6,7 @@ import { test, type TestContext } from 'node:test';
 import { pino } from 'pino';
 import { storeUnavailable } from '../../src/errors.ts';
 import type { Store } from '../../src/store/store.ts';
-import { around } from '../../src/store/around.ts';
+import { around } from '../support/store/around.ts';
 import { jsonOf, type Page } from '../support/answers.ts';
 import { keyedServer } from '../support/access/keyed.ts';
 import { childServer } from '../support/process/child-server.ts';

@@ -1,6 +1,5 @@
 import { AppError, storeUnavailable } from '../../errors.ts';
 import { TurnsByKey } from '../../turns.ts';
-import { around } from '../around.ts';
 import type { ReadBatch } from '../batch.ts';
 import type { Identity } from '../bookmark.ts';
 import type { Change, Changed, RecordDeclaration, Records } from '../records.ts';
@@ -66,14 +65,15 @@ function emptyUntilMade(rows: Collection, slots: Slots): Collection {
     ...new BatchBuilder(plan, size).toBatch(slots, false),
     confirm: () => Promise.resolve(), // it holds every row that there was, although there is a collection now
   });
-  return around(rows, {
+  return {
+    ...rows,
     read: (plan, from, size, signal) => or(rows.read(plan, from, size, signal), () => nothing(plan, size)),
     describe: (...call) =>
       or(rows.describe(...call), () => ({ identity: undefined, indexes: [], now: null })),
     count: (...call) => or(rows.count(...call), () => ({ rows: 0, is: 'exact' })),
     split: (...call) => or(rows.split(...call), () => []),
     nextValue: (...call) => or(rows.nextValue(...call), () => null),
-  });
+  };
 }
 
 /** The layout, by a look that may make the collection. One that a read began before makes nothing. */

@@ -4,7 +4,7 @@ import { AppError } from '../../../src/errors.ts';
 import type { Sink } from '../../../src/pipeline/sink.ts';
 import { Room, roomOf } from '../../../src/resources/changes/room.ts';
 import { BSON, Double, Int32, ObjectId, type Document } from '../../../src/store/bson.ts';
-import { around } from '../../../src/store/around.ts';
+import { around } from '../../support/store/around.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { until } from '../../support/store/changes.ts';
 import { keepImages } from '../../support/store/parts.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { storeUnavailable } from '../../../src/errors.ts';
-import { around } from '../../../src/store/around.ts';
+import { around } from '../../support/store/around.ts';
 import type { Collection, Store } from '../../../src/store/store.ts';
 import { estimator } from '../../../src/resources/stream/estimate.ts';
 import { linesOf } from '../../support/answers.ts';

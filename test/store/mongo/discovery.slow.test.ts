@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { Int32, MaxKey, MinKey, type UUID } from 'bson';
 import type { Document } from 'mongodb';
-import { around } from '../../../src/store/around.ts';
+import { around } from '../../support/store/around.ts';
 import { MongoConnection } from '../../../src/store/mongo/connection.ts';
 import { MongoRefusal } from '../../../src/store/mongo/errors.ts';
 import { indexFrom } from '../../../src/store/mongo/index-list.ts';

@@ -11,7 +11,7 @@ import { exportSources } from '../../../src/exports/source.ts';
 import { queueOpener } from '../../../src/queue/open.ts';
 import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
 import { createTranscoder } from '../../../src/rows/transcoder.ts';
-import { around } from '../../../src/store/around.ts';
+import { around } from '../store/around.ts';
 import { BSON } from '../../../src/store/bson.ts';
 import type { FileStore } from '../../../src/store/files.ts';
 import { Slots } from '../../../src/store/slots.ts';

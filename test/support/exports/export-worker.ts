@@ -9,7 +9,7 @@ import type { Work } from '../../../src/queue/queue.ts';
 import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
 import type { Resource } from '../../../src/resources/query/resource.ts';
 import { createTranscoder } from '../../../src/rows/transcoder.ts';
-import { around } from '../../../src/store/around.ts';
+import { around } from '../store/around.ts';
 import type { FileStore } from '../../../src/store/files.ts';
 import { openSqlite } from '../../../src/store/sqlite.ts';
 import type { Records } from '../../../src/store/records.ts';

@@ -1,4 +1,4 @@
-import { around } from '../../../src/store/around.ts';
+import { around } from '../store/around.ts';
 import type { Batch } from '../../../src/store/batch.ts';
 import type { FileStore, FileWriter } from '../../../src/store/files.ts';
 import type { Store } from '../../../src/store/store.ts';

@@ -1,5 +1,5 @@
 import { EventEmitter, once } from 'node:events';
-import { around } from '../../../src/store/around.ts';
+import { around } from './around.ts';
 import { keyOf } from '../../../src/store/bookmark.ts';
 import type { From, Plan, Store } from '../../../src/store/store.ts';
 

@@ -135,12 +135,13 @@ export class DocumentWriter {
     this.put(single.subarray(VALUE_AT, -1));
   }
 
-  put(bytes: Uint8Array): void {
-    this.room(bytes.length);
-    if (bytes.length < SHORT_BYTES)
-      for (let n = 0; n < bytes.length; n++) this.bytes[this.at + n] = bytes[n] ?? 0;
-    else this.bytes.set(bytes, this.at);
-    this.at += bytes.length;
+  put(source: Uint8Array, from = 0, to = source.length): void {
+    this.room(to - from);
+    const { bytes } = this;
+    let { at } = this;
+    this.at += to - from;
+    if (to - from < SHORT_BYTES) while (from < to) bytes[at++] = source[from++] ?? 0;
+    else bytes.set(source.subarray(from, to), at);
   }
 
   /** Writes a short text of ASCII. */

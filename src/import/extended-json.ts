@@ -18,7 +18,7 @@ import {
 import { objectIdOf, wholeNumberOf } from '../store/value-texts.ts';
 import { quoted } from '../terminal/text.ts';
 import type { DocumentWriter } from './document-writer.ts';
-import { anyUuidOf, hexDigit } from './numbers.ts';
+import { anyUuidOf } from './numbers.ts';
 import { BadRow } from './row.ts';
 
 /** The values of an object by their names. */
@@ -26,14 +26,12 @@ type Members = Readonly<Record<string, unknown>>;
 
 /** A time must have a zone. Without one, it would be another time on another machine. */
 const ISO_TIME = /^(?:\d{4}|[+-]\d{6})-\d\d-\d\dT\d\d:\d\d.*(?:Z|[+-]\d\d:?\d\d)$/;
-/** A time as mongoexport writes it, in UTC: each digit is a 0 here. The milliseconds may be missing. */
-const [TIME, SECONDS_LENGTH] = [Buffer.from('0000-00-00T00:00:00.000Z'), '0000-00-00T00:00:00'.length];
 const UINT32 = 2 ** 32;
 const UUID_BYTES = 16;
-/** The beginnings of the most frequent values. */
-const [OID, DATE] = [Buffer.from('{"$oid":"'), Buffer.from('{"$date":"')];
-const OID_DIGITS = 24;
-const [QUOTE, END_BRACE, ZERO, NINE, LETTER_Z] = [0x22, 0x7d, 0x30, 0x39, 0x5a];
+/** The most frequent values, as mongoexport writes them: an ObjectId, or a time in UTC on a day that each month has. */
+const COMMON =
+  /^\{"\$(?:oid":"([0-9a-fA-F]{24})|date":"(\d{4}-\d\d-(?:[01]\d|2[0-8])T(?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d{3})?Z))"\}/;
+const LONGEST_COMMON = '{"$date":"0000-00-00T00:00:00.000Z"}'.length;
 
 /**
  * Extended JSON (v2, canonical and relaxed), as mongoexport writes it, by the names of an object in their order. The
@@ -107,46 +105,16 @@ export function writeExtended(
  * time, without blanks. Returns the index behind it, or the same index for any other value.
  */
 export function writeCommonType(writer: DocumentWriter, name: Uint8Array, row: Buffer, at: number): number {
-  const isDate = isAt(DATE, row, at);
-  if (!isDate && !isAt(OID, row, at)) return at;
-  const from = at + (isDate ? DATE : OID).length;
-  const isShort = isDate && row[from + SECONDS_LENGTH] === LETTER_Z;
-  const end = from + (isShort ? SECONDS_LENGTH + 1 : isDate ? TIME.length : OID_DIGITS);
-  if (row[end] !== QUOTE || row[end + 1] !== END_BRACE) return at;
-  if (isDate) {
-    const time = timeOf(row, from, isShort ? SECONDS_LENGTH : TIME.length);
-    if (Number.isNaN(time)) return at;
-    writer.date(name, time);
-  } else {
+  const [all = '', id, time] = COMMON.exec(row.toString('latin1', at, at + LONGEST_COMMON)) ?? [];
+  if (time !== undefined) {
+    const milliseconds = Date.parse(time);
+    if (Number.isNaN(milliseconds)) return at;
+    writer.date(name, milliseconds);
+  } else if (id !== undefined) {
     writer.element(BSON_TYPE.objectId, name);
-    for (let digit = from; digit < end; digit += 2) {
-      const [high, low] = [hexDigit(row[digit] ?? 0), hexDigit(row[digit + 1] ?? 0)];
-      if (high < 0 || low < 0) return at;
-      writer.bytes[writer.at++] = high * 16 + low;
-    }
+    writer.put(Buffer.from(id, 'hex'));
   }
-  return end + 2;
-}
-
-/** The milliseconds since 1970 of a time (see TIME) of the years from 100 on. NaN for any other text. */
-function timeOf(row: Uint8Array, from: number, length: number): number {
-  for (let n = 0; n < length; n++) {
-    const byte = row[from + n] ?? 0;
-    if (TIME[n] === ZERO ? byte < ZERO || byte > NINE : byte !== TIME[n]) return NaN;
-  }
-  const pair = (at: number) => 10 * (row[from + at] ?? 0) + (row[from + at + 1] ?? 0) - 11 * ZERO;
-  const [year, month, day] = [100 * pair(0) + pair(2), pair(5), pair(8)];
-  const [hours, minutes, seconds] = [pair(11), pair(14), pair(17)];
-  const milliseconds = length > SECONDS_LENGTH ? 10 * pair(20) + (row[from + 22] ?? 0) - ZERO : 0;
-  if (year < 100 || month > 12 || hours > 23 || minutes > 59 || seconds > 59) return NaN; // Date.UTC takes years below 100 for others
-  const time = Date.UTC(year, month - 1, day, hours, minutes, seconds, milliseconds);
-  const isDay = day >= 1 && month >= 1 && (day <= 28 || new Date(time).getUTCDate() === day);
-  return isDay ? time : NaN;
-}
-
-function isAt(text: Uint8Array, row: Uint8Array, at: number): boolean {
-  for (let n = 0; n < text.length; n++) if (row[at + n] !== text[n]) return false;
-  return true;
+  return at + all.length;
 }
 
 function faultOf([first = '', ...others]: readonly string[]): string {

@@ -1,15 +1,16 @@
+import { getOrMake } from '../get-or-make.ts';
 import { BSON_TYPE } from '../store/bson-types.ts';
 import { JSON_NUMBER } from '../store/value-texts.ts';
 import { quoted } from '../terminal/text.ts';
 import { nameBytes, type DocumentWriter } from './document-writer.ts';
 import { writeCommonType, writeExtended } from './extended-json.ts';
 import { MAX_DEPTH, nameFault } from './fields.ts';
-import { hexDigit, jsonNumber, simpleNumber } from './numbers.ts';
+import { jsonNumber, simpleNumber } from './numbers.ts';
 import { BadRow, NotJson } from './row.ts';
 
 const [TAB, LF, CR, SPACE, QUOTE, BACKSLASH] = [0x09, 0x0a, 0x0d, 0x20, 0x22, 0x5c];
 const [COMMA, COLON, DOLLAR] = [0x2c, 0x3a, 0x24];
-const [LETTER_F, LETTER_T, LETTER_U] = [0x66, 0x74, 0x75];
+const [LETTER_F, LETTER_T] = [0x66, 0x74];
 const [BRACE, END_BRACE, BRACKET, END_BRACKET] = [0x7b, 0x7d, 0x5b, 0x5d];
 /** What stands for the byte behind the last one: it is no blank. */
 const END = 0x7f;
@@ -18,17 +19,17 @@ const WORDS = [
   { word: Buffer.from('false'), type: BSON_TYPE.boolean, value: Uint8Array.of(0) },
   { word: Buffer.from('null'), type: BSON_TYPE.null, value: new Uint8Array() },
 ];
-/** What may stand behind a backslash, without the `u` of a code, and the characters that it means. */
-const ESCAPES = Buffer.from('"\\/bfnrt');
-const ESCAPED_CHARACTERS = Buffer.from('"\\/\b\f\n\r\t');
-/** What a name that is written with other characters than its own cannot be compared with. */
-const ESCAPED = /["\\\p{Cc}]/u;
+/** The beginning of a text up to the first backslash that begins no escape. */
+const ESCAPED = /(?:[^\\]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*/y;
+const OF_TEXT = 'a character of a string, or its quote';
+/** A name that JSON writes in another way, or in several. */
+const ODD_NAME = /["\\\p{Cc}]/u;
 /** The most names that are kept from row to row. */
 const MOST_NAMES = 4_096;
 /** The names of the elements of arrays. */
 const INDEXES = Array.from({ length: 1_000 }, (_, index) => nameBytes(String(index)));
 const UTF8 = new TextEncoder();
-const [NO_NAME, NO_OWNER] = [nameBytes(''), { inner: null }];
+const NO_NAME = nameBytes('');
 
 /** A field name that some row had. */
 export interface FieldName {
@@ -43,9 +44,6 @@ export interface FieldName {
   readonly seenIn: number[];
   /** What a top-level field of this name becomes, once it is known: see jsonRows. */
   becomes: Becoming | null;
-  /** The name that came after this one in the same object, and the first in the object that is its value. Guesses. */
-  next: FieldName | null;
-  inner: FieldName | null;
 }
 
 /** What a top-level field becomes. */
@@ -56,9 +54,6 @@ export interface Becoming {
   /** Whether it is the key where the row has no other. */
   readonly isSpare: boolean;
 }
-
-/** A name before the first in an object. */
-export type Owner = Pick<FieldName, 'inner'>;
 
 /** What was declared for a field. */
 export interface Declared {
@@ -82,11 +77,11 @@ export class JsonReader {
   #bytes: Buffer = Buffer.alloc(0);
   /** The index of the next byte. */
   #at = 0;
-  /**
-   * The names of the rows so far, by their bytes as Latin-1. Rows mostly have the same names in the same order, so a name
-   * is compared with the one that is expected before it is looked up.
-   */
+  /** The names of the rows so far, by their bytes as Latin-1. */
   readonly #names = new Map<string, FieldName>();
+  /** The names of the row before, in their order: mostly this row has the same. And how many this row had so far. */
+  #expected: FieldName[] = [];
+  #place = 0;
   #object = 0;
 
   constructor(writer: DocumentWriter) {
@@ -95,7 +90,11 @@ export class JsonReader {
 
   /** Goes to the beginning of a text. */
   begin(bytes: Buffer): void {
-    if (this.#names.size > MOST_NAMES) this.#names.clear();
+    if (Math.max(this.#names.size, this.#expected.length) > MOST_NAMES) {
+      this.#names.clear();
+      this.#expected = [];
+    }
+    this.#place = 0;
     this.#bytes = bytes;
     this.#at = 0;
     this.#skipBlanks();
@@ -116,42 +115,32 @@ export class JsonReader {
    * Reads the members of the object at the cursor. `write` writes each; without it they are written as they are, and the
    * first name may begin with $. Returns whether it does.
    */
-  members(
-    owner: Owner,
-    depth: number,
-    declared: Declared | null,
-    write: ((name: FieldName) => void) | null = null,
-  ): boolean {
+  members(depth: number, declared: Declared | null, write?: (name: FieldName) => void): boolean {
     this.#at++;
     const object = ++this.#object;
-    let last: FieldName | null = null;
+    let isFirst = true;
     let isTyped = false;
-    if (this.#takes(END_BRACE)) return isTyped;
+    if (this.#takes(END_BRACE)) return false;
     do {
-      const guess: FieldName | null = last ? last.next : owner.inner;
-      const name: FieldName = this.#name(guess);
+      const name = this.#name();
       if (name.seenIn[depth] === object)
         throw new BadRow(`the name ${quoted(name.text)} appears twice in one object`);
       name.seenIn[depth] = object;
       if (name.fault !== null) {
-        if (last === null && write === null) isTyped = name.text.startsWith('$');
-        if (!isTyped || !name.text.startsWith('$'))
-          throw new BadRow(`the field name ${quoted(name.text)} ${name.fault}`);
+        const isType = name.text.startsWith('$');
+        if (isFirst && !write) isTyped = isType;
+        if (!(isTyped && isType)) throw new BadRow(`the field name ${quoted(name.text)} ${name.fault}`);
       }
-      if (name !== guess && name.isPlain) {
-        if (last) last.next = name;
-        else owner.inner = name;
-      }
-      last = name;
+      isFirst = false;
       if (write) write(name);
-      else this.value(name.bytes, name, depth + 1, declared && (declared.inner.get(name.text) ?? null));
+      else this.value(name.bytes, depth + 1, declared && (declared.inner.get(name.text) ?? null));
     } while (this.#takes(COMMA));
     if (!this.#takes(END_BRACE)) this.#fault('a comma or }');
     return isTyped;
   }
 
   /** Writes the value at the cursor as an element of a name. `depth` is its depth when it is an object or an array. */
-  value(name: Uint8Array, owner: Owner, depth: number, declared: Declared | null): void {
+  value(name: Uint8Array, depth: number, declared: Declared | null): void {
     const byte = this.#bytes[this.#at] ?? 0;
     if (declared?.write) {
       declared.isSeen = true;
@@ -164,8 +153,8 @@ export class JsonReader {
       const start = this.#writer.openText(name);
       this.#text();
       this.#writer.closeText(start);
-    } else if (byte === BRACE) this.#document(name, owner, depth, declared);
-    else if (byte === BRACKET) this.#array(name, owner, depth, declared);
+    } else if (byte === BRACE) this.#document(name, depth, declared);
+    else if (byte === BRACKET) this.#array(name, depth, declared);
     else if (isOfNumber(byte)) this.#number(name);
     else this.#word(name);
   }
@@ -174,7 +163,7 @@ export class JsonReader {
   #scalarText(): string {
     const [writer, from] = [this.#writer, this.#at];
     const { offset } = writer;
-    this.value(NO_NAME, NO_OWNER, 0, null);
+    this.value(NO_NAME, 0, null);
     const text =
       this.#bytes[from] === QUOTE
         ? Buffer.from(writer.bytesAt(offset).subarray(4, -1)).toString()
@@ -209,7 +198,7 @@ export class JsonReader {
     this.#at = end;
   }
 
-  #document(name: Uint8Array, owner: Owner, depth: number, declared: Declared | null): void {
+  #document(name: Uint8Array, depth: number, declared: Declared | null): void {
     this.#checkDepth(depth);
     const writer = this.#writer;
     const bytes = this.#bytes;
@@ -222,12 +211,12 @@ export class JsonReader {
     }
     writer.element(BSON_TYPE.document, name);
     const start = writer.open();
-    const isTyped = this.members(owner, depth, declared);
+    const isTyped = this.members(depth, declared);
     writer.close(start);
     if (isTyped) writeExtended(writer, name, offset, () => bytes.toString('utf8', from, this.#at));
   }
 
-  #array(name: Uint8Array, owner: Owner, depth: number, declared: Declared | null): void {
+  #array(name: Uint8Array, depth: number, declared: Declared | null): void {
     this.#checkDepth(depth);
     this.#writer.element(BSON_TYPE.array, name);
     const start = this.#writer.open();
@@ -236,7 +225,7 @@ export class JsonReader {
       let index = 0;
       do {
         this.#skipBlanks();
-        this.value(INDEXES[index] ?? nameBytes(String(index)), owner, depth + 1, declared);
+        this.value(INDEXES[index] ?? nameBytes(String(index)), depth + 1, declared);
         index++;
       } while (this.#takes(COMMA));
       if (!this.#takes(END_BRACKET)) this.#fault('a comma or ]');
@@ -249,13 +238,14 @@ export class JsonReader {
   }
 
   /** The next name. The cursor goes to its value. */
-  #name(guess: FieldName | null): FieldName {
+  #name(): FieldName {
     this.#skipBlanks();
     if (this.#bytes[this.#at] !== QUOTE) this.#fault('a name in quotes');
-    let name = guess;
-    if (name && this.#isAt(name.bytes))
+    const place = this.#place++;
+    let name = this.#expected[place];
+    if (name?.isPlain && this.#isAt(name.bytes))
       this.#at += name.bytes.length + 1; // its NUL counts for a quote
-    else name = this.#otherName();
+    else this.#expected[place] = name = this.#otherName();
     if (!this.#takes(COLON)) this.#fault('a colon');
     this.#skipBlanks();
     return name;
@@ -274,62 +264,51 @@ export class JsonReader {
     const writer = this.#writer;
     const { offset } = writer;
     this.#text();
-    const length = writer.offset - offset;
-    const bytes = Buffer.from(writer.bytes.buffer, writer.at - length, length);
+    const bytes = Buffer.from(
+      writer.bytes.buffer,
+      writer.at - (writer.offset - offset),
+      writer.offset - offset,
+    );
     writer.rewind(offset);
-    const key = bytes.toString('latin1');
-    const known = this.#names.get(key);
-    if (known) return known;
     const text = bytes.toString();
-    const name: FieldName = {
-      ...{ text, bytes: nameBytes(text), fault: nameFault(text), isPlain: !ESCAPED.test(text) },
-      ...{ seenIn: [], becomes: null, next: null, inner: null },
-    };
-    this.#names.set(key, name);
-    return name;
+    return getOrMake(this.#names, bytes.toString('latin1'), () => ({
+      ...{ text, bytes: nameBytes(text), fault: nameFault(text), isPlain: !ODD_NAME.test(text) },
+      ...{ seenIn: [], becomes: null },
+    }));
   }
 
-  /** Writes the text of the string at the cursor in UTF-8. Bytes above 0x7f are copied unchecked. */
+  /** Writes the text of the string at the cursor in UTF-8. */
   #text(): void {
     const row = this.#bytes;
-    const writer = this.#writer;
     const from = this.#at + 1;
-    writer.room(row.length - from);
-    const { bytes } = writer;
-    let { at } = writer;
-    let next = from;
-    let hasCodes = false;
-    for (;;) {
-      const byte = row[next] ?? 0; // the end of the row is no character of a string either
-      if (byte === QUOTE) break;
-      if (byte < SPACE) this.#fault('a character of a string, or its quote', next);
-      if (byte !== BACKSLASH) {
-        bytes[at++] = byte;
-        next++;
-      } else if (row[next + 1] === LETTER_U) {
-        hasCodes = true;
-        next = this.#behindCode(next + 2);
-      } else {
-        const escape = ESCAPES.indexOf(row[next + 1] ?? 0);
-        if (escape < 0) this.#fault('a character of a string, or its quote', next + 1);
-        bytes[at++] = ESCAPED_CHARACTERS[escape] ?? 0;
-        next += 2;
+    let hasEscapes = false;
+    let end = from;
+    for (let byte = row[end] ?? 0; byte !== QUOTE; byte = row[++end] ?? 0) {
+      if (byte < SPACE) {
+        this.#unescaped(from, end); // a fault before it comes first
+        this.#fault(OF_TEXT, end);
       }
+      if (byte !== BACKSLASH) continue;
+      hasEscapes = true;
+      end++;
     }
-    if (hasCodes) {
-      const text = JSON.parse(row.toString('utf8', from - 1, next + 1)) as string;
-      if (/\p{Surrogate}/u.test(text)) throw new BadRow('a text contains half of a surrogate pair');
-      at = writer.at + UTF8.encodeInto(text, bytes.subarray(writer.at)).written;
-    }
-    writer.at = at;
-    this.#at = next + 1;
+    if (hasEscapes) this.#writer.put(UTF8.encode(this.#unescaped(from, end)));
+    else this.#writer.put(row, from, end);
+    this.#at = end + 1;
   }
 
-  /** The index behind the four digits of a code, which begin at an index. */
-  #behindCode(from: number): number {
-    for (let n = from; n < from + 4; n++)
-      if (hexDigit(this.#bytes[n] ?? 0) < 0) this.#fault('a character of a string, or its quote', from);
-    return from + 4;
+  /** The text of a part of a string that has escapes. */
+  #unescaped(from: number, end: number): string {
+    const raw = this.#bytes.toString('utf8', from, end);
+    ESCAPED.lastIndex = 0;
+    const sound = ESCAPED.exec(raw)?.[0] ?? '';
+    if (sound.length < raw.length) {
+      const escape = raw[sound.length + 1] === 'u' ? 2 : 1;
+      this.#fault(OF_TEXT, from + Buffer.byteLength(sound) + escape);
+    }
+    const text = JSON.parse(`"${raw}"`) as string;
+    if (/\p{Surrogate}/u.test(text)) throw new BadRow('a text contains half of a surrogate pair');
+    return text;
   }
 
   #skipBlanks(): void {

@@ -1,38 +1,29 @@
 import { isUtf8 } from 'node:buffer';
+import { getOrMake } from '../get-or-make.ts';
 import { quoted } from '../terminal/text.ts';
 import { nameBytes } from './document-writer.ts';
 import { fieldNames, pathOf, type Columns } from './fields.ts';
 import { JsonReader, type Becoming, type Declared, type FieldName } from './json-reader.ts';
 import { writeKind, type Types } from './kinds.ts';
-import type { Notation } from './notation.ts';
 import { BadRow, NotJson } from './row.ts';
 import { RowWriter } from './row-writer.ts';
 
 const [ROOT_NAME, ROOT_DEPTH] = [nameBytes(''), 1];
 
-/** JSON has its own notation of numbers. */
-const PLAIN: Notation = { hasDecimalComma: false };
-
 /** The kinds that were declared for the fields of JSON rows by their paths. Paths lead through arrays. */
 export class FieldTypes {
-  readonly #fields = new Map<string, Declared>();
+  /** What was declared for a row. */
+  readonly root = undeclared();
   /** The fields that have a kind, by the names that --type has for them. */
   readonly #typed = new Map<string, Declared>();
 
   constructor(types: Types) {
     for (const [name, kind] of types) {
-      let fields = this.#fields;
-      let field: Declared | undefined;
-      for (const part of pathOf(name)) {
-        field = fields.get(part) ?? { write: null, isSeen: false, inner: new Map() };
-        fields.set(part, field);
-        fields = field.inner;
-      }
-      if (!field) continue;
+      const field = pathOf(name).reduce(({ inner }, part) => getOrMake(inner, part, undeclared), this.root);
       this.#typed.set(name, field);
       field.write = (writer, bytes, text) => {
         try {
-          writeKind(writer, bytes, text, kind, PLAIN);
+          writeKind(writer, bytes, text, kind, { hasDecimalComma: false });
         } catch (error) {
           throw error instanceof BadRow ? error.in('field', name) : error;
         }
@@ -44,11 +35,10 @@ export class FieldTypes {
   get unseen(): readonly string[] {
     return [...this.#typed].filter(([, { isSeen }]) => !isSeen).map(([name]) => name);
   }
+}
 
-  /** What was declared for a top-level field. */
-  of(field: string): Declared | null {
-    return this.#fields.size === 0 ? null : (this.#fields.get(field) ?? null);
-  }
+function undeclared(): Declared {
+  return { write: null, isSeen: false, inner: new Map() };
 }
 
 /**
@@ -58,19 +48,13 @@ export class FieldTypes {
  */
 export function jsonRows(
   columns: Columns,
-  types: FieldTypes,
+  { root: { inner: declared } }: FieldTypes,
   writer: RowWriter,
 ): (text: Buffer) => Uint8Array {
   const reader = new JsonReader(writer);
-  /** The name that is expected first in a row. */
-  const root = { inner: null };
   const fieldOf = fieldNames(columns, columns.id ?? '_id');
-  const row = {
-    /** The field whose value is being read. */
-    inside: null as string | null,
-    /** Where the field `id` is, which is the key when there is no `_id`. -1: the row has none. */
-    ...{ spareFrom: -1, spareTo: -1 },
-  };
+  /** Where the field `id` is, which is the key when there is no `_id`. -1: the row has none. */
+  const spare = { from: -1, to: -1 };
 
   const becoming = (text: string): Becoming => {
     const [field] = fieldOf(text, [text]) ?? [];
@@ -83,40 +67,29 @@ export function jsonRows(
     const { text } = name;
     const { bytes, isKey, isSpare } = (name.becomes ??= becoming(text));
     const { offset } = writer;
-    row.inside = text;
-    reader.value(bytes ?? name.bytes, name, ROOT_DEPTH + 1, types.of(text));
-    row.inside = null;
+    try {
+      reader.value(bytes ?? name.bytes, ROOT_DEPTH + 1, declared.get(text) ?? null);
+    } catch (error) {
+      throw error instanceof BadRow && !(error instanceof NotJson) ? error.in('field', text) : error;
+    }
     if (bytes === null) writer.rewind(offset);
     else if (isKey) writer.setKey(offset);
-    else if (isSpare) {
-      row.spareFrom = offset;
-      row.spareTo = writer.offset;
-    }
-  };
-
-  const read = (text: Buffer): void => {
-    writer.begin();
-    row.spareFrom = -1;
-    row.inside = null;
-    reader.begin(text);
-    const { isAtObject } = reader;
-    if (isAtObject) reader.members(root, ROOT_DEPTH, null, writeField);
-    else reader.value(ROOT_NAME, root, ROOT_DEPTH + 1, null);
-    reader.end();
-    if (!isAtObject) throw new BadRow('the row is not a JSON object');
+    else if (isSpare) [spare.from, spare.to] = [offset, writer.offset];
   };
 
   return (text) => {
     if (!isUtf8(text)) throw new BadRow('the row is not valid UTF-8');
-    try {
-      read(text);
-    } catch (error) {
-      const isValue = error instanceof BadRow && !(error instanceof NotJson);
-      throw isValue && row.inside !== null ? error.in('field', row.inside) : error;
-    }
+    writer.begin();
+    spare.from = -1;
+    reader.begin(text);
+    const { isAtObject } = reader;
+    if (isAtObject) reader.members(ROOT_DEPTH, null, writeField);
+    else reader.value(ROOT_NAME, ROOT_DEPTH + 1, null);
+    reader.end();
+    if (!isAtObject) throw new BadRow('the row is not a JSON object');
     if (!writer.hasKey && columns.id !== null)
       throw new BadRow(`the row has no field ${quoted(columns.id)} for the id`);
-    if (!writer.hasKey && row.spareFrom >= 0) writer.setKey(row.spareFrom, row.spareTo);
+    if (!writer.hasKey && spare.from >= 0) writer.setKey(spare.from, spare.to);
     return writer.endRow();
   };
 }

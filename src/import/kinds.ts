@@ -105,7 +105,7 @@ function writeJson(writer: DocumentWriter, name: Uint8Array, text: string): void
   const reader = new JsonReader(writer);
   try {
     reader.begin(Buffer.from(text));
-    reader.value(name, { inner: null }, 2, null);
+    reader.value(name, 2, null);
     reader.end();
   } catch (error) {
     if (!(error instanceof NotJson)) throw error;

@@ -41,13 +41,6 @@ export function simpleNumber(bytes: Uint8Array, from: number, to: number): numbe
   return isNegative ? -value : value;
 }
 
-/** The value of a hexadecimal digit. -1 for any other character. */
-export function hexDigit(byte: number): number {
-  if (byte >= ZERO && byte <= NINE) return byte - ZERO;
-  const letter = byte | 0x20;
-  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
-}
-
 /** The UUID of a text, whose hyphens may be missing. null for any other text. */
 export function anyUuidOf(text: string): UUID | null {
   return /^[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}$/i.test(text) ? new UUID(text) : null;

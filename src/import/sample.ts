@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { asset } from '../asset.ts';
 import { AppError } from '../errors.ts';
+import { documentOf } from '../store/batch.ts';
 import { makeBookmark } from '../store/bookmark.ts';
 import { readRow } from '../store/row.ts';
 import { BSON } from '../store/bson.ts';
@@ -43,16 +44,23 @@ export async function loadSample(
 ): Promise<number> {
   const first = await firstRow(store).catch(whenLoading);
   if (first === 'loading' || (first === null && !mayBegin)) return 0;
-  // Reading the catalogue takes a second, so it is not done at every start.
-  if (first !== null && !(await mayBeIncomplete(store, first))) return 0;
-  const rows = await collect(sampleItems());
+  // The first and the last row are written alone: one shows that a load began, the other that it is complete.
+  if (first !== null && BSON.deserialize(first)._id !== idOf(1)) return 0;
+  const last = await readRow(store, makeBookmark({ _id: idOf(SAMPLE_ROWS) }), NEVER);
+  last?.release();
+  if (last) return 0;
+  const rows: Uint8Array[] = [];
+  for await (const row of sampleItems()) if ('item' in row) rows.push(row.item);
   if (first !== null && Buffer.compare(first, rows[0] ?? first) !== 0) return 0;
   let written = 0;
-  for (const part of partsOf(rows)) {
-    const result = await store.insert(part, 'skip');
+  for (let at = 0; at < rows.length;) {
+    const to =
+      at === 0 ? 1 : at === rows.length - 1 ? rows.length : Math.min(at + BATCH_ROWS, rows.length - 1);
+    const result = await store.insert(rows.slice(at, to), 'skip');
     const [refused] = result.refused;
     if (refused) throw new Error(`the store refused a row of the bundled catalogue: ${refused.reason}`);
     written += result.written;
+    at = to;
   }
   return written;
 }
@@ -63,50 +71,11 @@ function whenLoading(error: unknown): 'loading' {
   throw error;
 }
 
-/**
- * The rows in parts. The first and the last row are parts of their own: the first shows that a load began,
- * the last that it is complete.
- */
-function* partsOf(rows: readonly Uint8Array[]): Generator<readonly Uint8Array[]> {
-  yield rows.slice(0, 1);
-  for (let at = 1; at < rows.length - 1; at += BATCH_ROWS) {
-    yield rows.slice(at, Math.min(at + BATCH_ROWS, rows.length - 1));
-  }
-  yield rows.slice(-1);
-}
-
-/**
- * Whether the load may be incomplete: this first row of the store has the id of the catalogue's first row,
- * and the store does not have the id of its last row.
- */
-async function mayBeIncomplete(
-  store: Pick<OwnedCollection, 'read' | 'insert'>,
-  first: Uint8Array,
-): Promise<boolean> {
-  if (BSON.deserialize(first)._id !== idOf(1)) return false;
-  const last = await readRow(store, makeBookmark({ _id: idOf(SAMPLE_ROWS) }), NEVER);
-  last?.release();
-  return last === null;
-}
-
-async function firstRow(store: Pick<OwnedCollection, 'read' | 'insert'>): Promise<Uint8Array | null> {
+async function firstRow(store: Pick<OwnedCollection, 'read'>): Promise<Uint8Array | null> {
   const batch = await store.read({ sort: '_id', direction: 1 }, {}, { rows: 1, bytes: 1 }, NEVER);
-  try {
-    if (batch.rows === 0) return null;
-    const element = batch.slot.bytes(batch.start + batch.length).slice(batch.start);
-    return element.subarray(element.indexOf(0, 1) + 1); // behind the type byte, the name and its NUL
-  } finally {
-    batch.release();
-  }
-}
-
-async function collect(source: AsyncIterable<SourceRow>): Promise<Uint8Array[]> {
-  const rows: Uint8Array[] = [];
-  for await (const row of source) {
-    if ('problem' in row) throw new Error(`the bundled catalogue, line ${row.at}: ${row.problem}`);
-    rows.push(row.item);
-  }
-  return rows;
+  const row = batch.rows === 0 ? null : documentOf(batch).slice();
+  batch.release();
+  return row;
 }
 
 function diamond(number: number, cell: (name: string) => string): Uint8Array {

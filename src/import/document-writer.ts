@@ -144,10 +144,12 @@ export class DocumentWriter {
     else bytes.set(source.subarray(from, to), at);
   }
 
-  /** Writes a short text of ASCII. */
-  ascii(text: string): void {
+  /** An element of a text of ASCII. */
+  ascii(name: Uint8Array, text: string): void {
+    const start = this.openText(name);
     this.room(text.length);
     for (let n = 0; n < text.length; n++) this.bytes[this.at++] = text.charCodeAt(n);
+    this.closeText(start);
   }
 
   /** The byte at an offset: the type of the element there. */

@@ -10,16 +10,11 @@ export const MAX_SEED = 2 ** 32 - 1;
  */
 export const MAX_COUNT = 1_000_000_000;
 
-const CATEGORIES = ['books', 'garden', 'toys', 'electronics', 'kitchen', 'sports', 'music', 'office'].map(
-  (text) => Buffer.from(text),
-);
-const TEXTS = (
+const CATEGORIES = ['books', 'garden', 'toys', 'electronics', 'kitchen', 'sports', 'music', 'office'];
+const WORDS = (
   'lorem ipsum dolor sit amet consectetur adipiscing elit sed do eiusmod tempor incididunt ut labore et dolore ' +
   'magna aliqua'
 ).split(' ');
-const WORDS = TEXTS.map((text) => Buffer.from(text));
-/** The same words, each behind a blank. */
-const FURTHER_WORDS = TEXTS.map((text) => Buffer.from(` ${text}`));
 const DESCRIPTION_WORDS = 8;
 /** 2023-11-14T22:13:20Z, the creation time of the first item. Each further item is one second later. */
 const FIRST_SECOND = 1_700_000_000;
@@ -68,19 +63,12 @@ export class SyntheticItems {
     const index = this.#index++;
     writer.begin();
     this.#writeId(index);
-    const name = writer.openText(NAME);
-    writer.put(at(WORDS, index));
-    writer.put(at(FURTHER_WORDS, index * 7));
-    writer.ascii(` ${index}`);
-    writer.closeText(name);
-    const category = writer.openText(CATEGORY);
-    writer.put(pick(CATEGORIES, random()));
-    writer.closeText(category);
+    writer.ascii(NAME, `${at(WORDS, index)} ${at(WORDS, index * 7)} ${index}`);
+    writer.ascii(CATEGORY, pick(CATEGORIES, random()));
     writer.double(PRICE, Math.round(random() * 100_000) / 100);
-    const description = writer.openText(DESCRIPTION);
-    writer.put(pick(WORDS, random()));
-    for (let n = 1; n < DESCRIPTION_WORDS; n++) writer.put(pick(FURTHER_WORDS, random()));
-    writer.closeText(description);
+    let description = pick(WORDS, random());
+    for (let n = 1; n < DESCRIPTION_WORDS; n++) description += ` ${pick(WORDS, random())}`;
+    writer.ascii(DESCRIPTION, description);
     writer.number(STOCK, Math.floor(random() * 1_000));
     writer.date(CREATED, (FIRST_SECOND + index) * 1_000);
     writer.date(UPDATED, (FIRST_SECOND + index * 2) * 1_000);
@@ -98,12 +86,12 @@ export class SyntheticItems {
   }
 }
 
-function at(from: readonly Uint8Array[], index: number): Uint8Array {
-  return from[index % from.length] ?? NAME;
+function at(from: readonly string[], index: number): string {
+  return from[index % from.length] ?? '';
 }
 
 /** `random`: a number in [0, 1). */
-function pick(from: readonly Uint8Array[], random: number): Uint8Array {
+function pick(from: readonly string[], random: number): string {
   return at(from, Math.floor(random * from.length));
 }
 

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { UsageError } from '../terminal/arguments.ts';
 import { itemsOfTable } from './row-from-cells.ts';
 import { RowWriter } from './row-writer.ts';
-import { peek, takeWhile } from './chunks.ts';
+import { takeWhile } from './chunks.ts';
 import { readCsv, type CsvRecord } from './csv.ts';
 import type { Reading } from './arguments.ts';
 import { described, guessing } from './guess.ts';
@@ -15,8 +15,6 @@ import { checkIndexes } from './target.ts';
 /** The bytes of a pipe that decide what its columns are. */
 export const SAMPLE_BYTES = 16 * 1024 * 1024;
 
-/** A header row that is longer is not looked at for its delimiter. Bytes. */
-const LONGEST_HEADER = 1024 * 1024;
 /** What may separate the cells of a file when the command does not say. */
 const DELIMITERS = [',', ';', '\t'];
 
@@ -24,22 +22,20 @@ const DELIMITERS = [',', ';', '\t'];
 export type Again = () => Promise<AsyncIterable<Buffer>>;
 
 /**
- * Reads a CSV file. The kind of a column is decided by all of its cells before any row is read: the file is read twice,
+ * Reads a CSV file, of which `head` is the beginning. The kind of a column is decided by all of its cells before any row is read: the file is read twice,
  * by `again`. Without it (a pipe), the first 16 MiB decide, and a later row with another kind of cell is a bad row.
  *
  * Rejects with UsageError when the command does not fit the header, and with BrokenSource when the file cannot be read.
  */
 export async function readTable(
   content: AsyncIterable<Buffer>,
+  head: Buffer,
   reading: Reading,
   again: Again | null,
   kindsAt?: KindsAt,
 ): Promise<Rows> {
-  const isEnough = (seen: Buffer) => seen.length > LONGEST_HEADER || headerRow(seen).isWhole;
-  const { head, bytes } = await peek(content, isEnough);
-  const delimiter = reading.delimiter ?? delimiterOf(head);
-  const dialect = { delimiter, missing: reading.missing ?? [] };
-  const sample = again ? null : await takeWhile(bytes, (chunks) => sizeOf(chunks) < SAMPLE_BYTES);
+  const dialect = { delimiter: reading.delimiter ?? delimiterOf(head), missing: reading.missing ?? [] };
+  const sample = again ? null : await takeWhile(content, (chunks) => sizeOf(chunks) < SAMPLE_BYTES);
   const scanned = again ? await again() : Readable.from(sample?.taken ?? []);
   let names = '';
   let table: readonly Column[] = [];
@@ -51,7 +47,7 @@ export async function readTable(
       const seen = (suggestion = new Suggestion(header));
       return (record: CsvRecord) => seen.see(record);
     }
-    table = tableUnder(header, delimiter, reading);
+    table = columnsUnder(header, reading);
     return guessing(table, reading);
   };
   // Rows that are not valid are left out: the import reports them when it reads them.
@@ -71,17 +67,21 @@ export async function readTable(
   };
   return {
     unit: 'line',
-    rows: readCsv(sample?.all ?? bytes, underHeader, dialect),
+    rows: readCsv(sample?.all ?? content, underHeader, dialect),
     withoutKey: () => writer.newKeys,
     describe: () => described(table),
   };
 }
 
-/** The header row, with an x for what is in quotes, and whether it ends in the bytes of a file. */
-function headerRow(head: Buffer): { readonly header: string; readonly isWhole: boolean } {
+/** The lines of a file's beginning without what is in quotes: the first is the header row. */
+function linesOf(head: Buffer): readonly string[] {
   const text = head.toString('latin1').replace(/"[^"]*(?:"|$)/g, 'x');
-  const [header = '', next] = text.replace(/^[\r\n]+/, '').split(/[\r\n]/, 2);
-  return { header, isWhole: next !== undefined };
+  return text.replace(/^[\r\n]+/, '').split(/[\r\n]/, 2);
+}
+
+/** Whether the bytes of a file have its whole header row. */
+export function hasHeader(head: Buffer): boolean {
+  return linesOf(head).length > 1;
 }
 
 /**
@@ -89,24 +89,13 @@ function headerRow(head: Buffer): { readonly header: string; readonly isWhole: b
  * none does, since the file then has one column. Throws UsageError when several do: each gives other columns.
  */
 function delimiterOf(head: Buffer): string {
-  const { header } = headerRow(head);
+  const [header = ''] = linesOf(head);
   const [delimiter = ',', ...others] = DELIMITERS.filter((character) => header.includes(character));
   if (others.length === 0) return delimiter;
   const names = [delimiter, ...others].map((character) => (character === '\t' ? 'tab' : character));
   throw new UsageError(
     `the header row contains ${names.join(' and ')} outside of quotes; name the one that separates the columns with --delimiter`,
   );
-}
-
-/** The table under a header. A wrong delimiter shows as a column that is missing. */
-function tableUnder(header: readonly string[], delimiter: string, reading: Reading): readonly Column[] {
-  try {
-    return columnsUnder(header, reading);
-  } catch (error) {
-    if (!(error instanceof UsageError) || header.length > 1) throw error;
-    const shown = delimiter === '\t' ? 'a tab' : delimiter;
-    throw new UsageError(`${error.message} (separated by ${shown}; --delimiter names another character)`);
-  }
 }
 
 function sizeOf(chunks: readonly Buffer[]): number {

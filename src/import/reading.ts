@@ -4,7 +4,7 @@ import type { Reading } from './arguments.ts';
 import { peek, takeWhile } from './chunks.ts';
 import { readJsonArray, readJsonLines } from './json.ts';
 import { FieldTypes, jsonRows } from './json-rows.ts';
-import { readTable, type Again } from './read-table.ts';
+import { hasHeader, readTable, type Again } from './read-table.ts';
 import { BrokenSource, type Rows, type SourceRow } from './row.ts';
 import { RowWriter } from './row-writer.ts';
 import type { KindsAt } from './stored-kinds.ts';
@@ -14,7 +14,7 @@ import { checkIndexes, type Into } from './target.ts';
 const MARK_BYTES = 4;
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 /** A first line that is longer is not looked at. Bytes. */
-const LONGEST_LOOK = 64 * 1024;
+const LONGEST_LINE = 64 * 1024;
 /** The rows in which the fields of indexes are looked for. */
 const MOST_CHECKED = 1_000;
 const LF = 0x0a;
@@ -29,12 +29,17 @@ export async function readRows(
   again: Again | null = null,
   kindsAt?: KindsAt,
 ): Promise<Rows> {
-  const { head, bytes } = await peek(content, (seen) => seen.length >= MARK_BYTES && isEnough(seen));
+  const isCsv = reading.format === 'csv';
+  const isTelling = isCsv ? hasHeader : hasFirstRow;
+  const { head, bytes } = await peek(
+    content,
+    (seen) => seen.length > LONGEST_LINE || (seen.length >= MARK_BYTES && isTelling(seen)),
+  );
   refuseUtf16(head);
   const mark = head.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0;
   const text = without(mark, bytes);
-  if (reading.format === 'csv')
-    return readTable(text, reading, again && (async () => without(mark, await again())), kindsAt);
+  if (isCsv)
+    return readTable(text, head, reading, again && (async () => without(mark, await again())), kindsAt);
   refuseLongObject(head.subarray(mark));
   const types = new FieldTypes(reading.types);
   const isArray = firstCharacter(head) === '[';
@@ -87,11 +92,10 @@ async function* without(count: number, source: AsyncIterable<Buffer>): AsyncGene
   }
 }
 
-/** Whether the bytes show what the file is. The whole first line does. */
-function isEnough(head: Buffer): boolean {
+/** Whether the bytes show what a file of JSON is. The whole first line of an object does. */
+function hasFirstRow(head: Buffer): boolean {
   const first = firstCharacter(head);
-  const isJson = first === '{' || first === '[';
-  return first !== '' && (!isJson || head.includes(LF) || head.length > LONGEST_LOOK);
+  return first !== '' && (first !== '{' || head.includes(LF));
 }
 
 /** A file that begins with a line which ends inside of an object has no row on a line of its own. */

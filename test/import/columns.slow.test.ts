@@ -308,7 +308,7 @@ test('The delimiter is the only one of comma, semicolon and tab in the header, o
   const named = await read('category;price, net;price\nc;1;2\n', 'csv', { delimiter: ';' });
   assert.equal(named.items[0]?.['price, net'], 1);
   const other = await read('category|price|a\nc|1|"x|y"\n', 'csv');
-  assert.match(other.error?.message ?? '', /--delimiter names another character/);
+  assert.match(other.error?.message ?? '', /The columns are: "category\|price\|a"/);
   assert.equal((await read('category|price|a\nc|1|"x|y"\n', 'csv', { delimiter: '|' })).items[0]?.a, 'x|y');
 });
 

@@ -34,7 +34,6 @@ const LONGEST_MS = 1_000;
 /** Events in a reply to such a look. Keys take some 200 bytes each. */
 const [FEWEST, MOST] = [100, 5_000];
 
-const NONE: ReadonlySet<string> = new Set();
 /** The signal of what no reader can end alone. */
 const NEVER = new AbortController().signal;
 
@@ -127,7 +126,7 @@ export function mongoFeed(parts: FeedParts, scope?: ScopePredicate): ScopeLog {
   };
 
   const pageFrom = (from: Place, seen: PointInTime | undefined, most: number) =>
-    new FeedPage(most, from, seen, !scope);
+    new FeedPage(most, from, seen, scope);
 
   /**
    * Adds the events from a page's place on to it, by a cursor of its own. Ends when the keys are enough, when everything
@@ -162,15 +161,10 @@ export function mongoFeed(parts: FeedParts, scope?: ScopePredicate): ScopeLog {
     return isWhole && page.count === 0 ? page.next : null;
   };
 
-  const answerOf = ({ keys, next, seen, before }: FeedPage, isUpToDate: boolean): ChangedInScope => {
-    const matching = scope ? [...before].filter(([, rows]) => rows.some(scope.matches)) : [];
-    return {
-      keys,
-      next: { token: encodePlace(next), ...(seen !== undefined && { seen }) },
-      isUpToDate,
-      matchedBefore: matching.length > 0 ? new Set(matching.map(([key]) => key)) : NONE,
-    };
-  };
+  const answerOf = ({ keys, next, seen, matchedBefore }: FeedPage, isUpToDate: boolean): ChangedInScope => ({
+    ...{ keys, matchedBefore, isUpToDate },
+    next: { token: encodePlace(next), ...(seen !== undefined && { seen }) },
+  });
 
   const readFrom = async (
     place: Place,
@@ -181,11 +175,12 @@ export function mongoFeed(parts: FeedParts, scope?: ScopePredicate): ScopeLog {
     let [until, hasLooked, quiet]: [number, boolean, Place | null] = [end, false, null];
     for (let [from, seen] = [place, time]; ;) {
       const behind = quiet && stream.behind && isBefore(stream.behind, quiet) ? quiet : stream.behind;
-      const page = window && behind && window.pageAfter(from, seen, size.most, behind);
+      const page = pageFrom(from, seen, size.most);
+      const isInWindow = window && behind && window.fill(page, behind);
       const left = until - performance.now();
-      if (page && (page.count > 0 || (left <= 0 && (hasLooked || isReached()))))
+      if (isInWindow && (page.count > 0 || (left <= 0 && (hasLooked || isReached()))))
         return answerOf(page, page.isWhole && (isReached() || quiet !== null));
-      if (page) {
+      if (isInWindow) {
         if (left > 0) await window.changed(left, signal);
         else {
           [hasLooked, quiet] = [true, await awaitAtMost(null, signal, looks.fresh(''))];
@@ -194,10 +189,9 @@ export function mongoFeed(parts: FeedParts, scope?: ScopePredicate): ScopeLog {
         stream.refuseFailed();
         continue;
       }
-      const history = pageFrom(from, seen, size.most);
-      const isUpToDate = await readHistory(history, asked, signal);
-      if (history.count > 0 || left <= 0) return answerOf(history, isUpToDate);
-      ({ next: from, seen } = history);
+      const isUpToDate = await readHistory(page, asked, signal);
+      if (page.count > 0 || left <= 0) return answerOf(page, isUpToDate);
+      ({ next: from, seen } = page);
       if (window && (!window.start || isBefore(from, window.start)))
         await window.changed(Math.max(0, Math.min(LOOK_AGAIN_MS, end - performance.now())), signal);
     }

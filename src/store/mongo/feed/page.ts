@@ -1,5 +1,6 @@
 import { collectionReplaced } from '../../../errors.ts';
 import { textOf, type Bookmark, type PointInTime } from '../../bookmark.ts';
+import type { ScopePredicate } from '../../scope-predicate.ts';
 import type { ChangeEvent } from './events.ts';
 import { isShort, placeOfTime, timeOf, type Place } from './place.ts';
 
@@ -7,26 +8,27 @@ import { isShort, placeOfTime, timeOf, type Place } from './place.ts';
 export class FeedPage {
   /** How many keys a reader asks for. */
   readonly most: number;
-  /** By their bytes. */
-  readonly #keys = new Map<string, Bookmark>();
-  /** What the rows were before, by the bytes of their keys. */
-  readonly before = new Map<string, Uint8Array[]>();
-  readonly #givesTokens: boolean;
-  #next: Place;
-  #seen: PointInTime | undefined;
-  #last: ChangeEvent | null = null;
+  /** The place behind the events of the page. */
+  next: Place;
+  /** The latest time of the events, and of those that the reader has had before. */
+  seen: PointInTime | undefined;
   /** Whether every event that was added is in the page. */
   isWhole = true;
+  /** The keys, as texts, of rows that matched the scope before an event. */
+  readonly matchedBefore = new Set<string>();
+  readonly #keys = new Map<string, Bookmark>();
+  readonly #scope: ScopePredicate | undefined;
+  #last: ChangeEvent | null = null;
 
   /**
-   * `from`: the reader's place. `seen`: the time of the last event that the reader has had before.
-   * `givesTokens`: whether a place may be a token, which holds the id of an event.
+   * `from`: the reader's place. `seen`: the time of the last event that the reader has had before. Without a `scope`, a
+   * place may be a token, which holds the id of an event.
    */
-  constructor(most: number, from: Place, seen: PointInTime | undefined, givesTokens = true) {
-    this.#givesTokens = givesTokens;
+  constructor(most: number, from: Place, seen: PointInTime | undefined, scope?: ScopePredicate) {
     this.most = most;
-    this.#next = from;
-    this.#seen = seen;
+    this.next = from;
+    this.seen = seen;
+    this.#scope = scope;
   }
 
   get keys(): readonly Bookmark[] {
@@ -35,16 +37,6 @@ export class FeedPage {
 
   get count(): number {
     return this.#keys.size;
-  }
-
-  /** The place behind the events of the page. */
-  get next(): Place {
-    return this.#next;
-  }
-
-  /** The latest time of the events. */
-  get seen(): PointInTime | undefined {
-    return this.#seen;
   }
 
   /**
@@ -58,12 +50,12 @@ export class FeedPage {
     for (const event of events) {
       const cut = this.#keys.size >= this.most ? this.#placeBefore(event) : null;
       if (cut) {
-        this.#next = cut;
+        this.next = cut;
         return (this.isWhole = false);
       }
       this.#take(event);
     }
-    this.#next = behind;
+    this.next = behind;
     this.#last = null; // the place behind is one that can be given
     return true;
   }
@@ -73,19 +65,17 @@ export class FeedPage {
     if (key) {
       const name = textOf(key);
       this.#keys.set(name, key);
-      const rows = before && this.before.get(name);
-      if (rows) rows.push(before);
-      else if (before) this.before.set(name, [before]);
+      if (before && this.#scope?.matches(before)) this.matchedBefore.add(name);
     }
-    if (this.#seen === undefined || time > this.#seen) this.#seen = time;
+    if (this.seen === undefined || time > this.seen) this.seen = time;
     this.#last = event;
   }
 
   /** A place between the last event of the page and the next one. Null: none can be given to clients. */
   #placeBefore({ time }: ChangeEvent): Place | null {
     const last = this.#last;
-    if (!last) return this.#next;
-    if (this.#givesTokens && isShort(last.place)) return last.place;
+    if (!last) return this.next;
+    if (!this.#scope && isShort(last.place)) return last.place;
     return last.time < time ? placeOfTime(last.time + 1n) : null;
   }
 }

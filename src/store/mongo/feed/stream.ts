@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Timestamp } from 'mongodb';
 import { changesUnsupported, storeUnavailable } from '../../../errors.ts';
+import { getOrMake } from '../../../get-or-make.ts';
 import type { ScopeFields } from '../../scope-predicate.ts';
 import type { MongoConnection } from '../connection.ts';
 import { pointInTimeOf } from '../snapshot.ts';
@@ -48,8 +49,7 @@ export class DatabaseStream {
 
   /** The window of a collection, for a reader that waits. `leave` it in the end. */
   join(collection: string): Window {
-    const window = this.#windows.get(collection) ?? new Window(collection, !this.#fields);
-    this.#windows.set(collection, window);
+    const window = getOrMake(this.#windows, collection, () => new Window(collection));
     window.readers++;
     if (!this.#running && !this.#closing.signal.aborted) this.#start();
     return window;

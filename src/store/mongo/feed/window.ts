@@ -1,8 +1,7 @@
-import type { PointInTime } from '../../bookmark.ts';
 import type { ChangeEvent } from './events.ts';
 import { LatestEvents } from './latest.ts';
 import { isBefore, type Place } from './place.ts';
-import { FeedPage } from './page.ts';
+import type { FeedPage } from './page.ts';
 
 /** The most changed rows of a collection that are kept for readers, and the most bytes of their keys and places. */
 const MOST_ROWS = 20_000;
@@ -18,11 +17,9 @@ export class Window {
   /** When the last reader left: performance.now(). */
   leftAt = 0;
   readonly #events = new LatestEvents();
-  readonly #givesTokens: boolean;
   readonly #waiting = new Set<() => void>();
 
-  constructor(collection: string, givesTokens = true) {
-    this.#givesTokens = givesTokens;
+  constructor(collection: string) {
     this.collection = collection;
   }
 
@@ -50,15 +47,15 @@ export class Window {
   }
 
   /**
-   * The events behind a reader's place, when that is inside the window, up to `behind`, the place of the stream. Null:
-   * the place is not inside.
+   * Adds the events behind a page's place to it, up to `behind`, the place of the stream. False: the place is not inside the
+   * window.
    */
-  pageAfter(from: Place, seen: PointInTime | undefined, most: number, behind: Place): FeedPage | null {
-    if (!this.start || isBefore(from, this.start)) return null;
-    const page = new FeedPage(most, from, seen, this.#givesTokens);
+  fill(page: FeedPage, behind: Place): boolean {
+    const from = page.next;
+    if (!this.start || isBefore(from, this.start)) return false;
     // A reader that has read its own history may be ahead of the stream.
     page.add(this.#events.behind(from), isBefore(from, behind) ? behind : from);
-    return page;
+    return true;
   }
 
   /** Resolves when something has changed, or after `ms` milliseconds. Rejects with the signal's reason. */

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { makeBookmark, type Bookmark } from '../../../../src/store/bookmark.ts';
 import type { ChangeEvent } from '../../../../src/store/mongo/feed/events.ts';
 import { LatestEvents } from '../../../../src/store/mongo/feed/latest.ts';
+import { FeedPage } from '../../../../src/store/mongo/feed/page.ts';
 import { isBefore, placeOfTime } from '../../../../src/store/mongo/feed/place.ts';
 import { Window } from '../../../../src/store/mongo/feed/window.ts';
 import { below, randomFrom } from '../../../support/store/random-collection.ts';
@@ -48,15 +49,13 @@ test('rows that change again and again do not push a slow reader out of the wind
   const window = new Window('orders');
   window.begin(placeAt(0));
   for (let tick = 1; tick <= 25_000; tick++) window.add([eventOf(tick, tick % 100)]);
-  const page = window.pageAfter(placeAt(1), undefined, 1_000, placeAt(25_001));
-  assert.equal(page?.count, 100, 'each row once');
+  const page = new FeedPage(1_000, placeAt(1), undefined);
+  assert.ok(window.fill(page, placeAt(25_001)));
+  assert.equal(page.count, 100, 'each row once');
   assert.equal(page.isWhole, true);
   for (let tick = 25_001; tick <= 50_000; tick++) window.add([eventOf(tick, tick)]);
-  assert.equal(
-    window.pageAfter(placeAt(1), undefined, 1_000, placeAt(50_001)),
-    null,
-    'too many other rows came',
-  );
+  const late = new FeedPage(1_000, placeAt(1), undefined);
+  assert.equal(window.fill(late, placeAt(50_001)), false, 'too many other rows came');
 });
 
 test('the events that are kept do not keep the buffer in which they came', () => {
@@ -88,8 +87,8 @@ test('a page has as many rows as its reader wants of those that changed behind i
   window.begin(placeAt(1));
   window.add([eventOf(2, 2), eventOf(3, 3)]);
   const pageOf = (from: number, most: number, behind: number) => {
-    const page = window.pageAfter(placeAt(from), 1n << 32n, most, placeAt(behind));
-    return page && [page.count, page.isWhole];
+    const page = new FeedPage(most, placeAt(from), 1n << 32n);
+    return window.fill(page, placeAt(behind)) && [page.count, page.isWhole];
   };
   assert.deepEqual(pageOf(1, 10, 4), [2, true]);
   assert.deepEqual(pageOf(1, 1, 4), [1, false]);
@@ -97,5 +96,5 @@ test('a page has as many rows as its reader wants of those that changed behind i
   window.add([eventOf(5, 5)]);
   assert.deepEqual(pageOf(1, 10, 5), [3, true]);
   window.begin(placeAt(6));
-  assert.equal(pageOf(1, 10, 6), null);
+  assert.equal(pageOf(1, 10, 6), false);
 });

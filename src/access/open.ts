@@ -105,21 +105,12 @@ export async function openAccess(
   };
 }
 
-const BEARER = 'Bearer ';
-
-/**
- * The credentials of requests: keys, then tokens. null: no request needs any. The form of a remembered token is not
- * checked again, which takes as long as its hash.
- */
+/** The credentials of requests: keys, then tokens. null: no request needs any. */
 export function authenticateBy(keyring: Keyring | null, tokens: Tokens | null): Authenticate | null {
   if (tokens === null) return keyring && ((authorization) => keyring.authenticate(authorization));
   return (authorization) => {
-    const given = authorization?.startsWith(BEARER) === true ? authorization.slice(BEARER.length) : '';
-    const digestOfGiven = sha256(given);
-    const remembered = tokens.remembered(digestOfGiven);
-    if (remembered) return remembered;
     const credential = credentialOf(authorization);
-    const digest = credential === given ? digestOfGiven : sha256(credential);
+    const digest = sha256(credential);
     return keyring?.find(digest) ?? tokens.authenticate(credential, digest);
   };
 }

@@ -89,7 +89,6 @@ export function createTokens({ settings: { issuer, claim, fallback }, check, fau
   };
 
   return {
-    remembered,
     /**
      * Returns the key that a token stands for, at once where it is remembered. `digest`: its SHA-256. Throws or rejects
      * with AppError `unauthorized`, or `key-server-unavailable`.

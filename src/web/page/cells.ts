@@ -1,6 +1,6 @@
 /** How values read in a table: numbers and dates in the form of the browser's language, nested values in short. */
 import { getOrMake } from '../../get-or-make.ts';
-import { Digits, isList, isMembers, textOf, type Json } from './json.ts';
+import { isList, isMembers, isNumber, textOf, type Json } from './json.ts';
 
 export type Kind = 'number' | 'date' | 'truth' | 'nested' | 'text';
 
@@ -13,7 +13,7 @@ const inSeconds = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', time
 
 export function kindOf(value: Json | undefined): Kind | null {
   if (value === undefined || value === null) return null;
-  if (typeof value === 'number' || value instanceof Digits) return 'number';
+  if (isNumber(value)) return 'number';
   if (typeof value === 'boolean') return 'truth';
   if (typeof value === 'object') return 'nested';
   return DATE.test(value) ? 'date' : 'text';
@@ -23,8 +23,7 @@ export function kindOf(value: Json | undefined): Kind | null {
 export function shown(value: Json | undefined, isKey = false): string {
   if (value === undefined) return '';
   if (value === null) return '\u2013';
-  if (typeof value === 'number' || value instanceof Digits)
-    return isKey ? textOf(value) : inDigits(textOf(value));
+  if (isNumber(value)) return isKey ? textOf(value) : inDigits(textOf(value));
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (isList(value) || isMembers(value)) return inShort(value);
   if (DATE.test(value)) return dateText(value);

@@ -3,7 +3,7 @@ import { dateText, kindOf, shown } from './cells.ts';
 import { filterPaths } from './allowed-queries.ts';
 import { rowUrl, type Resource } from './resource.ts';
 import { copyButton, element, make } from './dom.ts';
-import { isList, isMembers, jsonText, keyName, keyOf, textOf, type Json, type Row } from './json.ts';
+import { isList, isMembers, keyName, keyOf, textOf, type Json, type Row } from './json.ts';
 
 /** Levels of nested values that are open at first, and entries of a list that are shown. */
 const OPEN_LEVELS = 2;
@@ -43,7 +43,7 @@ export function showDetail(resource: Resource, row: Row, { closed, moved, filter
     make('dl.fields-list', ...fields),
     make(
       'p.buttons',
-      copyButton(() => jsonText(row, '  '), 'Copy as JSON'),
+      copyButton(() => JSON.stringify(row, null, 2), 'Copy as JSON'),
       make('a', { href: rowUrl(resource, key), target: '_blank', rel: 'noopener' }, 'Open as JSON'),
     ),
   );

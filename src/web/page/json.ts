@@ -1,11 +1,15 @@
 /** JSON as the server writes it, with all digits of its numbers. */
 
-/** A number that a JavaScript number would round: an Int64 or a Decimal128. */
-export class Digits {
-  readonly text: string;
+/** A number that a JavaScript number would round, an Int64 or a Decimal128, as `JSON.rawJSON` makes it. */
+interface Digits {
+  readonly rawJSON: string;
+}
 
-  constructor(text: string) {
-    this.text = text;
+/** Browsers that give the source of a number have these, too. */
+declare global {
+  interface JSON {
+    rawJSON?(text: string): unknown;
+    isRawJSON?(value: unknown): value is Digits;
   }
 }
 
@@ -22,32 +26,19 @@ export function parseJson(text: string): unknown {
 
 function exact(_name: string, value: unknown, context?: { readonly source?: string }): unknown {
   if (typeof value !== 'number' || context?.source === undefined) return value;
-  return String(value) === context.source ? value : new Digits(context.source);
+  return String(value) === context.source ? value : (JSON.rawJSON?.(context.source) ?? value);
+}
+
+export function isNumber(value: Json | undefined): value is number | Digits {
+  return typeof value === 'number' || JSON.isRawJSON?.(value) === true;
 }
 
 export function isMembers(value: Json | undefined): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Digits);
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isNumber(value);
 }
 
 export function isList(value: Json | undefined): value is readonly Json[] {
   return Array.isArray(value);
-}
-
-/** The JSON of a value, with all its digits. `indent`: the spaces before a member; empty: all in one line. */
-export function jsonText(value: Json, indent = '', at = ''): string {
-  if (value instanceof Digits) return value.text;
-  if (!isList(value) && !isMembers(value)) return JSON.stringify(value);
-  const inner = at + indent;
-  const parts = isList(value)
-    ? value.map((one) => jsonText(one, indent, inner))
-    : Object.entries(value).map(
-        ([name, one]) => `${JSON.stringify(name)}:${indent && ' '}${jsonText(one, indent, inner)}`,
-      );
-  const open = isList(value) ? '[' : '{';
-  const close = isList(value) ? ']' : '}';
-  if (parts.length === 0) return open + close;
-  if (indent === '') return open + parts.join(',') + close;
-  return `${open}\n${parts.map((part) => inner + part).join(',\n')}\n${at}${close}`;
 }
 
 /** The name of the key: `_id` in a row that has a field `id` of its own, else `id`. */
@@ -60,9 +51,9 @@ export function keyOf(row: Row): string {
   return textOf(row[keyName(row)] ?? null);
 }
 
-/** A value as plain text: a text as it is, everything else as JSON. */
+/** A value as plain text: a text as it is, everything else as JSON with all its digits. */
 export function textOf(value: Json): string {
-  return typeof value === 'string' ? value : jsonText(value);
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 /** The member of this name. A name of Object.prototype is a name as any other. */

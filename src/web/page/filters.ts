@@ -58,95 +58,82 @@ export function showFilters(now: Shown): void {
 function addValues(now: Shown, path: string, group: HTMLDetailsElement, focused: string): void {
   const { resource, equals } = now.view;
   const others = [...equals.keys()].filter((one) => !canCombine(resource, [one, path]));
-  const place = make('div.facet-values');
   if (others.length > 0 && !equals.has(path)) {
-    const replaced = listed(others);
-    const text = `No index has ${listed([path, ...others])} together. A choice here replaces ${replaced}.`;
+    const text = `No index has ${listed([path, ...others])} together. A choice here replaces ${listed(others)}.`;
     group.append(make('p.hint', text));
   }
-  group.append(place);
+  const list = make('ul');
+  const end = make('div', make('p.hint', 'Counting\u2026'));
+  group.append(make('div.facet-values', list, end));
+  const within = filtersBefore(now.view, path);
+  if (within === null) {
+    end.replaceChildren(make('p.hint', 'Its index has other fields before it: filter by them first.'));
+    return;
+  }
+  const more = async (cursor: string | null) => {
+    try {
+      const { data, page } = await valuesOf(now, path, within, cursor);
+      const texts = data.map(({ value }) => textOf(value));
+      for (const [n, one] of data.entries()) {
+        if (kindOf(one.value) === 'nested') continue;
+        const isTwin = texts.some((text, other) => other !== n && text === texts[n]);
+        list.append(valueItem(now, path, one, spelled(one.value, isTwin)));
+      }
+      end.replaceChildren(
+        ...afterValues(now, path, data.length, page.hasMore ? page.nextCursor : null, more),
+      );
+    } catch (error) {
+      if (!isAbort(error)) end.replaceChildren(make('p.hint', reasonOf(error)));
+    }
+  };
   let isLoaded = false;
   const load = async () => {
     if (isLoaded || !group.open) return;
     isLoaded = true;
-    await fill(place, now, path);
+    await more(null);
     if (focused !== '' && document.activeElement === document.body) document.getElementById(focused)?.focus();
   };
   on(group, 'toggle', load);
   run(load);
 }
 
-/** Lists the values of a field. */
-async function fill(place: HTMLElement, now: Shown, path: string): Promise<void> {
-  const list = make('ul');
-  const end = make('div', make('p.hint', 'Counting\u2026'));
-  place.replaceChildren(list, end);
-  const more = async (cursor: string | null) => {
-    try {
-      const facet = await listFacet(now.view, path, cursor, now.signal);
-      const plain = facet?.values.filter(({ value }) => kindOf(value) !== 'nested') ?? [];
-      list.append(...plain.map((value) => valueItem(now, path, value)));
-      if (facet) end.replaceChildren(...afterValues(now, path, facet, more));
-      else end.replaceChildren(make('p.hint', 'Its index has other fields before it: filter by them first.'));
-    } catch (error) {
-      if (!isAbort(error)) end.replaceChildren(make('p.hint', reasonOf(error)));
-    }
-  };
-  await more(null);
-}
-
 interface FacetValue {
   readonly value: Json;
-  /** The text that a query has for it. */
-  readonly text: string;
   /** The number of rows. Missing: unknown. */
   readonly count?: number | null;
 }
 
-interface Facet {
-  readonly values: readonly FacetValue[];
-  /** Continues the list. Null: these are all. */
-  readonly next: string | null;
+interface ValuesBody {
+  readonly countsAre?: 'exact' | 'partial';
+  readonly data: readonly FacetValue[];
+  readonly page: { readonly hasMore: boolean; readonly nextCursor: string | null };
 }
 
-/** Lists values of a path under the filters of a view. Null when other filters must be given first. */
-async function listFacet(
-  view: View,
+/** The values of a path under these filters of a view, with their counts. */
+async function valuesOf(
+  { view, signal }: Shown,
   path: string,
+  within: readonly string[],
   cursor: string | null,
-  signal: AbortSignal,
-): Promise<Facet | null> {
-  const within = filtersBefore(view, path);
-  if (within === null) return null;
+): Promise<ValuesBody> {
   const equals = new Map([...view.equals].filter(([name]) => within.includes(name)));
   const query = filterQuery(
     { ...view, equals },
     { field: path, limit: LISTED, count: 'exact', ...(cursor !== null && { cursor }) },
   );
-  const { data, page } = await countedValues(urlOf(`${view.resource.links.page}/values`, query), signal);
-  const texts = data.map(({ value }) => textOf(value));
-  const values = data.map((one, n) => {
-    const isTwin = texts.some((text, other) => other !== n && text === texts[n]);
-    return { ...one, text: spelled(one.value, isTwin) };
-  });
-  return { values, next: page.hasMore ? page.nextCursor : null };
-}
-
-/** The values with their counts. A busy server may need more than the second that it takes for one answer. */
-async function countedValues(url: string, signal: AbortSignal): Promise<ValuesBody> {
+  // A busy server may need more than the second that it takes for one answer.
   for (let rest = MOST_ROUNDS; ; rest--) {
-    const { body } = await ask<ValuesBody>(url, { signal });
+    const { body } = await ask<ValuesBody>(urlOf(`${view.resource.links.page}/values`, query), { signal });
     if (rest === 1 || body.countsAre !== 'partial') return body;
   }
 }
 
-interface ValuesBody {
-  readonly countsAre?: 'exact' | 'partial';
-  readonly data: readonly Omit<FacetValue, 'text'>[];
-  readonly page: { readonly hasMore: boolean; readonly nextCursor: string | null };
-}
-
-function valueItem({ view, go }: Shown, path: string, { value, text, count }: FacetValue): HTMLElement {
+function valueItem(
+  { view, go }: Shown,
+  path: string,
+  { value, count }: FacetValue,
+  text: string,
+): HTMLElement {
   const isChosen = view.equals.get(path) === text;
   const words = value === null ? 'empty' : value === '' ? 'empty text' : shown(value);
   const choice = make(
@@ -159,14 +146,15 @@ function valueItem({ view, go }: Shown, path: string, { value, text, count }: Fa
   return make('li', choice);
 }
 
-/** What follows the values: more of them, and a place to type one. */
+/** What follows the values: more of them, and a place to type one. `next` continues the list. Null: these are all. */
 function afterValues(
   { view, go }: Shown,
   path: string,
-  { values, next }: Facet,
+  count: number,
+  next: string | null,
   more: (cursor: string) => Promise<void>,
 ): readonly HTMLElement[] {
-  if (next === null && values.length > 0) return [];
+  if (next === null && count > 0) return [];
   const input = make('input', {
     ...{ name: path, autocomplete: 'off', placeholder: 'another value' },
     'aria-label': `Another value of ${path}`,

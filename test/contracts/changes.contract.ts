@@ -152,16 +152,6 @@ export function changeFeedContract(test: ContractTest<OpenFeed>): void {
     },
   );
 
-  testOpened('all readers that wait get a change', async (set) => {
-    const place = await set.feed.now(NEVER);
-    const { identity } = await set.rows.describe(NEVER);
-    const waiting = Array.from({ length: 50 }, () =>
-      set.feed.read(place, { most: 10, waitMs: LONG_MS }, identity, new AbortController().signal),
-    );
-    await set.write(['first']);
-    for (const { keys } of await Promise.all(waiting)) assert.deepEqual(keys.map(idIn), ['first']);
-  });
-
   testOpened('an aborted call rejects with the reason of its signal, also while it waits', async (set) => {
     const place = await set.feed.now(NEVER);
     const reason = new Error('enough');

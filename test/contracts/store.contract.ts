@@ -1,5 +1,4 @@
 import type { StoreTest } from '../support/store/open-store.ts';
-import { chainContract } from './store.chain.contract.ts';
 import { countContract, splitContract } from './store.count.contract.ts';
 import { resumeContract } from './store.resume.contract.ts';
 import { sizeContract } from './store.size.contract.ts';
@@ -8,7 +7,6 @@ import { writeContract } from './store.write.contract.ts';
 
 /** Every promise of src/store/store.ts, tested on one adapter. */
 export function storeContract(test: StoreTest): void {
-  chainContract(test);
   resumeContract(test);
   sizeContract(test);
   writeContract(test);

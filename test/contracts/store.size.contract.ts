@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { makeBookmark } from '../../src/store/bookmark.ts';
-import { BSON, Double, Int32, Long, ObjectId, UUID } from '../../src/store/bson.ts';
+import { Double, Int32 } from '../../src/store/bson.ts';
 import type { Plan } from '../../src/store/store.ts';
 import { expectedItems, makeItem, makeItems, insertItems } from '../support/store/items.ts';
-import { NEVER, PLENTY, assertChain, assertRows, readRows, takeRows } from '../support/store/reading.ts';
+import { PLENTY, assertChain, readRows } from '../support/store/reading.ts';
 import type { StoreTest } from '../support/store/open-store.ts';
 import { readRow } from '../../src/store/row.ts';
 
@@ -22,34 +22,6 @@ export function sizeContract(test: StoreTest): void {
           const plan: Plan = { sort, direction };
           await assertChain(opened.store.items, plan, {}, { rows: 1000, bytes }, expectedItems(items, plan));
         }
-    assert.equal(opened.slots.taken, 0);
-  });
-
-  test('get returns the item with an id, or null', async (opened) => {
-    const items = makeItems(40);
-    await insertItems(opened.store.items, items);
-    for (const item of items) {
-      const batch = await readRow(opened.store.items, makeBookmark({ _id: item.id }), NEVER);
-      assert.ok(batch);
-      assert.equal(batch.more, false);
-      assert.deepEqual(batch.last && { ...BSON.deserialize(batch.last) }, {
-        ...BSON.deserialize(BSON.serialize({ _id: item.id })),
-      });
-      assertRows(takeRows(batch), [item]);
-    }
-    const missing = [
-      '',
-      'text',
-      new Int32(77),
-      new Double(0.5),
-      Long.MIN_VALUE,
-      new ObjectId(),
-      new UUID(),
-      null,
-      true,
-    ];
-    for (const _id of missing)
-      assert.equal(await readRow(opened.store.items, makeBookmark({ _id }), NEVER), null, String(_id));
     assert.equal(opened.slots.taken, 0);
   });
 

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { BSON, Double, Int32 } from '../../src/store/bson.ts';
+import { numberRange } from '../support/store/number-range.ts';
 import type { Collection, Plan } from '../../src/store/store.ts';
 import {
+  CATEGORIES,
   compareItems,
   expectedItems,
   inCategory,
@@ -11,15 +13,35 @@ import {
 } from '../support/store/items.ts';
 import type { Item } from '../support/store/items.ts';
 import { PLENTY, assertChain, readRows, walk } from '../support/store/reading.ts';
-import { allPlans } from './store.chain.contract.ts';
 import type { StoreTest } from '../support/store/open-store.ts';
 
 const SIZE = { rows: 50, bytes: PLENTY };
+const RANGES: readonly Pick<Plan, 'range'>[] = [
+  {},
+  { range: numberRange('0', undefined) },
+  { range: numberRange(undefined, '2.5') },
+  { range: numberRange('-1', '3') },
+  { range: numberRange('0', '0') },
+  { range: numberRange('3', '2') },
+  { range: numberRange('4611686018427387904', undefined) },
+  { range: numberRange(undefined, '-1152921504606846976') },
+];
+
+/** Each order, direction, price range and category, including a missing one and the empty one. */
+function* allPlans(): Generator<Plan, void, undefined> {
+  for (const direction of [1, -1] as const)
+    for (const category of [undefined, ...CATEGORIES, 'boo', '']) {
+      const filter = category === undefined ? {} : inCategory(category);
+      yield { sort: '_id', direction, ...filter };
+      for (const range of RANGES) yield { sort: 'price', direction, ...filter, ...range };
+    }
+}
 
 /** The results of writes, and what readers see of them. */
 export function writeContract(test: StoreTest): void {
   test('an existing id is skipped, replaced or refused, as requested', async (opened) => {
     const { items } = opened.store;
+    for (const plan of allPlans()) await assertChain(items, plan, {}, SIZE, []);
     const old: readonly [Item, Item] = [
       makeItem('a', 'b', new Int32(1)),
       makeItem(new Int32(7), 'b', new Int32(2)),
@@ -81,6 +103,7 @@ export function writeContract(test: StoreTest): void {
     const good = makeItem('good', 'b', new Int32(1));
     const bad = [
       { category: 'b', price: 1 },
+      { _id: [4], category: 'b', price: 1 },
       { _id: 'price missing', category: 'b' },
       { _id: 'price is a text', category: 'b', price: '1' },
       { _id: 'price is none', category: 'b', price: null },

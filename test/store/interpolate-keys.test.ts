@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { placesBetween } from '../../src/store/interpolate-keys.ts';
-import { Binary, Decimal128, Double, Int32, Long, ObjectId } from '../../src/store/bson.ts';
+import { Binary, Decimal128, Double, Int32, ObjectId } from '../../src/store/bson.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 
 const uuid = (hex: string) => new Binary(Buffer.from(hex, 'hex'), Binary.SUBTYPE_UUID);
@@ -9,7 +9,6 @@ const uuid = (hex: string) => new Binary(Buffer.from(hex, 'hex'), Binary.SUBTYPE
 /** Two keys, and the three places that divide what lies between them into four parts. */
 const DIVIDED: readonly (readonly [first: unknown, last: unknown, places: readonly unknown[]])[] = [
   [new Date(0), new Date(4), [new Date(1), new Date(2), new Date(3)]],
-  [new Date(-4), new Date(0), [new Date(-3), new Date(-2), new Date(-1)]],
   [
     new ObjectId('000000000000000000000000'),
     new ObjectId('400000000000000000000000'),
@@ -21,7 +20,6 @@ const DIVIDED: readonly (readonly [first: unknown, last: unknown, places: readon
     ['1', '2', '3'].map((digit) => uuid(digit.padStart(32, '0'))),
   ],
   [new Int32(7), new Int32(7), [7, 7, 7].map((n) => new Double(n))],
-  [new Int32(1), Long.fromNumber(9), [3, 5, 7].map((n) => new Double(n))],
   [new Double(-1.5), Decimal128.fromString('2.5'), [-0.5, 0.5, 1.5].map((n) => new Double(n))],
   [new Double(-1e308), new Double(1e308), [-5e307, 0, 5e307].map((n) => new Double(n))],
 ];

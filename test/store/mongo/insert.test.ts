@@ -76,22 +76,6 @@ it('rows are written unchanged, with any types and names', async (opened) => {
   }
 });
 
-it('rows without a key, or with one that no key can be, are refused by their position', async (opened) => {
-  const rows: Uint8Array[] = [{ _id: 1 }, { total: 1 }, { _id: [4] }, { _id: 5 }].map((row) =>
-    BSON.serialize({ ...row, category: 'a', price: 1 }),
-  );
-  rows.push(rowOf({ _id: 6 }).subarray(0, -1));
-  for (const onConflict of ['fail', 'replace'] satisfies OnConflict[]) {
-    const { written, refused } = await opened.store.items.insert(rows, onConflict);
-    assert.equal(written, 2);
-    assert.deepEqual(
-      refused.map(({ index }) => index),
-      [1, 2, 4],
-    );
-    await opened.client.db().collection('items').deleteMany({});
-  }
-});
-
 it('a conflict in a foreign unique index is not taken for an existing id', async (opened) => {
   await opened.client.db().collection('items').createIndex({ sku: 1 }, { unique: true }, {});
   await opened.store.items.insert([rowOf({ _id: 1, sku: 7 })], 'fail');

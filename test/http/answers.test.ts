@@ -17,10 +17,15 @@ const testLimited = testsWith(
 );
 const testOpen = testsWith(shared((t) => testServer(t, 'sqlite', 'uws', { CORS_ORIGIN: '*' })));
 
-test('the type of every problem links to its explanation', async (server) => {
-  for (const [code, { status, title, explanation }] of Object.entries(PROBLEMS)) {
-    const page = await jsonOf(server.get(`/problems/${code}`, { accept: 'text/html' }));
-    assert.deepEqual(page, { code, status, title, explanation });
+test('the type of every problem links to its explanation, as a page or as JSON', async (server) => {
+  for (const [code, { status, title }] of Object.entries(PROBLEMS)) {
+    const page = await server.get(`/problems/${code}`, { accept: 'text/html' });
+    assert.equal(page.headers.get('content-type'), 'text/html; charset=utf-8');
+    assert.equal(page.headers.get('content-security-policy'), "default-src 'none'");
+    assert.match(await page.text(), new RegExp(`<h1>${title}</h1>\n<p>.{20,}</p>`));
+    const asJson = server.get(`/problems/${code}`, { accept: 'application/json' });
+    const json = (await jsonOf(asJson)) as Record<string, unknown>;
+    assert.deepEqual([json.code, json.status, json.title], [code, status, title]);
   }
   for (const name of ['nothing', 'constructor', '__proto__', 'toString']) {
     assert.equal((await server.get(`/problems/${name}`)).status, 404, name);

@@ -27,10 +27,7 @@ export interface PullIo extends Console {
   readonly clock: Clock;
 }
 
-/**
- * Runs a pull and reports the result on stderr. Resolves with the exit code: 0 when the set is whole and
- * proved, otherwise 1.
- */
+/** Runs a pull and reports the result on stderr. Resolves with the exit code: 0 when the set is whole and proved. */
 export async function runPull(command: PullCommand, io: PullIo): Promise<0 | 1> {
   const { output, keyFile } = command;
   try {
@@ -110,10 +107,9 @@ async function pullTo(command: PullCommand, io: PullIo, key: string | null): Pro
 
   /** The estimate is only shown. A server that does not provide one is pulled from all the same. */
   const estimate = async (): Promise<number | null> => {
-    const { onInterrupted } = DEFAULTS;
-    const attempts = createBackoff({ ...options, retryForMs: 0, idleMs: ESTIMATE_MS, onInterrupted });
+    const soon = AbortSignal.any([signal, AbortSignal.timeout(ESTIMATE_MS)]);
     try {
-      return await attempts.run((attempt) => getEstimate(url, { ...options, signal: attempt }));
+      return await getEstimate(url, { ...options, signal: soon });
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof Refused || error instanceof Interrupted) return null;

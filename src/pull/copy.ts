@@ -21,3 +21,30 @@ export interface Copy {
   restart?(): Promise<void> | void;
   close(): Promise<void> | void;
 }
+
+const LEAST_BYTES = 64 * 1024;
+
+/** Lines that are not proved yet, as one buffer: a million tiny ones would take far more memory than their bytes. */
+export class HeldLines {
+  #bytes = Buffer.alloc(0);
+  #length = 0;
+
+  add(bytes: Uint8Array): void {
+    const length = this.#length + bytes.length;
+    if (length > this.#bytes.length) {
+      const larger = Buffer.allocUnsafe(Math.max(LEAST_BYTES, 2 * this.#bytes.length, length));
+      larger.set(this.#bytes.subarray(0, this.#length));
+      this.#bytes = larger;
+    }
+    this.#bytes.set(bytes, this.#length);
+    this.#length = length;
+  }
+
+  /** Removes and returns the bytes added since the last call. */
+  take(): Buffer {
+    const taken = this.#bytes.subarray(0, this.#length);
+    this.#bytes = Buffer.alloc(0);
+    this.#length = 0;
+    return taken;
+  }
+}

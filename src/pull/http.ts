@@ -13,10 +13,9 @@ const MIB = 1024 * 1024;
 const LONGEST_JSON = 4 * MIB;
 
 /**
- * The decoded content of the answer to a GET. It ends where the connection ends, whole or cut. All received
- * bytes are passed on in both cases, which pipelines and fetch do not do. fetch also takes more of the processor's time:
- * a sixth for Brotli, a third for gzip. The connection is closed when the
- * caller stops reading. Rejects with Interrupted when another attempt may succeed, otherwise with Refused.
+ * The decoded content of the answer to a GET. It ends where the connection ends, whole or cut, and all received bytes are
+ * passed on in both cases, which pipelines and fetch do not do (fetch also takes more of the processor's time: a sixth for
+ * Brotli, a third for gzip). Rejects with Interrupted when another attempt may succeed, otherwise with Refused.
  */
 export async function getContent(
   url: URL,
@@ -40,10 +39,7 @@ export async function getContent(
   throw new Refused(`the server answered with ${clipped(type)}, not with ${accept}`);
 }
 
-/**
- * The JSON answer of a URL. Rejects with Refused when it is too long, with Interrupted when it is not valid
- * JSON, and otherwise as getContent does.
- */
+/** The JSON answer of a URL. Rejects as getContent does. */
 export async function getJson(url: URL, options: RequestOptions): Promise<unknown> {
   const json = await beginningOf(await getContent(url, 'application/json', options), LONGEST_JSON + 1);
   if (json.length > LONGEST_JSON)
@@ -73,10 +69,7 @@ function messageOf(error: Error): string {
   return isMalformed ? `the answer is not valid HTTP: ${error.message}` : error.message;
 }
 
-/**
- * A stream that undoes a content coding. The end of the input may be missing: a cut stream is decoded as far
- * as its bytes came. null when the coding is not supported.
- */
+/** Undoes a content coding. A cut stream is decoded as far as its bytes came. null: it is not supported. */
 export function decoderOf(coding: string | undefined): Transform | null {
   switch (coding) {
     case 'br':

@@ -4,24 +4,15 @@ import { jsonIn, Mismatched, Refused } from './retry.ts';
 const LF = 0x0a;
 /** The beginning of a line that says that a row was removed, or no longer has the values of the filter. */
 export const REMOVAL_BEGINNING = '{"removed":';
-/**
- * The beginnings of a row's line. No control line begins like this. The key comes first, as `_id` when the
- * row has a field `id` of its own.
- */
+/** The beginnings of a row's line: the key comes first, as `_id` when the row has a field `id` of its own. */
 export const ROW_BEGINNINGS = ['{"id":', '{"_id":'].map(bytesOf);
 /** The same for a feed of changes, where the removal of a row is proved like a row, and lines may name their set. */
 export const CHANGE_BEGINNINGS = [...ROW_BEGINNINGS, ...[REMOVAL_BEGINNING, '{"resource":'].map(bytesOf)];
 const MIB = 1024 * 1024;
 
-/**
- * The longest row, in bytes. A document has at most 16 MiB of BSON, and JSON is at most six times as long: a
- * control character, one byte, becomes \u0001.
- */
+/** Bytes. A document has at most 16 MiB of BSON, and JSON is at most six times as long: \u0001 for one byte. */
 const LONGEST_ROW = 100 * MIB;
-/**
- * The longest control line, in bytes. It holds the detail of a problem, or a cursor, which must fit into a
- * URL.
- */
+/** Bytes. A control line holds the detail of a problem, or a cursor, which must fit into a URL. */
 const LONGEST_CONTROL = 64 * 1024;
 /** The longest cursor. It goes into a URL, and the server reads only this much of one. */
 const LONGEST_CURSOR = 12 * 1024;
@@ -57,14 +48,11 @@ export interface RowBytes {
 }
 
 /**
- * Splits the bytes of an answer into rows and control lines, wherever its chunks end. Rows are passed on as
- * they come, so the reader never holds more than a control line. Throws Refused when a line is too long, and
- * Interrupted when it is neither a row nor a control line.
+ * Splits the bytes of an answer into rows and control lines, wherever its chunks end, and holds no more than a control
+ * line. Throws Refused when a line is too long, and Interrupted when it is neither a row nor a control line.
  */
 export class LineReader {
-  /**
-   * The beginning of a line that may be a control line, or of a row that is still too short to be recognized.
-   */
+  /** The beginning of a line that may be a control line, or of a row that is still too short to be recognized. */
   #begun: Uint8Array = NOTHING;
   /** The bytes of the current row so far. 0 at the beginning of a line. */
   #rowBytes = 0;
@@ -95,10 +83,7 @@ export class LineReader {
     if (run < chunk.length) yield { kind: 'rows', bytes: chunk.subarray(run), rows };
   }
 
-  /**
-   * Adds bytes to a line of unknown kind. Returns null while the kind is unknown, or while a control line is
-   * incomplete.
-   */
+  /** Adds bytes to a line. Returns null while its kind is unknown, or while a control line is incomplete. */
   #begin(bytes: Uint8Array, isWhole: boolean): RowBytes | ControlLine | null {
     const line = joined(this.#begun, bytes);
     this.#begun = NOTHING;

@@ -2,8 +2,7 @@ import { statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { STDOUT, type PullCommand } from './arguments.ts';
-import { Blocks } from './blocks.ts';
-import type { Copy } from './copy.ts';
+import { HeldLines, type Copy } from './copy.ts';
 import { lastTruePlace, openPartFile, type PartFile } from './part-file.ts';
 import { BEGINNING } from './proof.ts';
 import { Refused } from './retry.ts';
@@ -21,7 +20,7 @@ export async function openCopy(
 
 /** Lines on standard output, written when they are proved. `signal` ends a write that has no reader. */
 export function pipeTo(stdout: NodeJS.WritableStream, signal: AbortSignal): Copy {
-  const held = new Blocks();
+  const held = new HeldLines();
   let place = BEGINNING;
   return {
     name: 'standard output',
@@ -30,7 +29,7 @@ export function pipeTo(stdout: NodeJS.WritableStream, signal: AbortSignal): Copy
     },
     add: (bytes) => held.add(bytes),
     prove: async (next) => {
-      await pipeline(held.take(), stdout, { end: false, signal });
+      await pipeline([held.take()], stdout, { end: false, signal });
       place = next;
     },
     takeBack: () => void held.take(),
@@ -39,10 +38,8 @@ export function pipeTo(stdout: NodeJS.WritableStream, signal: AbortSignal): Copy
 }
 
 /**
- * Opens a file that grows: all rows of a set, then a line for each change. A program that applies its lines by id, in their
- * order, has the set. `FILE.state` says how far it is proved. When a run is killed at any time, the next run removes
- * what is not proved and continues. Rejects with Refused when the file is not the one that an earlier run of the same
- * URL left.
+ * Opens a file that grows: all rows of a set, then a line for each change. `FILE.state` says how far it is proved; the rest
+ * is removed. Rejects with Refused when the file is not the one that an earlier run of the same URL left.
  */
 async function openChangeLog(path: string, url: string, restart: boolean): Promise<PartFile> {
   const statePath = `${path}.state`;

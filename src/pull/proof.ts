@@ -44,21 +44,17 @@ export interface Proof {
 }
 
 const MIB = 1024 * 1024;
-/**
- * The maximum number of bytes without a proof. A server sends a checkpoint after 16 MiB of rows at the
- * latest, or after the one row that exceeds them.
- */
+/** A server sends a checkpoint after 16 MiB of rows at the latest, or after the one row that exceeds them. */
 const MOST_UNPROVED = 128 * MIB;
 /** The bytes of a row that distinguish it from all others: its id comes first and fits into a URL. */
 export const LONGEST_BEGINNING = 8192;
 const LF = 0x0a;
 
 /**
- * Reads an answer that begins at `from`. Yields the rows as they come, and the proofs of them. The bytes of
- * rows are valid until the next step. Rows after the last proof are void, and come again with the next
- * attempt. Returns when the bytes end, whole or not: `place.ended` of the last proof says which. Throws
- * Interrupted when a control line is wrong or says that the server gave up. Throws Refused when the server
- * gave up for good, or sends what no sluice server sends.
+ * Reads an answer that begins at `from`. Yields the rows as they come, whose bytes are valid until the next step, and the
+ * proofs of them. Returns when the bytes end, whole or not: `place.ended` of the last proof says which. Throws Interrupted
+ * when a control line is wrong or says that the server gave up, and Refused when it gave up for good, or sends what no
+ * sluice server sends.
  */
 export async function* readAnswer(
   content: AsyncIterable<Uint8Array>,

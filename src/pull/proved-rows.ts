@@ -41,12 +41,9 @@ type Voided = { readonly kind: 'void' } | { readonly kind: 'restart'; readonly r
 const GONE = 410;
 
 /**
- * The rows of a stream's URL as they come, the proofs of them, and notices that void them. After a cut
- * it requests the rest from the last proof. Returns when the set is whole. Holds no rows. Rejects as `pull`
- * does.
- *
- * With `follow`, lines of changed and removed rows come after the rows of the set, and it never ends by itself. Applied
- * by id, in their order, they make a copy of the set.
+ * The rows of a stream's URL as they come, the proofs of them, and notices that void them. After a cut it requests the rest
+ * from the last proof. Returns when the set is whole. Rejects as `pull` does. With `follow`, lines of changed and removed
+ * rows come after the rows of the set, and it never ends by itself.
  */
 export async function* provedRows(
   url: URL,
@@ -132,10 +129,7 @@ function rowsFrom(url: URL, { cursor, rows }: ProvedPlace): URL {
   return next;
 }
 
-/**
- * The URL that requests the rows and then their changes after a place, or the changes alone. Such a stream is NDJSON with
- * checkpoints.
- */
+/** The URL that requests the rows and then their changes after a place, or the changes alone. */
 function feedFrom(url: URL, { cursor }: ProvedPlace): URL {
   const next = new URL(url);
   next.searchParams.set('follow', 'true');
@@ -149,10 +143,7 @@ function limitOf(url: URL): number | null {
   return limit !== null && /^\d{1,15}$/.test(limit) ? Number(limit) : null;
 }
 
-/**
- * Whether the set is whole, or the limit is reached. The connection may have been cut after the last
- * checkpoint, before the end line.
- */
+/** Whether the set is whole, or the limit is reached: a cut may come between the last checkpoint and the end line. */
 function isWhole({ rows, ended }: ProvedPlace, limit: number | null): boolean {
   return ended || (limit !== null && rows >= limit && rows > 0);
 }

@@ -1,4 +1,4 @@
-import { Blocks } from './blocks.ts';
+import { HeldLines } from './copy.ts';
 import { getContent } from './http.ts';
 import { BEGINNING, type ProvedPlace } from './proof.ts';
 import { provedRows, type ProvingOptions } from './proved-rows.ts';
@@ -34,24 +34,21 @@ export const DEFAULTS: ProvingOptions = {
 };
 
 /**
- * The rows of a stream's URL as NDJSON, in pieces that are proved by rows, bytes and CRC-32. Each row
- * comes once, in order, however often the connection is cut: the pull requests the rest from the last proof.
- * Returns when the set is whole. Another pull can continue from the place of the last piece (`from`). The
- * pull holds at most one piece: 10,000 rows, 16 MiB or 5 s, whatever comes first, and never more than 128
- * MiB.
+ * The rows of a stream's URL as NDJSON, in pieces that are proved by rows, bytes and CRC-32. Each row comes once, in order,
+ * however often the connection is cut. Returns when the set is whole. Another pull can continue from the place of the last
+ * piece (`from`). The pull holds at most one piece: 10,000 rows, 16 MiB or 5 s, and never more than 128 MiB.
  *
- * Rejects with Refused when the server refuses or sends what no sluice server sends, with the last
- * Interrupted after `retryForMs` without another proved row, and with the signal's reason once that is
- * aborted.
+ * Rejects with Refused when the server refuses or sends what no sluice server sends, with the last Interrupted after
+ * `retryForMs` without another proved row, and with the signal's reason once that is aborted.
  */
 export async function* pull(
   url: URL | string,
   options: PullOptions = {},
 ): AsyncGenerator<Piece, void, undefined> {
-  const held = new Blocks();
+  const held = new HeldLines();
   for await (const step of provedRows(new URL(url), { ...DEFAULTS, ...options })) {
     if (step.kind === 'rows') held.add(step.bytes);
     else if (step.kind !== 'proof') held.take();
-    else yield { chunks: held.take(), rows: step.rows, bytes: step.bytes, place: step.place };
+    else yield { chunks: [held.take()], rows: step.rows, bytes: step.bytes, place: step.place };
   }
 }

@@ -26,18 +26,12 @@ export class Interrupted extends Failure {
 /** What came is not what the server says that it sent. Another attempt may bring it whole. */
 export class Mismatched extends Interrupted {}
 
-/**
- * Another attempt would fail in the same way: the server refuses, or the files on disk belong to another
- * pull.
- */
+/** Another attempt would fail in the same way: the server refuses, or the files on disk belong to another pull. */
 export class Refused extends Failure {
   override readonly name = 'Refused';
 }
 
-/**
- * Statuses after which the same request may succeed: the server is unavailable, busy, or failed on this one
- * request.
- */
+/** Statuses after which the same request may succeed. */
 const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504, 507]);
 
 /** The failure for an answer with this status, or for a problem document with it. */
@@ -123,10 +117,9 @@ export interface BackoffOptions {
 }
 
 /**
- * The attempts at an operation of a server, one after the other, and the pauses between them. Each pause is
- * twice as long as the one before. Half of it is random, so that clients do not return in step. All time
- * spent waiting counts until `reset`, whatever arrives meanwhile. The time that a slow reader spends on
- * received data does not count.
+ * The attempts at an operation of a server, one after the other, and the pauses between them, each twice as long as the one
+ * before and half of it random. All time spent waiting counts until `reset`, whatever arrives meanwhile, but not the time
+ * that a slow reader spends on received data.
  */
 export function createBackoff({ clock, retryForMs, idleMs, signal, onInterrupted }: BackoffOptions) {
   const mostMs = Math.max(retryForMs, idleMs);
@@ -185,10 +178,7 @@ export function createBackoff({ clock, retryForMs, idleMs, signal, onInterrupted
       }
     },
 
-    /**
-     * Resolves when it is time for the next attempt. Rejects with the failure when another attempt is useless,
-     * or when `retryForMs` is used up.
-     */
+    /** Resolves when it is time for the next attempt. Rejects with the failure when that is useless or too late. */
     async after(failure: unknown): Promise<void> {
       signal.throwIfAborted();
       if (!(failure instanceof Interrupted)) throw failure;

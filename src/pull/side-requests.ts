@@ -15,15 +15,12 @@ const OF_STREAMS = [
   'at',
 ];
 
-/**
- * The URLs of at most `n` disjoint parts. In their order, the parts together are the rows of the stream.
- * Rejects with Refused when such a stream cannot be partitioned, with what the server says about it.
- */
+/** The URLs of at most `n` disjoint parts, which in their order are the rows of the stream. */
 export async function getParts(stream: URL, n: number, options: RequestOptions): Promise<string[]> {
   const url = sibling(stream, '/partitions');
   url.searchParams.delete('sort'); // the sort is by id, as in every part
   url.searchParams.set('n', String(n));
-  const { partitions } = Object(await getJson(url, options).catch(withRemedy)) as { partitions?: unknown };
+  const { partitions } = Object(await getJson(url, options)) as { partitions?: unknown };
   const found = Array.isArray(partitions) ? partitions.map((one) => urlOf(one, stream)) : [];
   if (found.length === 0 || found.length > n || found.includes(null))
     throw new Refused(`the answer of ${url.pathname} does not hold 1 to ${n} partitions`);
@@ -33,12 +30,6 @@ export async function getParts(stream: URL, n: number, options: RequestOptions):
     next.search = part?.search ?? '';
     return next.href;
   });
-}
-
-/** A set that has no parts can still be pulled. */
-function withRemedy(error: unknown): never {
-  if (!(error instanceof Refused)) throw error;
-  throw new Refused(`${error.message}; without --parallel, one stream pulls the set`, { cause: error });
 }
 
 /** null when it is not a partition. */
@@ -62,10 +53,7 @@ export async function getEstimate(stream: URL, options: RequestOptions): Promise
   return Math.min(total, Number(stream.searchParams.get('limit') ?? Infinity));
 }
 
-/**
- * The URL of another resource of the same collection: `/orders/stream` and `/partitions` make
- * `/orders/partitions`.
- */
+/** `/orders/stream` and `/partitions` make `/orders/partitions`. */
 function sibling(stream: URL, name: string): URL {
   const url = new URL(stream);
   url.pathname = url.pathname.replace(/\/stream$/, name);

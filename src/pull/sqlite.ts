@@ -1,7 +1,6 @@
 import { DatabaseSync } from '../sqlite.ts';
 import { MOST_COLUMNS, SAMPLED_ROWS } from '../rows/csv-cell.ts';
-import { Blocks } from './blocks.ts';
-import type { Copy } from './copy.ts';
+import { HeldLines, type Copy } from './copy.ts';
 import { REMOVAL_BEGINNING } from './lines.ts';
 import { BEGINNING, type ProvedPlace } from './proof.ts';
 import { Refused } from './retry.ts';
@@ -68,7 +67,7 @@ function placeIn(database: Database, path: string, url: URL, restart: boolean): 
 function sqliteCopy(database: Database, path: string, url: URL, from: ProvedPlace): Copy {
   const name = tableOf(url);
   const table = quotedName(name);
-  const held = new Blocks();
+  const held = new HeldLines();
   let place = { ...from, ended: false };
   let isConfirmed = from.ended;
   let hasColumns = columnsIn(database, name) > 2;
@@ -149,7 +148,7 @@ function sqliteCopy(database: Database, path: string, url: URL, from: ProvedPlac
     },
     add: (bytes) => held.add(bytes),
     prove: (next) => {
-      const lines = linesOf(Buffer.concat(held.take()));
+      const lines = linesOf(held.take());
       inTransaction(() => {
         apply(lines);
         writePlace(next);

@@ -26,9 +26,8 @@ export interface Workspace {
 
 /**
  * Opens the files beside an output: `FILE.part` with the rows (`FILE.part.1` and so on for several parts) and
- * `FILE.part.state` with their proofs. When a run is killed at any time, the next run finds all that was proved: it
- * continues the remains of an earlier run of the same URL, or begins with the parts that `begin` returns. Rejects with
- * Refused when another URL is being pulled into this file.
+ * `FILE.part.state` with their proofs. It continues the remains of an earlier run of the same URL, or begins with the parts
+ * that `begin` returns. Rejects with Refused when another URL is being pulled into this file.
  */
 export async function openWorkspace(
   output: string,
@@ -66,11 +65,7 @@ export async function openWorkspace(
   };
 }
 
-/**
- * Makes an output file from parts, in their order. Reads the parts back, checks them against their proofs,
- * and renames the file to its final name when it is whole and on disk. The parts stay, unless a single part
- * becomes the file.
- */
+/** Reads the parts back, checks them against their proofs, and gives the file its name when it is whole and on disk. */
 async function assemble(files: readonly PartFile[], output: string, signal: AbortSignal): Promise<void> {
   const [first] = files;
   if (first && files.length === 1) {

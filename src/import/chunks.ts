@@ -1,12 +1,11 @@
 import { LONGEST_ROW } from './row.ts';
 
 /** The beginning of a source. */
-export interface Beginning<T> {
+interface Beginning<T> {
   readonly taken: readonly T[];
-  /** Whether the source goes on behind it, or fails there. */
+  /** Whether the source goes on behind it. */
   readonly isCut: boolean;
-  readonly failure?: { readonly error: unknown };
-  /** All values, including those that were taken. They can be read once. A source that failed fails behind them. */
+  /** All values, including those that were taken. They can be read once. */
   readonly all: AsyncIterableIterator<T>;
 }
 
@@ -17,18 +16,13 @@ export async function takeWhile<T>(
 ): Promise<Beginning<T>> {
   const iterator = source[Symbol.asyncIterator]();
   const taken: T[] = [];
-  try {
-    while (isWanted(taken)) {
-      const next = await iterator.next();
-      if (next.done) return { taken, isCut: false, all: rejoin(taken, iterator) };
-      taken.push(next.value);
-    }
-  } catch (error) {
-    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the error that the source threw
-    const failing = { next: () => Promise.reject(error) };
-    return { taken, isCut: true, failure: { error }, all: rejoin(taken, failing) };
+  let hasEnded = false;
+  while (!hasEnded && isWanted(taken)) {
+    const next = await iterator.next();
+    if (next.done) hasEnded = true;
+    else taken.push(next.value);
   }
-  return { taken, isCut: true, all: rejoin(taken, iterator) };
+  return { taken, isCut: !hasEnded, all: rejoin(taken, iterator) };
 }
 
 /** The first bytes of a source: at least as many as `isEnough` asks for, or fewer when it has no more; and all bytes. */
@@ -37,11 +31,10 @@ export async function peek(
   isEnough: (head: Buffer) => boolean,
 ): Promise<{ readonly head: Buffer; readonly bytes: AsyncIterable<Buffer> }> {
   let head: Buffer = Buffer.alloc(0);
-  const { all, failure } = await takeWhile(source, (chunks) => {
+  const { all } = await takeWhile(source, (chunks) => {
     head = Buffer.concat([head, ...chunks.slice(-1)]);
     return !isEnough(head);
   });
-  if (failure) throw failure.error;
   return { head, bytes: all };
 }
 

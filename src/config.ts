@@ -127,10 +127,7 @@ function milliseconds(text: string): number {
   return parseInt(text, 10) * ({ ms: 1, s: 1000, min: 60_000, h: 3_600_000 }[unit] ?? NaN);
 }
 
-/**
- * The share of memory that a process may use. The rest is for the kernel, and for memory that a process uses beyond
- * what it requests.
- */
+/** The rest is for the kernel, and for memory that a process uses beyond what it requests. */
 const MEMORY_SHARE = 0.85;
 
 function maxMemoryBytes({ MAX_MEMORY: mebibytes, WORKERS: workers }: Settings): number {

@@ -27,13 +27,9 @@ export type CsvRecord = Pick<
 export type ItemOfRecord = (record: CsvRecord) => Uint8Array;
 
 /**
- * Reads CSV (see CsvScanner). The first row is the header. `underHeader` receives it and returns what turns rows into
- * items. `at` is the line on which a row begins. With `isCut`, the source may end in the middle of a row, so a row
- * without a line end is left out.
- *
- * A row whose length differs from the header's, or that has a misplaced quote, is a bad row, and reading
- * continues after it. A quote that is not closed swallows the rows after it. The reason then names the last
- * of their lines.
+ * Reads CSV (see CsvScanner). `underHeader` receives the first row, the header, and returns what turns rows into items. `at`
+ * is the line on which a row begins. With `isCut`, a row without a line end is left out. A quote that is not closed swallows
+ * the rows after it: the reason then names the last of their lines.
  */
 export async function* readCsv<T>(
   source: AsyncIterable<Buffer>,

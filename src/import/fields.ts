@@ -23,19 +23,12 @@ export function pathOf(name: string): Path {
   return parts.every((part) => part !== '' && part.trim() === part) ? parts : [name];
 }
 
-/**
- * Which columns (of a CSV) or top-level fields (of a JSON row) become which fields of the item. A mapped
- * column is not kept under its own name as well. It replaces any other value that the row has under the
- * field's name.
- */
+/** The columns of CSV, or top-level fields of JSON rows, that become these fields of the item, in place of any other value. */
 export interface Columns {
   /** null, and `price` too: the rows of a resource, whose columns keep their names. */
   readonly category: string | null;
   readonly price: string | null;
-  /**
-   * The column of the id. null: `_id`, else `id`, else a new ObjectId. When it is named, every row must have
-   * it.
-   */
+  /** null: `_id`, else `id`, else a new ObjectId. When it is named, every row must have it. */
   readonly id: string | null;
 }
 

@@ -12,11 +12,10 @@ const PROGRESS_ROWS = 4_096;
 
 /** The counts of an import. When the run was completed, `read` is the sum of the others. */
 export interface ImportResult {
-  /** Rows found in the source, good and bad. */
   readonly read: number;
   /** Rows inserted or replaced. They are durable. */
   readonly written: number;
-  /** Rows that were not written because their id was already in the store. */
+  /** Rows whose id was already in the store. */
   readonly skipped: number;
   /** Rows that are not valid items, or that the store refused. */
   readonly failed: number;
@@ -26,10 +25,7 @@ export interface ImportResult {
 export type ImportedStore = Pick<OwnedCollection, 'insert' | 'load' | 'postponeIndexes' | 'count' | 'clear'>;
 
 export interface ImportOptions {
-  /**
-   * Opens the store. Called with the first row that can be written: nothing is made or removed before. With `load`, an
-   * empty collection is filled by it. Its rows then appear when the source has ended.
-   */
+  /** Opens the store. Called with the first row that can be written: nothing is made or removed before. */
   readonly open: () => Promise<Omit<ImportedStore, 'count'>>;
   readonly source: AsyncIterable<SourceRow>;
   readonly onConflict: OnConflict;
@@ -43,10 +39,7 @@ export interface ImportOptions {
   readonly signal: AbortSignal;
   /** Called from time to time with the counts so far. */
   readonly progress: (count: ImportResult) => void;
-  /**
-   * Called for each bad row, with its position in the source, and the field that has the fault. Rows that the store
-   * refuses are reported later than others.
-   */
+  /** Called for each bad row, with its position in the source, and the field that has the fault. */
   readonly report: (at: number, reason: string, of?: string) => void;
 }
 
@@ -134,9 +127,8 @@ interface Writer {
 }
 
 /**
- * Gathers rows into batches and inserts up to PARALLEL of them at the same time. With `replace` it inserts one
- * at a time, so that a later row replaces an earlier one. It holds one batch more, which is being filled. After
- * the store has failed once, nothing more is written and `add` and `finish` reject with its error.
+ * Gathers rows into batches and inserts up to PARALLEL of them at the same time; with `replace` one, so that a later row
+ * replaces an earlier one. After the store has failed once, `add` and `finish` reject with its error.
  */
 function batchWriter(
   store: Pick<OwnedCollection, 'insert'>,

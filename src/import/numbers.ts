@@ -9,18 +9,14 @@ const PRICE = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 const INTEGER = /^-?\d+$/;
 /** A number with a decimal comma. Points may separate its thousands, and then separate all of them. */
 const WITH_COMMA = /^[+-]?(?:[1-9]\d{0,2}(?:\.\d{3})+|\d*)(?:,\d*)?(?:[eE][+-]?\d+)?$/;
-/**
- * A double distinguishes all decimals of 15 digits, so texts of this length without an exponent keep all
- * their digits.
- */
+/** A double distinguishes all decimals of 15 digits. */
 const SAFE_LENGTH = 15;
 const POWERS = Array.from({ length: SAFE_LENGTH }, (_, power) => Number(`1e${power}`));
 const [MINUS, POINT, ZERO, NINE] = [0x2d, 0x2e, 0x30, 0x39];
 
 /**
  * The number whose text is in these bytes, when it is short and written as JSON writes it, without an exponent. NaN for
- * any other text. The result is what Number() returns: a whole number below 2^53 divided by a power of ten up to 10^22
- * is rounded once.
+ * any other text. A whole number below 2^53 divided by a power of ten up to 10^22 is rounded once, as by Number().
  */
 export function simpleNumber(bytes: Uint8Array, from: number, to: number): number {
   const length = to - from;
@@ -48,12 +44,7 @@ export function anyUuidOf(text: string): UUID | null {
 
 /**
  * The number of a CSV cell in a column without a declared kind. null when the cell is text: when it has not the form of a
- * number, or a digit would be lost.
- *
- * Numbers: `12`, `-3`, `0.30`, `1e-05` (a signed exponent, as programs print it), integers beyond 2^53 as
- * Int64, and fractions with more digits than a double keeps as Decimal128.
- * Text: `007`, `+5`, `.5`, `5.`, `1e5` (probably a code rather than a number), ` 5`, `1,000`, `NaN`, `true`,
- * fractions with more than 34 digits, integers beyond int64, and numbers beyond the exponents of a double.
+ * number (`1e5` is probably a code, `1e-05` is what programs print), or a digit would be lost.
  */
 export function numberOfCell(text: string): number | Long | Decimal128 | null {
   const exact = PLAIN.test(text) ? exactNumber(text) : null;
@@ -63,18 +54,15 @@ export function numberOfCell(text: string): number | Long | Decimal128 | null {
 }
 
 /**
- * The finite number of a text, in any notation (`+5`, `007`, `1E3`, with blanks around it), with all
- * its digits. null when the text states no such number. Throws BadRow when no BSON number has all the digits.
+ * The finite number of a text in any notation (see plainNumber) with all its digits. null when the text states no such
+ * number. Throws BadRow when no BSON number has all the digits.
  */
 export function numberOf(text: string): ReturnType<typeof jsonNumber> | null {
   const number = plainNumber(text);
   return number === null || !Number.isFinite(Number(number)) ? null : jsonNumber(number);
 }
 
-/**
- * The number of a text, in any notation, as a Decimal128 with all its digits and its trailing zeros. null when the text
- * states no number. Throws BadRow when a Decimal128 has fewer digits.
- */
+/** The same as a Decimal128 with its trailing zeros. */
 export function decimalOf(text: string): Decimal128 | null {
   const number = plainNumber(text);
   return number === null ? null : (exactDecimal(number) ?? tooManyDigits(text));
@@ -89,7 +77,7 @@ export function withDecimalPoint(text: string): string | null {
   return WITH_COMMA.test(trimmed) ? text.replaceAll('.', '').replace(',', '.') : null;
 }
 
-/** A number in any notation: `+5`, `.5` and `5.` become `5`, `0.5` and `5`. null when the text is no number. */
+/** A number in any notation: ` +5`, `.5` and `5.` become `5`, `0.5` and `5`. null when the text is no number. */
 function plainNumber(text: string): string | null {
   const trimmed = text.trim();
   if (!PRICE.test(trimmed)) return null;
@@ -100,10 +88,9 @@ function plainNumber(text: string): string | null {
 }
 
 /**
- * The value of a JSON number with all its digits. Integers beyond 2^53 become Int64, and larger ones
- * Decimal128. Other numbers become doubles, or Decimal128 when they have more digits than a double keeps.
- * Throws BadRow for a number with a fraction or an exponent that is larger than any double, and when no BSON number has
- * all the digits.
+ * The value of a JSON number with all its digits. Integers beyond 2^53 become Int64, and larger ones Decimal128. Other
+ * numbers become doubles, or Decimal128 when they have more digits than a double keeps. Throws BadRow for a number with a
+ * fraction or an exponent that is larger than any double, and when no BSON number has all the digits.
  */
 export function jsonNumber(text: string): number | Long | Decimal128 {
   if (!INTEGER.test(text) && !Number.isFinite(Number(text)))
@@ -124,10 +111,7 @@ function tooManyDigits(text: string): never {
   throw new BadRow(`the number ${quoted(text)} cannot be stored with all its digits (a Decimal128 has 34)`);
 }
 
-/**
- * Whether a double has all digits of the text it was read from. The double is compared in its shortest form
- * that reads back as the same double.
- */
+/** Whether a double has all digits of the text it was read from, by the shortest form that reads back as the same double. */
 function keepsDigits(text: string, value: number): boolean {
   if (String(value) === text) return true;
   if (text.length <= SAFE_LENGTH && !/e/i.test(text)) return true;

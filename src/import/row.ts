@@ -1,8 +1,8 @@
 import { clipped, printable, quoted } from '../terminal/text.ts';
 
 /**
- * One row of a source: its position (its first line, or the number of its element in a JSON array, both from
- * 1), and its item as a BSON document or the reason why there is none. `of`: the column or field that has the fault.
+ * A row of a source: its first line, or the number of its element in a JSON array, both from 1, and its item as a BSON
+ * document or the reason why there is none. `of`: the column or field that has the fault.
  */
 export type SourceRow<T = Uint8Array> =
   | { readonly at: number; readonly item: T }
@@ -18,9 +18,7 @@ export interface Rows {
   readonly describe?: () => readonly string[];
 }
 
-/**
- * This row cannot become an item. The rows after it can. The message gives the reason without the position.
- */
+/** This row cannot become an item. The message gives the reason without the position. */
 export class BadRow extends Error {
   override readonly name: string = 'BadRow';
   /** The field that has the fault, such as `column Price EUR`. */
@@ -45,8 +43,5 @@ export class BrokenSource extends Error {
   override readonly name = 'BrokenSource';
 }
 
-/**
- * The longest row, in bytes. A quote that is never closed, or a file without line ends, must not fill the
- * memory.
- */
+/** Bytes. A quote that is never closed, or a file without line ends, must not fill the memory. */
 export const LONGEST_ROW = 16 * 1024 * 1024;

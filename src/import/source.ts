@@ -15,10 +15,7 @@ const ZSTD_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 export interface OpenedSource {
   /** The decompressed content. Throws BrokenSource when it cannot be read or decompressed to its end. */
   readonly bytes: AsyncIterable<Buffer>;
-  /**
-   * The size of the file on disk, in bytes. null when it is unknown (stdin, a pipe). A file with a size can be opened
-   * again.
-   */
+  /** The bytes of the file on disk, which can be opened again. null for stdin and pipes. */
   readonly size: number | null;
   /** The number of these bytes read so far. */
   position(): number;
@@ -27,9 +24,8 @@ export interface OpenedSource {
 }
 
 /**
- * Opens a file, or stdin for `-`. gzip and zstd are recognized by their first bytes, whatever the name.
- * Brotli, which has no such bytes, is recognized by the extension `.br`. Reading rejects after `signal` is
- * aborted.
+ * Opens a file, or stdin for `-`. gzip and zstd are recognized by their first bytes, Brotli, which has none, by the
+ * extension `.br`. Reading rejects after `signal` is aborted.
  */
 export async function openSource(file: string, stdin: Readable, signal: AbortSignal): Promise<OpenedSource> {
   const { stream, size } = file === STDIN ? { stream: stdin, size: null } : await openFile(file);
@@ -80,8 +76,7 @@ function startsWith(head: Buffer, magic: Buffer): boolean {
 }
 
 function through(bytes: AsyncIterable<Buffer>, decompressor: Transform): AsyncIterable<Buffer> {
-  // An error of either stream also destroys the decompressor, and so reaches the code that iterates. Nothing
-  // remains to be handled here.
+  // An error of either stream also destroys the decompressor, and so reaches the code that iterates.
   pipeline(bytes, decompressor, () => undefined);
   return decompressor as AsyncIterable<Buffer>;
 }

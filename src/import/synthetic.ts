@@ -4,10 +4,7 @@ import type { SourceRow } from './row.ts';
 
 /** The largest seed. Seeds are 32-bit numbers. */
 export const MAX_SEED = 2 ** 32 - 1;
-/**
- * The maximum number of items. Each item is one second later than the one before, and an ObjectId has 32 bits
- * for the seconds.
- */
+/** The maximum number of items: an ObjectId has 32 bits for the seconds. */
 export const MAX_COUNT = 1_000_000_000;
 
 const CATEGORIES = ['books', 'garden', 'toys', 'electronics', 'kitchen', 'sports', 'music', 'office'];
@@ -29,9 +26,8 @@ const CREATED = nameBytes('createdAt');
 const UPDATED = nameBytes('updatedAt');
 
 /**
- * `count` synthetic items. A seed always gives the same items, and a smaller count gives the first items of a
- * larger one. The ids are ascending ObjectIds that contain the seed, so sets of different seeds do not
- * overlap. An item has about 205 bytes of BSON.
+ * `count` synthetic items of about 205 bytes of BSON, always the same for a seed. The ids are ascending ObjectIds that
+ * contain the seed, so sets of different seeds do not overlap.
  */
 // eslint-disable-next-line @typescript-eslint/require-await -- a source is asynchronous; this one has nothing to wait for
 export async function* generateItems(count: number, seed: number): AsyncGenerator<SourceRow> {
@@ -95,10 +91,7 @@ function pick(from: readonly string[], random: number): string {
   return at(from, Math.floor(random * from.length));
 }
 
-/**
- * Pseudorandom numbers in [0, 1) from 32 bits of state, the same on every machine (mulberry32 by T. Ettinger,
- * public domain).
- */
+/** Pseudorandom numbers in [0, 1), the same on every machine (mulberry32 by T. Ettinger, public domain). */
 function mulberry32(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

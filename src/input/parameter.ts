@@ -3,8 +3,8 @@ import { pathFault } from '../rows/selection.ts';
 import { parameterError, quote, type Query } from './query.ts';
 
 /**
- * A query parameter: its name, and how its text becomes a value. `read` returns undefined when the parameter is
- * absent, and throws AppError `invalid-parameter` when its text is not as expected.
+ * A query parameter. `read` returns undefined when it is absent, and throws AppError `invalid-parameter` when its text is
+ * not as expected.
  */
 export interface Parameter<T> {
   readonly name: string;
@@ -20,9 +20,8 @@ export interface Parameter<T> {
 export type ParameterSchema = Readonly<Record<string, unknown>>;
 
 /**
- * The purpose of a parameter, and a value that may be sent. The reference page fills in every example and every
- * fallback of an operation at once. A parameter that excludes another one, or is valid only with some values of it,
- * therefore has neither.
+ * What /openapi.json says of a parameter. The reference page fills in every example and every fallback of an operation at
+ * once, so a parameter that excludes another one, or is valid only with some values of it, has neither.
  */
 export interface ParameterDoc {
   readonly description: string;
@@ -31,7 +30,6 @@ export interface ParameterDoc {
   readonly fallback?: string | number | boolean;
 }
 
-/** Returns the parameter with its documentation for /openapi.json, which every parameter of a route must have. */
 export function documented<T>(
   parameter: Parameter<T>,
   description: string,

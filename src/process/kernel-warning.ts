@@ -3,16 +3,12 @@ import { readFileSync } from 'node:fs';
 const UNSENT = 'net.ipv4.tcp_notsent_lowat';
 /** The advised limit, in bytes. Streams lose no speed with it. */
 const ADVISED = 65_536;
-/**
- * The largest limit without a warning, in bytes. A stalled reader with a larger limit holds nearly as much as
- * the kernel's buffer grows to without any limit.
- */
+/** Bytes. With a larger limit a stalled reader holds nearly as much as without any. */
 const MOST = 1024 * 1024;
 
 /**
- * A warning when the kernel's settings let slow readers hold much memory. null when the settings are fine or
- * unknown (not Linux). A stalled reader holds 2.2 MB of kernel memory without a limit on unsent bytes, and
- * 0.2 MB with the advised limit.
+ * A warning when the kernel lets slow readers hold much memory: a stalled one 2.2 MB without a limit on unsent bytes, 0.2 MB
+ * with the advised one. null when the settings are fine or unknown (not Linux).
  */
 export function kernelWarning(directory = '/proc/sys'): string | null {
   let unsent;

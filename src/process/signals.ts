@@ -11,10 +11,7 @@ export interface Signals {
    * does where nothing handles it.
    */
   readonly onHangUp: (reload: (() => void) | null) => void;
-  /**
-   * Stops handling signals. From then on a signal ends the process or reaches another handler. A signal that
-   * was already received is sent again.
-   */
+  /** Stops handling signals. One that was already received is sent again. */
   release(): Promise<void>;
 }
 
@@ -45,8 +42,7 @@ export function hearSignals(): Signals {
     first,
     onHangUp,
     release: async () => {
-      // Node delivers signals between two turns of the event loop. Two turns deliver a signal that came while
-      // the thread was busy.
+      // Two turns of the event loop deliver a signal that came while the thread was busy.
       await turn();
       await turn();
       for (const name of NAMES) process.off(name, hear);

@@ -5,10 +5,7 @@ const PATIENCE_MS = 1000;
 
 type Values = object[];
 
-/**
- * The messages of a collection. A worker sends `wanted`. The primary passes it on to all workers as `asked`, and their
- * `values` back to the worker that wants them.
- */
+/** A worker sends `wanted`. The primary passes it on to all workers as `asked`, and their `values` back to the first. */
 type Message = { readonly id: number } & (
   | { readonly metrics: 'wanted' }
   | { readonly metrics: 'asked'; readonly by: number; readonly workers: number }
@@ -27,10 +24,7 @@ export function passMetrics(): void {
   });
 }
 
-/**
- * Runs in a worker: returns a function that resolves with the metrics of all workers. `own` reads the metrics
- * of this worker, and also serves the requests of other workers.
- */
+/** Runs in a worker: returns a function that resolves with the metrics of all workers. `own` reads those of this one. */
 export function gatherMetrics(own: () => Promise<Values>): () => Promise<readonly Values[]> {
   const collecting = new Map<number, (values: Values, workers: number) => void>();
   let last = 0;

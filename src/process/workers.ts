@@ -94,10 +94,7 @@ export async function startWorkers(
 /** Whether this process is one of several that share a port. */
 export const isWorker = cluster.isWorker;
 
-/**
- * Reports to the primary, if there is one, that this worker listens. A failed send is ignored, since
- * `untilPrimaryStops` notices the loss of the primary.
- */
+/** Reports to the primary, if there is one, that this worker listens. `untilPrimaryStops` notices the loss of the primary. */
 export function reportListening(): void {
   process.send?.(LISTENING, undefined, undefined, () => undefined);
 }

@@ -20,8 +20,8 @@ export interface Connecting extends Pick<RedisOptions, Chosen> {
 }
 
 /**
- * A connection that reconnects until it is closed. A library that receives one duplicates it, and a duplicate that waits to
- * connect again keeps the process alive, so this remembers its duplicates and closes them together with itself.
+ * A library that receives a connection duplicates it, and a duplicate that waits to connect again keeps the process alive,
+ * so this one closes its duplicates together with itself.
  */
 export class RedisConnection extends Redis {
   readonly #duplicates: Redis[] = [];

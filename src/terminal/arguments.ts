@@ -12,10 +12,7 @@ type Arguments<T extends Options> = ReturnType<
   typeof parseArgs<{ options: T; allowPositionals: true; tokens: true; args: string[] }>
 >;
 
-/**
- * Reads the options and positional arguments of a command. Throws UsageError for an option that is unknown, or
- * given twice and not `multiple`.
- */
+/** Reads the arguments of a command. Throws UsageError for an option that is unknown, or given twice and not `multiple`. */
 export function readArguments<T extends Options>(
   argv: readonly string[],
   options: T,
@@ -55,10 +52,7 @@ export function checkOnly(
   }
 }
 
-/**
- * The value of an option that takes one of a few words. null when the option is not given. Throws UsageError
- * for another word.
- */
+/** The value of an option that takes one of a few words. null when it is not given. Throws UsageError for another word. */
 export function oneOf<T extends string>(
   option: string,
   value: string | undefined,

@@ -1,7 +1,4 @@
-/**
- * A signal that the first SIGTERM or SIGINT aborts, so that the command ends gracefully. A second one ends
- * the process at once.
- */
+/** A signal that the first SIGTERM or SIGINT aborts. A second one ends the process at once. */
 export function interruption(): AbortSignal {
   const abort = new AbortController();
   const names = ['SIGTERM', 'SIGINT'] as const;

@@ -7,10 +7,7 @@ export function quoted(text: string): string {
   return printable(JSON.stringify(clipped(text, LONGEST_QUOTATION)));
 }
 
-/**
- * The first `most` characters of a text, for a message. A server may send megabytes. An ellipsis stands for
- * the rest.
- */
+/** The first `most` characters of a text, for a message: a server may send megabytes. */
 export function clipped(text: string, most = LONGEST_CLIPPED): string {
   return text.length > most ? `${text.slice(0, most)}…` : text;
 }

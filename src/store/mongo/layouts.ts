@@ -42,6 +42,9 @@ export interface LookTiming {
  * What is known of a collection and its indexes. All callers share the looks at them. Anyone who may write can replace an
  * index by a partial one of its name, or make it multikey, and reads then miss or repeat rows silently: so a read looks
  * at its index again when the last look is too old, and `confirm` always does.
+ *
+ * A look at one index is a query plan, and is cheaper than the whole layout, which asks for the collection, its indexes
+ * and a plan of each. `$listCatalog` answers all of that at once, but MongoDB documents neither the stage nor its form.
  */
 export class Layouts {
   readonly connection: MongoConnection;
@@ -114,11 +117,6 @@ export class Layouts {
     const layout = this.#state;
     if (layout === null || layout instanceof Promise || layout.faults.length === 0) return false;
     return this.#now() - this.#lookedAt > RECENT_MS;
-  }
-
-  /** Whether missing indexes are created. */
-  get manages(): boolean {
-    return this.#options.manage;
   }
 
   /**

@@ -5,8 +5,8 @@ import type { OverloadGuard } from './overload.ts';
 import type { StreamSlots } from './stream-slots.ts';
 import type { ClientReader } from './client.ts';
 import type { Reply, Request } from '../engine/edge.ts';
-import type { Authenticate, Begun, Key } from './keys.ts';
-import type { Action } from './rights.ts';
+import type { Authenticate, Key, Keyring } from './keys.ts';
+import type { Right } from './rights.ts';
 
 /**
  * Who may send a request. `open`: everybody. `probe`: everybody, at any rate. `keyed`: clients with a valid key,
@@ -25,13 +25,13 @@ export type Access = 'open' | 'probe' | 'keyed';
 export type Cost = 'watch' | 'page' | 'write' | 'stream' | 'download';
 
 /**
- * The access and the cost that a route declares, and the right that a key needs for it. `any`: every key has it. A
- * keyed route without a right is open only to keys without limits.
+ * The access and the cost that a route declares, and the right that a key needs for it. A keyed route without a right is
+ * open only to keys without limits.
  */
 export interface Demand {
   readonly access: Access;
   readonly cost: Cost;
-  readonly right?: Action | 'any';
+  readonly right?: Right;
 }
 
 /**
@@ -64,7 +64,7 @@ export interface AdmissionOptions {
   /** null: no key is required. */
   readonly authenticate: Authenticate | null;
   /** Whether an answer that was begun may go on. Missing: keys never change. */
-  readonly allows?: (begun: Begun) => boolean;
+  readonly allows?: Keyring['allows'];
   /** null: RATE_LIMIT is off, and no key can have a limit of its own. `policy` null: RATE_LIMIT is off. */
   readonly rate: { readonly policy: Policy | null; readonly limiter: Limiter } | null;
   readonly slots: StreamSlots;
@@ -159,12 +159,8 @@ export function createAdmissions(options: AdmissionOptions) {
     /** Whether an answer that a client's key began may go on: see Keyring.allows. */
     mayGoOn: (
       { key }: Client,
-      { right, resource }: Pick<Demand, 'right'> & { readonly resource?: string },
-    ): boolean => {
-      if (key === null || allows === undefined) return true;
-      const action = right === undefined || right === 'any' ? null : right;
-      return allows({ key, action, resource: resource ?? null });
-    },
+      { right, resource = null }: Pick<Demand, 'right'> & { readonly resource?: string | null },
+    ): boolean => key === null || allows?.(key, right, resource) !== false,
   };
 }
 

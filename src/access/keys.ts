@@ -1,7 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { AppError } from '../errors.ts';
 import type { Policy } from './policy.ts';
-import { stillAllow, type Action, type Rights } from './rights.ts';
+import { stillAllow, type Right, type Rights } from './rights.ts';
 
 /** A key of API_KEYS_FILE. Two keys with the same name are of one client: the old one and its successor. */
 export interface Key {
@@ -24,13 +24,6 @@ export interface Key {
  * valid now. A promise is only for a token that has to be verified first.
  */
 export type Authenticate = (authorization: string | undefined) => Key | Promise<Key>;
-
-/** What a running answer was begun with: see `Keyring.allows`. */
-export interface Begun {
-  readonly key: Key;
-  readonly action: Action | null;
-  readonly resource: string | null;
-}
 
 /**
  * The keys that are valid now. Keys are sent as Bearer tokens (RFC 6750). A key is looked up by its SHA-256. The time
@@ -65,10 +58,10 @@ export class Keyring {
   }
 
   /** Whether an answer that was begun with a key may go on: the key is still there and still has the right. */
-  allows({ key, action, resource }: Begun): boolean {
+  allows(key: Key, right: Right | undefined, resource: string | null): boolean {
     const now = this.#byDigest.get(key.digest);
     if (now?.name !== key.name || !isCurrent(now)) return false;
-    return now === key || stillAllow(now.rights, key.rights, action, resource);
+    return now === key || stillAllow(now.rights, key.rights, right, resource);
   }
 }
 

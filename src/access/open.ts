@@ -83,8 +83,8 @@ export async function openAccess(
       onWarning: (message) => log.warn({}, message),
     }),
     authenticate: authenticateBy(keyring, opened?.tokens ?? null),
-    allows: (begun) =>
-      begun.key.issuer === undefined ? (keyring?.allows(begun) ?? true) : isCurrent(begun.key),
+    allows: (key, right, resource) =>
+      key.issuer === undefined ? keyring?.allows(key, right, resource) !== false : isCurrent(key),
     rate: limiter && { policy: config.RATE_LIMIT, limiter },
     slots: streams,
     guard,

@@ -4,6 +4,8 @@ import { AppError } from '../errors.ts';
 /** What a key may do with the resources that it opens. `metrics`: figures of the whole server. */
 export const ACTIONS = ['read', 'stream', 'export', 'changes', 'users:write', 'metrics'] as const;
 export type Action = (typeof ACTIONS)[number];
+/** What a route asks of a key. `any`: every key has it. */
+export type Right = Action | 'any';
 
 /** The part of one resource that a key opens. */
 export interface Scope {
@@ -84,14 +86,15 @@ export function scopeOf({ scopes }: Rights, resource: string | null): Scope | un
   return resource === null ? undefined : scopes.get(resource);
 }
 
-/** Whether rights that followed others still allow what was begun with those: an action on a resource. */
+/** Whether rights that followed others still allow what was begun with those on a resource. */
 export function stillAllow(
   now: Rights,
   before: Rights,
-  action: Action | null,
+  right: Right | undefined,
   resource: string | null,
 ): boolean {
-  if (!opens(now, resource) || (action !== null && !now.actions.has(action))) return false;
+  if (!opens(now, resource)) return false;
+  if (right !== undefined && right !== 'any' && !now.actions.has(right)) return false;
   if (resource === null) return now.hash === before.hash;
   return JSON.stringify(scopeOf(now, resource)) === JSON.stringify(scopeOf(before, resource));
 }

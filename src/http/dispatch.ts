@@ -5,22 +5,16 @@ import { conditional } from './precondition.ts';
 import { ranged } from './range.ts';
 import { aroundWrites, empty } from './reply.ts';
 import { isPublicName, mayKnow, refusalOf, revocable } from './permit.ts';
-import { isPreflight, type Client } from '../access/admission.ts';
+import { isPreflight, type Admissions, type Client } from '../access/admission.ts';
 import type { Input, Route } from './route.ts';
 import { parametersOf, type Compiled, type Found, type Router } from './router.ts';
 
-/** What `dispatch` needs from admission and from content coding. */
+/** What `dispatch` works with. */
 export interface Surroundings {
-  /**
-   * Takes a stream slot. The returned function gives it back. Throws AppError `too-many-streams` or `overloaded` when
-   * no slot is free.
-   */
-  readonly acquire: () => () => void;
+  readonly router: Router;
+  readonly admissions: Pick<Admissions, 'acquire' | 'mayGoOn'>;
   /** The headers of a reply as sent in the negotiated coding. A 304 repeats them. */
   readonly coded: (reply: Reply) => Reply['headers'];
-  /** Whether an answer by this route that the client's key began may go on. */
-  readonly mayGoOn: (route: Route) => boolean;
-  readonly router: Router;
 }
 
 /**
@@ -31,7 +25,7 @@ export async function dispatch(
   request: Request,
   any: Found | null,
   client: Client,
-  { acquire, coded, mayGoOn, router }: Surroundings,
+  { router, admissions, coded }: Surroundings,
 ): Promise<Reply> {
   if (isSecretPreflight(request, any, client)) return empty(204, { allow: ROWS_ALLOW });
   const found = any && mayKnow(client, any.resource) ? any : null;
@@ -50,10 +44,12 @@ export async function dispatch(
   }
   const finish = (reply: Reply) => {
     const whole = ranged(request, conditional(request, reply, coded));
-    return client.key === null ? whole : revocable(whole, () => needed.every(mayGoOn));
+    return client.key === null
+      ? whole
+      : revocable(whole, () => needed.every((one) => admissions.mayGoOn(client, one)));
   };
   if (route.cost === 'stream' || route.cost === 'download')
-    return withSlot(acquire, async () => finish(await route.handler(input)));
+    return withSlot(admissions.acquire(client), async () => finish(await route.handler(input)));
   return finish(await route.handler(input));
 }
 
@@ -136,12 +132,11 @@ function undeclared({ method, path }: Route): TypeError {
 }
 
 /**
- * Holds a stream slot from before anything is read for an answer until the answer ends or its client is gone. An answer
- * of known length gives the slot back before its last byte: with that byte the client can send the next request, while
- * the file is still being closed here.
+ * Holds a stream slot, taken before anything is read for an answer, until the answer ends or its client is gone. An
+ * answer of known length gives the slot back before its last byte: with that byte the client can send the next request,
+ * while the file is still being closed here.
  */
-async function withSlot(acquire: Surroundings['acquire'], answer: () => Promise<Reply>): Promise<Reply> {
-  const release = acquire();
+async function withSlot(release: () => void, answer: () => Promise<Reply>): Promise<Reply> {
   let reply: Reply;
   try {
     reply = await answer();

@@ -77,9 +77,8 @@ export function createServe(
       }
       reply = await dispatch(request, found, admission.client, {
         router,
-        acquire: () => admissions.acquire(admission.client),
+        admissions,
         coded: (plain) => codedAs(plain, coding, request).headers,
-        mayGoOn: (route) => admissions.mayGoOn(admission.client, route),
       });
     } catch (error) {
       reply = problem(error, request);

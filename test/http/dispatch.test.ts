@@ -37,13 +37,15 @@ test('the slot of a download is free when its client can have the last byte', as
   const client: Client = { name: 'a', hasKey: false, key: null, owner: 'a' };
   let held = 0;
   const { body } = await dispatch(request, router.find(request), client, {
-    acquire: () => {
-      held++;
-      return () => void (held = 0);
+    router,
+    admissions: {
+      acquire: () => {
+        held++;
+        return () => void (held = 0);
+      },
+      mayGoOn: () => true,
     },
     coded: () => ({}),
-    mayGoOn: () => true,
-    router,
   });
   assert.ok(body.kind === 'stream');
   const seen: string[] = [];

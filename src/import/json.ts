@@ -35,37 +35,32 @@ export async function* readJsonLines(
 }
 
 /**
- * Reads the elements of one array, which its commas, brackets and quotes alone separate. Throws BrokenSource
- * where the array cannot go on, and behind an element that is not JSON. The elements before it were yielded.
+ * Reads the elements of one array, whose first bracket was read: its commas, brackets and quotes alone separate them. Throws
+ * BrokenSource where the array cannot go on, and behind an element that is not JSON. Those before it were yielded.
  */
 export async function* readJsonArray(
   source: AsyncIterable<Buffer>,
   itemOf: ItemOfText,
 ): AsyncGenerator<SourceRow> {
   let at = 1;
-  let part: 'before' | 'inside' | 'behind' = 'before';
+  let isInside = true;
   for await (const piece of piecesOf(source)) {
     const { bytes, isLast } = piece;
     let from = 0;
-    if (part === 'before') {
-      const begin = bytes.indexOf(BRACKET); // only blanks are before it
-      from = begin < 0 ? bytes.length : begin + 1;
-      if (begin >= 0) part = 'inside';
-    }
-    while (part === 'inside') {
+    while (isInside) {
       const end = endOfElement(bytes, from);
       if (end - from > LONGEST_ROW) throw new BrokenSource(`row ${at} is longer than 16 MB`);
       if (end === bytes.length) break;
       if (bytes[end] === END_BRACE) throw brokenArray(at, 'expected a comma or ], got "}"');
-      if (bytes[end] === END_BRACKET) part = 'behind';
+      if (bytes[end] === END_BRACKET) isInside = false;
       const element = bytes.subarray(from, end);
       from = end + 1;
-      if (part === 'inside' || at > 1 || !element.every(isBlank)) yield rowOf(at++, element, itemOf, true);
+      if (isInside || at > 1 || !element.every(isBlank)) yield rowOf(at++, element, itemOf, true);
     }
     piece.rest = from;
-    if (part === 'behind' && !bytes.subarray(from).every(isBlank))
+    if (!isInside && !bytes.subarray(from).every(isBlank))
       throw brokenArray(at, 'expected nothing behind the array');
-    if (isLast && part !== 'behind') throw new BrokenSource(`the JSON array is cut off after row ${at - 1}`);
+    if (isLast && isInside) throw new BrokenSource(`the JSON array is cut off after row ${at - 1}`);
   }
 }
 

@@ -7,7 +7,7 @@ import { FieldTypes, jsonRows } from './json-rows.ts';
 import { hasHeader, readTable, type Again } from './read-table.ts';
 import { BrokenSource, type Rows, type SourceRow } from './row.ts';
 import { RowWriter } from './row-writer.ts';
-import type { KindsAt } from './stored-kinds.ts';
+import type { KindsAt } from './column.ts';
 import { checkIndexes, type Into } from './target.ts';
 
 /** The length of the longest byte order mark, plus one. Bytes. */
@@ -37,15 +37,18 @@ export async function readRows(
   );
   refuseUtf16(head);
   const mark = head.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0;
-  const text = without(mark, bytes);
-  if (isCsv)
-    return readTable(text, head, reading, again && (async () => without(mark, await again())), kindsAt);
+  if (isCsv) {
+    const anew = again && (async () => without(mark, await again()));
+    return readTable(without(mark, bytes), head, reading, anew, kindsAt);
+  }
   refuseLongObject(head.subarray(mark));
   const types = new FieldTypes(reading.types);
   const isArray = firstCharacter(head) === '[';
   const writer = new RowWriter(reading.columns);
   const itemOf = jsonRows(reading.columns, types, writer);
-  const rows = isArray ? readJsonArray(text, itemOf) : readJsonLines(text, itemOf);
+  const rows = isArray
+    ? readJsonArray(without(head.indexOf('[') + 1, bytes), itemOf)
+    : readJsonLines(without(mark, bytes), itemOf);
   return {
     unit: isArray ? 'row' : 'line',
     rows: reading.into ? await withIndexedFields(rows, reading.into) : rows,

@@ -1,9 +1,12 @@
 import { UsageError } from '../terminal/arguments.ts';
 import { quoted } from '../terminal/text.ts';
 import type { Reading } from './arguments.ts';
-import type { CellKind } from './kinds.ts';
+import { nameOfKind, type CellKind, type Kind } from './kinds.ts';
 import { fieldNames, MAX_DEPTH, nameFault, pathOf, type Path } from './fields.ts';
 import { BrokenSource } from './row.ts';
+
+/** The kinds that the values of a field have, or are declared to have. Empty: rows have no values there so far. */
+export type KindsAt = (path: string) => Promise<ReadonlySet<Kind>>;
 
 /** A column of a CSV file. */
 export interface Column {
@@ -110,4 +113,30 @@ function checkPaths(table: readonly Column[]): void {
           `the header row has the columns ${quoted(other)} and ${quoted(name)}, but a field cannot be a value and a document; --no-paths keeps each name as it is`,
         );
     }
+}
+
+/**
+ * The columns, of which those without a declared kind are read as the one that their fields have in the resource, so that
+ * a later file does not change it. A cell of another kind makes its row bad.
+ */
+export function readAsStored(table: readonly Column[], kindsAt: KindsAt): Promise<readonly Column[]> {
+  return Promise.all(
+    table.map(async (column): Promise<Column> => {
+      const { path, kind, fits, because } = column;
+      const isGuessed = fits.length > 0 || because !== undefined;
+      const isNested = path && (path.length > 1 || !path[0]?.includes('.')); // a name with a dot cannot be looked for
+      if (!isGuessed || !isNested || kind === undefined) return column;
+      const stored = await kindsAt(path.join('.'));
+      const own = nameOfKind(kind);
+      if (stored.size === 0 || stored.has(own)) return column;
+      return { ...column, kind: kindAmong(stored, own), fits: [], isAsStored: true };
+    }),
+  );
+}
+
+/** The kind that a column of another kind is read as. Numbers are those that JSON writes, so 01234 is none. */
+function kindAmong(stored: ReadonlySet<Kind>, own: Kind): CellKind {
+  if (stored.has('decimal') && own === 'number') return 'decimal';
+  const [kind = 'string'] = stored.has('string') ? [] : stored;
+  return kind === 'number' ? 'plain number' : kind;
 }

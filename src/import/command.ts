@@ -7,12 +7,11 @@ import { UsageError } from '../terminal/arguments.ts';
 import { startProgress, type Console, type Progress } from '../terminal/progress.ts';
 import { counted, countOf, printable, shellWord } from '../terminal/text.ts';
 import type { FileImport, ImportCommand } from './arguments.ts';
-import { BadRows } from './bad-rows.ts';
 import { importItems, ImportStopped, type ImportedStore, type ImportResult } from './import.ts';
 import { readRows } from './reading.ts';
 import { BrokenSource, type Rows } from './row.ts';
 import { SAMPLE_ROWS, sampleItems } from './sample.ts';
-import type { KindsAt } from './stored-kinds.ts';
+import type { KindsAt } from './column.ts';
 import { openSource, STDIN } from './source.ts';
 import { NoItems, nameOfFile } from './suggest.ts';
 import { generateItems } from './synthetic.ts';
@@ -22,6 +21,11 @@ export { IMPORT_HELP } from './help.ts';
 
 const POSTPONED =
   'the indexes are made after the rows; if this import is killed, run it again with --on-conflict skip or replace';
+
+/** The bad rows of a kind that are listed one by one: a wrong --price makes millions of them. */
+const MOST_LISTED = 10;
+/** The kinds that are counted each by itself. */
+const MOST_KINDS = 100;
 
 export interface ImportIo extends Console {
   readonly stdin: Readable;
@@ -205,4 +209,28 @@ function reportFailure(error: unknown, { stderr, signal }: ImportIo): 1 | 2 {
   stderr.write(`sluice: ${trace ?? printable(reasonOf(cause))}\n`);
   if (error instanceof ImportStopped) stderr.write(`the import stopped: ${summary(error.result)}\n`);
   return cause instanceof UsageError ? 2 : 1;
+}
+
+/** The bad rows of an import by their kinds: the same fault of the same column, whatever the value. */
+class BadRows {
+  readonly #kinds = new Map<string, { readonly at: string; readonly of: string; rows: number }>();
+
+  /** Counts a bad row at a place such as `line 2`. Returns whether the report lists it. */
+  add(at: string, reason: string, of = ''): boolean {
+    const shape = `${of} ${reason.replace(/"(?:[^"\\]|\\.)*"/g, '""').replace(/\d+/g, '0')}`;
+    const key = this.#kinds.has(shape) || this.#kinds.size < MOST_KINDS ? shape : '';
+    const kind = this.#kinds.get(key) ?? { at, of, rows: 0 };
+    this.#kinds.set(key, kind);
+    return ++kind.rows <= MOST_LISTED;
+  }
+
+  /** A line for each kind that has further rows. */
+  get rest(): readonly string[] {
+    return [...this.#kinds.values()]
+      .filter(({ rows }) => rows > MOST_LISTED)
+      .map(({ at, of, rows }) => {
+        const ofField = of === '' ? '' : `, of ${of}`;
+        return `${counted(rows - MOST_LISTED)} more like this${ofField} (the first: ${at})`;
+      });
+  }
 }

@@ -18,10 +18,7 @@ export interface Dialect {
 export const COMMAS: Dialect = { delimiter: ',', missing: [] };
 
 /** A record of CSV: its cells are in `bytes`. It is valid until the next one is asked for. */
-export type CsvRecord = Pick<
-  CsvScanner,
-  'bytes' | 'starts' | 'ends' | 'hasQuotes' | 'cells' | 'line' | 'fault' | 'text' | 'isMissing'
->;
+export type CsvRecord = Omit<CsvScanner, 'records'>;
 
 /** Makes the item of a record, as BSON. Throws BadRow when the row cannot become an item. */
 export type ItemOfRecord = (record: CsvRecord) => Uint8Array;

@@ -7,9 +7,8 @@ import { readCsv, type CsvRecord } from './csv.ts';
 import type { Reading } from './arguments.ts';
 import { described, guessing } from './guess.ts';
 import { BrokenSource, type Rows } from './row.ts';
-import { columnsUnder, isNoItems, namedHeader, type Column } from './column.ts';
+import { columnsUnder, isNoItems, namedHeader, readAsStored, type Column, type KindsAt } from './column.ts';
 import { Suggestion } from './suggest.ts';
-import { readAsStored, type KindsAt } from './stored-kinds.ts';
 import { checkIndexes } from './target.ts';
 
 /** The bytes of a pipe that decide what its columns are. */

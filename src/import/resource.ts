@@ -1,16 +1,16 @@
 import { CommandRefusal } from '../errors.ts';
 import type { Declared } from '../resources/declarations.ts';
 import { listsOf, locate } from '../resources/locate.ts';
-import { kindsAt } from '../resources/query/kind-table.ts';
+import { kindsAt, type FieldKinds } from '../resources/query/kind-table.ts';
 import { formsOf } from '../resources/query/not-indexed.ts';
 import { KEY } from '../store/bookmark.ts';
+import { BSON_TYPE } from '../store/bson-types.ts';
 import type { Index } from '../store/indexes.ts';
 import type { Declaration, OwnedCollection, Store } from '../store/store.ts';
 import { UsageError } from '../terminal/arguments.ts';
 import { USERS } from '../users/row.ts';
 import type { ImportTarget } from './command.ts';
 import type { Kind } from './kinds.ts';
-import { columnKinds } from './stored-kinds.ts';
 import type { Into } from './target.ts';
 
 export interface NamedResource {
@@ -118,4 +118,11 @@ async function addIndexes(
 export function indexFor(indexes: readonly Index[], paths: readonly string[]): Index | undefined {
   const fields = [...paths, '_id'].join('\0');
   return indexes.find(({ keys }) => keys.map(({ path }) => path).join('\0') === fields);
+}
+
+/** The kinds of columns for the values that were found. Numbers that are all decimals stay decimals. */
+function columnKinds({ kinds, sampled }: FieldKinds): ReadonlySet<Kind> {
+  const numbers = [BSON_TYPE.int32, BSON_TYPE.int64, BSON_TYPE.double];
+  const areDecimals = sampled.has(BSON_TYPE.decimal128) && !numbers.some((type) => sampled.has(type));
+  return new Set([...kinds].map((kind) => (kind === 'number' && areDecimals ? 'decimal' : kind)));
 }

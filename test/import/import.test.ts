@@ -82,21 +82,6 @@ test('An import holds at most three batches in memory and runs two inserts at on
   assert.ok(most <= 6_001, `${most} rows were in memory`);
 });
 
-test('A store that does not answer pauses the reading', async () => {
-  const numbers = new Numbers();
-  let answer = (): void => undefined;
-  const answered = new Promise<void>((resolve) => (answer = resolve));
-  const run = importItems(options(new ImportStore(() => answered), numbers.rows(20_000)));
-  let before = -1;
-  while (numbers.taken !== before) {
-    before = numbers.taken;
-    await setImmediate();
-  }
-  assert.ok(before <= 6_001, `${before} rows were read`);
-  answer();
-  assert.equal((await run).written, 20_000);
-});
-
 test('A batch has a maximum size in bytes', async () => {
   const big = 'x'.repeat(1024 * 1024);
   const rows = Array.from({ length: 20 }, (_, id) => ({ at: id, item: item(id, { big }) }));

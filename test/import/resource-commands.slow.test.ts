@@ -122,6 +122,7 @@ for (const name of ['sqlite', 'mongodb'] satisfies StoreName[])
       assert.match(second.said, /^sluice: .*stock.* has (about )?2 rows already.* --append adds/);
       assert.equal(second.code, 2);
       assert.match((await run(file, '--into', 'stock', '--append')).said, /2 rows read, 2 written/);
+      assert.match((await run(file, '--into', 'stock', '--drop', '--yes')).said, /^removed (about )?4 rows/);
     });
 
     test('a later file is read as the kinds that the fields have, or refused', async (t) => {

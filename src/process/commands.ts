@@ -1,7 +1,7 @@
 import { readConfig, type Config } from '../config.ts';
 import { Faults } from '../errors.ts';
-import { INDEX_HELP, parseIndexArguments, runIndex } from './index-command.ts';
-import { INIT_HELP, parseInitArguments, runInit } from './init-command.ts';
+import { INDEX_HELP, runIndex } from './index-command.ts';
+import { INIT_HELP, runInit } from './init-command.ts';
 import { BACKUP_HELP, backUpStore, CHECK_HELP, checkStore } from './file-commands.ts';
 import { DOCTOR_HELP, doctorEnvironment, runDoctor } from './doctor.ts';
 import { kernelWarning } from './kernel-warning.ts';
@@ -178,18 +178,14 @@ async function importItems(argv: readonly string[]): Promise<number> {
 }
 
 async function addIndex(argv: readonly string[]): Promise<number> {
-  const command = parseIndexArguments(argv);
   const config = readConfig(process.env);
   checkMayIndex(config);
-  const io = terminal();
-  return withStore(config, false, async (open) => runIndex(command, config.resources, await open(), io));
+  return withStore(config, false, (open) => runIndex(argv, config.resources, open, terminal()));
 }
 
 async function printResources(argv: readonly string[]): Promise<number> {
-  parseInitArguments(argv);
   const config = { ...readConfig(process.env), MONGODB_MANAGE_INDEXES: 'false' as const };
-  const io = terminal();
-  return withStore(config, false, async (open) => runInit(await open(), io));
+  return withStore(config, false, (open) => runInit(argv, open, terminal()));
 }
 
 function examine(argv: readonly string[]): Promise<number> {

@@ -27,33 +27,20 @@ same command again (in MongoDB drop the index first).
 Exit codes: 0 the index can be used, 1 it cannot or is not whole, 2 the command is wrong or the index exists.
 `;
 
-/** The parsed command line of `sluice index`. */
-export interface IndexCommand {
-  readonly name: string;
-  readonly paths: readonly string[];
-}
-
-export interface IndexIo extends Console {
-  readonly signal: AbortSignal;
-}
-
-/** Parses the arguments of `sluice index`. Throws UsageError. */
-export function parseIndexArguments(argv: readonly string[]): IndexCommand {
+/** Runs `sluice index`: adds the index and says what can be asked now. Resolves with the exit code. Throws UsageError. */
+export async function runIndex(
+  argv: readonly string[],
+  declared: readonly Declared[],
+  open: () => Promise<Store>,
+  { signal, ...io }: Console & { readonly signal: AbortSignal },
+): Promise<0 | 1 | 2> {
   const [name, fields, other] = readArguments(argv, {}).positionals;
   if (name === undefined || fields === undefined || other !== undefined)
     throw new UsageError(
       'index takes a resource and the fields of the index: sluice index orders status,createdAt',
     );
-  return { name, paths: fieldsOf('index', fields) };
-}
-
-/** Adds the index and says what can be asked now. Resolves with the exit code. */
-export async function runIndex(
-  { name, paths }: IndexCommand,
-  declared: readonly Declared[],
-  store: Pick<Store, 'keepsDeclarations' | 'list' | 'make' | 'records'>,
-  { signal, ...io }: IndexIo,
-): Promise<0 | 1 | 2> {
+  const paths = fieldsOf('index', fields);
+  const store = await open();
   const say = (line: string): void => {
     io.stderr.write(`${printable(line)}\n`);
   };

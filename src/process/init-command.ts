@@ -23,23 +23,15 @@ Exit codes: 0 the file is printed, 1 the store does not answer, 2 the command is
 
 type Entry = Pick<Declaration, 'name' | 'collection' | 'indexes'>;
 
-export interface InitIo {
-  readonly stdout: NodeJS.WritableStream;
-  readonly stderr: NodeJS.WritableStream;
-  readonly signal: AbortSignal;
-}
-
-/** Throws UsageError for any argument. */
-export function parseInitArguments(argv: readonly string[]): void {
+/** Runs `sluice init`: prints a RESOURCES_FILE of what the store has. Resolves with the exit code. Throws UsageError. */
+export async function runInit(
+  argv: readonly string[],
+  open: () => Promise<Store>,
+  { stdout, stderr, signal }: Pick<NodeJS.Process, 'stdout' | 'stderr'> & { readonly signal: AbortSignal },
+): Promise<0> {
   const [first] = readArguments(argv, {}).positionals;
   if (first !== undefined) throw new UsageError(`init takes no arguments; got ${first}`);
-}
-
-/** Prints a RESOURCES_FILE of what the store has. Resolves with the exit code. */
-export async function runInit(
-  store: Pick<Store, 'keepsDeclarations' | 'list' | 'open' | 'declared'>,
-  { stdout, stderr, signal }: InitIo,
-): Promise<0> {
+  const store = await open();
   const note = (line: string): void => {
     stderr.write(`${printable(line)}\n`);
   };

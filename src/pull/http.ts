@@ -58,15 +58,10 @@ function send(url: URL, accept: string, { compression, key, signal }: RequestOpt
   const requestOf = url.protocol === 'https:' ? requestTls : requestPlain;
   return new Promise<{ request: ClientRequest; response: IncomingMessage }>((resolve, reject) => {
     const request = requestOf(url, { agent: false, headers, signal });
-    request.on('error', (error) => reject(new Interrupted(messageOf(error), { cause: error })));
+    request.on('error', (error) => reject(new Interrupted(error.message, { cause: error })));
     request.on('response', (response) => resolve({ request, response }));
     request.end();
   });
-}
-
-function messageOf(error: Error): string {
-  const isMalformed = 'code' in error && String(error.code).startsWith('HPE_');
-  return isMalformed ? `the answer is not valid HTTP: ${error.message}` : error.message;
 }
 
 /** Undoes a content coding. A cut stream is decoded as far as its bytes came. null: it is not supported. */

@@ -1,17 +1,12 @@
 import { clipped } from '../terminal/text.ts';
 
-interface FailureOptions extends ErrorOptions {
-  readonly retryAfterMs?: number;
-  readonly status?: number;
-}
-
 class Failure extends Error {
   /** How long the server asks the client to wait. Milliseconds. */
   readonly retryAfterMs: number;
   /** The status of the server's answer, if it was that. */
   readonly status: number | undefined;
 
-  constructor(message: string, options: FailureOptions = {}) {
+  constructor(message: string, options: ErrorOptions & { retryAfterMs?: number; status?: number } = {}) {
     super(message, options);
     this.retryAfterMs = options.retryAfterMs ?? 0;
     this.status = options.status;

@@ -19,7 +19,7 @@ import {
 import { temporaryFolder } from '../support/directory.ts';
 
 /** The bytes that each hostile server sends. A client that kept them would exceed its memory limit. */
-const SENT_BYTES = 2 ** 31;
+const SENT_BYTES = 2 ** 30;
 const MIB = 2 ** 20;
 /** A pull into a file writes rows as they come. A pull into a pipe holds one piece of at most 128 MiB. */
 const MOST_RSS = { file: 220 * MIB, pipe: 380 * MIB };
@@ -71,11 +71,6 @@ const FLOODS: [what: string, stream: () => RequestListener, message: RegExp][] =
     'a gzip bomb of rows',
     () => flood(gzipped, '', bombOf(MANY_ROWS), SENT_BYTES / 100),
     /more than 128 MiB of rows without a checkpoint/,
-  ],
-  [
-    'a gzip bomb of one row',
-    () => flood(gzipped, gzipSync('{"id":"'), bombOf(NO_END), SENT_BYTES / 100),
-    /a row of more than 100 MiB/,
   ],
   [
     'a brotli bomb',

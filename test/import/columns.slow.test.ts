@@ -123,88 +123,47 @@ test('A price with a decimal comma needs the option, and each other form is refu
 
 const HEX = '65a1b2c3d4e5f60718293a4b';
 const ID = '6b29fc40-ca47-1067-b31d-00dd010662da';
-const DECLARED: [kind: string, good: [cell: string, value: unknown][], bad: string[]][] = [
-  [
-    'string',
-    [
-      ['7', '7'],
-      [' 7', ' 7'],
+/** Cells of each kind with their values, and cells that are none. */
+const DECLARED: Readonly<Record<string, readonly [good: Readonly<Record<string, unknown>>, bad: string[]]>> =
+  {
+    string: [{ 7: '7', ' 7': ' 7' }, []],
+    number: [{ '007': 7, '+5': 5, '1E3': 1000, '.5': 0.5 }, ['x', '1e999', `0.${'1'.repeat(35)}`, '1,5']],
+    decimal: [
+      { '1.50': Decimal128.fromString('1.50'), 7: Decimal128.fromString('7') },
+      ['x', '1'.repeat(35)],
     ],
-    [],
-  ],
-  [
-    'number',
-    [
-      ['007', 7],
-      ['+5', 5],
-      ['1E3', 1000],
-      ['.5', 0.5],
+    date: [
+      {
+        '2024-02-29': new Date('2024-02-29T00:00:00Z'),
+        '2024-12-31T23:59:59.999Z': new Date('2024-12-31T23:59:59.999Z'),
+        '2024-12-31 23:59:59+02': new Date('2024-12-31T21:59:59Z'),
+        '2024-12-31 23:59:59.123000 UTC': new Date('2024-12-31T23:59:59.123Z'),
+        '0001-01-01': new Date('0001-01-01T00:00:00Z'),
+      },
+      [
+        ...['2023-02-29', '2024-13-01', '2024-12-31 23:59:59', '2024-12-31T24:00:00Z', '31.12.2024'],
+        ...['2024-01-01T00:00:00.1234Z', '1704067200000', '2024-01-01T00:00:00+99:00'],
+      ],
     ],
-    ['x', '1e999', `0.${'1'.repeat(35)}`, '1,5'],
-  ],
-  [
-    'decimal',
-    [
-      ['1.50', Decimal128.fromString('1.50')],
-      ['7', Decimal128.fromString('7')],
+    'date-utc': [{ '2024-12-31 23:59:59': new Date('2024-12-31T23:59:59Z') }, ['2024-02-30']],
+    boolean: [{ TRUE: true, f: false, 1: true, No: false }, ['2', 'toString']],
+    objectid: [{ [HEX]: new ObjectId(HEX) }, ['x', HEX.slice(1)]],
+    uuid: [{ [ID]: new UUID(ID) }, ['x', HEX]],
+    json: [
+      {
+        '{"a":[1,{"b":null}]}': { a: [1, { b: null }] },
+        '12345678901234567': Long.fromString('12345678901234567'),
+        '{"$date":"2024-01-01T00:00:00Z"}': new Date('2024-01-01T00:00:00Z'),
+        '"x"': 'x',
+      },
+      ['{', '1,2', '1],[2', '{"$oid":"x"}', '1'.repeat(40)],
     ],
-    ['x', '1'.repeat(35)],
-  ],
-  [
-    'date',
-    [
-      ['2024-02-29', new Date('2024-02-29T00:00:00Z')],
-      ['2024-12-31T23:59:59.999Z', new Date('2024-12-31T23:59:59.999Z')],
-      ['2024-12-31 23:59:59+02', new Date('2024-12-31T21:59:59Z')],
-      ['2024-12-31 23:59:59.123000 UTC', new Date('2024-12-31T23:59:59.123Z')],
-      ['0001-01-01', new Date('0001-01-01T00:00:00Z')],
-    ],
-    [
-      '2023-02-29',
-      '2024-13-01',
-      '2024-12-31 23:59:59',
-      '2024-12-31T24:00:00Z',
-      '2024-01-01T00:00:00.1234Z',
-      '31.12.2024',
-      '1704067200000',
-      '2024-01-01T00:00:00+99:00',
-    ],
-  ],
-  ['date-utc', [['2024-12-31 23:59:59', new Date('2024-12-31T23:59:59Z')]], ['2024-02-30']],
-  [
-    'boolean',
-    [
-      ['TRUE', true],
-      ['f', false],
-      ['1', true],
-      ['No', false],
-    ],
-    ['2', 'toString'],
-  ],
-  ['objectid', [[HEX, new ObjectId(HEX)]], ['x', HEX.slice(1)]],
-  ['uuid', [[ID, new UUID(ID)]], ['x', HEX]],
-  [
-    'json',
-    [
-      ['{"a":[1,{"b":null}]}', { a: [1, { b: null }] }],
-      ['12345678901234567', Long.fromString('12345678901234567')],
-      ['{"$date":"2024-01-01T00:00:00Z"}', new Date('2024-01-01T00:00:00Z')],
-      ['"x"', 'x'],
-    ],
-    ['{', '1,2', '1],[2', '{"$oid":"x"}', '1'.repeat(40)],
-  ],
-];
+  };
 
-for (const [kind, good, bad] of DECLARED)
+for (const [kind, [good, bad]] of Object.entries(DECLARED))
   test(`--type v=${kind} reads what is of that kind, and refuses any other cell with its line and column`, async () => {
     const types = new Map([['v', kind as never]]);
-    assert.deepEqual(
-      await valuesOf(
-        good.map(([cell]) => cell),
-        { types },
-      ),
-      good.map(([, value]) => value),
-    );
+    assert.deepEqual(await valuesOf(Object.keys(good), { types }), Object.values(good));
     for (const cell of bad) {
       const content = `category\tprice\tv\na\t1\t"${cell.replaceAll('"', '""')}"\na\t1\t\n`;
       const { items, bad: found } = await read(content, 'csv', { types });

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { numberOfCell } from '../../src/import/numbers.ts';
 import { Decimal128, type Document, Long } from '../../src/store/bson.ts';
 import { COLUMNS, jsonItem, read } from '../support/import/import-reading.ts';
 
@@ -13,46 +12,25 @@ async function csvItem(header: string, row: string, columns = COLUMNS): Promise<
   return item;
 }
 
-const CELLS: [text: string, value: number | Long | Decimal128 | string][] = [
-  ['0', 0],
-  ['12', 12],
-  ['-3', -3],
-  ['0.3', 0.3],
-  ['0.30', 0.3],
-  ['-0.5', -0.5],
-  ['2147483648', 2147483648],
-  ['9007199254740991', 9007199254740991],
-  ['9007199254740993', Long.fromString('9007199254740993')],
-  ['-9223372036854775808', Long.fromString('-9223372036854775808')],
-  ['9223372036854775808', '9223372036854775808'],
-  ['1e-05', 1e-5],
-  ['1.5e+20', 1.5e20],
-  ['0.1234567890123456', 0.1234567890123456],
-  ['0.12345678901234567890', Decimal128.fromString('0.12345678901234567890')],
-  ['0.30000000000000004', 0.30000000000000004],
-  [`0.${'1'.repeat(35)}`, `0.${'1'.repeat(35)}`],
-  ['1.50000000000000000000', 1.5],
-  ['1e+400', '1e+400'],
-  ['1e-400', '1e-400'],
-  ['1e5', '1e5'],
-  ['12E3', '12E3'],
-  ['007', '007'],
-  ['+5', '+5'],
-  ['.5', '.5'],
-  ['5.', '5.'],
-  [' 5', ' 5'],
-  ['1,000', '1,000'],
-  ['0x10', '0x10'],
-  ['NaN', 'NaN'],
-  ['Infinity', 'Infinity'],
-  ['-', '-'],
-  ['true', 'true'],
-  ['2020-01-01', '2020-01-01'],
-  ['1.2.3', '1.2.3'],
-];
+/** Cells that are numbers as JSON writes them. All of their digits are kept. */
+const NUMBERS: Readonly<Record<string, number | Long | Decimal128>> = {
+  ...{ '0': 0, '12': 12, '-3': -3, '0.3': 0.3, '0.30': 0.3, '-0.5': -0.5, '2147483648': 2147483648 },
+  ...{ '1e-05': 1e-5, '1.5e+20': 1.5e20, '0.30000000000000004': 0.30000000000000004 },
+  ...{ '9007199254740991': 9007199254740991, '0.1234567890123456': 0.1234567890123456 },
+  ...{ '1.50000000000000000000': 1.5, '9007199254740993': Long.fromString('9007199254740993') },
+  '-9223372036854775808': Long.fromString('-9223372036854775808'),
+  '0.12345678901234567890': Decimal128.fromString('0.12345678901234567890'),
+};
+const TEXTS =
+  '9223372036854775808 1e+400 1e-400 1e5 12E3 007 +5 .5 5. 0x10 NaN Infinity - true 2020-01-01 1.2.3';
 
-test('A cell becomes a number when no digit is lost, otherwise it remains text', () => {
-  for (const [text, value] of CELLS) assert.deepEqual(numberOfCell(text) ?? text, value, text);
+test('A cell becomes a number when no digit is lost, otherwise it remains text', async () => {
+  const texts = [...TEXTS.split(' '), `0.${'1'.repeat(35)}`, ' 5', '"1,000"'];
+  const cells = [...Object.keys(NUMBERS), ...texts];
+  const header = cells.map((_, n) => `c${n}`).join();
+  const item = await csvItem(`id,category,price,${header}`, `1,a,1,${cells.join()}`);
+  const values = cells.map((_, n) => item[`c${n}`] as unknown);
+  assert.deepEqual(values, [...Object.values(NUMBERS), ...texts.map((text) => text.replaceAll('"', ''))]);
 });
 
 test('A price cell keeps all its digits, and is refused with its column when they cannot be stored', async () => {

@@ -95,24 +95,13 @@ test('lines that end with a comma are bad rows, and no object over several lines
   assert.deepEqual([items, bad], [[{ _id: 3 }], [`1: ${reason}`, `2: ${reason}`]]);
 });
 
-/** Files of which no row can be read, with the reason that names what to do. */
-const REFUSED = [
-  ...(['csv', 'ndjson', 'json'] as const).flatMap((format) =>
-    (['\ufeff', ''] as const).map((mark) => {
-      const text = Buffer.from(`${mark}${format === 'csv' ? 'a,b\n1,2\n' : '{"a":1}\n'}`, 'utf16le');
-      return [
-        format,
-        text,
-        'the file is UTF-16; expected UTF-8, as iconv -f UTF-16 -t UTF-8 FILE writes it',
-      ] as const;
-    }),
-  ),
-] as const;
-
-for (const [format, content, reason] of REFUSED)
-  test(`${format} of ${JSON.stringify(content.toString())} is refused as a whole`, async () => {
-    for (const chunk of [1, 65_536]) {
-      const { error, items, bad } = await read(content, format, { ...ROWS, chunk });
-      assert.deepEqual([error?.message, items, bad], [reason, [], []]);
-    }
-  });
+for (const format of ['csv', 'ndjson', 'json'] as const)
+  for (const mark of ['\ufeff', ''])
+    test(`${format} of UTF-16 is refused as a whole, with ${mark === '' ? 'no' : 'a'} byte order mark`, async () => {
+      const content = Buffer.from(`${mark}${format === 'csv' ? 'a,b\n1,2\n' : '{"a":1}\n'}`, 'utf16le');
+      for (const chunk of [1, 65_536]) {
+        const { error, items, bad } = await read(content, format, { ...ROWS, chunk });
+        assert.match(error?.message ?? '', /^the file is UTF-16; expected UTF-8, as iconv .* writes it$/);
+        assert.deepEqual([items, bad], [[], []]);
+      }
+    });

@@ -100,15 +100,8 @@ describe('a pull', () => {
     test(`that was interrupted continues in the next run, even with damaged files (${parallel} at once)`, async (t) => {
       const { streamed, cutter, directory } = await setting(t);
       const file = join(directory, 'items.ndjson');
-      const args = [
-        `${cutter.url}/items/stream`,
-        '-o',
-        file,
-        '--parallel',
-        parallel,
-        '--compression',
-        'none',
-      ];
+      const options = ['--parallel', parallel, '--compression', 'none'];
+      const args = [`${cutter.url}/items/stream`, '-o', file, ...options];
       const expected = await streamed('');
       const damages: [what: string, damage: (part: string) => Promise<void>][] = [
         ['nothing', () => Promise.resolve()],
@@ -186,21 +179,9 @@ test('the arguments of a pull become a command', () => {
     ],
     [[`${url}?format=ndjson&checkpoints=true`, '-o', '-'], { output: '-' }],
     [
-      [
-        url,
-        '-o',
-        'a',
-        '--parallel',
-        '8',
-        '--snapshot',
-        '--compression',
-        'gzip',
-        '--key-file',
-        'k',
-        '--restart',
-        '--retry-for',
-        '5',
-      ],
+      `${url} -o a --parallel 8 --snapshot --compression gzip --key-file k --restart --retry-for 5`.split(
+        ' ',
+      ),
       {
         output: 'a',
         url: new URL(`${url}?consistency=snapshot`),

@@ -52,8 +52,6 @@ interface Deployment {
   readonly timeless: ClientSession;
   /** Of the first connection. Absent: the one that the URI names. */
   readonly database: string | undefined;
-  /** Servers that answered but do not belong to the replica set that the URI names. */
-  readonly otherSets: Map<string, string>;
   serversFound: number;
 }
 
@@ -83,7 +81,6 @@ export class MongoConnection {
     this.#db = this.client.db(database ?? deployment.database); // once: it costs as much as a small command
   }
 
-  /** The name of the database. */
   get database(): string {
     return this.#db.databaseName;
   }
@@ -107,13 +104,12 @@ export class MongoConnection {
     }
   }
 
-  /** The driver drops a server of another set silently and later reports only that it found no server in time. */
+  /** The driver drops a server of another set silently, and then reports only that it found no server in time. */
   #explained(error: unknown): unknown {
-    const { otherSets } = this.#deployment;
-    if (!(error instanceof MongoServerSelectionError) || otherSets.size === 0) return error;
-    const found = [...otherSets].map(([address, set]) => `${address} is ${set}`).join(', ');
     const { replicaSet } = this.client.options;
-    const said = `The MongoDB URI says replicaSet=${replicaSet}, but ${found}. Correct the name in the URI, or omit it.`;
+    const isDropped = error instanceof MongoServerSelectionError && error.reason?.servers.size === 0;
+    if (!replicaSet || !isDropped) return error;
+    const said = `No server of the MongoDB URI is in the replica set '${replicaSet}'. Correct replicaSet in the URI, or omit it.`;
     return storeUnavailable(new Error(said, { cause: error }));
   }
 
@@ -193,9 +189,8 @@ export class MongoConnection {
 function deploymentOf(uri: string): Deployment {
   refuseCompression(uri);
   const client = new MongoClient(uri, clientOptions(uri));
-  const otherSets = new Map<string, string>();
   const deployment = {
-    ...{ client, otherSets, serversFound: 0 },
+    ...{ client, serversFound: 0 },
     session: client.startSession({ causalConsistency: true }),
     timeless: client.startSession({ causalConsistency: false }),
     database: /^mongodb(?:\+srv)?:\/\/[^/?]*\/[^?]/.test(uri) ? undefined : DATABASE,
@@ -204,14 +199,6 @@ function deploymentOf(uri: string): Deployment {
     if (previousDescription.type === 'Unknown' && newDescription.type !== 'Unknown')
       deployment.serversFound++;
   });
-  const { replicaSet } = client.options;
-  if (replicaSet)
-    client.on('serverHeartbeatSucceeded', ({ connectionId, reply }) => {
-      const { setName } = reply as { readonly setName?: string };
-      const set = setName === undefined ? 'not in a replica set' : `in the replica set '${setName}'`;
-      if (setName === replicaSet) otherSets.delete(connectionId);
-      else otherSets.set(connectionId, set);
-    });
   return deployment;
 }
 

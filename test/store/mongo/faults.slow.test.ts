@@ -114,11 +114,11 @@ it('a category that is an array does not prevent a start, and the log shows the 
   );
 });
 
-it('a replica set with another name than in the URI is reported with its name', async (uri, t) => {
+it('a replica set with another name than in the URI is reported', async (uri, t) => {
   const { host } = new URL(uri);
   const wrong = `mongodb://${host}/shop?replicaSet=wrong&serverSelectionTimeoutMS=500`;
   const { warnings } = await openStore(t, wrong);
-  assert.match(warnings.join(), /says replicaSet=wrong, but 127\.0\.0\.1:\d+ is in the replica set 'rs0'/);
+  assert.match(warnings.join(), /No server of the MongoDB URI is in the replica set 'wrong'/);
 });
 
 test('a single mongod is served with one warning and without a change feed, a replica set without a warning', async (t) => {

@@ -31,7 +31,6 @@ export interface Batch {
   release(): void;
 }
 
-/** A batch as a plan was read. */
 export interface ReadBatch extends Batch {
   /**
    * Resolves when what the batch was read by (such as an index) is proved to hold every row exactly once, also now, after

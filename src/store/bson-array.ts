@@ -16,7 +16,6 @@ export function beginRow(rows: Uint8Array, row: number): number {
   return row + ROW_HEAD_BYTES;
 }
 
-/** Where the document of the row at `row` begins. */
 export function documentAt(rows: Uint8Array, row: number): number {
   let at = row + 1;
   while (at < rows.length && rows[at] !== 0) at++; // the name has a few digits: a call would cost more
@@ -44,7 +43,6 @@ export function endOfRow(rows: Uint8Array, row: number): number {
 /** An empty document: its size (4 bytes) and NUL. */
 const SMALLEST_DOCUMENT = 5;
 
-/** The bytes are not the body of a BSON array of documents. */
 export class DamagedRowsError extends Error {
   override readonly name = 'DamagedRowsError';
 }

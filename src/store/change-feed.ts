@@ -43,7 +43,6 @@ export interface ScopeLog extends ChangeFeed {
   readonly refusal: (signal: AbortSignal) => Promise<string | null>;
 }
 
-/** The rows of keys. */
 export interface LookedUp {
   /** How many keys were looked up, at least one. */
   readonly taken: number;
@@ -57,7 +56,6 @@ export interface LookedUp {
 
 /** How many changes to read, and how long to wait for the first one. */
 export interface FeedSize {
-  /** The most keys. */
   readonly most: number;
   /** Milliseconds. 0: do not wait. When the time is up, the answer has no keys, and its place has moved on. */
   readonly waitMs: number;

@@ -168,11 +168,9 @@ export interface Load {
   add(row: Uint8Array, at: number): void | Promise<void>;
   /** Resolves when all rows are durable and visible. Rejects as `insert` does; only `abandon` may follow then. */
   finish(): Promise<LoadResult>;
-  /** Takes out all rows. */
   abandon(): Promise<void>;
 }
 
-/** A collection that the store found. */
 export interface Found {
   readonly database: string;
   readonly collection: string;

@@ -5,7 +5,6 @@ import { AppError, storeUnavailable } from '../errors.ts';
 import { FileGoneError, isFileName, type FileStore, type FileWriter } from './files.ts';
 import { codeOf, reasonOf } from '../error-reason.ts';
 
-/** The suffix of an unfinished file's name. */
 const UNFINISHED = '.part';
 const READ_BYTES = 256 * 1024;
 /** Symbolic links are not followed: the server creates every file here itself. */

@@ -46,7 +46,6 @@ export const ABOVE_IDS: Key = Uint8Array.of(0xfd);
 /** Eight bytes for conversions of numbers. */
 const EIGHT = new DataView(new ArrayBuffer(8));
 
-/** The key of a double. */
 export function numberKey(double: number): Key {
   const key = new Uint8Array(9);
   key[0] = BSON_RANK.number;
@@ -60,7 +59,6 @@ export function numberKey(double: number): Key {
   return key;
 }
 
-/** The key of an int32, a double or an int64. */
 export function keyOfNumber(value: Value): Key {
   const nearest = numberOf(value);
   if (value.type !== BSON_TYPE.int64 || Number.isSafeInteger(nearest)) return numberKey(nearest);

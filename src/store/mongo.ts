@@ -21,7 +21,6 @@ export interface MongoOptions {
   /** The connection string. Its database is used, or `sluice` when it names none. */
   readonly uri: string;
   readonly slots: Slots;
-  /** The collection that every store has. */
   readonly items: Declaration;
   /** The beginning of the names of users, exports and their files. Default: none. */
   readonly prefix?: string | undefined;

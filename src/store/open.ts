@@ -2,11 +2,9 @@ import type { Slots } from './slots.ts';
 import type { Declaration, Store } from './store.ts';
 import type { Log } from '../log.ts';
 
-/** Rows per transaction of the embedded store during an import. */
 const BULK_ROWS = 10_000;
 
 export interface OpenOptions {
-  /** The collection that every store has. */
   readonly items: Declaration;
   /**
    * The store serves no clients, so its transactions may be large. An import then waits for the disk 20 times less

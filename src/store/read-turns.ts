@@ -52,7 +52,6 @@ export class ReadTurns {
     });
   }
 
-  /** Counts a batch until it is released. */
   hold<B extends Batch>(batch: B): B {
     const { capacity } = batch.slot;
     this.#held += capacity;

@@ -10,9 +10,7 @@ const LONGEST_PAUSE_MS = 1_000;
 export interface RetryOptions {
   /** How long one read is retried in total, in milliseconds. */
   readonly retryMs: number;
-  /** Called before each retry. */
   readonly onRetry?: () => void;
-  /** A clock in milliseconds. */
   readonly now?: () => number;
   /** Resolves after `ms` milliseconds. Rejects with the signal's reason when the signal is aborted earlier. */
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<unknown>;

@@ -3,7 +3,6 @@ import { KEY, keyOf, type Bookmark } from './bookmark.ts';
 import { KEY_INDEX } from './indexes.ts';
 import type { Plan, RowReader } from './store.ts';
 
-/** The plan of the row that has this key. */
 function rowPlan(id: Bookmark): Plan {
   return { sort: KEY, direction: 1, index: KEY_INDEX, equals: [{ path: KEY, value: keyOf(id)._id }] };
 }

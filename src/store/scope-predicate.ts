@@ -7,7 +7,6 @@ import type { Equality } from './plan.ts';
 
 /** Which rows of a collection a reader may know, and what of them. */
 export interface Scope {
-  /** Its rows have these values. */
   readonly where: readonly Equality[];
   /** The paths of the fields that it must not learn of. */
   readonly hide: readonly string[];

@@ -26,7 +26,6 @@ const [LARGE, QUIET_MS] = [8 << 20, 1_000];
 const NOTICED = 65 << 20;
 
 export interface Slot {
-  /** Byte offset in the memory. */
   readonly address: number;
   /** Usable bytes, at least as many as were requested. */
   readonly capacity: number;
@@ -60,7 +59,6 @@ export class Slots {
     this.#memory = memory;
   }
 
-  /** The memory that holds all slots at present. */
   get memory(): WebAssembly.Memory {
     return this.#memory;
   }
@@ -157,7 +155,6 @@ export class Slots {
   }
 }
 
-/** A memory of at least this many bytes. */
 function newMemory(bytes: number): WebAssembly.Memory {
   if (typeof WebAssembly === 'undefined')
     throw new Error('WebAssembly is required, but this Node.js cannot run it: start it without --jitless.');

@@ -24,7 +24,6 @@ export interface SqliteOptions {
   /** The directory of the store's file. It is created when missing. */
   readonly directory: string;
   readonly slots: Slots;
-  /** The collection that every store has. */
   readonly items: Declaration;
   /**
    * Rows per transaction. More rows are faster but block the event loop longer (512: 5 ms), so raise this for imports
@@ -33,7 +32,6 @@ export interface SqliteOptions {
   readonly transactionRows?: number;
   /** Called with a sentence when something failed that no caller waited for. By default such failures are dropped. */
   readonly onWarning?: (message: string) => void;
-  /** A clock in milliseconds. */
   readonly now?: () => number;
   /** A clock in milliseconds since 1970. */
   readonly wallClock?: () => number;

@@ -18,7 +18,6 @@ export interface Store {
   readonly isNew?: boolean;
   /** The collection that the store was opened with. test/contracts/store.contract.ts runs on both stores. */
   readonly items: OwnedCollection;
-  /** The files that exports produce. */
   readonly files: FileStore;
   /**
    * Opens an existing collection. Also resolves while the store does not answer: each method then rejects

@@ -14,7 +14,6 @@ import type { PointInTime, Size } from '../store.ts';
 const LARGE = 64 * 1024;
 const WASTEFUL = 4;
 
-/** Contiguous rows in a slot. */
 interface Part {
   readonly slot: Slot;
   readonly start: number;
@@ -93,7 +92,6 @@ export class BatchBuilder {
     };
   }
 
-  /** Discards the gathered rows and releases their slots. */
   release(): void {
     for (const { slot } of this.#parts.splice(0)) slot.release();
   }

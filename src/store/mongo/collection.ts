@@ -26,14 +26,12 @@ import { bracketsFrom } from './type-brackets.ts';
 
 /** Where the rows of a collection are, and how they are read. */
 export interface Ground {
-  /** The connection to the collection's database. */
   readonly connection: MongoConnection;
   readonly way: FindWay;
   readonly slots: Slots;
   readonly timing: LookTiming | undefined;
 }
 
-/** A collection that is open, and what must be closed with the store. */
 export interface OpenCollection<Rows = OwnedCollection> {
   readonly rows: Rows;
   readonly layouts: Layouts;

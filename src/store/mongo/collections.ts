@@ -25,7 +25,6 @@ export async function makeCollection(
   return rows;
 }
 
-/** Creates a collection. False when there is one. */
 async function create(connection: MongoConnection, collection: string): Promise<boolean> {
   if (await describeCollection(connection, collection)) return false;
   try {
@@ -37,7 +36,6 @@ async function create(connection: MongoConnection, collection: string): Promise<
   }
 }
 
-/** See Store.list. */
 export async function listCollections(
   connection: MongoConnection,
   prefix?: string,

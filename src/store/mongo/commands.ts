@@ -3,7 +3,6 @@ import type { Identity } from '../bookmark.ts';
 import { UUID } from '../bson.ts';
 import type { CommandOptions, MongoConnection } from './connection.ts';
 
-/** How a change is acknowledged. */
 export const MAJORITY = { w: 'majority', j: true, wtimeout: 60_000 };
 
 /** For commands that change something, and for those that must see what was changed. */

@@ -51,7 +51,6 @@ export async function inPresentCollection<T>(
   }
 }
 
-/** See faultOf. */
 function isOutdated(error: unknown): boolean {
   if (!(error instanceof AppError) || error.code !== 'store-unavailable') return false;
   const cause = error.cause instanceof AppError ? error.cause.cause : error.cause;

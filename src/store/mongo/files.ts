@@ -12,7 +12,6 @@ import { refuseErrors, type WriteError } from './raw-write.ts';
 const CHUNK_BYTES = 255 * 1024;
 /** Chunks per read: about a megabyte. */
 const READ_CHUNKS = 4;
-/** Names per read. */
 const NAMES = 10_000;
 /** The next character after a dot in the order of bytes. */
 const BEHIND_DOT = '/';
@@ -31,7 +30,6 @@ export interface GridFsOptions {
 export function gridFs(connection: MongoConnection, { prefix, onNotice }: GridFsOptions): FileStore {
   const [files, chunks] = [`${prefix}exports.files`, `${prefix}exports.chunks`];
 
-  /** Runs a write that is safe to repeat. */
   const write = async (command: Document): Promise<void> => {
     const { writeErrors = [] } = await connection.run({ ...command, writeConcern: MAJORITY }, ON_PRIMARY);
     refuseErrors(writeErrors as readonly WriteError[]);

@@ -11,7 +11,6 @@ import { isAhead } from './snapshot.ts';
 
 export type Finder = ReturnType<typeof finderOf>;
 
-/** Sends finds for rows of the collection. */
 export function finderOf(way: FindWay, layouts: Layouts) {
   /** Every command names the identity of its collection: that of the plan, else the one found at layouts. */
   const send = async (

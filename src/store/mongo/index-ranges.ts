@@ -200,7 +200,6 @@ function lastOf(sign: 1 | -1): MinKey | MaxKey {
   return sign === 1 ? new MaxKey() : new MinKey();
 }
 
-/** Compares two places in an index. */
 function compare(a: Values, b: Values, keys: readonly IndexKey[]): number {
   for (const { path, sign } of keys) {
     const order = a[path] === b[path] ? 0 : compareValues(a[path], b[path]);

@@ -52,7 +52,6 @@ export async function createIndexes(
   await connection.run(command, { ...ON_PRIMARY, limitMs: null, ...(signal && { signal }) });
 }
 
-/** The fields of an index with the key at its end. */
 export function withKey(fields: readonly string[]): readonly string[] {
   return fields.includes(KEY) ? fields : [...fields, KEY];
 }
@@ -106,7 +105,6 @@ export function refusalOf(error: unknown, what: string): unknown {
   return new CommandRefusal(`MongoDB did not ${what}: ${String(error)}`, { cause: error });
 }
 
-/** What the description of an index without options has. */
 const PLAIN: readonly string[] = ['v', 'key', 'name', 'ns'];
 
 /** Makes the indexes that were dropped. It may take any time. */

@@ -14,7 +14,6 @@ const MESSAGE_STATEMENTS = 10_000;
 /** The error of a standalone server, whose writes cannot be repeated. */
 const NO_TRANSACTION_NUMBERS = 20;
 
-/** A statement that the server refused. */
 export interface WriteError {
   readonly index: number;
   readonly code: number;
@@ -38,7 +37,6 @@ const { DocumentSequence } = createRequire(import.meta.url)('mongodb/lib/cmap/co
   readonly DocumentSequence: Sequence;
 };
 
-/** The field of each command that has its statements. */
 const FIELDS = { insert: 'documents', update: 'updates', delete: 'deletes' } as const;
 
 /**
@@ -91,7 +89,6 @@ async function send(db: Db, write: Document, session: ClientSession): Promise<Do
   });
 }
 
-/** Throws when the server refused a statement. */
 export function refuseErrors([error]: readonly WriteError[]): void {
   if (error) throw translate(new MongoServerError({ ...error }));
 }

@@ -34,7 +34,6 @@ export interface Reply {
    * Whether the reply stopped at 16 MB, before `limit` rows and before the end. The way closes the cursor left open.
    */
   readonly cut: boolean;
-  /** See Batch. */
   readonly asOf?: PointInTime | undefined;
 }
 

@@ -26,7 +26,6 @@ const MOST_COUNTED = 2_000_000;
 const SAMPLES_A_PART = 500;
 const FEWEST_SAMPLES = 8_000;
 
-/** See Collection.split. */
 export async function splitRows(
   { layouts, finder }: { readonly layouts: Layouts; readonly finder: Pick<Finder, 'range'> },
   plan: IndexedPlan,

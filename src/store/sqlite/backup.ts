@@ -11,7 +11,6 @@ export interface BackupOptions {
   /** The store's file. Other processes may read and write it. */
   readonly from: string;
   readonly to: string;
-  /** Whether a file that is there is replaced. */
   readonly replaces: boolean;
   /** Called with how many pages of how many were copied. */
   readonly onPages: (copied: number, pages: number) => void;

@@ -39,7 +39,6 @@ export function setChanges({ connection, sets, log }: Core, shape: SetShape, beg
       note(row);
       return 'written';
     },
-    /** Removes the row with an id. Returns whether there was one. */
     remove: (id: Bookmark): boolean => {
       const key = keyOfRow(id);
       const before = key && rowOf(key);

@@ -14,7 +14,6 @@ import { columnOf, indexName, rowsTable } from './layout.ts';
 import { isInBuilding, nameOf, Sets, type IndexRecord, type SetRecord } from './sets.ts';
 
 const ROWS_AT_ONCE = 500;
-/** The most faults that are listed one by one. */
 const MOST_LISTED = 100;
 const NOTHING = new Uint8Array(0);
 

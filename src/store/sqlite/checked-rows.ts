@@ -16,7 +16,6 @@ interface Functions {
   readonly isUnsure: { readonly value: number };
 }
 
-/** Rows of a batch that were checked. */
 export interface Walked {
   readonly rows: number;
   /** Where they end, and where the document of the last one begins, from the start of the walk. */
@@ -26,7 +25,6 @@ export interface Walked {
   readonly isUnsure: boolean;
 }
 
-/** A row does not have the bytes that were written. */
 export class DamagedRowError extends Error {
   override readonly name = 'DamagedRowError';
 }

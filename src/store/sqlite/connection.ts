@@ -25,7 +25,6 @@ const CODES: ReadonlyMap<string, number> = new Map([
   ['locking protocol', 15],
   ['file is not a database', 26],
 ]);
-/** Pages that a copy takes in one step. */
 const COPIED_AT_ONCE = 1_000;
 const CACHE_KIBIBYTES = 32 * 1024;
 
@@ -59,7 +58,6 @@ export class Connection {
     return this.#db.isTransaction;
   }
 
-  /** Runs statements that return nothing. */
   exec(sql: string): void {
     this.#db.exec(sql);
   }
@@ -130,7 +128,6 @@ export class Connection {
   }
 }
 
-/** A column that is a blob. */
 export function bytesIn(row: SqlRow | undefined, column: string): Uint8Array | null {
   const value = row?.[column];
   return value instanceof Uint8Array ? value : null;
@@ -148,7 +145,6 @@ export function freeBytes({ buffer }: Uint8Array): void {
   closedPort.postMessage(null, [buffer as ArrayBuffer]);
 }
 
-/** An error of SQLite with its result code. */
 function withCode(error: unknown): unknown {
   if (!(error instanceof Error) || 'errcode' in error) return error;
   const errcode = CODES.get(error.message);

@@ -27,14 +27,12 @@ export interface CoreOptions extends LogOptions {
   readonly checkpointPages: number;
   /** Rows per transaction. Absent: as many as block the event loop for a few milliseconds. */
   readonly transactionRows?: number | undefined;
-  /** A clock in milliseconds. */
   readonly now: () => number;
   readonly onWarning: (message: string) => void;
 }
 
 export type Core = ReturnType<typeof coreOf>;
 
-/** What all sets of a file share. */
 export function coreOf(options: CoreOptions) {
   const { file, directory, slots, onWarning } = options;
   const { connection } = file;
@@ -81,7 +79,6 @@ export function coreOf(options: CoreOptions) {
       });
       await file.sync();
     },
-    /** Completes the writes already requested. */
     close: async (): Promise<void> => {
       await writes.idle();
       isOpen = false;
@@ -95,12 +92,10 @@ export function coreOf(options: CoreOptions) {
     },
   };
 
-  /** The size of the write-ahead log. */
   function logBytes(): number {
     return statSync(`${file.path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
   }
 
-  /** Throws when the file cannot be read. */
   function check(): void {
     if (!isOpen) throw storeUnavailable(new Error('the embedded store is closed'));
   }

@@ -84,12 +84,10 @@ async function isDirectory(path: string): Promise<boolean> {
   return found !== null;
 }
 
-/** The size of a file in bytes. Null when it does not exist. */
 export async function sizeOf(path: string): Promise<number | null> {
   return (await unlessMissing(stat(path)))?.size ?? null;
 }
 
-/** Null when a file does not exist. */
 export async function unlessMissing<T>(asked: Promise<T>): Promise<T | null> {
   try {
     return await asked;
@@ -106,7 +104,6 @@ function notWritable(error: unknown): never {
 }
 
 export interface Mark {
-  /** The id of the store. */
   readonly id: string;
   /** How often the store was stopped cleanly. */
   readonly stops: number;
@@ -124,7 +121,6 @@ export async function readMark(directory: string): Promise<Mark | null> {
   return { id, stops };
 }
 
-/** Writes the mark durably. */
 export async function writeMark(directory: string, mark: Mark): Promise<void> {
   const path = join(directory, MARK_FILE);
   const unfinished = `${path}.${randomUUID()}`;

@@ -22,7 +22,6 @@ export function setFeed(
   const { name } = shape;
 
   return {
-    /** See ChangeFeed. */
     within: (other) => setFeed(core, shape, reads, other),
     /** The log can always be asked to keep rows. */
     refusal: () => Promise.resolve(null),

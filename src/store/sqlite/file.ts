@@ -11,10 +11,8 @@ import { newIdentity, Sets } from './sets.ts';
 /** The store's file. SQLite keeps `-wal` and `-shm` beside it while a process has it open. */
 export const FILE = 'sluice.db';
 
-/** The files that this process has open. */
 const openHere: string[] = [];
 
-/** The store's open file. */
 export type StoreFile = Awaited<ReturnType<typeof openFile>>;
 
 /**
@@ -53,7 +51,6 @@ export async function openFile(directory: string) {
       isNew: state.stops === 0,
       /** What sealed places are made with. */
       secret: state.secret,
-      /** Makes all commits until now durable. */
       sync: (): Promise<void> => log.datasync(),
       /** The pages in the write-ahead log, which a checkpoint moves into the file. */
       pagesInLog: () => Number(opened.get('pragma wal_checkpoint(noop)')?.log ?? 0),

@@ -12,7 +12,6 @@ const LARGEST_ROW = 16 * 1024 * 1024;
 /** Types that MongoDB refuses as the key of a row, too. */
 const NO_IDS: readonly number[] = [BSON_TYPE.array, BSON_TYPE.undefined, BSON_TYPE.regularExpression];
 
-/** A row to be written, with its keys. */
 export interface KeyedRow {
   readonly document: Uint8Array;
   readonly key: Key;

@@ -59,7 +59,6 @@ export function logTable(number: number): string {
   return `l${number}`;
 }
 
-/** The column of an index's keys. */
 export function columnOf(index: number): string {
   return `i${index}`;
 }
@@ -81,7 +80,6 @@ export function indexSql(number: number, column: string): string {
   return `create ${kind} if not exists ${indexName(number, column)} on ${rowsTable(number)}(${column});`;
 }
 
-/** The statements that remove the tables of a set. */
 export function dropSql(number: number): string {
   return `begin immediate; drop table if exists ${rowsTable(number)}; drop table if exists ${logTable(number)}; commit;`;
 }

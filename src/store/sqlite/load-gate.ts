@@ -47,7 +47,6 @@ export function loadGate(core: Core, shape: SetShape) {
     }
   }
 
-  /** See OwnedCollection.load. */
   async function load(onConflict: OnConflict, refuse: Refuse, replaces = false): Promise<Load | null> {
     await recover();
     const id = randomUUID();
@@ -80,7 +79,6 @@ export function loadGate(core: Core, shape: SetShape) {
     return looks.soon(() => sets.get(name).loading === undefined);
   }
 
-  /** Resolves when no one is loading the set. */
   async function untilFree(): Promise<void> {
     while (!(await recover())) await delay(LOOK_MS);
   }
@@ -109,7 +107,6 @@ interface Begun {
   readonly removed: number;
 }
 
-/** Takes the lock of a new file. */
 function takeLock(path: string): LoadLock {
   const file = new DatabaseSync(path);
   file.exec('pragma busy_timeout=0; pragma journal_mode=memory; begin exclusive');
@@ -121,7 +118,6 @@ function takeLock(path: string): LoadLock {
   };
 }
 
-/** Whether a process holds the lock of a file. */
 function isLocked(path: string): boolean {
   let file: InstanceType<typeof DatabaseSync> | null = null;
   try {

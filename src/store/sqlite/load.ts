@@ -26,7 +26,6 @@ export interface LoadOptions {
   readonly lock: LoadLock;
   readonly onConflict: OnConflict;
   readonly refuse: Refuse;
-  /** See Load. */
   readonly removed: number;
 }
 
@@ -62,7 +61,6 @@ export class SetLoad implements Load {
     this.removed = { rows: options.removed, is: 'exact' };
   }
 
-  /** See Load. */
   add(document: Uint8Array, at: number): void | Promise<void> {
     const row = this.#refusalOf(document) ?? keyRow(document, this.#set.indexes);
     if (typeof row === 'string') {
@@ -78,7 +76,6 @@ export class SetLoad implements Load {
     if (this.#rows.length >= TRANSACTION_ROWS || this.#bytes >= TRANSACTION_BYTES) return this.#append();
   }
 
-  /** See Load. */
   async finish(): Promise<LoadResult> {
     await this.#append();
     await this.#writing;
@@ -96,7 +93,6 @@ export class SetLoad implements Load {
       : { written: this.#written - removed.length, skipped: onConflict === 'skip' ? removed.length : 0 };
   }
 
-  /** See Load. */
   async abandon(): Promise<void> {
     const { sets, writes } = this.#core;
     await this.#writing;

@@ -20,7 +20,6 @@ const SPARE = 1 / 1_024;
 const RENEWED_AFTER = 1 / 4;
 
 export interface LogOptions {
-  /** How long changes are kept, in milliseconds. */
   readonly ttlMs: number;
   /** A clock in milliseconds since 1970. */
   readonly wallClock: () => number;
@@ -35,13 +34,11 @@ interface LogState {
   readonly rows: number;
 }
 
-/** The ids that changed after a place. */
 interface LoggedIds {
   /** Each once. */
   readonly ids: readonly Bookmark[];
   /** The ids (see `textOf`) of rows that matched before one of the changes. */
   readonly matchedBefore: ReadonlySet<string>;
-  /** The number of the last change that was read. */
   readonly next: number;
 }
 
@@ -165,7 +162,6 @@ function changeNotes(connection: Connection, set: SetRecord, last: number, at: n
     connection.run(sql, ++last, storedRow(id), at, ...rows);
   };
   return {
-    /** Notes a row that was not there before. */
     addNew: (row: Uint8Array) => add(idOf(row), null, null),
     addRemoved: (row: Uint8Array) => add(idOf(row), row, null),
     /** Notes a row that took the place of another one, whose `_id` may be of another type: 7 and 7.0 are one row. */

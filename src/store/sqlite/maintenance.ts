@@ -31,7 +31,6 @@ export function maintenanceOf(path: string) {
   return {
     /** Runs statements. A failure undoes the transaction that they began. To be called when the call before has ended. */
     run: (sql: string): Promise<void> => retryBusy(() => ask(sql)),
-    /** Closes the thread's connection. */
     close: async (): Promise<void> => {
       if (!started) return;
       started.ref();

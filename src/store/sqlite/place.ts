@@ -5,7 +5,6 @@ import { AppError } from '../../errors.ts';
 export interface LogPlace {
   /** Eight random bytes that the history of this file has, as text. */
   readonly epoch: string;
-  /** The number of the set. */
   readonly set: number;
   readonly sequence: number;
 }

@@ -101,7 +101,6 @@ export function betweenSql({ set }: Range): string {
   );
 }
 
-/** The query whether there are rows between two numbers. */
 export function anySql({ set }: Range): string {
   return `select 1 from ${rowsTable(set)} not indexed where n > ? and n < ? limit 1`;
 }
@@ -127,7 +126,6 @@ export function boundsBehind(plan: Plan, after: From['after']): Bounds | null {
   return compareKeys(low, high) < 0 ? { low, high } : null;
 }
 
-/** The name of the index that a plan reads. */
 export function readByOf({ index, equals = [], sort }: Pick<Plan, 'index' | 'equals' | 'sort'>): string {
   const paths = [...equals.map(({ path }) => path), ...(sort === KEY ? [] : [sort])];
   return index?.name ?? (paths.length === 0 ? KEY_INDEX.name : nameOf(paths));
@@ -147,7 +145,6 @@ export function isByKey({ equals = [], sort }: Pick<Plan, 'equals' | 'sort'>): b
   return equals.length === 0 && sort === KEY;
 }
 
-/** The column whose order a plan reads. */
 export function orderFor(
   { number: set, label, indexes, isInOrder, hasLargeRows }: SetRecord,
   plan: Pick<Plan, 'index' | 'equals' | 'sort'>,

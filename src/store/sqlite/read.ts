@@ -69,7 +69,6 @@ export class Reader {
     }
   }
 
-  /** A batch of stored rows. */
   batchOf(rows: readonly Uint8Array[], more: boolean, order: Ordered): Batch {
     const stored = Buffer.concat(rows);
     const slot = this.#slots.take(stored.length);
@@ -208,7 +207,6 @@ export class Reader {
       throw new DamagedRowError(`entries of ${range.column} are not in their places`);
   }
 
-  /** See entrySql. */
   #entry(column: Column, order: '' | ' desc', sign?: Sign, key?: Key, offset = 0): Key | null {
     const values = key ? [key, offset] : [offset];
     return bytesIn(this.#connection.get(entrySql(column, order, sign), ...values), 'k');

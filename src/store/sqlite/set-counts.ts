@@ -7,14 +7,12 @@ import type { Core } from './core.ts';
 import { isByKey, keysOfBookmark, orderFor, prefixOf, rangeBounds, type Range } from './range.ts';
 import { isSingle, type SetReads } from './set-reads.ts';
 
-/** How long counting may take, in milliseconds. */
 const COUNT_LIMIT_MS: Readonly<Record<CountMode, number>> = { estimated: 20, exact: 2_000 };
 const ONE: Size = { rows: 1, bytes: 1 };
 const BY_ID = { sort: KEY } as const;
 /** Ranks of values that no query can name: MinKey, undefined, regular expressions, DBPointers, MaxKey. */
 const UNNAMEABLE: readonly number[] = [1, 2, 50, 55, 127];
 
-/** Counts the rows of a set, divides them, and finds the values that they have. */
 export function setCounts(
   { reader, sets, options: { now } }: Core,
   { within, begin, pass, single }: SetReads,
@@ -64,7 +62,6 @@ export function setCounts(
     });
   }
 
-  /** See Collection.nextValue. */
   async function nextValue(
     index: Index,
     equals: readonly Equality[],

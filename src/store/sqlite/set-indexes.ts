@@ -38,7 +38,6 @@ export function setIndexes(core: Core, { name }: SetShape, gate: LoadGate) {
     });
   }
 
-  /** See OwnedCollection.addIndex. */
   async function add(
     paths: readonly string[],
     onRows: (rows: number) => void,

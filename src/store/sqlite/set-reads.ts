@@ -43,7 +43,6 @@ interface Walked {
 
 export type SetReads = ReturnType<typeof setReads>;
 
-/** Reads the rows of a set. */
 export function setReads(core: Core, shape: SetShape, gate: LoadGate, indexes: SetIndexes) {
   const { sets, looks, reader, log } = core;
   const { now } = core.options;
@@ -96,7 +95,6 @@ export function setReads(core: Core, shape: SetShape, gate: LoadGate, indexes: S
     }
   }
 
-  /** See RowReader.read. */
   async function read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<ReadBatch> {
     if (plan.at !== undefined) throw snapshotUnsupported();
     if (plan.since !== undefined) throw noSuchPlace(); // only MongoDB has such times
@@ -129,7 +127,6 @@ export function setReads(core: Core, shape: SetShape, gate: LoadGate, indexes: S
     await looks.soon(() => present({ ...plan, identity }));
   }
 
-  /** The range of a plan's rows, for `pass`. */
   function begin(look: SetLook, plan: Plan, from: From, signal: AbortSignal): Promise<Range | null> {
     return look((set) => rangeOf(set, plan, from.after), signal);
   }
@@ -154,7 +151,6 @@ export function setReads(core: Core, shape: SetShape, gate: LoadGate, indexes: S
     return { rows, rest };
   }
 
-  /** See ChangeFeed. */
   async function lookUp(
     keys: readonly Bookmark[],
     plan: Plan,
@@ -184,7 +180,6 @@ export function setReads(core: Core, shape: SetShape, gate: LoadGate, indexes: S
     return looks.take(look, signal, size.patient);
   }
 
-  /** See Collection.describe. */
   function describe(): Promise<Description> {
     return looks.soon(() => {
       const set = current();
@@ -235,7 +230,6 @@ function isOther(one: SetRecord, other: SetRecord): boolean {
   );
 }
 
-/** Whether a plan names one row by its key. */
 export function isSingle({ index, equals = [] }: Pick<Plan, 'index' | 'equals'>): boolean {
   return index?.name === KEY_INDEX.name && equals.length > 0;
 }

@@ -26,7 +26,6 @@ export function setWrites(core: Core, shape: SetShape, gate: LoadGate) {
 
   return { insert, remove, clear, change };
 
-  /** See OwnedCollection.insert. */
   async function insert(documents: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult> {
     const result = { written: 0, skipped: 0, refused: [] as { index: number; reason: string }[] };
     for (let at = 0; at < documents.length;) {
@@ -40,7 +39,6 @@ export function setWrites(core: Core, shape: SetShape, gate: LoadGate) {
     return result;
   }
 
-  /** See OwnedCollection.remove. */
   async function remove(keys: readonly Bookmark[]): Promise<number> {
     let rows = 0;
     for (let at = 0; at < keys.length; at += transactionRows) {
@@ -62,7 +60,6 @@ export function setWrites(core: Core, shape: SetShape, gate: LoadGate) {
     return { rows, is: 'exact' };
   }
 
-  /** See Records.change. */
   async function change(id: string, make: Change): Promise<Changed> {
     const bookmark = makeBookmark({ _id: id });
     const key = keyOfRow(bookmark);

@@ -9,15 +9,12 @@ import { columnOf, indexSql, meta, setMeta, tablesSql } from './layout.ts';
 /** A row above this size makes its set one with large rows. Bytes. */
 export const LARGE_BYTES = 64 * 1024;
 
-/** What a set is, beyond its rows. */
 export interface SetShape {
   /** The name in the file. */
   readonly name: string;
   /** The name for messages. */
   readonly label: string;
-  /** The paths of indexes that the set must have. */
   readonly indexes: readonly (readonly string[])[];
-  /** Whether its changes are noted for readers. */
   readonly hasChanges: boolean;
   /** Why the set refuses a row, beyond what every set does. Null: it does not. */
   readonly refusalOf: (document: Uint8Array) => string | null;
@@ -39,7 +36,6 @@ export interface SetRecord extends Pick<SetShape, 'name' | 'label'> {
   /** Another one after rows were removed. */
   readonly identity: Identity;
   readonly indexes: readonly IndexRecord[];
-  /** Whether the rows lie in the order of their keys. */
   readonly isInOrder?: boolean | undefined;
   /** Whether a row was large: a batch then looks at their sizes first. */
   readonly hasLargeRows?: boolean | undefined;
@@ -168,7 +164,6 @@ export class Sets {
     this.makeTables(this.renumber({ ...set, ...NEW, indexes }, this.takeNumber()));
   }
 
-  /** A number for tables that was never used before. */
   takeNumber(): number {
     const number = Number(meta(this.#connection, 'number')) + 1;
     setMeta(this.#connection, 'number', number);

@@ -6,7 +6,6 @@ export type LogVersion = () => string;
 
 interface Waiter {
   readonly version: LogVersion;
-  /** The version that it knows. */
   readonly seen: string;
   readonly wake: () => void;
 }

@@ -9,9 +9,7 @@ export interface WritesOptions {
   readonly connection: Connection;
   /** Throws when the file cannot be written. Called before each transaction. */
   readonly check: () => void;
-  /** Makes all commits until now durable. */
   readonly sync: () => Promise<void>;
-  /** Translates the failure of a transaction for the callers. */
   readonly faultOf: (error: unknown) => unknown;
   /** Called after each commit. What it returns is awaited before the next transaction. */
   readonly onCommitted: () => void | Promise<void>;
@@ -52,12 +50,10 @@ export class Writes {
     return this.#ask(action, false);
   }
 
-  /** Runs `work` while this process writes nothing else. */
   alone<T>(work: () => Promise<T>): Promise<T> {
     return this.#ask(work, true);
   }
 
-  /** Resolves when everything requested so far is done. */
   async idle(): Promise<void> {
     while (this.#working ?? this.#syncing) {
       await this.#working;

@@ -47,7 +47,6 @@ export class LatestEvents {
     if (this.#replaced > this.count + FEW_REPLACED) this.#removeReplaced();
   }
 
-  /** The events behind a place. */
   behind(place: Place): readonly ChangeEvent[] {
     return this.#entries
       .slice(this.#indexBehind(place))

@@ -31,7 +31,6 @@ export function lookUpIn(parts: {
   /** Recent average size of a row, in bytes, so that a find asks for about as much as a batch may hold. */
   let rowBytes = 1_024;
 
-  /** Takes over a reply. */
   const batchOf = (reply: Reply, plan: Plan, identity: Identity | undefined): Batch | null => {
     const builder = new BatchBuilder(plan, { rows: Infinity, bytes: Infinity });
     builder.take(reply);

@@ -8,7 +8,6 @@ import { isShort, placeOfTime, timeOf, type Place } from './place.ts';
 export class FeedPage {
   /** How many keys a reader asks for. */
   readonly most: number;
-  /** The place behind the events of the page. */
   next: Place;
   /** The latest time of the events, and of those that the reader has had before. */
   seen: PointInTime | undefined;

@@ -38,7 +38,6 @@ export function timeOf({ hex }: Place): PointInTime {
   return BigInt(`0x${hex.slice(TIMESTAMP.length, TIME_DIGITS)}`);
 }
 
-/** Whether a place stands before another one. */
 export function isBefore(a: Place, b: Place): boolean {
   return a.hex < b.hex;
 }

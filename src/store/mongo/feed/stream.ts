@@ -60,12 +60,10 @@ export class DatabaseStream {
     window.leftAt = performance.now();
   }
 
-  /** Throws the error that ended the stream. */
   refuseFailed(): void {
     if (this.#failure) throw this.#failure;
   }
 
-  /** The window of a collection, if there is one. */
   peek(collection: string): Window | undefined {
     return this.#windows.get(collection);
   }

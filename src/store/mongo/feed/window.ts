@@ -23,7 +23,6 @@ export class Window {
     this.collection = collection;
   }
 
-  /** Begins anew at a place, without events. */
   begin(start: Place): void {
     this.start = start;
     this.#events.clear();
@@ -39,7 +38,6 @@ export class Window {
     this.wake();
   }
 
-  /** Wakes all readers, so that they look again. */
   wake(): void {
     const waiting = [...this.#waiting];
     this.#waiting.clear();

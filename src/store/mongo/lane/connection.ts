@@ -99,7 +99,6 @@ export class Connection {
     });
   }
 
-  /** Ends the connection. Its request rejects with `reason`. */
   end(reason: unknown): void {
     if (this.#ended) return;
     this.#ended = true;

@@ -63,7 +63,6 @@ export class Members {
     return this.#type === 'Sharded';
   }
 
-  /** Whether the mode allows more than one member to be asked. */
   get areSeveral(): boolean {
     return this.#several;
   }

@@ -17,9 +17,7 @@ interface PoolOptions {
    */
   readonly open: (onEnd: () => void) => Promise<Connection>;
   readonly size: number;
-  /** How long `take` waits, in milliseconds. */
   readonly waitMs: number;
-  /** Called when a connection could not be opened. */
   readonly onRefusal: (error: unknown) => void;
 }
 
@@ -46,7 +44,6 @@ export class Pool {
     return this.#ready.size - this.#idle.length + this.#waiters.size;
   }
 
-  /** Makes the member rest for `ms` milliseconds because it does not answer. */
   rest(ms: number): void {
     this.#restsUntil = performance.now() + ms;
   }

@@ -2,9 +2,8 @@ import { reasonOf } from '../error-reason.ts';
 import { BSON_TYPE } from './bson-types.ts';
 import { valueAt } from './fields.ts';
 import { compareKeys, type Key, type Value } from './keys.ts';
-import { keyOfValue } from './order.ts';
 import type { Equality } from './plan.ts';
-import { keyOfAny, NULL_KEY } from './value-keys.ts';
+import { keyOfAny, keyOfValue, NULL_KEY } from './order.ts';
 
 /** The key of the value at a path; the path itself when there is an array on it. */
 export function keyAt(document: Uint8Array, path: string): Key | string {

@@ -11,7 +11,7 @@ import {
 
 /**
  * Keys: byte strings that sort like the BSON values they stand for. A store that knows only bytes can thus order items
- * as MongoDB does. A key is the rank of the value's type, then the value. value-keys.ts has the other types:
+ * as MongoDB does. A key is the rank of the value's type, then the value. order.ts has the other types:
  *
  * | value | rank | bytes |
  * |---|---|---|

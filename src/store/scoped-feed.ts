@@ -2,7 +2,7 @@ import { rowsOf } from './batch.ts';
 import { bookmarkOf, KEY, textOf, type Bookmark, type Identity } from './bookmark.ts';
 import type { ChangedInScope, ChangeFeed, ScopeLog } from './change-feed.ts';
 import type { Plan, Size } from './store.ts';
-import { lookUps } from './tail.ts';
+import { lookUps } from './readers.ts';
 
 /** How long one read goes on over foreign changes before the answer is that there was none so far. Milliseconds. */
 const LONGEST_MS = 1_000;

@@ -4,7 +4,7 @@ import { makeBookmark } from '../../src/store/bookmark.ts';
 import type { ChangeFeed, FeedPlace } from '../../src/store/change-feed.ts';
 import type { Slots } from '../../src/store/slots.ts';
 import type { Plan, OwnedCollection } from '../../src/store/store.ts';
-import { lookUps } from '../../src/store/tail.ts';
+import { lookUps } from '../../src/store/readers.ts';
 import { Follower, idIn, nameOf } from '../support/store/following.ts';
 import { BY_ID, feedOf, keysSince, lookUp } from '../support/store/changes.ts';
 import { below, oneOf, randomFrom } from '../support/store/random-collection.ts';

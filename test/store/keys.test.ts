@@ -5,7 +5,7 @@ import { BSON_RANK } from '../../src/store/bson-types.ts';
 import { BSON, onDemand } from '../../src/store/bson.ts';
 import { ABOVE_IDS, HIGHEST, LOWEST, compareKeys, joinKeys } from '../../src/store/keys.ts';
 import type { Key } from '../../src/store/keys.ts';
-import { keyOfAny } from '../../src/store/value-keys.ts';
+import { keyOfAny } from '../../src/store/order.ts';
 import { anyValue, EDGES } from '../support/store/any-value.ts';
 import { ORDER } from '../support/store/values.ts';
 

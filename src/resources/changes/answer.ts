@@ -5,7 +5,7 @@ import { KEY, type Bookmark } from '../../store/bookmark.ts';
 import type { FeedPlace } from '../../store/change-feed.ts';
 import { firstAbort } from '../../store/deadline.ts';
 import type { RowReader, Plan } from '../../store/store.ts';
-import type { FeedReader } from '../../store/tail.ts';
+import type { FeedReader } from '../../store/readers.ts';
 import { encodeFeedCursor } from './cursor.ts';
 import { follow, type Position, type Start, type Step, type Want } from './follow.ts';
 import { feedLines, removedLine } from './lines.ts';

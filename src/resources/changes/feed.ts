@@ -10,7 +10,7 @@ import type { ReadBatch } from '../../store/batch.ts';
 import { textOf } from '../../store/bookmark.ts';
 import { BSON } from '../../store/bson.ts';
 import type { ChangedKeys, ChangeFeed, FeedPlace } from '../../store/change-feed.ts';
-import type { FeedReader } from '../../store/tail.ts';
+import type { FeedReader } from '../../store/readers.ts';
 import type { Plan } from '../../store/store.ts';
 import { FIRST_BATCH } from '../../pipeline/chain.ts';
 import { pump } from '../../pipeline/pump.ts';

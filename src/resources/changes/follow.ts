@@ -5,7 +5,7 @@ import { documentAt, endOfDocument } from '../../store/bson-array.ts';
 import type { ChangedKeys, FeedPlace } from '../../store/change-feed.ts';
 import { comparePlaces } from '../../store/order.ts';
 import type { RowReader, Plan, Size } from '../../store/store.ts';
-import type { FeedReader } from '../../store/tail.ts';
+import type { FeedReader } from '../../store/readers.ts';
 import type { WalkPlace } from './cursor.ts';
 import { Round } from './round.ts';
 

@@ -3,7 +3,7 @@ import { KEY } from '../bookmark.ts';
 import { fieldsOf } from '../fields.ts';
 import { keyAt } from '../has-values.ts';
 import { joinKeys, type Key } from '../keys.ts';
-import { keyOfAny } from '../value-keys.ts';
+import { keyOfAny } from '../order.ts';
 import { DamagedRowError } from './checked-rows.ts';
 import type { IndexRecord } from './sets.ts';
 

@@ -4,10 +4,9 @@ import { BSON_RANK, rankOf } from '../bson-types.ts';
 import { KEY, keyPaths, type Bookmark } from '../bookmark.ts';
 import { fieldsOf } from '../fields.ts';
 import { ABOVE_IDS, compareKeys, HIGHEST, joinKeys, LOWEST, numberKey, type Key } from '../keys.ts';
-import { keyOfAny } from '../value-keys.ts';
 import type { Equality, From, Plan } from '../store.ts';
 import type { ValueRange } from '../plan.ts';
-import { keyOfValue } from '../order.ts';
+import { keyOfAny, keyOfValue } from '../order.ts';
 import { columnOf, indexName, rowsTable } from './layout.ts';
 import { nameOf, type IndexRecord, type SetRecord } from './sets.ts';
 

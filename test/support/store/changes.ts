@@ -5,7 +5,7 @@ import { AppError } from '../../../src/errors.ts';
 import type { Bookmark } from '../../../src/store/bookmark.ts';
 import type { ChangeFeed, FeedPlace } from '../../../src/store/change-feed.ts';
 import type { Plan, Collection } from '../../../src/store/store.ts';
-import { lookUps } from '../../../src/store/tail.ts';
+import { lookUps } from '../../../src/store/readers.ts';
 import { NEVER, PLENTY, takeRows } from './reading.ts';
 
 /** All rows in the order of the key. */

@@ -5,7 +5,7 @@ import { BSON, Int32 } from '../../../../src/store/bson.ts';
 import { makeBookmark } from '../../../../src/store/bookmark.ts';
 import type { ChangeFeed, FeedPlace } from '../../../../src/store/change-feed.ts';
 import { ReadTurns } from '../../../../src/store/read-turns.ts';
-import { retryingFeed } from '../../../../src/store/tail.ts';
+import { retryingFeed } from '../../../../src/store/readers.ts';
 import { feedOf, isProblem, keysSince, lookUp, openStreams, until } from '../../../support/store/changes.ts';
 import { ownMongod } from '../../../support/store/mongo/mongod.ts';
 import { failingStore, openStore } from '../../../support/store/mongo/mongo.ts';

@@ -1,3 +1,4 @@
+import type { BodyFault } from '../errors.ts';
 import { parseJson, type JsonBody } from '../input/body-json.ts';
 import { exactDate } from '../input/dates.ts';
 import { pointer } from '../input/json-scan.ts';
@@ -67,10 +68,11 @@ const KEY = object('a key: an object with name and sha256', {
 });
 
 /** The members that a token's claim has: those of a key, of which it must name resources and actions. */
-export const GRANT = object('an object with resources and actions', { ...MEMBERS, resources, actions });
+const GRANT = object('an object with resources and actions', { ...MEMBERS, resources, actions });
 
 const FILE = object('an object with keys', { keys: listOf('an array of keys', KEY) });
-const check = bodyCheck(FILE);
+const checkFile = bodyCheck(FILE);
+const checkGrant = bodyCheck(GRANT);
 
 type GivenKey = Static<typeof KEY>;
 type Given = Omit<GivenKey, 'name' | 'sha256'>;
@@ -87,7 +89,7 @@ export function parseJsonKeys(text: string): KeysRead {
     faults.push(`API_KEYS_FILE ${place === '' ? '/' : place}: ${expected}`);
   try {
     const body = parseJson(Buffer.from(text), MOST_VALUES);
-    const { keys: given } = check(body);
+    const { keys: given } = checkFile(body);
     const keys = given.map((one, n) => {
       const at = ['keys', String(n)];
       return {
@@ -108,13 +110,56 @@ export function parseJsonKeys(text: string): KeysRead {
   }
 }
 
+/** What a claim or JWT_DEFAULT grants: a key without its name and digest. */
+export type Grant = Omit<Key, 'name' | 'digest' | 'issuer'>;
+
+interface GrantRead {
+  readonly grant: Grant;
+  /** With faults the grant is not to be used. Each has its place and what was expected, never the value there. */
+  readonly faults: readonly string[];
+}
+
+/** The rights of a token without the claim, where JWT_DEFAULT gives none. */
+export const NO_RIGHTS: Grant = { rights: rightsOf({ resources: [], actions: [] }), expires: Infinity };
+
+/**
+ * Reads what the value at `at` of a JSON text grants: the members of a key in API_KEYS_FILE except name and sha256.
+ * It must name resources and actions, so nothing opens by omission.
+ */
+export function readGrant(value: unknown, at: readonly string[], body: JsonBody): GrantRead {
+  const place = pointer(at);
+  const faults: string[] = [];
+  const fault = (under: string, expected: string) =>
+    faults.push(`${under === '' ? '/' : under}: ${expected}`);
+  const own = body.faults.filter((one) => `${one.pointer}/`.startsWith(`${place}/`));
+  const below = own.map((one): BodyFault => ({ ...one, pointer: one.pointer.slice(place.length) }));
+  try {
+    const given = checkGrant({ value, numbers: body.numbers, faults: below });
+    const grant = grantOf(given, at, body, (member, expected) => fault(pointer([member]), expected));
+    return { grant, faults };
+  } catch (error) {
+    for (const one of faultsIn(error, 'The text')) fault(one.pointer, one.detail);
+    return { grant: NO_RIGHTS, faults };
+  }
+}
+
+/** Reads the text of JWT_DEFAULT. */
+export function readGrantText(text: string): GrantRead {
+  try {
+    const body = parseJson(Buffer.from(text));
+    return readGrant(body.value, [], body);
+  } catch (error) {
+    return { grant: NO_RIGHTS, faults: faultsIn(error, 'The text').map(({ detail }) => detail) };
+  }
+}
+
 /** What a key or a claim at this place of a JSON text grants. `fault` is called with faults that no schema finds. */
-export function grantOf(
+function grantOf(
   given: Given,
   at: readonly string[],
   body: Pick<JsonBody, 'numbers'>,
   fault: (member: string, expected: string) => void,
-): Omit<Key, 'name' | 'digest'> {
+): Grant {
   const { resources, actions, where, hide, expires, rate, streams } = given;
   const scoped = { ...where, ...hide };
   if (resources)

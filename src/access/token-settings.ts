@@ -1,4 +1,4 @@
-import { readGrantText, type Grant } from './grants.ts';
+import { readGrantText, type Grant } from './keys-json.ts';
 
 export interface TokenSettings {
   readonly url: string;

@@ -1,6 +1,6 @@
 import { parseJson, type JsonBody } from '../input/body-json.ts';
 import { DUPLICATE } from '../input/json-scan.ts';
-import { NO_RIGHTS, readGrant } from './grants.ts';
+import { NO_RIGHTS, readGrant } from './keys-json.ts';
 import { isCurrent, sha256, unauthorized, type Key } from './keys.ts';
 import { RecentMap } from '../recent-map.ts';
 import type { Rights } from './rights.ts';

@@ -8,11 +8,8 @@ const CHUNK_BYTES = 64 * 1024;
 const REARM_MS = 3000;
 const NOTHING = new Uint8Array(0);
 
-/** The part of uWebSockets.js's response that an answer of known length uses. */
-export type SizedResponse = Pick<HttpResponse, 'cork' | 'tryEnd' | 'getWriteOffset'>;
-
 export interface SizedOptions {
-  readonly response: SizedResponse;
+  readonly response: Pick<HttpResponse, 'cork' | 'tryEnd' | 'getWriteOffset'>;
   /** Writes status and headers. Called in the cork of the first chunk. */
   readonly writeHead: () => void;
   /** The total number of bytes written, at least one: the value of Content-Length. */
@@ -21,7 +18,7 @@ export interface SizedOptions {
   readonly stallTimer: StallTimer;
   /** Cuts the connection. The stream's `lost` is then called with the same reason. */
   readonly cut: (reason: unknown) => void;
-  /** Called when all bytes were taken. */
+  /** Called when the answer was ended cleanly. */
   readonly ended: () => void;
 }
 

@@ -1,6 +1,7 @@
 import type { Sink } from '../../pipeline/sink.ts';
 import { CORK_BYTES, corked } from '../cork.ts';
 import type { HttpResponse } from './library.ts';
+import type { SizedOptions } from './sized.ts';
 import { WaitingWriter } from '../waiting-writer.ts';
 import { StallError, type Stallable, type StallTimer } from '../stall-timer.ts';
 
@@ -35,18 +36,11 @@ const scratch = Buffer.allocUnsafeSlow(CORK_BYTES);
 /** The part of uWebSockets.js's response that a stream uses. */
 export type StreamResponse = Pick<HttpResponse, 'cork' | 'write' | 'end' | 'pause' | 'resume'>;
 
-export interface StreamOptions {
+export interface StreamOptions extends Pick<SizedOptions, 'writeHead' | 'stallTimer' | 'cut' | 'ended'> {
   readonly response: StreamResponse;
-  /** Writes status and headers. Called in the cork of the first chunk. */
-  readonly writeHead: () => void;
   /** The most bytes that `writeHead` writes. */
   readonly headBytes: number;
-  readonly stallTimer: StallTimer;
   readonly signal: AbortSignal;
-  /** Cuts the connection. The stream's `lost` is then called with the same reason. */
-  readonly cut: (reason: unknown) => void;
-  /** Called when the stream was ended cleanly. */
-  readonly ended: () => void;
 }
 
 /**

@@ -11,7 +11,7 @@ const STALL_MS = 60_000;
 mock.timers.enable({ apis: ['setInterval'] });
 
 /** A response like that of uWebSockets.js. Its socket takes `room` bytes until the test gives it more. */
-class FakeResponse implements Pick<StreamResponse, 'cork' | 'write' | 'end' | 'pause' | 'resume'> {
+class FakeResponse implements StreamResponse {
   room = Infinity;
   /** The bytes that the socket took, and those that uWebSockets.js holds because it did not. */
   taken = '';

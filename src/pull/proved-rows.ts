@@ -66,8 +66,8 @@ export async function* provedRows(
       for await (const step of readAnswer(content, from, lines)) {
         isVoid = step.kind === 'rows';
         if (step.kind === 'proof') {
-          if (follow) checkFeed(step);
-          else checkSet(step, from, place, firstRow, limit);
+          if (!follow) checkSet(step, from, place, firstRow, limit);
+          else if (step.place.cursor === null) throw new Refused('the server sent a place without a cursor');
           if (from.rows === 0) firstRow = step.firstRow;
           if (step.rows > 0 || (follow && step.upToDate)) backoff.reset(); // while nothing changes, only places come
           goesOn = step.more && step.place.cursor !== place.cursor;
@@ -90,7 +90,7 @@ export async function* provedRows(
 }
 
 /**
- * Throws Refused when the server does not follow the request. A proof covers only an answer, not the set. `from`: where the
+ * Throws Refused when the server does not follow the request (in a feed the same row may come again). A proof covers only an answer, not the set. `from`: where the
  * answer begins. `last`: the place of the last proof.
  */
 function checkSet(
@@ -107,11 +107,6 @@ function checkSet(
     throw new Refused('the server started over instead of continuing after the cursor');
   if (rows > 0 && last.cursor !== null && place.cursor === last.cursor && !place.ended)
     throw new Refused('the server sent more rows, but repeated its cursor');
-}
-
-/** The same row may come again in a feed. */
-function checkFeed({ place }: Proof): void {
-  if (place.cursor === null) throw new Refused('the server sent a place without a cursor');
 }
 
 /** The URL that requests the rows after a place. `limit` is reduced by the rows already pulled. */

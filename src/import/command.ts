@@ -6,7 +6,7 @@ import { reasonOf } from '../error-reason.ts';
 import { UsageError } from '../terminal/arguments.ts';
 import { startProgress, type Console, type Progress } from '../terminal/progress.ts';
 import { counted, countOf, printable, shellWord } from '../terminal/text.ts';
-import type { FileImport, ImportCommand } from './arguments.ts';
+import type { ImportCommand } from './arguments.ts';
 import { importItems, ImportStopped, type ImportedStore, type ImportResult } from './import.ts';
 import { readRows } from './reading.ts';
 import { BrokenSource, type Rows } from './row.ts';
@@ -157,30 +157,18 @@ function isStdin(command: ImportCommand): boolean {
 
 async function openRows(command: ImportCommand, target: ImportTarget, io: ImportIo): Promise<Source> {
   const position = (rows: number): number => rows;
-  switch (command.kind) {
-    case 'file':
-      return openFileRows(command, command.drop === 'no' ? target.kindsAt : undefined, io);
-    case 'generate': {
-      const { count, seed } = command;
-      return { unit: 'row', rows: generateItems(count, seed), total: count, position };
-    }
-    case 'sample':
-      return { unit: 'line', rows: sampleItems(), total: SAMPLE_ROWS, position };
+  if (command.kind === 'generate') {
+    const { count, seed } = command;
+    return { unit: 'row', rows: generateItems(count, seed), total: count, position };
   }
-}
-
-async function openFileRows(
-  command: FileImport,
-  kindsAt: KindsAt | undefined,
-  io: ImportIo,
-): Promise<Source> {
-  const { file } = command;
-  const opened = await openSource(file, io.stdin, io.signal);
-  const again = async () => (await openSource(file, io.stdin, io.signal)).bytes;
-  const close = () => opened.close();
+  if (command.kind === 'sample') return { unit: 'line', rows: sampleItems(), total: SAMPLE_ROWS, position };
+  const open = () => openSource(command.file, io.stdin, io.signal);
+  const source = await open();
+  const { bytes, size, close } = source;
   try {
-    const rows = await readRows(opened.bytes, command, opened.size === null ? null : again, kindsAt);
-    return { ...rows, close, total: opened.size, position: () => opened.position() };
+    const again = size === null ? null : async () => (await open()).bytes;
+    const rows = await readRows(bytes, command, again, command.drop === 'no' ? target.kindsAt : undefined);
+    return { ...rows, close, total: size, position: () => source.position() };
   } catch (error) {
     close();
     throw error;

@@ -13,23 +13,15 @@ import type { ImportTarget } from './command.ts';
 import type { Kind } from './kinds.ts';
 import type { Into } from './target.ts';
 
-export interface NamedResource {
-  readonly declaration: Declaration;
-  /** Whether the store has it. */
-  readonly exists: boolean;
-  /** The kinds that the settings declare for its fields. */
-  readonly fields?: Declared['fields'];
-}
-
 /**
- * Finds the resource of a name: one that the settings declare, else the collection of that name (see EXPOSE). Throws
- * UsageError when the name means two.
+ * Finds the resource of a name: one that the settings declare, else the collection of that name (see EXPOSE). `exists`: the
+ * store has it. `fields`: the kinds that the settings declare. Throws UsageError when the name means two.
  */
 export async function findResource(
   name: string,
   declared: readonly Declared[],
   store: Pick<Store, 'keepsDeclarations' | 'list'>,
-): Promise<NamedResource> {
+) {
   const lists = listsOf(store, false);
   const plain: Declared = { name: undefined, collection: name, place: name };
   const located = await Promise.all(
@@ -43,11 +35,9 @@ export async function findResource(
   if (found === undefined || typeof found === 'string') throw new UsageError(found ?? name);
   const { database, collection } = found;
   const there = await store.list(database);
-  return {
-    declaration: { name: found.name, collection, indexes: [], ...(database !== undefined && { database }) },
-    exists: there.some((one) => one.collection === collection),
-    ...(found.fields && { fields: found.fields }),
-  };
+  const place = { collection, ...(database !== undefined && { database }) };
+  const declaration: Declaration = { name: found.name, indexes: [], ...place };
+  return { declaration, exists: there.some((one) => one.collection === collection), fields: found.fields };
 }
 
 /**

@@ -14,15 +14,10 @@ const QUOTE = 0x22;
 interface Field {
   readonly name: string;
   readonly bytes: Uint8Array;
-  readonly cell: Cell | null;
+  /** The column, and its place. null: a document. */
+  readonly cell: { readonly index: number; readonly column: Column } | null;
   /** The fields of the document. */
   readonly inner: Field[];
-}
-
-/** A column, and its place. */
-interface Cell {
-  readonly index: number;
-  readonly column: Column;
 }
 
 /**
@@ -36,7 +31,12 @@ export function itemsOfTable(table: readonly Column[], notation: Notation, write
     const { path } = column;
     if (path === null) continue;
     let inner = fields;
-    for (const outer of path.slice(0, -1)) inner = documentIn(inner, outer).inner;
+    for (const outer of path.slice(0, -1)) {
+      const known = inner.find(({ name }) => name === outer);
+      const document = known ?? fieldOf(outer, null);
+      if (!known) inner.push(document);
+      inner = document.inner;
+    }
     inner.push(fieldOf(path.at(-1) ?? '', { index, column }));
   }
   return (record) => {
@@ -46,16 +46,8 @@ export function itemsOfTable(table: readonly Column[], notation: Notation, write
   };
 }
 
-function fieldOf(name: string, cell: Cell | null): Field {
+function fieldOf(name: string, cell: Field['cell']): Field {
   return { name, bytes: nameBytes(name), cell, inner: [] };
-}
-
-function documentIn(fields: Field[], name: string): Field {
-  const known = fields.find((field) => field.name === name);
-  if (known) return known;
-  const field = fieldOf(name, null);
-  fields.push(field);
-  return field;
 }
 
 /** Writes a field. Returns whether the record has a value for it. */
@@ -78,7 +70,7 @@ function writeField(
 
 function writeCell(
   writer: RowWriter,
-  { index, column: { name, isKey, kind = 'string', fits } }: Cell,
+  { index, column: { name, isKey, kind = 'string', fits } }: NonNullable<Field['cell']>,
   field: Uint8Array,
   record: CsvRecord,
   notation: Notation,

@@ -20,7 +20,7 @@ export interface OpenedSource {
   /** The number of these bytes read so far. */
   position(): number;
   /** Closes the source, also when nothing was read. */
-  close(): void;
+  readonly close: () => void;
 }
 
 /**
@@ -63,16 +63,12 @@ async function openFile(file: string): Promise<{ stream: Readable; size: number 
 
 function decompressorFor(file: string, head: Buffer): Transform | null {
   if (/\.br$/i.test(file)) return zlib.createBrotliDecompress();
-  if (startsWith(head, GZIP_MAGIC)) return zlib.createGunzip();
-  if (!startsWith(head, ZSTD_MAGIC)) return null;
+  if (head.indexOf(GZIP_MAGIC) === 0) return zlib.createGunzip();
+  if (head.indexOf(ZSTD_MAGIC) !== 0) return null;
   // Node provides it from 22.15 and 23.8 on. The type definitions are those of Node 20.
   const { createZstdDecompress } = zlib as { createZstdDecompress?: () => Transform };
   if (createZstdDecompress) return createZstdDecompress();
   throw new BrokenSource('the file is compressed with zstd, which requires Node.js 22.15 or newer');
-}
-
-function startsWith(head: Buffer, magic: Buffer): boolean {
-  return head.subarray(0, magic.length).equals(magic);
 }
 
 function through(bytes: AsyncIterable<Buffer>, decompressor: Transform): AsyncIterable<Buffer> {

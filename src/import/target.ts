@@ -1,4 +1,5 @@
 import { nameFault } from '../resources/declarations.ts';
+import { pathFault } from '../rows/selection.ts';
 import { MOST_INDEX_FIELDS } from '../store/indexes.ts';
 import { UsageError } from '../terminal/arguments.ts';
 import { quoted } from '../terminal/text.ts';
@@ -49,20 +50,15 @@ export function fieldsOf(option: string, text: string): readonly string[] {
       `${option}: an index has at most ${MOST_INDEX_FIELDS - 1} fields before the key; got ${paths.length}`,
     );
   for (const [n, path] of paths.entries()) {
-    const fault = paths.indexOf(path) < n ? 'is named twice' : pathFault(path);
+    const fault = paths.indexOf(path) < n ? 'is named twice' : faultOf(path);
     if (fault !== undefined)
       throw new UsageError(`${option} ${quoted(text)}: the field ${quoted(path)} ${fault}`);
   }
   return paths;
 }
 
-function pathFault(path: string): string | undefined {
-  const names = path.split('.');
+function faultOf(path: string): string | undefined {
   if (path === 'id' || path === '_id') return 'is the key, which ends every index by itself';
-  if (names.includes('')) return 'has an empty name; expected fields such as status,customer.country';
-  if (names.some((name) => /^\d+$/.test(name)))
-    return 'has a number in its path, which may be a place in an array';
-  if (names.some((name) => name.startsWith('$'))) return 'has a name that begins with $';
-  if (path.includes('\0')) return 'contains a NUL character';
-  return undefined;
+  if (/(^|\.)\d+(\.|$)/.test(path)) return 'has a number in its path, which may be a place in an array';
+  return /(^|\.)\$/.test(path) ? 'has a name that begins with $' : pathFault(path);
 }

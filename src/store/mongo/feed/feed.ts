@@ -48,18 +48,6 @@ export interface FeedParts {
   readonly streamWith: (fields: ScopeFields) => DatabaseStream;
 }
 
-/** The call of a reader. */
-interface Call {
-  readonly size: FeedSize;
-  /** performance.now() at which the reader has waited long enough. */
-  readonly end: number;
-  /** The time of the collection at the call. */
-  readonly asked: PointInTime;
-  /** Whether the shared stream has given every change up to that time. */
-  readonly isReached: () => boolean;
-  readonly signal: AbortSignal;
-}
-
 /**
  * The changes of a collection in MongoDB, as the readers of a scope see them if there is one. Readers whose place is in
  * the window of the stream of the database wait on that, and share one look at what is behind it. A reader that lags
@@ -166,12 +154,24 @@ export function mongoFeed(parts: FeedParts, scope?: ScopePredicate): ScopeLog {
     next: { token: encodePlace(next), ...(seen !== undefined && { seen }) },
   });
 
+  /** The changes from a place on. `end`: performance.now() at which the reader has waited long enough. */
   const readFrom = async (
     place: Place,
     time: PointInTime | undefined,
     window: Window | undefined,
-    { size, end, asked, isReached, signal }: Call,
+    size: FeedSize,
+    end: number,
+    signal: AbortSignal,
   ): Promise<ChangedInScope> => {
+    const asked = await present(signal);
+    // mongod would accept a time beyond its clock, and leave out every change before it.
+    for (const known of [timeOf(place), time ?? 0n])
+      if (await isAhead(connection, known, signal)) throw notOfThisStore();
+    const askedAt = performance.now();
+    // A stream may be one tick ahead of the clock, so what the server answered before that time was known does not count
+    // for the time itself.
+    const isReached = () =>
+      stream.behind !== null && hasReached(stream.behind, stream.drainedAt >= askedAt, asked);
     let [until, hasLooked, quiet]: [number, boolean, Place | null] = [end, false, null];
     for (let [from, seen] = [place, time]; ;) {
       const behind = quiet && stream.behind && isBefore(stream.behind, quiet) ? quiet : stream.behind;
@@ -227,16 +227,7 @@ export function mongoFeed(parts: FeedParts, scope?: ScopePredicate): ScopeLog {
         if (!isWaiting) await refuseScope(signal);
         const window = isWaiting ? stream.join(collection) : stream.peek(collection);
         try {
-          const asked = await present(signal);
-          // mongod would accept a time beyond its clock, and leave out every change before it.
-          for (const time of [timeOf(from), seen ?? 0n])
-            if (await isAhead(connection, time, signal)) throw notOfThisStore();
-          const askedAt = performance.now();
-          // A stream may be one tick ahead of the clock, so what the server answered before that time was known does not
-          // count for the time itself.
-          const isReached = () =>
-            stream.behind !== null && hasReached(stream.behind, stream.drainedAt >= askedAt, asked);
-          return await readFrom(from, seen, window, { size, end, asked, isReached, signal });
+          return await readFrom(from, seen, window, size, end, signal);
         } finally {
           if (isWaiting && window) stream.leave(window);
         }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { BSON, Double, Int32 } from '../../src/store/bson.ts';
+import { BSON, Decimal128, Double, Int32 } from '../../src/store/bson.ts';
 import { numberRange } from '../support/store/number-range.ts';
 import type { Collection, Plan } from '../../src/store/store.ts';
 import {
@@ -98,29 +98,36 @@ export function writeContract(test: StoreTest): void {
     assert.deepEqual(await items.insert([], 'fail'), { written: 0, skipped: 0, refused: [] });
   });
 
-  test('rows that are not items are refused by their position, the others are written', async (opened) => {
+  test('rows that are not items are refused by their position with the reason, the others are written', async (opened) => {
     const { items } = opened.store;
     const good = makeItem('good', 'b', new Int32(1));
-    const bad = [
-      { category: 'b', price: 1 },
-      { _id: [4], category: 'b', price: 1 },
-      { _id: 'price missing', category: 'b' },
-      { _id: 'price is a text', category: 'b', price: '1' },
-      { _id: 'price is none', category: 'b', price: null },
-      { _id: 'price is NaN', category: 'b', price: NaN },
-      { _id: 'price is infinite', category: 'b', price: -Infinity },
-      { _id: 'prices', category: 'b', price: [1, 2] },
-      { _id: 'category missing', price: 1 },
-      { _id: 'category is a number', category: 7, price: 1 },
-    ].map((document) => BSON.serialize(document));
-    const truncated = good.bytes.subarray(0, -3);
-    const result = await items.insert([...bad, good.bytes, truncated], 'fail');
+    const { bytes } = good;
+    const row = { _id: 'bad', category: 'b', price: 1 };
+    const bad: readonly (readonly [row: object, reason: RegExp])[] = [
+      [{ ...row, _id: [4] }, /_id/],
+      [{ category: 'b', price: 1 }, /^_id is missing$/],
+      [{ _id: 'bad', price: 1 }, /^category is missing, expected a string$/],
+      [{ ...row, category: 7 }, /^category is 7, expected a string$/],
+      [{ _id: 'bad', category: 'b' }, /^price is missing, expected a finite number$/],
+      [{ ...row, price: '1' }, /^price is of BSON type string, expected a finite number$/],
+      [{ ...row, price: null }, /^price is /],
+      [{ ...row, price: [1, 2] }, /^price is /],
+      [{ ...row, price: NaN }, /^price is NaN, expected a finite number$/],
+      [{ ...row, price: -Infinity }, /^price is -Infinity, expected a finite number$/],
+      [{ ...row, price: new Decimal128('NaN') }, /^price is NaN, expected a finite number$/],
+      [{ ...row, more: 'x'.repeat(16 * 1024 * 1024) }, /^a row has at most 16777216 bytes, got 16777/],
+      ...[new Uint8Array(0), bytes.subarray(0, -3), Buffer.concat([bytes, bytes]), Buffer.alloc(40, 255)].map(
+        (damaged) => [damaged, /BSON document/] as const,
+      ),
+    ];
+    const rows = bad.map(([one]) => (one instanceof Uint8Array ? one : BSON.serialize(one)));
+    const result = await items.insert([...rows, bytes], 'fail');
     assert.equal(result.written, 1);
     assert.deepEqual(
       result.refused.map(({ index }) => index),
-      [...bad.keys(), bad.length + 1],
+      [...bad.keys()],
     );
-    for (const { reason } of result.refused) assert.ok(reason.length > 5, reason);
+    for (const { index, reason } of result.refused) assert.match(reason, bad[index]?.[1] ?? /never/);
     for (const plan of allPlans()) await assertChain(items, plan, {}, SIZE, expectedItems([good], plan));
   });
 

@@ -141,3 +141,14 @@ test('readers that stall do not make the file grow, because they hold nothing be
   t.diagnostic(`${without} bytes without readers, ${withReaders} with 500 stalled ones`);
   assert.ok(withReaders <= 1.5 * without);
 });
+
+test('a bookmark without the value that the order needs is an invalid cursor', async (t) => {
+  const { store, slots } = await testSqlite(t);
+  await insertItems(store.items, makeItems(1));
+  const withoutPrice = makeBookmark({ _id: new Int32(1) });
+  await assert.rejects(
+    store.items.read(BY_PRICE, { after: withoutPrice }, { rows: 10, bytes: PLENTY }, NEVER),
+    { code: 'invalid-cursor' },
+  );
+  assert.equal(slots.taken, 0);
+});

@@ -236,7 +236,7 @@ for (const { name: way, lane } of WAYS)
     });
 
 /** Page sizes, directions and arrays, of which the first ones once ended cleanly with 194 of 200 rows lost. */
-const CASES = [1, 2, 10, 50, 199].flatMap((size) =>
+const CASES = [1, 10, 199].flatMap((size) =>
   ([1, -1] as const).flatMap((direction) =>
     [
       [5, 199],

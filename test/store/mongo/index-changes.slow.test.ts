@@ -72,7 +72,7 @@ for (const [name, change] of Object.entries(CHANGES))
     const manage = { MONGODB_MANAGE_INDEXES: name === 'dropped' ? 'true' : 'false' };
     const settings = { MONGODB_URI: uri, ...manage };
     const server = await serverOn(t, settings, { tapStore: (store) => barrier.tap(store) });
-    for (const place of [1, 3, 5, 7]) {
+    for (const place of [1, 6]) {
       await fill(items);
       const asked = performance.now();
       while ((await server.get('/items?sort=price_asc')).status !== 200)

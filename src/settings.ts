@@ -1,5 +1,5 @@
 import { RATE_LIMIT_FORM, STREAM_LIMIT_FORM, type Policy } from './access/policy.ts';
-import { ID_TYPES } from './resources/row/id.ts';
+import { ID_TYPES, type IdType } from './resources/query/kinds.ts';
 import { Type } from './schema.ts';
 
 /** Durations are written as a number and a unit: `20 s`, `5 min`, `24 h`. The program has them in milliseconds. */
@@ -77,11 +77,11 @@ export const SETTINGS = Type.Object({
   MAX_LIMIT: integer(1, 100_000, 1000, 'largest `limit` of a page'),
   MAX_OFFSET: integer(0, 1_000_000_000, 1_000_000, 'largest number of rows that `offset` or `page` may skip'),
   ID_TYPE: Type.Optional(
-    Type.Unsafe<(typeof ID_TYPES)[number]>({
+    Type.Unsafe<IdType>({
       type: 'string',
-      enum: ID_TYPES,
+      enum: Object.keys(ID_TYPES),
       description:
-        'the only type that ids in URLs are read as; unset: the type of the first item, then the other types',
+        'the only type that ids in URLs are read as; unset: every type that the text can be, those that ids of the collection have first',
     }),
   ),
   API_KEYS_FILE: optional(

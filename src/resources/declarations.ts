@@ -48,7 +48,7 @@ const RESOURCE = object('a resource: an object with collection, hide or show, in
     ),
   ),
   fields: Type.Optional(
-    Type.Record(Type.String(), wordOf<Kind>(KINDS.filter((kind) => kind !== 'null')), {
+    Type.Record(Type.String(), wordOf<Kind>(KINDS), {
       description: 'the kinds of values of fields, by path',
     }),
   ),

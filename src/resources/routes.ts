@@ -9,13 +9,12 @@ import type { RouteDocs } from './route-docs.ts';
 import type { RouteOptions } from './row-source.ts';
 import { documented, parameter, type Parameter } from '../input/parameter.ts';
 import type { Alias } from './query/form.ts';
-import { splitName } from './query/grammar.ts';
+import { isField, splitName } from './query/grammar.ts';
 import type { Index } from '../store/indexes.ts';
 import type { Listed } from './list.ts';
 import { askableOfResource, listedField, type Askable } from './query/not-indexed.ts';
 import type { OpenResource } from './open.ts';
 import { resourceFor } from './query/part.ts';
-import { isField } from './query/read-plan.ts';
 import { sourceOf } from './source.ts';
 import { valuesRoute } from './values/values.ts';
 

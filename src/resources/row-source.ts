@@ -6,11 +6,12 @@ import type { Selection } from '../rows/selection.ts';
 import type { StreamReader } from '../store/readers.ts';
 import type { Plan, Collection } from '../store/store.ts';
 import type { Estimated } from './stream/estimate.ts';
+import type { Resource } from './query/resource.ts';
 import type { Token } from './token/token.ts';
-import type { ReadId } from './row/id.ts';
 
 /** What the routes of a collection read: all of it, or the part that a client's key opens. */
 export interface RowSource {
+  readonly resource: Resource;
   /** The collection's name. Its cursors do not fit any other collection. */
   readonly collection: string;
   readonly rows: Collection;
@@ -30,16 +31,10 @@ export interface RowSource {
   readonly readFields: (query: Query) => readonly string[] | undefined;
   /** What of the rows may leave the server. */
   readonly shown: Selection;
-  /**
-   * The value of a path that is shown as a text, as a BSON class: of the kind of `like`, or else of the declared kind.
-   * Undefined: there is none.
-   */
-  readonly readShown: (text: string, path: string, like: unknown) => unknown;
   /** The kinds that columns of Arrow have without a look at the rows. */
   readonly columnKinds: DeclaredKinds | undefined;
   /** The columns that every table begins with, the first of them `id`. */
   readonly columns: readonly string[];
-  readonly readId: ReadId;
   /** The place from which the changes of a set follow that is about to be read. */
   readonly changesFrom: ChangesFrom;
   /** Begins to ask for the number of a plan's rows. */

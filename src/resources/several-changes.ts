@@ -14,7 +14,7 @@ import { answerOf, PROBLEMS, TYPES } from './changes/routes.ts';
 import { BETWEEN_CURSORS, ofOneSet, severalSets } from './changes/several.ts';
 import type { OpenResource } from './open.ts';
 import { resourceFor } from './query/part.ts';
-import { isField } from './query/read-plan.ts';
+import { isField } from './query/grammar.ts';
 import type { RouteOptions } from './row-source.ts';
 import { sourceOf } from './source.ts';
 import { decodeToken, refusal, type Token } from './token/token.ts';

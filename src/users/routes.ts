@@ -107,8 +107,8 @@ function readingRoutes(options: UserOptions, showsAll: boolean) {
   };
   const { resource } = options.users;
   const sourceFor = (client: Pick<Client, 'key'>) => {
-    const { collection, rows, shown, readId, readFields } = sourceOf(resourceFor(resource, client));
-    return { collection, rows, shown, readId, readFields, readPlan: () => BY_ID };
+    const { resource: own, collection, rows, shown, readFields } = sourceOf(resourceFor(resource, client));
+    return { resource: own, collection, rows, shown, readFields, readPlan: () => BY_ID };
   };
   const shared = { ...options, sourceFor };
   return {

@@ -5,7 +5,8 @@ import { ALWAYS_FITS_BYTES, cursorThatFits, isPlace } from '../token/cursor.ts';
 import { count, namedObject, text, textOrNull, Type, wordOf, type Static } from '../../schema.ts';
 import { serializerOf } from '../../rows/serializers.ts';
 import { bookmarkOf, KEY, type Bookmark } from '../../store/bookmark.ts';
-import type { Count, Plan } from '../../store/store.ts';
+import type { Count } from '../../store/store.ts';
+import { sortText } from '../query/grammar.ts';
 import type { PageQuery } from './parameters.ts';
 
 export const PAGE = namedObject('Page', 'the position of the page, and how to continue', {
@@ -22,11 +23,6 @@ export const PAGE = namedObject('Page', 'the position of the page, and how to co
 });
 export type PageDocument = Readonly<Static<typeof PAGE>>;
 const serialize = serializerOf(PAGE);
-
-/** An order as the parameter `sort` writes it. */
-export function sortText({ sort, direction }: Pick<Plan, 'sort' | 'direction'>): string {
-  return `${sort === KEY ? 'id' : sort}_${direction === 1 ? 'asc' : 'desc'}`;
-}
 
 /** Where a page ends. */
 export type PageEnd = Pick<Batch, 'last' | 'more' | 'identity'>;

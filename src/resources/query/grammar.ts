@@ -1,33 +1,42 @@
 import type { AppError } from '../../errors.ts';
 import { conflict } from '../../input/parameter.ts';
-import { parameterError, quote, type Query } from '../../input/query.ts';
+import { parameterError, quote } from '../../input/query.ts';
 import { KEY } from '../../store/bookmark.ts';
+import type { Plan } from '../../store/store.ts';
 
 /** The operators that the last segment of a name can be. */
 const OPERATORS = ['eq', 'gte', 'gt', 'lte', 'lt'] as const;
 export type Operator = (typeof OPERATORS)[number];
 
 /**
- * Names of parameters to come, and of those that only some requests have. A field of such a name is asked with `.eq`
- * everywhere. Where a parameter of the name is listed, that is meant.
+ * The names of the parameters of all routes of rows, and of some to come. A field of such a name is asked for with `.eq`
+ * on every route.
  */
-export const RESERVED: readonly string[] = [
-  'follow',
-  'since',
-  'wait',
-  'safe',
-  'heartbeat',
-  'types',
-  'n',
-  'columns',
-  'where',
-  'q',
-];
+const PARAMETERS: ReadonlySet<string> = new Set([
+  ...['sort', 'fields', 'limit', 'offset', 'page', 'cursor', 'count', 'after', 'part', 'consistency', 'at'],
+  ...[
+    'format',
+    'checkpoints',
+    'safe',
+    'header',
+    'columns',
+    'schema',
+    'follow',
+    'since',
+    'wait',
+    'n',
+    'field',
+  ],
+  ...['heartbeat', 'types', 'where', 'q'],
+]);
 
-/** What a query asks, each value as the text that the client gave. */
+/** Whether a name that its route does not list asks for a field. */
+export function isField(name: string): boolean {
+  return !PARAMETERS.has(name);
+}
+
+/** What a query asks of fields, each value as the text that the client gave. */
 export interface Given {
-  /** The parameters of the route. */
-  readonly parameters: Query;
   /** Equalities, by path. */
   readonly equals: ReadonlyMap<string, string>;
   /** Bounds, by path. */
@@ -46,27 +55,20 @@ export interface Bound {
 }
 
 /**
- * Sorts the parameters of a query into those of the route (`listed`), equalities and bounds of fields. One rule for
- * names: a last segment of `eq`, `gte`, `gt`, `lte` or `lt`, of at least two, is the operator, always; else a listed
- * parameter; else an equality of that path. So `limit.eq=5` asks for a field `limit`. Throws AppError
- * `unknown-parameter` for a reserved name, `duplicate-parameter` and `conflicting-parameters` for fields that are
- * given twice.
+ * Reads the equalities and bounds of fields in a query. One rule for names: a last segment of `eq`, `gte`, `gt`, `lte` or
+ * `lt`, of at least two, is the operator, always; else a parameter; else an equality of that path. So `limit.eq=5` asks
+ * for a field `limit`. Throws AppError `duplicate-parameter` and `conflicting-parameters` for fields that are given twice.
  */
-export function readGiven(
-  pairs: readonly (readonly [name: string, value: string])[],
-  listed: ReadonlySet<string>,
-): Given {
-  const parameters = new Map<string, string>();
+export function readGiven(pairs: Iterable<readonly [name: string, value: string]>): Given {
   const equals = new Map<string, string>();
   const bounds = new Map<string, Bounds>();
   for (const [name, text] of pairs) {
     const { path, operator } = splitName(name);
-    if (operator === undefined && listed.has(name)) parameters.set(name, text);
-    else if (operator === undefined && RESERVED.includes(name)) throw reserved(name);
-    else if (operator === undefined || operator === 'eq') addEquality(equals, keyOr(path), text, name);
+    if (operator === undefined && !isField(name)) continue;
+    if (operator === undefined || operator === 'eq') addEquality(equals, keyOr(path), text, name);
     else addBound(bounds, keyOr(path), operator, text, name);
   }
-  return { parameters, equals, bounds };
+  return { equals, bounds };
 }
 
 /** The direction and the path of `sort=PATH_asc` or `PATH_desc`. Null when the text ends in neither. */
@@ -74,6 +76,11 @@ export function readSort(text: string): { readonly path: string; readonly direct
   const [, path, direction] = /^(.+)_(asc|desc)$/s.exec(text) ?? [];
   if (path === undefined) return null;
   return { path: keyOr(path), direction: direction === 'asc' ? 1 : -1 };
+}
+
+/** An order as the parameter `sort` writes it. */
+export function sortText({ sort, direction }: Pick<Plan, 'sort' | 'direction'>): string {
+  return `${shownPath(sort)}_${direction === 1 ? 'asc' : 'desc'}`;
 }
 
 /** `id` and `_id` mean the key. */
@@ -115,9 +122,4 @@ function addBound(
 function twice(name: string, text: string): AppError {
   const detail = `${name} may be given once; it came again as ${quote(text)}.`;
   return parameterError('duplicate-parameter', name, detail);
-}
-
-function reserved(name: string): AppError {
-  const detail = `${name} is not a parameter here. A field of that name is asked for by ${name}.eq.`;
-  return parameterError('unknown-parameter', name, detail);
 }

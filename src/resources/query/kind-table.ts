@@ -1,15 +1,11 @@
 import { awaitAtMost, withDeadline } from '../../store/deadline.ts';
 import { rowsOf } from '../../store/batch.ts';
 import { KEY, valueBookmarkOf } from '../../store/bookmark.ts';
-import { BSON } from '../../store/bson.ts';
 import { BSON_TYPE } from '../../store/bson-types.ts';
 import type { Index } from '../../store/indexes.ts';
 import type { Collection } from '../../store/store.ts';
-import type { Kind } from './kinds.ts';
+import type { TextKind } from './kinds.ts';
 import type { Resource } from './resource.ts';
-
-/** The kinds that a text without a prefix can be read as. A decimal is a number. */
-export type TextKind = Exclude<Kind, 'null' | 'decimal'>;
 
 /** The type that stands for the bracket of a kind, see ValueRange. */
 export const BRACKETS: ReadonlyMap<TextKind, number> = new Map([
@@ -21,27 +17,17 @@ export const BRACKETS: ReadonlyMap<TextKind, number> = new Map([
   ['string', BSON_TYPE.string],
 ]);
 
-const KIND_OF_TYPE: ReadonlyMap<number, TextKind | 'decimal'> = new Map([
+const KIND_OF_TYPE: ReadonlyMap<number, TextKind> = new Map([
   ...[...BRACKETS].map(([kind, type]) => [type, kind] as const),
   [BSON_TYPE.double, 'number'],
   [BSON_TYPE.int64, 'number'],
-  [BSON_TYPE.decimal128, 'decimal'],
+  [BSON_TYPE.decimal128, 'number'],
   [BSON_TYPE.symbol, 'string'],
 ]);
 
-/** The kind of a value, given as a BSON class. Undefined for a value that no text without a prefix stands for. */
-export function kindOf(value: unknown): TextKind | 'decimal' | undefined {
-  return KIND_OF_TYPE.get(typeOf(value) ?? 0);
-}
-
-/** The BSON type of a value. */
-export function typeOf(value: unknown): number | undefined {
-  return typeof value === 'string' ? BSON_TYPE.string : BSON.serialize({ value })[TYPE_AT];
-}
-
-/** A kind as fields have it: a decimal is a number. */
-export function asTextKind(kind: TextKind | 'decimal'): TextKind {
-  return kind === 'decimal' ? 'number' : kind;
+/** The kind of values of a BSON type. Undefined: no text without a prefix stands for them. */
+export function kindOfType(type: number): TextKind | undefined {
+  return KIND_OF_TYPE.get(type);
 }
 
 /** What the values of a field are. */
@@ -90,7 +76,7 @@ async function look({ rows, scope }: Rows, path: string, indexes: readonly Index
   const sampled = await sample(rows, path, signal);
   const where = (scope?.where ?? []).map((one) => one.path);
   const index = indexes.find((one) => one.refused === undefined && isFirst(one, path, where));
-  if (!index) return { kinds: kindsOf(sampled), sampled };
+  if (!index) return { kinds: new Set([...sampled].flatMap((type) => kindOfType(type) ?? [])), sampled };
   const kinds = new Set<TextKind>();
   for (const [kind, bracket] of BRACKETS)
     if (await rows.nextValue(index, [], { bracket }, signal)) kinds.add(kind);
@@ -116,7 +102,3 @@ async function sample(rows: Collection, path: string, signal: AbortSignal): Prom
 
 /** Where the type of a document's first element is. */
 const TYPE_AT = 4;
-
-function kindsOf(types: ReadonlySet<number>): ReadonlySet<TextKind> {
-  return new Set([...types].flatMap((type) => KIND_OF_TYPE.get(type) ?? []).map(asTextKind));
-}

@@ -6,9 +6,16 @@ import { exactValue, compareDecimals, parseDecimal } from '../../store/decimal.t
 import { decimalOf, integerOf, JSON_NUMBER, objectIdOf, uuidOf } from '../../store/value-texts.ts';
 import type { Selection } from '../../rows/selection.ts';
 
-/** The kinds of values that a text in a query can stand for. */
-export const KINDS = ['string', 'number', 'decimal', 'objectid', 'date', 'uuid', 'boolean', 'null'] as const;
+/** The kinds that fields can be declared as. To a text in a query, a decimal is a number. */
+export const KINDS = ['string', 'number', 'decimal', 'objectid', 'date', 'uuid', 'boolean'] as const;
 export type Kind = (typeof KINDS)[number];
+
+/** The kinds that a text without a prefix can be read as. */
+export type TextKind = Exclude<Kind, 'decimal'>;
+
+export function asTextKind(kind: Kind): TextKind {
+  return kind === 'decimal' ? 'number' : kind;
+}
 
 /** The columns of declared kinds. A number may have a fraction. */
 const COLUMNS: Readonly<Record<Kind, ColumnKind>> = {
@@ -19,7 +26,6 @@ const COLUMNS: Readonly<Record<Kind, ColumnKind>> = {
   date: 'date',
   uuid: 'uuid',
   boolean: 'boolean',
-  null: 'json',
 };
 
 /**
@@ -31,9 +37,13 @@ export function columnKinds(kinds: ReadonlyMap<string, Kind>, shown: Selection):
   return new Map(open.map(([path, kind]) => [path === 'id' ? KEY : path, COLUMNS[kind]]));
 }
 
+/** The types that ID_TYPE can name, each with the prefix that asks for it in a query. */
+export const ID_TYPES = { objectid: 'oid', integer: 'int', uuid: 'uuid', string: 'str' } as const;
+export type IdType = keyof typeof ID_TYPES;
+
 /** A value that a text stands for. */
 export interface Reading {
-  readonly kind: Kind;
+  readonly kind: TextKind | 'null';
   /** As a BSON class, so that the value keeps its type and precision in a command. */
   readonly value: unknown;
   /** The text with the prefix that fixes this reading. */
@@ -45,7 +55,7 @@ export interface Reading {
 type Read = Pick<Reading, 'value' | 'isBetween'>;
 
 interface Prefix {
-  readonly kind: Kind;
+  readonly kind: Reading['kind'];
   readonly expected: string;
   readonly read: (text: string) => Read | null;
 }
@@ -55,7 +65,7 @@ const PREFIXES: ReadonlyMap<string, Prefix> = new Map<string, Prefix>([
   ['str', { kind: 'string', expected: 'a text', read: (value) => ({ value }) }],
   ['int', { kind: 'number', expected: 'a whole number of at most 64 bits', read: readBy(integerOf) }],
   ['num', { kind: 'number', expected: 'a number as JSON writes it, that a double can show', read: number }],
-  ['dec', { kind: 'decimal', expected: 'a number that a Decimal128 holds exactly', read: readBy(decimalOf) }],
+  ['dec', { kind: 'number', expected: 'a number that a Decimal128 holds exactly', read: readBy(decimalOf) }],
   ['oid', { kind: 'objectid', expected: '24 hexadecimal digits', read: readBy(objectIdOf) }],
   ['date', { kind: 'date', expected: 'a date and time as in 2026-01-31T12:00:00Z', read: date }],
   ['uuid', { kind: 'uuid', expected: 'a UUID', read: readBy(uuidOf) }],
@@ -85,26 +95,19 @@ export function readingsOf(text: string): readonly Reading[] | Misfit {
   return found ? [{ ...found, kind, spelling: text }] : { prefix, expected };
 }
 
-/** All values that a text without a prefix can stand for, the likeliest first. */
-function plainReadings(text: string): readonly Reading[] {
+/** All values that are shown as a text, the likeliest first. */
+export function plainReadings(text: string): readonly Reading[] {
   return [...numbersOf(text), ...OTHERS.flatMap((prefix) => readingsWith(prefix, text))];
 }
 
 const OTHERS = ['oid', 'uuid', 'date', 'bool', 'str'];
 
-function readingsWith(prefix: string, text: string): readonly Reading[] {
+/** The value that is shown as a text and that a prefix asks for. Empty: there is none. */
+export function readingsWith(prefix: string, text: string): readonly Reading[] {
   const fixed = PREFIXES.get(prefix);
   if (!fixed) throw new TypeError(`no prefix is called ${prefix}`);
   const found = fixed.read(text);
   return found ? [{ ...found, kind: fixed.kind, spelling: `${prefix}:${text}` }] : [];
-}
-
-/** The value of one kind that is shown as a text. Undefined when none is. */
-export function readShown(kind: Kind, text: string): unknown {
-  const isNumber = (one: Kind) => one === 'number' || one === 'decimal';
-  const readings = plainReadings(text);
-  const own = readings.find((reading) => reading.kind === kind);
-  return (own ?? readings.find((reading) => isNumber(kind) && isNumber(reading.kind)))?.value;
 }
 
 export function isMisfit(read: readonly Reading[] | Misfit): read is Misfit {

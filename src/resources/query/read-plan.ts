@@ -1,50 +1,28 @@
-import { changesParameters, followParameter } from '../changes/parameters.ts';
 import { conflict, invalid } from '../../input/parameter.ts';
 import { quote, type Query } from '../../input/query.ts';
-import { sortText } from '../page/page.ts';
-import { pageParameters } from '../page/parameters.ts';
 import { BSON_TYPE } from '../../store/bson-types.ts';
 import type { Plan } from '../../store/store.ts';
-import { streamParameters } from '../stream/parameters.ts';
 import { KEY } from '../../store/bookmark.ts';
 import type { Token } from '../token/token.ts';
-import { fieldsParameter, sortParameter, type Form, type Order } from './form.ts';
-import { readGiven, type Given } from './grammar.ts';
+import type { Form, Order } from './form.ts';
+import { readGiven, sortText, type Given } from './grammar.ts';
 import { kindsAt } from './kind-table.ts';
+import { asTextKind } from './kinds.ts';
 import { chosen, notIndexed } from './not-indexed.ts';
 import { withinScope, type GivenInScope } from './part.ts';
 import { chooseIndex, isRefusal, type Asked, type Choice, type Refusal } from './planner.ts';
 import { isSeveralNumbers, readEqualities, readRange } from './readings.ts';
 import { indexesOf, type Resource } from './resource.ts';
 
-/** The names that a field has to be asked for with `.eq`, because a route has a parameter of this name. */
-const LISTED: ReadonlySet<string> = new Set(
-  [
-    ...pageParameters({ maxLimit: 1, maxOffset: 1 }, [sortParameter, fieldsParameter], true),
-    ...streamParameters([]),
-    ...changesParameters([]),
-    followParameter,
-  ]
-    .map(({ name }) => name)
-    .concat('n', 'field'), // of partitions, and of values
-);
-
-/** Whether a name that its route does not list asks for a field. */
-export function isField(name: string): boolean {
-  return !LISTED.has(name);
-}
-
 /** What a query asks of the fields of a resource. */
 export function givenOf(query: Query, { closed }: Pick<Form, 'closed'>): Given {
-  if (!closed) return readGiven([...query], LISTED);
+  if (!closed) return readGiven(query);
   const pairs = closed.flatMap(({ parameter, to, prefix = '' }) => {
     const text = parameter.read(query);
     return text === undefined ? [] : [[to, prefix + text] as const];
   });
-  return readGiven(pairs, NONE);
+  return readGiven(pairs);
 }
-
-const NONE: ReadonlySet<string> = new Set();
 
 /** AppError `invalid-parameter` for a field that no row has, as far as the fields of a resource are known. */
 export function knownFields(
@@ -60,7 +38,7 @@ export function knownFields(
 /**
  * Reads the plan of a query. The equalities and bounds come from the query alone. `token` says only how their texts were
  * read when the walk began, and the order of a walk whose query names none. `isById`: see RowSource. AppErrors `not-indexed`,
- * `ambiguous-value`, `invalid-parameter`, `unknown-parameter`, `duplicate-parameter`, `conflicting-parameters`.
+ * `ambiguous-value`, `invalid-parameter`, `duplicate-parameter`, `conflicting-parameters`.
  */
 export async function readTypedPlan(
   query: Query,
@@ -122,9 +100,10 @@ async function withRange(
     const ranged = { ...asked, given: { ...asked.given, equals: others, bounds: range } };
     if (isRefusal(chooseIndex(pathsOf(ranged, order), await indexesOf(resource, signal)))) continue;
     const declared = resource.kinds.get(path);
-    const kind = declared === 'decimal' ? 'number' : declared;
-    if (kind === 'number' || (!kind && (await kindsAt(resource, path, signal)).kinds.has('number')))
-      return ranged;
+    const isNumber = declared
+      ? asTextKind(declared) === 'number'
+      : (await kindsAt(resource, path, signal)).kinds.has('number');
+    if (isNumber) return ranged;
   }
   return asked;
 }

@@ -7,8 +7,9 @@ import { BSON_TYPE } from '../../store/bson-types.ts';
 import type { Equality } from '../../store/store.ts';
 import type { ValueBound, ValueRange } from '../../store/plan.ts';
 import { shownPath, type Bound, type Bounds } from './grammar.ts';
-import { asTextKind, BRACKETS, kindsAt, typeOf, type TextKind } from './kind-table.ts';
-import { isMisfit, readingsOf, type Kind, type Reading } from './kinds.ts';
+import { typeOf } from '../token/cursor.ts';
+import { BRACKETS, kindsAt } from './kind-table.ts';
+import { asTextKind, isMisfit, readingsOf, type Kind, type Reading, type TextKind } from './kinds.ts';
 import type { Resource } from './resource.ts';
 
 /** What decides how a text is read when it can stand for several values. */
@@ -52,7 +53,7 @@ async function readOne(
   if (!first) throw new TypeError('a text without a reading');
   if (readings.length === 1) return first;
   const { sampled } = await kindsAt(resource, path, signal);
-  const likely = readings.filter(({ value }) => sampled.has(typeOf(value) ?? 0));
+  const likely = readings.filter(({ value }) => sampled.has(typeOf(value)));
   if (likely.length > 1) throw ambiguous(path, text, likely);
   return likely[0] ?? first;
 }
@@ -93,7 +94,7 @@ export async function readRange(
   const [lows, highs] = await Promise.all(
     [low, high].map(async (bound) => {
       if (!bound) return undefined;
-      const all = candidates(path, bound.text, resource.kinds, isOfKind);
+      const all = candidates(path, bound.text, resource.kinds);
       const known = all.filter((reading) => bracketOf(reading) === types?.[equals.length]);
       return known.length > 0 ? known : ofFoundKinds(path, bound.text, all, resource, signal);
     }),
@@ -116,21 +117,8 @@ const FINITE: Pick<ValueRange, 'low' | 'high'> = {
   high: { value: Infinity, isInclusive: false },
 };
 
-/** Whether a reading is of a declared kind, as bounds are: a decimal is a number. */
-function isOfKind({ kind }: Reading, declared: Kind): boolean {
-  return kind === declared || (kind === 'decimal' && declared === 'number');
-}
-
-/**
- * The values that a text can stand for at a path. A prefix wins over a declaration. `fits`: whether a reading is one of
- * a declared kind.
- */
-export function candidates(
-  path: string,
-  text: string,
-  kinds: ReadonlyMap<string, Kind>,
-  fits = ({ kind }: Reading, declared: Kind) => kind === declared,
-): readonly Reading[] {
+/** The values that a text can stand for at a path. A prefix wins over a declaration. */
+export function candidates(path: string, text: string, kinds: ReadonlyMap<string, Kind>): readonly Reading[] {
   if (LOST_PLUS.test(text))
     throw refusal(
       path,
@@ -141,7 +129,7 @@ export function candidates(
   const declared = kinds.get(path);
   const isPrefixed = readings.every(({ spelling }) => spelling === text);
   if (declared === undefined || isPrefixed) return readings;
-  const fitting = readings.filter((reading) => fits(reading, declared));
+  const fitting = readings.filter(({ kind }) => kind === asTextKind(declared));
   if (fitting.length === 0) throw unlike(path, text, `of the kind ${declared}`);
   return fitting;
 }
@@ -163,9 +151,8 @@ function unlikeValues(path: string, text: string, own: readonly string[], all: r
 }
 
 function ambiguous(path: string, text: string, readings: readonly Reading[]): AppError {
-  const kinds = readings.map(({ kind }) => kind).join(' and as ');
   const spellings = readings.map(({ spelling }) => spelling).join(' or ');
-  const detail = `There are rows with ${shownPath(path)} as ${kinds} for ${quote(text)}. Write ${spellings}.`;
+  const detail = `Rows can have ${quote(text)} as different values of ${shownPath(path)}. Write ${spellings}.`;
   return refusal(path, detail, 'ambiguous-value');
 }
 
@@ -182,7 +169,7 @@ function refusal(path: string, detail: string, code: ProblemCode = 'invalid-para
 /** The kind of a reading as fields have them. Values of null are of none. */
 function textKind({ kind }: Reading): TextKind {
   if (kind === 'null') throw new TypeError('only a prefix reads null');
-  return asTextKind(kind);
+  return kind;
 }
 
 function bracketOf(reading: Reading): number | undefined {

@@ -4,9 +4,8 @@ import type { Selection } from '../../rows/selection.ts';
 import type { Index } from '../../store/indexes.ts';
 import type { StreamReader } from '../../store/readers.ts';
 import type { Collection, Equality } from '../../store/store.ts';
-import type { IdType } from '../row/id.ts';
 import type { Form } from './form.ts';
-import type { Kind } from './kinds.ts';
+import type { IdType, Kind } from './kinds.ts';
 
 /** A named set of rows that can be paged, streamed and partitioned. */
 export interface Resource {

@@ -6,17 +6,15 @@ import { collect } from '../page/body.ts';
 import { fingerprint } from '../../rows/fingerprint.ts';
 import { keyToJson } from '../../rows/row-json.ts';
 import { documentOf, orRelease, type Batch } from '../../store/batch.ts';
-import { bookmarkOf, KEY } from '../../store/bookmark.ts';
 import { readRow } from '../../store/row.ts';
+import { bookmarkOf, KEY, type Bookmark } from '../../store/bookmark.ts';
 import type { RowReader } from '../../store/store.ts';
-import type { IdReading } from './id.ts';
+import { idsShownAs, type IdReading } from './id.ts';
 import type { RouteDocs } from '../route-docs.ts';
 import type { RouteOptions, RowSource, SourceFor } from '../row-source.ts';
 
 interface RowOptions extends Pick<RouteOptions, 'transcoder' | 'cacheControl'> {
-  readonly sourceFor: SourceFor<
-    Pick<RowSource, 'readId' | 'shown'> & { readonly rows: Pick<RowReader, 'read'> }
-  >;
+  readonly sourceFor: SourceFor<Pick<RowSource, 'resource' | 'shown'>>;
 }
 
 /** GET of one row by its id. */
@@ -50,8 +48,9 @@ export function rowRoute(docs: RouteDocs<'get'>, { sourceFor, transcoder, cacheC
     problems: ['invalid-url', 'not-found', 'invalid-header', 'precondition-failed', ...STORE_PROBLEMS],
     produces: [JSON_TYPE],
     handler: async ({ request, parameters: { id = '' }, client }) => {
-      const { rows, readId, shown } = sourceFor(client);
-      const found = await rowShownAs(id, await readId(id, request.signal), rows, request.signal);
+      const { resource, shown } = sourceFor(client);
+      const ids = await idsShownAs(id, resource, request.signal);
+      const found = await rowShownAs(id, ids, resource.rows, request.signal);
       if (!found) throw new AppError('not-found', `No ${noun.one} has the id ${quote(id)}.`);
       const encoder = await orRelease(found.batch, () => transcoder.encoder('array', shown));
       const body = await collect(found.batch, encoder);
@@ -63,19 +62,17 @@ export function rowRoute(docs: RouteDocs<'get'>, { sourceFor, transcoder, cacheC
   };
 }
 
-/**
- * The first row that exists among those that a text can stand for, with how the text was read. Null when there is none.
- */
+/** The first row that exists among those that a text can stand for, with its id. Null when there is none. */
 export async function rowShownAs(
   text: string,
   readings: readonly IdReading[],
   rows: Pick<RowReader, 'read'>,
   signal: AbortSignal,
-): Promise<{ readonly batch: Batch; readonly reading: IdReading } | null> {
-  for (const reading of readings) {
-    const batch = await readRow(rows, reading.id, signal);
+): Promise<{ readonly batch: Batch; readonly id: Bookmark } | null> {
+  for (const { id, kind } of readings) {
+    const batch = await readRow(rows, id, signal);
     if (!batch) continue;
-    if (reading.isPlace || isShownAs(documentOf(batch), text)) return { batch, reading };
+    if (kind !== 'null' || isShownAs(documentOf(batch), text)) return { batch, id };
     batch.release();
   }
   return null;

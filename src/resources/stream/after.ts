@@ -3,12 +3,15 @@ import { documented, invalid, text } from '../../input/parameter.ts';
 import { quote } from '../../input/query.ts';
 import { MAX_CURSOR_BYTES } from '../token/cursor.ts';
 import { keyToJson, rowToJson } from '../../rows/row-json.ts';
-import { documentOf } from '../../store/batch.ts';
+import { documentOf, orRelease } from '../../store/batch.ts';
 import { bookmarkOf, KEY, keyOf, makeBookmark, type Bookmark } from '../../store/bookmark.ts';
-import type { Collection, Plan } from '../../store/store.ts';
-import { endRank, type IdReading } from '../row/id.ts';
+import { compareValues } from '../../store/order.ts';
+import type { Plan } from '../../store/store.ts';
+import { kindOfType, kindsAt } from '../query/kind-table.ts';
+import { asTextKind, plainReadings } from '../query/kinds.ts';
+import type { Resource } from '../query/resource.ts';
+import { idsShownAs, type IdReading, type Ids } from '../row/id.ts';
 import { rowShownAs } from '../row/row.ts';
-import type { RowSource } from '../row-source.ts';
 
 /** A value of a sort may be as long as a cursor can carry it. An id has a limit of its own: see id.ts. */
 export const afterParameter = documented(
@@ -24,76 +27,71 @@ interface Named {
 
 /**
  * Resolves to the bookmark that `after` stands for. `after` names a row as its JSON shows it: by its id in id order,
- * else by the value of the sort and the id. The row may no longer exist. A text can be ids of several types, and a
- * number can have several types that differ (0.1 as a double and as a decimal). The row that exists then decides.
- * Without one, a text is taken only if it can be an id of one type that this collection may have. AppError
+ * else by the value of the sort and the id. The row may no longer exist, or have another value since. The text of its id is
+ * then read as the one kind that all ids have, and that of its value as the one kind of that field. AppError
  * `invalid-parameter` when no row can be named so, or when its place is not known.
  */
 export async function readAfter(
   given: string,
   plan: Plan,
-  { rows, readShown, readId }: Pick<RowSource, 'rows' | 'readShown' | 'readId'>,
+  resource: Ids & Pick<Resource, 'kinds'>,
   signal: AbortSignal,
 ): Promise<Bookmark> {
   const named = plan.sort === KEY ? { id: given, value: null } : namedBy(given);
   if (!named) throw refused(plan, given);
   const { id, value } = named;
-  const valueLike = (like: unknown) => {
-    const read = readShown(value ?? '', plan.sort, like);
-    if (read === undefined) throw refused(plan, given);
-    return read;
-  };
-  const readings = await readId(id, signal);
-  const found = await rowShownAs(id, readings, rows, signal);
-  if (!found) {
-    const place = await placeOf(readings, rows, signal);
-    if (!place) throw refused(plan, given);
-    if (value === null) return place;
-    return bookmarkAt(plan, valueLike(await firstValue(plan, rows, signal)), place);
-  }
-  try {
-    const bookmark = bookmarkOf(documentOf(found.batch), plan);
-    if (value === null || [value, JSON.stringify(value)].includes(shownValue(bookmark, plan)))
-      return bookmark;
-    return bookmarkAt(plan, valueLike(keyOf(bookmark)[plan.sort]), found.reading.id); // it has changed since
-  } finally {
-    found.batch.release();
-  }
+  const ids = await idsShownAs(id, resource, signal);
+  const found = await rowShownAs(id, ids, resource.rows, signal);
+  const shown = found && (await orRelease(found.batch, () => bookmarkOf(documentOf(found.batch), plan)));
+  found?.batch.release();
+  if (shown && (value === null || [value, JSON.stringify(value)].includes(shownValue(shown, plan))))
+    return shown;
+  const place = found?.id ?? (await placeOf(ids, resource, signal));
+  if (!place) throw refused(plan, given);
+  if (value === null) return place;
+  const read = await valueShownAs(value, plan, resource, signal);
+  if (read === undefined) throw refused(plan, given);
+  return makeBookmark({ [plan.sort]: read, _id: keyOf(place)._id });
 }
 
-/** The lowest id of these readings, if the collection may have ids of one of their types only. Null: it is not known. */
+/** The first of these ids that is of the kind of all ids, or of any kind if there is no row. Undefined: it is not known. */
 async function placeOf(
-  readings: readonly IdReading[],
-  rows: Collection,
+  ids: readonly IdReading[],
+  resource: Ids,
   signal: AbortSignal,
-): Promise<Bookmark | null> {
-  const [first, last] = [await endRank(rows, 1, signal), await endRank(rows, -1, signal)];
-  const possible = readings.filter(
-    ({ rank }) => first === null || last === null || (rank >= first && rank <= last),
-  );
-  const [only] = possible;
-  const isOnly = possible.every(({ rank, isPlace }) => isPlace && rank === only?.rank);
-  return only && (isOnly || first === null) ? only.id : null;
+): Promise<Bookmark | undefined> {
+  const { sampled } = await kindsAt(resource, KEY, signal);
+  const [only, ...others] = new Set([...sampled].map(kindOfType)); // both ends of the order of ids have been looked at
+  if (sampled.size === 0) return ids[0]?.id;
+  return others.length === 0 ? ids.find(({ kind }) => kind === only)?.id : undefined;
+}
+
+/**
+ * The value of the sort that a text shows, of the one kind of that field. Of several numbers that are shown so (a double
+ * and a decimal), it is the first one in the order of the plan, behind which no row is missed. Undefined: it is not known.
+ */
+async function valueShownAs(
+  text: string,
+  { sort, direction }: Plan,
+  resource: Ids & Pick<Resource, 'kinds'>,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const declared = resource.kinds.get(sort);
+  const { kinds } = declared
+    ? { kinds: new Set([asTextKind(declared)]) }
+    : await kindsAt(resource, sort, signal);
+  const readings = plainReadings(text).filter(({ kind }) => kind !== 'null' && kinds.has(kind));
+  if (new Set(readings.map(({ kind }) => kind)).size > 1) return undefined;
+  return readings
+    .map(({ value }) => value)
+    .toSorted(compareValues)
+    .at(direction === 1 ? 0 : -1);
 }
 
 /** The value that orders a row, as its JSON shows it. */
 function shownValue(bookmark: Bookmark, { sort }: Plan): string {
   const beforeValue = keyToJson(bookmark).length - 1 + `,${JSON.stringify(sort)}:`.length;
   return rowToJson(bookmark).slice(beforeValue, -1);
-}
-
-function bookmarkAt({ sort }: Plan, value: unknown, id: Bookmark): Bookmark {
-  return makeBookmark({ [sort]: value, _id: keyOf(id)._id });
-}
-
-/** The value of the sort in the plan's first row: the values of one collection are mostly of one type. */
-async function firstValue(plan: Plan, rows: Collection, signal: AbortSignal): Promise<unknown> {
-  const batch = await rows.read(plan, {}, { rows: 1, bytes: 1 }, signal);
-  try {
-    return batch.last ? keyOf(batch.last)[plan.sort] : null;
-  } finally {
-    batch.release();
-  }
 }
 
 /** The value and the id in `VALUE,id`, or in the JSON array `["VALUE","id"]`, whose value may have commas. */

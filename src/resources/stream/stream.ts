@@ -16,7 +16,7 @@ import { inTime, ROWS_HEADER } from './estimate.ts';
 import { AT_HEADER, timeOf } from './point-in-time.ts';
 import { formatOf, FORMATS, readForm, STREAM_TYPES, typeAsked } from './formats/list.ts';
 import { readStreamPlan, readStreamQuery, streamParameters, type StreamQuery } from './parameters.ts';
-import { sortText } from '../page/page.ts';
+import { sortText } from '../query/grammar.ts';
 import { routeOf, type RouteDocs } from '../route-docs.ts';
 import { headersOf, type RouteOptions, type RowSource } from '../row-source.ts';
 import type { From, Plan } from '../../store/store.ts';
@@ -136,7 +136,7 @@ function streamHandler({ sourceFor, transcoder, parked }: RouteOptions): Route['
 async function beginningOf(
   { time, cursor, after, part }: Pick<StreamQuery, 'time' | 'cursor' | 'after' | 'part'>,
   asked: Plan,
-  source: Pick<RowSource, 'collection' | 'rows' | 'readShown' | 'readId'>,
+  source: Pick<RowSource, 'collection' | 'rows' | 'resource'>,
   signal: AbortSignal,
 ): Promise<{ plan: Plan; from: From }> {
   if (cursor !== undefined) {
@@ -159,7 +159,7 @@ async function beginningOf(
   const plan = await marked(asked, [part?.mark], source, signal);
   const at = await timeOf(time, source.rows, signal);
   const timed = at === undefined ? plan : { ...plan, at };
-  const from = after === undefined ? {} : { after: await readAfter(after, timed, source, signal) };
+  const from = after === undefined ? {} : { after: await readAfter(after, timed, source.resource, signal) };
   return { plan: timed, from };
 }
 

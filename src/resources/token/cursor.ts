@@ -66,16 +66,17 @@ export function headOf(collection: string, plan: Plan): TokenHead {
   return { types: valueTypes(plan), fingerprint: fingerprint(collection, plan), ...time };
 }
 
+/** The BSON type of a value, given as a BSON class. */
+export function typeOf(value: unknown): number {
+  return typeof value === 'string' ? BSON_TYPE.string : (BSON.serialize({ value })[TYPE_AT] ?? 0);
+}
+
 /**
  * The BSON types of the values that a plan was asked with: those of its equalities, in the order of their paths, then
  * that of its range. A token carries no values: those always come from the request, or, unasked, from its key.
  */
 export function valueTypes({ equals = [], range }: Plan): Uint8Array {
-  const types = equals
-    .toSorted((a, b) => (a.path < b.path ? -1 : 1))
-    .map(({ value }) =>
-      typeof value === 'string' ? BSON_TYPE.string : (BSON.serialize({ value })[TYPE_AT] ?? 0),
-    );
+  const types = equals.toSorted((a, b) => (a.path < b.path ? -1 : 1)).map(({ value }) => typeOf(value));
   if (range) types.push(range.bracket);
   return Uint8Array.from(types);
 }

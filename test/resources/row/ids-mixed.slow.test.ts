@@ -1,18 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ObjectId } from '../../../src/store/bson.ts';
-import { onServers } from '../../support/process/each-server.ts';
 import { testServer } from '../../support/process/server.ts';
 
 const HEX = '0123456789abcdef01234567';
-
-onServers('stores', (test) => {
-  test("a text that two ids share means the id of the first row's type", async (server) => {
-    await server.insert([HEX, new ObjectId(HEX)].map((_id, price) => ({ _id, category: 'a', price })));
-    const row = (await (await server.get(`/items/${HEX}`)).json()) as { price: number };
-    assert.equal(row.price, 0);
-  });
-});
 
 test('ID_TYPE restricts ids in URLs to its type', async (t) => {
   const server = await testServer(t, 'sqlite', 'node', { ID_TYPE: 'objectid' });

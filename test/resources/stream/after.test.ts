@@ -36,7 +36,7 @@ const KINDS: Readonly<Record<string, readonly unknown[]>> = {
 };
 
 /** The kinds whose rows may be named after they were removed, in a collection without others. */
-const PLACES = ['integers', 'doubles', 'texts', 'uuids', 'objectIds', 'booleans', 'dates', 'timestamps'];
+const PLACES = ['integers', 'doubles', 'texts', 'uuids', 'objectIds', 'booleans', 'dates'];
 
 const names = Object.keys(KINDS);
 const MIXED: readonly (readonly string[])[] = [

@@ -13,7 +13,8 @@ import { documentedRoutes } from './resources/documented-routes.ts';
 import { listResources } from './resources/list.ts';
 import type { OpenResource } from './resources/open.ts';
 import type { ServedResources } from './resources/served.ts';
-import { resourceRoutes, type Known, type ResourceOptions } from './resources/routes.ts';
+import type { RouteOptions } from './resources/route-docs.ts';
+import { resourceRoutes, type Known } from './resources/routes.ts';
 import type { DocumentOptions } from './openapi/document.ts';
 import { getOpenApi } from './openapi/routes.ts';
 import { getMetrics, type MetricValues } from './telemetry/metrics.ts';
@@ -24,9 +25,7 @@ import { explorerRoutes, referenceRoutes } from './web/routes.ts';
 
 export interface AppOptions {
   /** Items are one of them, where they are served. */
-  readonly resources: ResourceOptions & {
-    readonly served: Pick<ServedResources, 'now' | 'mayCome'>;
-  };
+  readonly resources: RouteOptions & { readonly served: Pick<ServedResources, 'now' | 'mayCome'> };
   /** null: no users are served. */
   readonly users: UserOptions | null;
   readonly exports: ExportOptions;

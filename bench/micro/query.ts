@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { numberRange } from '../../test/support/store/number-range.ts';
 import { parseQuery } from '../../src/input/query.ts';
 import { openItems } from '../../src/resources/open.ts';
-import { sourceOf } from '../../src/resources/source.ts';
+import { readPlan } from '../../src/resources/query/read-plan.ts';
 import type { Collection } from '../../src/store/store.ts';
 import { readStreamQuery, streamParameters } from '../../src/resources/stream/parameters.ts';
 import { pageParameters, pageQuery } from '../../src/resources/page/parameters.ts';
@@ -19,19 +19,19 @@ const indexes = names.map((paths) => ({
 }));
 const rows = { indexes: () => Promise.resolve(indexes) } as Partial<Collection> as Collection;
 const items = openItems(rows, { keepsDeclarations: true }, () => assert.fail('nothing is read'));
-const source = sourceOf(items.resource);
+const { resource } = items;
 const pageNames = pageParameters(limits, items.resource.form.parameters, true).map(({ name }) => name);
 const page = pageQuery(limits);
 const streamNames = streamParameters(items.resource.form.parameters).map(({ name }) => name);
 const { signal } = new AbortController();
-const readPage = (raw: string) => page(parseQuery(raw, pageNames), source);
-const readStream = (raw: string) => readStreamQuery(parseQuery(raw, streamNames), source);
+const readPage = (raw: string) => page(parseQuery(raw, pageNames), resource);
+const readStream = (raw: string) => readStreamQuery(parseQuery(raw, streamNames), resource);
 
 const FULL =
   'limit=100&sort=price_desc&category=garden%20tools&min_price=1.5&max_price=99&fields=name,price&offset=20';
 
 const full = readPage(FULL);
-assert.deepEqual(await source.readPlan(parseQuery(FULL, pageNames), signal), {
+assert.deepEqual(await readPlan(parseQuery(FULL, pageNames), resource, signal), {
   index: indexes[2],
   sort: 'price',
   direction: -1,

@@ -3,7 +3,7 @@ import type { Reply } from '../engine/edge.ts';
 import { notModified, STORE_PROBLEMS, type Route } from '../http/route.ts';
 import { FileGoneError, type FileStore } from '../store/files.ts';
 import { crc32 } from '../pipeline/crc32.ts';
-import { CHANGES_HEADER } from '../resources/row-source.ts';
+import { CHANGES_HEADER } from '../resources/token/feed-cursor.ts';
 import { formatOf, FORMATS } from '../resources/stream/formats/list.ts';
 import { ID, LOOK_AGAIN_SECONDS } from './export.ts';
 import { isFinal, lose, type Complete, type FinishedFile, type Job } from './job.ts';

@@ -11,8 +11,7 @@ import type { AskedForm } from '../resources/stream/formats/format.ts';
 import { formatOf, FORMATS, readForm } from '../resources/stream/formats/list.ts';
 import { isField, sortText } from '../resources/query/grammar.ts';
 import type { Resource } from '../resources/query/resource.ts';
-import type { RowSource } from '../resources/row-source.ts';
-import { sourceOf } from '../resources/source.ts';
+import { readPlan } from '../resources/query/read-plan.ts';
 import { readStreamQuery } from '../resources/stream/parameters.ts';
 import { EXPORT_BODY, RESOURCE_EXPORT_BODY, type Member } from './export.ts';
 import { ITEMS, type ExportRequest } from './job.ts';
@@ -80,10 +79,9 @@ async function ordered(
   signal: AbortSignal,
 ): Promise<ExportRequest> {
   const query = new Map(given);
-  const source = sourceOf(resource);
   query.delete('format');
-  readFileForm(query, form.format, source);
-  const plan = await source.readPlan(query, signal);
+  readFileForm(query, form.format, resource);
+  const plan = await readPlan(query, resource, signal);
   if (!query.has('sort')) query.set('sort', sortText(plan));
   return {
     ...{ resource: resource.name, query: new URLSearchParams([...query]).toString() },
@@ -93,13 +91,10 @@ async function ordered(
 }
 
 /** What a query says of the form of a file. Throws the AppErrors of the stream. */
-export function readFileForm(query: Query, name: string, source: RowSource): AskedForm {
+export function readFileForm(query: Query, name: string, resource: Resource): AskedForm {
   const format = formatOf(name);
-  return readForm(query, format, {
-    type: format.types[0],
-    kinds: source.columnKinds,
-    ...readStreamQuery(query, source),
-  });
+  const [type] = format.types;
+  return readForm(query, format, { type, resource, ...readStreamQuery(query, resource) });
 }
 
 /** The query of an order as stored. */

@@ -5,8 +5,9 @@ import type { FileStore } from '../store/files.ts';
 import type { RowReader, Plan } from '../store/store.ts';
 import { chain, FIRST_BATCH, planBehind } from '../pipeline/chain.ts';
 import { pump } from '../pipeline/pump.ts';
-import type { RowSource } from '../resources/row-source.ts';
-import { sourceOf } from '../resources/source.ts';
+import { readFields, readPlan } from '../resources/query/read-plan.ts';
+import type { Resource } from '../resources/query/resource.ts';
+import { changesFrom } from '../resources/token/feed-cursor.ts';
 import { createExportFile } from './file.ts';
 import { fileName, type FinishedFile, type Progress, type Running } from './job.ts';
 import { queryOf, readFileForm } from './order.ts';
@@ -32,20 +33,18 @@ export async function writeFile(
   report: Report,
 ): Promise<FinishedFile> {
   const { id, lease, request } = job;
-  const source = sourceOf(resourceOf(request, sources()));
+  const resource = resourceOf(request, sources());
   const file = await createExportFile(files, fileName(id, lease.token), request.compression, signal);
   try {
-    const plan = await begin(job, source, signal, report);
-    const estimated = job.progress.estimatedRows === null ? estimate(plan, source, signal, report) : null;
+    const plan = await begin(job, resource, signal, report);
+    const estimated = job.progress.estimatedRows === null ? estimate(plan, resource, signal, report) : null;
     estimated?.catch(() => undefined); // reported when the rows are written
     const query = queryOf(request);
-    const asksForm = readFileForm(query, request.format, source);
-    const streams = orLive(source.streams, () => report({ time: 'live' }));
+    const asksForm = readFileForm(query, request.format, resource);
+    const streams = orLive(resource.streamsOf(resource.rows), () => report({ time: 'live' }));
     const first = await streams.read(plan, {}, FIRST_BATCH, signal);
-    const { rows, columns, shown, columnKinds: kinds } = source;
-    const sampled = { plan: planBehind(plan, first), first, most: Infinity };
-    const fields = source.readFields(query);
-    const set = { rows, columns, shown, kinds, fields, signal, ...sampled };
+    const fields = readFields(query, resource);
+    const set = { resource, fields, signal, plan: planBehind(plan, first), first, most: Infinity };
     const form = await orRelease(first, () => asksForm(set, transcoder));
     // A file is not resumed, but fetched by ranges: it has no cursors.
     const proof = { plan, cursorOf: () => undefined, start: undefined, now: () => 0 };
@@ -74,18 +73,18 @@ export async function writeFile(
 /** Decides of which collection the rows are, of which time, and from where changes follow, before the first row is read. */
 async function begin(
   { request, progress }: Running,
-  source: RowSource,
+  resource: Resource,
   signal: AbortSignal,
   report: Report,
 ): Promise<Plan> {
-  const { rows } = source;
+  const { rows } = resource;
   // The collection is determined before the time. The collection at that time is then never another one.
   const present = await rows.describe(signal);
   const identity = progress.identity ?? present.identity ?? null;
-  const asked = await source.readPlan(queryOf(request), signal);
+  const asked = await readPlan(queryOf(request), resource, signal);
   const { now: at = null } = await rows.describe(signal, { now: true });
   const plan = { ...asked, ...(identity !== null && { identity }), ...(at !== null && { at }) };
-  const changes = await source.changesFrom(plan, signal);
+  const changes = await changesFrom(resource, plan, signal);
   report({ identity, time: at === null ? 'live' : 'snapshot', changes: changes?.cursor ?? null });
   return { ...plan, ...changes?.bounds };
 }
@@ -94,7 +93,7 @@ async function begin(
  * Counts the rows, unless that takes too long. Nothing depends on it, so an AppError is ignored here: the chain itself
  * meets a store that is unavailable.
  */
-async function estimate(plan: Plan, { rows }: RowSource, signal: AbortSignal, report: Report): Promise<void> {
+async function estimate(plan: Plan, { rows }: Resource, signal: AbortSignal, report: Report): Promise<void> {
   try {
     const found = await rows.count(plan, 'exact', signal);
     if (found.is !== 'atLeast') report({ estimatedRows: found.rows });

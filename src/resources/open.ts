@@ -6,6 +6,7 @@ import { AppError, collectionReplaced } from '../errors.ts';
 import { EVERYTHING, Selection } from '../rows/selection.ts';
 import { KEY } from '../store/bookmark.ts';
 import { reasonOf } from '../error-reason.ts';
+import { getOrMake } from '../get-or-make.ts';
 import { openForm } from './query/form.ts';
 import type { IdType } from './query/kinds.ts';
 import { ITEM_COLLECTION } from './item-collection.ts';
@@ -42,7 +43,7 @@ export function openItems(
       const keys = [...paths, KEY].map((path) => ({ path, sign: 1 as const }));
       return { name: keys.map(({ path }) => `${path}_1`).join('_'), keys, isUnique: false };
     }),
-    streamsOf,
+    streamsOf: onceForEach(streamsOf),
     kinds: ITEM_KINDS,
     indexLine: indexLine(keepsDeclarations, name, undefined, collection),
   };
@@ -76,7 +77,7 @@ export async function openResource(
       rows,
       form: openForm(name),
       declared: [],
-      streamsOf: (of) => endedBy(() => isClosed, streamsOf(of)),
+      streamsOf: onceForEach((of) => endedBy(() => isClosed, streamsOf(of))),
       shown,
       kinds: new Map(Object.entries(fields)),
       indexLine: indexLine(store.keepsDeclarations, name, database ?? ownDatabase, collection),
@@ -94,6 +95,12 @@ export async function openResource(
     if (error instanceof AppError) throw error;
     return `${place}: ${reasonOf(error)}`;
   }
+}
+
+/** Keeps the reader of each part, of which there may be many: few of them stream. */
+function onceForEach(streamsOf: OpenResourcesOptions['streamsOf']): Resource['streamsOf'] {
+  const readers = new WeakMap<Collection, StreamReader>();
+  return (rows) => getOrMake(readers, rows, () => streamsOf(rows));
 }
 
 /** A reader of streams that cuts them at their next batch once their resource is closed. */

@@ -2,8 +2,27 @@ import type { ProblemCode } from '../problems.ts';
 import type { Parameter } from '../input/parameter.ts';
 import { STORE_PROBLEMS, type Content, type Example, type Route } from '../http/route.ts';
 import type { TSchema } from '../schema.ts';
+import type { Transcoder } from '../rows/rows.ts';
 
 type RouteName = 'list' | 'stream' | 'changes' | 'partitions' | 'values' | 'get';
+
+/** The most that a client may ask for. */
+export interface PageLimits {
+  readonly maxLimit: number;
+  readonly maxOffset: number;
+}
+
+/** What the routes of a resource are given. */
+export interface RouteOptions {
+  readonly transcoder: Transcoder;
+  readonly limits: PageLimits;
+  /** Cache-Control of pages and single rows. */
+  readonly cacheControl: string;
+  /** Called when a stream stalls. The returned function is called when the stream goes on or ends. */
+  readonly parked: () => () => void;
+  /** A feed that has nothing to send sends a checkpoint after this time. Milliseconds. */
+  readonly heartbeatMs: number;
+}
 
 /** How a collection describes itself. `N`: the routes that it has. */
 export interface RowsDocs<N extends RouteName = RouteName> {

@@ -5,8 +5,7 @@ import type { ProblemCode } from '../problems.ts';
 import { partitionsRoute } from './stream/partitions.ts';
 import { rowRoute } from './row/row.ts';
 import { streamRoute } from './stream/stream.ts';
-import type { RouteDocs } from './route-docs.ts';
-import type { RouteOptions } from './row-source.ts';
+import type { RouteDocs, RouteOptions } from './route-docs.ts';
 import { documented, parameter, type Parameter } from '../input/parameter.ts';
 import type { Alias } from './query/form.ts';
 import { isField, splitName } from './query/grammar.ts';
@@ -14,11 +13,7 @@ import type { Index } from '../store/indexes.ts';
 import type { Listed } from './list.ts';
 import { askableOfResource, listedField, type Askable } from './query/not-indexed.ts';
 import type { OpenResource } from './open.ts';
-import { resourceFor } from './query/part.ts';
-import { sourceOf } from './source.ts';
 import { valuesRoute } from './values/values.ts';
-
-export type ResourceOptions = Omit<RouteOptions, 'sourceFor' | 'stopping'>;
 
 /** The problems of reading a plan. */
 export const PLAN_PROBLEMS: readonly ProblemCode[] = ['not-indexed', 'ambiguous-value'];
@@ -34,7 +29,7 @@ export const NOT_KNOWN: Known = { indexes: [], kinds: [] };
 /** The routes of one resource. What is known of it is for the parameters in /openapi.json. */
 export function resourceRoutes(
   { resource, stopping = NEVER }: OpenResource,
-  options: ResourceOptions,
+  options: RouteOptions,
   { indexes, kinds } = NOT_KNOWN,
 ) {
   const { name, form } = resource;
@@ -46,15 +41,14 @@ export function resourceRoutes(
     unordered: parameters.filter((one) => !needsOrder(one.name, closed)),
     ...(!closed && { isField, problems: PLAN_PROBLEMS }),
   };
-  const sourceFor: RouteOptions['sourceFor'] = (client) => sourceOf(resourceFor(resource, client));
-  const shared = { ...options, sourceFor, stopping };
+  const feeds = { ...options, stopping };
   return {
-    list: pageRoute(docs, true, shared),
-    stream: orFollow(streamRoute(docs, shared), docs, shared),
-    changes: changesRoute(docs, shared),
-    partitions: partitionsRoute(docs, shared),
+    list: pageRoute(docs, resource, true, options),
+    stream: orFollow(streamRoute(docs, resource, options), docs, resource, feeds),
+    changes: changesRoute(docs, resource, feeds),
+    partitions: partitionsRoute(docs, resource),
     values: valuesRoute(docs, resource, options.limits, listedField(forms)),
-    get: rowRoute(docs, shared),
+    get: rowRoute(docs, resource, options),
   } satisfies Record<string, Route>;
 }
 

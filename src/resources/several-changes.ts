@@ -15,8 +15,7 @@ import { BETWEEN_CURSORS, ofOneSet, severalSets } from './changes/several.ts';
 import type { OpenResource } from './open.ts';
 import { resourceFor } from './query/part.ts';
 import { isField } from './query/grammar.ts';
-import type { RouteOptions } from './row-source.ts';
-import { sourceOf } from './source.ts';
+import type { RouteOptions } from './route-docs.ts';
 import { decodeToken, refusal, type Token } from './token/token.ts';
 
 const resource = text('the name of the resource');
@@ -75,8 +74,8 @@ async function reply(input: Input, served: Served, options: Options): Promise<Re
       const limit = Math.floor((asked.limit + n) / names.length);
       const own = { query: { ...asked, limit, cursor: asked.cursor?.[n] }, walks: false };
       try {
-        const source = sourceOf(resourceFor(one.resource, client));
-        return { ...(await beginSet(source, ofSet.query, own, request.signal)), ...ofSet, limit };
+        const part = resourceFor(one.resource, client);
+        return { ...(await beginSet(part, ofSet.query, own, request.signal)), ...ofSet, limit };
       } catch (error) {
         throw ofOneSet(error, ofSet);
       }

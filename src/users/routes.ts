@@ -19,12 +19,9 @@ import { quote } from '../input/query.ts';
 import type { ProblemCode } from '../problems.ts';
 import { pageRoute } from '../resources/page/handler.ts';
 import { resourceFor } from '../resources/query/part.ts';
-import type { RouteDocs } from '../resources/route-docs.ts';
-import type { RouteOptions } from '../resources/row-source.ts';
+import type { RouteDocs, RouteOptions } from '../resources/route-docs.ts';
 import { rowRoute } from '../resources/row/row.ts';
-import { sourceOf } from '../resources/source.ts';
 import type { Changed } from '../store/records.ts';
-import type { Plan } from '../store/store.ts';
 import { writerFor, type Users } from './part.ts';
 import { createUser, fromRow, patchUser, replaceUser, represent, toRow, type StoredUser } from './row.ts';
 import { isUserId, PATH, REMOVED_USER, SHOWN_USER, USER, USER_BODY, USER_ID, USER_PATCH } from './user.ts';
@@ -34,9 +31,6 @@ export type UserOptions = Pick<RouteOptions, 'transcoder' | 'limits' | 'cacheCon
   /** The time in milliseconds since 1970. */
   readonly now: () => number;
 };
-
-/** In order of id, which is the order of creation for ids made by the server. There is no filter. */
-const BY_ID: Plan = { sort: '_id', direction: 1 };
 
 /** What all routes of users share, what those of one user share, and what those that write share. */
 const SHARED = { access: 'keyed', tag: 'Users', produces: [JSON_TYPE] } as const;
@@ -106,15 +100,10 @@ function readingRoutes(options: UserOptions, showsAll: boolean) {
     },
   };
   const { resource } = options.users;
-  const sourceFor = (client: Pick<Client, 'key'>) => {
-    const { resource: own, collection, rows, shown, readFields } = sourceOf(resourceFor(resource, client));
-    return { resource: own, collection, rows, shown, readFields, readPlan: () => BY_ID };
-  };
-  const shared = { ...options, sourceFor };
   return {
-    list: pageRoute(docs, false, shared),
+    list: pageRoute(docs, resource, false, options),
     get: {
-      ...{ ...rowRoute(docs, shared), ...ONE_USER },
+      ...{ ...rowRoute(docs, resource, options), ...ONE_USER },
       summary: 'Get a user',
       description: 'The ETag of all fields is that of the answers to writes.',
     },

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { ITEM_FORM, ITEM_KINDS } from '../../src/resources/items.ts';
 import { textColumns } from '../../src/resources/stream/sampled-columns.ts';
 import { csvHeader } from '../../src/rows/csv-cell.ts';
 import { javascriptTranscoder, type TextTranscoder } from '../support/rows/javascript-transcoder.ts';
@@ -147,13 +148,13 @@ test('a table has no hidden value, and no column of a hidden field', async (t) =
   const batch = batchOf(slots, arrayBody([bytes]));
   const none = () => Promise.reject(new Error('one batch is enough'));
   const plan = { sort: '_id', direction: 1 } as const;
-  const set = {
-    ...{ rows: { read: none, split: none }, plan, first: batch, most: 1, signal: t.signal },
-    columns: ['id', 'category', 'price'],
+  const columnsOf = (shown: Selection) => {
+    const resource = { rows: { read: none, split: none }, form: ITEM_FORM, kinds: ITEM_KINDS, shown };
+    return textColumns({ resource, plan, first: batch, most: 1, signal: t.signal });
   };
-  const columns = await textColumns({ ...set, shown: hide });
-  const all = await textColumns({ ...set, shown: EVERYTHING });
-  const shown = await textColumns({ ...set, shown: new Selection({ show: ['lines.sku'] }) });
+  const columns = await columnsOf(hide);
+  const all = await columnsOf(EVERYTHING);
+  const shown = await columnsOf(new Selection({ show: ['lines.sku'] }));
   batch.release();
   assert.equal(csvHeader(columns, false), 'id,category,price,lines,internal,total\r\n');
   assert.equal(csvHeader(all, false), 'id,category,price,card,lines,internal.note,internal,total\r\n');

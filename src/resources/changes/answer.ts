@@ -6,7 +6,7 @@ import type { FeedPlace } from '../../store/change-feed.ts';
 import { firstAbort } from '../../store/deadline.ts';
 import type { RowReader, Plan } from '../../store/store.ts';
 import type { FeedReader } from '../../store/readers.ts';
-import { encodeFeedCursor } from './cursor.ts';
+import { encodeFeedCursor } from '../token/feed-cursor.ts';
 import { follow, type Position, type Start, type Step, type Want } from './follow.ts';
 import { feedLines, removedLine } from './lines.ts';
 import type { FeedSums, Standing } from './room.ts';

@@ -10,13 +10,16 @@ import type { ReadBatch } from '../../store/batch.ts';
 import { textOf } from '../../store/bookmark.ts';
 import { BSON } from '../../store/bson.ts';
 import type { ChangedKeys, ChangeFeed, FeedPlace } from '../../store/change-feed.ts';
-import type { FeedReader } from '../../store/readers.ts';
+import type { FeedReader, StreamReader } from '../../store/readers.ts';
 import type { Plan } from '../../store/store.ts';
 import { FIRST_BATCH } from '../../pipeline/chain.ts';
 import { pump } from '../../pipeline/pump.ts';
 import { writeBeforeCut } from '../../pipeline/sink.ts';
 import { INCREMENTAL } from '../stream/stream.ts';
-import type { RouteOptions, RowSource } from '../row-source.ts';
+import { readFields, readPlan } from '../query/read-plan.ts';
+import { resourceFor } from '../query/part.ts';
+import type { Resource } from '../query/resource.ts';
+import type { RouteOptions } from '../route-docs.ts';
 import {
   BY_ID,
   feedAnswer,
@@ -26,16 +29,17 @@ import {
   type Followed,
   type FollowedSet,
 } from './answer.ts';
-import { feedPlaceOf, placeBefore, type FeedCursor } from './cursor.ts';
+import { feedPlaceOf, placeBefore, type FeedCursor } from '../token/feed-cursor.ts';
 import { AS_EVENTS, EVENT_STREAM, framed, framedLines } from './events.ts';
 import type { Start } from './follow.ts';
 import { assertUnordered, type FeedQuery } from './parameters.ts';
 import { Room, roomOf, type FeedSums, type Question, type Standing } from './room.ts';
 
-export type FeedSource = Pick<
-  RowSource,
-  'collection' | 'rows' | 'streams' | 'readPlan' | 'readFields' | 'shown'
->;
+/** What feeds are given. */
+export interface FeedOptions extends Pick<RouteOptions, 'transcoder' | 'parked' | 'heartbeatMs'> {
+  /** Aborted when the server stops. Feeds then end at a checkpoint. */
+  readonly stopping: AbortSignal;
+}
 
 /** The parameters of a feed that the stream to begin anew with does not have. */
 const OF_FEEDS = ['since', 'cursor', 'limit', 'wait', 'follow', 'checkpoints', 'format'];
@@ -46,10 +50,11 @@ export interface Asked {
   /** Whether a feed without a cursor begins with all rows. */
   readonly walks: boolean;
   readonly path: string;
+  readonly resource: Resource;
 }
 
 /** Answers with a feed. AppErrors before the first line: the problems of cursors, of plans and of the store. */
-export async function feedReply(input: Input, asked: Asked, options: RouteOptions): Promise<Reply> {
+export async function feedReply(input: Input, asked: Asked, options: FeedOptions): Promise<Reply> {
   try {
     return await begin(input, asked, options);
   } catch (error) {
@@ -57,11 +62,11 @@ export async function feedReply(input: Input, asked: Asked, options: RouteOption
   }
 }
 
-async function begin(input: Input, asked: Asked, options: RouteOptions): Promise<Reply> {
+async function begin(input: Input, asked: Asked, options: FeedOptions): Promise<Reply> {
   const { query, request, type, client } = input;
   const { transcoder } = options;
-  const source = options.sourceFor(client);
-  const { start, shown, ...set } = await beginSet(source, query, asked, request.signal);
+  const resource = resourceFor(asked.resource, client);
+  const { start, shown, ...set } = await beginSet(resource, query, asked, request.signal);
   const isEvents = type === EVENT_STREAM;
   const own: Question = {
     ...{ ...set, now, stopping: options.stopping, heartbeatMs: options.heartbeatMs },
@@ -87,7 +92,7 @@ interface Leg {
 interface To {
   readonly request: Request;
   readonly isEvents: boolean;
-  readonly options: RouteOptions;
+  readonly options: FeedOptions;
 }
 
 /**
@@ -143,7 +148,7 @@ class FeedRun {
   }
 }
 
-type FollowOptions = Pick<RouteOptions, 'parked' | 'stopping' | 'heartbeatMs'>;
+type FollowOptions = Pick<FeedOptions, 'parked' | 'stopping' | 'heartbeatMs'>;
 
 /** The reply that begins at `start` and sends what is followed. */
 export function followReply(
@@ -176,22 +181,24 @@ export interface BegunSet extends FollowedSet {
 }
 
 export async function beginSet(
-  source: FeedSource,
+  resource: Resource,
   query: Query,
   asked: Pick<Asked, 'query' | 'walks'>,
   signal: AbortSignal,
 ): Promise<BegunSet> {
-  const { collection, shown, readPlan, readFields } = source;
-  const { feed, changes } = feedOf(source);
-  const plan = await readPlan(query, signal, asked.query.cursor, true);
+  const { name: collection, rows, shown } = resource;
+  const streams = resource.streamsOf(rows);
+  const { changes } = streams;
+  if (!rows.changes || !changes) throw changesUnsupported('This store has no changes.');
+  const plan = await readPlan(query, resource, signal, asked.query.cursor, true);
   assertUnordered(plan);
-  const from = await startOf(asked, plan, feed, source, signal);
+  const from = await startOf(asked, plan, rows.changes, resource, signal);
   const { place, walk, identity } = from;
   const bound = { ...plan, ...(identity !== undefined && { identity }) };
-  const first = await firstOf(from, bound, asked.query, source, changes, signal);
+  const first = await firstOf(from, bound, asked.query, streams, changes, signal);
   return {
-    ...{ collection, changes, plan: bound, rows: source.streams, start: { place, walk, first } },
-    shown: shown.pick(readFields(query)),
+    ...{ collection, changes, plan: bound, rows: streams, start: { place, walk, first } },
+    shown: shown.pick(readFields(query, resource)),
   };
 }
 
@@ -208,7 +215,7 @@ async function send(
   sink: Sink,
   request: Request,
   isEvents: boolean,
-  { parked }: Pick<RouteOptions, 'parked'>,
+  { parked }: Pick<FeedOptions, 'parked'>,
 ): Promise<void> {
   const { encoder: lines } = answer;
   const events = isEvents ? framedLines(lines, AS_EVENTS) : null;
@@ -230,21 +237,15 @@ async function send(
   }
 }
 
-/** The feed of a store. AppError `changes-unsupported` when it has none. */
-function feedOf({ rows, streams }: FeedSource): { readonly feed: ChangeFeed; readonly changes: FeedReader } {
-  if (!rows.changes || !streams.changes) throw changesUnsupported('This store has no changes.');
-  return { feed: rows.changes, changes: streams.changes };
-}
-
 async function startOf(
   { query: { cursor }, walks }: Pick<Asked, 'query' | 'walks'>,
   plan: Plan,
   feed: ChangeFeed,
-  { rows, collection }: FeedSource,
+  { rows, name }: Resource,
   signal: AbortSignal,
 ): Promise<FeedCursor> {
   if (cursor !== undefined) {
-    const from = feedPlaceOf(cursor, collection, plan);
+    const from = feedPlaceOf(cursor, name, plan);
     if (from.walk === 'over' || walks) return from;
     throw cursorMismatch(
       'The cursor belongs to a stream with follow=true that has not sent all rows. Continue that with cursor.',
@@ -262,7 +263,7 @@ async function firstOf(
   { place, walk }: FeedCursor,
   plan: Plan,
   { cursor, limit }: FeedQuery,
-  { streams }: FeedSource,
+  streams: StreamReader,
   changes: FeedReader,
   signal: AbortSignal,
 ): Promise<ReadBatch | ChangedKeys> {

@@ -6,7 +6,7 @@ import type { ChangedKeys, FeedPlace } from '../../store/change-feed.ts';
 import { comparePlaces } from '../../store/order.ts';
 import type { RowReader, Plan, Size } from '../../store/store.ts';
 import type { FeedReader } from '../../store/readers.ts';
-import type { WalkPlace } from './cursor.ts';
+import type { WalkPlace } from '../token/feed-cursor.ts';
 import { Round } from './round.ts';
 
 /** A walk reads on for this long before it looks for changes. */

@@ -7,7 +7,7 @@ import type { RowEncoder } from '../../rows/rows.ts';
 import type { ChangedKeys, FeedPlace } from '../../store/change-feed.ts';
 import type { Plan, RowReader } from '../../store/store.ts';
 import type { FeedReader } from '../../store/readers.ts';
-import { encodeFeedCursor } from './cursor.ts';
+import { encodeFeedCursor } from '../token/feed-cursor.ts';
 import { BEHIND_MS, linesOf } from './follow.ts';
 import { checkpointLine, removedLine } from './lines.ts';
 

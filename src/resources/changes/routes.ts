@@ -5,8 +5,8 @@ import { decodeToken } from '../token/token.ts';
 import { ndjson } from '../stream/formats/ndjson.ts';
 import { routeOf, type RouteDocs } from '../route-docs.ts';
 import { EVENT_STREAM } from './events.ts';
-import type { RouteOptions } from '../row-source.ts';
-import { feedReply } from './feed.ts';
+import type { Resource } from '../query/resource.ts';
+import { feedReply, type FeedOptions } from './feed.ts';
 import { FEED_CHECKPOINT, FEED_END, REMOVED } from './lines.ts';
 import { changesParameters, followParameter, readChangesQuery, readFollowQuery } from './parameters.ts';
 
@@ -25,7 +25,7 @@ export const PROBLEMS = [
 ] as const;
 
 /** GET of what changed in a collection. */
-export function changesRoute(docs: RouteDocs, options: RouteOptions): Route {
+export function changesRoute(docs: RouteDocs, resource: Resource, options: FeedOptions): Route {
   return {
     ...routeOf(docs, 'changes', PROBLEMS),
     cost: 'stream',
@@ -39,7 +39,7 @@ export function changesRoute(docs: RouteDocs, options: RouteOptions): Route {
     produces: TYPES,
     handler: (input) => {
       const asked = readChangesQuery(input, (text, parameter) => decodeToken(text, 'feed', parameter));
-      return feedReply(input, { query: asked, walks: false, path: docs.path }, options);
+      return feedReply(input, { query: asked, walks: false, path: docs.path, resource }, options);
     },
   };
 }
@@ -72,7 +72,12 @@ export function answerOf(what: string, lines: readonly Schema[]): Answer {
 }
 
 /** A stream's route that goes on with the changes of its rows when the query has `follow=true`. */
-export function orFollow(stream: Route, { path, row }: RouteDocs, options: RouteOptions): Route {
+export function orFollow(
+  stream: Route,
+  { path, row }: RouteDocs,
+  resource: Resource,
+  options: FeedOptions,
+): Route {
   const { 200: whole, ...others } = stream.answers;
   const { [TYPE]: lines, ...forms } = whole?.content ?? {};
   if (!whole || !lines) throw new TypeError(`${stream.path} has no lines`);
@@ -94,7 +99,7 @@ export function orFollow(stream: Route, { path, row }: RouteDocs, options: Route
       const { query, type } = input;
       if (followParameter.read(query) !== 'true') return stream.handler(input);
       const asked = readFollowQuery(query, type);
-      return feedReply(input, { query: asked, walks: true, path }, options);
+      return feedReply(input, { query: asked, walks: true, path, resource }, options);
     },
   };
 }

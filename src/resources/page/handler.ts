@@ -6,29 +6,24 @@ import { fingerprint } from '../../rows/fingerprint.ts';
 import type { Transcoder } from '../../rows/rows.ts';
 import { orRelease, type ReadBatch } from '../../store/batch.ts';
 import { chain } from '../../pipeline/chain.ts';
-import type { Count, From, Collection, RowReader } from '../../store/store.ts';
+import type { Count, From, RowReader } from '../../store/store.ts';
 import { pump } from '../../pipeline/pump.ts';
 import { collect } from './body.ts';
 import { rowBehind } from '../token/cursor.ts';
 import { fittingRows, PAGE, PAGE_HEAD, pageInfo, pageLinks, pageTail, sortValueTooLong } from './page.ts';
 import type { PageEnd } from './page.ts';
 import { pageParameters, pageQuery, type PageQuery } from './parameters.ts';
-import { routeOf, type RouteDocs } from '../route-docs.ts';
-import type { RouteOptions, RowSource, SourceFor } from '../row-source.ts';
+import { resourceFor } from '../query/part.ts';
+import { readPlan } from '../query/read-plan.ts';
+import type { Resource } from '../query/resource.ts';
+import { routeOf, type RouteDocs, type RouteOptions } from '../route-docs.ts';
 import { cursorMismatch } from '../token/token.ts';
 import { listOf, namedObject } from '../../schema.ts';
 
 /** Rows of a page up to this size are one answer with an ETag. Larger pages are streamed. Bytes of BSON. */
 const PAGE_BYTES = 4 * 1024 * 1024;
 
-interface PageOptions extends Pick<RouteOptions, 'transcoder' | 'limits' | 'cacheControl'> {
-  /** What a client's pages read. `rows.count` is needed where the route takes `count`. */
-  readonly sourceFor: SourceFor<
-    Pick<RowSource, 'collection' | 'readPlan' | 'readFields' | 'shown'> & {
-      readonly rows: RowReader & Partial<Pick<Collection, 'count'>>;
-    }
-  >;
-}
+type PageOptions = Pick<RouteOptions, 'transcoder' | 'limits' | 'cacheControl'>;
 
 /** The problems that any page can answer with. */
 const PAGE_PROBLEMS: readonly ProblemCode[] = [
@@ -42,7 +37,12 @@ const PAGE_PROBLEMS: readonly ProblemCode[] = [
 ];
 
 /** The GET route of a paged collection: one batch in the page envelope. `counts`: whether its rows can be counted. */
-export function pageRoute(docs: RouteDocs<'list'>, counts: boolean, options: PageOptions): Route {
+export function pageRoute(
+  docs: RouteDocs<'list'>,
+  whole: Resource,
+  counts: boolean,
+  options: PageOptions,
+): Route {
   const { row, list, parameters, examples } = docs;
   const page = namedObject(`${row.name}Page`, `a page of ${row.plural}`, {
     data: listOf(`the ${row.plural} of the page`, row.schema),
@@ -63,19 +63,19 @@ export function pageRoute(docs: RouteDocs<'list'>, counts: boolean, options: Pag
       },
       304: notModified('this page'),
     },
-    handler: pageHandler(options),
+    handler: pageHandler(whole, options),
   };
 }
 
-function pageHandler({ sourceFor, transcoder, limits, cacheControl }: PageOptions): Route['handler'] {
+function pageHandler(whole: Resource, { transcoder, limits, cacheControl }: PageOptions): Route['handler'] {
   const readQuery = pageQuery(limits);
   return async ({ request, query: parameters, type, client }) => {
-    const source = sourceFor(client);
-    const { rows } = source;
-    const asked = readQuery(parameters, source);
-    const plan = await source.readPlan(parameters, request.signal, asked.cursor);
+    const resource = resourceFor(whole, client);
+    const { rows } = resource;
+    const asked = readQuery(parameters, resource);
+    const plan = await readPlan(parameters, resource, request.signal, asked.cursor);
     const query: PageQuery = { plan, ...asked };
-    const total = (query.count && (await rows.count?.(query.plan, query.count, request.signal))) ?? null;
+    const total = query.count && (await rows.count(query.plan, query.count, request.signal));
     const read = await rows.read(
       query.plan,
       pageFrom(query),

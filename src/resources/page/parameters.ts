@@ -3,7 +3,9 @@ import { conflict, documented, integer, oneOf, type Parameter } from '../../inpu
 import type { Query } from '../../input/query.ts';
 import type { Selection } from '../../rows/selection.ts';
 import type { CountMode, Plan } from '../../store/store.ts';
-import type { PageLimits, RowSource } from '../row-source.ts';
+import { readFields } from '../query/read-plan.ts';
+import type { Resource } from '../query/resource.ts';
+import type { PageLimits } from '../route-docs.ts';
 import { MAX_CURSOR_BYTES } from '../token/cursor.ts';
 import { tokenParameter, type Token } from '../token/token.ts';
 
@@ -72,11 +74,9 @@ export function limitParameter(maxLimit: number): Parameter<number> {
 /**
  * Returns a function that reads the query of a paged collection, without its plan. AppError `offset-too-deep`, `conflicting-parameters`.
  */
-export function pageQuery(
-  limits: PageLimits,
-): (query: Query, source: Pick<RowSource, 'collection' | 'shown' | 'readFields'>) => PageRequest {
+export function pageQuery(limits: PageLimits): (query: Query, resource: Resource) => PageRequest {
   const limit = limitParameter(limits.maxLimit);
-  return (query, { collection, shown, readFields }) => {
+  return (query, resource) => {
     const rows = limit.read(query) ?? DEFAULT_LIMIT;
     const given = ['offset', 'page', 'cursor'].filter((name) => query.has(name));
     if (given.length > 1) throw conflict(given[1] ?? '', `Give one of ${given.join(' and ')}, not both.`);
@@ -97,8 +97,8 @@ export function pageQuery(
       limit: rows,
       skip,
       count: asked === 'none' ? null : asked,
-      collection,
-      selection: shown.pick(readFields(query)),
+      collection: resource.name,
+      selection: resource.shown.pick(readFields(query, resource)),
       isUnordered: !query.has('sort'),
     };
   };

@@ -28,11 +28,18 @@ const COLUMNS: Readonly<Record<Kind, ColumnKind>> = {
   boolean: 'boolean',
 };
 
+interface Declared {
+  readonly form: { readonly closed?: unknown };
+  readonly kinds: ReadonlyMap<string, Kind>;
+  readonly shown: Selection;
+}
+
 /**
  * The kinds of the columns of Arrow that declared kinds of fields have. `id` and `_id` mean the key. A field that is
  * hidden has none, so that it looks like an unknown one.
  */
-export function columnKinds(kinds: ReadonlyMap<string, Kind>, shown: Selection): DeclaredKinds {
+export function columnKinds({ form, kinds, shown }: Declared): DeclaredKinds | undefined {
+  if (form.closed) return undefined;
   const open = [...kinds].filter(([path]) => shown.leavesWhole(path));
   return new Map(open.map(([path, kind]) => [path === 'id' ? KEY : path, COLUMNS[kind]]));
 }

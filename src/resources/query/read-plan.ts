@@ -24,30 +24,36 @@ export function givenOf(query: Query, { closed }: Pick<Form, 'closed'>): Given {
   return readGiven(pairs);
 }
 
-/** AppError `invalid-parameter` for a field that no row has, as far as the fields of a resource are known. */
-export function knownFields(
-  fields: readonly string[] | undefined,
-  { name, shown }: Resource,
-): readonly string[] | undefined {
+/**
+ * The paths of the fields that a query asks for. Undefined: all. AppError `invalid-parameter` for a field that no row has,
+ * as far as the fields of a resource are known.
+ */
+export function readFields(query: Query, { name, shown, form }: Resource): readonly string[] | undefined {
+  const fields = form.fields.read(query);
   const unknown = fields?.find((path) => !shown.mayHave(path));
   if (unknown === undefined) return fields;
   const all = ['id', ...(shown.policy?.paths ?? [])].join(', ');
   throw invalid('fields', `fields: ${name} has no field ${quote(unknown)}; its fields are ${all}.`);
 }
 
+/** Of rows that can be asked for nothing: their collection may not exist yet, so its indexes are not looked at. */
+const BY_ID: Plan = { sort: KEY, direction: 1 };
+
 /**
- * Reads the plan of a query. The equalities and bounds come from the query alone. `token` says only how their texts were
- * read when the walk began, and the order of a walk whose query names none. `isById`: see RowSource. AppErrors `not-indexed`,
+ * Reads the plan of a query. The equalities and bounds come from the query alone. `token`, the cursor or part of the
+ * request, says only how their texts were read when the walk began, and the order of a walk whose query names none. Absent: the
+ * walk begins now. `isById`: a query without an order takes that of ids, and no other that an index has. AppErrors `not-indexed`,
  * `ambiguous-value`, `invalid-parameter`, `duplicate-parameter`, `conflicting-parameters`.
  */
-export async function readTypedPlan(
+export async function readPlan(
   query: Query,
-  token: Pick<Token, 'types' | 'kind' | 'body'> | undefined,
   resource: Resource,
   signal: AbortSignal,
+  token?: Pick<Token, 'types' | 'kind' | 'body'>,
   isById = false,
 ): Promise<Plan> {
   const { form } = resource;
+  if (form.parameters.length === 0) return BY_ID;
   const types = token?.types ?? null;
   const order = form.sort.read(query);
   const given = givenOf(query, form);

@@ -23,7 +23,7 @@ export interface Resource {
   readonly kinds: ReadonlyMap<string, Kind>;
   /** The line that makes an index of these fields, for the operator. */
   readonly indexLine: (fields: readonly string[]) => string;
-  /** Makes the reader of streams of its rows, or of a part of them. */
+  /** The reader of streams of its rows, or of a part of them. */
   readonly streamsOf: (rows: Collection) => StreamReader;
   /** Present: these are only the rows and fields that a key opens. No answer may depend on others. */
   readonly scope?: ResourceScope;

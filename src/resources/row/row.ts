@@ -10,15 +10,18 @@ import { readRow } from '../../store/row.ts';
 import { bookmarkOf, KEY, type Bookmark } from '../../store/bookmark.ts';
 import type { RowReader } from '../../store/store.ts';
 import { idsShownAs, type IdReading } from './id.ts';
-import type { RouteDocs } from '../route-docs.ts';
-import type { RouteOptions, RowSource, SourceFor } from '../row-source.ts';
+import { resourceFor } from '../query/part.ts';
+import type { Resource } from '../query/resource.ts';
+import type { RouteDocs, RouteOptions } from '../route-docs.ts';
 
-interface RowOptions extends Pick<RouteOptions, 'transcoder' | 'cacheControl'> {
-  readonly sourceFor: SourceFor<Pick<RowSource, 'resource' | 'shown'>>;
-}
+type RowOptions = Pick<RouteOptions, 'transcoder' | 'cacheControl'>;
 
 /** GET of one row by its id. */
-export function rowRoute(docs: RouteDocs<'get'>, { sourceFor, transcoder, cacheControl }: RowOptions): Route {
+export function rowRoute(
+  docs: RouteDocs<'get'>,
+  whole: Resource,
+  { transcoder, cacheControl }: RowOptions,
+): Route {
   const { noun, examples } = docs;
   const article = /^[aeiou]/i.test(noun.one) ? 'an' : 'a';
   return {
@@ -48,11 +51,11 @@ export function rowRoute(docs: RouteDocs<'get'>, { sourceFor, transcoder, cacheC
     problems: ['invalid-url', 'not-found', 'invalid-header', 'precondition-failed', ...STORE_PROBLEMS],
     produces: [JSON_TYPE],
     handler: async ({ request, parameters: { id = '' }, client }) => {
-      const { resource, shown } = sourceFor(client);
+      const resource = resourceFor(whole, client);
       const ids = await idsShownAs(id, resource, request.signal);
       const found = await rowShownAs(id, ids, resource.rows, request.signal);
       if (!found) throw new AppError('not-found', `No ${noun.one} has the id ${quote(id)}.`);
-      const encoder = await orRelease(found.batch, () => transcoder.encoder('array', shown));
+      const encoder = await orRelease(found.batch, () => transcoder.encoder('array', resource.shown));
       const body = await collect(found.batch, encoder);
       request.notes.rows = 1;
       const etag = `"${fingerprint(body.bytes)}"`;

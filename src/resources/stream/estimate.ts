@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KEY } from '../../store/bookmark.ts';
 import type { Plan, Collection } from '../../store/store.ts';
+import type { ResourceScope } from '../query/resource.ts';
 
 /** The header that says about how many rows a stream has. */
 export const ROWS_HEADER = 'estimated-rows';
@@ -15,28 +16,34 @@ const GRACE_MS = 20;
 /** The number of rows, which may still be asked for. Null: it is not known. Never rejects. */
 export type Estimated = number | null | Promise<number | null>;
 
+/** The last count of a collection, or the one that is under way. */
+const counts = new WeakMap<Pick<Collection, 'count'>, { readonly rows: Estimated; readonly at: number }>();
+
 /**
- * Returns a function that begins to ask for the number of rows of a whole set, from what the store knows without
- * counting. A filtered set has none. Streams that begin meanwhile share one count.
+ * Begins to ask for the number of rows of a whole set, from what the store knows without counting. A filtered set has
+ * none, nor has a part, of which a figure that is not exact could give other rows away. Streams that begin meanwhile share
+ * one count.
  */
-export function estimator(rows: Pick<Collection, 'count'>): (plan: Plan) => Estimated {
-  let known: { readonly rows: number; readonly at: number } | null = null;
-  let asking: Promise<number | null> | null = null;
-  const ask = async (): Promise<number | null> => {
-    try {
-      const patience = AbortSignal.timeout(PATIENCE_MS);
-      const counted = await rows.count({ sort: KEY, direction: 1 }, 'estimated', patience);
-      known = { rows: counted.rows, at: performance.now() };
-      return counted.rows;
-    } catch {
-      return null; // the reads of the stream report what is wrong with the store
-    }
+export function estimate(
+  { rows, scope }: { readonly rows: Pick<Collection, 'count'>; readonly scope?: ResourceScope },
+  plan: Plan,
+): Estimated {
+  if (scope?.where.length || plan.equals?.length || plan.range || plan.ids) return null;
+  const known = counts.get(rows);
+  if (known && (known.rows instanceof Promise || performance.now() - known.at < FRESH_MS)) return known.rows;
+  const note = (found: number | null) => {
+    if (found === null) counts.delete(rows);
+    else counts.set(rows, { rows: found, at: performance.now() });
+    return found;
   };
-  return (plan) => {
-    if (plan.equals?.length || plan.range || plan.ids) return null;
-    if (known && performance.now() - known.at < FRESH_MS) return known.rows;
-    return (asking ??= ask().finally(() => (asking = null)));
-  };
+  const counting = rows.count({ sort: KEY, direction: 1 }, 'estimated', AbortSignal.timeout(PATIENCE_MS));
+  // The reads of the stream report what is wrong with the store.
+  const asking = counting.then(
+    (counted) => note(counted.rows),
+    () => note(null),
+  );
+  counts.set(rows, { rows: asking, at: 0 });
+  return asking;
 }
 
 /** The estimate of a stream that has its first batch. Its rows do not wait for one that comes later. */

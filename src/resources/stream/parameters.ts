@@ -1,7 +1,8 @@
 import { conflict, documented, integer, type Parameter } from '../../input/parameter.ts';
 import type { Query } from '../../input/query.ts';
 import { cursorParameter } from '../page/parameters.ts';
-import type { RowSource } from '../row-source.ts';
+import { readFields, readPlan } from '../query/read-plan.ts';
+import type { Resource } from '../query/resource.ts';
 import type { Token } from '../token/token.ts';
 import { KEY } from '../../store/bookmark.ts';
 import type { Plan } from '../../store/store.ts';
@@ -55,13 +56,13 @@ export function streamParameters(ofPlan: readonly Parameter<unknown>[]): readonl
  * Reads the parameters of a stream, but for those of its format, which are only checked. AppError
  * `conflicting-parameters` for parameters that exclude each other.
  */
-export function readStreamQuery(query: Query, { readFields }: Pick<RowSource, 'readFields'>): StreamQuery {
+export function readStreamQuery(query: Query, resource: Resource): StreamQuery {
   if (query.has('cursor') && query.has('after'))
     throw conflict('after', 'Give one of cursor and after, not both.');
   for (const { parameter } of OPTIONS) parameter.read(query);
   return {
     time: readTime(query),
-    fields: readFields(query),
+    fields: readFields(query, resource),
     limit: streamLimit.read(query) ?? Infinity,
     cursor: cursorParameter.read(query),
     after: afterParameter.read(query),
@@ -72,15 +73,15 @@ export function readStreamQuery(query: Query, { readFields }: Pick<RowSource, 'r
 
 /**
  * Reads the plan of a stream without its point in time, limited to the ids of the part when there is one. AppErrors as
- * `RowSource.readPlan` throws them.
+ * readPlan throws them.
  */
 export async function readStreamPlan(
   query: Query,
   { cursor, part }: Pick<StreamQuery, 'cursor' | 'part'>,
-  { readPlan }: Pick<RowSource, 'readPlan'>,
+  resource: Resource,
   signal: AbortSignal,
 ): Promise<Plan> {
-  const plan = await readPlan(query, signal, cursor ?? part);
+  const plan = await readPlan(query, resource, signal, cursor ?? part);
   if (part === undefined) return plan;
   assertDivisible(plan, 'part');
   const { since } = part;

@@ -11,8 +11,11 @@ import { formatOf, formatParameter, FORMATS } from './formats/list.ts';
 import { encodePart, isBoundOfPart } from './part.ts';
 import { atParameter, consistencyParameter, timeOf } from './point-in-time.ts';
 import { assertDivisible, readStreamQuery, streamParameters } from './parameters.ts';
+import { resourceFor } from '../query/part.ts';
+import { readPlan } from '../query/read-plan.ts';
+import type { Resource } from '../query/resource.ts';
 import { routeOf, type RouteDocs } from '../route-docs.ts';
-import { headersOf, type ChangesFrom, type RouteOptions } from '../row-source.ts';
+import { changesFrom, headersOf, type ChangesStart } from '../token/feed-cursor.ts';
 
 const DEFAULT_PARTS = 8;
 const parts = documented(
@@ -38,7 +41,7 @@ const serialize = serializerOf(PARTITIONS);
  * carry over the filter and the form of this request, and all name the same point in time. There are fewer than `n`
  * parts when there are not that many rows.
  */
-export function partitionsRoute(docs: RouteDocs, { sourceFor }: RouteOptions): Route {
+export function partitionsRoute(docs: RouteDocs, whole: Resource): Route {
   const ofStreams = streamParameters(docs.unordered ?? []);
   const query = [parts, ...ofStreams.filter(({ name }) => !NOT_SHARED.includes(name))];
   const own = [parts.name, ...TIME];
@@ -58,16 +61,17 @@ export function partitionsRoute(docs: RouteDocs, { sourceFor }: RouteOptions): R
       },
     },
     handler: async ({ request, query: given, client }) => {
-      const source = sourceFor(client);
-      const { rows, columns, shown, columnKinds: kinds, changesFrom } = source;
-      const { time, fields } = readStreamQuery(given, source);
-      const plan = await source.readPlan(given, request.signal, undefined, true);
+      const resource = resourceFor(whole, client);
+      const { rows } = resource;
+      const { time, fields } = readStreamQuery(given, resource);
+      const plan = await readPlan(given, resource, request.signal, undefined, true);
       assertDivisible(plan, 'sort');
       const at = await timeOf(time, rows, request.signal);
       const most = parts.read(given) ?? DEFAULT_PARTS;
       const place = (identity: Identity | undefined) => {
         const time = at !== undefined && { at };
-        return changesFrom({ ...plan, ...time, ...(identity !== undefined && { identity }) }, request.signal);
+        const bound = { ...plan, ...time, ...(identity !== undefined && { identity }) };
+        return changesFrom(resource, bound, request.signal);
       };
       const cutOnce = () => cutIn(rows, plan, most, place, request.signal);
       // The first try may find that the collection has been replaced since the last request.
@@ -82,7 +86,7 @@ export function partitionsRoute(docs: RouteDocs, { sourceFor }: RouteOptions): R
         ...(identity !== undefined && { mark: markOf(identity) }),
       };
       const format = formatOf(formatParameter.read(given) ?? FORMATS[0].name);
-      const set = { rows, plan, columns, shown, fields, kinds, signal: request.signal };
+      const set = { resource, plan, fields, signal: request.signal };
       const ofForm = (await format.ofParts?.(given, set)) ?? [];
       const bounds = found.filter(isBoundOfPart); // no part can carry other bounds
       const partitions = [undefined, ...bounds].map((from, n) => {
@@ -107,7 +111,7 @@ async function cutIn(
   rows: Collection,
   plan: Plan,
   most: number,
-  place: (identity: Identity | undefined) => ReturnType<ChangesFrom>,
+  place: (identity: Identity | undefined) => Promise<ChangesStart | null>,
   signal: AbortSignal,
 ) {
   const { identity } = await rows.describe(signal);

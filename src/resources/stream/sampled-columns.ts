@@ -1,14 +1,14 @@
 import { Binary, onDemand } from '../../store/bson.ts';
 import { REST, scaleOf, type Column, type ColumnKind, type DeclaredKinds } from '../../rows/arrow/columns.ts';
 import { columnsOfFields, MOST_COLUMNS, SAMPLED_ROWS, storedNames } from '../../rows/csv-cell.ts';
-import type { Selection } from '../../rows/selection.ts';
 import { byteString, View } from '../../rows/view.ts';
 import { placesBetween } from '../../store/interpolate-keys.ts';
 import { rowsOf, type Batch } from '../../store/batch.ts';
 import { KEY } from '../../store/bookmark.ts';
 import { BSON_TYPE } from '../../store/bson-types.ts';
 import type { From } from '../../store/store.ts';
-import type { BegunSet, FormSet } from './formats/format.ts';
+import { columnKinds } from '../query/kinds.ts';
+import type { Asked, BegunSet, FormSet } from './formats/format.ts';
 
 /** At how many places inside a set rows are sampled for Arrow, beside its two ends. */
 const PLACES = 8;
@@ -21,8 +21,9 @@ const BATCH_BYTES = 768 * 1024;
  */
 export function declaredColumns(
   fields: readonly string[] | undefined,
-  kinds: DeclaredKinds | undefined,
+  resource: Asked['resource'],
 ): readonly Column[] | undefined {
+  const kinds = columnKinds(resource);
   if (!fields || !kinds) return undefined;
   const names = columnsOfFields(fields);
   const stored = storedNames(names, true);
@@ -38,25 +39,18 @@ export function declaredColumns(
  * kinds are those that are declared, or else those of the values in these rows. A column with values of several kinds
  * that are not all numbers, or without any, is JSON. A value that turns up later and does not fit stands in `_rest`.
  */
-export async function arrowColumns({
-  rows,
-  plan,
-  columns: always,
-  fields,
-  shown,
-  kinds,
-  signal,
-}: FormSet): Promise<readonly Column[]> {
-  const declared = declaredColumns(fields, kinds);
+export async function arrowColumns(set: FormSet): Promise<readonly Column[]> {
+  const { resource, fields } = set;
+  const declared = declaredColumns(fields, resource);
   if (declared) return declared;
-  const seen = sampler(fields ? columnsOfFields(fields) : null, always, shown);
-  for await (const batch of sampled({ rows, plan, signal }))
+  const seen = sampler(fields ? columnsOfFields(fields) : null, resource);
+  for await (const batch of sampled(set))
     try {
       seen.add(batch);
     } finally {
       batch.release();
     }
-  return seen.columns(kinds).filter(({ name }) => fields !== undefined || name !== REST);
+  return seen.columns(columnKinds(resource)).filter(({ name }) => fields !== undefined || name !== REST);
 }
 
 /**
@@ -65,19 +59,17 @@ export async function arrowColumns({
  * these rows has a field `id` of its own.
  */
 export async function textColumns({
-  rows,
+  resource,
   plan,
   first,
-  columns: always,
   most,
-  shown,
   signal,
-}: Omit<BegunSet, 'fields' | 'kinds'>): Promise<readonly string[]> {
-  const seen = sampler(null, always, shown);
+}: Omit<BegunSet, 'fields'>): Promise<readonly string[]> {
+  const seen = sampler(null, resource);
   const wanted = Math.min(SAMPLED_ROWS, most);
   seen.add(first);
   for (let [{ last, more }, left] = [first, wanted - first.rows]; more && last && left > 0;) {
-    const batch = await rows.read(plan, { after: last }, { rows: left, bytes: BATCH_BYTES }, signal);
+    const batch = await resource.rows.read(plan, { after: last }, { rows: left, bytes: BATCH_BYTES }, signal);
     try {
       seen.add(batch);
     } finally {
@@ -91,10 +83,10 @@ export async function textColumns({
 }
 
 async function* sampled({
-  rows,
+  resource: { rows },
   plan,
   signal,
-}: Pick<FormSet, 'rows' | 'plan' | 'signal'>): AsyncGenerator<Batch, void, undefined> {
+}: FormSet): AsyncGenerator<Batch, void, undefined> {
   const size = { rows: ROWS_AT_PLACE, bytes: BATCH_BYTES };
   const from = (after: From['after']) => rows.read(plan, after ? { after } : {}, size, signal);
   const first = await from(undefined);
@@ -113,7 +105,8 @@ async function* sampled({
 }
 
 /** Notes what sampled rows have in the columns of these fields (null: in all), and says of what kinds these are. */
-function sampler(names: readonly string[] | null, always: readonly string[], { policyView }: Selection) {
+function sampler(names: readonly string[] | null, { form, shown: { policyView } }: FormSet['resource']) {
+  const always = form.columns;
   const stored = names ? storedNames(names, true) : always.slice(1);
   /** The names of columns by the order in which they came, as rows store them, with the kinds of their values. */
   const found = new Map([KEY, ...stored].map((name) => [name, new Set<ColumnKind>()]));

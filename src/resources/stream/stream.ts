@@ -12,13 +12,15 @@ import { writeBeforeCut } from '../../pipeline/sink.ts';
 import { withHeartbeats } from '../../pipeline/heartbeats.ts';
 import { pump } from '../../pipeline/pump.ts';
 import { readAfter } from './after.ts';
-import { inTime, ROWS_HEADER } from './estimate.ts';
+import { estimate, inTime, ROWS_HEADER } from './estimate.ts';
 import { AT_HEADER, timeOf } from './point-in-time.ts';
 import { formatOf, FORMATS, readForm, STREAM_TYPES, typeAsked } from './formats/list.ts';
 import { readStreamPlan, readStreamQuery, streamParameters, type StreamQuery } from './parameters.ts';
 import { sortText } from '../query/grammar.ts';
-import { routeOf, type RouteDocs } from '../route-docs.ts';
-import { headersOf, type RouteOptions, type RowSource } from '../row-source.ts';
+import { resourceFor } from '../query/part.ts';
+import type { Resource } from '../query/resource.ts';
+import { routeOf, type RouteDocs, type RouteOptions } from '../route-docs.ts';
+import { changesFrom, headersOf } from '../token/feed-cursor.ts';
 import type { From, Plan } from '../../store/store.ts';
 
 /**
@@ -38,7 +40,7 @@ const PROBLEMS = [
 ] as const;
 
 /** GET of all rows: the chain of all batches. Each batch goes out while the next one is being read. */
-export function streamRoute(docs: RouteDocs, options: RouteOptions): Route {
+export function streamRoute(docs: RouteDocs, whole: Resource, options: StreamOptions): Route {
   const { noun } = docs;
   return {
     ...routeOf(docs, 'stream', PROBLEMS),
@@ -57,34 +59,36 @@ export function streamRoute(docs: RouteDocs, options: RouteOptions): Route {
     },
     produces: STREAM_TYPES,
     typeAsked,
-    handler: streamHandler(options),
+    handler: streamHandler(whole, options),
   };
 }
 
-function streamHandler({ sourceFor, transcoder, parked }: RouteOptions): Route['handler'] {
+type StreamOptions = Pick<RouteOptions, 'transcoder' | 'parked'>;
+
+function streamHandler(whole: Resource, { transcoder, parked }: StreamOptions): Route['handler'] {
   return async ({ request, query: parameters, type, client }) => {
-    const source = sourceFor(client);
-    const { rows, streams, columns, shown, estimate, columnKinds: kinds } = source;
-    const query = readStreamQuery(parameters, source);
+    const resource = resourceFor(whole, client);
+    const streams = resource.streamsOf(resource.rows);
+    const query = readStreamQuery(parameters, resource);
     const { limit, fields } = query;
-    const asksForm = readForm(parameters, formatOf(type), { type, kinds, ...query });
-    const asked = await readStreamPlan(parameters, query, source, request.signal);
-    const { plan: wanted, from } = await beginningOf(query, asked, source, request.signal);
+    const asksForm = readForm(parameters, formatOf(type), { type, resource, ...query });
+    const asked = await readStreamPlan(parameters, query, resource, request.signal);
+    const { plan: wanted, from } = await beginningOf(query, asked, resource, request.signal);
     const isWhole = !query.isPiece && limit === Infinity;
-    const changes = isWhole ? await source.changesFrom(wanted, request.signal) : null;
+    const changes = isWhole ? await changesFrom(resource, wanted, request.signal) : null;
     const plan = { ...wanted, ...changes?.bounds };
-    const estimated = from.after ? null : estimate(plan);
+    const estimated = from.after ? null : estimate(resource, plan);
     // The first batch is read before the head is sent, so an unavailable store gives a 503 and not a cut stream.
     const first = await streams.begin(plan, from, firstSize(limit), request.signal);
     await orRelease(first, () => assertSound(transcoder.encoder('lines'), first)); // 500, and not a cut
     const rest = planBehind(plan, first);
     const { signal } = request;
-    const set = { rows, plan: rest, columns, shown, fields, kinds, signal, first, most: limit };
+    const set = { resource, plan: rest, fields, signal, first, most: limit };
     const form = await orRelease(first, () => asksForm(set, transcoder));
     const isAll = !first.more || first.rows >= limit;
     const about = isAll ? first.rows : await orRelease(first, () => inTime(estimated));
     const run: StreamBody['run'] = async (sink) => {
-      const cursorOf = (bookmark: Bookmark) => cursorThatFits(source.collection, rest, bookmark);
+      const cursorOf = (bookmark: Bookmark) => cursorThatFits(resource.name, rest, bookmark);
       const start = from.after ? cursorOf(from.after) : null;
       const now = () => performance.now();
       const proof = { plan, cursorOf, start, now, changes: changes?.cursor };
@@ -136,12 +140,12 @@ function streamHandler({ sourceFor, transcoder, parked }: RouteOptions): Route['
 async function beginningOf(
   { time, cursor, after, part }: Pick<StreamQuery, 'time' | 'cursor' | 'after' | 'part'>,
   asked: Plan,
-  source: Pick<RowSource, 'collection' | 'rows' | 'resource'>,
+  resource: Resource,
   signal: AbortSignal,
 ): Promise<{ plan: Plan; from: From }> {
   if (cursor !== undefined) {
     const known = typeof time === 'bigint' ? { ...asked, at: time } : asked;
-    const bookmark = rowBehind(cursor, source.collection, known);
+    const bookmark = rowBehind(cursor, resource.name, known);
     const { at, since, mark } = cursor;
     if (time === 'present' && at === undefined)
       throw cursorMismatch(
@@ -151,15 +155,15 @@ async function beginningOf(
       throw cursorMismatch(
         'The cursor comes from a snapshot. Omit consistency=live, or start without a cursor.',
       );
-    const plan = await marked(asked, [part?.mark, mark], source, signal);
+    const plan = await marked(asked, [part?.mark, mark], resource, signal);
     // A member that lags must not miss what changes do not repeat (Changes-From of the stream that was cut).
     const bound = since !== undefined && (asked.since === undefined || since > asked.since) ? { since } : {};
     return { plan: at === undefined ? { ...plan, ...bound } : { ...plan, at }, from: { after: bookmark } };
   }
-  const plan = await marked(asked, [part?.mark], source, signal);
-  const at = await timeOf(time, source.rows, signal);
+  const plan = await marked(asked, [part?.mark], resource, signal);
+  const at = await timeOf(time, resource.rows, signal);
   const timed = at === undefined ? plan : { ...plan, at };
-  const from = after === undefined ? {} : { after: await readAfter(after, timed, source.resource, signal) };
+  const from = after === undefined ? {} : { after: await readAfter(after, timed, resource, signal) };
   return { plan: timed, from };
 }
 
@@ -170,7 +174,7 @@ async function beginningOf(
 async function marked(
   plan: Plan,
   marks: readonly (number | undefined)[],
-  { rows }: Pick<RowSource, 'rows'>,
+  { rows }: Pick<Resource, 'rows'>,
   signal: AbortSignal,
 ): Promise<Plan> {
   if (marks.every((mark) => mark === undefined)) return plan;

@@ -13,7 +13,7 @@ import { crc32 } from '../../pipeline/crc32.ts';
  *
  * Numbers are little-endian. The form has the kind of the time in bits 0 and 1 (TIMES), that of the identity in bits 2
  * and 3 (IDENTITIES), and the number of types in bits 4 to 6 (MANY: it follows). The body belongs to the kind: a bookmark
- * (cursor.ts), a range of ids (resources/stream/part.ts), or a place of a feed (resources/changes/cursor.ts).
+ * (cursor.ts), a range of ids (resources/stream/part.ts), or a place of a feed (feed-cursor.ts).
  *
  * A token needs no server state and grants no authority. It is decoded like any untrusted input, once, where its
  * parameter is read. The checksum only distinguishes a broken token from a forged one.

@@ -5,7 +5,8 @@ import type { Route } from '../../../src/http/route.ts';
 import { openForm } from '../../../src/resources/query/form.ts';
 import { isField, readGiven, readSort } from '../../../src/resources/query/grammar.ts';
 import { isMisfit, readingsOf } from '../../../src/resources/query/kinds.ts';
-import { resourceRoutes, type ResourceOptions } from '../../../src/resources/routes.ts';
+import type { RouteOptions } from '../../../src/resources/route-docs.ts';
+import { resourceRoutes } from '../../../src/resources/routes.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { itemsOf } from '../../support/resources/items-resource.ts';
 
@@ -44,7 +45,7 @@ test('no parameter of a route asks for a field', () => {
   const open = { ...resource, form: openForm('x') };
   const routes = resourceRoutes({ resource: open }, {
     limits: { maxLimit: 1, maxOffset: 1 },
-  } as ResourceOptions);
+  } as RouteOptions);
   const names = Object.values(routes as Record<string, Route>).flatMap(({ query = [] }) =>
     query.map(({ name }) => name),
   );

@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm';
 import { rightsOf, scopeOf, type Scope } from '../../../src/access/rights.ts';
 import { encodeCursor } from '../../../src/resources/token/cursor.ts';
 import { partOf } from '../../../src/resources/query/part.ts';
-import { sourceOf } from '../../../src/resources/source.ts';
+import { readPlan } from '../../../src/resources/query/read-plan.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { ReadTurns } from '../../../src/store/read-turns.ts';
 import { streamReader } from '../../../src/store/readers.ts';
@@ -34,7 +34,7 @@ test(`a part of a resource costs at most ${MOST_BYTES} bytes, and none when its 
   const { store } = await testSqlite(t);
   const streamsOf = (rows: Collection) => streamReader(rows, new ReadTurns(), { retryMs: 0 });
   const { resource } = itemsOf(store, streamsOf);
-  const open = (scope: Scope) => sourceOf(partOf(resource, scope));
+  const open = (scope: Scope) => partOf(resource, scope);
   open(scopeOfItems('first'));
   let scopes = Array.from({ length: PARTS }, (_, n) => scopeOfItems(`category ${n}`));
   const before = heap();
@@ -56,7 +56,7 @@ test('the server creates one part for the same rights, and its plans and cursors
     scopes.map(async (scope) => {
       const part = partOf(resource, scope);
       assert.equal(partOf(resource, scope), part);
-      const plan = await sourceOf(part).readPlan(query, NEVER);
+      const plan = await readPlan(query, part, NEVER);
       assert.equal(plan.equals, undefined);
       assert.equal(plan.index?.name, 'category_1_price_1__id_1');
       return encodeCursor('items', plan, makeBookmark({ price: 1, _id: 1 }));

@@ -1,4 +1,4 @@
-import { feedPlaceOf, type FeedCursor } from '../../../src/resources/changes/cursor.ts';
+import { feedPlaceOf, type FeedCursor } from '../../../src/resources/token/feed-cursor.ts';
 import { rowBehind } from '../../../src/resources/token/cursor.ts';
 import { decodeToken, type Token } from '../../../src/resources/token/token.ts';
 import type { Bookmark } from '../../../src/store/bookmark.ts';

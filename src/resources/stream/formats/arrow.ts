@@ -42,10 +42,10 @@ export const arrow = {
   }),
   ofParts: async (query, set) =>
     query.has('columns') ? [] : [['columns', columnsText(await arrowColumns(set))]],
-  read: (query, { fields, isPiece, kinds }) => {
+  read: (query, { fields, isPiece, resource }) => {
     const given = columnsParameter.read(query);
     const isStrict = schemaParameter.read(query) === 'strict';
-    if (isPiece && !given && !declaredColumns(fields, kinds))
+    if (isPiece && !given && !declaredColumns(fields, resource))
       throw conflict(
         'columns',
         'columns is required with cursor, after or part: pieces are joined by their columns.',
@@ -55,7 +55,7 @@ export const arrow = {
     return async (set, transcoder) => {
       const columns = given ?? (await arrowColumns(set));
       const table: ArrowTable = { columns, keepsRest: !fields, hasRest: !isStrict };
-      const selection = set.shown.pick(fields);
+      const selection = set.resource.shown.pick(fields);
       return {
         contentType: TYPE,
         head: ArrowEncoder.head(table),

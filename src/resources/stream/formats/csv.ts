@@ -53,7 +53,7 @@ export const csv: Format = {
       );
     return async (set, transcoder) => {
       const columns = fields ? columnsOfFields(fields) : await textColumns(set);
-      const selection = set.shown.pick(fields);
+      const selection = set.resource.shown.pick(fields);
       return {
         contentType: `${TYPE}; charset=utf-8; header=${named}`, // RFC 4180, 3
         head: named === 'present' ? csvHeader(columns, isSafe) : '',

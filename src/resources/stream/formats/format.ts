@@ -2,16 +2,15 @@ import type { ProblemDocument } from '../../../errors.ts';
 import type { Content } from '../../../http/route.ts';
 import type { Parameter } from '../../../input/parameter.ts';
 import type { Query } from '../../../input/query.ts';
-import type { DeclaredKinds } from '../../../rows/arrow/columns.ts';
 import type { RowEncoder, Transcoder } from '../../../rows/rows.ts';
-import type { Selection } from '../../../rows/selection.ts';
 import type { Schema } from '../../../schema.ts';
 import type { Batch } from '../../../store/batch.ts';
-import type { Plan, Collection } from '../../../store/store.ts';
+import type { Collection, Plan } from '../../../store/store.ts';
 import type { ArrowEncoderOptions } from '../../../pipeline/arrow-encoder.ts';
 import type { CheckpointOptions } from '../../../pipeline/checkpoints.ts';
 import type { Compression } from '../../../pipeline/pieces.ts';
 import type { Sink } from '../../../pipeline/sink.ts';
+import type { Resource } from '../../query/resource.ts';
 import type { RowsDocs } from '../../route-docs.ts';
 
 /** A format of rows: all that is known about it. Routes, negotiation and exports know the formats by list.ts alone. */
@@ -64,20 +63,14 @@ export interface Asked {
   readonly fields: readonly string[] | undefined;
   /** Whether the stream begins inside the set, to be joined to another piece. */
   readonly isPiece: boolean;
-  /** The kinds of columns that the operator declared. */
-  readonly kinds: DeclaredKinds | undefined;
+  readonly resource: Pick<Resource, 'form' | 'kinds' | 'shown'>;
 }
 
 /** The rows among which a format may look for its columns. */
 export interface FormSet {
-  readonly rows: Pick<Collection, 'read' | 'split'>;
+  readonly resource: Asked['resource'] & { readonly rows: Pick<Collection, 'read' | 'split'> };
   readonly plan: Plan;
-  /** The columns that every table begins with, the first of them `id`. */
-  readonly columns: readonly string[];
-  /** What may leave the server. */
-  readonly shown: Selection;
   readonly fields: readonly string[] | undefined;
-  readonly kinds: DeclaredKinds | undefined;
   readonly signal: AbortSignal;
 }
 

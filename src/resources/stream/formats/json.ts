@@ -20,9 +20,9 @@ export const json: Format = {
   fileSchema: { description: 'all rows as an array' },
   read:
     (_, { fields }) =>
-    ({ shown }, transcoder) => ({
+    ({ resource }, transcoder) => ({
       contentType: TYPE,
       head: '[',
-      write: () => ({ encoder: transcoder.encoder('array', shown.pick(fields)), tail: () => ']\n' }),
+      write: () => ({ encoder: transcoder.encoder('array', resource.shown.pick(fields)), tail: () => ']\n' }),
     }),
 };

@@ -34,11 +34,11 @@ export const ndjson = {
   }),
   read: (query, { type, fields }) => {
     const hasCheckpoints = checkpoints.read(query) === 'true';
-    return ({ shown }, transcoder) => ({
+    return ({ resource }, transcoder) => ({
       contentType: type,
       head: '',
       write: ({ changes, ...proof }) => {
-        const encoder = transcoder.encoder('lines', shown.pick(fields));
+        const encoder = transcoder.encoder('lines', resource.shown.pick(fields));
         if (!hasCheckpoints) return { encoder };
         const proving = new CheckpointEncoder(encoder, { ...proof, form: linesWith(changes) });
         return { encoder: proving, tail: () => proving.end(), proving };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { encodeFeedCursor } from '../../../src/resources/changes/cursor.ts';
+import { encodeFeedCursor } from '../../../src/resources/token/feed-cursor.ts';
 import { encodeCursor } from '../../../src/resources/token/cursor.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { MaxKey, MinKey } from '../../../src/store/bson.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { changesFrom } from '../../../src/resources/changes/cursor.ts';
+import { changesFrom } from '../../../src/resources/token/feed-cursor.ts';
 import { AppError, changesUnsupported, storeUnavailable } from '../../../src/errors.ts';
 import { MAX_CURSOR_BYTES } from '../../../src/resources/token/cursor.ts';
 import type { ChangeFeed } from '../../../src/store/change-feed.ts';
@@ -32,13 +32,13 @@ test('a set gives no start of changes when no client could read them', async () 
     ['the key may not know them', { now: forbidden }, ALL],
     ['the cursor would be too long', { now: long }, ALL],
   ] as const)
-    assert.equal(await changesFrom(rowsOf(feed), 'items')(plan, NEVER), null, why);
+    assert.equal(await changesFrom({ name: 'items', rows: rowsOf(feed) }, plan, NEVER), null, why);
 });
 
 test('a store that does not answer is no set without changes', async () => {
   for (const error of [storeUnavailable('gone'), new Error('forbidden')])
     await assert.rejects(
-      changesFrom(rowsOf({ now: () => Promise.reject(error) }), 'items')(ALL, NEVER),
+      changesFrom({ name: 'items', rows: rowsOf({ now: () => Promise.reject(error) }) }, ALL, NEVER),
       (caught) => caught === error,
     );
 });

@@ -1,14 +1,13 @@
-import { headOf, isKeyValue, keyIn, MAX_CURSOR_BYTES } from '../token/cursor.ts';
-import { cursorMismatch, encodeToken, refusal, type Token, type TokenHead } from '../token/token.ts';
+import { headOf, isKeyValue, keyIn, MAX_CURSOR_BYTES } from './cursor.ts';
+import { cursorMismatch, encodeToken, refusal, type Token, type TokenHead } from './token.ts';
 import { KEY, type Bookmark, type Identity } from '../../store/bookmark.ts';
 import type { ChangeFeed, FeedPlace } from '../../store/change-feed.ts';
 import type { Collection, Plan } from '../../store/store.ts';
 import { AppError } from '../../errors.ts';
-import type { ChangesFrom } from '../row-source.ts';
 
 /**
  * Cursor of a feed: a place in the history of a set, and how far a walk through the set has come. The time of its token
- * (see resources/token/token.ts) is the one that the place has seen, and the body is
+ * (see token.ts) is the one that the place has seen, and the body is
  *
  *     walk (1 byte, see WALKS) | length (2) and token of the store's place | bookmark (if PLACED)
  *
@@ -101,6 +100,21 @@ export async function placeBefore(
   return { place, identity: plan.identity ?? (await rows.describe(signal)).identity };
 }
 
+/** The header that says from where the changes of a set follow. */
+export const CHANGES_HEADER = 'changes-from';
+
+/** A place in the history of a set before it was read. */
+export interface ChangesStart {
+  /** As clients carry it. */
+  readonly cursor: string;
+  /** What a plan needs so that its reads see every change before the place. */
+  readonly bounds: Pick<Plan, 'since' | 'identity'>;
+}
+
+export function headersOf(start: ChangesStart | null): Readonly<Record<string, string>> {
+  return start ? { [CHANGES_HEADER]: start.cursor } : {};
+}
+
 /** Why a set has no changes: the store, or what a key opens of it. */
 const WITHOUT: readonly string[] = ['changes-unsupported', 'forbidden'];
 
@@ -108,19 +122,21 @@ const WITHOUT: readonly string[] = ['changes-unsupported', 'forbidden'];
  * The place from which the changes of a set follow that is about to be read. Null where no one could ask for them: the
  * store has no changes, or the set has a range.
  */
-export function changesFrom(rows: Pick<Collection, 'changes' | 'describe'>, collection: string): ChangesFrom {
-  return async (plan, signal) => {
-    const feed = rows.changes;
-    if (!feed || plan.range) return null;
-    try {
-      const { place, identity } = await placeBefore(plan, feed, rows, signal);
-      const cursor = encodeFeedCursor(collection, plan, { place, walk: 'over', identity });
-      if (cursor === undefined) return null;
-      const since = plan.at === undefined && place.seen !== undefined && { since: place.seen };
-      return { cursor, bounds: { ...(identity !== undefined && { identity }), ...since } };
-    } catch (error) {
-      if (error instanceof AppError && WITHOUT.includes(error.code)) return null;
-      throw error;
-    }
-  };
+export async function changesFrom(
+  { name, rows }: { readonly name: string; readonly rows: Pick<Collection, 'changes' | 'describe'> },
+  plan: Plan,
+  signal: AbortSignal,
+): Promise<ChangesStart | null> {
+  const feed = rows.changes;
+  if (!feed || plan.range) return null;
+  try {
+    const { place, identity } = await placeBefore(plan, feed, rows, signal);
+    const cursor = encodeFeedCursor(name, plan, { place, walk: 'over', identity });
+    if (cursor === undefined) return null;
+    const since = plan.at === undefined && place.seen !== undefined && { since: place.seen };
+    return { cursor, bounds: { ...(identity !== undefined && { identity }), ...since } };
+  } catch (error) {
+    if (error instanceof AppError && WITHOUT.includes(error.code)) return null;
+    throw error;
+  }
 }

@@ -7,7 +7,7 @@ export const ITEM_EXAMPLES = {
       page: {
         limit: 1,
         hasMore: true,
-        nextCursor: 'DgTwuvIB0JLyoBUAAAACX2lkAAcAAABkMDAwMDMAAFPSb5M',
+        nextCursor: 'EQTwuvIBAAAAAAAAAAAAAAAAAAAAABUAAAACX2lkAAcAAABkMDAwMDMAABgiSCg',
         page: 3,
       },
     },
@@ -30,8 +30,10 @@ export const ITEM_EXAMPLES = {
     request: '/items/partitions?n=2&fields=price',
     answer: {
       partitions: [
-        { url: '/items/stream?part=DwTQkvKgFAAAAAJ0bwAHAAAAZDI2OTcxAABHHUVT&fields=price' },
-        { url: '/items/stream?part=DwTQkvKgFgAAAAJmcm9tAAcAAABkMjY5NzEAANtJxd0&fields=price' },
+        { url: '/items/stream?part=EgQAAAAAAAAAAAAAAAAAAAAAFAAAAAJ0bwAHAAAAZDI2OTcxAACmoBjV&fields=price' },
+        {
+          url: '/items/stream?part=EgQAAAAAAAAAAAAAAAAAAAAAFgAAAAJmcm9tAAcAAABkMjY5NzEAABrCcC8&fields=price',
+        },
       ],
     },
   },

@@ -232,7 +232,7 @@ function forgedCursor(random: Random, token: Buffer): string {
   const place = BSON.serialize(Object.fromEntries(names.map((name) => [name, value(random)])));
   const forged = Buffer.concat([content.subarray(0, at), place]);
   if (random() < 0.2) forged[below(random, forged.length)] = below(random, 256);
-  return forgedToken(random() < 0.95 ? (token[0] ?? 0) : below(random, 18), forged);
+  return forgedToken(random() < 0.95 ? (token[0] ?? 0) : below(random, 21), forged);
 }
 
 function forgedPart(random: Random, token: Buffer): string {

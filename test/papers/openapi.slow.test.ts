@@ -133,7 +133,7 @@ const failing = (error: Error): Twist => ({ failing: error });
 /** Cursors of another collection: of its rows, and of its changes. */
 const OTHERS = { types: new Uint8Array(0), fingerprint: 0 };
 const OTHER_CURSOR = encodeToken('row', OTHERS, makeBookmark({ _id: 1 }));
-const OTHER_FEED = encodeToken('feed', { ...OTHERS, identity: 'a' }, new Uint8Array(2));
+const OTHER_FEED = encodeToken('feed', { ...OTHERS, identity: 'a'.repeat(32) }, new Uint8Array(2));
 
 /** How each code is provoked. */
 const PROVOKED: Record<ProblemCode, Twist> = {

@@ -2,7 +2,6 @@ import { storeUnavailable } from '../../errors.ts';
 import { documented, integer } from '../../input/parameter.ts';
 import { json } from '../../http/reply.ts';
 import { valueTypes } from '../token/cursor.ts';
-import { markOf } from '../token/token.ts';
 import { JSON_TYPE, jsonAnswer, type Route } from '../../http/route.ts';
 import { namedObject, object, text, Type } from '../../schema.ts';
 import { serializerOf } from '../../rows/serializers.ts';
@@ -83,7 +82,7 @@ export function partitionsRoute(docs: RouteDocs, whole: Resource): Route {
       const head = {
         types: valueTypes(plan),
         ...(since !== undefined && { since }),
-        ...(identity !== undefined && { mark: markOf(identity) }),
+        ...(identity !== undefined && { identity }),
       };
       const format = formatOf(formatParameter.read(given) ?? FORMATS[0].name);
       const set = { resource, plan, fields, signal: request.signal };

@@ -2,7 +2,8 @@ import type { StreamBody } from '../../engine/edge.ts';
 import { problemDocument } from '../../http/problem.ts';
 import type { Route } from '../../http/route.ts';
 import { cursorThatFits, rowBehind } from '../token/cursor.ts';
-import { checkMark, cursorMismatch } from '../token/token.ts';
+import { collectionReplaced } from '../../errors.ts';
+import { cursorMismatch, type Token } from '../token/token.ts';
 import { assertSound } from '../../rows/transcoder.ts';
 import { noneOf, orRelease, type Batch } from '../../store/batch.ts';
 import { KEY, type Bookmark } from '../../store/bookmark.ts';
@@ -146,7 +147,7 @@ async function beginningOf(
   if (cursor !== undefined) {
     const known = typeof time === 'bigint' ? { ...asked, at: time } : asked;
     const bookmark = rowBehind(cursor, resource.name, known);
-    const { at, since, mark } = cursor;
+    const { at, since } = cursor;
     if (time === 'present' && at === undefined)
       throw cursorMismatch(
         'The cursor does not come from a snapshot. Omit consistency=snapshot, or start without a cursor.',
@@ -155,12 +156,12 @@ async function beginningOf(
       throw cursorMismatch(
         'The cursor comes from a snapshot. Omit consistency=live, or start without a cursor.',
       );
-    const plan = await marked(asked, [part?.mark, mark], resource, signal);
+    const plan = within(asked, cursor, part);
     // A member that lags must not miss what changes do not repeat (Changes-From of the stream that was cut).
     const bound = since !== undefined && (asked.since === undefined || since > asked.since) ? { since } : {};
     return { plan: at === undefined ? { ...plan, ...bound } : { ...plan, at }, from: { after: bookmark } };
   }
-  const plan = await marked(asked, [part?.mark], resource, signal);
+  const plan = within(asked, part);
   const at = await timeOf(time, resource.rows, signal);
   const timed = at === undefined ? plan : { ...plan, at };
   const from = after === undefined ? {} : { after: await readAfter(after, timed, resource, signal) };
@@ -168,17 +169,11 @@ async function beginningOf(
 }
 
 /**
- * The plan, bound to the collection of these marks. Without a mark, the first read decides on the collection. AppError
- * `collection-replaced` when a mark is of another collection.
+ * The plan, bound to the collection of these tokens. Without one, the first read decides on the collection. AppError
+ * `collection-replaced` when they are of two.
  */
-async function marked(
-  plan: Plan,
-  marks: readonly (number | undefined)[],
-  { rows }: Pick<Resource, 'rows'>,
-  signal: AbortSignal,
-): Promise<Plan> {
-  if (marks.every((mark) => mark === undefined)) return plan;
-  const { identity } = await rows.describe(signal);
-  for (const mark of marks) checkMark(mark, identity);
+function within(plan: Plan, ...tokens: readonly (Token | undefined)[]): Plan {
+  const [identity, other = identity] = tokens.flatMap((token) => token?.identity ?? []);
+  if (identity !== other) throw collectionReplaced();
   return identity === undefined ? plan : { ...plan, identity };
 }

@@ -4,7 +4,7 @@ import { KEY, keyOf, keyPaths, type Bookmark, type Identity, type RowKey } from 
 import type { ValueBound } from '../../store/plan.ts';
 import type { Equality, Plan } from '../../store/store.ts';
 import { crc32 } from '../../pipeline/crc32.ts';
-import { cursorMismatch, encodeToken, markOf, refusal, type Token, type TokenHead } from './token.ts';
+import { cursorMismatch, encodeToken, refusal, type Token, type TokenHead } from './token.ts';
 
 /** Cursor: a bookmark as clients carry it, the body of a token (see token.ts). */
 
@@ -12,8 +12,8 @@ import { cursorMismatch, encodeToken, markOf, refusal, type Token, type TokenHea
 export const MAX_CURSOR_BYTES = 12 * 1024;
 /**
  * The cursor of a bookmark up to this size, in bytes, is never longer than MAX_CURSOR_BYTES. Beside the bookmark a token
- * has at most 278 bytes: kind and form 2, types 256, fingerprint 4, time 8, mark 4, checksum 4. Base64 makes 4 characters
- * of 3 bytes, so such a cursor has at most 11,294 characters.
+ * has at most 290 bytes: kind and form 2, types 256, fingerprint 4, time 8, identity 16, checksum 4. Base64 makes 4
+ * characters of 3 bytes, so such a cursor has at most 11,310 characters.
  */
 export const ALWAYS_FITS_BYTES = 8 * 1024;
 
@@ -52,11 +52,8 @@ export function encodeCursor(
   identity?: Identity,
 ): string {
   const { identity: own = identity } = plan;
-  return encodeToken(
-    'row',
-    { ...headOf(collection, plan), ...(own !== undefined && { mark: markOf(own) }) },
-    bookmark,
-  );
+  const head = { ...headOf(collection, plan), ...(own !== undefined && { identity: own }) };
+  return encodeToken('row', head, bookmark);
 }
 
 /** What the token of any walk through the rows of a plan says of it. */

@@ -1,4 +1,4 @@
-import { collectionReplaced, type AppError } from '../../errors.ts';
+import type { AppError } from '../../errors.ts';
 import { parameterError } from '../../input/query.ts';
 import { text, type Parameter } from '../../input/parameter.ts';
 import type { Identity, PointInTime } from '../../store/bookmark.ts';
@@ -9,10 +9,10 @@ import { crc32 } from '../../pipeline/crc32.ts';
  *
  *     kind (1 byte: see KINDS) | form (1 byte) | number of types (1, if the form has no room for it) | types (1 each)
  *     | fingerprint of the query (4; a part has none) | time (8, if the form says so)
- *     | mark of the collection (4), or length (1) and its whole identity | body | CRC-32 of all before (4)
+ *     | identity of the collection (16, if the form says so) | body | CRC-32 of all before (4)
  *
- * Numbers are little-endian. The form has the kind of the time in bits 0 and 1 (TIMES), that of the identity in bits 2
- * and 3 (IDENTITIES), and the number of types in bits 4 to 6 (MANY: it follows). The body belongs to the kind: a bookmark
+ * Numbers are little-endian. The form has the kind of the time in bits 0 and 1 (TIMES), whether there is an identity in
+ * bit 2, and the number of types in bits 4 to 6 (MANY: it follows). The body belongs to the kind: a bookmark
  * (cursor.ts), a range of ids (resources/stream/part.ts), or a place of a feed (feed-cursor.ts).
  *
  * A token needs no server state and grants no authority. It is decoded like any untrusted input, once, where its
@@ -38,19 +38,17 @@ export interface TokenHead {
   readonly at?: PointInTime;
   /** The earliest time that reads may see: see Plan. */
   readonly since?: PointInTime;
-  /** See markOf. A token has this or the identity. Neither: the store's collections have no identity. */
-  readonly mark?: number;
+  /** The collection in which the walk began. A walk is never continued in another one. */
   readonly identity?: Identity;
 }
 
 /** The first byte of each kind. Other releases have other numbers. */
-const KINDS = { row: 14, part: 15, feed: 16 } as const;
+const KINDS = { row: 17, part: 18, feed: 19 } as const;
 export type TokenKind = keyof typeof KINDS;
 
 const TIMES = { none: 0, at: 1, since: 2 } as const;
-const IDENTITIES = { none: 0, mark: 1, hex: 2, text: 3 } as const;
-/** Identities in hexadecimal digits take half their bytes. */
-const HEX = /^([0-9a-f]{2})+$/;
+/** The bit of the form of a token with an identity, and the bytes of that. */
+const [IDENTIFIED, IDENTITY_BYTES] = [4, 16];
 const MANY = 7;
 
 /** Bytes before the types, and of the checksum. */
@@ -58,18 +56,14 @@ const START = 2;
 const TAIL = 4;
 
 export function encodeToken(kind: TokenKind, head: TokenHead, ...body: readonly Uint8Array[]): string {
-  const { types, fingerprint, at, since, mark, identity } = head;
+  const { types, fingerprint, at, since, identity } = head;
   const time = at ?? since;
-  const isHex = identity !== undefined && HEX.test(identity);
-  const whole = identity === undefined ? null : Buffer.from(identity, isHex ? 'hex' : 'utf8');
   const few = Math.min(types.length, MANY);
-  const size = body.reduce((sum, { length }) => sum + length, START + 1 + types.length + 4 + 8 + 4 + TAIL);
-  const bytes = Buffer.allocUnsafe(size + (whole?.length ?? 0));
+  const most = START + 1 + types.length + 4 + 8 + IDENTITY_BYTES + TAIL;
+  const bytes = Buffer.allocUnsafe(body.reduce((sum, { length }) => sum + length, most));
   const ofTime = at !== undefined ? TIMES.at : since !== undefined ? TIMES.since : TIMES.none;
-  const ofWhole = isHex ? IDENTITIES.hex : IDENTITIES.text;
-  const ofIdentity = whole ? ofWhole : mark !== undefined ? IDENTITIES.mark : IDENTITIES.none;
   bytes[0] = KINDS[kind];
-  bytes[1] = ofTime | (ofIdentity << 2) | (few << 4);
+  bytes[1] = ofTime | (identity === undefined ? 0 : IDENTIFIED) | (few << 4);
   let end = START;
   const add = (piece: Uint8Array) => {
     bytes.set(piece, end);
@@ -79,10 +73,7 @@ export function encodeToken(kind: TokenKind, head: TokenHead, ...body: readonly 
   add(types);
   if (fingerprint !== undefined) end = bytes.writeUInt32LE(fingerprint, end);
   if (time !== undefined) end = bytes.writeBigUInt64LE(time, end);
-  if (whole) {
-    end = bytes.writeUInt8(whole.length, end);
-    add(whole);
-  } else if (mark !== undefined) end = bytes.writeUInt32LE(mark, end);
+  if (identity !== undefined) end += bytes.write(identity, end, IDENTITY_BYTES, 'hex');
   for (const piece of body) add(piece);
   end = bytes.writeUInt32LE(crc32(bytes.subarray(0, end)), end);
   return bytes.toString('base64url', 0, end);
@@ -104,20 +95,13 @@ export function decodeToken(given: string, kind: TokenKind, parameter: string): 
     throw refusal({ kind, parameter }, 'it is of another release', AGAIN);
   if (version !== KINDS[kind]) throw refuse('it is of another kind');
   const ofTime = form & 3;
-  const ofIdentity = (form >> 2) & 3;
   const few = form >> 4;
-  if (ofTime > TIMES.since || few > MANY) throw refuse('its form is unknown');
+  if (ofTime > TIMES.since || (form & 8) !== 0 || few > MANY) throw refuse('its form is unknown');
   const typesAt = few === MANY ? START + 1 : START;
   const typesEnd = typesAt + (few === MANY ? number : few);
   const timeAt = typesEnd + (kind === 'part' ? 0 : 4);
   const identityAt = timeAt + (ofTime === TIMES.none ? 0 : 8);
-  const wholeAt = identityAt + 1;
-  const bodyAt =
-    ofIdentity === IDENTITIES.none
-      ? identityAt
-      : ofIdentity === IDENTITIES.mark
-        ? identityAt + 4
-        : wholeAt + (content[identityAt] ?? 0);
+  const bodyAt = identityAt + ((form & IDENTIFIED) === 0 ? 0 : IDENTITY_BYTES);
   if (bodyAt > content.length) throw refuse('it is too short');
   const time = ofTime === TIMES.none ? undefined : content.readBigUInt64LE(timeAt);
   if (ofTime === TIMES.since && time === 0n) throw refuse('its time is none');
@@ -129,10 +113,7 @@ export function decodeToken(given: string, kind: TokenKind, parameter: string): 
     body: content.subarray(bodyAt),
     ...(kind !== 'part' && { fingerprint: content.readUInt32LE(typesEnd) }),
     ...(time !== undefined && { [ofTime === TIMES.at ? 'at' : 'since']: time }),
-    ...(ofIdentity === IDENTITIES.mark && { mark: content.readUInt32LE(identityAt) }),
-    ...(ofIdentity >= IDENTITIES.hex && {
-      identity: content.toString(ofIdentity === IDENTITIES.hex ? 'hex' : 'utf8', wholeAt, bodyAt),
-    }),
+    ...(bodyAt > identityAt && { identity: content.toString('hex', identityAt, bodyAt) }),
   };
 }
 
@@ -184,21 +165,4 @@ export function refusal(
 /** The error for a sound token that was made for something else than the request asks for. */
 export function cursorMismatch(detail: string, parameter = 'cursor'): AppError {
   return parameterError('cursor-mismatch', parameter, detail);
-}
-
-/**
- * A short form of a collection's identity, which cursors and parts carry. By it, a continued stream notices that
- * it began in another collection. Two collections have the same mark once in 2^32 times.
- */
-export function markOf(identity: Identity): number {
-  return crc32(identity);
-}
-
-/**
- * AppError `collection-replaced` when a mark is of another collection. A token without a mark (undefined) is of
- * a store whose collections have no identity. It fits any collection.
- */
-export function checkMark(mark: number | undefined, identity: Identity | undefined): void {
-  if (mark === undefined || (identity !== undefined && mark === markOf(identity))) return;
-  throw collectionReplaced();
 }

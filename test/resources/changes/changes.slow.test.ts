@@ -156,7 +156,7 @@ onStores(opened, (test) => {
       time: Buffer.concat([Buffer.of((content[0] ?? 0) | 3), content.subarray(1)]),
       token: Buffer.concat([content.subarray(0, -1), Buffer.of(200)]),
     })) {
-      const answer = await server.get(`/items/changes?since=${forgedToken(16, forged)}`);
+      const answer = await server.get(`/items/changes?since=${forgedToken(19, forged)}`);
       await answer.body?.cancel();
       // Another time is a place, too: of MongoDB's history as well as of the log of the embedded store.
       const fits = name === 'token' ? [200, 400, 410] : [400];

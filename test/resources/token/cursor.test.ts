@@ -113,7 +113,7 @@ test('a version that is unknown or earlier, and a token of another kind, is refu
   const bytes = Buffer.from(encodeCursor('items', BY_ID, makeBookmark({ _id: 1 })), 'base64url');
   for (let version = 0; version < 256; version++) {
     const code = codeOf(forgedToken(version, bytes.subarray(1, -4)), BY_ID);
-    assert.equal(code, version === 14 ? 'ok' : 'invalid-cursor', `${version}`);
+    assert.equal(code, version === 17 ? 'ok' : 'invalid-cursor', `${version}`);
   }
 });
 
@@ -131,7 +131,7 @@ test('the longest cursor of a bookmark that always fits is no longer than a curs
   const plan: Plan = { ...BY_ID, index, equals, at: 2n ** 64n - 1n, identity: 'f'.repeat(32) };
   const bookmark = new Uint8Array(ALWAYS_FITS_BYTES) as Bookmark;
   const { length } = encodeCursor('items', plan, bookmark);
-  assert.equal(length, 11_294, 'as ALWAYS_FITS_BYTES says');
+  assert.equal(length, 11_310, 'as ALWAYS_FITS_BYTES says');
   assert.ok(length <= MAX_CURSOR_BYTES);
 });
 
@@ -147,8 +147,8 @@ test('a content of any length that is too short for its form is an invalid curso
   for (let form = 0; form < 256; form++)
     for (let length = 0; length < 16; length++)
       for (const filled of [0, 1, 255]) {
-        const code = codeOf(forgedToken(14, Buffer.of(form), Buffer.alloc(length, filled)), BY_ID);
+        const code = codeOf(forgedToken(17, Buffer.of(form), Buffer.alloc(length, filled)), BY_ID);
         assert.ok(['invalid-cursor', 'cursor-mismatch'].includes(code), `form ${form}, ${length} bytes`);
       }
-  assert.equal(codeOf(forgedToken(14), BY_ID), 'invalid-cursor');
+  assert.equal(codeOf(forgedToken(17), BY_ID), 'invalid-cursor');
 });

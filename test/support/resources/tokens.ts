@@ -6,13 +6,13 @@ import type { IdRange, Plan } from '../../../src/store/store.ts';
 import { crc32 } from '../../../src/pipeline/crc32.ts';
 import { encodePart, idsOf } from '../../../src/resources/stream/part.ts';
 
-type Times = Pick<Token, 'at' | 'since' | 'mark'>;
+type Times = Pick<Token, 'at' | 'since' | 'identity'>;
 
-function timesOf({ at, since, mark }: Token): Times {
+function timesOf({ at, since, identity }: Token): Times {
   return {
     ...(at !== undefined && { at }),
     ...(since !== undefined && { since }),
-    ...(mark !== undefined && { mark }),
+    ...(identity !== undefined && { identity }),
   };
 }
 

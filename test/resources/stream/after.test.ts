@@ -12,11 +12,13 @@ import {
   UUID,
   type Document,
 } from '../../../src/store/bson.ts';
+import { pagesOf } from '../../support/answers.ts';
 import { filled } from '../../support/resources/resources.ts';
 import { serverOn, STORES, type TestServer } from '../../support/process/server.ts';
 
 const decimal = (text: string) => Decimal128.fromString(text);
 const date = (text: string) => new Date(text);
+const map = (...members: [string, unknown][]) => new Map(members);
 const binary = (text: string, subtype = 0) => new Binary(Buffer.from(text), subtype);
 
 /** Ids of one kind each. */
@@ -26,13 +28,22 @@ const KINDS: Readonly<Record<string, readonly unknown[]>> = {
   decimals: ['-7', '0.1', '0.10000001', '19.99', '1E+40'].map(decimal),
   texts: ['a', 'abcd', 'b', '5', '{"a":1}', 'true', '2026-01-01T00:00:00.000Z'],
   documents: [{ a: 1 }, { a: 2, b: 'x' }, { b: new Date(0) }, { b: new Int32(5) }],
+  // A JavaScript object would sort these names, or reject them.
+  oddDocuments: [
+    map(['1', 2], ['2', 1]),
+    map(['2', 1], ['1', 2]),
+    map(['__proto__', 1]),
+    map(['_bsontype', 'Long']),
+    { a: { b: [map(['10', ''], ['8', '']), 7] } },
+    { long: 'x'.repeat(6_000) },
+  ],
   binaries: [binary('a'), binary('abc'), binary('b'), binary('abc', 5)],
   uuids: ['0', '7', 'f'].map((digit) => new UUID(digit.repeat(32))),
   objectIds: ['0', '7', 'f'].map((digit) => new ObjectId(digit.repeat(24))),
   booleans: [false, true],
   dates: ['1969-12-31T23:59:59.999Z', '2026-01-01T00:00:00Z', '2026-01-01T00:00:00.001Z'].map(date),
   timestamps: [new Timestamp({ t: 1, i: 1 }), new Timestamp({ t: 1, i: 2 }), new Timestamp({ t: 2, i: 0 })],
-  others: [new Double(NaN), new Code('f()')],
+  others: [new Double(NaN), new Code('f()'), new Code('f()', map(['2', 1], ['1', 2]))],
 };
 
 /** The kinds whose rows may be named after they were removed, in a collection without others. */
@@ -68,7 +79,7 @@ const STRAYS: Readonly<Record<string, readonly unknown[]>> = {
 function setOf(name: string, ids: readonly unknown[]) {
   const rows = ids.map((_id, n): Document => ({ _id, n }));
   return [
-    { name, rows, indexes: [] },
+    { name, rows, indexes: [['n']] },
     { name: `${name}-half`, rows: rows.filter((_, n) => n % 2 === 0), indexes: [] },
   ];
 }
@@ -137,6 +148,19 @@ for (const store of STORES)
           );
         },
       );
+
+    for (const sort of ['id_asc', 'n_desc'])
+      await t.test(`pages in order ${sort} continue after an id of any type`, async () => {
+        const all = `/mixed${MIXED.length - 1}`;
+        const { lines } = await linesOf(server, `${all}/stream?sort=${sort}`);
+        const rows: string[] = [];
+        for await (const { text } of pagesOf(server, `${all}?limit=1&sort=${sort}`))
+          rows.push(text.slice('{"data":['.length, text.lastIndexOf('],"page":')));
+        assert.deepEqual(
+          rows,
+          lines.map(({ line }) => line),
+        );
+      });
 
     for (const [n, [name, ids]] of strays.entries())
       await t.test(

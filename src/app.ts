@@ -1,5 +1,5 @@
 import { exportRoutes, orExport, type ExportOptions } from './exports/routes.ts';
-import { exportSources } from './exports/source.ts';
+import { exportSources } from './exports/order.ts';
 import { getLiveness, getReadiness, type HealthOptions } from './telemetry/health.ts';
 import { getOrMake } from './get-or-make.ts';
 import type { Admissions, Client } from './access/admission.ts';

@@ -11,7 +11,7 @@ import type { Serve } from './engine/edge.ts';
 import { createEngine } from './engine/engine.ts';
 import { StoppedError } from './engine/stall-timer.ts';
 import { openExports } from './exports/exporter.ts';
-import { exportSources } from './exports/source.ts';
+import { exportSources } from './exports/order.ts';
 import { requestIdOf } from './http/request-id.ts';
 import type { Route } from './http/route.ts';
 import { fillWithSample, openDeclared, openTimedStore, openUsers } from './open-rows.ts';

@@ -12,7 +12,7 @@ import { STATES, type State } from './export.ts';
 import { removeLeftovers } from './file.ts';
 import { claim, dueIn, filesOf, isExpired, LeaseLostError, type Job, type Running } from './job.ts';
 import { EXPORTS, Jobs } from './jobs.ts';
-import type { ExportSources } from './source.ts';
+import type { ExportSources } from './order.ts';
 
 /**
  * The interval between looks at all records: for jobs whose message was lost or whose worker died, and for what expired.

@@ -24,8 +24,7 @@ import type { Resource } from '../resources/query/resource.ts';
 import { PLAN_PROBLEMS } from '../resources/routes.ts';
 import { removeLeftovers } from './file.ts';
 import { exportsToJson, exportToJson } from './represent.ts';
-import { asynchronousRequest, orderSchema, requestOf } from './order.ts';
-import { sourcesFor, type ExportSources } from './source.ts';
+import { asynchronousRequest, orderSchema, requestOf, sourcesFor, type ExportSources } from './order.ts';
 
 export interface ExportOptions {
   readonly jobs: Jobs;

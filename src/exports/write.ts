@@ -10,8 +10,7 @@ import type { Resource } from '../resources/query/resource.ts';
 import { changesFrom } from '../resources/token/feed-cursor.ts';
 import { createExportFile } from './file.ts';
 import { fileName, type FinishedFile, type Progress, type Running } from './job.ts';
-import { queryOf, readFileForm } from './order.ts';
-import { resourceOf, type ExportSources } from './source.ts';
+import { queryOf, readFileForm, resourceOf, type ExportSources } from './order.ts';
 
 export interface WriteOptions {
   readonly sources: () => ExportSources;

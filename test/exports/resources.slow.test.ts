@@ -5,7 +5,7 @@ import type { Collection } from 'mongodb';
 import type { Export } from '../../src/exports/export.ts';
 import type { ExportRequest } from '../../src/exports/job.ts';
 import { requestOf } from '../../src/exports/order.ts';
-import { exportSources } from '../../src/exports/source.ts';
+import { exportSources } from '../../src/exports/order.ts';
 import { parseJson } from '../../src/input/body-json.ts';
 import type { OpenResource } from '../../src/resources/open.ts';
 import { ServedResources, type ServedOptions } from '../../src/resources/served.ts';

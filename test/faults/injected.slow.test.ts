@@ -6,7 +6,7 @@ import { AppError, storeUnavailable } from '../../src/errors.ts';
 import { createExporter, type Exporter } from '../../src/exports/exporter.ts';
 import { filesOf, type Job } from '../../src/exports/job.ts';
 import { EXPORTS, Jobs } from '../../src/exports/jobs.ts';
-import { exportSources } from '../../src/exports/source.ts';
+import { exportSources } from '../../src/exports/order.ts';
 import type { Reply } from '../../src/engine/edge.ts';
 import type { JobQueue, QueueOptions } from '../../src/queue/queue.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';

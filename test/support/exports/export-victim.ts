@@ -7,7 +7,7 @@ import { createExporter, type Exporter } from '../../../src/exports/exporter.ts'
 import { removeLeftovers } from '../../../src/exports/file.ts';
 import type { ExportRequest } from '../../../src/exports/job.ts';
 import { EXPORTS, Jobs } from '../../../src/exports/jobs.ts';
-import { exportSources } from '../../../src/exports/source.ts';
+import { exportSources } from '../../../src/exports/order.ts';
 import { queueOpener } from '../../../src/queue/open.ts';
 import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
 import { createTranscoder } from '../../../src/rows/transcoder.ts';

@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test';
 import { createExporter, type Exporter } from '../../../src/exports/exporter.ts';
 import type { Job } from '../../../src/exports/job.ts';
 import { EXPORTS, Jobs } from '../../../src/exports/jobs.ts';
-import { exportSources } from '../../../src/exports/source.ts';
+import { exportSources } from '../../../src/exports/order.ts';
 import type { Work } from '../../../src/queue/queue.ts';
 import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
 import type { Resource } from '../../../src/resources/query/resource.ts';

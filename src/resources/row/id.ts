@@ -1,5 +1,5 @@
 import { KEY, makeBookmark, type Bookmark } from '../../store/bookmark.ts';
-import { Binary, Double, EJSON } from '../../store/bson.ts';
+import { Binary, BSON, Double, EJSON } from '../../store/bson.ts';
 import { kindsAt } from '../query/kind-table.ts';
 import { ID_TYPES, plainReadings, readingsWith, type Reading } from '../query/kinds.ts';
 import type { Resource } from '../query/resource.ts';
@@ -46,9 +46,10 @@ const SUBTYPES = [0, 1, 3, 5, 6, 7, 8, 9, 128];
 function extendedJsonOf(text: string): readonly unknown[] {
   try {
     const value: unknown = EJSON.parse(text);
+    BSON.serialize({ value }); // throws for a member `_bsontype`
     return [value];
   } catch (error) {
-    if (error instanceof Error) return []; // no JSON, or no valid Extended JSON
+    if (error instanceof Error) return []; // no JSON, or nothing that an id can be
     throw error;
   }
 }

@@ -5,7 +5,7 @@ import { hideDetail, showDetail } from './detail.ts';
 import { element, make, on, onEscape, run, say, tryAgain, warn } from './dom.ts';
 import { showFilters, type Shown } from './filters.ts';
 import { toggleTake } from './get-all.ts';
-import { rowsFrom } from './jump.ts';
+import { findPlace } from './jump.ts';
 import { showLive } from './live-highlights.ts';
 import { createReader, type Page, type Reader } from './reader.ts';
 import { isCounted } from './resource.ts';
@@ -51,7 +51,14 @@ export function showData(view: View, go: (view: View) => void, reload: () => unk
   const reader = createReader(view, (url, ms) =>
     say('request', `GET ${url} \u2192 200 in ${ms.toFixed(1)} ms`),
   );
-  showTable({ view, go, signal }, reader);
+  const isWhole = viewQuery({ ...view, sort: 'id', direction: 1 }).size === 0;
+  const { blocks } = showTable({ view, go, signal }, reader, isWhole ? resource.rows : undefined);
+  // The rows say what is wrong. Without a count the estimate stays.
+  if (isCounted(resource))
+    run(
+      () => blocks.count(signal),
+      () => undefined,
+    );
 }
 
 /** Reads the rows in sight again. False: none are shown. */
@@ -82,14 +89,12 @@ function unreadable(view: View): string {
   return `Choose a value of ${listed(missing)}, too: the index answers ${together} only together.`;
 }
 
-/** Shows the rows of a reader. `first`: the first of them, where the table begins inside the set. */
-function showTable(shown: Shown, reader: Reader, first?: Page): Current {
-  closeTable();
-  const { view, go, signal } = shown;
-  const isWhole = viewQuery({ ...view, sort: 'id', direction: 1 }).size === 0;
+/** Shows the rows of a reader. `expected`: about how many there are. `first`: the first of them, inside the set. */
+function showTable(shown: Shown, reader: Reader, expected: number | undefined, first?: Page): Current {
+  const { view, go } = shown;
   let hasFailed = false;
   const blocks = createBlocks({
-    ...{ reader, expected: isWhole && !first ? view.resource.rows : undefined, first },
+    ...{ reader, expected, first },
     changed: () => {
       if (current?.blocks !== blocks) return;
       if (hasFailed) warn('');
@@ -117,12 +122,6 @@ function showTable(shown: Shown, reader: Reader, first?: Page): Current {
   current = { ...shown, reader, blocks, table };
   table.show();
   showLive(current);
-  // The rows say what is wrong. Without a count the estimate stays.
-  if (isCounted(view.resource))
-    run(
-      () => blocks.count(signal),
-      () => undefined,
-    );
   return current;
 }
 
@@ -196,22 +195,19 @@ export function setUpData(): void {
 
 async function jump(now: Current, wanted: string): Promise<void> {
   warn('');
-  const { view, go, reader, signal } = now;
+  const { view, go, reader, signal, blocks, table } = now;
   const [, number] = /^#([\d.,\s]+)$/.exec(wanted) ?? [];
-  const first = number === undefined ? await rowsFrom(reader, wanted, signal) : undefined;
-  if (first === null) {
-    warn(`There is no row at ${wanted}, or behind it.`);
-    return;
+  const place =
+    number === undefined
+      ? await findPlace(reader, wanted, blocks.total().rows, signal)
+      : Number(number.replace(/\D/g, '')) - 1;
+  if (place === null) warn(`There is no row at ${wanted}, or behind it.`);
+  else if (typeof place === 'number') table.goTo(place);
+  else {
+    closeTable();
+    showCount(showTable(now, reader, undefined, place));
+    const label = `Show the rows from the beginning, not from ${wanted} on`;
+    const back = () => go(view);
+    element('chips').append(make('button.chip', { 'aria-label': label, onclick: back }, `from ${wanted} on`));
   }
-  document.getElementById('from')?.remove();
-  if (number !== undefined) {
-    const { table, blocks } = now.blocks.beginsInside ? showTable(now, reader) : now;
-    if (blocks !== now.blocks) await blocks.count(signal);
-    table.goTo(Number(number.replace(/\D/g, '')) - 1);
-    return;
-  }
-  showCount(showTable(now, reader, first));
-  const label = `Show the rows from the beginning, not from ${wanted} on`;
-  const chip = { id: 'from', 'aria-label': label, onclick: () => go(view) };
-  element('chips').append(make('button.chip', chip, `from ${wanted} on`));
 }

@@ -1,15 +1,25 @@
-/** Finds the row with a key, or the first one from a value on, and the rows behind it. */
+/** Finds the row with a key, or the first one from a value on, and its number in the order of the view. */
 import { ask, Refused } from './api.ts';
 import { BLOCK } from './row-cache.ts';
 import { rowUrl } from './resource.ts';
-import { keyOf, textOf, valueAt, type Json, type Row } from './json.ts';
+import { Digits, keyOf, textOf, valueAt, type Json, type Row } from './json.ts';
 import type { Page, Reader } from './reader.ts';
 import { shownText, urlOf, viewQuery } from './view.ts';
 
-/** The rows of a view from a key on, or from a value of its order. Null: none is there, or behind it. */
-export async function rowsFrom(reader: Reader, wanted: string, signal: AbortSignal): Promise<Page | null> {
+/** The number of a row, or, when that cannot be found, the rows from it on. */
+type Found = number | Page;
+
+/** Null: no row of the view is there, or behind it. `total`: about how many rows the view has. */
+export async function findPlace(
+  reader: Reader,
+  wanted: string,
+  total: number,
+  signal: AbortSignal,
+): Promise<Found | null> {
   const row = await firstFrom(reader, wanted, signal);
   if (!row) return null;
+  const index = await numberOf(reader, row, total, signal);
+  if (index !== null) return index;
   const page = await reader.readAfter(afterText(reader, row), BLOCK - 1, signal);
   return { ...page, rows: [row, ...page.rows] };
 }
@@ -49,4 +59,59 @@ function isText(value: Json | undefined, text: string): boolean {
 
 function textAt(row: Row, path: string): string {
   return textOf(valueAt(row, path) ?? null);
+}
+
+/**
+ * The number of a row, by halving the set and looking at one row each time. Null when the values cannot be compared
+ * here, when the server finds no rows that deep by their number, or when the rows change meanwhile.
+ */
+async function numberOf(
+  reader: Reader,
+  row: Row,
+  total: number,
+  signal: AbortSignal,
+): Promise<number | null> {
+  const { sort, direction } = reader.view;
+  const isHere = (other: Row | undefined) => other !== undefined && keyOf(other) === keyOf(row);
+  let [low, high] = [0, total];
+  try {
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2);
+      const other = await reader.peek(middle, signal);
+      const order = other === undefined ? 1 : compared(other, row, sort);
+      if (order === null) return null;
+      if (isHere(other)) return middle;
+      if (other !== undefined && order * direction < 0) low = middle + 1;
+      else high = middle;
+    }
+    return isHere(await reader.peek(low, signal)) ? low : null;
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    return null; // offset-too-deep, or a field that cannot be read alone
+  }
+}
+
+/** The order of two rows by a path and then by key. Null: this page does not know it. */
+function compared(one: Row, other: Row, sort: string): number | null {
+  const order = sort === 'id' ? 0 : comparedValues(valueAt(one, sort), valueAt(other, sort));
+  return order === 0 ? comparedValues(one._id ?? one.id, other._id ?? other.id) : order;
+}
+
+function comparedValues(one: Json | undefined, other: Json | undefined): number | null {
+  const [first, second] = [numberIn(one), numberIn(other)];
+  if (first !== null && second !== null) return Math.sign(first - second);
+  if (typeof one !== 'string' || typeof other !== 'string') return null;
+  return comparedTexts(Array.from(one), Array.from(other));
+}
+
+function numberIn(value: Json | undefined): number | null {
+  if (value instanceof Digits) return Number(value.text);
+  return typeof value === 'number' ? value : null;
+}
+
+/** The order of texts by their UTF-8 bytes, which is that of their code points. */
+function comparedTexts(one: readonly string[], other: readonly string[]): number {
+  const at = one.findIndex((character, n) => character !== other[n]);
+  if (at === -1 || at >= other.length) return Math.sign(one.length - other.length);
+  return Math.sign((one[at]?.codePointAt(0) ?? 0) - (other[at]?.codePointAt(0) ?? 0));
 }

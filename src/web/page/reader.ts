@@ -61,6 +61,13 @@ export function createReader(view: View, onRead: (url: string, ms: number) => vo
       return { rows: rows.toReversed(), next: null, hasMore: before > 0 };
     },
 
+    /** Reads one field of one row, by its number. */
+    async peek(offset: number, signal: AbortSignal): Promise<Row | undefined> {
+      const url = urlOf(path, viewQuery(view, { limit: 1, offset, fields: view.sort }));
+      const { body } = await ask<PageBody>(url, { signal });
+      return body.data[0];
+    },
+
     /** Reads the rows after a row that is named by its values, with a cursor behind them. */
     async readAfter(after: string, limit: number, signal: AbortSignal): Promise<Page> {
       const url = urlOf(stream, viewQuery(view, { after, limit, checkpoints: 'true' }));

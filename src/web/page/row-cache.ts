@@ -38,7 +38,7 @@ export function createBlocks({ reader, expected, changed, failed, first }: Block
   let isClosed = false;
   let total: Total = {
     rows: expected ?? BLOCK,
-    is: expected === undefined ? 'atLeast' : 'estimated',
+    is: expected === undefined || first ? 'atLeast' : 'estimated',
   };
 
   const isReachable = (block: number): boolean =>

@@ -180,12 +180,10 @@ explorer(start, (test) => {
         .locator(`#row-${number - 1}[aria-selected=true]`)
         .getByRole('gridcell')
         .first();
-    const first = page.locator('#row-0').getByRole('gridcell').first();
     await jump('row-04123');
-    await first.filter({ hasText: 'row-04123' }).waitFor();
+    await active(4_124).filter({ hasText: 'row-04123' }).waitFor();
     await jump('row-04123x'); // no row has this key: the one behind it is shown
-    await first.filter({ hasText: 'row-04124' }).waitFor();
-    assert.equal(await page.getByRole('button', { name: /^Show the rows from the beginning/ }).count(), 1);
+    await active(4_125).filter({ hasText: 'row-04124' }).waitFor();
     await jump('#5,432');
     await active(5_432).filter({ hasText: 'row-05431' }).waitFor();
     await jump('zzz');
@@ -193,18 +191,8 @@ explorer(start, (test) => {
     await page.getByRole('button', { name: 'price', exact: true }).click();
     await shown(page, /sort=price_asc/);
     await jump('50');
-    const ids = await idsOf('/items?sort=price_asc&min_price=50&limit=200');
-    await first.filter({ hasText: ids[0] ?? '' }).waitFor();
-    await page.getByRole('grid').focus();
-    for (let pages = 0; pages < 6; pages++) await page.keyboard.press('PageDown');
-    await page
-      .locator('#row-105')
-      .getByRole('gridcell')
-      .first()
-      .filter({ hasText: ids[105] ?? '' })
-      .waitFor();
-    await page.getByRole('button', { name: /^Show the rows from the beginning/ }).click();
-    await said(page, '#data-count', /^6,000 rows$/);
+    const [id = ''] = await idsOf('/items?sort=price_asc&min_price=50&limit=1');
+    await active(3_001).filter({ hasText: id }).waitFor();
     assertQuiet({ ...tab, errors: tab.errors.filter((error) => !error.includes('status of 404')) });
   });
 

@@ -63,3 +63,19 @@ function inShort(value: Json): string {
   const few = [...all.slice(0, 3), ...(all.length > 3 ? [`${all.length - 3} more`] : [])].join(', ');
   return isList(value) ? `[${few}]` : `{${few}}`;
 }
+
+/** What stands before the fraction of a number in the browser's language. */
+const POINT = (1.5).toLocaleString().slice(1, 2);
+
+/** The digits behind the point in the text of a number. */
+export function fractionOf(text: string): number {
+  const [, fraction = ''] = text.split(POINT);
+  return fraction.length;
+}
+
+/** Pads a number with spaces as wide as digits, so that the points of a column stand below each other. */
+export function aligned(text: string, fraction: number): string {
+  const own = fractionOf(text);
+  if (fraction === 0 || own >= fraction) return text;
+  return text + (own === 0 ? '\u2008' : '') + '\u2007'.repeat(fraction - own);
+}

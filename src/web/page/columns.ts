@@ -1,9 +1,11 @@
 /** The columns of a table: which there are, what they hold, and how wide they are. */
-import { kindOf, shown, type Kind } from './cells.ts';
+import { aligned, fractionOf, kindOf, shown, type Kind } from './cells.ts';
 import type { Resource } from './resource.ts';
 import { keyName, own, type Json, type Row } from './json.ts';
 
 const MOST_COLUMNS = 60;
+/** Fraction digits up to which the points of a column are aligned. */
+const MOST_FRACTION = 6;
 /** The operator behind a path. */
 const BOUND = /\.[gl]te?$/;
 /** Pixels of a letter, of what surrounds a text, and the limits of a column. */
@@ -14,6 +16,8 @@ export interface Column {
   readonly kind: Kind;
   /** Whether it has the keys of rows. */
   readonly isKey: boolean;
+  /** Digits behind the point that numbers are aligned by. */
+  readonly fraction: number;
   /** Pixels. */
   readonly width: number;
 }
@@ -54,14 +58,21 @@ function columnOf(name: string, isKey: boolean, rows: readonly Row[]): Column {
   const kinds = values.map(kindOf).filter((kind) => kind !== null);
   const kind =
     kinds.find((one) => kinds.filter((other) => other === one).length * 2 > kinds.length) ?? 'text';
-  const longest = Math.max(name.length + 2, ...values.map((value) => shown(value, isKey).length));
+  const texts = values.map((value) => shown(value, isKey));
+  const fraction = kind === 'number' ? Math.min(MOST_FRACTION, Math.max(0, ...texts.map(fractionOf))) : 0;
+  const longest = Math.max(name.length + 2, ...texts.map((text) => aligned(text, fraction).length));
   const fitting = Math.round(Math.min(WIDEST, Math.max(NARROWEST, longest * LETTER + AROUND)));
   const width = isKey ? keyWidth(rows) : fitting;
-  return { name, kind, isKey, width };
+  return { name, kind, isKey, fraction, width };
 }
 
 /** The value of a row in a column. A row without `_id` has its key as `id`, and no field of this name. */
 export function cellOf(row: Row, { name, isKey }: Pick<Column, 'name' | 'isKey'>): Json | undefined {
   if (isKey) return row[keyName(row)];
   return name === 'id' && !('_id' in row) ? undefined : own(row, name);
+}
+
+export function cellText(value: Json | undefined, { kind, fraction, isKey }: Column): string {
+  const text = shown(value, isKey);
+  return kind === 'number' && kindOf(value) === 'number' ? aligned(text, fraction) : text;
 }

@@ -2,7 +2,7 @@
 import { ask, Refused } from './api.ts';
 import { BLOCK } from './row-cache.ts';
 import { rowUrl } from './resource.ts';
-import { Digits, keyOf, textOf, valueAt, type Json, type Row } from './json.ts';
+import { isNumber, keyOf, textOf, valueAt, type Json, type Row } from './json.ts';
 import type { Page, Reader } from './reader.ts';
 import { shownText, urlOf, viewQuery } from './view.ts';
 
@@ -105,8 +105,7 @@ function comparedValues(one: Json | undefined, other: Json | undefined): number 
 }
 
 function numberIn(value: Json | undefined): number | null {
-  if (value instanceof Digits) return Number(value.text);
-  return typeof value === 'number' ? value : null;
+  return isNumber(value) ? Number(textOf(value)) : null;
 }
 
 /** The order of texts by their UTF-8 bytes, which is that of their code points. */

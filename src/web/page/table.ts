@@ -1,8 +1,8 @@
 /** A table of any number of rows, of which only those in sight are in the page. */
 import { sortsOf } from './allowed-queries.ts';
 import type { Blocks } from './row-cache.ts';
-import { dateText, kindOf, shown } from './cells.ts';
-import { cellOf, columnsOf, type Column } from './columns.ts';
+import { dateText, kindOf } from './cells.ts';
+import { cellOf, cellText, columnsOf, type Column } from './columns.ts';
 import { make } from './dom.ts';
 import { keyOf, type Row } from './json.ts';
 import { createScroller } from './scroller.ts';
@@ -120,7 +120,11 @@ export function createTable({ place, view, blocks, sorted, opened, activated, le
     const number = blocks.beginsInside ? '' : counted(index + 1);
     const cells = columns.map((column) => {
       const value = row && cellOf(row, column);
-      const cell = make('div', { role: 'gridcell', class: classOf(column) }, shown(value, column.isKey));
+      const cell = make(
+        'div',
+        { role: 'gridcell', class: classOf(column) },
+        row ? cellText(value, column) : '',
+      );
       if (typeof value === 'string' && kindOf(value) === 'date') cell.title = `${dateText(value)} (${value})`;
       return cell;
     });

@@ -33,6 +33,17 @@ async function idsShown(page: Page, request: RegExp, count = 10): Promise<string
   return (await Promise.all(cells)).map((text) => text ?? '');
 }
 
+/** Where the numbers of the table have their points, or would have them, in pixels. */
+async function pointsOf(page: Page): Promise<number[]> {
+  return page.evaluate<number[]>(`[...document.querySelectorAll('.grid-body .cell.number')].map((cell) => {
+    const range = document.createRange();
+    const at = cell.textContent.search(/[.\\u2008]/);
+    range.setStart(cell.firstChild, at < 0 ? cell.textContent.length : at);
+    range.collapse(true);
+    return range.getBoundingClientRect().left;
+  })`);
+}
+
 async function idsOf(query: string): Promise<string[]> {
   const { data } = (await (await server.get(`/orders?${query}`)).json()) as { data: { id: string }[] };
   return data.map(({ id }) => id);
@@ -174,6 +185,12 @@ explorer(start, (test) => {
     ]);
     await page.goto(`${server.url}/#/items`);
     await page.waitForSelector('#row-2:not(.coming)');
+    const points = await pointsOf(page);
+    assert.equal(points.length, 3);
+    assert.ok(
+      Math.max(...points) - Math.min(...points) < 1,
+      `the points of numbers are at ${points.join(', ')}`,
+    );
     const following = page.waitForResponse((response) => response.url().includes('follow=true'));
     await page.getByRole('button', { name: 'Live' }).click();
     await following;

@@ -3,7 +3,7 @@ import { Faults } from '../errors.ts';
 import { INDEX_HELP, runIndex } from './index-command.ts';
 import { INIT_HELP, runInit } from './init-command.ts';
 import { BACKUP_HELP, backUpStore, CHECK_HELP, checkStore } from './file-commands.ts';
-import { DOCTOR_HELP, doctorEnvironment, runDoctor } from './doctor.ts';
+import { DOCTOR_HELP, runDoctor } from './doctor.ts';
 import { kernelWarning } from './kernel-warning.ts';
 import { KEY_HELP, newKey, parseKeyArguments } from './key-command.ts';
 import type { Signals } from './signals.ts';
@@ -79,7 +79,7 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
   ['init', { help: INIT_HELP, run: printResources }],
   ['backup', { help: BACKUP_HELP, run: (argv) => backUpStore(argv, readConfig(process.env), terminal()) }],
   ['check', { help: CHECK_HELP, run: (argv) => checkStore(argv, readConfig(process.env), process) }],
-  ['doctor', { help: DOCTOR_HELP, run: examine }],
+  ['doctor', { help: DOCTOR_HELP, run: (argv) => runDoctor(argv, process.env, process.stdout) }],
   ['key', { help: KEY_HELP, run: (argv) => print(newKey(parseKeyArguments(argv))) }],
   ['pull', { help: async () => (await pulling()).PULL_HELP, run: pull }],
   ['load', { help: async () => (await loading()).LOAD_HELP, run: load }],
@@ -94,19 +94,9 @@ async function main(argv: readonly string[], signals: Signals): Promise<number> 
       ? print(await helpOf(known))
       : known.run(rest, signals);
   }
-  switch (command) {
-    case '--help':
-    case '-h':
-    case 'help':
-      return print(HELP);
-    case '--version':
-    case '-v':
-      return print(`${VERSION}\n`);
-    case undefined:
-      throw new UsageError('no command given');
-    default:
-      throw new UsageError(`unknown command ${command}`);
-  }
+  if (['--help', '-h', 'help'].includes(command ?? '')) return print(HELP);
+  if (command === '--version' || command === '-v') return print(`${VERSION}\n`);
+  throw new UsageError(command === undefined ? 'no command given' : `unknown command ${command}`);
 }
 
 const helpOf = async ({ help }: Command) => (typeof help === 'string' ? help : help());
@@ -133,16 +123,7 @@ async function serve(argv: readonly string[], { first, onHangUp }: Signals): Pro
   return 0;
 }
 
-/** What a started server can be asked for. */
-interface Started {
-  /** The URL it listens on. */
-  readonly url: string;
-  readonly stop: () => Promise<void>;
-  /** Looks again for what is served, and reads the keys again. */
-  readonly reload: () => void;
-}
-
-async function startAlone(config: Config, log: Logger): Promise<Started> {
+async function startAlone(config: Config, log: Logger) {
   const { startServer } = await import('../main.ts'); // the other commands end before it would be loaded
   const server = await startServer(config, log, {
     sharedPort: isWorker,
@@ -152,7 +133,7 @@ async function startAlone(config: Config, log: Logger): Promise<Started> {
   return { url: server.url, stop: () => server.close(), reload: () => void server.reload() };
 }
 
-async function startSeveral({ WORKERS, HOST, PORT }: Config, log: Logger): Promise<Started> {
+async function startSeveral({ WORKERS, HOST, PORT }: Config, log: Logger) {
   const port = await freePort(HOST, PORT);
   const { stop, hangUp } = await startWorkers(WORKERS, port, log);
   return { url: urlOf(HOST, port), stop, reload: hangUp };
@@ -186,10 +167,6 @@ async function addIndex(argv: readonly string[]): Promise<number> {
 async function printResources(argv: readonly string[]): Promise<number> {
   const config = { ...readConfig(process.env), MONGODB_MANAGE_INDEXES: 'false' as const };
   return withStore(config, false, (open) => runInit(argv, open, terminal()));
-}
-
-function examine(argv: readonly string[]): Promise<number> {
-  return runDoctor(readConfig(doctorEnvironment(argv, process.env)), process.stdout);
 }
 
 function checkMayIndex({ MONGODB_URI, MONGODB_MANAGE_INDEXES }: Config): void {

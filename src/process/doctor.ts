@@ -1,6 +1,6 @@
 import { asksForItems, isOwn } from '../open-rows.ts';
 import { readFileSync } from 'node:fs';
-import type { Config } from '../config.ts';
+import { readConfig, type Config } from '../config.ts';
 import { ITEM_COLLECTION } from '../resources/item-collection.ts';
 import { listsOf, locate, locateAll } from '../resources/locate.ts';
 import type { Finding } from '../store/finding.ts';
@@ -26,18 +26,15 @@ Exit codes: 0 no FAIL, 1 a FAIL or the store does not answer, 2 the command or a
 /** Files of a process beside the sockets of its streams: of the store, the log and other requests. */
 const OTHER_FILES = 1_000;
 
-/** The settings with the URI that the arguments name. Throws UsageError for other arguments. */
-export function doctorEnvironment(
+/** Runs `sluice doctor`. Resolves with the exit code. Throws UsageError, and Faults of the settings. */
+export async function runDoctor(
   argv: readonly string[],
   environment: NodeJS.ProcessEnv,
-): NodeJS.ProcessEnv {
+  stdout: NodeJS.WritableStream,
+): Promise<0 | 1> {
   const [uri, other] = readArguments(argv, {}).positionals;
   if (other !== undefined) throw new UsageError('expected: sluice doctor, or sluice doctor MONGODB_URI');
-  return uri === undefined ? environment : { ...environment, MONGODB_URI: uri };
-}
-
-/** Runs `sluice doctor`. Resolves with the exit code. */
-export async function runDoctor(config: Config, stdout: NodeJS.WritableStream): Promise<0 | 1> {
+  const config = readConfig({ ...environment, ...(uri !== undefined && { MONGODB_URI: uri }) });
   let failed = 0;
   const report = ({ promise, holds, seen }: Finding): void => {
     if (holds === false) failed++;

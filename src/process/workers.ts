@@ -11,9 +11,8 @@ const STOP = 'stop';
 const PAUSE_MS = 1_000;
 
 /**
- * Starts workers: processes that are each a complete server on the same port, which is free. This process only manages
- * them, and replaces one that ends. They know nothing of each other, and share only what is in the store (and in Redis).
- * Resolves when all of them listen. Rejects when one ends before it listens.
+ * Starts workers, which are each a complete server on the same free port, and replaces one that ends. They share only what
+ * is in the store (and in Redis). Resolves when all of them listen. Rejects when one ends before it listens.
  */
 export async function startWorkers(
   count: number,
@@ -63,7 +62,6 @@ export async function startWorkers(
     }
   };
 
-  /** Asks all workers to stop gracefully. Resolves when all of them have ended. */
   const stop = async (): Promise<void> => {
     isStopped = true;
     const ends = [...running].map(async (worker) => {

@@ -9,8 +9,7 @@ import { COMMAS, CsvScanner, type CsvRecord } from '../../src/import/csv.ts';
 import { FieldTypes, jsonRows as jsonRowsOf } from '../../src/import/json-rows.ts';
 import { RowWriter } from '../../src/import/row-writer.ts';
 import { SyntheticItems } from '../../src/import/synthetic.ts';
-import { columnsUnder } from '../../src/import/column.ts';
-import { guessing } from '../../src/import/guess.ts';
+import { columnsUnder, guessing } from '../../src/import/column.ts';
 import { BSON } from '../../src/store/bson.ts';
 import { printMachine, takeTurns, type Work } from './turns.ts';
 

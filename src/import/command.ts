@@ -60,10 +60,7 @@ export interface ImportTarget {
   finish?(say: (line: string) => void): Promise<boolean>;
 }
 
-/**
- * Runs an import and reports the result on stderr. Resolves with the exit code: 0 when every row is in the
- * store, 1 when some rows are not or the run stopped early, 2 when the command does not fit the file.
- */
+/** Runs an import and reports the result on stderr. Resolves with the exit code: see IMPORT_HELP. */
 export async function runImport(
   command: ImportCommand,
   target: ImportTarget,
@@ -184,10 +181,7 @@ function summary({ read, written, skipped, failed }: ImportResult): string {
 
 const EXPECTED = [UsageError, BrokenSource, AppError, CommandRefusal];
 
-/**
- * Writes why the run ended early and what is in the store. Returns the exit code. An unexpected error from
- * outside a run is thrown again.
- */
+/** Writes why the run ended early and what is in the store. An unexpected error from outside a run is thrown again. */
 function reportFailure(error: unknown, { stderr, signal }: ImportIo): 1 | 2 {
   const cause = error instanceof ImportStopped ? error.cause : error;
   const interrupted = signal.aborted && cause === signal.reason;

@@ -5,9 +5,17 @@ import { RowWriter } from './row-writer.ts';
 import { takeWhile } from './chunks.ts';
 import { readCsv, type CsvRecord } from './csv.ts';
 import type { Reading } from './arguments.ts';
-import { described, guessing } from './guess.ts';
 import { BrokenSource, type Rows } from './row.ts';
-import { columnsUnder, isNoItems, namedHeader, readAsStored, type Column, type KindsAt } from './column.ts';
+import {
+  columnsUnder,
+  described,
+  guessing,
+  isNoItems,
+  namedHeader,
+  readAsStored,
+  type Column,
+  type KindsAt,
+} from './column.ts';
 import { Suggestion } from './suggest.ts';
 import { checkIndexes } from './target.ts';
 

@@ -162,7 +162,6 @@ function usersTable(options: UserOptions, client?: Client): readonly Route[] {
   });
 }
 
-/** The routes with the name of their resource. */
 function ofResource<K extends string>(
   resource: string,
   routes: Readonly<Record<K, Route>>,
@@ -171,10 +170,7 @@ function ofResource<K extends string>(
   return Object.fromEntries(named) as Record<K, Route>;
 }
 
-/**
- * Returns the routes of a table. Throws a TypeError when a route has another method or path than its key in the
- * table. `resource`: what `{resource}` stands for.
- */
+/** The routes of a table. Throws a TypeError when one has another method or path than its key there. */
 function table(routes: Readonly<Record<string, Route>>, resource = ''): readonly Route[] {
   return Object.entries(routes).map(([name, route]) => {
     if (name.replace('{resource}', resource) !== `${route.method} ${route.path}`)

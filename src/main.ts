@@ -179,10 +179,7 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
        * finish or are cut after STREAM_GRACE, exports return to the queue, and the store closes.
        */
       close: () => (closed ??= close()),
-      /**
-       * Looks for resources that came, changed or went, then reads API_KEYS_FILE again, as the server also does by itself.
-       * Resolves with whether both are without faults.
-       */
+      /** Looks for resources and keys again, as the server also does by itself. Resolves with whether both are without faults. */
       reload,
     };
   } catch (error) {

@@ -1,9 +1,6 @@
 import { getOrMake } from './get-or-make.ts';
 
-/**
- * Runs work in the order of the calls, with a limit on how much runs at the same time (one by default). A failure
- * reaches only its own caller, and the next work still runs. Nothing is kept of work that is done.
- */
+/** Runs work in the order of the calls, with a limit on how much runs at the same time. A failure reaches its own caller. */
 export class Turns {
   readonly #atOnce: number;
   #running = 0;
@@ -15,7 +12,6 @@ export class Turns {
     this.#atOnce = atOnce;
   }
 
-  /** Runs `work` when its turn comes. Returns the result of `work`. */
   async take<T>(work: () => Promise<T>): Promise<T> {
     if (this.#running === this.#atOnce || this.#onStopped)
       await new Promise<void>((turn) => this.#waiting.push(turn));

@@ -9,10 +9,7 @@ const ADDRESS = /^(tcp|udp|sctp):\/\//;
 
 const SETTING_NAMES = Object.keys(SETTINGS.properties);
 
-/**
- * Returns a sentence for each variable of an environment that looks like a setting, and is none: an effect that the
- * operator expects of it does not come. Values are not shown.
- */
+/** A sentence for each variable of an environment that looks like a setting, and is none. Values are not shown. */
 export function unknownSettings(environment: NodeJS.ProcessEnv): readonly string[] {
   return Object.entries(environment).flatMap(([name, value = '']) => {
     const isOther =

@@ -12,15 +12,13 @@ export interface JsonBody extends JsonScan {
 /** The response header that names the media types a method accepts: RFC 5789, 3.1; W3C LDP 7.1; RFC 9110, 12.5.1. */
 const ACCEPT_HEADERS: Readonly<Record<string, string>> = { PATCH: 'accept-patch', POST: 'accept-post' };
 
-/** Returns the response header that names the media types a method accepts in its body. */
 export function acceptHeader(method: string, types: readonly string[]): Record<string, string> {
   return { [ACCEPT_HEADERS[method] ?? 'accept']: types.join(', ') };
 }
 
 /**
- * Reads a request's body as JSON. Throws AppError `unsupported-media-type` when its Content-Type is none of `types`
- * or the body has a content coding (with the headers that name what is accepted), `malformed-json` or
- * `invalid-body`. Of a name that an object has twice, the last value counts, as in JavaScript.
+ * Reads a request's body as JSON. Throws AppError `unsupported-media-type` (with the headers that name what is accepted),
+ * `malformed-json` or `invalid-body`. Of a name that an object has twice, the last value counts, as in JavaScript.
  */
 export async function readJsonBody(request: Request, types: readonly string[]): Promise<JsonBody> {
   checkCoding(request);

@@ -7,9 +7,8 @@ const DATE =
 const MINUTE_MS = 60_000;
 
 /**
- * The date that a text states, to the millisecond. A date without a time is midnight UTC. Returns the reason instead
- * when the text is no such date, or when it is not known which moment it means: a time without a zone would be another
- * one on another machine. With `isUtc`, a time without a zone is in UTC.
+ * The date that a text states, to the millisecond, or the reason why it states none. A date without a time is midnight UTC.
+ * A time without a zone would be another one on another machine: it is in UTC with `isUtc`, and else refused.
  */
 export function exactDate(text: string, isUtc: boolean): Date | string {
   const moment = momentOf(text, isUtc);

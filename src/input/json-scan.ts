@@ -22,10 +22,7 @@ export interface JsonScan {
   readonly numbers: ReadonlyMap<string, string>;
 }
 
-/**
- * Scans a text that JSON.parse has read. Throws AppError `invalid-body` when it is nested deeper than 32 levels or has
- * more than `mostValues` (1,000) values.
- */
+/** Scans a text that JSON.parse has read. Throws AppError `invalid-body` when it is too deep or has too many values. */
 export function scanJson(text: string, mostValues = MOST_VALUES): JsonScan {
   const faults: BodyFault[] = [];
   const numbers = new Map<string, string>();

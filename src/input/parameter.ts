@@ -66,7 +66,6 @@ export function unsigned64(name: string): Parameter<bigint> {
   });
 }
 
-/** One of a fixed list of words. */
 export function oneOf<const T extends string>(name: string, words: readonly T[]): Parameter<T> {
   const schema = { type: 'string', enum: words };
   return parameter(name, `one of ${words.join(', ')}`, schema, (text) => words.find((word) => word === text));
@@ -91,12 +90,10 @@ export function textAs<T>(name: string, maximumBytes: number, parse: (text: stri
   return { ...plain, read };
 }
 
-/** The error for a parameter that excludes others. */
 export function conflict(parameter: string, detail: string): AppError {
   return parameterError('conflicting-parameters', parameter, detail);
 }
 
-/** The error for a parameter whose text is not as expected. */
 export function invalid(parameter: string, detail: string, cause?: unknown): AppError {
   return parameterError('invalid-parameter', parameter, detail, cause);
 }

@@ -6,9 +6,8 @@ import type { ProblemCode } from '../problems.ts';
 export type Query = ReadonlyMap<string, string>;
 
 /**
- * Parses a raw query (without `?`) strictly as application/x-www-form-urlencoded in UTF-8. Nothing is ignored. Throws
- * an AppError of status 400 that names the parameter: `unknown-parameter` when the name is neither in
- * `known` nor a field, `duplicate-parameter`, or `invalid-parameter` for a bad %-escape or bad UTF-8.
+ * Parses a raw query (without `?`) strictly as application/x-www-form-urlencoded in UTF-8. Throws an AppError that names
+ * the parameter: `unknown-parameter`, `duplicate-parameter`, or `invalid-parameter` for a bad %-escape or bad UTF-8.
  */
 export function parseQuery(
   raw: string,

@@ -6,10 +6,7 @@ import type { JsonBody } from './body-json.ts';
 import { pointer } from './json-scan.ts';
 import { quote } from './query.ts';
 
-/**
- * The part of a schema that `verbose` errors carry beside the fault. Every schema says in its `description` what is
- * expected, and clients are shown that text.
- */
+/** The part of a schema that `verbose` errors carry beside the fault. Clients are shown its `description`. */
 interface Described {
   readonly description?: string;
   readonly properties?: Readonly<Record<string, Described>>;
@@ -48,10 +45,7 @@ export function bodyCheck<S extends TSchema>(schema: S): (body: JsonBody) => Sta
   };
 }
 
-/**
- * Creates the error of a body with these faults, at least one. Of several faults at one place, only the first is
- * reported.
- */
+/** The error of a body with these faults, at least one: of several at one place, the first. */
 export function invalidBody(faults: readonly BodyFault[]): AppError {
   const places = new Set<string>();
   const errors = faults.filter((fault) => !places.has(fault.pointer) && places.add(fault.pointer));
@@ -61,10 +55,7 @@ export function invalidBody(faults: readonly BodyFault[]): AppError {
   return new AppError('invalid-body', `${place ?? ''}: ${first?.detail ?? ''}${more}.`, { errors });
 }
 
-/**
- * What is at fault in a text that is no body of a request: `name` says what it is. The details say what was expected, and not
- * what was found. Throws errors that are no AppErrors.
- */
+/** What is at fault in a text that is no body of a request, but a `name`, without what was found. */
 export function faultsIn(error: unknown, name: string): readonly BodyFault[] {
   if (!(error instanceof AppError)) throw error;
   const all = error.errors ?? [{ pointer: '', detail: error.message }];

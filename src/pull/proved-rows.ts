@@ -90,7 +90,7 @@ export async function* provedRows(
 }
 
 /**
- * Throws Refused when the server does not follow the request (in a feed the same row may come again). A proof covers only an answer, not the set. `from`: where the
+ * Throws Refused when the server does not follow the request: a proof covers only an answer, not the set. `from`: where the
  * answer begins. `last`: the place of the last proof.
  */
 function checkSet(
@@ -132,7 +132,6 @@ function feedFrom(url: URL, { cursor }: ProvedPlace): URL {
   return next;
 }
 
-/** The number of rows that a URL asks for. null for all rows. */
 function limitOf(url: URL): number | null {
   const limit = url.searchParams.get('limit');
   return limit !== null && /^\d{1,15}$/.test(limit) ? Number(limit) : null;

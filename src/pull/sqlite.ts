@@ -184,7 +184,6 @@ function linesOf(bytes: Buffer): readonly string[] {
   return bytes.toString('utf8').split('\n').slice(0, -1);
 }
 
-/** The resource's name. */
 function tableOf(url: URL): string {
   return decodeURIComponent(url.pathname.split('/').at(-2) ?? 'rows');
 }
@@ -194,10 +193,7 @@ function columnsIn(database: Database, table: string): number {
   return database.prepare(`SELECT name FROM pragma_table_xinfo(${quotedText(table)})`).all().length;
 }
 
-/**
- * The JSON text of the first member, `id`, `_id` or `removed`, of an object as the server writes it: without whitespace
- * between its parts. Throws SyntaxError when the object ends too early.
- */
+/** The JSON of the first member (`id`, `_id`, `removed`) of an object without blanks. Throws SyntaxError when it is cut. */
 function memberOf(object: string): string {
   const from = object.indexOf(':') + 1;
   let depth = 0;
@@ -227,10 +223,7 @@ function canBeColumn(name: string): boolean {
   return name !== '' && JSON.stringify(name) === `"${name}"`;
 }
 
-/**
- * The value of a field: under its own name, and, with dots in it, under the names of its path. A path that leads to an
- * array has that array as the row shows it.
- */
+/** The value under a field's name, and, with dots in it, under the names of its path, which may lead to an array. */
 function columnValue(name: string): string {
   const names = name.split('.');
   const arrays = names.slice(1).map((_, n) => {

@@ -1,9 +1,6 @@
 import { decoded } from '../decoded.ts';
 
-/**
- * What is wrong with REDIS_URL, without the URL itself: it may contain a password. (An error of a client given a bad
- * URL contains all of it.)
- */
+/** What is wrong with REDIS_URL, without the URL, which may contain a password: an error of a client shows all of it. */
 export function redisUrlFaults(text: string | undefined): readonly string[] {
   if (text === undefined || isRedisUrl(text)) return [];
   return [

@@ -248,7 +248,7 @@ onServers('combinations', (test) => {
 test('pages link to those beside them, beyond the deepest offset by cursor, and by no cursor that is too long for a head', async (t) => {
   const server = await testServer(t, 'sqlite', 'uws', { MAX_OFFSET: '20' });
   // The ids are so long that their cursors have 2,048 characters, and some more or fewer.
-  const ids = Array.from({ length: 45 }, (_, n) => `${n + 10}`.padEnd(1_485 + n, 'x'));
+  const ids = Array.from({ length: 45 }, (_, n) => `${n + 10}`.padEnd(1_473 + n, 'x'));
   await server.insert(ids.map((_id) => ({ _id, category: 'a', price: 1 })));
   const linked = async (query: string) => {
     const response = await server.get(`/items?${query}`);

@@ -102,8 +102,8 @@ export async function importItems(options: ImportOptions): Promise<ImportResult>
   } catch (cause) {
     if (!writer && !(cause instanceof BrokenSource || signal.aborted)) throw cause;
     stopped = { cause };
-    // The rows before the point where a source breaks are written. An error of the store is the more serious one.
-    await (cause instanceof BrokenSource ? writer?.finish() : writer?.settle())?.catch((error: unknown) => {
+    // The rows that were read are written. An error of the store is the more serious one.
+    await writer?.finish().catch((error: unknown) => {
       stopped = { cause: error };
     });
   }
@@ -120,10 +120,8 @@ type OnWritten = (result: Pick<InsertResult, 'written' | 'skipped'>) => void;
 interface Writer {
   /** Adds a row, and its position in the source. When it returns a promise, the next row waits for that. */
   add(item: Uint8Array, at: number): void | Promise<void>;
-  /** Writes the remaining rows. Resolves when every row is durable or refused. */
+  /** Writes the remaining rows. Resolves when every row is durable or refused, and rejects when none is written any more. */
   finish(): Promise<void>;
-  /** Ends the run early. Resolves when the rows that were sent are durable or refused. */
-  settle(): Promise<void>;
 }
 
 /**
@@ -164,9 +162,6 @@ function batchWriter(
     const written = write(...batch).finally(() => pending.delete(written));
     pending.add(written);
   };
-  const settle = async (): Promise<void> => {
-    await Promise.all(pending);
-  };
   return {
     add(item, at) {
       items.push(item);
@@ -175,20 +170,16 @@ function batchWriter(
       return items.length >= BATCH_ROWS || bytes >= BATCH_BYTES ? send() : undefined;
     },
     async finish() {
-      if (items.length > 0) await send();
-      await settle();
+      if (items.length > 0 && !failure) await send().catch(() => undefined); // it is thrown below
+      await Promise.all(pending);
       throwFailure();
     },
-    settle,
   };
 }
 
 /** Gives rows to a load. Its rows so far are kept when the run ends early. */
 function loadWriter(load: Load, onWritten: OnWritten): Writer {
-  let hasEnded = false;
   const finish = async (): Promise<void> => {
-    if (hasEnded) return;
-    hasEnded = true;
     try {
       onWritten(await load.finish());
     } catch (error) {
@@ -196,5 +187,6 @@ function loadWriter(load: Load, onWritten: OnWritten): Writer {
       throw error;
     }
   };
-  return { add: (item, at) => load.add(item, at), finish, settle: finish };
+  let ended: Promise<void> | undefined;
+  return { add: (item, at) => load.add(item, at), finish: () => (ended ??= finish()) };
 }

@@ -8,10 +8,7 @@ import type { Reply, Request } from '../engine/edge.ts';
 import type { Authenticate, Key, Keyring } from './keys.ts';
 import type { Right } from './rights.ts';
 
-/**
- * Who may send a request. `open`: everybody. `probe`: everybody, at any rate. `keyed`: clients with a valid key,
- * where the server requires keys.
- */
+/** `open`: everybody. `probe`: everybody, at any rate. `keyed`: with a valid key, where the server requires keys. */
 export type Access = 'open' | 'probe' | 'keyed';
 
 /**
@@ -24,10 +21,7 @@ export type Access = 'open' | 'probe' | 'keyed';
  */
 export type Cost = 'watch' | 'page' | 'write' | 'stream' | 'download';
 
-/**
- * The access and the cost that a route declares, and the right that a key needs for it. A keyed route without a right is
- * open only to keys without limits.
- */
+/** What a route declares. A keyed route without a right is open only to keys without limits. */
 export interface Demand {
   readonly access: Access;
   readonly cost: Cost;
@@ -110,10 +104,7 @@ export function createAdmissions(options: AdmissionOptions) {
     }
   };
 
-  /**
-   * Streams have a limit of their own. The duration of a request with a body depends on its client, so it is not
-   * counted.
-   */
+  /** Streams have a limit of their own. A body takes as long as its client wants, so it is not counted. */
   const decided = (
     { method }: Request,
     { cost }: Demand,

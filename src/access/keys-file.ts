@@ -4,10 +4,7 @@ import { parseJsonKeys, type KeysRead } from './keys-json.ts';
 import type { Key, Keyring } from './keys.ts';
 import type { Log } from '../log.ts';
 
-/**
- * Reads API_KEYS_FILE. Faults name the setting and the place. They never show the content of the place, because it may
- * be a key.
- */
+/** Reads API_KEYS_FILE. Faults name the setting and the place, but never show what stands there: it may be a key. */
 export function readKeysFile(path: string): KeysRead {
   let text: string;
   try {
@@ -58,10 +55,7 @@ export interface KeysWatchOptions {
   readonly log: Log;
 }
 
-/**
- * Reads API_KEYS_FILE again when it changes. A file with faults changes nothing: the keys of before stay, and the log
- * says why.
- */
+/** Reads API_KEYS_FILE again when it changes. With faults the keys of before stay, and the log says why. */
 export function watchKeys({ path, keyring, check, log }: KeysWatchOptions) {
   const read = async () => {
     try {

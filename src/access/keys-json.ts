@@ -122,10 +122,7 @@ interface GrantRead {
 /** The rights of a token without the claim, where JWT_DEFAULT gives none. */
 export const NO_RIGHTS: Grant = { rights: rightsOf({ resources: [], actions: [] }), expires: Infinity };
 
-/**
- * Reads what the value at `at` of a JSON text grants: the members of a key in API_KEYS_FILE except name and sha256.
- * It must name resources and actions, so nothing opens by omission.
- */
+/** What a value in JSON grants: as a key, but it must name resources and actions: nothing opens by omission. */
 export function readGrant(value: unknown, at: readonly string[], body: JsonBody): GrantRead {
   const place = pointer(at);
   const faults: string[] = [];

@@ -19,10 +19,7 @@ export interface Key {
   readonly issuer?: string;
 }
 
-/**
- * Returns the key that an Authorization header contains. Throws AppError `unauthorized` when it contains none that is
- * valid now. A promise is only for a token that has to be verified first.
- */
+/** The key of an Authorization header; a promise for a token to verify. Throws AppError `unauthorized`. */
 export type Authenticate = (authorization: string | undefined) => Key | Promise<Key>;
 
 /**
@@ -76,17 +73,13 @@ const MISSING = 'The Authorization header must be "Bearer" and an API key.';
 /** Returns the key or token that an Authorization header contains. Throws AppError `unauthorized`. */
 export function credentialOf(authorization: string | undefined): string {
   if (authorization === undefined) throw unauthorized(MISSING, false);
-  // The scheme in any case, then one key of token68 (RFC 9110, 11.2). Two headers arrive joined by a comma and are
-  // no key.
+  // The scheme in any case, then one key of token68 (RFC 9110, 11.2). Two headers arrive joined by a comma: no key.
   const [, key] = /^bearer +([\w\-.~+/]+=*)$/i.exec(authorization.trim()) ?? [];
   if (key !== undefined) return key;
   throw /^\s*bearer(?!\S)/i.test(authorization) ? unauthorized(NOT_VALID) : unauthorized(MISSING, false);
 }
 
-/**
- * 401 with the challenge of RFC 6750, section 3. It names an error only when a key was sent. No text contains the
- * key.
- */
+/** 401 with the challenge of RFC 6750, 3, which names an error only when a key was sent. No text contains the key. */
 export function unauthorized(detail: string, given = true): AppError {
   return new AppError('unauthorized', detail, {
     headers: { 'www-authenticate': `Bearer realm="sluice"${given ? ', error="invalid_token"' : ''}` },

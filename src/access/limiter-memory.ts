@@ -13,15 +13,13 @@ export interface MemoryLimiterOptions {
   readonly clients?: number;
 }
 
-/** A limiter that answers synchronously. */
 export interface MemoryLimiter extends Limiter {
   take(client: string, policy: Policy): Taken;
 }
 
 /**
- * Creates the limiter of one process. The memory store of rate-limiter-flexible was measured and rejected: its timer
- * per key costs 430 bytes per client and pauses of 0.1 s, and its two promises per call take 4 times as long
- * (bench/micro/limiter.ts).
+ * The limiter of one process. The memory store of rate-limiter-flexible was measured and rejected: 430 bytes per
+ * client, pauses of 0.1 s by its timer per key, and 4 times as long per call (bench/micro/limiter.ts).
  */
 export function createMemoryLimiter({
   now = () => performance.now(),

@@ -25,8 +25,5 @@ export interface Limiter {
  */
 export const KEY_PREFIX = 'key:';
 
-/**
- * Prefix of the name of a client that sent a token. Their number has no limit, so they displace neither addresses nor
- * keys.
- */
+/** Prefix of clients with a token. Their number has no limit, so they displace neither addresses nor keys. */
 export const TOKEN_PREFIX = 'jwt:';

@@ -25,18 +25,14 @@ const NEWEST = 0.3;
 /** Requests are refused until the delay is below this share of its limit. Without it the guard would oscillate. */
 const RECOVERED = 0.7;
 
-/**
- * At or below this number of requests in progress there is no backlog, however slow each request is: the pace of a
- * few requests is no measure.
- */
+/** At or below this number of requests in progress there is no backlog: the pace of a few requests is no measure. */
 const FEW = 32;
 
 export type OverloadGuard = ReturnType<typeof createOverloadGuard>;
 
 /**
- * Detects that the process has more work than it can do well. There are three signs: its event loop is delayed, so
- * that every further request only makes all others wait; the requests in progress would make the next one
- * wait too long; or its memory is above its limit. The guard then refuses requests early, which is cheap, until the
+ * Detects more work than the process can do well: its event loop is delayed, requests in progress would make the next
+ * one wait too long, or its memory is above its limit. It then refuses requests early, which is cheap, until the
  * process has caught up.
  */
 export function createOverloadGuard({
@@ -94,9 +90,8 @@ export function createOverloadGuard({
 }
 
 /**
- * Estimates how long a request that arrives now would wait: the requests in progress divided by the pace at which
- * such requests are answered (Little's law). It counts requests whose answer is the server's own work. A request that
- * waits for bytes of its client is not counted.
+ * Estimates how long a request that arrives now would wait: requests in progress divided by the pace of answers
+ * (Little's law). A request that waits for bytes of its client is not counted.
  */
 function createBacklog() {
   let underWay = 0;

@@ -23,10 +23,7 @@ export interface Taken {
   readonly resetSeconds: number;
 }
 
-/**
- * Parses RATE_LIMIT, such as `60000/min` or `100/s`; null for `off`. The form has already been checked with the
- * settings.
- */
+/** Parses RATE_LIMIT, such as `60000/min` or `100/s`, whose form was checked; null for `off`. */
 export function parseRateLimit(text: string): Policy | null {
   return text === 'off' ? null : parseRate(text);
 }
@@ -43,10 +40,7 @@ export function parseStreamLimit(text: string): number {
   return text === 'off' ? Infinity : Number(text);
 }
 
-/**
- * RateLimit-Policy and RateLimit as draft-ietf-httpapi-ratelimit-headers-10 defines them: structured field lists of
- * strings with parameters. q and r are in requests, w and t in seconds.
- */
+/** See draft-ietf-httpapi-ratelimit-headers-10. q and r are in requests, w and t in seconds. */
 export function limitHeaders(
   { limit, windowSeconds }: Policy,
   { remaining, resetSeconds }: Taken,
@@ -57,10 +51,7 @@ export function limitHeaders(
   };
 }
 
-/**
- * The answer to a request above the limit. Retry-After is not earlier than the reset in RateLimit (draft, section 5).
- * `isOwn`: the limit is that of the key, not of the server.
- */
+/** Retry-After is not earlier than the reset in RateLimit (draft, section 5). `isOwn`: the limit is the key's. */
 export function tooManyRequests(
   { limit, windowSeconds }: Policy,
   { resetSeconds }: Taken,

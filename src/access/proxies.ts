@@ -10,9 +10,8 @@ const WORDS: ReadonlyMap<string, readonly string[]> = new Map([
 export type Trusts = (address: string) => boolean;
 
 /**
- * Returns the canonical text of an address. IPv4-mapped IPv6 (RFC 4291, 2.5.5.2) becomes IPv4 from any notation; IPv6
- * is in lower case and compressed (RFC 5952), without its zone. null when the text is not an address. IPv4 must have
- * exactly four decimal parts.
+ * The canonical text of an address; null when it is none. IPv4-mapped IPv6 (RFC 4291, 2.5.5.2) becomes IPv4. IPv6 is in
+ * lower case and compressed (RFC 5952), without its zone. IPv4 must have exactly four decimal parts.
  */
 export function canonicalAddress(text: string): string | null {
   if (isIPv4(text)) return text;
@@ -22,10 +21,7 @@ export function canonicalAddress(text: string): string | null {
   return isIPv4(mapped) ? mapped : address;
 }
 
-/**
- * Parses TRUSTED_PROXIES: addresses, ranges (`10.1.0.0/16`, `2001:db8::/32`) and the words `loopback` and `private`,
- * separated by commas. An empty setting trusts no proxy.
- */
+/** Parses addresses, ranges (`10.1.0.0/16`, `2001:db8::/32`), `loopback` and `private`, by commas. Empty: none. */
 export function parseTrustedProxies(text = ''): {
   readonly trusts: Trusts;
   readonly faults: readonly string[];

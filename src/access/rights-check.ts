@@ -1,10 +1,7 @@
 import type { Rights, Scope } from './rights.ts';
 import { Faults } from '../errors.ts';
 
-/**
- * Checks the part of one resource. Rejects with Faults. Resolves with why its changes are refused, in a sentence;
- * null: they are not, or it has none.
- */
+/** Checks the part of one resource. Rejects with Faults. Resolves with a sentence why its changes are refused, or null. */
 export type CheckPart = (scope: Scope) => Promise<string | null>;
 
 /** What a client may know of a fault, and what is for the operator, since it can name resources, collections and indexes. */

@@ -37,9 +37,8 @@ export interface RightsGiven {
 }
 
 /**
- * The rights of a key with these members. Nothing opens by omission: a key with `where` or `hide` opens only the
- * resources that it names, and a key that does not open every resource has the action `metrics` only by name, because
- * metrics name all resources.
+ * Nothing opens by omission: a key with `where` or `hide` opens only the resources that it names, and one that does not
+ * open every resource has `metrics`, which names all of them, only by name.
  */
 export function rightsOf({ resources, actions, where = {}, hide = {} }: RightsGiven): Rights {
   const scoped = [...new Set([...Object.keys(where), ...Object.keys(hide)])].sort();

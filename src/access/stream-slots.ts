@@ -3,10 +3,7 @@ import { PROBLEMS } from '../problems.ts';
 
 export type StreamSlots = ReturnType<typeof createStreamSlots>;
 
-/**
- * Limits the open streams: of one client to `perClient` (STREAM_LIMIT; Infinity: no limit), of this process to `total`
- * (MAX_STREAMS). A client without an open stream takes no memory.
- */
+/** Limits the open streams: of each client (STREAM_LIMIT; Infinity: no limit) and of this process (MAX_STREAMS). */
 export function createStreamSlots({
   perClient,
   total,
@@ -17,14 +14,12 @@ export function createStreamSlots({
   const clients = new Map<string, number>();
   let opened = 0;
   return {
-    /** The number of streams open now. */
     get open(): number {
       return opened;
     },
     /**
-     * Takes a slot. The returned function gives it back, once, however often it is called. Throws AppError
-     * `too-many-streams` when the client has reached its limit, and `overloaded` when the process has. `limit`: that of
-     * the client's key, where it has one of its own.
+     * Takes a slot. The function gives it back, once, however often it is called. Throws AppError `too-many-streams` at
+     * the client's limit (`limit`: that of its key), and `overloaded` at that of the process.
      */
     acquire(client: string, limit?: number): () => void {
       const own = clients.get(client) ?? 0;

@@ -20,10 +20,7 @@ const SUBJECT = /^[\w.@|:+-]{1,64}$/;
 export interface TokensOptions {
   readonly settings: TokenSettings;
   readonly check: Pick<TokenCheck, 'fetchedAt' | 'verify'>;
-  /**
-   * Resolves with the faults of rights, such as resources that the server does not have. They are for the client, so they
-   * name nothing that only the operator knows.
-   */
+  /** The faults of rights, such as unknown resources. For the client: they name nothing that only the operator knows. */
   readonly faultsOf: (rights: Rights) => Promise<readonly string[]>;
 }
 
@@ -89,10 +86,7 @@ export function createTokens({ settings: { issuer, claim, fallback }, check, fau
   };
 
   return {
-    /**
-     * Returns the key that a token stands for, at once where it is remembered. `digest`: its SHA-256. Throws or rejects
-     * with AppError `unauthorized`, or `key-server-unavailable`.
-     */
+    /** The key of a token with this SHA-256. Throws or rejects with AppError `unauthorized` or `key-server-unavailable`. */
     authenticate: (token: string, digest: string): Key | Promise<Key> => {
       const key = remembered(digest) ?? pending.get(digest);
       if (key) return key;

@@ -1,9 +1,6 @@
 import type { HttpResponse } from './uws/library.ts';
 
-/**
- * Runs `action` with the response corked, so that everything it writes is sent in one piece, and returns its result.
- * `action` must write at most CORK_BYTES.
- */
+/** Runs `action`, which writes at most CORK_BYTES, so that all it writes is sent in one piece. Returns its result. */
 export function corked<T>(response: Pick<HttpResponse, 'cork'>, action: () => T): T {
   let result: T | undefined;
   response.cork(() => {
@@ -13,8 +10,7 @@ export function corked<T>(response: Pick<HttpResponse, 'cork'>, action: () => T)
 }
 
 /**
- * The most bytes that one cork may carry, including status, headers and chunk frame. uWebSockets.js collects a cork
- * in a buffer of 16 KiB. A write that does not fit into the rest of that buffer is lost while the socket is full
- * (seen as wrong bytes with half of the slow readers).
+ * The most bytes of one cork, with status, headers and chunk frame. uWebSockets.js collects a cork in 16 KiB. A write
+ * that does not fit into the rest of them is lost while the socket is full (half of the slow readers saw wrong bytes).
  */
 export const CORK_BYTES = 16_000;

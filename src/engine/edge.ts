@@ -28,10 +28,7 @@ export interface Request {
   readonly address: string;
   readonly signal: AbortSignal;
   readonly notes: Notes;
-  /**
-   * Resolves with the whole body, at most `bodyLimit` bytes; empty when there is none. Rejects with AppError
-   * `body-too-large` when the body is larger.
-   */
+  /** Resolves with the whole body; empty: there is none. Rejects with AppError `body-too-large` above `bodyLimit`. */
   body(): Promise<Uint8Array>;
 }
 
@@ -45,10 +42,7 @@ export interface Notes {
   resource: string | null;
   /** The cost that the route declares: see Cost in access/admission.ts. */
   cost: string;
-  /**
-   * The client that sent the request, as the limits name it: an address or network, or `key:` and a key's name. Empty
-   * while unknown.
-   */
+  /** The client as the limits name it: an address or network, or `key:` and a key's name. Empty: unknown. */
   client: string;
   /** The hash of the rights of the client's key; empty when it has no limits, or when there is no key. */
   rights: string;
@@ -62,7 +56,6 @@ export interface Notes {
   refusal: string | null;
 }
 
-/** How an answer ended. */
 export interface Ending {
   /** The status that was sent. 0 means that none was sent, because the connection was lost first. */
   readonly status: number;
@@ -72,9 +65,7 @@ export interface Ending {
   readonly cut: { readonly reason: unknown } | null;
 }
 
-/**
- * An answer as a value. Header names are in lower case. The engine adds Content-Length or chunked framing, and Date.
- */
+/** Header names are in lower case. The engine adds Content-Length or chunked framing, and Date. */
 export interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -91,10 +82,7 @@ export type Body =
   | FileBody
   | StreamBody;
 
-/**
- * A body of known length that can be read from any offset. http/range.ts turns it into a stream before it reaches an
- * engine.
- */
+/** A body of known length, readable from any offset. http/range.ts makes it a stream before an engine gets it. */
 export interface FileBody {
   readonly kind: 'file';
   readonly length: number;
@@ -104,10 +92,7 @@ export interface FileBody {
 
 export interface StreamBody {
   readonly kind: 'stream';
-  /**
-   * The number of bytes that `run` writes, when known. It is then sent as Content-Length, and the answer is not
-   * chunked.
-   */
+  /** How many bytes `run` writes, when known. It is sent as Content-Length, and the answer is not chunked. */
   readonly length?: number;
   /**
    * Writes everything to the sink and neither ends nor fails it: the engine ends the sink when the promise resolves,
@@ -139,14 +124,10 @@ export interface Engine {
   readonly name: 'uWebSockets.js' | 'node:http';
   /** Resolves with the port it listens on (`port` 0 picks a free one). Rejects when the address is taken. */
   listen(host: string, port: number): Promise<number>;
-  /**
-   * Stops accepting connections, lets running requests finish for at most `graceMs`, then cuts the rest. Closes idle
-   * keep-alive connections. Resolves when everything is closed.
-   */
+  /** Accepts no more connections. Cuts requests after `graceMs`. Resolves when everything is closed. */
   stop(graceMs: number): Promise<void>;
 }
 
-/** Creates the notes of a request about which nothing is known yet. */
 export function newNotes(): Notes {
   return {
     id: '',

@@ -6,10 +6,7 @@ import { reasonOf } from '../error-reason.ts';
 /** `auto` takes uWebSockets.js, or node:http where uWebSockets.js cannot load. */
 export type EngineChoice = 'auto' | 'uws' | 'node';
 
-/**
- * Creates the chosen engine. `warning` says why `auto` fell back to node:http, which is slower; it is null when
- * `auto` did not fall back. Throws when the choice is `uws` and the addon cannot be loaded.
- */
+/** `warning`: why `auto` fell back to node:http, otherwise null. Throws when the addon for `uws` cannot be loaded. */
 export function createEngine(
   choice: EngineChoice,
   options: UwsOptions,

@@ -26,7 +26,6 @@ export interface Exchanges {
   stopping: boolean;
 }
 
-/** The state of an engine that has had no request yet. */
 export function openExchanges(options: EngineOptions): Exchanges {
   return {
     options,
@@ -57,10 +56,7 @@ function fairStart(): Exchanges['start'] {
 
 const LOOK_MS = 20;
 
-/**
- * Resolves when no exchange has been in progress for `quietMs` without a break. Those that take longer than `graceMs` are
- * cut.
- */
+/** Resolves when no exchange has been in progress for `quietMs` without a break. Cuts those longer than `graceMs`. */
 export async function endExchanges({ open, options }: Exchanges, graceMs: number): Promise<void> {
   const until = performance.now() + graceMs;
   await new Promise<void>((resolve) => {
@@ -118,10 +114,7 @@ export abstract class Exchange implements Request {
     return this.#signal;
   }
 
-  /**
-   * Resolves with the whole body. The body of a DELETE is read and ignored, because it has no meaning (RFC 9110,
-   * 9.3.5).
-   */
+  /** Resolves with the whole body. That of a DELETE is read and ignored: it has no meaning (RFC 9110, 9.3.5). */
   body(): Promise<Uint8Array> {
     if (this.incoming === null || this.method === 'DELETE') return Promise.resolve(new Uint8Array(0));
     return this.incoming.body();
@@ -149,17 +142,13 @@ export abstract class Exchange implements Request {
   /** Cuts the connection, so that the client sees an incomplete answer. */
   abstract cut(reason: unknown): void;
 
-  /**
-   * Puts the reply on the wire. `close` is true when the connection must not be used again. Throws only before
-   * anything is written.
-   */
+  /** Puts the reply on the wire. `close`: the connection is not used again. Throws only before anything is written. */
   protected abstract send(reply: Reply, close: boolean): void;
 
   protected get lost(): boolean {
     return this.#lostBecause !== null;
   }
 
-  /** Called when the answer is complete. */
   protected finish(): void {
     this.exchanges.open.remove(this.#place, this);
     this.#settle();
@@ -202,10 +191,7 @@ export abstract class Exchange implements Request {
     this.exchanges.options.onError(error, this);
   }
 
-  /**
-   * Answers once the request has been read. Closing a connection that has unread bytes resets it, and a reset
-   * destroys an answer that the client has not read yet.
-   */
+  /** Waits until the request was read: closing before resets the connection, and the client may lose the answer. */
   #answerOnceRead(reply: Reply): void {
     if (this.incoming === null) this.#answer(reply, false);
     else this.incoming.whenDrained((whole) => this.#answer(reply, !whole));

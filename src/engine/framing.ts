@@ -5,10 +5,7 @@ const METHOD = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** uri-host and port of RFC 9110, 7.2: a name, an IPv4 address or an IPv6 address in brackets. It may be empty. */
 const HOST = /^(\[[0-9a-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(:\d*)?$/i;
 
-/**
- * A request's head as both engines read it: names in lower case, and values as latin1 text. It also notes repeated
- * headers that say where a message ends or which host it is for.
- */
+/** The head of a request: names in lower case, values as latin1 text. It notes repeated framing headers and Host. */
 export class Head {
   /** Has no prototype, because a header may be named `__proto__`. */
   readonly headers = Object.create(null) as Record<string, string | undefined>;

@@ -11,16 +11,10 @@ const SOUND = new Set<string>();
 /** Headers that the engine sets itself. A second one would contradict it. */
 const OWNED = new Set(['connection', 'content-length', 'date', 'keep-alive', 'transfer-encoding', 'upgrade']);
 
-/**
- * The most bytes that a reply's headers may have. More is a mistake; the limit also keeps a head and a piece of body
- * within one cork of uWebSockets.js.
- */
+/** The most bytes of a reply's headers. More is a mistake, and a head and a piece of body must fit into one cork. */
 const LONGEST_HEAD = 8000;
 
-/**
- * Checks a reply's status and headers before any of it is on the wire. Returns the number of bytes that the headers
- * take there. Throws a TypeError when one must not be sent; it names the header but not its value.
- */
+/** Returns how many bytes the headers take. Throws a TypeError that names a bad header, but not its value. */
 export function checkHead({ status, headers }: Reply): number {
   if (!Number.isInteger(status) || status < 200 || status > 599) {
     throw new TypeError(`A status is an integer of 200..599, not ${status}.`);

@@ -7,10 +7,7 @@ import { cannotListen } from './cannot-listen.ts';
 
 /** The largest request head in bytes; a larger one is answered with 431. */
 const HEAD_LIMIT = 16_384;
-/**
- * PATIENCE_MS: the time limit for a request's head, and for the next request on a connection. BODY_PATIENCE_MS: the
- * time limit for a whole request.
- */
+/** Time limits: for a request's head or the next request on a connection, and for a whole request. */
 const PATIENCE_MS = 10_000;
 const BODY_PATIENCE_MS = 60_000;
 

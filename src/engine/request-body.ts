@@ -18,10 +18,7 @@ export class BodyCollector {
   #drainedWaiter: ((whole: boolean) => void) | null = null;
   #drained: boolean | null = null;
 
-  /**
-   * `announced`: the value of Content-Length, or null. `keep` false: the body is read and discarded, and `body`
-   * resolves with no bytes.
-   */
+  /** `announced`: the Content-Length, or null. `keep` false: the body is discarded, and `body` resolves with no bytes. */
   constructor(limit: number, announced: number | null, keep: boolean) {
     this.#limit = limit;
     this.#chunks = keep ? [] : null;
@@ -41,7 +38,6 @@ export class BodyCollector {
     if (this.#received > this.#limit + DRAINED) this.#settleDrained(false);
   }
 
-  /** Called after the last byte. */
   finish(): void {
     const [first = new Uint8Array(0), ...others] = this.#chunks ?? [];
     this.#resolve(others.length === 0 ? first : Buffer.concat([first, ...others]));
@@ -60,10 +56,7 @@ export class BodyCollector {
     return this.#body;
   }
 
-  /**
-   * Calls back, now or later, when an answer may be sent: with true when the whole body was read, with false when the
-   * rest is not worth waiting for.
-   */
+  /** Calls back when an answer may be sent. `whole`: all was read; false: the rest is not worth waiting for. */
   whenDrained(callback: (whole: boolean) => void): void {
     if (this.#drained !== null) callback(this.#drained);
     else this.#drainedWaiter = callback;

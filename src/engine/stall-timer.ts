@@ -27,10 +27,7 @@ export class StoppedError extends Error {
   }
 }
 
-/**
- * The number of slices in which one round checks all answers. Checking thousands of them at once would block the
- * event loop for 50 ms.
- */
+/** One round checks all answers in so many slices. Thousands of them at once would block the event loop for 50 ms. */
 const SLICES = 20;
 
 /** One timer for all blocked answers of an engine. It runs only while there are any. */
@@ -46,10 +43,7 @@ export class StallTimer {
    * an unused iterator would keep every table that the set has had since in memory.
    */
   #round: Iterator<Stallable> | null = null;
-  /**
-   * The number of answers checked in each slice of this round. It is computed from all that were there when the round
-   * began, even if some leave meanwhile.
-   */
+  /** The answers checked in each slice, of all that were there when the round began, even if some leave meanwhile. */
   #share = 0;
   #slice = 0;
   #timer: NodeJS.Timeout | null = null;
@@ -57,8 +51,7 @@ export class StallTimer {
   constructor(stallTimeoutMs: number, now: () => number = () => performance.now()) {
     this.stallTimeoutMs = stallTimeoutMs;
     this.now = now;
-    // One second is short compared with the timers that this replaces (10 s), and long compared with the cost of a
-    // check (10 us).
+    // Short compared with the timers that this replaces (10 s), and long compared with a check (10 us).
     this.#intervalMs = Math.max(10, Math.min(1000, stallTimeoutMs / 8)) / SLICES;
   }
 

@@ -10,21 +10,16 @@ export class WaitingWriter {
     return this.#promise;
   }
 
-  /** Lets the writer go on. */
   resume(): void {
     this.#end()?.resolve();
   }
 
-  /**
-   * Lets the writer go on after the callback under way. Inside a callback of uWebSockets.js, the writer's next step
-   * might close the connection that the callback still uses.
-   */
+  /** Lets it go on after the callback under way, which still uses the connection that its next step may close. */
   resumeLater(): void {
     const settle = this.#end();
     if (settle) setImmediate(settle.resolve);
   }
 
-  /** The connection is gone. */
   fail(reason: unknown): void {
     this.#end()?.reject(reason);
   }

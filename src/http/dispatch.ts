@@ -9,7 +9,6 @@ import { isPreflight, type Admissions, type Client } from '../access/admission.t
 import type { Input, Route } from './route.ts';
 import { parametersOf, type Compiled, type Found, type Router } from './router.ts';
 
-/** What `dispatch` works with. */
 export interface Surroundings {
   readonly router: Router;
   readonly admissions: Pick<Admissions, 'acquire' | 'mayGoOn'>;
@@ -17,10 +16,7 @@ export interface Surroundings {
   readonly coded: (reply: Reply) => Reply['headers'];
 }
 
-/**
- * Answers a request by its route. Every resource answers OPTIONS. Throws AppError `not-found`, `method-not-allowed`
- * with Allow, and the errors of parsing, negotiation and the handler.
- */
+/** Throws AppError `not-found`, `method-not-allowed` with Allow, and those of parsing, negotiation and the handler. */
 export async function dispatch(
   request: Request,
   any: Found | null,
@@ -132,9 +128,8 @@ function undeclared({ method, path }: Route): TypeError {
 }
 
 /**
- * Holds a stream slot, taken before anything is read for an answer, until the answer ends or its client is gone. An
- * answer of known length gives the slot back before its last byte: with that byte the client can send the next request,
- * while the file is still being closed here.
+ * Holds a stream slot until the answer ends or its client is gone. An answer of known length gives it back before its
+ * last byte: with that byte the client can send the next request, while the file is still being closed here.
  */
 async function withSlot(release: () => void, answer: () => Promise<Reply>): Promise<Reply> {
   let reply: Reply;

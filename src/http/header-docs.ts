@@ -10,10 +10,7 @@ const text = (description: string, more: Schema = {}): Header => ({
   schema: { type: 'string', ...more },
 });
 
-/**
- * Request headers that operations declare. None has an example in its schema: the reference page would fill it in and
- * send it, and a condition such as `If-Match` then fails.
- */
+/** None has an example in its schema: the reference page would fill it in and send it, and `If-Match` then fails. */
 export const REQUEST_HEADERS = {
   'If-Match': text(
     'make the change only if the resource has one of these ETags, such as `"5f0c2d9be1a47386"`; `*`: only if it exists',
@@ -29,7 +26,6 @@ export const REQUEST_HEADERS = {
   'If-Range': text('return the range only if the file has this ETag, otherwise the whole file'),
 } as const satisfies Record<string, Header>;
 
-/** Headers of every answer. */
 export const COMMON_HEADERS = {
   'X-Request-Id': text("the request id: the client's own, or one that the server made", {
     pattern: '^[A-Za-z0-9_.-]{1,128}$',

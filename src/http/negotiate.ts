@@ -4,10 +4,7 @@ import type { Request } from '../engine/edge.ts';
 import { getOrMake } from '../get-or-make.ts';
 import { RecentMap } from '../recent-map.ts';
 
-/**
- * The number of cached results. There are few clients and few different headers; the bound keeps a hostile client
- * from filling memory.
- */
+/** The bound keeps a hostile client from filling memory. */
 const REMEMBERED = 256;
 
 /** negotiator has this since 1.0; its types do not declare it yet. */
@@ -16,9 +13,8 @@ interface NegotiatorWithPreference {
 }
 
 /**
- * Creates a function that chooses the content coding of an answer by Accept-Encoding (RFC 9110, 12.5.3). The order of
- * `offered` decides among equal q-values. The function returns `identity` when the client names no coding that is
- * offered, and null when the client refuses identity as well (the answer is then 406).
+ * Chooses a content coding by Accept-Encoding (RFC 9110, 12.5.3). The order of `offered` decides among equal q-values.
+ * `identity`: the client names no coding that is offered. null: it refuses identity as well (406).
  */
 export function encodingNegotiator<T extends string>(
   offered: readonly T[],
@@ -34,10 +30,7 @@ export function encodingNegotiator<T extends string>(
 /** All text is UTF-8, also that of types which do not say so. */
 const UTF_8 = /;[ \t]*charset=(?:utf-?8|"utf-?8")(?=[ \t;,]|$)/gi;
 
-/**
- * Creates a function that chooses one of the offered media types by Accept, the first one among equals. It throws
- * AppError `not-acceptable`, which names the offered types.
- */
+/** Chooses a media type by Accept, the first among equals. Throws AppError `not-acceptable`, which names those offered. */
 export function mediaTypeNegotiator(offered: readonly string[]): (request: Request) => string {
   const choose = remember((header) => {
     const accept = header.replace(UTF_8, '');

@@ -7,10 +7,7 @@ import type { Route } from './route.ts';
 
 type Permitted = Pick<Route, 'access' | 'right' | 'resource'>;
 
-/**
- * Whether a client may know of a resource. A key that does not open it gets the very answer of a path that nothing has.
- * null: what belongs to no resource.
- */
+/** Whether a client may know of a resource. Otherwise it gets the very answer of a path that nothing has. */
 export function mayKnow({ key }: Pick<Client, 'key'>, resource: string | null): boolean {
   return key === null || opens(key.rights, resource);
 }
@@ -35,10 +32,7 @@ export function mayUse(client: Pick<Client, 'key'>, route: Permitted): boolean {
   return mayKnow(client, route.resource ?? null) && refusalOf(client, route) === null;
 }
 
-/**
- * The reply, cut at its next piece once `mayGoOn` is false: the key has expired, is no longer accepted, or has lost the
- * right.
- */
+/** The reply, cut at its next piece once `mayGoOn` is false: the key has ended, or has lost the right. */
 export function revocable(reply: Reply, mayGoOn: () => boolean): Reply {
   return aroundWrites(reply, (write) => {
     if (mayGoOn()) return write();

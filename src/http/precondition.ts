@@ -2,10 +2,7 @@ import { AppError } from '../errors.ts';
 import type { Reply, Request } from '../engine/edge.ts';
 import { quote } from '../input/query.ts';
 
-/**
- * Throws AppError `precondition-failed` unless a resource in this state may be changed. `etag` is its current strong
- * tag; null: the resource has no strong tag. `missing`: there is no such resource.
- */
+/** Throws AppError `precondition-failed` if it does not hold. `etag` null: the resource has no strong tag. */
 export type Precondition = (state: { readonly etag: string | null } | 'missing') => void;
 
 /** `*`, or the entity tags of a list. */
@@ -39,11 +36,10 @@ const ABOUT_THE_BODY: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Applies the conditions of a GET or HEAD to its reply, in the order of RFC 9110, 13.2.2.
- * Throws AppError `precondition-failed` when If-Match does not name the reply's ETag (strong comparison, so a weak tag never
- * matches). Returns a 304 when If-None-Match names it (weak comparison). Throws AppError `invalid-header` when one of
- * them is malformed. Tags are those of the content, whatever its coding. A reply without a tag has no conditions.
- * `headersSent` returns the headers of the 200 as sent; the 304 repeats them (15.4.5).
+ * Applies the conditions of a GET or HEAD, in the order of RFC 9110, 13.2.2. Throws AppError `precondition-failed` when
+ * If-Match does not name the ETag (strong comparison: a weak tag never matches), and `invalid-header`. Returns a 304
+ * when If-None-Match names it (weak comparison), with `headersSent`: those of the 200 as sent (15.4.5). Tags are of the
+ * content, whatever its coding. A reply without a tag has no conditions.
  */
 export function conditional(
   { method, headers }: Request,

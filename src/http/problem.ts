@@ -19,10 +19,7 @@ export function problem(error: unknown, request: Request): Reply {
   );
 }
 
-/**
- * Returns the problem document of an error. An error that is not an AppError is our own mistake: `internal`, which
- * gives the client nothing except the request id to quote.
- */
+/** An error that is not an AppError is our own mistake: `internal`, with nothing but the request id to quote. */
 export function problemDocument(error: unknown, request: Request): ProblemDocument {
   const requestId = requestIdOf(request);
   const known =

@@ -23,10 +23,7 @@ export const NOT_STORED = { 'cache-control': 'no-store' };
 
 type Writing = void | Promise<void>;
 
-/**
- * The reply, with `around` called for each write and flush of its stream, and with the number of bytes that it writes. It
- * calls what it is given, or throws.
- */
+/** Calls `around` for each write and flush of a stream, with its bytes. It calls what it is given, or throws. */
 export function aroundWrites(reply: Reply, around: (write: () => Writing, bytes: number) => Writing): Reply {
   const { body } = reply;
   if (body.kind !== 'stream') return reply;

@@ -13,19 +13,12 @@ import { problem } from './problem.ts';
 import type { Found, Router } from './router.ts';
 import { requestIdOf } from './request-id.ts';
 
-/**
- * The longest path and query, in bytes: a cursor of 12 KiB and 2 KiB for the rest. A request's head may have 16 KiB
- * with all its fields.
- */
+/** Bytes of path and query: a cursor of 12 KiB and 2 KiB for the rest. A request's whole head may have 16 KiB. */
 const LONGEST_URL = 14 * 1024;
 
-/**
- * Called for every request when its answer is complete or was given up. `ms` is the time since the request arrived,
- * in milliseconds. Must not throw.
- */
+/** Called when an answer is complete or was given up. `ms`: milliseconds since the request arrived. Must not throw. */
 export type Finished = (request: Request, ending: Ending, ms: number) => void;
 
-/** Observes the start, the waits and the end of every request. */
 export interface Observer {
   readonly began: () => void;
   readonly finished: Finished;
@@ -33,10 +26,7 @@ export interface Observer {
   readonly waits: () => () => void;
 }
 
-/**
- * Wraps the router with everything that applies to every answer: admission, request id, problems for errors,
- * conditional GET, content coding, HEAD. An engine serves the result.
- */
+/** Wraps the router with what applies to every answer: admission, request id, problems, conditional GET, coding, HEAD. */
 export function createServe(
   router: Router,
   options: {

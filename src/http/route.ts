@@ -35,10 +35,7 @@ export interface Route<B extends TSchema = TSchema> extends Demand {
   /** The request headers that the operation reads. */
   readonly headers?: readonly (keyof typeof REQUEST_HEADERS)[];
   readonly body?: RouteBody<B>;
-  /**
-   * The media types that Accept chooses from, the preferred one first. Missing: there is one form, whatever Accept
-   * says.
-   */
+  /** The media types that Accept chooses from, the preferred one first. Missing: there is one form, whatever it says. */
   readonly produces?: readonly string[];
   /** The media type that a query parameter asks for. It takes precedence over Accept. */
   readonly typeAsked?: (query: Query) => string | undefined;
@@ -76,10 +73,7 @@ export interface Input<T = unknown> {
    * AppError `unsupported-media-type`, `body-too-large`, `malformed-json` or `invalid-body`.
    */
   readonly body: () => Promise<T>;
-  /**
-   * Reads the body without checking it against the schema, for rules that a schema cannot express. Throws the same
-   * AppErrors except `invalid-body`.
-   */
+  /** Reads the body for rules that a schema cannot express. Throws the same AppErrors except `invalid-body`. */
   readonly json: () => Promise<JsonBody>;
 }
 

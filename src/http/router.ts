@@ -39,10 +39,7 @@ export interface Router {
   readonly mayCome?: (name: string) => boolean;
 }
 
-/**
- * Creates a router that matches raw path bytes: `/items/stream` is the stream, `/items/%73tream` is the item with
- * that id. Literal paths take precedence over parameters.
- */
+/** Matches raw path bytes: `/items/%73tream` is the item with the id `stream`. Literal paths take precedence. */
 export function createRouter(routes: readonly Route[]): Router {
   const literal = new Map<string, Found & Resource>();
   const withParameter = new Map<string, Resource & { readonly name: string }>();

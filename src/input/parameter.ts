@@ -2,10 +2,7 @@ import type { AppError } from '../errors.ts';
 import { pathFault } from '../rows/selection.ts';
 import { parameterError, quote, type Query } from './query.ts';
 
-/**
- * A query parameter. `read` returns undefined when it is absent, and throws AppError `invalid-parameter` when its text is
- * not as expected.
- */
+/** `read` returns undefined when it is absent, and throws AppError `invalid-parameter` for a wrong text. */
 export interface Parameter<T> {
   readonly name: string;
   /** The expected form, as messages name it: "an integer from 1 to 1000". */
@@ -101,10 +98,7 @@ export function invalid(parameter: string, detail: string, cause?: unknown): App
 /** A name of a field, or several separated by dots. */
 const PATH = '[^,.\\u0000]+(\\.[^,.\\u0000]+)*';
 
-/**
- * Paths of fields separated by commas: each has 1 to `maximumBytes` bytes of UTF-8 and no empty name between its dots,
- * none occurs twice, and there are at most `most`.
- */
+/** Paths by commas: each of 1 to `maximumBytes` bytes of UTF-8, without empty names, once; at most `most`. */
 export function paths(name: string, most: number, maximumBytes: number): Parameter<readonly string[]> {
   const description = 'the name or path of a field, such as a.b';
   const items = { type: 'string', minLength: 1, maxLength: maximumBytes, pattern: `^${PATH}$`, description };

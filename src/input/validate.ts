@@ -32,10 +32,7 @@ function ajv(): Ajv {
   return (loaded ??= new library.Ajv(options));
 }
 
-/**
- * Compiles a schema with the first body into a check of bodies. The check returns the body's value, or throws AppError
- * `invalid-body` with all faults, each with its place.
- */
+/** Compiled with the first body. The check throws AppError `invalid-body` with all faults, each with its place. */
 export function bodyCheck<S extends TSchema>(schema: S): (body: JsonBody) => Static<S> {
   let validate: ValidateFunction<Static<S>> | undefined;
   return ({ value, faults }) => {

@@ -27,7 +27,6 @@ row.
 HEAD works wherever GET does. OPTIONS returns the Allow header. An unsupported method gets 405 with Allow. Responses are compressed as Accept-Encoding allows. Unknown, duplicate and malformed parameters are refused, never ignored. Parameters
 that exclude each other get 400, which the schemas of this document cannot express.`;
 
-/** Creates the OpenAPI 3.1 document of these routes. */
 export function createDocument(routes: readonly Route[], options: DocumentOptions): Schema {
   const components = new Components();
   const paths: Record<string, Record<string, unknown>> = {};

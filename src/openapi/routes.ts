@@ -63,10 +63,7 @@ export function getOpenApi(
 /** What stands for no key among the hashes of rights. */
 const NO_KEY = '-';
 
-/**
- * Whether the document shows a route to a client. Where keys are required, one without a key sees no declared resource:
- * their names and fields are for keys.
- */
+/** Where keys are required, one without a key sees no declared resource: their names and fields are for keys. */
 function isShown(client: Client, route: Route): boolean {
   if (client.key !== null) return mayUse(client, route);
   return !client.hasKey || isPublicName(route);

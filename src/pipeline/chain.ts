@@ -3,10 +3,7 @@ import { orRelease, type Batch, type ReadBatch } from '../store/batch.ts';
 import type { Bookmark } from '../store/bookmark.ts';
 import type { RowReader, Plan, Size } from '../store/store.ts';
 
-/**
- * The target size of a batch while the reader is fast: large enough that a batch costs little, small enough that a
- * stream can hold two. Bytes.
- */
+/** Bytes of a batch while the reader is fast. A batch then costs little, and a stream can hold two. */
 const TARGET_BYTES = 768 * 1024;
 const MOST_ROWS = 16_384;
 /** How many times as large as the one before a batch may be. A slow reader that gives it back has then read little in vain. */
@@ -24,16 +21,15 @@ export function firstSize(rows: number): Size {
 }
 
 /**
- * Keyset chain: the batches of a plan from `first` on. Each batch is read from the bookmark of the one before, and the
- * next batch is already being read while the caller works on this one, unless too many streams do so. Between two reads
- * nothing is open in the store.
- * No batch is older than the first: a row that has not changed since then is in the batch where it belongs, whichever
- * member of the store answers. All batches are of the first one's collection. After each read the store confirms what
- * the batch was read by, and only then is the batch yielded. So neither the end nor any place in between is reached
- * with rows missing.
+ * Keyset chain: the batches of a plan from `first` on, each read from the bookmark of the one before. The next batch is
+ * read while the caller works on this one, unless too many streams do so. Between two reads nothing is open in the
+ * store. No batch is older than the first, so a row that has not changed since is in the batch where it belongs,
+ * whichever member of the store answers. All are of the first one's collection. The store confirms what a batch was
+ * read by before it is yielded, so no place is reached with rows missing.
  *
- * `rows` limits the number of rows, including those of `first`, and no batch is read any more when `isOver`. The caller owns each batch that was yielded, also
- * `first`, and releases it. Rejects with what `read` or a batch's `confirm` rejects with, or with the signal's reason.
+ * `rows` limits the rows, those of `first` included, and no batch is read any more when `isOver`. The caller releases
+ * each batch that was yielded, `first` too. Rejects with what `read` or `confirm` rejects with, or with the signal's
+ * reason.
  */
 export async function* chain(
   items: RowReader,

@@ -11,10 +11,7 @@ export const CHECKPOINT_MS = 5_000;
 /** And after about this many bytes, because readers hold the rows that are not proved yet. */
 const CHECKPOINT_BYTES = 16 * 1024 * 1024;
 
-/**
- * Rows are passed on in slices that take a reader about a second, so a slow reader need not wait for the end of a
- * batch.
- */
+/** Rows are passed on in slices of about a second, so that a slow reader need not wait for the end of a batch. */
 const SLICE_MS = 1_000;
 const DUE_MS = CHECKPOINT_MS - SLICE_MS;
 const FIRST_SLICE_ROWS = 250;
@@ -45,11 +42,10 @@ export interface LineSums {
 }
 
 /**
- * Puts checkpoints between the lines of another encoder. A checkpoint is a control line that says where the rows before
- * it end (the cursor after the last one), how many they are, and the bytes and CRC-32 of their lines, all since the
- * stream's start. A batch without rows requests a checkpoint if rows have come since the last one. After a
- * row without a cursor the checkpoint waits for the next row that has one. Lines that are not rows can be put between
- * them (`say`). They count as rows do, in all but the number of rows.
+ * Puts checkpoints between the lines of another encoder. Each has the cursor after the last row, and the number of
+ * rows, the bytes and the CRC-32 of their lines since the stream's start. After a row without a cursor it waits for the
+ * next row that has one. A batch without rows requests one if rows have come. Lines that are no rows (`say`) count like
+ * rows, but not in the number of rows.
  */
 export class CheckpointEncoder implements RowEncoder {
   readonly #lines: RowEncoder;
@@ -92,8 +88,7 @@ export class CheckpointEncoder implements RowEncoder {
       this.#lineCount += slice.rows;
       const now = this.#options.now();
       this.#sliceRows = rowsOfSlice(slice.rows, now - begun, this.#sliceRows);
-      // A checkpoint at a batch's end is preferred when the next batch would exceed the number, because finding a row
-      // inside a batch means walking to it.
+      // A checkpoint at a batch's end is preferred: finding a row inside a batch means walking to it.
       const isDue =
         this.#isDue(now) || (at === batch.length && this.#unchecked + batch.rows > CHECKPOINT_ROWS);
       if (at === batch.length) this.#last = batch.last;

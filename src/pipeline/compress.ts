@@ -78,10 +78,7 @@ export function compressBytes(coding: Coding, bytes: Uint8Array): Promise<Uint8A
   });
 }
 
-/**
- * A sink that compresses into `sink`. `end` writes the last compressed byte but does not end `sink`, which is left to
- * its owner. `fail` also fails `sink`. An abort of `sink` frees the compressor at once.
- */
+/** Compresses into `sink`. `end` does not end `sink`, `fail` fails it. An abort of it frees the compressor. */
 export function compress(coding: Coding, sink: Sink): Sink {
   return new Compressor(codec(coding).stream(), sink);
 }

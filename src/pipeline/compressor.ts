@@ -8,9 +8,8 @@ import type { Sink } from './sink.ts';
  */
 const BATCH_BYTES = 65_536;
 /**
- * Output is gathered until it fills a chunk of the sink. A chunk that is not full is sent this many milliseconds after
- * the first byte of input that has not been sent. Clients pay for each chunk: the fetch of Node.js 24 reads 48.8 MB of
- * gzip in chunks of 3.4 KB in 5.0 s, and in chunks of 16 KB in 1.9 s.
+ * Output is gathered until it fills a chunk of the sink, for so many milliseconds at most. Clients pay for each chunk:
+ * the fetch of Node.js 24 reads 48.8 MB of gzip in chunks of 3.4 KB in 5.0 s, and in chunks of 16 KB in 1.9 s.
  */
 const SEND_MS = 200;
 
@@ -31,9 +30,7 @@ export class Compressor implements Sink {
   /** Compressed bytes that wait until they fill a chunk or are due. */
   #chunk = NOTHING;
   #gathered = 0;
-  /**
-   * Resolves (it never rejects) when the previous batch is compressed and its output taken. Null when there is none.
-   */
+  /** Resolves, and never rejects, when the batch before is compressed and its output taken. Null: there is none. */
   #busy: Promise<void> | null = null;
   /** Whether to send everything written so far, even if it does not fill a chunk. */
   #due = false;
@@ -133,10 +130,7 @@ export class Compressor implements Sink {
     this.#busy = this.#work(() => this.#transform.compress(bytes), this.#due);
   }
 
-  /**
-   * Gathers the output of `make`. Sends full chunks, and everything when it is due. Never rejects: `failure` holds the
-   * error.
-   */
+  /** Gathers the output of `make`, and sends full chunks, or all when it is due. Never rejects: `failure` has the error. */
   async #work(make: () => Promise<readonly Uint8Array[]>, isDue: boolean): Promise<void> {
     if (isDue) this.#nothingIsDue();
     try {

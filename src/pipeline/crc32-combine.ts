@@ -8,10 +8,7 @@ const POLYNOMIAL = 0xedb88320;
 /** x^(2^n) modulo the polynomial, for n from 0 to 31. The powers repeat from there on, since x^(2^32-1) is 1. */
 const SQUARES = squares();
 
-/**
- * The CRC-32 of A followed by B, from crc32(A), crc32(B) and the length of B in bytes. RangeError when `lengthB` is not
- * an integer of at least 0.
- */
+/** The CRC-32 of A followed by B, whose length is in bytes. RangeError when `lengthB` is no integer of at least 0. */
 export function crc32Combine(crcA: number, crcB: number, lengthB: number): number {
   if (!Number.isSafeInteger(lengthB) || lengthB < 0)
     throw new RangeError(`a length is an integer of at least 0, got ${lengthB}`);

@@ -1,9 +1,6 @@
 import type { Transform } from 'node:stream';
 
-/**
- * A zlib transform that flushes after each write, as a function from bytes to all of their output. One call at a time.
- * zlib calls no callback once it is destroyed, so `destroy` rejects the call under way.
- */
+/** A zlib transform that flushes each write, one at a time. zlib calls nothing back then, so `destroy` rejects the call. */
 export class FlushedTransform {
   readonly #transform: Transform;
   #output: Uint8Array[] = [];
@@ -16,9 +13,7 @@ export class FlushedTransform {
     transform.on('error', (error) => this.#reject?.(error));
   }
 
-  /**
-   * Resolves to the output of `bytes`, from which a decoder restores all of `bytes`. They must not change until then.
-   */
+  /** Resolves to output from which a decoder restores all of `bytes`, which must not change until then. */
   compress(bytes: Uint8Array): Promise<readonly Uint8Array[]> {
     // Output that is pushed before this callback reaches the listener within the same turn.
     return this.#call((resolve) => this.#transform.write(bytes, (error) => error ?? setImmediate(resolve)));

@@ -15,14 +15,10 @@ export interface PieceCodec {
 const { constants } = zlib;
 const NOTHING = new Uint8Array(0);
 
-/**
- * Limits how many pieces of all files are compressed at a time. One core is left to the thread that answers requests.
- */
+/** The pieces of all files that are compressed at a time. One core is left to the thread that answers requests. */
 const compressing = new Turns(Math.max(1, availableParallelism() - 1));
 
-/**
- * Quality of files, which are made once and fetched often: gzip 6, br 5 (6.4:1 and 6.5:1; streams have 5.1 and 5.4).
- */
+/** Files are made once and fetched often: gzip 6, br 5 (6.4:1 and 6.5:1; streams have 5.1 and 5.4). */
 const GZIP_LEVEL = 6;
 const BROTLI = {
   params: {

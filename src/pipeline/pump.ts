@@ -29,19 +29,14 @@ export interface Rows {
 export interface PumpObserver {
   /** `count` more rows were written. */
   rows(count: number): void;
-  /**
-   * The sink takes nothing, and all batches were released. The returned function is called once when the stall is over.
-   */
+  /** The sink takes nothing, and all batches were released. The function is called once when the stall is over. */
   parked(): () => void;
 }
 
 /** Most readers take a chunk within this time, or are so slow that reading again costs little. */
 export const PARK_AFTER_MS = 1_000;
 const NOTHING = new Uint8Array(0);
-/**
- * A stream with a fast reader lets requests and other streams run after this many bytes. A whole batch would hold the
- * thread for milliseconds.
- */
+/** Bytes after which a stream with a fast reader lets others run. A whole batch would hold the thread for milliseconds. */
 const TURN_BYTES = 64 * 1024;
 
 /** Where to continue once the sink takes bytes again. A stalled stream keeps only this and what its sink holds. */
@@ -53,11 +48,10 @@ interface Parked {
 }
 
 /**
- * The one loop between store and client. It passes each batch through the encoder into the sink, and takes the next
- * batch only when the sink takes more. When the sink takes nothing for a while, the batches are released, and are read
- * again when the sink goes on. Resolves to the number of rows written when everything was written; the sink is not
- * ended. Rejects with the error of the store or the sink. In any case every batch taken is released and the encoder is
- * closed.
+ * The one loop between store and client: takes the next batch only when the sink takes more. When the sink takes
+ * nothing for a while, the batches are released, and read again when it goes on. Resolves to the number of rows
+ * written; the sink is not ended. Rejects with the error of the store or the sink. In any case every batch is released
+ * and the encoder is closed.
  */
 export async function pump(rows: Rows, encoder: RowEncoder, frame: Frame, sink: Sink): Promise<number> {
   const run = new Run(rows, encoder, frame, sink);
@@ -136,10 +130,7 @@ class Run {
     this.#source.observer?.rows(rows);
   }
 
-  /**
-   * Whether the sink goes on within `parkAfterMs`; for a batch that is awaited, within a tenth of that in all. Rows that
-   * cannot be read again wait for it without a limit.
-   */
+  /** Whether the sink goes on within `parkAfterMs`, or a tenth of it for an awaited batch. Without `again` it waits. */
   async #settles(blocked: Promise<void>, batch: Batch): Promise<boolean> {
     const { again, parkAfterMs = PARK_AFTER_MS } = this.#source;
     const began = performance.now();

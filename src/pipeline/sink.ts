@@ -21,10 +21,7 @@ export interface Sink {
   fail(error: unknown): void;
 }
 
-/**
- * Writes a message for the reader before its stream is cut. The reader may be gone, and the message is then lost. Never
- * rejects.
- */
+/** Writes a message before the stream is cut. It is lost when the reader is gone. Never rejects. */
 export async function writeBeforeCut(sink: Sink, text: string): Promise<void> {
   try {
     await sink.write(Buffer.from(text));

@@ -3,15 +3,9 @@ import { pino, type DestinationStream, type Logger } from 'pino';
 import { AppError } from '../errors.ts';
 import { clipped, printable } from '../terminal/text.ts';
 
-/**
- * The kernel writes up to this many bytes to a pipe in one piece (PIPE_BUF). Lines of several workers never
- * mix.
- */
+/** The kernel writes up to so many bytes to a pipe in one piece (PIPE_BUF), so lines of several workers never mix. */
 const WHOLE_WRITE = 4096;
-/**
- * Lines wait until there are this many bytes, or for this many milliseconds. A write for each line costs a busy server a
- * quarter of the CPU of a page.
- */
+/** Lines wait for so many bytes or milliseconds. A write for each costs a busy server a quarter of the CPU of a page. */
 const [ENOUGH, LATEST_MS] = [WHOLE_WRITE / 2, 100];
 /** Lines of this level and above do not wait: the process may be about to end. */
 const URGENT = 40;
@@ -66,16 +60,10 @@ function gathered(output: ReturnType<typeof pino.destination>): DestinationStrea
 
 /** Level 10 is the first. */
 const LEVELS = ['TRACE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL'];
-/**
- * Properties that every line has and that a person at a terminal does not need, or that are shown in another
- * form.
- */
+/** Properties that a person at a terminal does not need, or that are shown in another form. */
 const LEFT_OUT: ReadonlySet<string> = new Set(['level', 'time', 'pid', 'hostname', 'msg']);
 
-/**
- * Formats a JSON line of the log for people: time, level, message, then the other properties. The whole line
- * is made printable, since a request must not write control characters to a terminal.
- */
+/** A JSON line for people, all of it printable: no request may write control characters to a terminal. */
 export function prettyLine(json: string): string {
   const line = JSON.parse(json) as Record<string, unknown>;
   const time = new Date(Number(line.time)).toISOString().slice(11, 23);
@@ -98,9 +86,8 @@ interface LoggableError {
 }
 
 /**
- * The parts of an error that the log shows: its name, message, stack and causes, each cut to a maximum
- * length. Other properties are left out: a driver's errors carry descriptions of whole clusters, and any
- * error may carry secrets. An AppError is expected, so it has no stack.
+ * An error's name, message, stack and causes, each cut to a length. Others are left out: a driver's errors describe
+ * whole clusters, and any error may carry secrets. An AppError is expected, so it has no stack.
  */
 export function loggableError(error: unknown, depth = 0): LoggableError {
   if (!(error instanceof Error))

@@ -7,7 +7,6 @@ import type { Route } from '../http/route.ts';
 import { Counter, createFamily, Histogram, overlapping, type MetricJson } from './counters.ts';
 import { endOf } from './request-log.ts';
 
-/** The sources of the metrics that are read on demand. */
 export interface MetricSources {
   readonly openStreams: () => number;
   readonly runningExports: () => number;
@@ -214,10 +213,7 @@ function methodOf(method: string): string {
   return METHODS.has(method) ? method : 'other';
 }
 
-/**
- * The values of several processes as one text, combined by each metric's `aggregator`: counts are added up, a value
- * that all processes share is the largest one, other values are averaged.
- */
+/** Joins processes by each metric's `aggregator`: counts are added, a shared value is the largest, others averaged. */
 export function metricsText(values: readonly MetricValues[]): Promise<string> {
   return AggregatorRegistry.aggregate([...values]).metrics();
 }

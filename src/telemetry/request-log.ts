@@ -6,9 +6,8 @@ import { requestIdOf } from '../http/request-id.ts';
 import type { Finished } from '../http/respond.ts';
 
 /**
- * How an answer ended. `whole`: completely. The others are cut answers. `client`: the client closed the
- * connection. `stalled`: the client took no byte for too long. `store`: the store did not answer. `stop`: the
- * server stopped. `fault`: the server itself failed.
+ * `client`: it closed the connection. `stalled`: it took no byte for too long. `store`: the store did not answer.
+ * `stop`: the server stopped. `fault`: the server itself failed.
  */
 type End = 'whole' | 'client' | 'stalled' | 'store' | 'stop' | 'fault';
 
@@ -31,10 +30,7 @@ const LONGEST_PATH = 256;
 /** W3C Trace Context, 3.2. */
 const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
-/**
- * Logs one line for every finished request. The line never contains the query, which is private to the
- * client. It contains no headers except X-Request-Id and traceparent in their harmless forms.
- */
+/** Logs a line for every request, without its query and headers but X-Request-Id and traceparent, in harmless form. */
 export function requestLog(log: RequestLogger): Finished {
   return (request, { status, bytes, cut }, ms) => {
     const { notes, method, path, headers } = request;
@@ -71,10 +67,7 @@ function levelOf({ failure, cost }: Notes, end: End): Level {
   return failure.code === 'overloaded' ? 'info' : 'warn'; // early refusals under load are intended
 }
 
-/**
- * Logs who was refused, and who took a whole set: one line for each request that lacked a key or a right, and one for
- * each stream, file and ordered export. The lines name the client, never its key, and have no query.
- */
+/** Logs refusals for want of a key or a right, and each stream, file and export: the client, no key and no query. */
 export function auditLog(log: Pick<RequestLogger, 'info'>): Finished {
   return (request, { status, bytes, cut }) => {
     const { notes, method, path } = request;

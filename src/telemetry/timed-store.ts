@@ -44,8 +44,7 @@ function timer(work: Operation, gauge: (ms: number, hasFailed: boolean) => void)
       gauge(performance.now() - began, false);
       return result;
     } catch (error) {
-      // An operation that its caller aborted, or that asked for something missing, is no failure of the
-      // store.
+      // An operation that its caller aborted, or that asked for something missing, is no failure of the store.
       if (error instanceof AppError && error.status >= 500) gauge(performance.now() - began, true);
       throw error;
     }

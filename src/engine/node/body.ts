@@ -13,9 +13,7 @@ export interface NodeBodyOptions {
   readonly cut: (reason: unknown) => void;
 }
 
-/**
- * The body of an answer on node:http: chunked, or of the length that its head announced. The head is set beforehand.
- */
+/** The body of an answer on node:http: chunked, or of the length that its head announced, which is set beforehand. */
 export class NodeBody implements Sink, Stallable {
   readonly chunkBytes = CHUNK_BYTES;
   readonly signal: AbortSignal;

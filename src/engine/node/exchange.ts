@@ -7,7 +7,6 @@ import { bodiless, checkHead } from '../headers.ts';
 import { NodeBody } from './body.ts';
 import { ClientGoneError } from '../stall-timer.ts';
 
-/** One request and its answer on node:http. */
 export class NodeExchange extends Exchange {
   readonly #response: ServerResponse;
 

@@ -10,10 +10,7 @@ import { UwsStream } from './stream.ts';
 import type { HttpRequest, HttpResponse } from './library.ts';
 import { ClientGoneError } from '../stall-timer.ts';
 
-/**
- * The most bytes that a head has beside the reply's headers: status line, Date, the engine's mark, framing header,
- * blank line.
- */
+/** Bytes of a head beside the reply's headers: status line, Date, the engine's mark, framing, blank line. */
 const OWN_HEAD_BYTES = 256;
 
 /**
@@ -30,10 +27,7 @@ const OWN_HEAD_BYTES = 256;
 export class UwsExchange extends Exchange {
   #response: HttpResponse | null;
 
-  /**
-   * Reads the request while it is valid, and answers it. When readers could disagree about the request, the
-   * connection is closed instead.
-   */
+  /** Reads the request while it is valid, and answers it. Closes the connection when readers could disagree about it. */
   static accept(exchanges: Exchanges, response: HttpResponse, request: HttpRequest): void {
     const method = request.getCaseSensitiveMethod();
     const head = new Head();

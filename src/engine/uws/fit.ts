@@ -26,20 +26,14 @@ interface Section {
   readonly info: number;
 }
 
-/**
- * One "needs this version" entry: its place in the file, the version's name, and the index by which symbols refer to
- * it.
- */
+/** One "needs this version" entry: its place in the file, the version's name, and the index that symbols refer to. */
 interface Need {
   readonly at: number;
   readonly name: string;
   readonly index: number;
 }
 
-/**
- * Returns a fitted copy of `original`. Throws when the file does not have the expected structure; the caller checks
- * its hash.
- */
+/** A fitted copy of `original`, whose hash the caller checks. Throws when the structure is not the expected one. */
 export function fitToOlderGlibc(original: Uint8Array): Buffer {
   const file = Buffer.from(original);
   const sections = readSections(file);

@@ -5,7 +5,6 @@ import { loadAddon } from './addon.ts';
 
 export type { HttpRequest, HttpResponse, us_listen_socket as ListenSocket } from 'uWebSockets.js';
 
-/** The part of uWebSockets.js that the engine uses. */
 export type Library = Pick<typeof uws, 'App' | 'us_listen_socket_close' | 'us_socket_local_port'> & {
   /** The types declare it in an enum that does not exist at run time. */
   readonly LIBUS_LISTEN_EXCLUSIVE_PORT: number;
@@ -19,10 +18,7 @@ const HEAD_LIMIT = 16_384;
 /** A process loads an addon once. Making a fitted copy takes longer than the rest of a start. */
 let loaded: Library | null = null;
 
-/**
- * Loads uWebSockets.js; see AddonOptions for `cacheDirectory`. Throws an Error with the reason when it cannot be
- * loaded here.
- */
+/** Loads uWebSockets.js; `cacheDirectory`: see AddonOptions. Throws an Error with the reason when it cannot be loaded. */
 export function loadLibrary(cacheDirectory: string): Library {
   if (loaded) return loaded;
   // The addon reads this once, from the process's environment. It is the only setting that cannot be passed in.

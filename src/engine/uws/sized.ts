@@ -57,10 +57,7 @@ export class UwsSized implements Sink, Stallable {
     return this.#writer.wait();
   }
 
-  /**
-   * Writes bytes that stay as they are until the answer has ended, so none is copied. Returns whether the socket took
-   * all of them. It is sent the rest when it has room.
-   */
+  /** Writes bytes that nobody changes until the end, without a copy. Returns whether the socket took all now. */
   writeWhole(bytes: Uint8Array): boolean {
     this.#waiting = bytes.subarray(this.#send(bytes));
     if (this.#waiting.length === 0) return true;

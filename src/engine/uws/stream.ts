@@ -23,17 +23,13 @@ const FRAME_BYTES = 16;
  * taken bytes since. The stream restarts it after this time.
  */
 const REARM_MS = 3000;
-/**
- * After a block the kernel's buffers still settle, and most readers continue soon, so probes are frequent for this
- * long.
- */
+/** After a block the kernel's buffers settle and most readers continue soon: probes are frequent for this long. */
 const EAGER_MS = 5000;
 
 const NOTHING = new Uint8Array(0);
 /** Joins the reserve and a chunk. Bytes written from it are copied before any other code can use it. */
 const scratch = Buffer.allocUnsafeSlow(CORK_BYTES);
 
-/** The part of uWebSockets.js's response that a stream uses. */
 export type StreamResponse = Pick<HttpResponse, 'cork' | 'write' | 'end' | 'pause' | 'resume'>;
 
 export interface StreamOptions extends Pick<SizedOptions, 'writeHead' | 'stallTimer' | 'cut' | 'ended'> {
@@ -60,16 +56,11 @@ export class UwsStream implements Sink, Stallable {
   /** Writes what precedes the first chunk. It holds the reply's headers. Null: that was done. */
   #head: Pick<StreamOptions, 'writeHead' | 'headBytes'> | null;
   /**
-   * - `flowing`: uWebSockets.js takes what is written.
-   * - `blocked`: uWebSockets.js holds bytes that the socket did not take. Further writes would only be buffered
-   *   there.
-   * - `closed`: ended, cut or lost. The response must not be touched any more.
+   * `blocked`: uWebSockets.js holds bytes that the socket did not take, and would only buffer further writes. `closed`:
+   * ended, cut or lost; the response must not be touched any more.
    */
   #state: 'flowing' | 'blocked' | 'closed' = 'flowing';
-  /**
-   * Bytes copied from the writer's chunks and not yet passed to uWebSockets.js: the reserve, and bytes that wait for
-   * the reader.
-   */
+  /** Bytes copied from chunks and not yet passed on: the reserve, and bytes that wait for the reader. */
   #waiting = NOTHING;
   /** The writer that waits for room, or for the end. */
   readonly #writer = new WaitingWriter();
@@ -115,10 +106,7 @@ export class UwsStream implements Sink, Stallable {
     if (!this.#is('closed')) this.#cut(error);
   }
 
-  /**
-   * Called when the socket has room again, and uWebSockets.js has stopped its timer. It must write what there is,
-   * because uWebSockets.js does not drain by itself when it calls this.
-   */
+  /** The socket has room again. All must be written here: uWebSockets.js does not drain by itself after this call. */
   writable(): void {
     if (this.#is('closed')) return;
     this.#takenAt = this.#stallTimer.now();
@@ -154,10 +142,7 @@ export class UwsStream implements Sink, Stallable {
     this.#writer.fail(reason);
   }
 
-  /**
-   * Writes the first `length` bytes, one cork at a time, until the socket is full. Returns the number of bytes passed
-   * on.
-   */
+  /** Writes the first `length` bytes, cork by cork, until the socket is full. Returns how many were passed on. */
   #send(bytes: Uint8Array, length: number): number {
     const response = this.#response;
     let sent = 0;

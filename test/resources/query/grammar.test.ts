@@ -6,6 +6,7 @@ import { openForm } from '../../../src/resources/query/form.ts';
 import { isField, readGiven, readSort } from '../../../src/resources/query/grammar.ts';
 import { isMisfit, readingsOf } from '../../../src/resources/query/kinds.ts';
 import type { RouteOptions } from '../../../src/resources/route-docs.ts';
+import { candidates } from '../../../src/resources/query/readings.ts';
 import { resourceRoutes } from '../../../src/resources/routes.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { itemsOf } from '../../support/resources/items-resource.ts';
@@ -100,6 +101,14 @@ test('a text has every reading that it allows, and a prefix leaves one', () => {
   assert.equal(spellings('bool:1'), 'bool expects true or false');
   assert.deepEqual(spellings('http://x'), ['str:http://x'], 'other words before a colon are text');
   assert.deepEqual(spellings(''), ['str:']);
+});
+
+test('a field that is declared as decimals is asked for by numbers of all kinds', () => {
+  const spellings = (text: string) =>
+    candidates('total', text, new Map([['total', 'decimal']])).map(({ spelling }) => spelling);
+  assert.deepEqual(spellings('5'), ['int:5']);
+  assert.deepEqual(spellings('0.1'), ['num:0.1', 'dec:0.1']);
+  assert.throws(() => spellings('x'), refusedWith('invalid-parameter'));
 });
 
 test('every spelling is read as its kind alone', () => {

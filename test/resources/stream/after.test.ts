@@ -27,9 +27,10 @@ const KINDS: Readonly<Record<string, readonly unknown[]>> = {
   doubles: [new Double(-0.5), new Double(0.1), new Double(19.99), new Double(1e21), new Double(2 ** 60)],
   decimals: ['-7', '0.1', '0.10000001', '19.99', '1E+40'].map(decimal),
   texts: ['a', 'abcd', 'b', '5', '{"a":1}', 'true', '2026-01-01T00:00:00.000Z'],
-  documents: [{ a: 1 }, { a: 2, b: 'x' }, { b: new Date(0) }, { b: new Int32(5) }],
-  // A JavaScript object would sort these names, or reject them.
+  documents: [{ a: 1 }, { a: 2, b: 'x' }, { b: new Int32(5) }],
+  /** JSON shows a date as a text, and a JavaScript object sorts the other names, or cannot have them. */
   oddDocuments: [
+    { b: new Date(0) },
     map(['1', 2], ['2', 1]),
     map(['2', 1], ['1', 2]),
     map(['__proto__', 1]),
@@ -123,6 +124,7 @@ for (const store of STORES)
           const rest = (await linesOf(server, `/mixed${n}-half/stream`)).lines.map(({ line }) => line);
           assert.equal(lines.length, kinds.flatMap((kind) => KINDS[kind] ?? []).length);
           const ids = lines.map(({ id }) => id);
+          const isOdd = kinds.includes('oddDocuments') || kinds.includes('others');
           const isPure = kinds.length === 1 && PLACES.includes(kinds[0] ?? '');
           await Promise.all(
             lines.map(async ({ id, line }, at) => {
@@ -137,7 +139,7 @@ for (const store of STORES)
               if (isPure) assert.deepEqual([found.status, gone?.status ?? 200], [200, 200], `after ${id}`);
               if (isShared) return;
               if (found.status !== 400) assert.deepEqual(found.lines, lines.slice(at + 1), `after ${id}`);
-              if (row.status === 200) assert.equal(text, line);
+              if (row.status === 200 || !isOdd) assert.equal(text, line);
               if (!gone || gone.status === 400) return;
               assert.deepEqual(
                 gone.lines.map((one) => one.line),

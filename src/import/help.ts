@@ -88,7 +88,7 @@ Rows whose id is already in the store:
 
 The import reports ten bad rows of each kind with their lines, counts the others by their column, and continues. A row
 without a category or a price is bad. Nothing is made or removed before the first row that can be written.
-SIGTERM and SIGINT stop the import. It finishes the batches in progress and reports how many rows are stored.
+SIGTERM and SIGINT stop the import. It writes the rows that it has read, and reports how many rows are stored.
 
 Exit codes: 0 every row is stored, 1 some rows are not stored or the import stopped, 2 the command is wrong.
 `;

@@ -88,6 +88,11 @@ test('a later run refuses a server that starts over', async (t) => {
   assert.equal(await readFile(`${file}.part`, 'utf8'), ROWS_OF_TWO, 'the proved rows stay');
 });
 
+const refusal =
+  (detail: string): RequestListener =>
+  (_, response) =>
+    response.writeHead(400, { 'content-type': 'application/problem+json' }).end(JSON.stringify({ detail }));
+
 test('an answer that is not a stream is refused at once, and the error says what it is', async (t) => {
   const answers: [what: string, listener: RequestListener, message: RegExp][] = [
     [
@@ -117,22 +122,10 @@ test('an answer that is not a stream is refused at once, and the error says what
     ],
     [
       'a refusal whose end says what helps',
-      (_, response) =>
-        response
-          .writeHead(400, { 'content-type': 'application/problem+json' })
-          .end(
-            JSON.stringify({ detail: `${'Indexes answer: status. '.repeat(20)}createIndex({"total":1})` }),
-          ),
+      refusal(`${'Indexes answer: status. '.repeat(20)}createIndex({"total":1})`),
       /createIndex\({"total":1}\)\n$/,
     ],
-    [
-      'a long refusal',
-      (_, response) =>
-        response
-          .writeHead(400, { 'content-type': 'application/problem+json' })
-          .end(JSON.stringify({ detail: 'no '.repeat(20_000) })),
-      /^sluice: the server answered 400: (no )+n?o?…\n$/,
-    ],
+    ['a long refusal', refusal('no '.repeat(20_000)), /^sluice: the server answered 400: (no )+n?o?…\n$/],
     [
       'a long error of the server',
       (_, response) =>

@@ -18,46 +18,25 @@ function drip(
   };
 }
 
-const EMPTY_GZIP = gzipSync('');
-const DRIPS: [what: string, listener: RequestListener][] = [
-  [
-    'a checkpoint that is repeated for ever',
-    drip(
-      (response) => response.writeHead(200, NDJSON).write(ROWS_OF_TWO),
-      (response) => response.write(proofOf('checkpoint', ROWS_OF_TWO, 2)),
-    ),
-  ],
-  [
-    'a flow of rows without a checkpoint',
-    drip(
-      (response) => response.writeHead(200, NDJSON),
-      (response) => response.write('{"id":1}\n'),
-    ),
-  ],
-  [
-    'a flood of empty gzip members',
-    drip(
-      (response) => response.writeHead(200, { ...NDJSON, 'content-encoding': 'gzip' }),
-      (response) => response.write(EMPTY_GZIP),
-    ),
-  ],
-  [
-    'a header that never ends',
-    drip(
-      (response) => response.socket?.write('HTTP/1.1 200 OK\r\nx-header: '),
-      (response) => response.socket?.write('x'),
-    ),
-  ],
-  [
-    'a refusal that never ends',
-    drip(
-      (response) => response.writeHead(503, { 'content-type': 'application/problem+json' }),
-      (response) => response.write('x'),
-    ),
-  ],
-];
+/** An answer with this head, and then for ever the same bytes, none of which proves a row. */
+const dripOf = (status: number, headers: Record<string, string>, first: string, again: string | Buffer) =>
+  drip(
+    (response) => response.writeHead(status, headers).write(first),
+    (response) => response.write(again),
+  );
 
-for (const [what, listener] of DRIPS) {
+const DRIPS: Readonly<Record<string, RequestListener>> = {
+  'a checkpoint that is repeated': dripOf(200, NDJSON, ROWS_OF_TWO, proofOf('checkpoint', ROWS_OF_TWO, 2)),
+  'a flow of rows without a checkpoint': dripOf(200, NDJSON, '', '{"id":1}\n'),
+  'a flood of gzip members': dripOf(200, { ...NDJSON, 'content-encoding': 'gzip' }, '', gzipSync('')),
+  'a refusal without an end': dripOf(503, { 'content-type': 'application/problem+json' }, '', 'x'),
+  'a header without an end': drip(
+    (response) => response.socket?.write('HTTP/1.1 200 OK\r\nx-header: '),
+    (response) => response.socket?.write('x'),
+  ),
+};
+
+for (const [what, listener] of Object.entries(DRIPS)) {
   test(`${what} holds a pull no longer than its time limit`, async (t) => {
     const { url } = await scriptedServer(t, [listener]);
     const pulling = async () => {

@@ -1,19 +1,10 @@
 import { LONGEST_ROW } from './row.ts';
 
-/** The beginning of a source. */
-interface Beginning<T> {
-  readonly taken: readonly T[];
-  /** Whether the source goes on behind it. */
-  readonly isCut: boolean;
-  /** All values, including those that were taken. They can be read once. */
-  readonly all: AsyncIterableIterator<T>;
-}
-
-/** Reads ahead as long as `isWanted` returns true for the values so far, or until the source ends. */
-export async function takeWhile<T>(
-  source: AsyncIterable<T>,
-  isWanted: (taken: readonly T[]) => boolean,
-): Promise<Beginning<T>> {
+/**
+ * Reads ahead as long as `isWanted` returns true for the values so far, or until the source ends. `isCut`: it goes on behind
+ * what was taken. `all`: its values, including those that were taken, which can be read once.
+ */
+export async function takeWhile<T>(source: AsyncIterable<T>, isWanted: (taken: readonly T[]) => boolean) {
   const iterator = source[Symbol.asyncIterator]();
   const taken: T[] = [];
   let hasEnded = false;

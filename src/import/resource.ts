@@ -62,7 +62,7 @@ export async function resourceTarget(
     exists,
     kindsAt: async (path) => {
       const kind = fields?.[path === KEY ? 'id' : path];
-      if (kind !== undefined) return new Set([kind as Kind]);
+      if (kind !== undefined) return new Set([kind]);
       if (!exists) return new Set();
       const rows = await (found ??= store.open(declaration));
       return columnKinds(await kindsAt({ rows }, path, signal));

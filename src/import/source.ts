@@ -11,23 +11,13 @@ const CHUNK_BYTES = 256 * 1024;
 const GZIP_MAGIC = Buffer.from([0x1f, 0x8b]);
 const ZSTD_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 
-/** An opened file or stdin. */
-export interface OpenedSource {
-  /** The decompressed content. Throws BrokenSource when it cannot be read or decompressed to its end. */
-  readonly bytes: AsyncIterable<Buffer>;
-  /** The bytes of the file on disk, which can be opened again. null for stdin and pipes. */
-  readonly size: number | null;
-  /** The number of these bytes read so far. */
-  position(): number;
-  /** Closes the source, also when nothing was read. */
-  readonly close: () => void;
-}
-
 /**
  * Opens a file, or stdin for `-`. gzip and zstd are recognized by their first bytes, Brotli, which has none, by the
- * extension `.br`. Reading rejects after `signal` is aborted.
+ * extension `.br`. Reading the decompressed `bytes` rejects with BrokenSource when that is not possible to their end, and
+ * after `signal` is aborted. `size`: the bytes of a file on disk, which can be opened again; null for stdin and pipes.
+ * `position`: how many of them were read. `close` may be called when nothing was read.
  */
-export async function openSource(file: string, stdin: Readable, signal: AbortSignal): Promise<OpenedSource> {
+export async function openSource(file: string, stdin: Readable, signal: AbortSignal) {
   const { stream, size } = file === STDIN ? { stream: stdin, size: null } : await openFile(file);
   let position = 0;
   const counted = async function* (): AsyncGenerator<Buffer> {

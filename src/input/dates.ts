@@ -16,16 +16,11 @@ export function exactDate(text: string, isUtc: boolean): Date | string {
   return moment.isBetween ? 'is more exact than a date, which has milliseconds' : moment.date;
 }
 
-/** A moment that a text states. */
-export interface Moment {
-  /** The first date that is not before the moment. */
-  readonly date: Date;
-  /** Whether the moment is between two dates, which have milliseconds. */
-  readonly isBetween: boolean;
-}
-
-/** The moment that a text states, or the reason why it states none: see exactDate. */
-export function momentOf(text: string, isUtc: boolean): Moment | string {
+/**
+ * The first date that is not before the moment that a text states, and whether the moment is between two dates, which have
+ * milliseconds. The reason instead when it states none: see exactDate.
+ */
+export function momentOf(text: string, isUtc: boolean): { date: Date; isBetween: boolean } | string {
   const parts = DATE.exec(text);
   if (!parts) return 'is not a date as 2024-12-31 or 2024-12-31T23:59:59.999Z';
   const [, year = '', month = '', day = '', hours, minutes = '0', seconds = '0', fraction = '', zone] = parts;

@@ -6,16 +6,10 @@ import { BEGINNING, sumOf, type ProvedPlace } from './proof.ts';
 import { Refused } from './retry.ts';
 import { proofLine, readState, writeState } from './state.ts';
 
-/** A part of the set: a range of ids, or all of it. */
-interface Part {
-  readonly url: string;
-  readonly file: PartFile;
-}
-
 /** The files beside the output while it is pulled. */
 export interface Workspace {
-  /** The parts of the set, in their order. */
-  readonly parts: readonly Part[];
+  /** The parts of the set (ranges of ids, or all of it), in their order. */
+  readonly parts: readonly { readonly url: string; readonly file: PartFile }[];
   /** What is proved of all parts together. */
   proved(): ProvedPlace;
   /** Closes all files. Files without any row are useless to the next run and are removed. */

@@ -19,11 +19,10 @@ export const SAMPLED_ROWS = 1_000;
 export const MOST_COLUMNS = 1_000;
 
 /**
- * The columns of the fields that the client asked for, in their order. A field below another one has no column of its
- * own. A nested field is a column named by its path, and its cell has the value at the end of the path. Where the path
- * leads to an array, the cell has the array, and of its elements what the rest of the path selects. If `_id` is among them, it is the key, and `id`
- * is the rows' own field. Otherwise the key is `id`, which comes first unless it was asked for. Only the names decide,
- * so the pieces of a set can be joined.
+ * The columns of fields in the order asked for. One below another has no column of its own. A cell has the value at the
+ * end of the path; where the path leads to an array, the array, and of its elements what the rest of the path selects.
+ * With `_id`, that is the key, and `id` is the rows' own field. Otherwise the key is `id`, first unless it was asked
+ * for. Only the names decide, so the pieces of a set can be joined.
  */
 export function columnsOfFields(fields: readonly string[]): readonly string[] {
   const names = uncovered(fields);

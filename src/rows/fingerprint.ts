@@ -9,8 +9,8 @@ const BLOCK = 32;
 let hasher: { readonly wasm: TranscodeExports; readonly buffer: Uint8Array } | undefined;
 
 /**
- * A 64-bit content hash as 16 hexadecimal digits, for ETags: XXH64 with seed 0. Equal bytes have equal fingerprints. It does not protect
- * against forgery. Throws when the module cannot be loaded.
+ * A 64-bit content hash as 16 hexadecimal digits, for ETags: XXH64 with seed 0. It does not protect against forgery.
+ * Throws when the module cannot be loaded.
  */
 export function fingerprint(bytes: Uint8Array): string {
   const { wasm, buffer } = (hasher ??= openHasher());

@@ -21,10 +21,7 @@ export function whyFailed(code: number): string {
   return FAULTS[-code] ?? `failed with code ${code}`;
 }
 
-/**
- * The wasm module over the memory of `slots`, with what its encoders share: one output slot, and the text of rare
- * types.
- */
+/** The wasm module over the memory of `slots`. Its encoders share one output slot, and the text of rare types. */
 export class Machine {
   readonly slots: Slots;
   /** How long all runs of encoders took. Milliseconds. */
@@ -86,9 +83,7 @@ export class Machine {
     return this.#output;
   }
 
-  /**
-   * A new view is made only when growth of the memory has detached the old one: number() is called millions of times.
-   */
+  /** A new view is made only when growth of the memory detached the old one: number() is called millions of times. */
   #memory(): Uint8Array {
     if (this.#view.length === 0) this.#view = new Uint8Array(this.slots.memory.buffer);
     return this.#view;

@@ -113,10 +113,7 @@ export function arrowState(
   };
 }
 
-/**
- * Adds to a Table its cells and the names of its columns, and if paths or a policy apply, a Selection, a Place for each
- * column, and lists of paths.
- */
+/** Adds to a Table its cells and the names of its columns; for paths or a policy also a Selection, Places and lists. */
 function addTable(
   layout: Layout,
   machine: Machine,
@@ -178,7 +175,6 @@ class Layout {
   #size: number;
   readonly #pieces: (readonly [at: number, bytes: Uint8Array])[] = [];
 
-  /** `size`: that of the state, which comes first. */
   constructor(size: number) {
     this.#size = size;
   }
@@ -219,10 +215,7 @@ function nameList(names: readonly string[]): Buffer {
   return Buffer.concat([count, ...entries]);
 }
 
-/**
- * Encodes paths in the form that select.as.ts reads. An empty list becomes one of a path that no field has, because a
- * list without paths shows everything there.
- */
+/** Paths in the form that select.as.ts reads. An empty list, which shows everything there, becomes a path of no field. */
 function pathList(paths: readonly string[]): Buffer {
   const inOrder =
     paths.length > 0 ? paths.map((path) => Buffer.from(path)).sort(comparePaths) : [Buffer.of(0)];

@@ -11,10 +11,7 @@ const HEAD = Buffer.from('\x030\0');
 /** It has a memory of its own: rows and ids are shown where no transcoder is at hand. */
 let machine: Machine | undefined;
 
-/**
- * The JSON of a row (one BSON document), as streams write it. Throws when the bytes are not a sound document, have no
- * `_id`, or nest deeper than 180 levels.
- */
+/** The JSON of a row. Throws when it is not a sound document, has no `_id`, or nests deeper than 180 levels. */
 export const rowToJson = writerOf(EVERYTHING);
 
 /** The same of the row's key alone: `{"id":1}`, or `{"_id":1}` when the row has a field `id` of its own. */

@@ -61,10 +61,7 @@ export class Selection {
     return new Selection({ fields, ...(kind && { [kind]: paths }) });
   }
 
-  /**
-   * The same without what lies at these paths. Throws RangeError as the constructor does, and where a shown value would
-   * have to be shown in part.
-   */
+  /** The same without these paths. Throws RangeError as the constructor does, and where a value would be shown in part. */
   hiding(paths: readonly string[]): Selection {
     if (paths.length === 0) return this;
     const { policy, fields } = this;
@@ -87,10 +84,7 @@ export class Selection {
     return this.policy.paths.some((shown) => isAtOrBelow(path, shown) || isAtOrBelow(shown, path));
   }
 
-  /**
-   * Whether hide or show leave a path whole: the value at its end, and all that is below. Filters, sorts and indexes
-   * may use only such paths, since their order and matches depend on everything in the value.
-   */
+  /** Whether a path is left whole: filters, sorts and indexes depend on everything in a value. */
   leavesWhole(path: string): boolean {
     if (!this.policy || path === 'id' || path === '_id') return true;
     const { kind, paths } = this.policy;

@@ -65,7 +65,6 @@ class WasmEncoder implements RowEncoder {
     } while (!pass.finished(this.#state));
   }
 
-  /** The bytes written. */
   #run(batch: Batch, address: number, chunkBytes: number): number {
     const began = performance.now();
     try {

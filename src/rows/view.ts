@@ -35,10 +35,7 @@ export class View {
     return this.#picked.length > 0;
   }
 
-  /**
-   * The view of the value of a field. null: the field is not shown. A partial view is of no use to a value that is
-   * neither document nor array.
-   */
+  /** The view of the value of a field. null: it is not shown. A partial view shows nothing of a value without members. */
   field(name: string): View | null {
     if (this === View.open) return this;
     const picked: (readonly string[])[] = [];

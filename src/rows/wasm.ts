@@ -2,10 +2,7 @@ import { readFileSync } from 'node:fs';
 import { asset } from '../asset.ts';
 import { reasonOf } from '../error-reason.ts';
 
-/**
- * Compiles transcode.wasm once per process. build.mjs makes it from module.as.ts. Throws when the file is missing or
- * this Node.js cannot run it.
- */
+/** Compiles transcode.wasm once per process. Throws when the file is missing or this Node.js cannot run it. */
 function transcodeModule(): WebAssembly.Module {
   try {
     return (compiled ??= new WebAssembly.Module(readFileSync(asset('rows/wasm/transcode.wasm'))));

@@ -5,7 +5,6 @@ import { fingerprint } from '../rows/fingerprint.ts';
 type FileRoute = Pick<Route, 'path' | 'id' | 'summary' | 'description' | 'produces'> & {
   /** The media type, for texts with their charset. */
   readonly type: string;
-  /** Cache-Control. */
   readonly cache: string;
   /** The Content-Security-Policy of a page. */
   readonly policy?: string;

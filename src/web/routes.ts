@@ -28,10 +28,7 @@ const FILES = [
   ['web/page/icon.svg', 'image/svg+xml', 'getExplorerIcon', 'Get the icon of the explorer page'],
 ] as const;
 
-/**
- * GET /: the explorer page, for people who would rather look than read, and its files, whose paths change with their
- * content, so that browsers can cache them permanently. `formats`: those of exports.
- */
+/** The explorer page and its files, whose paths change with their content. `formats`: those of exports. */
 export function explorerRoutes(formats: readonly string[]): {
   readonly page: Route;
   readonly files: readonly Route[];

@@ -1,9 +1,6 @@
 import { decoded } from '../../decoded.ts';
 
-/**
- * The kinds of columns, as `columns` names them, in the order of their numbers in arrow-rows.as.ts. `json` has any
- * value, as JSON text.
- */
+/** In the order of their numbers in arrow-rows.as.ts. `json` has any value, as JSON text. */
 export const KINDS = [
   'text',
   'objectId',

@@ -2,9 +2,8 @@ import { Builder } from 'flatbuffers';
 import { REST, scaleOf, type Column, type ColumnKind } from './columns.ts';
 
 /**
- * The messages of the Arrow IPC streaming format (https://arrow.apache.org/docs/format/Columnar.html, "Encapsulated
- * message format"). Their heads are flatbuffers. The numbers of tables, members and unions are those of Message.fbs and
- * Schema.fbs of Arrow 1.5 of the format.
+ * The messages of the Arrow IPC streaming format (https://arrow.apache.org/docs/format/Columnar.html). Their heads are
+ * flatbuffers, with the numbers of Message.fbs and Schema.fbs of Arrow 1.5 of the format.
  */
 
 /** Facts of a message or a schema that only those who know them read, by name. */

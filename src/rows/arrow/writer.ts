@@ -8,9 +8,7 @@ import type { Selection } from '../selection.ts';
 import { numberOf, type Column } from './columns.ts';
 import type { Part } from './messages.ts';
 
-/**
- * A record batch ends with the row at which it has this many bytes of BSON. A stalled reader holds the rest of one.
- */
+/** Bytes of BSON after which a record batch ends, at the end of a row. A stalled reader holds the rest of one. */
 const BATCH_BYTES = 256 * 1024;
 const MOST_ROWS = 16_384;
 /** A record batch of many columns has fewer rows: its notes take nine bytes for each cell. */
@@ -44,7 +42,6 @@ export interface ArrowBody {
   readonly bytes: () => Uint8Array;
 }
 
-/** Writes batches of rows as bodies of record batches, through the wasm machine. */
 export class ArrowWriter {
   readonly #machine: Machine;
   readonly #table: ArrowTable;
@@ -107,7 +104,6 @@ export class ArrowWriter {
     };
   }
 
-  /** Releases what the last body held. */
   free(): void {
     for (const slot of this.#held.splice(0)) slot.release();
   }

@@ -11,10 +11,7 @@ export const TEXT = 0, KEY = 1, UUID = 2, NUMERAL = 3, INTEGER = 4, FLOAT = 5, F
 /** The kind of numbers with the scale 0. Those of the scales 1 to 38 follow it. */
 export const SCALED = 10;
 
-/**
- * Stands between the notes of two columns, so that those of one row are not all at the same place of a page: a processor
- * has few lines of its cache for each.
- */
+/** Between the notes of two columns: at the same place of a page, they would share the few cache lines for it. */
 const APART: usize = 448;
 
 /** What arrowFind returns when a value fits no column and there is no rest. */
@@ -102,9 +99,8 @@ export function arrowFind(a: Arrow, notes: usize, most: usize, bytes: usize): i3
 }
 
 /**
- * Notes the cells of a row of which everything is shown, in one walk over its fields. Most rows have the same fields in
- * the same order, so each field is first compared with the column that came next in the row before. Returns 0 or a
- * negative error.
+ * Notes a row of which everything is shown, in one walk over its fields. Most rows have the same fields in the same
+ * order, so each is first compared with the column that came next before. Returns 0 or a negative error.
  */
 function noteAll(a: Arrow, t: Table, row: usize): i32 {
   let o = elementsOf(t);
@@ -179,10 +175,7 @@ function noteRest(a: Arrow, row: usize, hasRest: bool): i32 {
   return hasRest && a.hasRest == 0 ? UNFIT : 0;
 }
 
-/**
- * Notes the type of a value, and where it is or, in a column of numbers, what it is. Returns false, and notes null, when
- * it does not fit.
- */
+/** Notes the type of a value and its place, or the number itself. Returns false, and notes null, when it does not fit. */
 function note(a: Arrow, cell: Cell, row: usize, type: i32, at: usize, end: usize): bool {
   const kind = cell.kind;
   if (!fits(kind, type, at, end)) {

@@ -1,9 +1,7 @@
 // Rows as the body of an Arrow record batch (https://arrow.apache.org/docs/format/Columnar.html): the buffers of one
-// column after the other, each from a multiple of 8 bytes on.
-//
-// First every row of the record batch is read once, which notes for each cell its type and where it is (arrowFind). Then
-// each column is written from these notes (arrowWrite), so a body grows at its end only. What does not fit its column is
-// null there. The last column, `_rest`, has it as JSON text, together with the fields that no column has.
+// column after the other, each from a multiple of 8 bytes on. arrowFind reads every row once and notes for each cell
+// its type and place. arrowWrite writes each column from these notes, so a body grows at its end only. What does not
+// fit its column is null there, and is in the last one, `_rest`, as JSON text, with the fields that no column has.
 import { FULL, STEP_ROOM, beginCell, stop, stopped, writeJson, writeRest } from "./arrow-json.as";
 import { Arrow, BYTES, FLAG, INTEGER, JSON, KEY, NUMERAL, SCALED, TEXT, TIME, UUID, places, rests, types } from "./arrow-rows.as";
 import { writeObjectId, writeUuid } from "./binary.as";
@@ -27,10 +25,7 @@ import { Table } from "./table.as";
 
 export const PART_SIZE: i32 = offsetof<Part>();
 
-/**
- * Writes the body of the record batch to [out, limit), which begins at a multiple of 8. Returns its length, FULL or a
- * negative error. It can be called again with more room.
- */
+/** Writes the body to [out, limit), from a multiple of 8. Returns its length, FULL (try with more room) or an error. */
 export function arrowWrite(a: Arrow, out: usize, limit: usize): i32 {
   const t = changetype<Table>(a.table);
   const columns = <usize>t.columns;

@@ -84,10 +84,7 @@ export function findNul(at: usize, last: usize): usize {
     : length == 2 && load<u16>(at) == 0x6469;
 }
 
-/**
- * Whether a document whose first element is at `at` has an element `id`. False when the document is not sound up to
- * there.
- */
+/** Whether a document whose elements begin at `at` has an `id`. False when it is not sound up to there. */
 export function hasOwnId(at: usize, last: usize): bool {
   while (at < last) {
     const type = <i32>load<u8>(at);
@@ -100,9 +97,7 @@ export function hasOwnId(at: usize, last: usize): bool {
   return false;
 }
 
-/**
- * Whether a key [at, at + length) is among these names: a count (u32), then for each name its length (u16) and bytes.
- */
+/** Whether a key is among these names: a count (u32), then for each name its length (u16) and bytes. */
 export function isAmong(names: usize, at: usize, length: usize): bool {
   let name = names + 4;
   for (let left = load<u32>(names); left > 0; left--) {
@@ -113,9 +108,7 @@ export function isAmong(names: usize, at: usize, length: usize): bool {
   return false;
 }
 
-/**
- * The element `_id` of a document whose first element is at `at`. 0 when there is none or the document is not sound.
- */
+/** The element `_id` of a document whose elements begin at `at`. 0: there is none, or it is not sound. */
 export function findId(at: usize, last: usize): usize {
   while (at < last) {
     const type = <i32>load<u8>(at);

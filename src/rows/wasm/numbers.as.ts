@@ -78,9 +78,8 @@ function writePlaces(digits: u64, places: i32, p: usize): usize {
 
 /**
  * Writes a double as JavaScript prints it: by the fewest digits that restore it. An integer below 2^53 is exact, so all
- * its digits are written. Otherwise m / 10^k is written if that division restores the double and m has at most 15
- * digits. No two decimals of 15 digits are the same double, so there is no shorter one. JavaScript prints all other
- * doubles.
+ * digits are written. Otherwise m / 10^k if the division restores the double and m has at most 15 digits: no two such
+ * decimals are the same double, so none is shorter. JavaScript prints all others.
  */
 export function writeDouble(value: f64, p: usize): usize {
   if (!(abs(value) < Infinity)) return writeNull(p); // NaN too
@@ -121,10 +120,7 @@ function writeTrimmed(digits: u64, places: i32, p: usize): usize {
   return writePlaces(digits, places, p);
 }
 
-/**
- * Writes the exact digits in the notation of the Decimal128 specification, which is a JSON number. NaN and infinities
- * are null.
- */
+/** Writes the exact digits as the Decimal128 specification does, a JSON number. NaN and infinities are null. */
 export function writeDecimal128(o: usize, p: usize): usize {
   const high = load<u64>(o, 8);
   if (((high >> 59) & 15) == 15) return writeNull(p);

@@ -53,7 +53,6 @@ export function openSelection(s: Selection, fields: usize, policy: usize, hides:
   setFields(s, fields);
 }
 
-/** Sets the list of the paths that are asked for. */
 export function setFields(s: Selection, fields: usize): void {
   s.fields = fields;
   if (fields != 0) fieldsAt(s, 1).high = load<u32>(fields);
@@ -88,10 +87,7 @@ export function restoreView(s: Selection, depth: usize, from: usize): void {
   memory.copy(view(s, depth), from, VIEW_SIZE);
 }
 
-/**
- * Whether the field with this key [key, key + length) and type is shown, in a document whose view is that of `depth`.
- * If so, the view of `depth + 1` is that of its value.
- */
+/** Whether a field is shown by the view of `depth`. The view of `depth + 1` is then that of its value. */
 export function isFieldShown(s: Selection, depth: usize, type: i32, key: usize, length: usize): bool {
   if (!pick(s.fields, fieldsAt(s, depth), fieldsAt(s, depth + 1), key, length)) return false;
   const policy = policyAt(s, depth + 1);

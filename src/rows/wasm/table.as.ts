@@ -75,10 +75,7 @@ export function tableOpen(t: Table, columns: i32, safe: i32): void {
   for (let i = 0; i < columns; i++) cellOf(t, i).following = changetype<usize>(cellOf(t, i + 1 < columns ? i + 1 : 0));
 }
 
-/**
- * Initializes the Selection of a Table that `tableOpen` has initialized, and the Places of its columns. `policy`,
- * `hides`: see openSelection. `arePaths`: the Places already have the paths of their columns.
- */
+/** Initializes the Selection and the Places of a Table after `tableOpen`. With `arePaths`, the Places have their paths. */
 export function tableSelect(t: Table, selection: usize, places: usize, policy: usize, hides: i32, arePaths: i32): void {
   const s = changetype<Selection>(selection);
   openSelection(s, 0, policy, hides);
@@ -103,7 +100,6 @@ export function tableBegin(t: Table, at: usize, end: usize): void {
   t.rows = 0;
 }
 
-/** Where the next row begins. */
 export function tableAt(t: Table): usize {
   return t.at;
 }

@@ -66,10 +66,7 @@ export function writeText(o: usize, e: usize, p: usize, stop: usize, end: usize)
   ));
 }
 
-/**
- * How many bytes at the beginning of `v` are whole characters that are written as they are. The first `ascii` are plain
- * ASCII.
- */
+/** How many bytes at the beginning of `v` are whole characters, written as they are. The first `ascii` are ASCII. */
 // @ts-ignore: decorator
 @inline function plainPrefix(v: v128, ascii: usize): usize {
   if ((i8x16.bitmask(v) >> <i32>ascii & 1) == 0) return ascii;
@@ -114,9 +111,8 @@ export function utf8Prefix(v: v128, plain: usize, ascii: usize): usize {
 }
 
 /**
- * The length of the UTF-8 sequence at `o`, a byte from 0x80. When it is broken, minus the number of bytes that the
- * WHATWG decoder replaces by one U+FFFD (https://encoding.spec.whatwg.org/#utf-8-decoder). The NUL after every text
- * ends it.
+ * The length of the UTF-8 sequence at `o`, a byte from 0x80. When it is broken, minus the bytes that the WHATWG decoder
+ * replaces by one U+FFFD (https://encoding.spec.whatwg.org/#utf-8-decoder). The NUL after every text ends it.
  */
 // @ts-ignore: decorator
 @inline function sequence(o: usize): isize {

@@ -36,9 +36,8 @@ import { notPlainAscii, textReached, writeText } from "./text.as";
 /** The deepest nesting, with the row itself as level 1: the most that MongoDB stores (6.0.5 refuses 181). */
 export const MAX_DEPTH: usize = 180;
 /**
- * More than a step writes, including what vector stores write beyond their text: a comma, a quoted key of 15 bytes and
- * a colon make 19, and the longest values (a date as Extended JSON, a Decimal128) make 48. A text that has to stop has
- * passed `stop` by at most 16.
+ * More than a step writes, also what vector stores write beyond their text: a comma, a quoted key of 15 bytes and a
+ * colon (19), and the longest value (48). A text that has to stop has passed `stop` by at most 16.
  */
 export const MARGIN: usize = 96;
 
@@ -60,9 +59,7 @@ export const MARGIN: usize = 96;
   pieceEnd: usize;
   /** Where to continue after an `_id` that was not the first element, otherwise 0. */
   resume: usize;
-  /**
-   * `commas`: 1 puts a comma before each row but the first, 0 puts LF after each. `begun`: 1 when a row was written.
-   */
+  /** `commas`: 1 puts a comma before each row but the first, 0 puts LF after each. `begun`: a row was written. */
   commas: i32;
   begun: i32;
   /** What to show beside the id: top-level fields by name (see isAmong), or a Selection, or 0 for all. */
@@ -74,10 +71,7 @@ export const MARGIN: usize = 96;
   rows: i32;
   /** The depth at which writing ends: 0 for rows, that of its document for a single value. */
   floor: usize;
-  /**
-   * `keyAt`: where the row begins in this call's output while its key may still become `_id`, otherwise 0. `first`: the
-   * row's first element.
-   */
+  /** `keyAt`: where the row begins in this output while its key may become `_id`, or 0. `first`: its first element. */
   keyAt: usize;
   first: usize;
   /** MAX_DEPTH words follow: `last` of the enclosing documents, with the top bit set for arrays. */
@@ -104,7 +98,6 @@ export function open(s: State, commas: i32, names: usize): void {
   s.filter = names;
 }
 
-/** Initializes the Selection of a State that `open` has initialized. See openSelection. */
 export function select(s: State, selection: usize, fields: usize, policy: usize, hides: i32): void {
   openSelection(changetype<Selection>(selection), fields, policy, hides);
   useSelection(s, selection);
@@ -143,9 +136,8 @@ export function begin(s: State, at: usize, end: usize): void {
 }
 
 /**
- * Starts with the value of this type at [at, end), in a document `depth` levels deep (1: the row) of a row whose
- * terminator is at `last`. The pass writes this value alone. If there is a Selection, its view of `depth + 1` is that of
- * the value.
+ * Starts with the value of this type at [at, end), `depth` levels deep (1: the row), of a row whose terminator is at
+ * `last`. It alone is written. A Selection's view of `depth + 1` is that of the value.
  */
 export function beginValue(s: State, type: i32, at: usize, end: usize, last: usize, depth: usize): void {
   begin(s, at, end);
@@ -157,12 +149,10 @@ export function beginValue(s: State, type: i32, at: usize, end: usize, last: usi
   s.comma = 0;
 }
 
-/** Whether the value of beginValue is written. */
 export function isValueWritten(s: State): bool {
   return s.depth == s.floor && s.type == 0 && s.piece == NONE;
 }
 
-/** Whether all rows are written. */
 export function finished(s: State): bool {
   return s.depth == 0 && s.at == s.end;
 }
@@ -180,10 +170,7 @@ export function rowsDone(s: State): i32 {
   return s.rows;
 }
 
-/**
- * Writes JSON text to [out, limit), which is at least 256 bytes, and touches nothing after it. Returns the number of
- * bytes written (then call `finished`), or a negative error.
- */
+/** Writes JSON text to [out, limit), at least 256 bytes, and nothing after it. Returns its length or a negative error. */
 export function run(s: State, out: usize, limit: usize): i32 {
   const written = step(s, out, limit);
   const isBegun = written > 0 && s.depth != 0 && s.keyAt != 0;
@@ -415,10 +402,7 @@ function write<Filter>(s: State, out: usize, limit: usize): i32 {
   return <i32>(p - out);
 }
 
-/**
- * Changes the name of the row's key from `id` to `_id`: what follows, up to `p`, moves by one byte. Returns the new
- * `p`.
- */
+/** Changes the key's name from `id` to `_id`: what follows, up to `p`, moves by one byte. Returns the new `p`. */
 function nameKey(s: State, p: usize): usize {
   const name = s.keyAt + 2; // after {"
   s.keyAt = 0;

@@ -1,7 +1,4 @@
-/**
- * What can be asked of a resource: which filters and orders its indexes answer together, and how a view changes when one of
- * them is chosen. Nothing here needs a browser.
- */
+/** Which filters and orders the indexes of a resource answer together, and what choosing one does. Needs no browser. */
 import type { Resource } from './resource.ts';
 import { orderBy, reversed, type View } from './view.ts';
 
@@ -27,10 +24,7 @@ export function canCombine({ queries }: Resource, wanted: Paths): boolean {
   return queries.some(({ filters }) => hasAll(filters, wanted));
 }
 
-/**
- * The filters that must be given, too, before an index answers those of a view, or before it orders its rows by `sort`. None:
- * they need not, or no others would help.
- */
+/** The filters that must be given, too, before an index answers those of a view, or orders its rows by `sort`. */
 export function missingFilters({ resource, equals }: View, sort?: string): Paths {
   const missing = resource.queries
     .filter((form) => sort === undefined || (form.sort ?? 'id') === sort)
@@ -39,10 +33,7 @@ export function missingFilters({ resource, equals }: View, sort?: string): Paths
   return missing.sort((one, other) => one.length - other.length)[0] ?? [];
 }
 
-/**
- * The filters under which the values of a path can be listed: those that stand before it in an index, as many of the
- * view's as possible. Null when every index wants others before it.
- */
+/** The filters before a path in an index, as many of the view's as possible. Null: every index wants others before it. */
 export function filtersBefore({ resource, equals }: View, path: string): Paths | null {
   const before = resource.queries
     .filter(({ filters }) => filters.includes(path))
@@ -63,12 +54,10 @@ export function withoutFilter(view: View, path: string): View {
   return ordered({ ...view, equals: new Map([...view.equals].filter(([name]) => name !== path)) });
 }
 
-/** Sets the range of a path, which then orders the rows. */
 export function withRange(view: View, path: string, low: string, high: string): View {
   return { ...view, ...(view.sort !== path && orderBy(path)), low, high };
 }
 
-/** Orders by a path, or turns the order around when it is that path already. */
 export function withSort(view: View, path: string): View {
   return view.sort === path ? reversed(view) : { ...view, ...orderBy(path) };
 }

@@ -24,10 +24,7 @@ export class Refused extends Error {
   }
 }
 
-/**
- * Sends a request with the key of this tab. When the server wants another key, it asks for one and sends the request
- * again. Resolves with any answer.
- */
+/** Sends a request with the key of this tab, and again when the server wants another one. Resolves with any answer. */
 async function send(url: string, options: RequestInit): Promise<Response> {
   const key = currentKey();
   const headers = new Headers(options.headers);

@@ -24,10 +24,7 @@ interface Current extends Shown {
 let current: Current | null = null;
 let leave = new AbortController();
 
-/**
- * Shows a view, and ends the work of the one before. `go`: shows another view of the resource. `reload`: lists the
- * resources again, and shows the view anew.
- */
+/** Shows a view, and ends the work of the one before. `reload`: lists the resources again, and shows the view anew. */
 export function showData(view: View, go: (view: View) => void, reload: () => unknown): void {
   leaveData();
   leave = new AbortController();

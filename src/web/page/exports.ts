@@ -22,7 +22,6 @@ interface Export {
   readonly problem?: { readonly detail?: string };
 }
 
-/** Orders an export of the rows of a view. */
 export async function order(view: View, format: string, compression: string): Promise<void> {
   const body = orderText(view, { format, compression });
   const headers = { 'content-type': 'application/json' };

@@ -21,7 +21,6 @@ const OPEN_AT_FIRST = 2;
 /** Values that one request lists, and requests until they are counted. */
 const [LISTED, MOST_ROUNDS] = [20, 3];
 
-/** A view that is shown. */
 export interface Shown {
   readonly view: View;
   /** Shows another view of the resource. */

@@ -61,10 +61,7 @@ function textAt(row: Row, path: string): string {
   return textOf(valueAt(row, path) ?? null);
 }
 
-/**
- * The number of a row, by halving the set and looking at one row each time. Null when the values cannot be compared
- * here, when the server finds no rows that deep by their number, or when the rows change meanwhile.
- */
+/** Finds the number of a row by halving the set. Null: values have no order here, or rows change or lie too deep. */
 async function numberOf(
   reader: Reader,
   row: Row,

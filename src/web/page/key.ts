@@ -10,10 +10,7 @@ export function currentKey(): string | null {
 
 let asking: Promise<boolean> | null = null;
 
-/**
- * Asks for a key, once for all requests that need one. `refused`: the key that the server has just refused. Resolves
- * with false when the user gives none.
- */
+/** Asks once for all requests that need a key. `refused`: the one just refused. Resolves with false when none is given. */
 export function askForKey(refused: string | null): Promise<boolean> {
   // Another request may have got the key meanwhile.
   if (currentKey() !== refused) return Promise.resolve(true);

@@ -17,7 +17,6 @@ const LOOK_MS = 2500;
 /** Null: they were not listed yet. */
 let resources: readonly Resource[] | null = null;
 
-/** Shows what the address names. */
 function show(): void {
   if (!resources) return;
   const { part, name, view: asked } = readPlace(location.hash, resources);

@@ -52,7 +52,6 @@ function urlOfStream(view: View): string {
   return urlOf(view.resource.links.stream ?? '', viewQuery(view));
 }
 
-/** Sets up the buttons. */
 export function setUpProof(): void {
   const button = (id: string) => element(id, HTMLButtonElement);
   const [start, pause, cut] = [button('start'), button('pause'), button('cut')];
@@ -154,7 +153,6 @@ export function setUpProof(): void {
   }, EVERY_MS);
 }
 
-/** The rows per second that the page reads. */
 function rateOf({ rows = 0 }: Resource): number {
   if (element('speed', HTMLSelectElement).value === 'full') return Infinity;
   return Math.max(LEAST_RATE, rows / EASY_SECONDS);
@@ -197,10 +195,7 @@ function showPieces(pieces: readonly number[], rest: number): void {
   element('pieces').setAttribute('aria-label', listed(words) || 'No connection yet');
 }
 
-/**
- * Returns what resolves when the page may read a number of rows more. What is not read waits in buffers, and then the
- * server waits, too. `rowsPerSecond`: Infinity as fast as the rows come.
- */
+/** Resolves when the page may read more rows; what waits in buffers makes the server wait. Infinity: no pace. */
 function pacing(rowsPerSecond: number): (rows: number) => Promise<void> {
   let due = performance.now();
   return async (rows) => {

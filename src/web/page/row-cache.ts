@@ -1,7 +1,4 @@
-/**
- * The rows of a view as if all were there: blocks of them are read when they come into sight, and dropped again, so
- * that memory stays bounded however long the user scrolls.
- */
+/** The rows of a view, in blocks that are read when they come into sight, and dropped to bound memory. */
 import { Refused } from './api.ts';
 import type { Row } from './json.ts';
 import type { Page, Reader, Total } from './reader.ts';
@@ -114,13 +111,9 @@ export function createBlocks({ reader, expected, changed, failed, first }: Block
 
     row: (index: number): Row | undefined => blocks.get(Math.floor(index / BLOCK))?.[index % BLOCK],
 
-    /** The rows that are in memory. */
     rows: (): readonly Row[] => [...blocks.values()].flat(),
 
-    /**
-     * Counts the rows of a table that begins with the set. A count that is not exact replaces no exact one, unless rows
-     * changed since (`isNew`).
-     */
+    /** Counts the rows of a table that begins with the set. Only `isNew` lets an estimate replace an exact count. */
     async count(signal: AbortSignal, isNew = false): Promise<void> {
       const count = first ? null : await reader.count(signal);
       if (!count || (!isNew && total.is === 'exact' && count.is !== 'exact')) return;

@@ -1,12 +1,8 @@
-/**
- * Programs that read all rows of a view, ready to paste, with the clients that the server hands out. Nothing here needs a
- * browser.
- */
+/** Programs that read all rows of a view with the clients that the server hands out. Needs no browser. */
 
 export interface Wanted {
   /** The URL of the stream with the filters of the view. It has no quotes and no spaces. */
   readonly url: string;
-  /** The name of the resource. */
   readonly name: string;
   /** Whether the server wants an API key. The programs then read it from SLUICE_KEY or from a file. */
   readonly withKey: boolean;

@@ -1,7 +1,4 @@
-/**
- * What the page shows of a resource: its filters, range and order. It is the address of the page behind `#`. Nothing here
- * needs a browser.
- */
+/** What the page shows of a resource: filters, range and order, as the address behind `#` has them. Needs no browser. */
 import { decoded } from '../../decoded.ts';
 import { textOf, type Json } from './json.ts';
 import type { Resource } from './resource.ts';
@@ -23,7 +20,6 @@ export function orderBy(sort: string): Pick<View, 'sort' | 'direction' | 'low' |
   return { sort, direction: 1, low: '', high: '' };
 }
 
-/** All rows of a resource. */
 export function wholeOf(resource: Resource): View {
   return { resource, equals: new Map(), ...orderBy('id') };
 }
@@ -117,7 +113,6 @@ export function readPlace(hash: string, resources: readonly Resource[]): Place {
   return { part: first === 'proof' ? first : name === '' ? 'home' : 'data', name, view };
 }
 
-/** The address of a view. */
 export function addressOf(part: 'data' | 'proof', view: View): string {
   const path = `#${part === 'data' ? '' : part}/${encodeURIComponent(view.resource.name)}`;
   return urlOf(path, viewQuery(view));

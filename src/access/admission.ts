@@ -52,7 +52,7 @@ export interface Admission {
   readonly done: () => void;
 }
 
-export interface AdmissionOptions {
+interface AdmissionOptions {
   /** Identifies a client without a key. */
   readonly readClient: ClientReader;
   /** null: no key is required. */

@@ -47,7 +47,7 @@ function parseLines(text: string): KeysRead {
 /** How often the file is looked at. Milliseconds. */
 const LOOK_MS = 2_000;
 
-export interface KeysWatchOptions {
+interface KeysWatchOptions {
   readonly path: string;
   readonly keyring: Keyring;
   /** Resolves with the faults of keys that only the server can find, such as resources that it does not have. */

@@ -1,20 +1,15 @@
 import { getOrMake } from '../get-or-make.ts';
 import { KEY_PREFIX, TOKEN_PREFIX, type Limiter } from './limiter.ts';
-import type { Policy, Taken } from './policy.ts';
 
 /** The most clients with a counter of their own that begin within one window. They take about 20 MB. */
 const CLIENTS = 2 ** 17;
 /** The number of counters that further clients share. */
 const SHARED = 1024;
 
-export interface MemoryLimiterOptions {
+interface MemoryLimiterOptions {
   /** A monotonic clock in milliseconds. */
   readonly now?: () => number;
   readonly clients?: number;
-}
-
-export interface MemoryLimiter extends Limiter {
-  take(client: string, policy: Policy): Taken;
 }
 
 /**
@@ -24,7 +19,7 @@ export interface MemoryLimiter extends Limiter {
 export function createMemoryLimiter({
   now = () => performance.now(),
   clients = CLIENTS,
-}: MemoryLimiterOptions = {}): MemoryLimiter {
+}: MemoryLimiterOptions = {}) {
   // Apart, so that a flood of one kind does not displace another.
   const [ofAddresses, ofKeys, ofTokens] = [
     windowsByLength(clients),
@@ -45,7 +40,7 @@ export function createMemoryLimiter({
       };
     },
     close: () => Promise.resolve(),
-  };
+  } satisfies Limiter;
 }
 
 /** Windows by their length in seconds, of which there are three: see policy.ts. */

@@ -13,7 +13,7 @@ const SILENCE_MS = 1000;
 /** How long Redis must have counted again before the log says so. Milliseconds. */
 const STEADY_MS = 1000;
 
-export interface RedisLimiterOptions {
+interface RedisLimiterOptions {
   /** `redis://` or `rediss://`, with password and database if needed. */
   readonly url: string;
   readonly log: Log;

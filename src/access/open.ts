@@ -15,7 +15,7 @@ import type { TokenSettings } from './token-settings.ts';
 import type { Tokens } from './tokens.ts';
 
 /** The settings of access. See config.ts for their units. */
-export interface AccessSettings {
+interface AccessSettings {
   readonly REDIS_URL?: string;
   /** null: no limit. */
   readonly RATE_LIMIT: Policy | null;

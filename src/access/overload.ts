@@ -9,7 +9,7 @@ export interface OverloadProbe {
   readonly now: () => number;
 }
 
-export interface OverloadOptions {
+interface OverloadOptions {
   /** Requests are refused while the mean delay of the event loop is above this. Milliseconds. */
   readonly maxLoopDelayMs: number;
   /** A request is refused when it would wait longer than this. Milliseconds. */

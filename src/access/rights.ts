@@ -3,7 +3,7 @@ import { AppError } from '../errors.ts';
 
 /** What a key may do with the resources that it opens. `metrics`: figures of the whole server. */
 export const ACTIONS = ['read', 'stream', 'export', 'changes', 'users:write', 'metrics'] as const;
-export type Action = (typeof ACTIONS)[number];
+type Action = (typeof ACTIONS)[number];
 /** What a route asks of a key. `any`: every key has it. */
 export type Right = Action | 'any';
 
@@ -29,7 +29,7 @@ export interface Rights {
 }
 
 /** The members of a key that decide on its rights. A missing one sets no limit. */
-export interface RightsGiven {
+interface RightsGiven {
   readonly resources?: readonly string[] | undefined;
   readonly actions?: readonly Action[] | undefined;
   readonly where?: Readonly<Record<string, Readonly<Record<string, string>>>> | undefined;

@@ -4,7 +4,7 @@ import { createUwsEngine, type UwsOptions } from './uws.ts';
 import { reasonOf } from '../error-reason.ts';
 
 /** `auto` takes uWebSockets.js, or node:http where uWebSockets.js cannot load. */
-export type EngineChoice = 'auto' | 'uws' | 'node';
+type EngineChoice = 'auto' | 'uws' | 'node';
 
 /** `warning`: why `auto` fell back to node:http, otherwise null. Throws when the addon for `uws` cannot be loaded. */
 export function createEngine(

@@ -73,7 +73,7 @@ export async function endExchanges({ open, options }: Exchanges, graceMs: number
 }
 
 /** The part of a request that arrives before its body. */
-export type RequestHead = Omit<Request, 'signal' | 'body' | 'notes'>;
+type RequestHead = Omit<Request, 'signal' | 'body' | 'notes'>;
 
 /** One request and its answer: the behaviour that both engines share. */
 export abstract class Exchange implements Request {

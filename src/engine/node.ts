@@ -11,7 +11,7 @@ const HEAD_LIMIT = 16_384;
 const PATIENCE_MS = 10_000;
 const BODY_PATIENCE_MS = 60_000;
 
-export interface NodeOptions extends EngineOptions {
+interface NodeOptions extends EngineOptions {
   /** Share the port with the other workers of a cluster. */
   readonly sharedPort?: boolean;
 }

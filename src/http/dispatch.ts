@@ -9,7 +9,7 @@ import { isPreflight, type Admissions, type Client } from '../access/admission.t
 import type { Input, Route } from './route.ts';
 import { parametersOf, type Compiled, type Found, type Router } from './router.ts';
 
-export interface Surroundings {
+interface Surroundings {
   readonly router: Router;
   readonly admissions: Pick<Admissions, 'acquire' | 'mayGoOn'>;
   /** The headers of a reply as sent in the negotiated coding. A 304 repeats them. */

@@ -14,13 +14,13 @@ export interface Parameter<T> {
   read(query: Query): T | undefined;
 }
 
-export type ParameterSchema = Readonly<Record<string, unknown>>;
+type ParameterSchema = Readonly<Record<string, unknown>>;
 
 /**
  * What /openapi.json says of a parameter. The reference page fills in every example and every fallback of an operation at
  * once, so a parameter that excludes another one, or is valid only with some values of it, has neither.
  */
-export interface ParameterDoc {
+interface ParameterDoc {
   readonly description: string;
   readonly example?: string | number;
   /** The value that applies when the parameter is absent. */

@@ -6,7 +6,7 @@ import { settlesWithin } from '../store/deadline.ts';
 import type { Sink } from './sink.ts';
 
 /** What goes before the first row and after the last. `tail` is called once all rows are written. */
-export interface Frame {
+interface Frame {
   readonly head: string | Uint8Array;
   readonly tail?: (() => string | Uint8Array) | undefined;
 }

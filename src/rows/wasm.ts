@@ -54,7 +54,7 @@ export interface TranscodeExports {
 }
 
 /** The imports of module.as.ts. `out` is where text goes. The functions that write return the number of bytes. */
-export interface TranscodeHost extends Record<string, unknown> {
+interface TranscodeHost extends Record<string, unknown> {
   number(value: number, out: number): number;
   decimal(at: number, out: number): number;
   /** Returns the double nearest to the Decimal128 at `at`. */

@@ -14,7 +14,7 @@ const WAITING_LOG = 16 * 1024 * 1024;
 
 export type { Logger };
 
-export interface LogSettings {
+interface LogSettings {
   readonly LOG_LEVEL: string;
   readonly LOG_FORMAT: 'auto' | 'json' | 'pretty';
 }

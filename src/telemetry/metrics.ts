@@ -7,7 +7,7 @@ import type { Route } from '../http/route.ts';
 import { Counter, createFamily, Histogram, overlapping, type MetricJson } from './counters.ts';
 import { endOf } from './request-log.ts';
 
-export interface MetricSources {
+interface MetricSources {
   readonly openStreams: () => number;
   readonly runningExports: () => number;
   /** The number of exports by state. All processes on one store report the same, but for a few seconds. */

@@ -22,7 +22,7 @@ export function endOf(cut: Ending['cut']): End {
 
 type Level = 'debug' | 'info' | 'warn' | 'error';
 
-export type RequestLogger = Record<Level, (details: object, message: string) => void> & {
+type RequestLogger = Record<Level, (details: object, message: string) => void> & {
   isLevelEnabled(level: string): boolean;
 };
 

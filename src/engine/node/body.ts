@@ -6,7 +6,7 @@ import { StallError, type StallTimer, type Stallable } from '../stall-timer.ts';
 /** Writes are large, because the cost of node:http is per write. */
 const CHUNK_BYTES = 65_536;
 
-export interface NodeBodyOptions {
+interface NodeBodyOptions {
   readonly response: ServerResponse;
   readonly signal: AbortSignal;
   readonly stallTimer: StallTimer;

@@ -5,7 +5,7 @@ import { loadAddon } from './addon.ts';
 
 export type { HttpRequest, HttpResponse, us_listen_socket as ListenSocket } from 'uWebSockets.js';
 
-export type Library = Pick<typeof uws, 'App' | 'us_listen_socket_close' | 'us_socket_local_port'> & {
+type Library = Pick<typeof uws, 'App' | 'us_listen_socket_close' | 'us_socket_local_port'> & {
   /** The types declare it in an enum that does not exist at run time. */
   readonly LIBUS_LISTEN_EXCLUSIVE_PORT: number;
 };

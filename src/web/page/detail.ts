@@ -9,7 +9,7 @@ import { isList, isMembers, keyName, keyOf, textOf, type Json, type Row } from '
 const OPEN_LEVELS = 2;
 const MOST_ENTRIES = 200;
 
-export interface DetailOptions {
+interface DetailOptions {
   readonly closed: () => void;
   /** Another row is wanted: 1 for the next one, -1 for the one before. */
   readonly moved: (by: 1 | -1) => void;

@@ -12,7 +12,7 @@ const MOST_CURSORS = 20_000;
 /** A block far from the cached ones is read after this number of milliseconds without another jump. */
 const SETTLED_MS = 80;
 
-export interface BlocksOptions {
+interface BlocksOptions {
   readonly reader: Reader;
   /** About how many rows there are. Undefined: unknown. */
   readonly expected: number | undefined;

@@ -21,7 +21,7 @@ const MOST_PINNED = 0.9;
 /** How long a mark stays. Milliseconds. */
 const MARKED_MS = 4000;
 
-export interface TableOptions {
+interface TableOptions {
   readonly place: HTMLElement;
   readonly view: View;
   readonly blocks: Blocks;

@@ -34,7 +34,6 @@ export class Keyring {
     this.replace(keys);
   }
 
-  /** From now on these are the keys. */
   replace(keys: readonly Key[]): void {
     this.#byDigest = new Map(keys.map((key) => [key.digest, key]));
   }
@@ -62,7 +61,6 @@ export class Keyring {
   }
 }
 
-/** Whether a key has not ended. */
 export function isCurrent({ expires }: Pick<Key, 'expires'>): boolean {
   return Date.now() < expires;
 }

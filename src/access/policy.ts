@@ -2,7 +2,6 @@ import { AppError } from '../errors.ts';
 
 /** Forms of the settings. A window is one whole unit, because the headers support only seconds. */
 export const RATE_LIMIT_FORM = '^(off|[1-9]\\d{0,8}/(s|min|h))$';
-/** The form of the rate of a key. */
 export const OWN_RATE_FORM = '^[1-9]\\d{0,8}/(s|min|h)$';
 export const STREAM_LIMIT_FORM = '^(off|[1-9]\\d{0,5})$';
 

@@ -15,7 +15,6 @@ export interface Scope {
   readonly hide: readonly string[];
 }
 
-/** What a key opens. */
 export interface Rights {
   /** null: every resource, also one that is declared later. */
   readonly resources: ReadonlySet<string> | null;
@@ -72,7 +71,6 @@ function byName([a]: readonly [string, unknown], [b]: readonly [string, unknown]
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** The rights of a key without limits. */
 export const ALL_RIGHTS = rightsOf({});
 
 /** Whether a key opens a resource, in whole or in part. null: what belongs to no resource is open to every key. */

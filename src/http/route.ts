@@ -32,7 +32,6 @@ export interface Route<B extends TSchema = TSchema> extends Demand {
   readonly query?: readonly Parameter<unknown>[];
   /** Whether the query may also have a parameter of this name: it asks for a field of the rows. */
   readonly isField?: (name: string) => boolean;
-  /** The request headers that the operation reads. */
   readonly headers?: readonly (keyof typeof REQUEST_HEADERS)[];
   readonly body?: RouteBody<B>;
   /** The media types that Accept chooses from, the preferred one first. Missing: there is one form, whatever it says. */

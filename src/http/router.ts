@@ -22,7 +22,6 @@ export interface Compiled {
 /** The resource found under a path, and the segment that matched its `{name}`. */
 export interface Found {
   readonly path: string;
-  /** See Route. */
   readonly resource: string | null;
   /** By method. GET also answers HEAD. */
   readonly methods: ReadonlyMap<string, Compiled>;

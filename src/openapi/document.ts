@@ -7,7 +7,6 @@ import { nameOf, type Schema } from '../schema.ts';
 
 export interface DocumentOptions {
   readonly version: string;
-  /** Whether requests need an API key. */
   readonly withKeys: boolean;
   /** Whether answers carry RateLimit. */
   readonly limited: boolean;

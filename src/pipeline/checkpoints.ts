@@ -129,7 +129,6 @@ export class CheckpointEncoder implements RowEncoder {
     this.#isWanted = true;
   }
 
-  /** The line that says that all rows were written. */
   end(): string {
     const cursor = this.#cursor();
     const { form = controlLines } = this.#options;

@@ -11,7 +11,6 @@ interface Frame {
   readonly tail?: (() => string | Uint8Array) | undefined;
 }
 
-/** The rows to pump, in batches. */
 export interface Rows {
   readonly first: AsyncIterable<Batch>;
   /** How to continue after a stall. Without it, batches are kept during a stall. */

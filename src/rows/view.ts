@@ -9,7 +9,6 @@ interface Lists {
  * same rules. Names and paths are byte strings (latin1 of their UTF-8), so that names in broken UTF-8 stay different.
  */
 export class View {
-  /** Everything is shown. */
   static readonly open = new View([], []);
 
   /** Only what each of these lists selects is shown. */

@@ -22,7 +22,6 @@ interface MetricSources {
 /** The values of one process, in the form that prom-client passes between processes. */
 export type MetricValues = object[];
 
-/** What each metric is. */
 const HELP = {
   sluice_requests_total:
     'Finished requests, by route, resource, method and status; status 0: the client disconnected before the response',
@@ -140,7 +139,6 @@ export function createMetrics() {
       readLater('sluice_socket_wait_seconds_total', () => waiting(0) / 1000, 'counter');
     },
 
-    /** Counts a request that has arrived. */
     began: (): void => {
       inFlight++;
     },

@@ -14,7 +14,6 @@ import { createTable, type Table } from './table.ts';
 import { listed, reasonOf, rowsOf } from './text.ts';
 import { filterQuery, spelled, urlOf, viewQuery, wordsOf, type View } from './view.ts';
 
-/** What is shown now. */
 interface Current extends Shown {
   readonly reader: Reader;
   readonly blocks: Blocks;

@@ -24,7 +24,6 @@ export function wholeOf(resource: Resource): View {
   return { resource, equals: new Map(), ...orderBy('id') };
 }
 
-/** The same rows in the opposite order. */
 export function reversed(view: View): View {
   return { ...view, direction: view.direction === 1 ? -1 : 1 };
 }

@@ -36,10 +36,7 @@ export function openExchanges(options: EngineOptions): Exchanges {
   };
 }
 
-/**
- * The requests that begin in one turn of the event loop as soon as they are read. A connection can send thousands in one
- * packet, and a page of 1,000 rows takes 2 ms.
- */
+/** How many requests begin in one turn: a connection can send thousands at once, and a page of 1,000 rows takes 2 ms. */
 const AT_ONCE = 16;
 
 /** Begins requests so that a burst of them on one connection keeps those of others waiting for a few only. */

@@ -87,10 +87,7 @@ function assertMay(client: Client, route: Route): void {
 /** The methods of a declared resource. */
 const ROWS_ALLOW = 'GET, HEAD, OPTIONS';
 
-/**
- * A preflight comes without a key, so with keys it must not show which resources there are: it gets the same answer
- * wherever a declared resource could be.
- */
+/** A preflight has no key. With keys it must not show which resources there are: any declared path answers alike. */
 function isSecretPreflight(request: Request, found: Found | null, { hasKey }: Client): boolean {
   const isStatic = found !== null && isPublicName(found);
   return hasKey && !isStatic && isPreflight(request);

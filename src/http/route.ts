@@ -9,10 +9,7 @@ import type { Query } from '../input/query.ts';
 
 export type Tag = 'Items' | 'Resources' | 'Exports' | 'Users' | 'Server';
 
-/**
- * One operation: everything known about it, in one value. The router, admission, the log, metrics, OPTIONS,
- * /openapi.json and the reference page read this value.
- */
+/** All that is known about one operation. The router, admission, the log, metrics, OPTIONS and /openapi.json read it. */
 export interface Route<B extends TSchema = TSchema> extends Demand {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** A literal path. Its last segment, or the one before, may be `{name}`, which matches any non-empty segment. */

@@ -1,5 +1,4 @@
-// Where the columns of a table have their values when a selection applies. The tests' item-json.ts has the same rules
-// (itemValues).
+// Where columns have their values when a selection applies, by the rules of the tests' item-json.ts (itemValues).
 import { ARRAY, DOCUMENT, findNul, isNamedId, valueEnd } from "./bson.as";
 import { Selection, isFieldShown, isKeyShown, isPartial, isPathOpen, saveView, showAll } from "./select.as";
 import { MAX_DEPTH, TOO_DEEP, UNSOUND } from "./transcode.as";
@@ -42,9 +41,8 @@ export function findPolicy(s: Selection, place: Place, name: usize, length: usiz
 }
 
 /**
- * Finds the first value on the path of the Selection's `fields`, in the document whose elements are at [o, last) and
- * whose view is that of `depth`. Returns its type, NOWHERE or a negative error. The whole document is examined, as
- * item-json.ts does, so that damage is never overlooked by one of the two.
+ * Finds the first value on the path of the Selection's `fields`, by the view of `depth`. Returns its type, NOWHERE or a
+ * negative error. All of the document is examined, as item-json.ts does, so that neither overlooks damage.
  */
 export function findPath(s: Selection, place: Place, o: usize, last: usize, depth: usize): i32 {
   let found = NOWHERE;

@@ -4,10 +4,7 @@ import { utf8Prefix, writeSequence } from "./text.as";
 /** Where writeQuoted and writeRaw stopped reading. */
 export let quotedReached: usize = 0;
 
-/**
- * A vector with a byte of ones wherever `v` has a comma, quote, CR or LF. These characters make a cell quoted (RFC
- * 4180, 2.6). Their low four bits differ, so one look-up finds them.
- */
+/** Ones wherever `v` has a comma, quote, CR or LF (RFC 4180, 2.6). Their low four bits differ: one look-up finds them. */
 // @ts-ignore: decorator
 @inline function specials(v: v128): v128 {
   const byLow = i8x16(1, 0, 34, 0, 0, 0, 0, 0, 0, 0, 10, 0, 44, 13, 0, 0);
@@ -42,9 +39,7 @@ for (let quotes = 0; quotes < 256; quotes++) {
   }
 }
 
-/**
- * Writes the JSON text [o, e) with its quotes doubled, until it is done or `p > stop`. 8 bytes may be read after `e`.
- */
+/** Writes the JSON text [o, e) with doubled quotes, until done or `p > stop`. 8 bytes may be read after `e`. */
 export function writeQuoted(o: usize, e: usize, p: usize, stop: usize): usize {
   while (o < e && p <= stop) {
     const v = v128.load64_zero(o);
@@ -58,10 +53,7 @@ export function writeQuoted(o: usize, e: usize, p: usize, stop: usize): usize {
   return p;
 }
 
-/**
- * How writeRaw takes quotes: UNQUOTED stops at the first character that makes a cell quoted, QUOTED doubles quotes, and for
- * ANY they are characters like others.
- */
+/** Quotes in writeRaw: UNQUOTED stops at what makes a cell quoted, QUOTED doubles them, ANY leaves them. */
 export const UNQUOTED = 0, QUOTED = 1, ANY = 2;
 
 /** Writes the text [o, e) of a row, with broken UTF-8 as U+FFFD. A NUL is at `e`. `end` is the end of the batch. */

@@ -1,7 +1,6 @@
-// CSV (RFC 4180): the columns of a table, and from each row the first field of that name. A cell is quoted when
-// necessary. A value that is not a number, a text or the like is JSON text in quotes: the machine of transcode.as.ts
-// writes it into a scratch, and its quotes are doubled from there. csv-cell.ts describes the form, and tests check that
-// both agree. Bounds and steps are those of transcode.as.ts.
+// CSV (RFC 4180), as csv-cell.ts describes it; tests check that both agree. A value that is not a number, a text or the
+// like is JSON text in quotes: the machine of transcode.as.ts writes it into a scratch, and its quotes are doubled from
+// there. Bounds and steps are those of transcode.as.ts.
 import {
   BINARY, BOOLEAN, DATE, DECIMAL, DOUBLE, INT32, INT64, NULL, OBJECT_ID, STRING, UNDEFINED,
 } from "./bson.as";
@@ -140,10 +139,7 @@ function beginBase64(t: Table, o: usize, end: usize, p: usize): usize {
   return o < end && load<u8>(o) >> 2 == 62 ? disarm(t, 43, p) : p;
 }
 
-/**
- * Writes an apostrophe before text that begins with = + - @ TAB CR or LF. A spreadsheet then takes it for text (OWASP,
- * CSV Injection). isWideSign handles signs of full width.
- */
+/** Writes an apostrophe before = + - @ TAB CR or LF: spreadsheets take it for text then (OWASP, CSV Injection). */
 function disarm(t: Table, first: u8, p: usize): usize {
   if (first != 61 && first != 43 && first != 45 && first != 64 && first != 9 && first != 13 && first != 10) return p;
   return apostrophe(t, p);
@@ -155,10 +151,7 @@ function apostrophe(t: Table, p: usize): usize {
   return p + 1;
 }
 
-/**
- * Whether = + - or @ of full width (U+FF1D, FF0B, FF0D, FF20; EF BC xx in UTF-8) is at `o`, the beginning of a text
- * that is not empty.
- */
+/** Whether a text, which is not empty, begins at `o` with = + - or @ of full width (U+FF1D, FF0B, FF0D, FF20). */
 // @ts-ignore: decorator
 @inline function isWideSign(o: usize): bool {
   if (load<u8>(o) != 0xef || load<u8>(o, 1) != 0xbc) return false;

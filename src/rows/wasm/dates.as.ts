@@ -32,10 +32,7 @@ export function writeDate(value: i64, p: usize): usize {
   return p + 14;
 }
 
-/**
- * Writes a day as "2024-01-31T". The calendar is that of "Euclidean affine functions and their application to calendar
- * algorithms" (Neri, Schneider; arXiv 2102.06959): years begin in March.
- */
+/** Writes a day as "2024-01-31T" (Neri, Schneider; arXiv 2102.06959): years of this calendar begin in March. */
 // @ts-ignore: decorator
 @inline function writeDay(shifted: u32, p: usize): usize {
   const n = 4 * shifted + 3;

@@ -44,10 +44,7 @@ export function hasDouble(at: usize): bool {
 export let scaledLow: u64 = 0;
 export let scaledHigh: u64 = 0;
 
-/**
- * Finds the value at `at` times 10^scale. Returns false when that is not an integer of at most 38 digits, or the value
- * is neither an integer nor a decimal.
- */
+/** Finds the value times 10^scale. False: it is no integer or decimal, or the result no integer of at most 38 digits. */
 export function toScale(type: i32, at: usize, scale: i32): bool {
   let isNegative: bool = false;
   let shift = scale;

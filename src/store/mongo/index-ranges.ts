@@ -163,7 +163,10 @@ function boundsOf(plan: IndexedPlan): Bounds {
   if (!own) return {};
   const [low, high] = endsOf(plan);
   const [near, far] = own.sign === 1 ? [low, high] : [turned(high), turned(low)];
-  const isOpen = ({ value }: End) => value instanceof MinKey || value instanceof MaxKey;
+  const [First, Last] = own.sign === 1 ? [MinKey, MaxKey] : [MaxKey, MinKey];
+  // An end that a plan names is a bound, too, where all rows lie on one side of it: a part up to MinKey has none.
+  const isOpenBelow = !near.isBehind && near.value instanceof First;
+  const isOpenAbove = far.isBehind && far.value instanceof Last;
   const bound = ({ value, isBehind }: End): Values => ({
     ...valuesOf(plan),
     [own.path]: value,
@@ -172,10 +175,10 @@ function boundsOf(plan: IndexedPlan): Bounds {
   const isBare = equals.length === 0;
   const isLast = rest.length === 0;
   return {
-    ...(!(isBare && isOpen(near)) && { min: bound(near) }),
-    ...(!(isBare && isOpen(far)) && { max: bound(far) }),
+    ...(!(isBare && isOpenBelow) && { min: bound(near) }),
+    ...(!(isBare && isOpenAbove) && { max: bound(far) }),
     ...(isLast && near.isBehind && { filter: { [own.path]: { $ne: near.value } } }),
-    ...(isLast && far.isBehind && !(isOpen(far) && (isBare || own.path === KEY)) && { point: far }),
+    ...(isLast && far.isBehind && !(isOpenAbove && (isBare || own.path === KEY)) && { point: far }),
   };
 }
 

@@ -2,10 +2,7 @@ import { bookmarkOf, type Bookmark, type Identity, type Ordered, type PointInTim
 import { documentAt, endOfDocument, endOfRow } from './bson-array.ts';
 import type { Slot } from './slots.ts';
 
-/**
- * Batch: rows in the bytes that the store keeps, unparsed. The bytes are the body of a BSON array, see bson-array.ts. A
- * batch lies in a slot. The function that takes a batch must release it exactly once.
- */
+/** Rows as the body of a BSON array (bson-array.ts), unparsed. The function that takes a batch must release it once. */
 export interface Batch {
   readonly slot: Slot;
   /** Byte offset of the first row from the slot's start, and the length of all rows in bytes. */
@@ -16,15 +13,9 @@ export interface Batch {
   readonly last: Bookmark | null;
   /** Whether rows followed the last one when the batch was read. Always exact. Never true with 0 rows. */
   readonly more: boolean;
-  /**
-   * For `Plan.since`: when the batch was read, the store was not ahead of this time. Absent where rows have one state
-   * only.
-   */
+  /** For `Plan.since`: the store was not ahead of this time. Absent where rows have one state only. */
   readonly asOf?: PointInTime;
-  /**
-   * For `Plan.identity`: the collection that was read, even when it had no rows. Absent where collections have no
-   * identity.
-   */
+  /** For `Plan.identity`, also when there were no rows. Absent where collections have no identity. */
   readonly identity?: Identity;
   /** Whether other streams wait for memory. A batch that its client does not take is then to be released soon. */
   isAwaited?(): boolean;
@@ -40,10 +31,7 @@ export interface ReadBatch extends Batch {
   confirm(signal: AbortSignal): Promise<void>;
 }
 
-/**
- * Returns the result of `work`, which takes over the batch. When `work` fails before it owns the batch, the batch is
- * released.
- */
+/** Runs `work`, which takes over the batch. When it fails before that, the batch is released. */
 export async function orRelease<T>(batch: Batch, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
@@ -69,10 +57,7 @@ export function* rowsOf(batch: Batch): Generator<Uint8Array, void, undefined> {
   }
 }
 
-/**
- * At most `most` rows of a batch, starting with the row `at` bytes after its first. The slice shares the batch's
- * memory.
- */
+/** At most `most` rows, from the one `at` bytes after the first. The slice shares the batch's memory. */
 export function sliceOf(batch: Batch, at: number, most: number): Batch {
   const { slot, start, length, last } = batch;
   if (at === 0 && batch.rows <= most)
@@ -85,10 +70,7 @@ export function sliceOf(batch: Batch, at: number, most: number): Batch {
   return { slot, start: start + at, length: end - start - at, rows, last: null, more, release };
 }
 
-/**
- * The rows in the first `length` bytes of a batch. These bytes must end with a row. The slice shares the batch's
- * memory.
- */
+/** The rows in the first `length` bytes, which must end with a row. The slice shares the batch's memory. */
 export function headOf(batch: Batch, length: number): Batch {
   const bytes = batch.slot.bytes(batch.start + length);
   let rows = 0;

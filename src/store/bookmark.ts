@@ -12,15 +12,12 @@ import type { Value } from './keys.ts';
  */
 export type Bookmark = Uint8Array & { readonly __bookmark: true };
 
-/**
- * A point in time of a store's history, in the store's own units: an unsigned 64-bit number. Later times are larger.
- */
+/** A point in time of a store, in its own units: an unsigned 64-bit number. Later times are larger. */
 export type PointInTime = bigint;
 
 /**
- * Identifies the collection that rows come from. It differs from that of every other collection that ever had the same
- * name. (MongoDB: the collection's UUID, 32 hexadecimal digits.) Stores whose collections cannot be replaced while
- * open have none.
+ * Identifies a collection among all that ever had its name (MongoDB: its UUID, 32 hexadecimal digits). Stores whose
+ * collections cannot be replaced while open have none.
  */
 export type Identity = string;
 
@@ -40,9 +37,7 @@ export function keyPaths({ sort }: Ordered): readonly string[] {
   return sort === KEY ? [KEY] : [sort, KEY];
 }
 
-/**
- * The bookmark of a row (one BSON document) in a plan's order. Throws BSON errors when the bytes are not a document.
- */
+/** The bookmark of a row (a BSON document) in a plan's order. Throws BSON errors for other bytes. */
 export function bookmarkOf(row: Uint8Array, plan: Ordered): Bookmark {
   return valuesAt(row, keyPaths(plan));
 }
@@ -60,10 +55,7 @@ export function makeBookmark({
   return BSON.serialize({ ...sort, _id }) as Bookmark;
 }
 
-/**
- * The bookmark's values as BSON classes (Int32, Double, Long, ...), so that their types survive when sent in a
- * command.
- */
+/** Its values as BSON classes (Int32, Double, Long, ...), so that their types survive in a command. */
 export function keyOf(bookmark: Bookmark): RowKey {
   return exactValues(bookmark) as RowKey;
 }

@@ -22,10 +22,7 @@ export function documentAt(rows: Uint8Array, row: number): number {
   return at + 1;
 }
 
-/**
- * Where the document at `document` ends, which is where the next row begins. Throws DamagedRowsError when it does not
- * end inside `rows`.
- */
+/** Where a document ends and the next row begins. Throws DamagedRowsError when that is not inside `rows`. */
 export function endOfDocument(rows: Uint8Array, document: number): number {
   const size = sizeAt(rows, document);
   if (size < SMALLEST_DOCUMENT || document + size > rows.length)

@@ -35,10 +35,7 @@ export function documentWith(...elements: readonly Uint8Array[]): Uint8Array {
   return bytes;
 }
 
-/**
- * The first element of each name, undefined when there is none. Names are in UTF-8. It runs for every row that is read or
- * written. Throws a BSONError when the bytes do not begin with a BSON document.
- */
+/** The first element of each name (in UTF-8), or undefined. Runs for every row. Throws a BSONError for other bytes. */
 export function elementsNamed(
   document: Uint8Array,
   names: readonly Uint8Array[],

@@ -23,10 +23,7 @@ export const BSON_TYPE = {
   minKey: 0xff,
 } as const;
 
-/**
- * BSON's order of values of different types: MongoDB's `canonicalizeBSONType`. All numbers have one rank, and so have
- * strings and symbols. The keys of the embedded store begin with these numbers, so they can never change.
- */
+/** MongoDB's `canonicalizeBSONType`. Keys of the embedded store begin with these numbers, so they can never change. */
 export const BSON_RANK = {
   null: 5,
   number: 10,

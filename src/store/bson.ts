@@ -1,6 +1,4 @@
-/**
- * The only module that imports the bson package. It encodes what we write and inspects single values of what we read.
- */
+/** The only module that imports the bson package, for what we write and for single values that we read. */
 export {
   BSON,
   BSONRegExp,

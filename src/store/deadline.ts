@@ -28,9 +28,8 @@ export async function withDeadline<T>(
 }
 
 /**
- * Waits for a promise that is already under way, for at most `ms` milliseconds (null: however long it takes) and only
- * until the signal aborts. Makes no signal of its own: thousands may wait for one promise, and each would cost a
- * microsecond.
+ * Waits for a promise under way, for at most `ms` milliseconds (null: any time) and until the signal aborts. It makes
+ * no signal of its own: thousands may wait for one promise, and each would cost a microsecond.
  */
 export function awaitAtMost<T>(
   ms: number | null,
@@ -62,8 +61,7 @@ function tooLate(ms: number | null): Error {
 }
 
 /**
- * Whether a promise resolves within `ms` milliseconds. Rejects when the promise rejects in this time. A later rejection
- * is left to the promise's owner.
+ * Whether a promise resolves within `ms` milliseconds. Rejects as it does by then. Its owner sees a later rejection.
  */
 export async function settlesWithin(promise: Promise<unknown>, ms: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;

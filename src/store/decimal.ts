@@ -1,17 +1,12 @@
 import { Decimal128, Double } from './bson.ts';
 
-/**
- * An exact number: mantissa * 10^exponent. Every finite BSON number is one: a double is a whole number over a power of 2,
- * and 1/2 is 5/10.
- */
+/** mantissa * 10^exponent, exactly. Every finite BSON number is one: a double is over a power of 2, and 1/2 is 5/10. */
 export interface Decimal {
   readonly mantissa: bigint;
   readonly exponent: number;
 }
 
-/**
- * Limits of a finite Decimal128 (IEEE 754-2008, table 3.6): digits, and the place of its last and its first digit.
- */
+/** Of a finite Decimal128 (IEEE 754-2008, table 3.6): digits, and the place of its last and its first digit. */
 export const DECIMAL_DIGITS = 34;
 const LOWEST_EXPONENT = -6176;
 const HIGHEST_PLACE = 6145;
@@ -43,10 +38,7 @@ export function exactValue(double: number): Decimal {
   return { mantissa: BigInt(whole) * 5n ** BigInt(halvings), exponent: -halvings };
 }
 
-/**
- * The number that a finite double is shown as: the shortest one that parses to this double. Throws TypeError when not
- * finite.
- */
+/** The number that a finite double is shown as: the shortest that parses to it. Throws TypeError when not finite. */
 export function shownValue(double: number): Decimal {
   const shown = parseDecimal(String(double));
   if (!shown) throw new TypeError(`${double} is not finite`);
@@ -58,10 +50,7 @@ export function nearestDouble({ mantissa, exponent }: Decimal): number {
   return Number(`${mantissa}e${exponent}`);
 }
 
-/**
- * Returns a negative number, 0 or a positive number when the first number is less than, equal to or greater than the
- * second.
- */
+/** Negative, 0 or positive when the first number is less than, equal to or greater than the second. */
 export function compareDecimals(a: Decimal, b: Decimal): number {
   const sign = signOf(a);
   if (sign !== signOf(b) || sign === 0) return sign - signOf(b);
@@ -77,7 +66,6 @@ export function toDecimal128({ mantissa, exponent }: Decimal): Decimal128 {
   return Decimal128.fromString(`${mantissa}E${exponent}`);
 }
 
-/** The number of digits of a whole number. */
 function digitsOf(mantissa: bigint): number {
   return String(mantissa).length - (mantissa < 0n ? 1 : 0);
 }

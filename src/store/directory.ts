@@ -100,7 +100,6 @@ export async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-/** What stands for something that is missing. */
 function unlessMissing<T>(missing: T) {
   return (error: unknown): T => {
     if (codeOf(error) === 'ENOENT') return missing;

@@ -5,10 +5,7 @@ import { getOrMake } from '../get-or-make.ts';
 import { RecentMap } from '../recent-map.ts';
 import type { Value } from './keys.ts';
 
-/**
- * The values of the named top-level fields (the first of each name, undefined when it is missing). A text instead when
- * the bytes are not a BSON document.
- */
+/** The first value of each top-level field, undefined when missing. A text when the bytes are not a BSON document. */
 export function fieldsOf(document: Uint8Array, names: readonly string[]): (Value | undefined)[] | string {
   let elements: (BsonElement | undefined)[];
   try {

@@ -11,10 +11,9 @@ export interface FileStore {
   /** Creates an empty, unfinished file. Replaces a file of this name. */
   create(name: string): Promise<FileWriter>;
   /**
-   * Reads the bytes of a finished file from `start`, inclusive, to `end`, exclusive. Yields pieces of at
-   * most about a megabyte, as the caller takes them. Each piece is valid until the next one. Throws FileGoneError when
-   * the bytes are missing. When the file is removed during the read, the read either goes on to its end or throws this
-   * error.
+   * Yields the bytes of a finished file from `start`, inclusive, to `end`, exclusive, in pieces of about a megabyte at
+   * most. Each is valid until the next one. Throws FileGoneError when bytes are missing. When the file is removed
+   * during the read, the read either goes on to its end or throws this error.
    */
   read(name: string, start: number, end: number): AsyncIterable<Uint8Array>;
   /** The length of a finished file in bytes. Null when there is none. */

@@ -1,6 +1,5 @@
 import { KEY } from './bookmark.ts';
 
-/** One field of an index. */
 export interface IndexKey {
   /** The path of the field, its names joined by dots. `_id` is the key of a row. */
   readonly path: string;

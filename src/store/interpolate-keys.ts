@@ -27,9 +27,8 @@ const SCALES: readonly Scale[] = [
 ];
 
 /**
- * Places that divide what lies between two rows into `parts` of the same size by value, without reading any row: by the
- * value of the path that they are ordered by. Null when nothing can be calculated between these values: they are texts,
- * say, or of two types. Rows may lie closer together in one part than in another.
+ * Places that divide what lies between two rows into `parts` of the same size by the value that they are ordered by. No
+ * row is read, so one part may have more rows than another. Null between texts, or values of two types.
  */
 export function placesBetween(
   first: Bookmark,

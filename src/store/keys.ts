@@ -43,7 +43,6 @@ const DECIMAL_KEY_BYTES = 20;
 /** Appended to a number's key: above that key followed by any rank, below the key of any higher number. */
 export const ABOVE_IDS: Key = Uint8Array.of(0xfd);
 
-/** Eight bytes for conversions of numbers. */
 const EIGHT = new DataView(new ArrayBuffer(8));
 
 export function numberKey(double: number): Key {
@@ -83,10 +82,7 @@ function keyNear(nearest: number, order: number, decimal: Decimal): Key {
   return joinKeys(numberKey(order > 0 ? doubleBelow(nearest) : nearest), digitKey(decimal));
 }
 
-/**
- * The place of the first digit, and the digits, two per byte. They sort like numbers of one sign. All bits are inverted
- * for numbers below 0.
- */
+/** The place of the first digit, and the digits, two per byte. Below 0 all bits are inverted, so that they sort. */
 function digitKey({ mantissa, exponent }: Decimal): Key {
   const key = new Uint8Array(DECIMAL_KEY_BYTES);
   key[0] = DECIMAL_MARK;
@@ -137,10 +133,7 @@ export function joinKeys(...keys: readonly Key[]): Key {
   return joined;
 }
 
-/**
- * Returns a negative number, 0 or a positive number when the first key is below, equal to or above the second. SQLite
- * compares blobs alike.
- */
+/** Negative, 0 or positive when the first key is below, equal to or above the second. SQLite compares blobs alike. */
 export function compareKeys(a: Key, b: Key): number {
   return Buffer.compare(a, b);
 }

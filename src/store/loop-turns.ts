@@ -1,10 +1,7 @@
 /** How long those that wait may go on in a row before the process looks at its sockets and timers. Milliseconds. */
 const TURN_MS = 2;
 
-/**
- * Lets many go on one after another. What each of them does at once then keeps a request waiting for a few of them, and
- * not for all.
- */
+/** Lets many go on one after another, so that a request waits for the work of a few of them, and not of all. */
 export class LoopTurns {
   readonly #waiting: (() => void)[] = [];
   readonly #now: () => number;

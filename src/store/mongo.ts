@@ -38,7 +38,6 @@ export interface MongoOptions {
   readonly onWarning: (message: string) => void;
   /** Called once with the way items are read. */
   readonly onNotice?: ((message: string) => void) | undefined;
-  /** The clock and timers of the watch over collection and indexes. */
   readonly watch?: LookTiming | undefined;
 }
 

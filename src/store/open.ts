@@ -6,15 +6,9 @@ const BULK_ROWS = 10_000;
 
 export interface OpenOptions {
   readonly items: Declaration;
-  /**
-   * The store serves no clients, so its transactions may be large. An import then waits for the disk 20 times less
-   * often.
-   */
+  /** The store serves no clients. So its transactions may be large, and an import waits 20 times less for the disk. */
   readonly bulk?: boolean;
-  /**
-   * Whether the start makes sure of items, users and exports. False: nothing is created in MongoDB before its first
-   * write. True by default.
-   */
+  /** Default: true. False: nothing (items, users, exports) is created in MongoDB before its first write. */
   readonly own?: boolean;
   /** Whether the indexes of items are asked for, also in a collection that another program has made. */
   readonly asksForItems?: boolean;

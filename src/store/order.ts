@@ -120,9 +120,8 @@ function bigEndian(value: number): Uint8Array {
 }
 
 /**
- * Returns a negative number, 0 or a positive number when one bookmark is before, at the same place as or behind another in
- * ascending order. Both are of one order. Numbers of one value are at one place, whatever their types. BSON errors and
- * TypeErrors for bytes that are no bookmark.
+ * Negative, 0 or positive when a bookmark is before, at or behind another of the same order, ascending. Numbers of one
+ * value are at one place, whatever their types. Throws BSON errors and TypeErrors for other bytes.
  */
 export function comparePlaces(a: Bookmark, b: Bookmark): number {
   return compareKeys(keyOfPlace(a), keyOfPlace(b));

@@ -8,8 +8,7 @@ import type { Index } from './indexes.ts';
 export interface Plan extends Ordered {
   readonly direction: 1 | -1;
   /**
-   * The index that orders the rows, as `Collection.indexes` listed it. Absent: the ascending index of `equals`, `sort`
-   * and `_id`, whatever its name.
+   * The index, as `Collection.indexes` listed it. Absent: the ascending one of `equals`, `sort` and `_id`, of any name.
    */
   readonly index?: Index;
   /** The values that rows have, in the order of the index. Absent: rows of any values. */
@@ -23,9 +22,7 @@ export interface Plan extends Ordered {
   readonly isEmpty?: true;
   /** Only rows whose id is in this range. Allowed in ascending order of id only. */
   readonly ids?: IdRange;
-  /**
-   * Every read of the plan sees the rows as they were at this point in time. Absent: each read sees the current rows.
-   */
+  /** Every read sees the rows as they were at this point in time. Absent: each read sees the current rows. */
   readonly at?: PointInTime;
   /**
    * Without `at`: each read sees the rows as they were at this time or later. Absent: not earlier than anything this
@@ -49,10 +46,7 @@ export interface Equality {
   readonly value: unknown;
 }
 
-/**
- * Ids from `from`, inclusive, to `to`, exclusive. Each is a bookmark `{_id}`; no row needs to have that id. A missing
- * end is open.
- */
+/** Ids from `from`, inclusive, to `to`, exclusive, each a bookmark `{_id}` of any id. A missing end is open. */
 export interface IdRange {
   readonly from?: Bookmark;
   readonly to?: Bookmark;
@@ -64,10 +58,7 @@ export interface From {
   readonly skip?: number;
 }
 
-/**
- * The most that one batch may hold. Once a batch has `bytes`, a store may return fewer rows with `more: true`, but
- * never none.
- */
+/** The most that a batch may hold. From `bytes` on a store may return fewer rows, but never none, with `more: true`. */
 export interface Size {
   readonly rows: number;
   readonly bytes: number;
@@ -75,17 +66,12 @@ export interface Size {
   readonly patient?: boolean;
 }
 
-/**
- * How to count rows. `exact` counts for at most about 2 s. `estimated` costs no more than a few pages, however many
- * rows there are.
- */
+/** `exact` counts for at most about 2 s. `estimated` costs no more than a few pages, however many rows there are. */
 export type CountMode = 'estimated' | 'exact';
 
 export interface Count {
   readonly rows: number;
-  /**
-   * `atLeast`: counting stopped after this many rows. `estimated`: the size of the whole set by the store's metadata.
-   */
+  /** `atLeast`: counting stopped there. `estimated`: the size of the whole set by the store's metadata. */
   readonly is: 'exact' | 'estimated' | 'atLeast';
 }
 

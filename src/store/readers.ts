@@ -9,10 +9,7 @@ import type { Collection, Plan, RowReader, Size } from './store.ts';
 
 /** A reader for chains, which take turns to read, and would rather wait than break off when they have begun. */
 export interface StreamReader extends RowReader {
-  /**
-   * Reads a chain's first batch. Does not retry: the client has no answer yet and learns at once that the store is
-   * unavailable.
-   */
+  /** Reads a chain's first batch. No retry: the client has no answer yet, and learns of a failure at once. */
   readonly begin: RowReader['read'];
   /** Reads the changes of the collection. Missing: the store has none. */
   readonly changes?: FeedReader;

@@ -25,10 +25,7 @@ export interface SqliteOptions {
   readonly directory: string;
   readonly slots: Slots;
   readonly items: Declaration;
-  /**
-   * Rows per transaction. More rows are faster but block the event loop longer (512: 5 ms), so raise this for imports
-   * only.
-   */
+  /** Rows per transaction. More are faster but block the event loop longer (512: 5 ms): for imports only. */
   readonly transactionRows?: number;
   /** Called with a sentence when something failed that no caller waited for. By default such failures are dropped. */
   readonly onWarning?: (message: string) => void;

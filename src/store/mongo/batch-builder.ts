@@ -7,10 +7,7 @@ import type { Reply } from './reply.ts';
 import type { Slot, Slots } from '../slots.ts';
 import type { PointInTime, Size } from '../store.ts';
 
-/**
- * A slot larger than LARGE bytes is not kept when it is more than WASTEFUL times larger than its rows: few rows of a
- * large reply were wanted.
- */
+/** A slot of more than LARGE bytes and WASTEFUL times its rows is not kept: few rows of a large reply were wanted. */
 const LARGE = 64 * 1024;
 const WASTEFUL = 4;
 
@@ -70,10 +67,7 @@ export class BatchBuilder {
     }
   }
 
-  /**
-   * The gathered rows as a batch in one slot. That is nearly always the slot of their reply, without a copy. Ends
-   * the builder. `identity`: of the collection that was read.
-   */
+  /** The rows as a batch, nearly always in the slot of their reply, without a copy. Ends the builder. */
   toBatch(slots: Slots, more: boolean, identity?: Identity): Batch {
     const { slot, start, length } = this.#join(slots);
     const release = () => slot.release();
@@ -96,10 +90,7 @@ export class BatchBuilder {
     for (const { slot } of this.#parts.splice(0)) slot.release();
   }
 
-  /**
-   * Passes over rows until the batch is full. Returns where it stopped. It passes millions of rows a second, so it
-   * allocates nothing per row.
-   */
+  /** Returns where the batch is full. It passes millions of rows a second, so it allocates nothing per row. */
   #takeRows(bytes: Uint8Array, begin: number): number {
     let end = begin;
     let document = -1;

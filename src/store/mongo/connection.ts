@@ -7,8 +7,7 @@ import type { PointInTime } from '../store.ts';
 import { MongoRefusal, mayRetry, translate } from './errors.ts';
 
 /**
- * A batch takes milliseconds and the deepest offset a second. A command that takes longer means that the server is in
- * trouble.
+ * A batch takes milliseconds and the deepest offset a second: when a command takes longer, the server is in trouble.
  */
 export const COMMAND_LIMIT_MS = 20_000;
 /** How much longer to wait for an answer than the server may work on it. */
@@ -56,18 +55,14 @@ interface Deployment {
 }
 
 /**
- * The connection to MongoDB: a client with defaults for a server that must notice a dead database within seconds, and
- * one method to run a command. `db.command` ignores all read preferences and read concerns except those of the call,
- * and the driver does not retry it. This class does both in one place.
+ * A client that notices a dead database within seconds, and one method to run a command: `db.command` ignores read
+ * preferences and read concerns except those of the call, and the driver does not retry it.
  */
 export class MongoConnection {
   readonly client: MongoClient;
   /** The causal session of all reads: a later read never sees an earlier state than a previous one did. */
   readonly session: ClientSession;
-  /**
-   * The session of reads that state their time. In a causal session the server refuses a point in time, and the driver
-   * adds its own.
-   */
+  /** The session of reads that state their time: in a causal one the server refuses it, and the driver adds its own. */
   readonly #timeless: ClientSession;
   readonly #db: Db;
   readonly #deployment: Deployment;
@@ -209,10 +204,7 @@ function readConcernOf({ snapshot, since }: CommandOptions): Document {
   return { level: 'snapshot', atClusterTime: new Timestamp(snapshot) };
 }
 
-/**
- * A member that has not heard of a time refuses it unless it learns that other members have. A session passes on what
- * it knows.
- */
+/** A member refuses a time that it has not heard of, unless a session tells it that other members have. */
 function catchUp(behind: ClientSession, ahead: ClientSession): void {
   if (ahead.clusterTime) behind.advanceClusterTime(ahead.clusterTime);
 }

@@ -13,7 +13,6 @@ export interface Layout extends Description {
   readonly faults: readonly string[];
 }
 
-/** How a collection is looked at. */
 export interface LayoutOptions {
   readonly collection: string;
   /** The fields of the indexes that are wanted. */

@@ -18,9 +18,8 @@ export function ownCollections(prefix = ''): readonly string[] {
 }
 
 /**
- * What a look finds: what a collection is, and which of its indexes can be used. Creates the wanted indexes that are
- * missing, where the options allow it. Rejects with MongoRefusal when the collection is unfit. `existing` is its
- * description.
+ * What a collection is, and which of its indexes can be used. Creates the missing ones that the options allow. Rejects
+ * with MongoRefusal when the collection is unfit. `existing` is its description.
  */
 export async function layoutOf(
   connection: MongoConnection,

@@ -38,10 +38,7 @@ export function isGone(error: unknown): boolean {
   return error instanceof AppError && error.cause instanceof MongoRefusal && error.cause.isGone;
 }
 
-/**
- * The member that answered is shutting down or has changed its role. Another member can answer, or the same one a
- * little later.
- */
+/** The member is shutting down or has changed its role. Another one can answer, or the same one a little later. */
 const STATE_CHANGES: ReadonlySet<unknown> = new Set([
   6, // HostUnreachable
   7, // HostNotFound
@@ -105,8 +102,7 @@ const EXPIRED: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * Whether this member no longer has, or does not have yet, the rows of a point in time. Each member keeps its own
- * history, from the time it was started or synced.
+ * Whether this member no longer has, or does not have yet, a point in time. Each has its own history, from its start.
  */
 export function isForgotten(error: unknown): boolean {
   return serverCodeOf(error) === CODES.snapshotTooOld || serverCodeOf(error) === CODES.snapshotUnavailable;
@@ -135,18 +131,13 @@ export function serverCodeOf(error: unknown): number | undefined {
   return error instanceof MongoServerError && typeof error.code === 'number' ? error.code : undefined;
 }
 
-/**
- * Whether an immediate retry of the same command is likely to succeed: the connection broke, or the member changed.
- */
+/** Whether an immediate retry is likely to succeed: the connection broke, or the member changed. */
 export function mayRetry(error: unknown): boolean {
   if (error instanceof MongoServerError) return STATE_CHANGES.has(error.code);
   return error instanceof MongoNetworkError || isSystemError(error);
 }
 
-/**
- * Translates an error for the store's callers: `store-unavailable` when the store did not answer. Programming errors
- * stay as they are.
- */
+/** `store-unavailable` when the store did not answer. Other errors, such as programming errors, stay as they are. */
 export function translate(error: unknown): unknown {
   return isUnavailable(error) ? storeUnavailable(error) : error;
 }
@@ -176,10 +167,7 @@ function isPoolError(error: MongoError): boolean {
   return error.name === 'MongoPoolClosedError' || error.name === 'MongoWaitQueueTimeoutError';
 }
 
-/**
- * Errors of sockets and name servers that the driver passes on unchanged, such as a failed lookup of mongodb+srv://,
- * or a write to a connection that the server has just closed.
- */
+/** Errors of sockets and name servers that the driver passes on unchanged, as of a lookup of mongodb+srv://. */
 function isSystemError(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if ('syscall' in error) return SYSTEM_CALLS.test(String(error.syscall));

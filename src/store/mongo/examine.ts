@@ -22,7 +22,6 @@ export interface ExamineOptions {
   readonly served: (store: Pick<Store, 'list'>) => Promise<readonly Examined[]>;
 }
 
-/** A collection that is served. */
 export interface Examined extends Declaration {
   /** Whether some key gets the changes of a part of it, or of some of its fields. */
   readonly needsPreImages: boolean;
@@ -36,10 +35,7 @@ type See = (promise: string, query: string, look: () => Seen | Promise<Seen>) =>
 
 const failed = (seen: string): Seen => ({ holds: false, seen });
 
-/**
- * Examines a MongoDB for what the server promises, and writes nothing. Reports promises also when it does not answer.
- * Rejects with MongoRefusal for a URI that cannot be used.
- */
+/** Examines a MongoDB, also when it does not answer. Writes nothing. Rejects with MongoRefusal for an unusable URI. */
 export async function examineMongo(
   options: ExamineOptions,
   report: (finding: Finding) => void,

@@ -4,9 +4,8 @@ import { CODES, serverCodeOf, isOtherCollection, snapshotFault } from './errors.
 import type { When } from './reply.ts';
 
 /**
- * Translates the error of a failed read for the store's callers. When the read failed because the collection differs
- * from its layout, the layout is forgotten. The third argument is taken from the plan: without an `identity`, the
- * read accepts any collection of that name.
+ * Translates the error of a failed read, and forgets the layout when the collection differs from it. The third argument
+ * is taken from the plan: without an `identity`, the read accepts any collection of that name.
  */
 export function faultOf(error: unknown, layouts: { forget(): void }, { at, since, identity }: When): unknown {
   const cause = error instanceof AppError ? error.cause : error;

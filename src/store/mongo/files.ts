@@ -5,10 +5,7 @@ import { documentsOf, MAJORITY, ON_PRIMARY, PRIMARY_FIRST } from './commands.ts'
 import type { MongoConnection } from './connection.ts';
 import { refuseErrors, type WriteError } from './raw-write.ts';
 
-/**
- * The default chunk size of GridFS in bytes
- * (https://github.com/mongodb/specifications/blob/master/source/gridfs/gridfs-spec.md).
- */
+/** The default chunk size of GridFS in bytes (source/gridfs/gridfs-spec.md of github.com/mongodb/specifications). */
 const CHUNK_BYTES = 255 * 1024;
 /** Chunks per read: about a megabyte. */
 const READ_CHUNKS = 4;

@@ -39,8 +39,7 @@ export function finderOf(way: FindWay, layouts: Layouts) {
   };
 
   /**
-   * The rows of a range after its first `skip`, at most `limit`. Fewer when the range ends or the reply reaches its 16
-   * MB. `path`: reduced to this path.
+   * At most `limit` rows of a range after its first `skip`; fewer where a reply reaches its 16 MB. `path`: only that.
    */
   const range = (
     asked: Range,

@@ -131,10 +131,7 @@ async function scansOf(
 /** The fields that lead from a plan to its stages: of one server, of the slot-based engine, and of shards. */
 const STAGES = ['winningPlan', 'queryPlan', 'inputStage', 'inputStages', 'thenStage', 'elseStage', 'shards'];
 
-/**
- * All stages of a query plan, as `explain` returns it, and the documents that lead to them. Nothing else is searched: names
- * and bounds may contain any text.
- */
+/** All stages of a query plan and what leads to them. Nothing else is searched: names and bounds may have any text. */
 export function stagesOf(plan: unknown): readonly Scan[] {
   if (Array.isArray(plan)) return plan.flatMap(stagesOf);
   if (typeof plan !== 'object' || plan === null) return [];

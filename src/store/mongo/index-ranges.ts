@@ -65,10 +65,7 @@ export function rangesOf(plan: IndexedPlan, after: Bookmark | null, clustered: b
   return forward ? [...parts, end] : [end, ...parts];
 }
 
-/**
- * The row that the equalities of a plan name, if it meets all conditions. The server finds it by the unique index, or,
- * where nothing but the key is given, in its fastest way to a key.
- */
+/** The row that the equalities name, by the unique index, or by the key alone in the server's fastest way to one. */
 function singleRange(plan: IndexedPlan, after: Bookmark | null): Range {
   const { index, equals = [], range, sort } = plan;
   const place = { ...whenOf(plan), sort: {}, ...(after && { bookmark: after, isLoose: true }) };

@@ -7,10 +7,7 @@ import { CODES } from './errors.ts';
 import { commandKey } from './bookmark-in-command.ts';
 import { replacement, writeRaw, type WriteError } from './raw-write.ts';
 
-/**
- * The largest document of MongoDB, in bytes. A replacement is sent inside an update statement, which has the same
- * limit.
- */
+/** MongoDB's largest document, in bytes. A replacement is inside an update statement, which has the same limit. */
 const LARGEST_ROW = 16 * 1024 * 1024;
 const STATEMENT = 1024;
 

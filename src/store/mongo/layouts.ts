@@ -81,9 +81,8 @@ export class Layouts {
   }
 
   /**
-   * The layout of the collection, at most a minute old. Rejects with `store-unavailable` when the server is unavailable,
-   * or when the look takes longer than a client waits. Rejects with `store-unfit` when the collection is not, or no
-   * longer, fit to be served; this is also logged as a warning.
+   * The layout, at most a minute old. Rejects with `store-unavailable`, also when the look takes longer than a client
+   * waits, and with `store-unfit`, which is also logged, when the collection is not, or no longer, fit to be served.
    */
   async layout(signal?: AbortSignal): Promise<Layout> {
     try {
@@ -119,18 +118,14 @@ export class Layouts {
     return this.#now() - this.#lookedAt > RECENT_MS;
   }
 
-  /**
-   * Call this when the collection has changed (dropped, recreated, an index missing): the next caller looks again.
-   * Pass the layout that turned out wrong, so that a layout found since then is kept.
-   */
+  /** Makes the next caller look again, as the collection has changed. `layout`: the wrong one. A later one is kept. */
   forget(layout?: Layout): void {
     if (this.#state instanceof Promise || (layout && layout !== this.#state)) return;
     this.#state = null;
   }
 
   /**
-   * The layout, and a plan with the index that it runs on. Rejects with `store-unfit` when it cannot be used, else as
-   * `layout` does.
+   * The layout, and a plan with its index. Rejects with `store-unfit` when that cannot be used, else as `layout` does.
    */
   async layoutFor(plan: Plan, signal: AbortSignal): Promise<readonly [Layout, IndexedPlan]> {
     const layout = await this.layout(signal);
@@ -170,10 +165,7 @@ export class Layouts {
       throw collectionReplaced();
   }
 
-  /**
-   * The error to report for a failed read of a collection: `collection-replaced` when that is the reason, else the
-   * error itself.
-   */
+  /** The error to report for a failed read: `collection-replaced` when that is the reason, else the error itself. */
   async orReplaced(error: unknown, identity: Identity | undefined, signal: AbortSignal): Promise<unknown> {
     if (identity === undefined || !(error instanceof AppError) || !MAY_BE_REPLACED.has(error.code))
       return error;
@@ -191,9 +183,7 @@ export class Layouts {
     throw this.#unfit('it was replaced during the read');
   }
 
-  /**
-   * The identity of the collection that has the name at this moment. Rejects with `store-unfit` when there is none.
-   */
+  /** The identity of the collection of this name now. Rejects with `store-unfit` when there is none. */
   async present(): Promise<Identity | undefined> {
     await this.#looks.fresh(KEY_INDEX.name).catch((error: unknown) => {
       const isOther = error instanceof AppError && serverCodeOf(error.cause) === CODES.otherIdentity;
@@ -202,9 +192,7 @@ export class Layouts {
     return (await this.layout()).identity;
   }
 
-  /**
-   * Returns the reads that fail although others work. Rejects when none works, with the reason that /readyz reports.
-   */
+  /** The reads that fail although others work. Rejects when none works, with the reason that /readyz reports. */
   async faults(): Promise<readonly string[]> {
     try {
       const { faults } = await this.start();
@@ -290,10 +278,7 @@ export class Layouts {
   }
 }
 
-/**
- * A permission that the server refuses to this user is for the operator to repair, at the start and later. A collection
- * that was replaced during the look is found by the next one.
- */
+/** A refused permission is for the operator to repair. A collection replaced meanwhile is found by the next look. */
 function refusalOf(error: unknown, collection: string): unknown {
   const cause = error instanceof AppError ? error.cause : error;
   const code = serverCodeOf(cause);

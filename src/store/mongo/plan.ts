@@ -59,10 +59,7 @@ export interface Range extends When {
   readonly bookmark?: Bookmark;
   /** Whether the range is read in the order of its index. Absent: it is when `sort` is ascending. */
   readonly isForward?: boolean;
-  /**
-   * The index may lack the key of rows, so the first row is left out when it is not beyond the bookmark, even if it is
-   * another row.
-   */
+  /** The index may lack the key of rows: a first row that is not beyond the bookmark is left out, even another one. */
   readonly isLoose?: boolean;
 }
 

@@ -10,28 +10,19 @@ export function conditionsOf(equals: readonly Equality[]): Condition {
   return Object.fromEntries(equals.map(({ path, value }) => [path, conditionOf(value)]));
 }
 
-/**
- * The condition of one value. An index holds null and missing as one key, and the deprecated undefined as another, but
- * `$eq: null` matches all three.
- */
+/** An index holds null and missing as one key, and undefined as another, but `$eq: null` matches all three. */
 export function conditionOf(value: unknown): Condition {
   return value === null ? { $eq: null, $not: { $type: 'undefined' } } : { $eq: value };
 }
 
-/**
- * A condition of a path as an index means it that no array is part of: a query would look into an array on the way, and
- * into one at its end.
- */
+/** A condition as an index without arrays means it: a query would look into arrays on the way and at the end. */
 export function withoutArrays(path: string, condition: Condition): readonly Condition[] {
   const names = path.split('.');
   const ways = names.map((_, n) => names.slice(0, n + 1).join('.'));
   return [{ [path]: condition }, ...ways.map((way) => ({ [way]: { $not: { $type: 'array' } } }))];
 }
 
-/**
- * The condition of a range. The server compares within the bracket of the operand's type. NaN is in no range, as it
- * only compares with itself.
- */
+/** The server compares within the bracket of the operand's type. NaN is in no range: it only compares with itself. */
 export function rangeCondition({ bracket, low, high }: ValueRange): Condition {
   const isOpen = !low && !high;
   return {

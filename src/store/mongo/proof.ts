@@ -16,10 +16,7 @@ export interface ServerKind {
   readonly warnings: readonly string[];
 }
 
-/**
- * Asks the server what it is (`hello`). Rejects with MongoRefusal when it is older than MongoDB 6.0, else as
- * MongoConnection.run does.
- */
+/** What the server is (`hello`). Rejects with MongoRefusal below MongoDB 6.0, else as MongoConnection.run does. */
 export async function describeServer(connection: MongoConnection): Promise<ServerKind> {
   const hello = await connection.run({ hello: 1 });
   const version = Number(hello.maxWireVersion);

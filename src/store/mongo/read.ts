@@ -158,9 +158,8 @@ export function readsOf({
 }
 
 /**
- * The range without its bookmark's row. When that row and the next one do not fit into one reply of 16 MB, every reply
- * would be the bookmark's row alone, so the server must leave it out. Not used for every read, because it slows a scan
- * by 5 to 20 %.
+ * The range without its bookmark's row: when that and the next one exceed a reply of 16 MB, every reply would be the
+ * bookmark's row alone. Not used for every read, because it slows a scan by 5 to 20 %.
  */
 function withoutBookmark({ bookmark, ...range }: Range): Range {
   if (!bookmark) return range;

@@ -15,10 +15,7 @@ import { openCollection, type Ground, type OpenCollection } from './collection.t
 import { changed, refuseErrors, writeRaw } from './raw-write.ts';
 import { rowsOf } from './reply.ts';
 
-/**
- * Each miss means that another process changed the same record in between. This number of misses in a row does not happen
- * by chance.
- */
+/** Each miss is a change of the record by another process. This number in a row does not happen by chance. */
 const MOST_TRIES = 50;
 /** A missing write permission may be granted tomorrow, but not within a second. */
 const READ_ONLY_RETRY_SECONDS = 60;
@@ -108,10 +105,7 @@ async function changeRecord(
   throw storeUnavailable(new Error(`other processes changed the record at each of ${MOST_TRIES} tries`));
 }
 
-/**
- * Names the collection by identity, so that the read fails when the collection is missing. Otherwise it would find
- * nothing, and the write would create the collection again.
- */
+/** Names the collection by identity: else a missing one would have nothing, and the write would create it again. */
 async function findRecord(
   layouts: Layouts,
   identity: Identity | undefined,

@@ -10,8 +10,7 @@ import type { Plan, PointInTime } from '../store.ts';
 export type When = { readonly [Name in 'at' | 'since' | 'identity']?: Plan[Name] | undefined };
 
 /**
- * A way to send a find to the server and receive its rows. There are two: through the driver (driver.ts), and directly
- * from the socket (lane/lane.ts). The same suites test both.
+ * There are two ways: the driver (driver.ts), and straight off the socket (lane/lane.ts). The same suites test both.
  */
 export interface FindWay {
   /**
@@ -25,14 +24,10 @@ export interface FindWay {
 /** A find's reply with its rows unread. The caller that receives it must release its slot. */
 export interface Reply {
   readonly slot: Slot;
-  /**
-   * Where the rows lie in the slot, in bytes. They are the body of a BSON array, see bson-array.ts.
-   */
+  /** Where the rows lie in the slot, in bytes. They are the body of a BSON array, see bson-array.ts. */
   readonly start: number;
   readonly length: number;
-  /**
-   * Whether the reply stopped at 16 MB, before `limit` rows and before the end. The way closes the cursor left open.
-   */
+  /** Whether the reply stopped at 16 MB, before `limit` rows and the end. The way closes the cursor left open. */
   readonly cut: boolean;
   readonly asOf?: PointInTime | undefined;
 }
@@ -55,10 +50,7 @@ export function rowsOf({ cursor }: Document): RowsReply {
   return { rows, id: BigInt(String(id as number | Long)), cursor: cursor as Document };
 }
 
-/**
- * The contents of a reply's `cursor` document: where its rows are, in bytes from the document's start, and the
- * cursor's id.
- */
+/** A reply's `cursor` document: where its rows are, in bytes from the document's start, and the cursor's id. */
 export interface Cursor {
   readonly start: number;
   readonly length: number;
@@ -79,10 +71,7 @@ export function readCursor(cursor: Uint8Array): Cursor {
   return { ...rows, id };
 }
 
-/**
- * The first letters of `firstBatch` (10 letters) and `id` (2). The other fields of a cursor are `ns` and
- * `partialResultsReturned`.
- */
+/** Of `firstBatch` (10 letters) and `id` (2). A cursor's other fields are `ns` and `partialResultsReturned`. */
 const [FIRST_LETTER_OF_BATCH, FIRST_LETTER_OF_ID] = [0x66, 0x69];
 
 function int64At(bytes: Uint8Array, at: number): bigint {

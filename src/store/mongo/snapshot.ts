@@ -10,10 +10,7 @@ export function pointInTimeOf({ t, i }: Timestamp): PointInTime {
   return (BigInt(t) << 32n) | BigInt(i);
 }
 
-/**
- * Whether a time is beyond the clock of the deployment, as far as the primary knows. A change stream may be one tick ahead
- * of it.
- */
+/** Whether a time is beyond the deployment's clock, as the primary knows it. A change stream may be one tick ahead. */
 export async function isAhead(
   connection: MongoConnection,
   time: PointInTime,

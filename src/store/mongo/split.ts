@@ -11,10 +11,7 @@ import type { IndexedPlan } from './plan.ts';
 import { conditionsOf } from './predicates.ts';
 import { rowsOf } from './reply.ts';
 
-/**
- * Up to this many rows, parts are found by counting. That walks over the index and takes about a second. For more rows
- * a sample is drawn, which takes no longer, however many rows there are.
- */
+/** Up to this number of rows, parts are found by counting: about a second. For more a sample is drawn, as quickly. */
 const MOST_COUNTED = 2_000_000;
 
 /**

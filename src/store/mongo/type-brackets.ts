@@ -54,10 +54,7 @@ export function endOf(type: number): { readonly value: unknown; readonly isInclu
   return next ? { value: next.lowest, isInclusive: false } : { value: new MaxKey(), isInclusive: true };
 }
 
-/**
- * The brackets of the values that a query can name, from that of a value on. `type` is the value's BSON type; null:
- * from the first bracket on.
- */
+/** The brackets that a query can name, from that of a value on. `type`: its BSON type; null: from the first on. */
 export function bracketsFrom(type: number | null, value: unknown): readonly TypeBracket[] {
   const from = type === null ? 0 : isNaNValue(value) ? NAN_BRACKET : placeOf(type);
   return BRACKETS.slice(from).filter(({ lowest }) => !(lowest instanceof MinKey || lowest instanceof MaxKey));

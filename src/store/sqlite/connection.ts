@@ -28,10 +28,7 @@ const CODES: ReadonlyMap<string, number> = new Map([
 const COPIED_AT_ONCE = 1_000;
 const CACHE_KIBIBYTES = 32 * 1024;
 
-/**
- * A connection to the file. Every call is synchronous, and no statement or transaction stays open behind it: an open
- * one would keep the write-ahead log from beginning anew.
- */
+/** Every call is synchronous and leaves nothing open, which would keep the write-ahead log from beginning anew. */
 export class Connection {
   readonly #db: Database;
   readonly #statements = new Map<string, Statement>();

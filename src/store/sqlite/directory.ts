@@ -63,10 +63,7 @@ async function faultOf(path: string): Promise<string | null> {
   }
 }
 
-/**
- * Like `mkdir` with `recursive: true`, which in Node never returns where a file system cannot make directories
- * (/proc/a).
- */
+/** Like recursive `mkdir`, which in Node never returns where a file system cannot make directories (/proc/a). */
 async function makeDirectory(directory: string): Promise<void> {
   if (await isDirectory(directory)) return;
   if (dirname(directory) !== directory) await makeDirectory(dirname(directory));
@@ -158,10 +155,7 @@ const LOCAL: ReadonlySet<number> = new Set([
 /** SQLite maps at most 2 GiB. */
 const MMAP_BYTES = 0x7fff0000;
 
-/**
- * How much of a file in this directory SQLite may map into memory, in bytes. Throws an Error when the file system keeps
- * files elsewhere: nothing can be served from there.
- */
+/** Bytes of a file that SQLite may map here. Throws an Error when the file system keeps files elsewhere. */
 export async function mmapBytesIn(directory: string): Promise<number> {
   if (process.platform !== 'linux') return 0;
   const { type } = await statfs(directory);

@@ -15,9 +15,7 @@ const openHere: string[] = [];
 
 export type StoreFile = Awaited<ReturnType<typeof openFile>>;
 
-/**
- * Opens the file of a directory, and makes it when there never was one. Rejects with an Error that says what is wrong.
- */
+/** Opens the file, and makes it when there never was one. Rejects with an Error that says what is wrong. */
 export async function openFile(directory: string) {
   const path = join(directory, FILE);
   const exists = await prepareDirectory(directory, FILE, openHere.includes(path));
@@ -97,10 +95,7 @@ function stateOf(connection: Connection) {
   };
 }
 
-/**
- * The file is a restored backup: what came after the backup is undone. Places in the history after it, and rows that were
- * read, are of another epoch.
- */
+/** The file is a restored backup: later places in its history, and rows that were read, are of another epoch. */
 function beginEpoch(connection: Connection): void {
   transaction(connection, () => {
     setMeta(connection, 'epoch', newEpoch());

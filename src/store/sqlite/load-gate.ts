@@ -23,10 +23,7 @@ export function loadGate(core: Core, shape: SetShape) {
 
   return { assertWhole, write, load, recover };
 
-  /**
-   * In a look: rejects reads while somebody is loading the set. When the loading process has ended, what it left is removed
-   * meanwhile.
-   */
+  /** In a look: rejects reads while the set is loaded. When the loading process has ended, its remains are removed. */
   function assertWhole(set: SetRecord): void {
     if (!set.loading) return;
     recovering ??= recover()

@@ -125,8 +125,7 @@ export class SetLoad implements Load {
   }
 
   /**
-   * Sorts the rows into new tables, of each id only one: the last one for `replace`, else the first one. Returns where the
-   * others came in the source.
+   * Sorts rows into new tables: of each id the last for `replace`, else the first. Returns the places of the others.
    */
   async #sort(): Promise<readonly number[]> {
     const { connection, sets, writes } = this.#core;

@@ -5,8 +5,7 @@ import { unlessMissing } from './directory.ts';
 const [FIRST_MARK, LAST_MARK] = [123, 127];
 
 /**
- * The other processes that read a state of the file at this moment, and so keep its write-ahead log from beginning anew.
- * Empty where the system does not list its locks, as only Linux does.
+ * Other processes whose reads keep the write-ahead log from beginning anew. Empty except on Linux, which lists locks.
  */
 export async function readersOf(path: string): Promise<readonly number[]> {
   const index = await unlessMissing(stat(`${path}-shm`));

@@ -94,10 +94,7 @@ export function changeLog(
     return true;
   }
 
-  /**
-   * The ids that changed after a number, at most `most`, without changes that the readers of a scope do not see. Reads
-   * a piece of the log, up to `next`.
-   */
+  /** At most `most` ids that changed after a number, as the readers of a scope see it. Reads the log up to `next`. */
   function read(set: SetRecord, after: number, most: number, scope: ScopePredicate | null): LoggedIds {
     const columns = scope ? 'rowid seq, id, b, a' : 'rowid seq, id';
     // An id may be there several times, and readers of a scope may not see most of the changes.

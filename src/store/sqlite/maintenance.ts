@@ -9,10 +9,7 @@ const THREAD = asset('store/sqlite/worker.mjs');
 /** Why a statement failed. Null: it did not. */
 type Failure = { readonly message: string; readonly errcode?: number } | null;
 
-/**
- * Runs long statements on the file with this path, one at a time, in a thread that has a connection of its own. The thread
- * begins with the first of them.
- */
+/** Runs long statements on a file, one at a time, in a thread with a connection of its own, begun by the first. */
 export function maintenanceOf(path: string) {
   let started: Worker | null = null;
 

@@ -24,9 +24,7 @@ const FIRST_GUESS = 256;
 /** A value of SQLite, which a batch is, ends at 1 GB. */
 const MOST_BYTES = 256 * 1024 * 1024;
 
-/**
- * Reads batches. A batch is one statement: SQLite puts its documents one behind the other. All calls are made in a look.
- */
+/** A batch is one statement: SQLite puts its documents one behind the other. All calls are made in a look. */
 export class Reader {
   readonly #connection: Connection;
   readonly #slots: Slots;

@@ -132,8 +132,7 @@ export function setReads(core: Core, shape: SetShape, gate: LoadGate, indexes: S
   }
 
   /**
-   * Passes over the first rows of a range in bounded looks, at most `most`, and as long as it may go on. Returns what is
-   * behind them: null when the range has no more.
+   * Passes over at most `most` rows of a range in bounded looks. Returns what is behind: null when there is no more.
    */
   async function pass(
     look: SetLook,

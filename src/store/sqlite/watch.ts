@@ -29,8 +29,7 @@ export function logWatch(hasChanged: () => boolean) {
   };
   return {
     /**
-     * Resolves when the version of a log is no longer the one that was seen, or is not known, or after this many
-     * milliseconds. Rejects with the signal's reason.
+     * Resolves when the version is another or unknown, or after `ms` milliseconds. Rejects with the signal's reason.
      */
     wait: async (version: LogVersion, seen: string, ms: number, signal: AbortSignal): Promise<void> => {
       signal.throwIfAborted();

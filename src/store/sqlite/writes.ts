@@ -42,10 +42,7 @@ export class Writes {
     this.#options = options;
   }
 
-  /**
-   * Runs `action`, which must be synchronous, in a transaction. Resolves with its result when that is durable. Rejects with
-   * its error, and then it has written nothing.
-   */
+  /** Runs a synchronous action in a transaction. Resolves when that is durable. Rejects with its error, all undone. */
   run<T>(action: () => T): Promise<T> {
     return this.#ask(action, false);
   }

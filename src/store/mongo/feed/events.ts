@@ -40,9 +40,8 @@ const PROJECTION = {
 } as const;
 
 /**
- * The stages that follow $changeStream: the events of these collections. When a collection is renamed to one of these
- * names, it may replace that one. `invalidate` ends a stream. With
- * `fields`, the events have what decides on scopes by these.
+ * The stages behind $changeStream: the events of these collections, and of those renamed to one of their names, which
+ * they may replace. `invalidate` ends a stream. `fields`: events have what decides on scopes by these.
  */
 export function stagesFor(
   collections: readonly string[],
@@ -71,9 +70,7 @@ const inUtf8 = (...names: readonly string[]) => names.map((name) => Buffer.from(
 const OF_EVENT = inUtf8('_id', 'clusterTime', 'documentKey', 'ns', 'to', 'before');
 const OF_CHANGE = inUtf8('fullDocumentBeforeChange', 'fullDocument');
 
-/**
- * Reads the events of a reply to aggregate or getMore, whose rows are bytes. `fields`: see `stagesFor`. Throws TypeError when it is not such a reply.
- */
+/** The events of a reply to aggregate or getMore. `fields`: see `stagesFor`. Throws TypeError for any other reply. */
 export function eventsOf(reply: Document, fields?: ScopeFields): EventReply {
   const { rows, id, cursor } = rowsOf(reply);
   return {

@@ -37,7 +37,6 @@ const [FEWEST, MOST] = [100, 5_000];
 /** The signal of what no reader can end alone. */
 const NEVER = new AbortController().signal;
 
-/** What the feed of a collection is made of. */
 export interface FeedParts {
   readonly connection: MongoConnection;
   readonly layouts: Layouts;

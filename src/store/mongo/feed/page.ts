@@ -40,9 +40,8 @@ export class FeedPage {
 
   /**
    * Adds events. Returns false when the keys are enough before all of them are in the page; otherwise the place is then
-   * `behind`. It may have more keys than asked for, up to the end of a transaction, where no place between its events
-   * can be given to a client. Throws `collection-replaced` when an event is the end of the
-   * collection, also when that one is not reached: the rows of the keys before it are gone.
+   * `behind`. It may have more keys than asked for, where a transaction has no place between its events for a client.
+   * Throws `collection-replaced` for the end of the collection, also one not reached: the rows before it are gone.
    */
   add(events: readonly ChangeEvent[], behind: Place): boolean {
     if (events.some(({ key }) => key === null)) throw collectionReplaced();

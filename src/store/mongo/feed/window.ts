@@ -12,7 +12,6 @@ export class Window {
   readonly collection: string;
   /** The events behind this place are here. Null: the stream has not begun yet. */
   start: Place | null = null;
-  /** Readers that use the window now. */
   readers = 0;
   /** When the last reader left: performance.now(). */
   leftAt = 0;
@@ -44,10 +43,7 @@ export class Window {
     for (const wake of waiting) wake();
   }
 
-  /**
-   * Adds the events behind a page's place to it, up to `behind`, the place of the stream. False: the place is not inside the
-   * window.
-   */
+  /** Adds the events behind a page's place, up to the stream's, `behind`. False: it is not inside the window. */
   fill(page: FeedPage, behind: Place): boolean {
     const from = page.next;
     if (!this.start || isBefore(from, this.start)) return false;

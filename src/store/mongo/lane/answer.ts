@@ -10,10 +10,7 @@ export interface Answer extends Reply {
   readonly cursor: bigint;
 }
 
-/**
- * Parses the answer to a find and advances the session by its times. Throws MongoServerError, or LaneBroken when the
- * message is not an answer to a find. In both cases it releases the slot.
- */
+/** Advances the session by the answer's times. Throws MongoServerError or LaneBroken, and then releases the slot. */
 export function readAnswer({ slot, length }: Message, session: ClientSession): Answer {
   try {
     const document = documentOfMessage(slot.bytes(length));
@@ -40,9 +37,7 @@ export function readAnswer({ slot, length }: Message, session: ClientSession): A
   }
 }
 
-/**
- * The document of an answer without rows. Throws MongoServerError when the server refused. Always releases the slot.
- */
+/** The document of an answer without rows. Throws MongoServerError when refused. Always releases the slot. */
 export function readDocument({ slot, length }: Message): Document {
   try {
     const document = BSON.deserialize(documentOfMessage(slot.bytes(length)).slice(), {

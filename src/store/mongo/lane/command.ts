@@ -14,10 +14,9 @@ export function elementsOf(document: Document): Uint8Array {
 }
 
 /**
- * The fields that every find ends with: concern, time limit, session, read preference, database, the collection's
- * UUID, and times. The times are those of the causal session, or those that the read states itself. The fields are
- * serialized once. The session's times are kept in the session only, which the driver and the lane both read and
- * advance.
+ * The fields that every find ends with, serialized once: concern, time limit, session, read preference, database, the
+ * collection's UUID, and times: those that the read states, or those of the causal session, which the driver and the
+ * lane both read and advance.
  */
 export class CommandTail {
   readonly #session: ClientSession;

@@ -9,10 +9,7 @@ import { elementsOf } from './command.ts';
 import { HEADER, LaneBroken, encodeMessage, lengthOfReply, type Message } from './message.ts';
 import type { Run, Scram } from './scram.ts';
 
-/**
- * The beginning of a reply is read into this buffer, to learn its length before it gets a slot. A page of 100 rows
- * fits.
- */
+/** For the beginning of a reply, which tells its length before it gets a slot. A page of 100 rows fits. */
 const HEAD_BYTES = 32 * 1024;
 const KEEP_ALIVE_MS = 120_000; // the driver's value
 
@@ -186,10 +183,7 @@ export interface OpenOptions {
   readonly silenceMs: number;
 }
 
-/**
- * Opens a connection, says hello and authenticates, within connectTimeoutMS in total. Rejects with LaneBroken. Calls
- * `onEnd` when the connection is closed, whether it opened or not.
- */
+/** Connects, greets and authenticates within connectTimeoutMS, or rejects with LaneBroken. In the end calls `onEnd`. */
 export async function openConnection(
   address: string,
   options: OpenOptions,

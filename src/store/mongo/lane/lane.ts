@@ -16,10 +16,7 @@ import { Scram } from './scram.ts';
 
 /** How long a chain waits for one member while there are others to ask. A batch takes milliseconds. */
 const MEMBER_TIMEOUT_MS = 2_000;
-/**
- * How long that member is then not asked, as the next batch would wait as long: the member hangs, or lacks the rows
- * that the chain began with.
- */
+/** How long that member is then not asked: it hangs, or lacks the rows that the chain began with. */
 const REST_MS = 5_000;
 
 /** Connections to one member when the URI sets no limit. */
@@ -41,9 +38,8 @@ export interface LaneParts {
 export type Lane = ReturnType<typeof laneOver>;
 
 /**
- * The data lane: finds whose replies are read off the socket straight into a slot. It handles the normal case and asks
- * each member once. When that fails, the driver takes over: it finds members, waits for one, and retries by its own
- * rules.
+ * The data lane: finds whose replies are read off the socket straight into a slot. It asks each member once. When that
+ * fails, the driver takes over: it finds members, waits for one, and retries by its own rules.
  */
 export function laneOver(parts: LaneParts) {
   const { members, session, tailFor, driver, database: $db, onWarning } = parts;
@@ -67,10 +63,7 @@ export function laneOver(parts: LaneParts) {
     return driver.find(command, signal, when);
   };
 
-  /**
-   * Asks a member. Rejects with LaneBroken when the next batch of a chain takes too long. Other reads have no such
-   * limit, because it is not known how long they may take.
-   */
+  /** Rejects with LaneBroken when the next batch of a chain takes too long. Other reads have no known limit. */
   const askInTime = async (pool: Pool, command: Command, signal: AbortSignal, when: When): Promise<Reply> => {
     const isInChain = when.since !== undefined;
     if (!isInChain || !members.areSeveral) return ask(pool, command, signal, when);
@@ -136,9 +129,7 @@ function isPassing(error: unknown): boolean {
   return error instanceof LaneBroken || mayRetry(error);
 }
 
-/**
- * Opens the lane beside a connection's driver. The lane sees the members that the driver sees, and uses its settings.
- */
+/** Opens the lane beside a connection's driver, with the members that the driver sees, and its settings. */
 export function openLane(
   { client, session, database }: MongoConnection,
   slots: Slots,

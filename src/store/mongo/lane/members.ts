@@ -35,8 +35,7 @@ function isSecondary(member: Member): boolean {
 const WRITABLE: ReadonlySet<string> = new Set(['RSPrimary', 'Standalone']);
 
 /**
- * The members that reads can go to, always as the driver sees them. When the driver loses sight of a member (gone,
- * hanging, no longer a member), all work under way there ends with LaneBroken.
+ * The members that reads can go to, as the driver sees them. When it loses one, the work there ends with LaneBroken.
  */
 export class Members {
   readonly #mode: ReadMode;
@@ -48,10 +47,7 @@ export class Members {
   #groups: readonly (readonly Pool[])[] = [];
   #several = false;
 
-  /**
-   * `thresholdMs`: members whose round trip is at most this much longer than the nearest one's are as good
-   * (localThresholdMS).
-   */
+  /** `thresholdMs` (localThresholdMS): a round trip that is at most this much longer than the nearest is as good. */
   constructor(mode: ReadMode, thresholdMs: number, newPool: (address: string) => Pool) {
     this.#mode = mode;
     this.#thresholdMs = thresholdMs;
@@ -96,10 +92,7 @@ export class Members {
     return null;
   }
 
-  /**
-   * All pools that the mode allows, each once, the best first. A change of their state during the iteration is taken
-   * into account.
-   */
+  /** All pools that the mode allows, each once, the best first. A change of their state meanwhile counts. */
   *inTurn(): Generator<Pool, void, undefined> {
     const first = this.choose();
     if (!first) return;

@@ -18,10 +18,7 @@ export class LaneBroken extends Error {
   override readonly name = 'LaneBroken';
 }
 
-/**
- * Encodes a message of one document. The document is given as its elements (a BSON document without its size and its
- * NUL), in pieces.
- */
+/** A message of one document, given as the pieces of its elements (a BSON document without its size and its NUL). */
 export function encodeMessage(requestId: number, elements: readonly Uint8Array[]): Buffer {
   const size = elements.reduce((sum, { length }) => sum + length, 5);
   const message = Buffer.allocUnsafe(BODY + size);
@@ -41,9 +38,7 @@ export function encodeMessage(requestId: number, elements: readonly Uint8Array[]
   return message;
 }
 
-/**
- * The length of the message with this header, in bytes. Throws LaneBroken unless it is the one answer to this request.
- */
+/** The length of the message, in bytes. Throws LaneBroken unless it is the one answer to this request. */
 export function lengthOfReply(header: Buffer, requestId: number): number {
   const length = header.readInt32LE(0);
   const [answersTo, operation] = [header.readInt32LE(8), header.readInt32LE(12)];
@@ -54,10 +49,7 @@ export function lengthOfReply(header: Buffer, requestId: number): number {
   return length;
 }
 
-/**
- * The document of a whole message. Throws LaneBroken when the message has unexpected flags or is not exactly one
- * document.
- */
+/** The document of a message. Throws LaneBroken when it has unexpected flags or is not exactly one document. */
 export function documentOfMessage(message: Uint8Array): Uint8Array {
   const view = new DataView(message.buffer, message.byteOffset, message.length);
   const [flags, kind, size] = [view.getUint32(16, true), view.getUint8(20), view.getInt32(BODY, true)];

@@ -12,8 +12,7 @@ interface Waiter {
 
 interface PoolOptions {
   /**
-   * Opens a connection that is ready for commands, or rejects with LaneBroken. Calls `onEnd` once the connection is
-   * closed, in both cases.
+   * Opens a connection ready for commands, or rejects with LaneBroken. In both cases calls `onEnd` once it is closed.
    */
   readonly open: (onEnd: () => void) => Promise<Connection>;
   readonly size: number;
@@ -21,10 +20,7 @@ interface PoolOptions {
   readonly onRefusal: (error: unknown) => void;
 }
 
-/**
- * The connections to one member, at most `size`. One is opened when none is idle. The one returned last is taken
- * first.
- */
+/** The connections to one member, at most `size`, opened when none is idle. The one returned last is taken first. */
 export class Pool {
   readonly #options: PoolOptions;
   readonly #idle: Connection[] = [];
@@ -48,17 +44,12 @@ export class Pool {
     this.#restsUntil = performance.now() + ms;
   }
 
-  /**
-   * Whether the pool must not be asked for connections, because recently one could not be opened or gave no answer.
-   */
+  /** Whether the pool must not be asked: recently a connection could not be opened, or gave no answer. */
   get isResting(): boolean {
     return this.#restsUntil > 0 && performance.now() < this.#restsUntil;
   }
 
-  /**
-   * Takes a connection for the caller's sole use. The caller must `give` it back. Fails with LaneBroken,
-   * `store-unavailable`, or the signal's reason.
-   */
+  /** The caller must `give` it back. Fails with LaneBroken, `store-unavailable`, or the signal's reason. */
   take(signal: AbortSignal): Connection | Promise<Connection> {
     if (this.#closed) throw this.#closed;
     for (let idle = this.#idle.pop(); idle; idle = this.#idle.pop()) if (idle.isUsable) return idle;

@@ -3,9 +3,7 @@ import type { Credentials } from './scram.ts';
 
 const MECHANISMS: ReadonlySet<string> = new Set(['DEFAULT', 'SCRAM-SHA-1', 'SCRAM-SHA-256']);
 
-/**
- * Why reads cannot use the lane with these options of the driver, so that the driver reads alone. Null when they can.
- */
+/** Why the driver reads alone with these options. Null when reads can use the lane. */
 export function whyNoLane(options: MongoOptions): string | null {
   const { credentials, readPreference, hosts } = options;
   if (options.loadBalanced) return 'MongoDB is behind a load balancer';

@@ -24,9 +24,8 @@ const FEWEST_ITERATIONS = 4096;
 const derive = promisify(pbkdf2);
 
 /**
- * SCRAM (RFC 5802, RFC 7677) without channel binding, as MongoDB uses it. One instance serves all connections with the
- * same credentials: deriving the salted password takes some 10 ms of a core, and members of a replica set share the
- * salt.
+ * SCRAM (RFC 5802, RFC 7677) without channel binding, as MongoDB uses it. One instance serves all connections: deriving
+ * the salted password takes some 10 ms of a core, and members of a replica set share the salt.
  */
 export class Scram {
   readonly #credentials: Credentials;
@@ -42,10 +41,7 @@ export class Scram {
     return mechanism === 'DEFAULT' ? { saslSupportedMechs: `${source}.${username}` } : {};
   }
 
-  /**
-   * Authenticates with `run`. Rejects with LaneBroken when the server does not prove that it knows the password, else
-   * as `run` does.
-   */
+  /** Rejects with LaneBroken when the server does not prove that it knows the password, else as `run` does. */
   async authenticate(run: Run, supported: unknown): Promise<void> {
     const { username, source: $db } = this.#credentials;
     const mechanism = this.#choose(supported);

@@ -40,10 +40,7 @@ export interface AppOptions {
   readonly metrics: () => Promise<readonly MetricValues[]>;
 }
 
-/**
- * Creates the application: the tables list every path with the route that answers it. `serve` is the function that an
- * engine calls. A route answers each client by what its key opens. The tables follow the resources that are served now.
- */
+/** The tables list every path with its route, and follow the resources served now. `serve` is what an engine calls. */
 export function createApp(options: AppOptions) {
   const { users } = options;
   const { served } = options.resources;
@@ -73,7 +70,6 @@ export function createApp(options: AppOptions) {
   };
   return {
     serve: createServe(router, { ...options, cors: createCors(options.corsOrigin) }),
-    /** The routes of now. */
     routes: () => now().routes,
   };
 }

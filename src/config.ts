@@ -45,9 +45,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     trustsProxy: proxies.trusts,
     maxMemoryBytes: maxMemoryBytes(settings),
     cacheDirectory: cacheDirectory(environment),
-    /** The resources that EXPOSE and RESOURCES_FILE declare. */
     resources: declared.resources,
-    /** Whether RESOURCES_FILE declares the items. */
     declaresItems: declared.items,
   };
 }

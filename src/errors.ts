@@ -7,7 +7,6 @@ const BODY_FAULT = object('one fault of the request body', {
 });
 export type BodyFault = Readonly<Static<typeof BODY_FAULT>>;
 
-/** A problem document (RFC 9457). */
 export const PROBLEM = namedObject('Problem', 'a problem document (RFC 9457)', {
   type: text('a URL that explains the problem'),
   title: text('the kind of problem, in a few words'),
@@ -25,7 +24,6 @@ export type ProblemDocument = Readonly<Static<typeof PROBLEM>>;
 interface ProblemExtras {
   /** The query parameter at fault. */
   readonly parameter?: string;
-  /** All faults of the body. */
   readonly errors?: readonly BodyFault[];
   /** The value of Retry-After, in seconds, where it is not the one of the catalogue. */
   readonly retrySeconds?: number;

@@ -65,9 +65,7 @@ export async function openUsers(store: Store, config: Config): Promise<Users | n
   return isServed ? usersOf(await store.records(USERS)) : null;
 }
 
-/**
- * Opens the resources that the settings and the store declare, and the items where they are served. Rejects with Faults.
- */
+/** Opens the resources that settings and store declare, and the items where they are served. Rejects with Faults. */
 export async function openDeclared(
   store: Store,
   streamsOf: (rows: Collection) => StreamReader,
@@ -80,10 +78,7 @@ export async function openDeclared(
   return ServedResources.open({ store, streamsOf, log, declared, items: itemsNow });
 }
 
-/**
- * Whether items are served: beside declared resources only where a setting asks, or once the embedded store has rows of
- * them.
- */
+/** Beside declared resources only where a setting asks, or once the embedded store has rows of them. */
 async function servesItems(store: Store, config: Config): Promise<boolean> {
   if (config.resources.length > 0) return asksForItems(config);
   return asksForItems(config) || (await store.declared()).length === 0 || hasRows(store);

@@ -1,7 +1,6 @@
 /**
- * What is open at present. Unlike a Set it keeps nothing that was removed: a Set that changes with each request leaves its
- * former tables to the garbage collector, with what they held and a reference to the next table, so that what one request
- * used survives until the next full collection.
+ * What is open now. It keeps nothing removed, unlike a Set, whose former tables refer to the next one: with them, what
+ * one request used would survive until the next full collection.
  */
 export class Registry<T extends object> {
   readonly #places: (T | null)[] = [];

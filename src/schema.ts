@@ -37,10 +37,7 @@ const builders = {
   Unsafe: (schema: Schema) => ({ ...schema }),
 };
 
-/**
- * Builds JSON schemas that are also TypeScript types, those of TypeBox. Validation, serializers and settings use them.
- * TypeBox itself builds types of JavaScript as well, and is 250 files, which took a twentieth of a start.
- */
+/** JSON schemas that are also TypeScript types, as of TypeBox, whose 250 files would take a twentieth of a start. */
 export const Type = builders as unknown as Pick<typeof typebox.Type, keyof typeof builders>;
 
 /** An object that has no other members than these. `description`: what is expected, as all who read the schema see it. */

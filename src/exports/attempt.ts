@@ -29,10 +29,7 @@ const LASTING_FAILURES: ReadonlySet<string> = new Set([
 const FIRST_BACKOFF_MS = 1_000;
 const LONGEST_BACKOFF_MS = 60_000;
 
-/**
- * The interval at which progress is saved and the lease is checked, in milliseconds. A lease lasts several
- * intervals.
- */
+/** The interval at which progress is saved and the lease is checked, in milliseconds. */
 const BEAT_MS = 1_000;
 const BEATS_A_LEASE = 4;
 
@@ -76,7 +73,6 @@ export async function attempt(job: Running, options: AttemptOptions, abort: Abor
   }
 }
 
-/** Changes the state of a job whose attempt ended with this error. */
 async function failed(
   { id, lease: { token } }: Running,
   { jobs, files, now, ttlMs, log }: AttemptOptions,
@@ -120,9 +116,8 @@ function failureOf(error: unknown): Failure {
 }
 
 /**
- * Starts the heartbeat of a claimed job: it renews the lease, and saves what the attempt reports in `progress`. It aborts
- * the attempt with the error of a failed save, except while the store is unavailable and the lease still holds, so that no
- * other process can have taken the job.
+ * Renews the lease of a claimed job and saves what is reported in `progress`. A failed save aborts the attempt with its
+ * error, except while the store is unavailable and the lease holds: no other process can then have the job.
  */
 function startBeat(job: Running, { jobs, now, leaseMs, pause }: AttemptOptions, attempt: AbortController) {
   const ended = new AbortController();
@@ -150,7 +145,6 @@ function startBeat(job: Running, { jobs, now, leaseMs, pause }: AttemptOptions, 
   };
 
   const beat = {
-    /** What the attempt has reported so far. */
     progress: saved,
     /** Stops the heartbeat. Resolves when its last save has ended. */
     end: async (): Promise<void> => {

@@ -10,10 +10,7 @@ import { isFinal, lose, type Complete, type FinishedFile, type Job } from './job
 import { noSuchExport, type Jobs } from './jobs.ts';
 import { downloadName } from './represent.ts';
 
-/**
- * The media types of compressed files. The compression is part of the file and not a content coding, so it
- * determines the type.
- */
+/** The compression is part of the file and not a content coding, so it determines the media type. */
 const COMPRESSED_TYPES = {
   gzip: 'application/gzip',
   br: 'application/octet-stream', // no media type is registered for brotli files
@@ -34,10 +31,7 @@ const FILE = Object.fromEntries([
   ...Object.values(COMPRESSED_TYPES).map((type) => [type, BYTES] as const),
 ]);
 
-/**
- * GET /exports/{id}/file: the file, or a range of it. The whole file is sent to its end only with the bytes that were
- * written. An export whose file is lost fails.
- */
+/** Sends the file or a range. A whole file ends only with the bytes that were written. A lost file fails its export. */
 export function getExportFile(path: string, { jobs, files }: { jobs: Jobs; files: FileStore }): Route {
   return {
     method: 'GET',

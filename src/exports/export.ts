@@ -94,7 +94,6 @@ const PROBLEM = object('the reason why the export failed', {
   code: text('the stable code of this kind of problem'),
 });
 
-/** An export as clients see it. */
 export const EXPORT = namedObject('Export', 'an export', {
   id: Type.String({
     pattern: '^[0-9a-f]{32}$',

@@ -14,21 +14,14 @@ import { claim, dueIn, filesOf, isExpired, LeaseLostError, type Job, type Runnin
 import { EXPORTS, Jobs } from './jobs.ts';
 import type { ExportSources } from './order.ts';
 
-/**
- * The interval between looks at all records: for jobs whose message was lost or whose worker died, and for what expired.
- * Each record makes it longer, so that a look costs little however many exports there are. Milliseconds.
- */
+/** Milliseconds between looks at all records. Each record adds some, so that looks cost little with many exports. */
 const LOOK_MS = 5_000;
 const RECORD_MS = 5;
 const LONGEST_LOOK_MS = 60_000;
-/**
- * A living worker renews its lease. A process that is delayed for longer finds that another worker has taken over its
- * export.
- */
+/** A process that is delayed for longer finds that another worker has its export. Milliseconds. */
 const LEASE_MS = 10_000;
 
 export interface ExporterOptions extends AttemptOptions {
-  /** Opens the queue whose jobs this exporter works on. */
   readonly openQueue: (options: Pick<QueueOptions, 'work'>) => JobQueue;
   readonly lookMs?: number;
 }
@@ -36,9 +29,8 @@ export interface ExporterOptions extends AttemptOptions {
 export type Exporter = ReturnType<typeof createExporter>;
 
 /**
- * Works on exports in this process. The records hold the whole state. A message of the queue is only a hint, so the
- * exporter also checks by itself at intervals: for jobs whose message was lost or whose worker died, for expired
- * records, and for files that no record needs.
+ * Works on exports in this process. The records hold all state, messages of the queue are hints. So it also looks by
+ * itself for jobs whose message was lost or whose worker died, for expired records, and for files without one.
  */
 export function createExporter(options: ExporterOptions) {
   const { jobs, files, log, now, pause, leaseMs, lookMs = LOOK_MS } = options;

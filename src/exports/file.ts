@@ -8,10 +8,7 @@ import type { Jobs } from './jobs.ts';
 /** The most bytes of text in a piece. Measured on NDJSON: twice as much saves 0.5 % of size and costs twice the memory. */
 const PIECE_BYTES = 1 << 19;
 
-/**
- * The file that an attempt writes: a sink that compresses piece by piece, and counts the bytes of the file. Two pieces are
- * compressed or written while the next one is filled.
- */
+/** A sink that compresses pieces and counts bytes. Two pieces are under way while the next one is filled. */
 export async function createExportFile(
   files: FileStore,
   name: string,
@@ -85,7 +82,6 @@ export async function createExportFile(
       await writer.finish();
     },
     fail: () => undefined, // an unfinished file stays unfinished
-    /** The ended file, which holds `rows` rows. */
     finished: (rows: number): FinishedFile => ({ name, bytes, rows, sha256: hash.digest('hex'), crc32: crc }),
     /** Call once, also after a failure. */
     async close(): Promise<void> {
@@ -97,9 +93,8 @@ export async function createExportFile(
 }
 
 /**
- * Removes the files of a job that it does not need: those of killed, stopped and failed attempts, or all when the job was
- * removed. Resolves with the job. The names are read before the record, because a file is created after its job is
- * claimed: a file of a later attempt is never removed.
+ * Removes the files that a job does not need: of ended attempts, or all of a removed job. Resolves with the job. Names
+ * are read before the record: a file is created after its job is claimed, so that of a later attempt stays.
  */
 export async function removeLeftovers(
   id: string,

@@ -17,10 +17,7 @@ export interface ExportRequest {
 /** The resource that an order without one means. */
 export const ITEMS = 'items';
 
-/**
- * The exclusive right to work on a job until a given time. The holder renews it. An attempt whose token
- * differs from the job's token has lost the lease.
- */
+/** The exclusive right to work on a job until a time. The holder renews it. An attempt with another token lost it. */
 export interface Lease {
   readonly token: string;
   readonly until: Date;
@@ -43,15 +40,9 @@ export interface Failure {
 export interface Progress {
   /** The time that the rows belong to: that of each read, or one point in time. */
   readonly time: 'undecided' | 'live' | 'snapshot';
-  /**
-   * The collection in which the first attempt began. Others read no other collection. null until then, and in a store
-   * whose collections have no identity.
-   */
+  /** The collection of the first attempt, and of all others. null until then, or if collections have no identity. */
   readonly identity: Identity | null;
-  /**
-   * The cursor from which the changes of the rows follow: a place before the first read. null until the work begins, and
-   * where there are no changes.
-   */
+  /** The cursor from which changes follow, before the first read. null until the work begins, or without changes. */
   readonly changes: string | null;
   readonly estimatedRows: number | null;
   readonly rows: number;
@@ -68,11 +59,9 @@ interface Common {
   readonly request: ExportRequest;
   readonly createdAt: Date;
   readonly progress: Progress;
-  /** The number of failed attempts. */
   readonly failures: number;
 }
 
-/** When a job became final, and how long it is kept. */
 export interface Final {
   readonly finishedAt: Date;
   /** The time when the record and the file are removed. */
@@ -91,10 +80,7 @@ export type Failed = Common & Final & { readonly state: 'failed'; readonly failu
 export type Cancelled = Common & Final & { readonly state: 'cancelled' };
 export type Job = Queued | Running | Complete | Failed | Cancelled;
 
-/**
- * Another attempt works on the job now, or the job was cancelled or removed. This attempt is over and must
- * change nothing.
- */
+/** Another attempt has the job, or it was cancelled or removed. This attempt is over and must change nothing. */
 export class LeaseLostError extends Error {
   constructor(id: string) {
     super(`the lease of export ${id} is lost`);
@@ -165,10 +151,7 @@ export function filesOf(job: Job): readonly string[] {
   return job.state === 'running' ? [fileName(job.id, job.lease.token)] : [];
 }
 
-/**
- * Each attempt writes to a file of its own. An attempt that lost its lease without noticing can then damage
- * nothing.
- */
+/** Each attempt has a file of its own, so that one that lost its lease without noticing damages nothing. */
 export function fileName(id: string, token: string): string {
   return `${id}.${token}`;
 }

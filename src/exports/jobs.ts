@@ -23,7 +23,6 @@ import {
 const BY_ID: Plan = { sort: '_id', direction: 1 };
 const ID = /^[0-9a-f]{32}$/;
 
-/** How the store keeps the records of exports. */
 export const EXPORTS: RecordDeclaration = {
   ...{ name: 'exports', collection: 'exports', indexes: [['client', 'createdAt']] },
   validator: {
@@ -57,10 +56,7 @@ export class Jobs {
     this.#options = options;
   }
 
-  /**
-   * Creates a job. Rejects with AppError `too-many-exports` when the client has `perClient` exports. A few more may pass
-   * when several processes take orders of one client at the same time.
-   */
+  /** AppError `too-many-exports` at `perClient` exports of a client, which several processes at once may exceed. */
   create(client: string, request: ExportRequest, signal: AbortSignal): Promise<Job> {
     const { perClient, records, now } = this.#options;
     return this.#ordering.take(client, async () => {
@@ -78,10 +74,7 @@ export class Jobs {
     return job && isExpired(job, this.#options.now()) ? null : job;
   }
 
-  /**
-   * The job with this id. Rejects with AppError `not-found` when there is none, when it has expired, or when clients have
-   * keys and it belongs to another client.
-   */
+  /** The job. AppError `not-found` when there is none or it has expired, or, for a key, when it is another client's. */
   async find(id: string, client: Pick<Client, 'hasKey' | 'owner'>, signal: AbortSignal): Promise<Job> {
     const job = await this.get(id, signal);
     if (job && (!client.hasKey || job.client === client.owner)) return job;
@@ -104,10 +97,7 @@ export class Jobs {
     return String((await this.#options.records.describe(new AbortController().signal)).identity);
   }
 
-  /**
-   * All exports, expired ones included. Removes records that an earlier release wrote. The cost grows with the number of
-   * exports of all clients.
-   */
+  /** All exports, also expired ones. Removes records of an earlier release. The cost grows with their number. */
   async all(signal: AbortSignal): Promise<readonly Job[]> {
     const jobs: Job[] = [];
     for await (const fields of this.#rows(BY_ID, signal)) {
@@ -119,9 +109,8 @@ export class Jobs {
   }
 
   /**
-   * Changes a job in one atomic step. `step` may be called several times, each time with the current job. It returns the
-   * new job, null to remove the job, or the job itself to leave it unchanged. Resolves with the job before and after,
-   * each null when there is none.
+   * Changes a job in one atomic step. `step` may run several times, each with the current job; it returns the new job,
+   * null to remove it, or the same job to leave it. Resolves with the job before and after, null for none.
    */
   async change(
     id: string,

@@ -57,10 +57,7 @@ export function orderSchema(sources: ExportSources): TSchema {
   });
 }
 
-/**
- * Reads the body of an order, whose members are the parameters of the stream's query. Throws AppError `invalid-body`, and
- * the problems of reading a plan.
- */
+/** Reads an order: its members are a stream's parameters. AppError `invalid-body`, and those of reading a plan. */
 export async function requestOf(
   json: JsonBody,
   sources: ExportSources,
@@ -87,9 +84,8 @@ export async function requestOf(
 }
 
 /**
- * The export that a request for a stream orders by `Prefer: respond-async` (RFC 7240, 4.1). null when the
- * request does not prefer that, or when it has a parameter that only a stream can fulfil. The server then
- * answers with a stream.
+ * The export that a stream's request orders by `Prefer: respond-async` (RFC 7240, 4.1). null, for an answer with a
+ * stream, without that or with a parameter that only a stream can fulfil.
  */
 export async function asynchronousRequest(
   { request, query, type }: Input,

@@ -49,10 +49,7 @@ function shownRequest({ resource, query, format, compression }: ExportRequest): 
   };
 }
 
-/**
- * The file name of a download. It includes the suffix of the compression, since the answer has no content
- * coding.
- */
+/** The name of a downloaded file, with the suffix of the compression, since the answer has no content coding. */
 export function downloadName(
   id: string,
   request: Pick<ExportRequest, 'resource' | 'format' | 'compression'>,

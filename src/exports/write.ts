@@ -21,10 +21,7 @@ export interface WriteOptions {
 /** Receives what an attempt has found or written. */
 export type Report = (news: Partial<Progress>) => void;
 
-/**
- * Writes the whole file of a job: the stream of its query, from the first row to the last. The file is finished when this
- * resolves. Rejects with the error of the store or of the files, or with the signal's reason.
- */
+/** Writes a job's file: its query's whole stream. Rejects with errors of store and files, and the signal's reason. */
 export async function writeFile(
   job: Running,
   { sources, transcoder, files }: WriteOptions,
@@ -88,10 +85,7 @@ async function begin(
   return { ...plan, ...changes?.bounds };
 }
 
-/**
- * Counts the rows, unless that takes too long. Nothing depends on it, so an AppError is ignored here: the chain itself
- * meets a store that is unavailable.
- */
+/** Counts rows, unless that takes too long. AppErrors are ignored: the chain itself meets an unavailable store. */
 async function estimate(plan: Plan, { rows }: Resource, signal: AbortSignal, report: Report): Promise<void> {
   try {
     const found = await rows.count(plan, 'exact', signal);
@@ -101,10 +95,7 @@ async function estimate(plan: Plan, { rows }: Resource, signal: AbortSignal, rep
   }
 }
 
-/**
- * Reads the rest of the rows live when the store no longer has the point in time of the plan. Such reads see every change
- * that is behind that point.
- */
+/** Reads the rest live, no earlier than the plan's point in time, when the store no longer has that. */
 function orLive(streams: RowReader, onLive: () => void): RowReader {
   let isLive = false;
   const now = ({ at, ...plan }: Plan): Plan => ({ ...plan, ...(at !== undefined && { since: at }) });

@@ -7,8 +7,7 @@ const ADVISED = 65_536;
 const MOST = 1024 * 1024;
 
 /**
- * A warning when the kernel lets slow readers hold much memory: a stalled one 2.2 MB without a limit on unsent bytes, 0.2 MB
- * with the advised one. null when the settings are fine or unknown (not Linux).
+ * A stalled reader holds 2.2 MB without a limit on unsent bytes, 0.2 MB with the advised one. null: fine or unknown.
  */
 export function kernelWarning(directory = '/proc/sys'): string | null {
   let unsent;

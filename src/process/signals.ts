@@ -2,14 +2,10 @@ import { setImmediate as turn } from 'node:timers/promises';
 
 const NAMES = ['SIGTERM', 'SIGINT'] as const;
 
-/** The signals that ask a server to stop. */
 export interface Signals {
   /** Resolves with the first signal. A second signal ends the process at once, as users expect. */
   readonly first: Promise<NodeJS.Signals>;
-  /**
-   * From now on calls this for each SIGHUP, and at once for those that came before. null: SIGHUP ends the process, as it
-   * does where nothing handles it.
-   */
+  /** Calls this for each SIGHUP, at once for those that came before. null: SIGHUP ends the process, as by default. */
   readonly onHangUp: (reload: (() => void) | null) => void;
   /** Stops handling signals. One that was already received is sent again. */
   release(): Promise<void>;

@@ -4,10 +4,7 @@ import { connectRedis, type RedisConnection } from '../redis/connect.ts';
 import type { JobQueue, QueueOptions } from './queue.ts';
 import type { Log } from '../log.ts';
 
-/**
- * A worker that has not renewed its lock on a message for HOLD_MS is gone. BullMQ looks for such workers every
- * STALLED_LOOK_MS. Milliseconds.
- */
+/** A worker that renews no lock for HOLD_MS is gone. BullMQ looks for such workers every STALLED_LOOK_MS. */
 const HOLD_MS = 10_000;
 const STALLED_LOOK_MS = 5_000;
 /** How long `add` and `close` wait for Redis. Milliseconds. */

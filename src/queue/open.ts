@@ -8,9 +8,8 @@ export interface QueueSettings {
 }
 
 /**
- * Opens queues as the settings say: on Redis when REDIS_URL is set (which loads that adapter), else in this process.
- * Processes on one store share one queue, because an id means nothing to another store. `storeId` distinguishes stores,
- * whatever their URLs are.
+ * Opens queues on Redis when REDIS_URL is set (which loads that adapter), else in this process. Processes on one store
+ * share one, because an id means nothing to another store: `storeId` tells stores apart, whatever their URLs are.
  */
 export async function queueOpener(
   settings: QueueSettings,
@@ -26,10 +25,7 @@ export async function queueOpener(
     );
 }
 
-/**
- * A queue that is opened when the first id is added. Its name is that of a store's exports, which are made with the first
- * one. Before that there is nothing to work on.
- */
+/** A queue that opens with its first id. Its name is that of the store's exports, which are made with the first one. */
 function lateQueue(openQueue: () => Promise<JobQueue>): JobQueue {
   let opening: Promise<JobQueue> | null = null;
   let isClosed = false;

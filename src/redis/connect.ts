@@ -19,10 +19,7 @@ export interface Connecting extends Pick<RedisOptions, Chosen> {
   readonly isWanted?: () => boolean;
 }
 
-/**
- * A library that receives a connection duplicates it, and a duplicate that waits to connect again keeps the process alive,
- * so this one closes its duplicates together with itself.
- */
+/** Closes its duplicates, which libraries make, with itself: one that waits to connect keeps the process alive. */
 export class RedisConnection extends Redis {
   readonly #duplicates: Redis[] = [];
 
@@ -41,10 +38,7 @@ export class RedisConnection extends Redis {
   }
 }
 
-/**
- * Rejects the commands that a lost connection kept for the next one. ioredis forgets them when there is no next one,
- * and their callers wait for ever (redis/ioredis#2197).
- */
+/** Rejects commands kept for a next connection: without one, their callers wait for ever (redis/ioredis#2197). */
 function rejectStashed(connection: Redis): void {
   const { prevCommandQueue: stashed } = connection as unknown as {
     readonly prevCommandQueue?: { shift(): { readonly command: Command } | undefined } | null;

@@ -75,7 +75,6 @@ export function writerFor({ resource }: Users, client: Pick<Client, 'key'>) {
   const missing = (user: StoredUser) => where.filter(({ path, value }) => valueAt(user, path) !== value);
   return {
     isWhole: where.length === 0,
-    /** Whether a user is in the part. */
     has: (user: StoredUser): boolean => missing(user).length === 0,
     /** A body with the metadata of the part that it omits. Throws AppError `invalid-body` when they are too many then. */
     complete(body: UserBody): UserBody {

@@ -135,10 +135,7 @@ function createNew({ users, now }: UserOptions): Route {
   });
 }
 
-/**
- * Replaces a user, or creates one under this id. In a part it creates none: an id that is taken outside of the part must
- * be answered as one that is free.
- */
+/** In a part of users it creates none: an id that is taken outside of it must be answered as one that is free. */
 function putOne({ users, now }: UserOptions): Route {
   return route({
     ...WRITE,
@@ -217,8 +214,7 @@ function beginWrite(users: Users, request: Request, client: Client) {
   const check = readPrecondition(request);
   /**
    * Changes a user of the part; null removes it. Where there is none, `create` makes it. Without `create`, AppError
-   * `not-found`, also for a user outside of the part, comes before any precondition: a request that would fail without
-   * preconditions fails the same way with them (RFC 9110, 13.2.1).
+   * `not-found` comes before any precondition: what fails without them fails the same way with them (RFC 9110, 13.2.1).
    */
   const change = async (
     id: string,
@@ -243,9 +239,8 @@ function noSuchUser(id: string): AppError {
 }
 
 /**
- * The answer to a write: the user as it now is, or nothing of it for a key that may not read users. PUT has the tag,
- * too, although the server stores more than was sent (RFC 9110, 9.3.4 has reservations): Content-Location says that the
- * tag is of this answer's body, and not of the request's.
+ * The user as it now is, or nothing for a key that may not read users. PUT has the tag although the server stores more
+ * than was sent (RFC 9110, 9.3.4): Content-Location says that it is the tag of this body and not of the request's.
  */
 function written({ before, after }: Changed, { key }: Client): Reply {
   if (!after) throw new TypeError('a write that removed the user has another answer');

@@ -7,7 +7,6 @@ import { checkedUser, type UserBody, type UserPatch } from './user.ts';
 
 type Texts = Readonly<Record<string, string>>;
 
-/** A user as a store keeps it. */
 export interface StoredUser {
   readonly _id: string;
   readonly name: string;
@@ -17,7 +16,6 @@ export interface StoredUser {
   readonly updatedAt: Date;
 }
 
-/** How the store keeps users. */
 export const USERS: RecordDeclaration = {
   ...{ name: 'users', collection: 'users', indexes: [] },
   validator: {
@@ -58,10 +56,7 @@ export function createUser(id: string, body: UserBody, now: number): StoredUser 
   return { _id: id, ...body, createdAt: time, updatedAt: time };
 }
 
-/**
- * Replaces everything of a user that a client may set. What the body leaves out is removed. `updatedAt` grows with every
- * change, even when the clock stands still or goes back, so that every state has its own tag.
- */
+/** What the body omits is removed. `updatedAt` grows even when the clock does not, so every state has its own tag. */
 export function replaceUser(
   { _id, createdAt, updatedAt }: StoredUser,
   body: UserBody,
@@ -70,10 +65,7 @@ export function replaceUser(
   return { _id, ...body, createdAt, updatedAt: new Date(Math.max(now, updatedAt.getTime() + 1)) };
 }
 
-/**
- * Applies a merge patch (RFC 7396) to a user. Null when the patch changes nothing. AppError `invalid-body` when the
- * result is not a valid user.
- */
+/** Applies a merge patch (RFC 7396). Null: it changes nothing. AppError `invalid-body` for an invalid result. */
 export function patchUser(user: StoredUser, patch: UserPatch, now: number): StoredUser | null {
   const { metadata: texts, ...rest } = patch;
   const { name, email, metadata: kept } = user;

@@ -55,7 +55,6 @@ const metadataPatch = Type.Unsafe<Readonly<Record<string, string | null>> | null
 
 const time = (description: string) => Type.String({ format: 'date-time', description });
 
-/** A user as clients see it. */
 export const USER = namedObject('User', 'a user', {
   id: Type.String({ pattern: ID_FORM, description: 'the id of the user, the last segment of its URL' }),
   name,
@@ -83,10 +82,7 @@ export const USER_BODY = namedObject('UserBody', 'an object with name and email'
 });
 export type UserBody = Static<typeof USER_BODY>;
 
-/**
- * A merge patch (RFC 7396): only what it names changes, and null removes. A name or an e-mail address cannot be
- * removed.
- */
+/** A merge patch (RFC 7396): what it names changes, null removes. Name and e-mail address cannot be removed. */
 export const USER_PATCH = namedObject('UserPatch', 'an object with some of name, email and metadata', {
   name: Type.Optional(name),
   email: Type.Optional(email),
@@ -94,7 +90,6 @@ export const USER_PATCH = namedObject('UserPatch', 'an object with some of name,
 });
 export type UserPatch = Static<typeof USER_PATCH>;
 
-/** The confirmation of a removal. */
 export const REMOVED_USER = namedObject('RemovedUser', 'the confirmation that a user was deleted', {
   id: USER.properties.id,
   deleted: Type.Literal(true),

@@ -14,10 +14,7 @@ import { NOT_KNOWN, type Known } from './routes.ts';
 /** How long a look waits for the store. Milliseconds. */
 const LOOK_MS = 1_000;
 
-/**
- * Returns a function that describes the routes of resources by the indexes and kinds that these have now, as far as the
- * store can be read. `make` describes one.
- */
+/** Returns a function that describes routes by the indexes and kinds of now, as far as the store can be read. */
 export function documentedRoutes(
   open: readonly OpenResource[],
   make: (one: OpenResource, known: Known) => readonly Route[],

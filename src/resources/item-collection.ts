@@ -4,10 +4,7 @@ import { fieldsOf } from '../store/fields.ts';
 import { numberOf, type Value } from '../store/keys.ts';
 import type { Declaration } from '../store/store.ts';
 
-/**
- * The collection of items, with the indexes that each order of them needs. A price that is an array would make the indexes
- * of MongoDB multikey, and no read could use them: hence the validator.
- */
+/** An array as price would make indexes of MongoDB multikey, and no read could use them: hence the validator. */
 export const ITEM_COLLECTION: Declaration = {
   name: 'items',
   collection: 'items',

@@ -17,7 +17,6 @@ import { indexesOf, type Resource } from './query/resource.ts';
 
 export interface OpenResourcesOptions {
   readonly store: Pick<Store, 'keepsDeclarations' | 'open' | 'list' | 'declared'>;
-  /** Makes the reader of streams of a collection. */
   readonly streamsOf: (rows: Collection) => StreamReader;
   readonly log: Log;
 }

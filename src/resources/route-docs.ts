@@ -12,7 +12,6 @@ export interface PageLimits {
   readonly maxOffset: number;
 }
 
-/** What the routes of a resource are given. */
 export interface RouteOptions {
   readonly transcoder: Transcoder;
   readonly limits: PageLimits;

@@ -16,10 +16,7 @@ export interface ServedOptions extends OpenResourcesOptions {
   readonly items: () => Promise<OpenResource | null>;
 }
 
-/**
- * The resources of a server, which come and go while it runs: as the operator declares them, as collections match a
- * pattern or are dropped, and as the store itself keeps declarations.
- */
+/** The resources of a server, which come and go as settings, collections and the store's own declarations change. */
 export class ServedResources {
   /** The resources that are served now. The same array until one comes, changes or goes. */
   now: readonly OpenResource[] = [];
@@ -72,10 +69,7 @@ export class ServedResources {
     }, LOOK_MS).unref();
   }
 
-  /**
-   * Looks now. Resolves with whether the resources are those that are declared now. Never rejects: what is at fault
-   * changes nothing, and the log says why.
-   */
+  /** Resolves with whether the resources are as declared now. Never rejects: a fault changes nothing and is logged. */
   reload(): Promise<boolean> {
     return (this.#looking = this.#looking.then(() => this.#lookAgain()));
   }
@@ -143,10 +137,7 @@ export class ServedResources {
     return new Map(opened.flatMap((one) => (one.status === 'fulfilled' ? one.value : [])));
   }
 
-  /**
-   * What the server must serve: what is declared by its name, then what matches a pattern, then what the store itself keeps. Throws
-   * Faults. Rejects with `store-unavailable` unless it is the first look.
-   */
+  /** Declared by name, then by pattern, then by the store. Faults; `store-unavailable` unless it is the first look. */
   async #locate(isFirst: boolean): Promise<readonly Located[]> {
     const { store } = this.#options;
     const declared = this.#options.declared();

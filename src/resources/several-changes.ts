@@ -91,10 +91,7 @@ async function reply(input: Input, served: Served, options: Options): Promise<Re
   return { ...whole, headers: { ...headers, ...(isPart && { 'filtered-by-key': 'true' }) } };
 }
 
-/**
- * A resource that a client may follow. AppError `forbidden` for what its key does not open, whether that exists or not, else
- * `not-found` for what does not exist. Both list what the client may read.
- */
+/** AppError `forbidden` for what a key does not open, existing or not, else `not-found`. Both list what it opens. */
 function servedTo(client: Pick<Client, 'key'>, name: string, served: Served): OpenResource {
   const found = served.byName.get(name);
   if (found && mayKnow(client, name)) return found;
@@ -105,10 +102,7 @@ function servedTo(client: Pick<Client, 'key'>, name: string, served: Served): Op
   throw new AppError('not-found', `There is no resource ${quote(name)}. The resources are ${known}.`);
 }
 
-/**
- * What a query asks of each set: `orders.status=paid` is `status=paid` of `orders`. A parameter is of the set with the
- * longest name that it begins with. AppError `unknown-parameter`.
- */
+/** `orders.status=paid` is `status=paid` of `orders`, the longest name that fits. AppError `unknown-parameter`. */
 function queriesOf(query: Query, chosen: readonly OpenResource[]): readonly Query[] {
   const queries = chosen.map(() => new Map<string, string>());
   const sets = chosen.map(({ resource: { name, form } }, n) => ({ head: `${name}.`, form, own: queries[n] }));

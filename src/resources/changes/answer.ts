@@ -16,9 +16,8 @@ const SETTLE_MS = 1_000;
 /** A checkpoint after this number of lines costs nothing, where the place has just moved on. */
 const MANY_LINES = 5_000;
 /**
- * How many keys are read at a time: as many as the reader takes in a moment, so that a checkpoint follows soon. Only the
- * time of the reader itself counts. A server that serves a thousand others meanwhile would otherwise read one key at a
- * time in the end, and be slower still.
+ * Keys of a read: as many as the reader takes in a moment, so that a checkpoint follows soon. Only its own time counts:
+ * a server of a thousand others would end at one key a read, and be slower still.
  */
 const [FIRST_KEYS, MOST_KEYS] = [250, 1_000];
 

@@ -3,25 +3,16 @@ import type { RowEncoder } from '../../rows/rows.ts';
 export const EVENT_STREAM = 'text/event-stream';
 
 const LF = 0x0a;
-/**
- * How an event is named whose line begins so. Rows and removals have no name: a page hears them by `onmessage`. A
- * failure is not called `error`, because that is how an EventSource reports on its connection.
- */
+/** The events of lines that begin so; rows have none. An EventSource reports its own connection as `error`. */
 const NAMES = { checkpoint: 'checkpoint', end: 'end', error: 'failure' } as const;
 
-/**
- * How lines are framed: each between what its beginning calls for and `end`, which takes the place of its LF. A chunk that
- * ends within a line has its end later.
- */
+/** Each line stands between what its beginning calls for and `end`, for its LF. A chunk may end within a line. */
 export interface Framing {
   readonly head: (line: Uint8Array) => Uint8Array;
   readonly end: Uint8Array;
 }
 
-/**
- * The lines of a feed as server-sent events (HTML, 9.2): the data of an event is a line. A checkpoint and an end carry
- * their cursor as the event's id, so an EventSource continues there when it connects again.
- */
+/** Lines as server-sent events (HTML, 9.2). The cursor of a checkpoint or end is the id: EventSources resume there. */
 export const AS_EVENTS: Framing = { head: headOf, end: Buffer.from('\n\n') };
 
 /** The lines of another encoder in a frame. `framed` frames text that continues them. */

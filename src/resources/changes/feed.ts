@@ -35,7 +35,6 @@ import type { Start } from './follow.ts';
 import { assertUnordered, type FeedQuery } from './parameters.ts';
 import { Room, roomOf, type FeedSums, type Question, type Standing } from './room.ts';
 
-/** What feeds are given. */
 export interface FeedOptions extends Pick<RouteOptions, 'transcoder' | 'parked' | 'heartbeatMs'> {
   /** Aborted when the server stops. Feeds then end at a checkpoint. */
   readonly stopping: AbortSignal;

@@ -60,9 +60,8 @@ export interface Want {
 }
 
 /**
- * First, if the walk is not over, the rows in order of id, with what changes on the way; then the changes, without an
- * end. A copy that applies rows and removals in this order converges. Rows are looked up when their keys have changed,
- * so each comes in its present state.
+ * First the rest of the walk in order of id, with what changes on the way; then the changes, without an end. Rows are
+ * looked up by their changed keys, so each comes in its present state, and a copy that applies all in order converges.
  */
 export async function* follow(
   log: FeedReader,

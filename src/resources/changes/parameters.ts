@@ -36,14 +36,12 @@ const follow = documented(
   'Stay open, and send changes as they come. With `Accept: text/event-stream` always.',
   { fallback: 'false' },
 );
-/** `follow` of streams. */
 export const followParameter = documented(
   oneOf('follow', ['true', 'false']),
   'NDJSON only: after the rows, send what changes, and stay open. Adds checkpoints. Requires the order of ids.',
   { fallback: 'false' },
 );
 
-/** `cursor` of streams that follow. */
 const cursorOfFollowed = tokenParameter('feed', 'cursor', MAX_CURSOR_BYTES);
 
 const OF_CHANGES: readonly Parameter<unknown>[] = [since, limit, wait, follow];

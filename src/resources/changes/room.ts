@@ -89,10 +89,9 @@ export function roomOf({ changes, name }: Pick<Question, 'changes' | 'name'>): R
 }
 
 /**
- * Followers that have everything up to the same place and ask for the same wait in one room. A change is read, looked up
- * and encoded once, and a reader gets it with its own checkpoint in one write. Whatever is not so simple sends readers
- * back to their own loops, each from the place that it has reached: a sink that has not taken the lines before, lines
- * that are many bytes, an error of the store, the end of the server.
+ * Followers with everything up to one place and the same question wait in one room. A change is read, looked up and
+ * encoded once, and written to each with its own checkpoint. What is not so simple sends them back to their own loops,
+ * each from its place: a sink behind with lines, many bytes of lines, an error of the store, the end of the server.
  */
 export class Room {
   readonly question: Question;

@@ -5,10 +5,9 @@ import { removedLine } from './lines.ts';
 const ALIKE: ReadonlySet<number | undefined> = new Set([0x01, 0x03, 0x10, 0x12, 0x13]);
 
 /**
- * Keys that changed, until their rows are written. A key whose row was not found when all are looked up is removed.
- *
- * The key of a row may have another type than the key that changed (7 and 7.0). In JSON both look the same, so the old
- * one must be removed before the row comes: such rows are put off, and looked up by their own keys in the next round.
+ * Changed keys, until their rows are written. Those whose rows are not found are removed. A row's key may have another
+ * type than the changed one (7 and 7.0) but look the same in JSON. The old one must be removed first, so such rows are
+ * put off, and looked up by their own keys in the next round.
  */
 export class Round {
   readonly #keys: Map<string, Bookmark>;

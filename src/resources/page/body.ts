@@ -6,10 +6,7 @@ const CHUNK_BYTES = 64 * 1024;
 /** The text that is written before other requests get their turn: about a millisecond of work. Bytes. */
 const TURN_BYTES = 1024 * 1024;
 
-/**
- * Limits in bytes: how much memory is kept for the next pages, the largest buffer that is kept (larger ones are rare),
- * and the smallest buffer.
- */
+/** Bytes: memory kept for the next pages, the largest buffer that is kept (larger ones are rare), and the smallest. */
 const KEPT_BYTES = 8 * 1024 * 1024;
 const LARGEST_KEPT = 1024 * 1024;
 const SMALLEST = 64 * 1024;
@@ -19,9 +16,9 @@ const kept = new Map<number, Buffer[]>();
 let keptBytes = 0;
 
 /**
- * The body of a page, from its assembly until it is sent. Its memory then serves the next page. Fresh memory for each
- * page costs more than the copy: V8 counts garbage outside of its heap until it collects, and a few hundred pages a
- * second make it collect the whole heap over and over (measured: five times a second, pauses of 12 ms).
+ * The body of a page until it is sent. Its memory then serves the next page. Fresh memory costs more than the copy: V8
+ * counts garbage outside of its heap until it collects, and a few hundred pages a second make it collect the whole heap
+ * over and over (measured: five times a second, pauses of 12 ms).
  */
 export class PageBody {
   #memory = take(SMALLEST);
@@ -60,10 +57,7 @@ export class PageBody {
   }
 }
 
-/**
- * All rows of a batch between head and tail, in one body. Releases the batch and closes the encoder. One row can have
- * 16 MB of BSON, so other requests get their turns in between.
- */
+/** Releases the batch and closes the encoder. A row can have 16 MB of BSON, so other requests get turns in between. */
 export async function collect(batch: Batch, encoder: RowEncoder, head = '', tail = ''): Promise<PageBody> {
   try {
     const body = new PageBody();

@@ -24,7 +24,6 @@ export const PAGE = namedObject('Page', 'the position of the page, and how to co
 export type PageDocument = Readonly<Static<typeof PAGE>>;
 const serialize = serializerOf(PAGE);
 
-/** Where a page ends. */
 export type PageEnd = Pick<Batch, 'last' | 'more' | 'identity'>;
 
 /** The number of characters of an id that a problem shows. */
@@ -40,9 +39,8 @@ function cursorBehind(
 }
 
 /**
- * The rows of a batch that its page contains. These are all rows, unless no cursor can continue after the last one. The
- * page then ends with the last row that has a cursor. Null when no row has one. Pages by offset and by number need no
- * cursor.
+ * The rows of a batch that its page has: up to the last row that a cursor can continue after, or all for a page by
+ * offset or number, which needs none. Null when no row has a cursor.
  */
 export function fittingRows(batch: Batch, query: PageQuery): Batch | null {
   const counts = query.offset !== undefined || query.page !== undefined;
@@ -64,10 +62,7 @@ export function sortValueTooLong(batch: Batch): AppError {
   );
 }
 
-/**
- * What a client needs to continue after a page with this end. An empty page returns the cursor of its request, for
- * pollers.
- */
+/** What continues after a page with this end. An empty page returns the cursor of its request, for pollers. */
 export function pageInfo(query: PageQuery, end: PageEnd, total: Count | null): PageDocument {
   const { limit, offset, page, cursor, plan } = query;
   return {
@@ -81,9 +76,7 @@ export function pageInfo(query: PageQuery, end: PageEnd, total: Count | null): P
   };
 }
 
-/**
- * A longer cursor is only in the body, because this server's engines and proxies limit the size of a head. Characters.
- */
+/** Characters. A longer cursor is only in the body, because engines and proxies limit the size of a head. */
 const LONGEST_LINKED = 2048;
 /** The most characters of a Link header, for the same reason. */
 const LONGEST_LINKS = 6000;

@@ -11,7 +11,6 @@ import { tokenParameter, type Token } from '../token/token.ts';
 
 export const DEFAULT_LIMIT = 50;
 
-/** `cursor` of pages and streams. */
 export const cursorParameter = documented(
   tokenParameter('row', 'cursor', MAX_CURSOR_BYTES),
   'Continue after a row: the `nextCursor` of a page, or the `cursor` of a checkpoint. Repeat its sort, filter and part.',
@@ -71,9 +70,7 @@ export function limitParameter(maxLimit: number): Parameter<number> {
   );
 }
 
-/**
- * Returns a function that reads the query of a paged collection, without its plan. AppError `offset-too-deep`, `conflicting-parameters`.
- */
+/** Returns the reader of a page's query without its plan. AppErrors `offset-too-deep`, `conflicting-parameters`. */
 export function pageQuery(limits: PageLimits): (query: Query, resource: Resource) => PageRequest {
   const limit = limitParameter(limits.maxLimit);
   return (query, resource) => {

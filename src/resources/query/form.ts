@@ -6,7 +6,6 @@ import { readSort } from './grammar.ts';
 const MAX_FIELDS = 100;
 const MAX_PATH_BYTES = 1024;
 
-/** The order that a query asks for. */
 export interface Order {
   readonly path: string;
   readonly direction: 1 | -1;
@@ -18,10 +17,7 @@ export interface Form {
   readonly parameters: readonly Parameter<unknown>[];
   readonly sort: Parameter<Order>;
   readonly fields: Parameter<readonly string[]>;
-  /**
-   * The only parameters that ask for fields. Each stands for one of the grammar. Absent: every name that its route does
-   * not list asks for a field.
-   */
+  /** The only parameters that ask for fields. Absent: every name that the route does not list asks for one. */
   readonly closed?: readonly Alias[];
   /** The columns that every table begins with, the first of them `id`. */
   readonly columns: readonly string[];

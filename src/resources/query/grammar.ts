@@ -8,10 +8,7 @@ import type { Plan } from '../../store/store.ts';
 const OPERATORS = ['eq', 'gte', 'gt', 'lte', 'lt'] as const;
 export type Operator = (typeof OPERATORS)[number];
 
-/**
- * The names of the parameters of all routes of rows, and of some to come. A field of such a name is asked for with `.eq`
- * on every route.
- */
+/** Parameters of all routes of rows, and of some to come. Every route takes `.eq` for fields of these names. */
 const PARAMETERS: ReadonlySet<string> = new Set([
   ...['sort', 'fields', 'limit', 'offset', 'page', 'cursor', 'count', 'after', 'part', 'consistency', 'at'],
   ...[
@@ -55,9 +52,8 @@ export interface Bound {
 }
 
 /**
- * Reads the equalities and bounds of fields in a query. One rule for names: a last segment of `eq`, `gte`, `gt`, `lte` or
- * `lt`, of at least two, is the operator, always; else a parameter; else an equality of that path. So `limit.eq=5` asks
- * for a field `limit`. Throws AppError `duplicate-parameter` and `conflicting-parameters` for fields that are given twice.
+ * A last segment of at least two is the operator if it names one, else the name is a parameter, else an equality. So
+ * `limit.eq=5` asks for a field `limit`. AppErrors `duplicate-parameter`, `conflicting-parameters`.
  */
 export function readGiven(pairs: Iterable<readonly [name: string, value: string]>): Given {
   const equals = new Map<string, string>();

@@ -34,10 +34,7 @@ interface Declared {
   readonly shown: Selection;
 }
 
-/**
- * The kinds of the columns of Arrow that declared kinds of fields have. `id` and `_id` mean the key. A field that is
- * hidden has none, so that it looks like an unknown one.
- */
+/** The columns of Arrow of declared kinds. `id` and `_id` mean the key. A hidden field has none, as an unknown one. */
 export function columnKinds({ form, kinds, shown }: Declared): DeclaredKinds | undefined {
   if (form.closed) return undefined;
   const open = [...kinds].filter(([path]) => shown.leavesWhole(path));
@@ -89,9 +86,8 @@ export interface Misfit {
 }
 
 /**
- * All values that a text can stand for, the likeliest first. A prefix (`oid:`, `int:`, ...) leaves those of its kind. Of
- * numbers there is one reading where a double has exactly the value, else all that are shown so: a whole number, a
- * double, a decimal. Returns a Misfit for a prefix whose text is not of its kind.
+ * All values that a text can stand for, the likeliest first; with a prefix (`int:`) those of its kind, or a Misfit. A
+ * number has one reading where a double is exact, else all that are shown so: a whole number, a double, a decimal.
  */
 export function readingsOf(text: string): readonly Reading[] | Misfit {
   const [, prefix = '', rest = ''] = /^([a-z]+):(.*)$/s.exec(text) ?? [];

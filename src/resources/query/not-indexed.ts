@@ -73,10 +73,7 @@ export function indexLine(
   };
 }
 
-/**
- * The error of a query that no index answers. To a key that opens a part, it says only what can be asked of that: the
- * reason and the index could give away other rows and hidden fields.
- */
+/** To a key with a part it says only what can be asked of that: more could give away other rows and hidden fields. */
 export function notIndexed(
   { reason, remedy }: Refusal,
   indexes: readonly Index[],
@@ -114,10 +111,7 @@ function nearest({ equals, sort, ranges }: Asked, forms: readonly Askable[]): st
   return filters.length > 0 ? order || filter : filter || order;
 }
 
-/**
- * The index of a query. When only a declared one answers it, that is it: the store then refuses the read, because the
- * index is missing or unfit. Throws AppError `not-indexed` for other queries.
- */
+/** The index of a query, or a declared one that the store then refuses as missing or unfit. AppError `not-indexed`. */
 export function chosen(asked: Asked, indexes: readonly Index[], resource: Resource): Choice {
   const choice = chooseIndex(asked, indexes);
   if (!isRefusal(choice)) return choice;

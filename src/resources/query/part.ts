@@ -31,8 +31,7 @@ const parts = new WeakMap<Resource, WeakMap<Scope, Resource>>();
 
 /**
  * The part of a resource that a key opens, as a resource of its own: its rows have the values of `where`, and hidden
- * fields are as those that the operator hides. Values come from the key alone and are read once, here. Throws
- * Faults.
+ * fields are as those that the operator hides. Values come from the key alone and are read once, here. Throws Faults.
  */
 export function partOf(resource: Resource, scope: Scope): Resource {
   const own = getOrMake(parts, resource, () => new WeakMap<Scope, Resource>());
@@ -56,10 +55,7 @@ function makePart(resource: Resource, scope: Scope): Resource {
   return part;
 }
 
-/**
- * Checks that a part can be served. Rejects with Faults. Resolves with why it has no changes, in a sentence;
- * null: they are. While the store is away nothing is known against it.
- */
+/** Rejects with Faults for a part that cannot be served. Resolves with why it has no changes; null: no known reason. */
 export async function checkPart(resource: Resource, scope: Scope): Promise<string | null> {
   const part = partOf(resource, scope);
   await checkIndexes(part);

@@ -9,10 +9,7 @@ export interface Asked {
   readonly sort?: { readonly path: string; readonly direction: 1 | -1 };
   /** The paths that have a lower or an upper bound, each once. */
   readonly ranges: readonly string[];
-  /**
-   * Without an order of the client, that of ids is the first choice, and the order of an index the second. A path: the
-   * walk goes on in the order of this path.
-   */
+  /** The client chose no order: that of ids comes first, then that of an index. A path: a walk goes on in its order. */
   readonly free?: true | string;
 }
 
@@ -35,11 +32,9 @@ export interface Refusal {
 }
 
 /**
- * Chooses the index that answers a query without a scan and without a sort: one whose fields are the equalities in any
- * order, then the path that the rows are ordered by, then `_id` in the same direction. A unique index is also allowed
- * where the equalities name one row at most, or where it ends with the path of the order. Returns a Refusal when there is
- * none. With one range and no sort, the range's path orders the rows. `among` are all indexes of the collection, also
- * those that are refused.
+ * The index that answers a query without scan or sort: the equalities in any order, then the path of the order, then
+ * `_id` in the same direction. A unique one also serves where the equalities name one row at most, or where it ends
+ * with the order's path. With one range and no sort, its path orders the rows. `among`: all indexes, also refused ones.
  */
 export function chooseIndex(asked: Asked, among: readonly Index[]): Choice | Refusal {
   const { equals, ranges } = asked;
@@ -90,7 +85,6 @@ export function isRefusal(choice: Choice | Refusal): choice is Refusal {
   return 'reason' in choice;
 }
 
-/** Whether no two rows have these values. */
 function namesOneRow({ keys, isUnique }: Index, equals: readonly string[]): boolean {
   return isUnique && keys.every(({ path }) => equals.includes(path));
 }

@@ -24,10 +24,7 @@ export function givenOf(query: Query, { closed }: Pick<Form, 'closed'>): Given {
   return readGiven(pairs);
 }
 
-/**
- * The paths of the fields that a query asks for. Undefined: all. AppError `invalid-parameter` for a field that no row has,
- * as far as the fields of a resource are known.
- */
+/** The paths that a query asks for. Undefined: all. AppError `invalid-parameter` for one known to be in no row. */
 export function readFields(query: Query, { name, shown, form }: Resource): readonly string[] | undefined {
   const fields = form.fields.read(query);
   const unknown = fields?.find((path) => !shown.mayHave(path));
@@ -40,10 +37,9 @@ export function readFields(query: Query, { name, shown, form }: Resource): reado
 const BY_ID: Plan = { sort: KEY, direction: 1 };
 
 /**
- * Reads the plan of a query. The equalities and bounds come from the query alone. `token`, the cursor or part of the
- * request, says only how their texts were read when the walk began, and the order of a walk whose query names none. Absent: the
- * walk begins now. `isById`: a query without an order takes that of ids, and no other that an index has. AppErrors `not-indexed`,
- * `ambiguous-value`, `invalid-parameter`, `duplicate-parameter`, `conflicting-parameters`.
+ * Equalities and bounds come from the query alone. `token` says how their texts were read when the walk began, and the
+ * order where the query names none; absent: it begins now. `isById`: without an order, only that of ids. AppErrors
+ * `not-indexed`, `ambiguous-value`, `invalid-parameter`, `duplicate-parameter`, `conflicting-parameters`.
  */
 export async function readPlan(
   query: Query,
@@ -83,10 +79,7 @@ export async function readPlan(
   };
 }
 
-/**
- * An equality that is shown by numbers of several values (a double and a decimal) is the range of these, where the rows
- * may come in its order and an index has them so.
- */
+/** An equality of several numbers shown alike (double, decimal) becomes their range, where order and index allow it. */
 async function withRange(
   asked: GivenInScope,
   order: Order | undefined,

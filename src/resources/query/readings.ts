@@ -21,9 +21,8 @@ export interface ReadingOptions {
 }
 
 /**
- * Reads the texts of equalities, given in the order of the index. A prefix or a declaration says of which kind a text
- * is, or else the kinds that the values of its field have: see kind-table.ts. AppError `ambiguous-value` when it can be
- * of several of these kinds, `invalid-parameter` when it is of none.
+ * Reads the texts of equalities in the order of the index, as of the kind that a prefix, a declaration or the values of
+ * the field say (kind-table.ts). AppError `ambiguous-value` for several such kinds, `invalid-parameter` for none.
  */
 export async function readEqualities(
   given: readonly (readonly [path: string, text: string])[],
@@ -81,10 +80,7 @@ export function isSeveralNumbers(text: string): boolean {
   return !isMisfit(readings) && readings.filter((one) => bracketOf(one) === BSON_TYPE.int32).length > 1;
 }
 
-/**
- * Reads the bounds of a range behind these equalities. Both are of the one kind of the field that their texts allow.
- * AppErrors as of readEqualities.
- */
+/** Both bounds are of the one kind of the field that their texts allow. AppErrors as of readEqualities. */
 export async function readRange(
   path: string,
   { low, high }: Bounds,

@@ -11,7 +11,6 @@ import type { IdType, Kind } from './kinds.ts';
 export interface Resource {
   readonly name: string;
   readonly rows: Collection;
-  /** How it is asked and documented. */
   readonly form: Form;
   /** The indexes that it always has: a query that one of them answers is not refused while that is missing. */
   readonly declared: readonly Index[];

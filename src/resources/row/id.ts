@@ -12,10 +12,7 @@ export type Ids = Pick<Resource, 'rows' | 'scope' | 'idType'>;
 /** An id that a text can show. `null`: of a kind that other ids look like. */
 export type IdReading = Pick<Reading, 'kind'> & { readonly id: Bookmark };
 
-/**
- * The ids that a text in a URL can stand for, or those of the configured type alone. Kinds that ids of the collection have
- * come first.
- */
+/** The ids that a text in a URL can stand for, of the configured type if set. Kinds that ids have come first. */
 export async function idsShownAs(
   text: string,
   resource: Ids,

@@ -26,10 +26,9 @@ interface Named {
 }
 
 /**
- * Resolves to the bookmark that `after` stands for. `after` names a row as its JSON shows it: by its id in id order,
- * else by the value of the sort and the id. The row may no longer exist, or have another value since. The text of its id is
- * then read as the one kind that all ids have, and that of its value as the one kind of that field. AppError
- * `invalid-parameter` when no row can be named so, or when its place is not known.
+ * The bookmark that `after` stands for: a row as its JSON shows it, by its id, or in another order by value and id. If
+ * it is gone or changed since, its id is read as the one kind that all ids have, and its value as the one kind of that
+ * field. AppError `invalid-parameter` when no row can be named so, or when its place is not known.
  */
 export async function readAfter(
   given: string,

@@ -20,9 +20,8 @@ export type Estimated = number | null | Promise<number | null>;
 const counts = new WeakMap<Pick<Collection, 'count'>, { readonly rows: Estimated; readonly at: number }>();
 
 /**
- * Begins to ask for the number of rows of a whole set, from what the store knows without counting. A filtered set has
- * none, nor has a part, of which a figure that is not exact could give other rows away. Streams that begin meanwhile share
- * one count.
+ * Asks for the number of rows of a whole set, as the store knows it without counting. Filtered sets have none, nor have
+ * parts, of which an inexact figure could give other rows away. Streams that begin meanwhile share one count.
  */
 export function estimate(
   { rows, scope }: { readonly rows: Pick<Collection, 'count'>; readonly scope?: ResourceScope },

@@ -17,10 +17,7 @@ export interface StreamQuery {
   readonly fields: readonly string[] | undefined;
   /** The maximum number of rows. Infinity when the whole set is asked for. */
   readonly limit: number;
-  /**
-   * Where to continue: after the row of a cursor (of a page or a checkpoint), or after a row as its JSON shows it. At
-   * most one of them is set.
-   */
+  /** Where to continue: after a cursor's row, or after a row as its JSON shows it. At most one is set. */
   readonly cursor: Token | undefined;
   readonly after: string | undefined;
   /** The part that holds the rows. */
@@ -52,10 +49,7 @@ export function streamParameters(ofPlan: readonly Parameter<unknown>[]): readonl
   return [...OF_STREAMS, ...ofPlan];
 }
 
-/**
- * Reads the parameters of a stream, but for those of its format, which are only checked. AppError
- * `conflicting-parameters` for parameters that exclude each other.
- */
+/** Those of the format are only checked. AppError `conflicting-parameters` for parameters that exclude each other. */
 export function readStreamQuery(query: Query, resource: Resource): StreamQuery {
   if (query.has('cursor') && query.has('after'))
     throw conflict('after', 'Give one of cursor and after, not both.');
@@ -71,10 +65,7 @@ export function readStreamQuery(query: Query, resource: Resource): StreamQuery {
   };
 }
 
-/**
- * Reads the plan of a stream without its point in time, limited to the ids of the part when there is one. AppErrors as
- * readPlan throws them.
- */
+/** Reads a stream's plan without its point in time, within the part if there is one. AppErrors as of readPlan. */
 export async function readStreamPlan(
   query: Query,
   { cursor, part }: Pick<StreamQuery, 'cursor' | 'part'>,
@@ -88,10 +79,7 @@ export async function readStreamPlan(
   return { ...plan, ids: idsOf(part), ...(since !== undefined && { since }) };
 }
 
-/**
- * Parts are ranges of ids. So a plan in another order has none, nor has one with a range of its own, also of ids.
- * Equalities are no hindrance. AppError `conflicting-parameters`.
- */
+/** Parts are ranges of ids, so a plan has none in another order or with a range. AppError `conflicting-parameters`. */
 export function assertDivisible({ sort, direction, range }: Plan, parameter: string): void {
   if (range)
     throw conflict(

@@ -37,8 +37,7 @@ const serialize = serializerOf(PARTITIONS);
 
 /**
  * GET of the partitions: disjoint ranges of ids that together are the set, each with the URL of its stream. The URLs
- * carry over the filter and the form of this request, and all name the same point in time. There are fewer than `n`
- * parts when there are not that many rows.
+ * have the filter and form of this request and one point in time. Few rows may make fewer parts than `n`.
  */
 export function partitionsRoute(docs: RouteDocs, whole: Resource): Route {
   const ofStreams = streamParameters(docs.unordered ?? []);
@@ -102,10 +101,7 @@ export function partitionsRoute(docs: RouteDocs, whole: Resource): Route {
   };
 }
 
-/**
- * The ids at which parts begin, the collection that they are of, and the place from which its changes follow. Null when it
- * was replaced meanwhile.
- */
+/** The ids at which parts begin, their collection, and where its changes follow. Null: it was replaced meanwhile. */
 async function cutIn(
   rows: Collection,
   plan: Plan,

@@ -3,10 +3,7 @@ import { conflict, documented, oneOf, unsigned64 } from '../../input/parameter.t
 import type { Query } from '../../input/query.ts';
 import type { Collection, PointInTime } from '../../store/store.ts';
 
-/**
- * The parameters that choose the time of the rows: `consistency=snapshot` is the present, `at` is a time that an
- * earlier answer named.
- */
+/** The time of the rows: `consistency=snapshot` is the present, `at` is a time that an earlier answer named. */
 export const consistencyParameter = documented(
   oneOf('consistency', ['live', 'snapshot']),
   '`snapshot`: return all rows as they are at one point in time, which the Snapshot-At header states. Requires a MongoDB replica set.',
@@ -20,10 +17,7 @@ export const atParameter = documented(
 /** The header that names the point in time of an answer. */
 export const AT_HEADER = 'snapshot-at';
 
-/**
- * `present`: the store's current point in time. `live`: no common time. undefined: the time of the cursor, or else
- * none.
- */
+/** `present`: the store's point in time. `live`: no common time. undefined: the time of the cursor, or none. */
 export type AskedTime = PointInTime | 'present' | 'live' | undefined;
 
 /** Reads the time asked for. AppError `conflicting-parameters` for `at` with `consistency=live`. */
@@ -35,10 +29,7 @@ export function readTime(query: Query): AskedTime {
   return at ?? (consistency === 'snapshot' ? 'present' : consistency);
 }
 
-/**
- * Resolves to the point in time asked for. Only a read shows whether the store still has it, or has it yet. AppError
- * `snapshot-unsupported` when the store has no points in time.
- */
+/** Only a read shows whether the store has the point in time. AppError `snapshot-unsupported` when it has none. */
 export async function timeOf(
   asked: AskedTime,
   rows: Pick<Collection, 'describe'>,

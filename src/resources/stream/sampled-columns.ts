@@ -15,10 +15,7 @@ const PLACES = 8;
 const ROWS_AT_PLACE = 100;
 const BATCH_BYTES = 768 * 1024;
 
-/**
- * The columns of these fields, when the kinds of all of them are declared, and none is a decimal, whose scale only rows
- * have. No row has to be read for them then.
- */
+/** The columns of fields, when all kinds are declared and none is a decimal, whose scale only rows have. */
 export function declaredColumns(
   fields: readonly string[] | undefined,
   resource: Asked['resource'],
@@ -35,9 +32,8 @@ export function declaredColumns(
 }
 
 /**
- * The columns of a table of Arrow: those of `fields`, or else the fields of about 1,000 rows from all over the set. Their
- * kinds are those that are declared, or else those of the values in these rows. A column with values of several kinds
- * that are not all numbers, or without any, is JSON. A value that turns up later and does not fit stands in `_rest`.
+ * The columns of Arrow: `fields`, or those of about 1,000 rows from all over the set. Kinds are declared, or those of
+ * the values in these rows; JSON for several that are not all numbers, or none. Later misfits stand in `_rest`.
  */
 export async function arrowColumns(set: FormSet): Promise<readonly Column[]> {
   const { resource, fields } = set;
@@ -54,9 +50,8 @@ export async function arrowColumns(set: FormSet): Promise<readonly Column[]> {
 }
 
 /**
- * The columns of a table of text without `fields`: those that every row has, then the fields of its first 1,000 rows (or
- * `most`, if that is less) in order of first appearance. Fields that are not shown have no columns. The key is `_id`, before `id`, if one of
- * these rows has a field `id` of its own.
+ * The columns of text without `fields`: those of every row, then those of the first 1,000 rows (or `most`) as they
+ * appear. Hidden fields have none. The key is `_id`, before `id`, if one of these rows has a field `id` of its own.
  */
 export async function textColumns({
   resource,

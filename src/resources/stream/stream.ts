@@ -24,10 +24,7 @@ import { routeOf, type RouteDocs, type RouteOptions } from '../route-docs.ts';
 import { changesFrom, headersOf } from '../token/feed-cursor.ts';
 import type { From, Plan } from '../../store/store.ts';
 
-/**
- * Headers of answers whose content is of use before its end, for what stands between server and reader: `Incremental`
- * (RFC 10036) asks intermediaries to pass on what they have, and X-Accel-Buffering says the same to nginx.
- */
+/** `Incremental` (RFC 10036) asks intermediaries to pass on what they have, X-Accel-Buffering says so to nginx. */
 export const INCREMENTAL = { incremental: '?1', 'x-accel-buffering': 'no' };
 
 const PROBLEMS = [
@@ -134,9 +131,8 @@ function streamHandler(whole: Resource, { transcoder, parked }: StreamOptions): 
 }
 
 /**
- * Where a stream begins: after the row of a cursor, after the row that `after` shows, or at its first row. Also at what
- * time, and in which collection if a cursor or part names one. AppError `collection-replaced` when that is not the
- * current collection, `cursor-mismatch` when the cursor does not fit the parameters.
+ * Where a stream begins, at what time, and in which collection. AppError `collection-replaced` when a cursor or part
+ * names another than the current one, `cursor-mismatch` when the cursor does not fit the parameters.
  */
 async function beginningOf(
   { time, cursor, after, part }: Pick<StreamQuery, 'time' | 'cursor' | 'after' | 'part'>,
@@ -168,10 +164,7 @@ async function beginningOf(
   return { plan: timed, from };
 }
 
-/**
- * The plan, bound to the collection of these tokens. Without one, the first read decides on the collection. AppError
- * `collection-replaced` when they are of two.
- */
+/** The plan in the collection of its tokens, if they name one. AppError `collection-replaced` if they name two. */
 function within(plan: Plan, ...tokens: readonly (Token | undefined)[]): Plan {
   const [identity, other = identity] = tokens.flatMap((token) => token?.identity ?? []);
   if (identity !== other) throw collectionReplaced();

@@ -11,9 +11,8 @@ import { cursorMismatch, encodeToken, refusal, type Token, type TokenHead } from
 /** Characters. With the rest of a URL it is below the limit for that: see http/respond.ts. */
 export const MAX_CURSOR_BYTES = 12 * 1024;
 /**
- * The cursor of a bookmark up to this size, in bytes, is never longer than MAX_CURSOR_BYTES. Beside the bookmark a token
- * has at most 290 bytes: kind and form 2, types 256, fingerprint 4, time 8, identity 16, checksum 4. Base64 makes 4
- * characters of 3 bytes, so such a cursor has at most 11,310 characters.
+ * Bytes. Beside such a bookmark a token has at most 290: kind and form 2, types 256, fingerprint 4, time 8, identity
+ * 16, checksum 4. In base64 that is at most 11,310 characters, below MAX_CURSOR_BYTES.
  */
 export const ALWAYS_FITS_BYTES = 8 * 1024;
 
@@ -41,10 +40,7 @@ export function cursorThatFits(
   return cursor.length <= MAX_CURSOR_BYTES ? cursor : undefined;
 }
 
-/**
- * The cursor that continues after a bookmark of this plan, at the plan's point in time, in the collection with this
- * name and the plan's identity. `identity` is that of the collection that was read, for a plan without one.
- */
+/** The cursor after a bookmark of this plan. `identity`: of the collection that was read, for a plan without one. */
 export function encodeCursor(
   collection: string,
   plan: Plan,
@@ -79,9 +75,8 @@ export function valueTypes({ equals = [], range }: Plan): Uint8Array {
 }
 
 /**
- * The row that a cursor continues after. AppError `cursor-mismatch` when it was made for another collection, sort,
- * filter, range, or point in time (`plan.at`; a plan without one accepts any), `invalid-cursor` when its body is no
- * bookmark of the plan.
+ * The row that a cursor continues after. AppError `cursor-mismatch` when it is of another collection, sort, filter,
+ * range, or time (`plan.at`; without, any passes), `invalid-cursor` when its body is no bookmark of the plan.
  */
 export function rowBehind(token: Token, collection: string, plan: Plan): Bookmark {
   if (token.fingerprint !== fingerprint(collection, plan))
@@ -98,9 +93,8 @@ export function rowBehind(token: Token, collection: string, plan: Plan): Bookmar
 }
 
 /**
- * Everything that a request asks for except the time: what decides which rows come in which order, as a CRC-32.
- * The values of a key's part are left out: who has the cursor could try guesses of hidden ones without a request. Nothing
- * depends on them here, because each read is bounded by the part of its own key.
+ * A CRC-32 of all but the time that decides which rows come in which order. The values of a key's part are left out:
+ * who has the cursor could try guesses of hidden ones without a request. Each read is bounded by its own key's part.
  */
 export function fingerprint(collection: string, plan: Plan): number {
   return crc32(
@@ -156,9 +150,9 @@ export function keyIn(bookmark: Bookmark, token: Token): RowKey {
 }
 
 /**
- * Whether a value may be part of a key. An id may be anything that MongoDB accepts as one. Documents are safe even when their names begin with $: keys are bounds in `min` and
- * `max`, or operands of $eq, $ne and $lt, which are values and never queries. Arrays and regular expressions are not
- * safe: an array is no id and matches by its elements, and a regular expression is refused as an operand.
+ * Whether a value may be in a key. Documents are safe even when their names begin with $: keys are bounds in `min` and
+ * `max`, or operands of $eq, $ne and $lt, which are values and never queries. An array is no id and matches by its
+ * elements, and a regular expression is refused as an operand.
  */
 export function isKeyValue(value: unknown): boolean {
   if (value === null || typeof value !== 'object') return value !== undefined;

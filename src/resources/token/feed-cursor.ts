@@ -31,10 +31,7 @@ function headIn(collection: string, { equals }: Plan): TokenHead {
   return headOf(collection, { sort: KEY, direction: 1, ...(equals && { equals }) });
 }
 
-/**
- * Encodes the cursor of a feed of these rows. Undefined when it is longer than this server takes: the token and the
- * bookmark may hold long ids.
- */
+/** Undefined: it is longer than this server takes, since the token and the bookmark may hold long ids. */
 export function encodeFeedCursor(
   collection: string,
   plan: Plan,
@@ -54,10 +51,7 @@ export function encodeFeedCursor(
   return cursor.length <= MAX_CURSOR_BYTES ? cursor : undefined;
 }
 
-/**
- * The place that the cursor of a feed carries. AppError `cursor-mismatch` when it was made for another collection or
- * filter, `invalid-cursor` when its body is none of this server.
- */
+/** AppError `cursor-mismatch` for another collection or filter, `invalid-cursor` for a body of another server. */
 export function feedPlaceOf(cursor: Token, collection: string, plan: Plan): FeedCursor {
   const { body, since: seen, identity } = cursor;
   if (cursor.fingerprint !== headIn(collection, plan).fingerprint)
@@ -118,10 +112,7 @@ export function headersOf(start: ChangesStart | null): Readonly<Record<string, s
 /** Why a set has no changes: the store, or what a key opens of it. */
 const WITHOUT: readonly string[] = ['changes-unsupported', 'forbidden'];
 
-/**
- * The place from which the changes of a set follow that is about to be read. Null where no one could ask for them: the
- * store has no changes, or the set has a range.
- */
+/** The place from which a set's changes follow, before it is read. Null: the store has none, or the set has a range. */
 export async function changesFrom(
   { name, rows }: { readonly name: string; readonly rows: Pick<Collection, 'changes' | 'describe'> },
   plan: Plan,

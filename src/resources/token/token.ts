@@ -28,10 +28,7 @@ export interface Token extends TokenHead {
 
 /** What a token says of its request, whatever its kind. */
 export interface TokenHead {
-  /**
-   * The BSON types of the values that the walk began with (see valueTypes in cursor.ts): a text in a query can stand for
-   * values of several types, and a walk is never continued with another reading.
-   */
+  /** The BSON types of the walk's values (valueTypes in cursor.ts). A walk never continues with another reading. */
   readonly types: Uint8Array;
   readonly fingerprint?: number;
   /** The time of the rows. Absent: the present. */
@@ -79,10 +76,7 @@ export function encodeToken(kind: TokenKind, head: TokenHead, ...body: readonly 
   return bytes.toString('base64url', 0, end);
 }
 
-/**
- * Decodes a token of a kind, all but its body. AppError when it is not one of this server: `invalid-parameter` for a
- * part, `invalid-cursor` for the others.
- */
+/** Decodes all but the body. AppError for a foreign token: `invalid-parameter` for a part, else `invalid-cursor`. */
 export function decodeToken(given: string, kind: TokenKind, parameter: string): Token {
   const refuse = (reason: string) => refusal({ kind, parameter }, reason);
   const bytes = Buffer.from(given, 'base64url');

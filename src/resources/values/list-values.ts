@@ -9,7 +9,6 @@ import { chooseIndex, isRefusal } from '../query/planner.ts';
 /** The time for all reads of one answer. Milliseconds. */
 const TIME_MS = 1000;
 
-/** The time that an answer has. */
 export interface LimitedTime {
   readonly isUp: () => boolean;
   /** Aborts a read when the time is up. */
@@ -48,9 +47,8 @@ interface FoundValues {
 }
 
 /**
- * The distinct values of a plan's sort, from value to value along its index. The first one is waited for as long as the
- * store takes, so that every answer goes on. The others come while there is time. A list that goes on ends at a value
- * that has a cursor. AppError `sort-value-too-long` when none has.
+ * The distinct values of a plan's sort. The first is waited for as long as the store takes, so that every answer goes
+ * on; others come in time. If more follow, the last has a cursor: else AppError `sort-value-too-long`.
  */
 export async function listValues(
   rows: Pick<Collection, 'nextValue'>,

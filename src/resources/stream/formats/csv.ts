@@ -44,8 +44,7 @@ export const csv: Format = {
   read: (query, { fields, isPiece }) => {
     const isSafe = safe.read(query) === 'true';
     const named = header.read(query) ?? 'present';
-    // The columns are those of the first rows. The first rows of a part may have others, and without a header no one
-    // would notice.
+    // The columns are those of the first rows. A part may have others, and without a header no one would notice.
     if (named === 'absent' && isPiece && !fields)
       throw conflict(
         'header',

@@ -36,10 +36,7 @@ export function typeAsked(query: Query): string | undefined {
   return name === undefined ? undefined : formatOf(name).types[0];
 }
 
-/**
- * Reads what a query asks of a format. No parameter is silently ignored: AppError `conflicting-parameters` for one that
- * does not fit the format.
- */
+/** AppError `conflicting-parameters` for a parameter that does not fit the format: none is silently ignored. */
 export function readForm(query: Query, format: Format, asked: Asked): AskedForm {
   for (const option of OPTIONS) {
     const { name } = option.parameter;

@@ -23,7 +23,7 @@ import { userRoutes, type UserOptions } from './users/routes.ts';
 import { clientRoutes } from './web/clients.ts';
 import { explorerRoutes, referenceRoutes } from './web/routes.ts';
 
-export interface AppOptions {
+interface AppOptions {
   /** Items are one of them, where they are served. */
   readonly resources: RouteOptions & { readonly served: Pick<ServedResources, 'now' | 'mayCome'> };
   /** null: no users are served. */

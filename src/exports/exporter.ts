@@ -21,7 +21,7 @@ const LONGEST_LOOK_MS = 60_000;
 /** A process that is delayed for longer finds that another worker has its export. Milliseconds. */
 const LEASE_MS = 10_000;
 
-export interface ExporterOptions extends AttemptOptions {
+interface ExporterOptions extends AttemptOptions {
   readonly openQueue: (options: Pick<QueueOptions, 'work'>) => JobQueue;
   readonly lookMs?: number;
 }
@@ -148,12 +148,12 @@ function countsOf(jobs: readonly Job[]): Record<State, number> {
 }
 
 /** The settings of exports. See settings.ts for their units. */
-export interface ExportSettings extends QueueSettings {
+interface ExportSettings extends QueueSettings {
   readonly EXPORT_LIMIT: number;
   readonly EXPORT_TTL: number;
 }
 
-export interface OpenExportsOptions {
+interface OpenExportsOptions {
   readonly store: Pick<Store, 'files' | 'records'>;
   readonly sources: () => ExportSources;
   readonly transcoder: Transcoder;

@@ -62,7 +62,7 @@ interface Common {
   readonly failures: number;
 }
 
-export interface Final {
+interface Final {
   readonly finishedAt: Date;
   /** The time when the record and the file are removed. */
   readonly expiresAt: Date;
@@ -77,7 +77,7 @@ export type Queued = Common & { readonly state: 'queued'; readonly notBefore: Da
 export type Running = Common & { readonly state: 'running'; readonly lease: Lease };
 export type Complete = Common & Final & { readonly state: 'complete'; readonly file: FinishedFile };
 export type Failed = Common & Final & { readonly state: 'failed'; readonly failure: Failure };
-export type Cancelled = Common & Final & { readonly state: 'cancelled' };
+type Cancelled = Common & Final & { readonly state: 'cancelled' };
 export type Job = Queued | Running | Complete | Failed | Cancelled;
 
 /** Another attempt has the job, or it was cancelled or removed. This attempt is over and must change nothing. */

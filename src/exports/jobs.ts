@@ -39,7 +39,7 @@ export const EXPORTS: RecordDeclaration = {
   },
 };
 
-export interface JobsOptions {
+interface JobsOptions {
   readonly records: Records;
   /** The number of exports that one client may have, in all states together. */
   readonly perClient: number;

@@ -10,7 +10,7 @@ const STALLED_LOOK_MS = 5_000;
 /** How long `add` and `close` wait for Redis. Milliseconds. */
 const SILENCE_MS = 1_000;
 
-export interface BullQueueOptions extends QueueOptions {
+interface BullQueueOptions extends QueueOptions {
   /** `redis://` or `rediss://`, optionally with a password and a database. */
   readonly url: string;
   /** The queue's name, without a colon. Processes on the same store use the same name and so share the queue. */

@@ -279,7 +279,7 @@ function beginAnew(query: Query): string {
 }
 
 /** The error with the URL of the stream to begin anew with, when its cursor has become useless. */
-export function withLocation(error: unknown, location: string): unknown {
+function withLocation(error: unknown, location: string): unknown {
   if (!(error instanceof AppError) || error.status !== 410) return error;
   const { code, message, parameter, headers, cause } = error;
   return new AppError(code, message, {

@@ -29,7 +29,7 @@ export const REMOVED = namedObject(
 );
 
 /** What the control lines of a feed have beside the sums of its encoder. */
-export interface FeedState {
+interface FeedState {
   readonly removed: number;
   readonly isUpToDate: boolean;
   /** The last cursor that was not too long. A response may always be repeated from an earlier place. */

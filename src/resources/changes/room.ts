@@ -47,7 +47,7 @@ export interface FeedSums extends LineSums {
 }
 
 /** A place, and what a checkpoint there says of it. */
-export interface Stop {
+interface Stop {
   readonly place: FeedPlace;
   /** A place to resume at. */
   readonly cursor: string;

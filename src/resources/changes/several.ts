@@ -20,7 +20,7 @@ interface OneSet {
 }
 
 /** One of several sets that an answer follows. */
-export interface NamedSet extends BegunSet, OneSet {
+interface NamedSet extends BegunSet, OneSet {
   /** The most keys. */
   readonly limit: number;
 }

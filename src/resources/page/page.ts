@@ -21,7 +21,7 @@ export const PAGE = namedObject('Page', 'the position of the page, and how to co
   total: Type.Optional(count('the number of matching rows, if `count` requests it')),
   totalIs: Type.Optional(wordOf(['exact', 'estimated', 'atLeast'], 'the accuracy of `total`')),
 });
-export type PageDocument = Readonly<Static<typeof PAGE>>;
+type PageDocument = Readonly<Static<typeof PAGE>>;
 const serialize = serializerOf(PAGE);
 
 export type PageEnd = Pick<Batch, 'last' | 'more' | 'identity'>;

@@ -30,7 +30,7 @@ const count = documented(
 );
 
 /** What the query of a page asks for, without its plan. */
-export interface PageRequest {
+interface PageRequest {
   readonly collection: string;
   readonly selection: Selection;
   readonly limit: number;

@@ -6,7 +6,7 @@ import type { Plan } from '../../store/store.ts';
 
 /** The operators that the last segment of a name can be. */
 const OPERATORS = ['eq', 'gte', 'gt', 'lte', 'lt'] as const;
-export type Operator = (typeof OPERATORS)[number];
+type Operator = (typeof OPERATORS)[number];
 
 /** Parameters of all routes of rows, and of some to come. Every route takes `.eq` for fields of these names. */
 const PARAMETERS: ReadonlySet<string> = new Set([

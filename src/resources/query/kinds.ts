@@ -80,7 +80,7 @@ const PREFIXES: ReadonlyMap<string, Prefix> = new Map<string, Prefix>([
 const NULL: Read = { value: null };
 
 /** A text whose prefix names a kind that the rest is not of. */
-export interface Misfit {
+interface Misfit {
   readonly prefix: string;
   readonly expected: string;
 }

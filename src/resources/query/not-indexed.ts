@@ -130,7 +130,7 @@ function textsOf(forms: readonly Askable[]): readonly string[] {
 }
 
 /** The forms of queries of a part, without its own values. They name no index, whose name may give hidden fields away. */
-export function formsInScope(forms: readonly Askable[], where: readonly Equality[]): readonly Askable[] {
+function formsInScope(forms: readonly Askable[], where: readonly Equality[]): readonly Askable[] {
   const own = where.map(({ path }) => path);
   return forms
     .filter(({ filters }) => own.every((path) => filters.includes(path)))

@@ -13,7 +13,7 @@ import { asTextKind, isMisfit, readingsOf, type Kind, type Reading, type TextKin
 import type { Resource } from './resource.ts';
 
 /** What decides how a text is read when it can stand for several values. */
-export interface ReadingOptions {
+interface ReadingOptions {
   readonly resource: Pick<Resource, 'kinds' | 'rows' | 'scope'>;
   /** The BSON types with which a walk began, see pages/value-types.ts. Null: the walk begins. */
   readonly types: Uint8Array | null;

@@ -41,7 +41,7 @@ export interface TokenHead {
 
 /** The first byte of each kind. Other releases have other numbers. */
 const KINDS = { row: 17, part: 18, feed: 19 } as const;
-export type TokenKind = keyof typeof KINDS;
+type TokenKind = keyof typeof KINDS;
 
 const TIMES = { none: 0, at: 1, since: 2 } as const;
 /** The bit of the form of a token with an identity, and the bytes of that. */

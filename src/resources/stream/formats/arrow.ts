@@ -8,7 +8,7 @@ import type { Format, Proof } from './format.ts';
 
 const TYPE = 'application/vnd.apache.arrow.stream';
 
-export const MOST_COLUMNS_TEXT = 7_000;
+const MOST_COLUMNS_TEXT = 7_000;
 
 const columnsParameter = documented(
   textAs('columns', MOST_COLUMNS_TEXT, readColumns),

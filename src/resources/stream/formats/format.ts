@@ -105,13 +105,13 @@ export interface Writing {
   readonly proving?: ProvingEncoder;
 }
 
-export interface ProvingEncoder extends RowEncoder {
+interface ProvingEncoder extends RowEncoder {
   readonly rows: number;
   /** What says why no more rows come. Absent where nothing can say it. */
   error?(problem: ProblemDocument): string;
 }
 
-export interface FileSink extends Sink {
+interface FileSink extends Sink {
   /** Writes the last bytes into the file, and does not end it. */
   end(): Promise<void>;
   /** Call once, also after a failure. */

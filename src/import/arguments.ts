@@ -9,7 +9,6 @@ import { MAX_COUNT, MAX_SEED } from './synthetic.ts';
 import { checkOnly, integer, oneOf, readArguments, UsageError } from '../terminal/arguments.ts';
 import { quoted } from '../terminal/text.ts';
 
-/** How the content of a file is read. */
 export interface Reading extends Notation {
   readonly format: TextFormat;
   readonly columns: Columns;
@@ -26,7 +25,6 @@ export interface Reading extends Notation {
   readonly into?: Into;
 }
 
-/** The parsed command line of `sluice import`. */
 export type ImportCommand =
   | FileImport
   | (Stored & { readonly kind: 'generate'; readonly count: number; readonly seed: number })

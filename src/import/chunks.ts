@@ -1,9 +1,6 @@
 import { LONGEST_ROW } from './row.ts';
 
-/**
- * Reads ahead as long as `isWanted` returns true for the values so far, or until the source ends. `isCut`: it goes on behind
- * what was taken. `all`: its values, including those that were taken, which can be read once.
- */
+/** Reads ahead while `isWanted`. `isCut`: the source goes on behind that. `all`: all its values, to be read once. */
 export async function takeWhile<T>(source: AsyncIterable<T>, isWanted: (taken: readonly T[]) => boolean) {
   const iterator = source[Symbol.asyncIterator]();
   const taken: T[] = [];

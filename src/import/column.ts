@@ -10,12 +10,10 @@ import { BrokenSource } from './row.ts';
 /** The kinds that the values of a field have, or are declared to have. Empty: rows have no values there so far. */
 export type KindsAt = (path: string) => Promise<ReadonlySet<Kind>>;
 
-/** A column of a CSV file. */
 export interface Column {
   readonly name: string;
   /** The field that it becomes. null: another column takes its place. */
   readonly path: Path | null;
-  /** Whether it is the key of the rows. */
   readonly isKey: boolean;
   /** The kind of its cells: the declared one, or the one that they all had so far. undefined: none has a value. */
   kind: CellKind | undefined;
@@ -140,10 +138,7 @@ function kindAmong(stored: ReadonlySet<Kind>, own: Kind): CellKind {
   return kind === 'number' ? 'plain number' : kind;
 }
 
-/**
- * Returns the function that finds the kinds of columns from the records of a table, and returns whether a further one can
- * change a kind. It recognizes most numbers by their bytes.
- */
+/** Returns what finds kinds by the records of a table, and returns whether a further one can change a kind. */
 export function guessing(table: readonly Column[], notation: Notation): (record: CsvRecord) => boolean {
   let open = [...table.entries()].filter(([, { fits }]) => fits.length > 0);
   const see = (column: Column, cell: string, line: number): void => {

@@ -37,7 +37,6 @@ export interface ImportIo extends Console {
   readonly signal: AbortSignal;
 }
 
-/** The opened source of an import. */
 interface Source extends Rows {
   /** The bytes of a file, or the number of generated rows. null: unknown. */
   readonly total: number | null;

@@ -6,9 +6,7 @@ const [QUOTE, LF, CR] = [0x22, 0x0a, 0x0d];
 
 const NOT_UTF8 = 'the row is not valid UTF-8; iconv -f WINDOWS-1252 -t UTF-8 FILE converts a file of Windows';
 
-/** How the cells of a CSV file are written. */
 export interface Dialect {
-  /** What separates the cells. */
   readonly delimiter: string;
   /** Texts that stand for no value in cells without quotes. An empty cell always does. */
   readonly missing: readonly string[];
@@ -110,7 +108,6 @@ export class CsvScanner {
       );
   }
 
-  /** The text of a cell. */
   text(column: number): string {
     const text = this.bytes.toString('utf8', this.starts[column], this.ends[column]);
     return this.hasQuotes[column] ? text.replaceAll('""', '"') : text;

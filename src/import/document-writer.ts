@@ -30,7 +30,6 @@ export class DocumentWriter {
     this.at += FIRST;
   }
 
-  /** Ends the document, and returns its bytes. */
   end(): Uint8Array {
     this.close(0);
     const document = this.bytes.subarray(this.#start, this.at);

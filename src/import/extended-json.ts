@@ -21,7 +21,6 @@ import type { DocumentWriter } from './document-writer.ts';
 import { anyUuidOf } from './numbers.ts';
 import { BadRow } from './row.ts';
 
-/** The values of an object by their names. */
 type Members = Readonly<Record<string, unknown>>;
 
 /** A time must have a zone. Without one, it would be another time on another machine. */
@@ -73,9 +72,8 @@ const TYPES: ReadonlyMap<string, (members: Members) => unknown> = new Map(
 );
 
 /**
- * Writes the BSON value that an object stands for in place of the object, which is the last element, at an offset. The
- * object's first name begins with $. A reference stays an object. `text`: the object as JSON. Throws BadRow when it is no
- * valid Extended JSON.
+ * Replaces an object, the last element, by the BSON value that it stands for. Its first name begins with $. A reference
+ * stays an object. `text`: the object as JSON. Throws BadRow when it is no valid Extended JSON.
  */
 export function writeExtended(
   writer: DocumentWriter,

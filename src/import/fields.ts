@@ -32,10 +32,7 @@ export interface Columns {
   readonly id: string | null;
 }
 
-/**
- * Returns the function that gives the field that a column becomes, by the path that its name stands for. null: another
- * column takes its place.
- */
+/** Returns what gives the field of a column, by the path of its name. null: another column takes its place. */
 export function fieldNames(
   { category, price, id }: Columns,
   idColumn: string | null,

@@ -1,4 +1,3 @@
-/** What `sluice import --help` prints. */
 export const IMPORT_HELP = `Usage:
   sluice import FILE|- --into NAME [--id COLUMN] [--index a,b]... [OPTION...]
   sluice import FILE|- [--category COLUMN] [--price COLUMN] [--id COLUMN] [OPTION...]

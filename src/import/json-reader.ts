@@ -46,7 +46,6 @@ export interface FieldName {
   becomes: Becoming | null;
 }
 
-/** What a top-level field becomes. */
 export interface Becoming {
   /** The new name. null: another field takes its place. */
   readonly bytes: Uint8Array | null;
@@ -55,7 +54,6 @@ export interface Becoming {
   readonly isSpare: boolean;
 }
 
-/** What was declared for a field. */
 export interface Declared {
   /** Writes a text as an element of the declared kind. null: only fields inside have one. */
   write: ((writer: DocumentWriter, name: Uint8Array, text: string) => void) | null;
@@ -88,7 +86,6 @@ export class JsonReader {
     this.#writer = writer;
   }
 
-  /** Goes to the beginning of a text. */
   begin(bytes: Buffer): void {
     if (Math.max(this.#names.size, this.#expected.length) > MOST_NAMES) {
       this.#names.clear();
@@ -340,7 +337,6 @@ export function isBlank(byte: number | undefined): boolean {
   return byte === SPACE || byte === TAB || byte === CR || byte === LF;
 }
 
-/** Whether a character may be part of a number. */
 function isOfNumber(byte: number): boolean {
   return (
     (byte >= 0x30 && byte <= 0x39) ||

@@ -53,10 +53,7 @@ export function numberOfCell(text: string): number | Long | Decimal128 | null {
   return INTEGER.test(text) || !Number.isFinite(double) || double === 0 ? null : exact;
 }
 
-/**
- * The finite number of a text in any notation (see plainNumber) with all its digits. null when the text states no such
- * number. Throws BadRow when no BSON number has all the digits.
- */
+/** The finite number of a text (see plainNumber), or null. Throws BadRow when no BSON number has all its digits. */
 export function numberOf(text: string): ReturnType<typeof jsonNumber> | null {
   const number = plainNumber(text);
   return number === null || !Number.isFinite(Number(number)) ? null : jsonNumber(number);
@@ -68,10 +65,7 @@ export function decimalOf(text: string): Decimal128 | null {
   return number === null ? null : (exactDecimal(number) ?? tooManyDigits(text));
 }
 
-/**
- * A number with a decimal comma (`1.234,56`, `1234,56`) with a decimal point and without points between thousands. null
- * when the text is not written so: the points of `1.5` and `1.2345` do not separate thousands.
- */
+/** `1.234,56` or `1234,56` with a point alone. null: the points of `1.5` and `1.2345` separate no thousands. */
 export function withDecimalPoint(text: string): string | null {
   const trimmed = text.trim();
   return WITH_COMMA.test(trimmed) ? text.replaceAll('.', '').replace(',', '.') : null;

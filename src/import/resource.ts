@@ -40,10 +40,7 @@ export async function findResource(
   return { declaration, exists: there.some((one) => one.collection === collection), fields: found.fields };
 }
 
-/**
- * The resource that an import writes, with its indexes. At the end it says what can be asked. Throws UsageError when it
- * may not be imported.
- */
+/** The resource that an import writes, with its indexes. Throws UsageError when it may not be imported. */
 export async function resourceTarget(
   into: Into,
   declared: readonly Declared[],

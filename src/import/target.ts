@@ -4,7 +4,6 @@ import { MOST_INDEX_FIELDS } from '../store/indexes.ts';
 import { UsageError } from '../terminal/arguments.ts';
 import { quoted } from '../terminal/text.ts';
 
-/** The resource that an import writes. */
 export interface Into {
   readonly name: string;
   /** The fields of its indexes, without the key at their ends. */

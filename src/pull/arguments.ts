@@ -3,7 +3,6 @@ import { printable, quoted } from '../terminal/text.ts';
 import { formatOfName } from '../rows/text-files.ts';
 import { COMPRESSIONS, type Compression } from './proved-rows.ts';
 
-/** The parsed command line of `sluice pull`. */
 export interface PullCommand {
   readonly url: URL;
   /** A path, or `-` for standard output. */
@@ -111,10 +110,7 @@ function streamUrl(address: string): URL {
   return url;
 }
 
-/**
- * Refuses another format than NDJSON in the URL. The parameters `format` and `checkpoints` are removed from it, since the
- * transfer is always NDJSON with checkpoints.
- */
+/** Refuses another format in the URL, and removes `format` and `checkpoints`: the transfer is NDJSON with them. */
 function checkFormat(url: URL): void {
   const asked = url.searchParams.get('format');
   if (asked !== null && asked !== 'ndjson') throw notWritten(`format=${printable(asked)} in the URL`);

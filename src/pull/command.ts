@@ -183,8 +183,7 @@ async function pullTo(command: PullCommand, io: PullIo, key: string | null): Pro
   };
 
   /**
-   * Brings a copy of the set up to date, by all rows first when it is new and then by their changes, and closes it. With
-   * `--follow` it keeps the copy so until the user interrupts.
+   * Brings a copy up to date, first by all rows when it is new, and closes it. `--follow`: when the user interrupts.
    */
   const keep = async (): Promise<void> => {
     const copy = await openCopy(command, stdout, io.signal);
@@ -253,7 +252,6 @@ function describer(before: ProvedPlace, now: () => number): (place: ProvedPlace)
   };
 }
 
-/** The report on a pull that is whole. */
 function summary(place: ProvedPlace, cuts: number, ms: number, name: string): string {
   const crc = place.crc32.toString(16).padStart(8, '0');
   const set = `${countOf(place.rows, 'row')}, ${counted(place.bytes)} bytes of NDJSON, CRC-32 ${crc}`;

@@ -4,7 +4,6 @@ import type { ProvedPlace } from './proof.ts';
 export interface Copy {
   /** For messages. */
   readonly name: string;
-  /** How far the copy has come. */
   readonly place: ProvedPlace;
   /** Adds lines of rows and removals that are not proved yet. The bytes are only valid during the call. */
   add(bytes: Uint8Array): void;
@@ -13,8 +12,7 @@ export interface Copy {
   /** Discards what was added since the last proof. */
   takeBack(): Promise<void> | void;
   /**
-   * Called when the copy is whole for the first time in a run. `rows` requests the ids of all rows, in whole lines.
-   * Rejects with Refused when the copy cannot have them all.
+   * Called once a run, when the copy is whole. `rows`: all ids, in lines. Rejects with Refused if it cannot have these.
    */
   confirm?(rows: () => AsyncIterable<Buffer>): Promise<void>;
   /** Empties the copy: all rows follow again. Missing where what is written may have been read already. */

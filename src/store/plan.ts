@@ -15,10 +15,7 @@ export interface Plan extends Ordered {
   readonly equals?: readonly Equality[];
   /** Only rows whose value of `sort` lies between bounds. */
   readonly range?: ValueRange;
-  /**
-   * No row matches, whatever the rest says. Only the rows of a part that a key opens are read so (see part-rows.ts):
-   * the stores themselves do not know it.
-   */
+  /** No row matches. Only the rows of a part that a key opens are read so (part-rows.ts): the stores do not know it. */
   readonly isEmpty?: true;
   /** Only rows whose id is in this range. Allowed in ascending order of id only. */
   readonly ids?: IdRange;

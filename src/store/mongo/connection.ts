@@ -24,10 +24,7 @@ const ROWS_AS_BYTES = { fieldsAsRaw: { firstBatch: true, nextBatch: true } } as 
 
 export interface CommandOptions {
   readonly signal?: AbortSignal;
-  /**
-   * What a read sees: the rows at a point in time, or (`latest`) at one that the server picks and reports. Absent: the
-   * latest version of each row.
-   */
+  /** A read sees a point in time, or (`latest`) one that the server picks and reports. Absent: the latest rows. */
   readonly snapshot?: PointInTime | 'latest';
   /** The earliest time of the latest rows, instead of everything seen so far: see Plan. */
   readonly since?: PointInTime | undefined;

@@ -37,7 +37,7 @@ interface Stored {
   readonly drop: 'no' | 'unconfirmed' | 'yes';
 }
 
-export interface FileImport extends Stored, Reading {
+interface FileImport extends Stored, Reading {
   readonly kind: 'file';
   /** A path, or `-` for stdin. */
   readonly file: string;

@@ -14,10 +14,7 @@ export async function takeWhile<T>(source: AsyncIterable<T>, isWanted: (taken: r
 }
 
 /** The first bytes of a source: at least as many as `isEnough` asks for, or fewer when it has no more; and all bytes. */
-export async function peek(
-  source: AsyncIterable<Buffer>,
-  isEnough: (head: Buffer) => boolean,
-): Promise<{ readonly head: Buffer; readonly bytes: AsyncIterable<Buffer> }> {
+export async function peek(source: AsyncIterable<Buffer>, isEnough: (head: Buffer) => boolean) {
   let head: Buffer = Buffer.alloc(0);
   const { all } = await takeWhile(source, (chunks) => {
     head = Buffer.concat([head, ...chunks.slice(-1)]);

@@ -27,7 +27,7 @@ const MOST_LISTED = 10;
 /** The kinds that are counted each by itself. */
 const MOST_KINDS = 100;
 
-export interface ImportIo extends Console {
+interface ImportIo extends Console {
   readonly stdin: Readable;
   /** The store as its operator knows it. */
   readonly place: string;

@@ -6,7 +6,7 @@ const [QUOTE, LF, CR] = [0x22, 0x0a, 0x0d];
 
 const NOT_UTF8 = 'the row is not valid UTF-8; iconv -f WINDOWS-1252 -t UTF-8 FILE converts a file of Windows';
 
-export interface Dialect {
+interface Dialect {
   readonly delimiter: string;
   /** Texts that stand for no value in cells without quotes. An empty cell always does. */
   readonly missing: readonly string[];

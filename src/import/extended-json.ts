@@ -75,12 +75,7 @@ const TYPES: ReadonlyMap<string, (members: Members) => unknown> = new Map(
  * Replaces an object, the last element, by the BSON value that it stands for. Its first name begins with $. A reference
  * stays an object. `text`: the object as JSON. Throws BadRow when it is no valid Extended JSON.
  */
-export function writeExtended(
-  writer: DocumentWriter,
-  name: Uint8Array,
-  offset: number,
-  text: () => string,
-): void {
+export function writeExtended(writer: DocumentWriter, name: Uint8Array, offset: number, text: () => string) {
   const options = { promoteLongs: false, promoteValues: false, bsonRegExp: true };
   const members = BSON.deserialize(writer.bytesAt(offset), options);
   if (members instanceof BSON.DBRef) return;

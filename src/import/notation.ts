@@ -13,7 +13,7 @@ export interface Notation {
 }
 
 /** A form of dates, in the tokens of strptime. */
-export interface DateForm {
+interface DateForm {
   readonly text: string;
   /** The date that a cell states, in UTC without a zone. Otherwise the reason why it states none. */
   read(cell: string): Date | string;

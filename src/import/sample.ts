@@ -38,10 +38,7 @@ export async function* sampleItems(): AsyncGenerator<SourceRow> {
  * other items is left as it is. Resolves with the number of rows written, when they are durable. Nothing is overwritten,
  * so two processes may load at the same time.
  */
-export async function loadSample(
-  store: Pick<OwnedCollection, 'read' | 'insert'>,
-  mayBegin = true,
-): Promise<number> {
+export async function loadSample(store: Pick<OwnedCollection, 'read' | 'insert'>, mayBegin = true) {
   const first = await firstRow(store).catch(whenLoading);
   if (first === 'loading' || (first === null && !mayBegin)) return 0;
   // The first and the last row are written alone: one shows that a load began, the other that it is complete.

@@ -20,7 +20,7 @@ export { REAL_CLOCK } from './retry.ts';
 /** How long the pull waits for the estimated number of rows. Milliseconds. */
 const ESTIMATE_MS = 10_000;
 
-export interface PullIo extends Console {
+interface PullIo extends Console {
   readonly stdout: NodeJS.WritableStream;
   /** Aborted when the user interrupts. */
   readonly signal: AbortSignal;

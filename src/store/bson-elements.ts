@@ -36,10 +36,7 @@ export function documentWith(...elements: readonly Uint8Array[]): Uint8Array {
 }
 
 /** The first element of each name (in UTF-8), or undefined. Runs for every row. Throws a BSONError for other bytes. */
-export function elementsNamed(
-  document: Uint8Array,
-  names: readonly Uint8Array[],
-): (BsonElement | undefined)[] {
+export function elementsNamed(document: Uint8Array, names: readonly Uint8Array[]) {
   const found = names.map((): BsonElement | undefined => undefined);
   const end = document.length - 1;
   const isFramed = sizeAt(document, 0) === document.length && document[end] === 0;

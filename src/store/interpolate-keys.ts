@@ -30,12 +30,7 @@ const SCALES: readonly Scale[] = [
  * Places that divide what lies between two rows into `parts` of the same size by the value that they are ordered by. No
  * row is read, so one part may have more rows than another. Null between texts, or values of two types.
  */
-export function placesBetween(
-  first: Bookmark,
-  last: Bookmark,
-  parts: number,
-  path = KEY,
-): readonly Bookmark[] | null {
+export function placesBetween(first: Bookmark, last: Bookmark, parts: number, path = KEY) {
   const { [path]: from, _id } = keyOf(first);
   const at = valuesBetween(from, keyOf(last)[path], parts);
   if (!at) return null;

@@ -78,11 +78,7 @@ export async function connectMongo(options: MongoOptions): Promise<Store> {
     return getOrMake(streams, name, () => new DatabaseStream(to, scope?.fields));
   };
 
-  const collectionOf = (
-    declaration: Declaration,
-    special: Partial<LayoutOptions> = {},
-    timing = watch,
-  ): OpenCollection => {
+  const collectionOf = (declaration: Declaration, special: Partial<LayoutOptions> = {}, timing = watch) => {
     const { database, collection, indexes, create } = declaration;
     const route = routeTo(database);
     const refused = route.connection === connection ? whyOwn(collection, prefix) : undefined;

@@ -9,7 +9,7 @@ import type { Collection, Count, CountMode, Equality, From, Plan, Size, ValuesFr
 const ONE: Size = { rows: 1, bytes: 1 };
 
 /** Resolves with the index that orders the rows of a plan with values of these paths. Rejects when there is none. */
-export type IndexFor = (equals: readonly string[], plan: Plan, signal: AbortSignal) => Promise<Index>;
+type IndexFor = (equals: readonly string[], plan: Plan, signal: AbortSignal) => Promise<Index>;
 
 /**
  * The rows of a collection that have these values: the part that a key opens. The plans of its readers lack the values.

@@ -1,4 +1,3 @@
-import type { Batch } from './batch.ts';
 import { KEY, keyOf, type Bookmark } from './bookmark.ts';
 import { KEY_INDEX } from './indexes.ts';
 import type { Plan, RowReader } from './store.ts';
@@ -8,11 +7,7 @@ function rowPlan(id: Bookmark): Plan {
 }
 
 /** The row that has this key, as a batch of one row. Null when there is none. Rejects as reads do. */
-export async function readRow(
-  rows: Pick<RowReader, 'read'>,
-  id: Bookmark,
-  signal: AbortSignal,
-): Promise<Batch | null> {
+export async function readRow(rows: Pick<RowReader, 'read'>, id: Bookmark, signal: AbortSignal) {
   const batch = await rows.read(rowPlan(id), {}, { rows: 1, bytes: 1 }, signal);
   if (batch.rows > 0) return batch;
   batch.release();

@@ -36,10 +36,7 @@ type See = (promise: string, query: string, look: () => Seen | Promise<Seen>) =>
 const failed = (seen: string): Seen => ({ holds: false, seen });
 
 /** Examines a MongoDB, also when it does not answer. Writes nothing. Rejects with MongoRefusal for an unusable URI. */
-export async function examineMongo(
-  options: ExamineOptions,
-  report: (finding: Finding) => void,
-): Promise<void> {
+export async function examineMongo(options: ExamineOptions, report: (finding: Finding) => void) {
   const connection = new MongoConnection(options.uri);
   const see: See = async (promise, query, look) => {
     let result: Seen;

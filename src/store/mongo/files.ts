@@ -14,7 +14,7 @@ const NAMES = 10_000;
 const BEHIND_DOT = '/';
 
 /** Where the files are, and what is called for each thing that the first file creates. */
-export interface GridFsOptions {
+interface GridFsOptions {
   /** The beginning of the names of both collections. */
   readonly prefix: string;
   readonly onNotice?: ((message: string) => void) | undefined;

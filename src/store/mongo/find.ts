@@ -13,12 +13,7 @@ export type Finder = ReturnType<typeof finderOf>;
 
 export function finderOf(way: FindWay, layouts: Layouts) {
   /** Every command names the identity of its collection: that of the plan, else the one found at layouts. */
-  const send = async (
-    command: Record<string, unknown>,
-    layout: Layout,
-    signal: AbortSignal,
-    asked: When,
-  ): Promise<Reply> => {
+  const send = async (command: Record<string, unknown>, layout: Layout, signal: AbortSignal, asked: When) => {
     const { at, since, identity = layout.identity } = asked;
     let reply: Reply;
     try {
@@ -38,9 +33,7 @@ export function finderOf(way: FindWay, layouts: Layouts) {
     }
   };
 
-  /**
-   * At most `limit` rows of a range after its first `skip`; fewer where a reply reaches its 16 MB. `path`: only that.
-   */
+  /** At most `limit` rows of a range after its first `skip`; fewer where a reply has 16 MB. `path`: only that. */
   const range = (
     asked: Range,
     limit: number,

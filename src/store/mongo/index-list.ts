@@ -7,7 +7,7 @@ import { CODES, serverCodeOf } from './errors.ts';
 import { isOfKey } from './plan.ts';
 
 /** An index as `listIndexes` describes it. */
-export interface IndexSpec extends Document {
+interface IndexSpec extends Document {
   readonly name: string;
   readonly key: Readonly<Record<string, unknown>>;
 }
@@ -59,11 +59,7 @@ export async function indexFrom(
  * Whether an index is still the one that was found, and fit. One query plan shows that it is there, and all of its
  * options. Multikey is sticky, so it also shows an array that came and went.
  */
-export async function isUnchanged(
-  connection: MongoConnection,
-  collection: string,
-  index: Index,
-): Promise<boolean> {
+export async function isUnchanged(connection: MongoConnection, collection: string, index: Index) {
   const { name } = index;
   const scans = (await scansOf(connection, collection, name)) ?? [];
   const isSame = ({ keyPattern, isUnique: unique, isPartial, isSparse: sparse, collation }: Scan) => {

@@ -108,7 +108,7 @@ export function refusalOf(error: unknown, what: string): unknown {
 const PLAIN: readonly string[] = ['v', 'key', 'name', 'ns'];
 
 /** Makes the indexes that were dropped. It may take any time. */
-export type MakeIndexes = () => Promise<void>;
+type MakeIndexes = () => Promise<void>;
 
 /**
  * Drops indexes of an empty collection, to be made at once when it has its rows: that costs less than to keep them for

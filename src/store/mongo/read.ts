@@ -39,12 +39,7 @@ export function readsOf({
   };
 
   /** The number of rows in a range, at most `most`. They come as keys, so a reply that is cut is followed by others. */
-  const countUpTo = async (
-    most: number,
-    range: Range,
-    layout: Layout,
-    signal: AbortSignal,
-  ): Promise<number> => {
+  const countUpTo = async (most: number, range: Range, layout: Layout, signal: AbortSignal) => {
     let rows = 0;
     for (let isCut = true; isCut && rows < most;) {
       const reply = await finder.range(range, most - rows, layout, signal, rows, KEY);

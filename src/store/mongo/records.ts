@@ -2,7 +2,7 @@ import { AppError, storeUnavailable } from '../../errors.ts';
 import { TurnsByKey } from '../../turns.ts';
 import type { ReadBatch } from '../batch.ts';
 import type { Identity } from '../bookmark.ts';
-import type { Change, Changed, RecordDeclaration, Records } from '../records.ts';
+import type { Change, RecordDeclaration, Records } from '../records.ts';
 import type { Slots } from '../slots.ts';
 import type { Collection, Plan, Size } from '../store.ts';
 import { BatchBuilder } from './batch-builder.ts';
@@ -90,12 +90,7 @@ async function madeLayout(layouts: Layouts): Promise<Layout> {
  * A read after a miss waits until a majority has the write that won (causal session). It therefore sees that write and
  * never spins. Changes of one record from this process wait for one another, so only other processes can cause a miss.
  */
-async function changeRecord(
-  layouts: Layouts,
-  identity: Identity | undefined,
-  id: string,
-  change: Change,
-): Promise<Changed> {
+async function changeRecord(layouts: Layouts, identity: Identity | undefined, id: string, change: Change) {
   for (let tries = 0; tries < MOST_TRIES; tries++) {
     const before = await findRecord(layouts, identity, id);
     const after = change(before);
@@ -106,11 +101,7 @@ async function changeRecord(
 }
 
 /** Names the collection by identity: else a missing one would have nothing, and the write would create it again. */
-async function findRecord(
-  layouts: Layouts,
-  identity: Identity | undefined,
-  id: string,
-): Promise<Uint8Array | null> {
+async function findRecord(layouts: Layouts, identity: Identity | undefined, id: string) {
   const { collection, connection } = layouts;
   const find = { find: collection, filter: { _id: { $eq: id } }, limit: 1, singleBatch: true };
   try {

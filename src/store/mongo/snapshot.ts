@@ -11,11 +11,7 @@ export function pointInTimeOf({ t, i }: Timestamp): PointInTime {
 }
 
 /** Whether a time is beyond the deployment's clock, as the primary knows it. A change stream may be one tick ahead. */
-export async function isAhead(
-  connection: MongoConnection,
-  time: PointInTime,
-  signal: AbortSignal,
-): Promise<boolean> {
+export async function isAhead(connection: MongoConnection, time: PointInTime, signal: AbortSignal) {
   const isUnheard = () => {
     const known = connection.session.clusterTime?.clusterTime;
     return time > (known ? pointInTimeOf(known) : 0n) + 1n;

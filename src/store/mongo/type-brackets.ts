@@ -9,7 +9,7 @@ class EarliestDate extends Date {
 }
 
 /** Values of types that MongoDB compares with each other. A comparison in a query matches values of its bracket only. */
-export interface TypeBracket {
+interface TypeBracket {
   readonly types: readonly number[];
   readonly lowest: unknown;
   /** The bracket has one value only. */

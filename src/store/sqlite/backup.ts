@@ -7,7 +7,7 @@ import { sizeOf } from './directory.ts';
 import { retryBusy } from './errors.ts';
 import { assertOurs, setMeta } from './layout.ts';
 
-export interface BackupOptions {
+interface BackupOptions {
   /** The store's file. Other processes may read and write it. */
   readonly from: string;
   readonly to: string;

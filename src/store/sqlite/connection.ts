@@ -8,7 +8,7 @@ type Statement = ReturnType<Database['prepare']>;
 export type SqlValue = null | number | string | Uint8Array;
 export type SqlRow = Readonly<Record<string, SqlValue>>;
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   readonly readOnly?: boolean;
   /** How much of the file is mapped into memory for reads, in bytes. 0 where the file system does not allow it. */
   readonly mmapBytes?: number;

@@ -19,7 +19,7 @@ const LOOK_AT_DISK_MS = 250;
 const LONG_LOG_BYTES = 256 * 1024 * 1024;
 const LONG_LOG_PAGES = 16_384;
 
-export interface CoreOptions extends LogOptions {
+interface CoreOptions extends LogOptions {
   readonly file: StoreFile;
   readonly directory: string;
   readonly slots: Slots;

@@ -100,7 +100,7 @@ function notWritable(error: unknown): never {
   });
 }
 
-export interface Mark {
+interface Mark {
   readonly id: string;
   /** How often the store was stopped cleanly. */
   readonly stops: number;

@@ -1,5 +1,4 @@
 import { reasonOf } from '../../error-reason.ts';
-import type { AddedIndex } from '../store.ts';
 import { withUnusable } from './change-set.ts';
 import { documentIn } from './checked-rows.ts';
 import { bytesIn } from './connection.ts';
@@ -38,11 +37,7 @@ export function setIndexes(core: Core, { name }: SetShape, gate: LoadGate) {
     });
   }
 
-  async function add(
-    paths: readonly string[],
-    onRows: (rows: number) => void,
-    signal: AbortSignal,
-  ): Promise<AddedIndex> {
+  async function add(paths: readonly string[], onRows: (rows: number) => void, signal: AbortSignal) {
     const find = (set = sets.get(name)) => set.indexes.find((one) => nameOf(one.paths) === nameOf(paths));
     const before = await looks.soon(() => find());
     if (before?.unusable === undefined) await declare([paths]);
@@ -87,10 +82,7 @@ export function setIndexes(core: Core, { name }: SetShape, gate: LoadGate) {
     sets.put({ ...set, indexes: [...set.indexes, { number, paths, builtTo: isEmpty ? null : '' }] });
   }
 
-  async function build(
-    goesOn: () => boolean,
-    onRows: (rows: number) => void = () => undefined,
-  ): Promise<void> {
+  async function build(goesOn: () => boolean, onRows: (rows: number) => void = () => undefined) {
     while (goesOn()) {
       const filled = await gate.write(fillSome);
       if (filled === null) return;

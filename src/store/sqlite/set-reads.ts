@@ -29,11 +29,7 @@ const BY_ID = { sort: KEY };
 class SetReplaced extends Error {}
 
 /** Looks at a set when its turn comes. See Looks. */
-export type SetLook = <T>(
-  look: (set: SetRecord) => T,
-  signal: AbortSignal,
-  isPatient?: boolean,
-) => Promise<T>;
+type SetLook = <T>(look: (set: SetRecord) => T, signal: AbortSignal, isPatient?: boolean) => Promise<T>;
 
 /** How far a walk over all rows of a set has come: the number of rows, and the end of the log at that time. */
 interface Walked {

@@ -2,7 +2,7 @@
 const POLL_MS = 50;
 
 /** Returns the state of a log as a text that differs after each change. Throws when the file cannot be read. */
-export type LogVersion = () => string;
+type LogVersion = () => string;
 
 interface Waiter {
   readonly version: LogVersion;

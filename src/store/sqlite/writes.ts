@@ -5,7 +5,7 @@ import { retryBusy } from './errors.ts';
 /** How long actions may share a transaction, which holds the event loop and the file's only write lock. Milliseconds. */
 const TRANSACTION_MS = 8;
 
-export interface WritesOptions {
+interface WritesOptions {
   readonly connection: Connection;
   /** Throws when the file cannot be written. Called before each transaction. */
   readonly check: () => void;

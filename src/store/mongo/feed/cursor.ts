@@ -6,7 +6,7 @@ import type { ScopeFields } from '../../scope-predicate.ts';
 import { isBefore, isShort, placeOfTime, startingAt, timeOf, type Place } from './place.ts';
 
 /** The events of a stream since the last time. */
-export interface EventPage {
+interface EventPage {
   readonly events: readonly ChangeEvent[];
   /** Every event before this place has come. It can be given to clients. */
   readonly behind: Place;
@@ -33,18 +33,12 @@ const CLOSING_MS = 1_000;
 /** The collection that commands about cursors of a whole database name. */
 const WHOLE_DATABASE = '$cmd.aggregate';
 
-export type EventCursor = ReturnType<typeof cursorOver>;
-
 /**
  * Opens a change stream of a database: keys of rows only. The driver's own class is not used because it decodes ids to
  * JavaScript objects, which do not keep every BSON value. `close` it in the end. Rejects with the signal's reason or with
  * the driver's errors.
  */
-export async function openEvents(
-  connection: MongoConnection,
-  request: StreamRequest,
-  signal: AbortSignal,
-): Promise<EventCursor> {
+export async function openEvents(connection: MongoConnection, request: StreamRequest, signal: AbortSignal) {
   const { collections, from, batch, fields } = request;
   const $changeStream = {
     ...startingAt(from),

@@ -14,7 +14,7 @@ const HEAD_BYTES = 32 * 1024;
 const KEEP_ALIVE_MS = 120_000; // the driver's value
 
 /** The driver's options for connections. It reads the files that a URI names at its own first connect. */
-export type ConnectOptions = Pick<MongoOptions, 'tls' | 'connectTimeoutMS' | (typeof TLS_OPTIONS)[number]>;
+type ConnectOptions = Pick<MongoOptions, 'tls' | 'connectTimeoutMS' | (typeof TLS_OPTIONS)[number]>;
 
 /** The options that the driver also passes to node:tls (its LEGAL_TLS_SOCKET_OPTIONS). */
 const TLS_OPTIONS = [
@@ -184,11 +184,7 @@ export interface OpenOptions {
 }
 
 /** Connects, greets and authenticates within connectTimeoutMS, or rejects with LaneBroken. In the end calls `onEnd`. */
-export async function openConnection(
-  address: string,
-  options: OpenOptions,
-  onEnd: () => void,
-): Promise<Connection> {
+export async function openConnection(address: string, options: OpenOptions, onEnd: () => void) {
   const { connect, scram, applicationName } = options;
   const connection = new Connection(address, options, onEnd);
   const ms = connect.connectTimeoutMS;

@@ -22,7 +22,7 @@ const REST_MS = 5_000;
 /** Connections to one member when the URI sets no limit. */
 const MOST_CONNECTIONS = 100;
 
-export interface LaneParts {
+interface LaneParts {
   readonly members: Members;
   readonly session: ClientSession;
   /** Makes the fields that every find in a database ends with. */
@@ -94,12 +94,7 @@ export function laneOver(parts: LaneParts) {
   };
 
   /** Closes a cursor that will not be read again, on its own connection. The server would keep it for 10 minutes. */
-  const kill = async (
-    connection: Connection,
-    collection: unknown,
-    cursor: bigint,
-    signal: AbortSignal,
-  ): Promise<void> => {
+  const kill = async (connection: Connection, collection: unknown, cursor: bigint, signal: AbortSignal) => {
     const command = { killCursors: collection, cursors: [Long.fromBigInt(cursor)], lsid: session.id, $db };
     try {
       (await connection.request([elementsOf(command)], signal)).slot.release();

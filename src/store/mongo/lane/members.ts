@@ -2,7 +2,7 @@ import { LaneBroken } from './message.ts';
 import { Pool } from './pool.ts';
 
 /** What the driver's monitors know about the servers (its TopologyDescription). */
-export interface Topology {
+interface Topology {
   readonly type: string;
   readonly servers: ReadonlyMap<string, { readonly type: string; readonly roundTripTime: number }>;
 }

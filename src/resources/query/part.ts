@@ -3,13 +3,14 @@ import { scopeOf, type Scope } from '../../access/rights.ts';
 import { AppError, Faults, storeUnfit } from '../../errors.ts';
 import { getOrMake } from '../../get-or-make.ts';
 import { pathFault, type Selection } from '../../rows/selection.ts';
-import { BSON } from '../../store/bson.ts';
+import { BSON, Decimal128 } from '../../store/bson.ts';
 import { KEY } from '../../store/bookmark.ts';
 import { PartRows } from '../../store/part-rows.ts';
 import type { Equality } from '../../store/store.ts';
 import { keyOr, splitName, type Given } from './grammar.ts';
 import { chosen } from './not-indexed.ts';
 import { chooseIndex, isRefusal } from './planner.ts';
+import type { Reading } from './kinds.ts';
 import { candidates } from './readings.ts';
 import { indexesOf, type Resource } from './resource.ts';
 
@@ -111,7 +112,11 @@ function valueOf(name: string, text: string, { kinds }: Pick<Resource, 'kinds'>,
   const fault = path === KEY || path.startsWith(`${KEY}.`) ? 'is the key' : pathFault(path);
   if (fault !== undefined) faults.push(`where: ${JSON.stringify(name)} ${fault}`);
   try {
-    const [only, ...others] = candidates(path, text, kinds);
+    const all = candidates(path, text, kinds);
+    // A declared field says whether a number is a decimal.
+    const isDecimal = ({ value }: Reading) => value instanceof Decimal128 === (kinds.get(path) === 'decimal');
+    const declared = kinds.has(path) ? all.filter(isDecimal) : [];
+    const [only, ...others] = declared.length > 0 ? declared : all;
     if (others.length > 0)
       faults.push(
         `where: the value of ${name} can be of several types: write ${[only, ...others].map((one) => one?.spelling).join(' or ')}`,

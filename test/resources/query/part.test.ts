@@ -6,6 +6,7 @@ import { rightsOf, scopeOf, type Scope } from '../../../src/access/rights.ts';
 import { encodeCursor } from '../../../src/resources/token/cursor.ts';
 import { partOf } from '../../../src/resources/query/part.ts';
 import { readPlan } from '../../../src/resources/query/read-plan.ts';
+import { Decimal128, Double } from '../../../src/store/bson.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { ReadTurns } from '../../../src/store/read-turns.ts';
 import { streamReader } from '../../../src/store/readers.ts';
@@ -63,4 +64,14 @@ test('the server creates one part for the same rights, and its plans and cursors
     }),
   );
   assert.equal(cursors[0], cursors[1]);
+});
+
+test('the value of a declared number in where needs no prefix, and of a declared decimal neither', async (t) => {
+  const { store } = await testSqlite(t);
+  const { resource } = itemsOf(store);
+  const kinds = new Map([...resource.kinds, ['cost', 'decimal']] as const);
+  const where = { price: '0.1', cost: '0.1', 'price.gross': 'num:0.1' };
+  const scope = scopeOf(rightsOf({ where: { items: where } }), 'items') ?? assert.fail();
+  const values = partOf({ ...resource, kinds }, scope).scope?.where.map(({ value }) => value);
+  assert.deepEqual(values, [Decimal128.fromString('0.1'), new Double(0.1), new Double(0.1)]);
 });

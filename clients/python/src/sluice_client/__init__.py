@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from os import PathLike
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 from ._changes import Change, Changes, changes_since
 from ._errors import Gone, Interrupted, Refused, SluiceError

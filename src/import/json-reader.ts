@@ -19,6 +19,10 @@ const WORDS = [
   { word: Buffer.from('false'), type: BSON_TYPE.boolean, value: Uint8Array.of(0) },
   { word: Buffer.from('null'), type: BSON_TYPE.null, value: new Uint8Array() },
 ];
+/** The character that another one means behind a backslash, by its code. 0: it begins the code of one, or is no escape. */
+const MEANT = new Uint8Array(256);
+for (const [n, escape] of ['"', '\\', '/', 'b', 'f', 'n', 'r', 't'].entries())
+  MEANT[escape.charCodeAt(0)] = '"\\/\b\f\n\r\t'.charCodeAt(n);
 /** The beginning of a text up to the first backslash that begins no escape. */
 const ESCAPED = /(?:[^\\]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*/y;
 const OF_TEXT = 'a character of a string, or its quote';
@@ -289,9 +293,24 @@ export class JsonReader {
       hasEscapes = true;
       end++;
     }
-    if (hasEscapes) this.#writer.put(UTF8.encode(this.#unescaped(from, end)));
-    else this.#writer.put(row, from, end);
+    if (!hasEscapes) this.#writer.put(row, from, end);
+    else if (!this.#putMeant(from, end)) this.#writer.put(UTF8.encode(this.#unescaped(from, end)));
     this.#at = end + 1;
+  }
+
+  /** Writes a part of a string whose escapes are of one character, without the detour of a code. False: others are. */
+  #putMeant(from: number, end: number): boolean {
+    const [row, writer] = [this.#bytes, this.#writer];
+    writer.room(end - from);
+    let { at } = writer;
+    for (let n = from; n < end; n++) {
+      let byte = row[n] ?? 0;
+      if (byte === BACKSLASH) byte = MEANT[row[++n] ?? 0] ?? 0;
+      if (byte === 0) return false;
+      writer.bytes[at++] = byte;
+    }
+    writer.at = at;
+    return true;
   }
 
   /** The text of a part of a string that has escapes. */

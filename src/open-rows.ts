@@ -78,7 +78,7 @@ export async function openDeclared(
   return ServedResources.open({ store, streamsOf, log, declared, items: itemsNow });
 }
 
-/** Beside declared resources only where a setting asks, or once the embedded store has rows of them. */
+/** Whether items are served: only where a setting asks, if resources are declared, or if the store has none or items. */
 async function servesItems(store: Store, config: Config): Promise<boolean> {
   if (config.resources.length > 0) return asksForItems(config);
   return asksForItems(config) || (await store.declared()).length === 0 || hasRows(store);

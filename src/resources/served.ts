@@ -137,7 +137,7 @@ export class ServedResources {
     return new Map(opened.flatMap((one) => (one.status === 'fulfilled' ? one.value : [])));
   }
 
-  /** Declared by name, then by pattern, then by the store. Faults; `store-unavailable` unless it is the first look. */
+  /** What is declared by name, by pattern and by the store. Rejects with Faults, later also `store-unavailable`. */
   async #locate(isFirst: boolean): Promise<readonly Located[]> {
     const { store } = this.#options;
     const declared = this.#options.declared();

@@ -23,7 +23,10 @@ export const BSON_TYPE = {
   minKey: 0xff,
 } as const;
 
-/** MongoDB's `canonicalizeBSONType`. Keys of the embedded store begin with these numbers, so they can never change. */
+/**
+ * BSON's order of types, in which all numbers have one rank: MongoDB's `canonicalizeBSONType`. Keys of the embedded store
+ * begin with these numbers, so they can never change.
+ */
 export const BSON_RANK = {
   null: 5,
   number: 10,

@@ -3,10 +3,10 @@ import type { RowEncoder } from '../../rows/rows.ts';
 export const EVENT_STREAM = 'text/event-stream';
 
 const LF = 0x0a;
-/** The events of lines that begin so; rows have none. An EventSource reports its own connection as `error`. */
+/** The events of lines that begin so. Rows have none. `error` is how an EventSource reports on its connection. */
 const NAMES = { checkpoint: 'checkpoint', end: 'end', error: 'failure' } as const;
 
-/** Each line stands between what its beginning calls for and `end`, for its LF. A chunk may end within a line. */
+/** Each line stands between what its beginning calls for and `end`, in place of its LF. Chunks may end within one. */
 export interface Framing {
   readonly head: (line: Uint8Array) => Uint8Array;
   readonly end: Uint8Array;

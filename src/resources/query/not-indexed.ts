@@ -73,7 +73,7 @@ export function indexLine(
   };
 }
 
-/** To a key with a part it says only what can be asked of that: more could give away other rows and hidden fields. */
+/** The refusal of a query. To a key with a part it says what can be asked of that: more could give rows away. */
 export function notIndexed(
   { reason, remedy }: Refusal,
   indexes: readonly Index[],

@@ -56,7 +56,10 @@ function makePart(resource: Resource, scope: Scope): Resource {
   return part;
 }
 
-/** Rejects with Faults for a part that cannot be served. Resolves with why it has no changes; null: no known reason. */
+/**
+ * Checks that a part can be served. Rejects with Faults. Resolves with why it has no changes; null: it has, or its store
+ * is away, when nothing is known against it.
+ */
 export async function checkPart(resource: Resource, scope: Scope): Promise<string | null> {
   const part = partOf(resource, scope);
   await checkIndexes(part);

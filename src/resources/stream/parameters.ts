@@ -49,7 +49,7 @@ export function streamParameters(ofPlan: readonly Parameter<unknown>[]): readonl
   return [...OF_STREAMS, ...ofPlan];
 }
 
-/** Those of the format are only checked. AppError `conflicting-parameters` for parameters that exclude each other. */
+/** What a stream is asked for, without its format. AppError `conflicting-parameters` for what excludes each other. */
 export function readStreamQuery(query: Query, resource: Resource): StreamQuery {
   if (query.has('cursor') && query.has('after'))
     throw conflict('after', 'Give one of cursor and after, not both.');

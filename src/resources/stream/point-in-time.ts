@@ -29,7 +29,7 @@ export function readTime(query: Query): AskedTime {
   return at ?? (consistency === 'snapshot' ? 'present' : consistency);
 }
 
-/** Only a read shows whether the store has the point in time. AppError `snapshot-unsupported` when it has none. */
+/** The time of the rows. Only a read shows whether the store has it. AppError `snapshot-unsupported`: it has none. */
 export async function timeOf(
   asked: AskedTime,
   rows: Pick<Collection, 'describe'>,

@@ -33,7 +33,8 @@ export function declaredColumns(
 
 /**
  * The columns of Arrow: `fields`, or those of about 1,000 rows from all over the set. Kinds are declared, or those of
- * the values in these rows; JSON for several that are not all numbers, or none. Later misfits stand in `_rest`.
+ * the values in these rows. A column with several kinds that are not all numbers, or with none, is JSON. A value that
+ * turns up later and does not fit stands in `_rest`.
  */
 export async function arrowColumns(set: FormSet): Promise<readonly Column[]> {
   const { resource, fields } = set;

@@ -31,7 +31,7 @@ function headIn(collection: string, { equals }: Plan): TokenHead {
   return headOf(collection, { sort: KEY, direction: 1, ...(equals && { equals }) });
 }
 
-/** Undefined: it is longer than this server takes, since the token and the bookmark may hold long ids. */
+/** The cursor as text. Undefined: it is longer than this server takes, since token and bookmark may hold long ids. */
 export function encodeFeedCursor(
   collection: string,
   plan: Plan,
@@ -51,7 +51,7 @@ export function encodeFeedCursor(
   return cursor.length <= MAX_CURSOR_BYTES ? cursor : undefined;
 }
 
-/** AppError `cursor-mismatch` for another collection or filter, `invalid-cursor` for a body of another server. */
+/** What a cursor says. AppError `cursor-mismatch` for another collection or filter, `invalid-cursor` for a wrong body. */
 export function feedPlaceOf(cursor: Token, collection: string, plan: Plan): FeedCursor {
   const { body, since: seen, identity } = cursor;
   if (cursor.fingerprint !== headIn(collection, plan).fingerprint)

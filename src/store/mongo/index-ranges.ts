@@ -60,7 +60,8 @@ export function rangesOf(plan: IndexedPlan, after: Bookmark | null, clustered: b
   if (mayBeEmpty && whole.min && whole.max && compare(whole.min, whole.max, index.keys) >= 0) return [];
   const parts = partsOf(plan, after, { ...way, ...whole }, forward);
   const isPassed = point && after && compareValues(commandKey(after)[sort], point.value) * direction >= 0;
-  if (!point || isPassed) return parts;
+  const hasBounds = parts.every(({ min, max }) => min !== undefined || max !== undefined);
+  if (!point || isPassed || !hasBounds) return parts;
   const end = { ...way, filter: { ...conditionsOf(plan.equals ?? []), [sort]: conditionOf(point.value) } };
   return forward ? [...parts, end] : [end, ...parts];
 }
@@ -152,7 +153,7 @@ interface Bounds {
 /**
  * The bounds of a plan in its index. The fields behind the one that is bounded make an end one before all entries of its
  * value, or behind them. Where there are none, a filter leaves out the row at `min`, and the one at `max` is a range of
- * its own. The whole index has no bounds.
+ * its own. The whole index has no bounds. Behind a bookmark it has one, and mongod then leaves out the row at its end, too.
  */
 function boundsOf(plan: IndexedPlan): Bounds {
   const { equals = [], index } = plan;
@@ -175,7 +176,7 @@ function boundsOf(plan: IndexedPlan): Bounds {
     ...(!(isBare && isOpenBelow) && { min: bound(near) }),
     ...(!(isBare && isOpenAbove) && { max: bound(far) }),
     ...(isLast && near.isBehind && { filter: { [own.path]: { $ne: near.value } } }),
-    ...(isLast && far.isBehind && !(isOpenAbove && (isBare || own.path === KEY)) && { point: far }),
+    ...(isLast && far.isBehind && !(isOpenAbove && own.path === KEY) && { point: far }),
   };
 }
 

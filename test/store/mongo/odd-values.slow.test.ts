@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError } from '../../../src/errors.ts';
-import { BSON } from '../../../src/store/bson.ts';
+import { BSON, MaxKey, MinKey } from '../../../src/store/bson.ts';
 import { MongoConnection } from '../../../src/store/mongo/connection.ts';
 import { writeRaw } from '../../../src/store/mongo/raw-write.ts';
 import type { Plan } from '../../../src/store/store.ts';
@@ -97,4 +97,23 @@ for (const { name: way, lane } of WAYS)
       }
     }
     assert.deepEqual(warnings, []);
+  });
+
+for (const sign of [1, -1] as const)
+  test(`a walk by a unique index (${sign}) has the rows of the lowest and the highest value once`, async (t) => {
+    const uri = await testMongo(t);
+    if (uri === null) return;
+    const rows = testClient(t, uri).db().collection<{ _id: number; u: unknown }>('rows');
+    await rows.createIndex({ u: sign }, { unique: true }, {});
+    await rows.insertMany([new MinKey(), 1, 2, new MaxKey()].map((u, _id) => ({ _id, u })));
+    const { store } = await openStore(t, uri, { own: false, manageIndexes: false });
+    const opened = await store.open({ name: 'rows', collection: 'rows', indexes: [] });
+    const index = (await opened.describe(NEVER)).indexes.find(({ keys }) => keys[0]?.path === 'u');
+    assert.ok(index);
+    for (const direction of [1, -1] as const)
+      for (const size of [1, 2, 10]) {
+        const found = await walk(opened, { index, sort: 'u', direction }, size);
+        const ids = found.map((row) => row.readInt32LE(9));
+        assert.deepEqual(ids, direction === 1 ? [0, 1, 2, 3] : [3, 2, 1, 0], `${direction}, by ${size}`);
+      }
   });

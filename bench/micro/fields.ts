@@ -10,12 +10,12 @@ import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
 import { Selection } from '../../src/rows/selection.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
 import { chain, FIRST_BATCH } from '../../src/pipeline/chain.ts';
-import { MongoConnection } from '../../src/store/mongo/connection.ts';
+import { COMMAND_LIMIT_MS, GRACE_MS, MongoConnection } from '../../src/store/mongo/connection.ts';
 import { driverWay } from '../../src/store/mongo/driver.ts';
+import { isForgotten, mayRetry, translate } from '../../src/store/mongo/errors.ts';
 import { finderOf } from '../../src/store/mongo/find.ts';
 import { readsOf } from '../../src/store/mongo/read.ts';
-import { openLane } from '../../src/store/mongo/lane/lane.ts';
-import type { FindWay } from '../../src/store/mongo/reply.ts';
+import { openLane, type FindWay } from '../../src/store/mongo/lane/lane.ts';
 import { Layouts } from '../../src/store/mongo/layouts.ts';
 import { Slots } from '../../src/store/slots.ts';
 import type { RowReader, Plan } from '../../src/store/store.ts';
@@ -42,7 +42,14 @@ const slots = new Slots();
 const transcoder = createTranscoder(slots);
 const onWarning = (message: string) => process.stderr.write(`${message}\n`);
 const layouts = new Layouts(connection, { ...ITEM_COLLECTION, manage: true, onWarning });
-const lane = openLane(connection, slots, driverWay(connection, slots, onWarning), onWarning);
+const lane = openLane(connection, {
+  slots,
+  driver: driverWay(connection, slots, onWarning),
+  onWarning,
+  errors: { isForgotten, mayRetry, translate },
+  limitMs: COMMAND_LIMIT_MS,
+  graceMs: GRACE_MS,
+});
 const projected: FindWay = {
   find: (command, signal, when) => lane.find({ ...command, projection: { _id: 1, price: 1 } }, signal, when),
 };

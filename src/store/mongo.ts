@@ -1,17 +1,15 @@
 import { AppError } from '../errors.ts';
 import { getOrMake } from '../get-or-make.ts';
 import type { ScopeFields } from './scope-predicate.ts';
-import { MongoConnection } from './mongo/connection.ts';
+import { COMMAND_LIMIT_MS, GRACE_MS, MongoConnection } from './mongo/connection.ts';
 import { driverWay } from './mongo/driver.ts';
 import type { LayoutOptions } from './mongo/create-collection.ts';
-import { MongoRefusal } from './mongo/errors.ts';
+import { isForgotten, mayRetry, MongoRefusal, translate } from './mongo/errors.ts';
 import { DatabaseStream } from './mongo/feed/stream.ts';
 import { gridFs } from './mongo/files.ts';
 import { openCollection, type OpenCollection } from './mongo/collection.ts';
 import { listCollections, makeCollection, whyOwn } from './mongo/collections.ts';
-import { openLane } from './mongo/lane/lane.ts';
-import { whyNoLane } from './mongo/lane/refusal.ts';
-import type { FindWay } from './mongo/reply.ts';
+import { openLane, whyNoLane, type FindWay } from './mongo/lane/lane.ts';
 import { openRecords } from './mongo/records.ts';
 import type { Layouts, LookTiming } from './mongo/layouts.ts';
 import type { Slots } from './slots.ts';
@@ -54,7 +52,10 @@ export async function connectMongo(options: MongoOptions): Promise<Store> {
   const whyDriver =
     options.lane === false ? 'the options of the store require it' : whyNoLane(connection.client.options);
   // It follows what the driver learns about members from now on.
-  const lane = whyDriver === null ? openLane(connection, slots, driver, onWarning) : null;
+  const errors = { isForgotten, mayRetry, translate };
+  const limits = { limitMs: COMMAND_LIMIT_MS, graceMs: GRACE_MS };
+  const lane =
+    whyDriver === null ? openLane(connection, { slots, driver, errors, onWarning, ...limits }) : null;
   const way: FindWay = lane ?? driver;
   /** The collections that were opened, also those that were closed since. */
   let opened: readonly Layouts[] = [];

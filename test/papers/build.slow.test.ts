@@ -38,7 +38,7 @@ test('in the build a literal that begins with a spread begins with an empty one'
   assert.match(
     texts.join(''),
     /return \{ \.\.\.\{\}, \.\.\.rows, id \};/,
-    'readCursor of store/mongo/reply.ts',
+    'readCursor of store/mongo/lane/answer.ts',
   );
 });
 

@@ -208,6 +208,21 @@ test('only the composition root names the adapters of a port', () => {
   assert.deepEqual(offenders, []);
 });
 
+test('the lane is used through one file, and knows nothing of the rest of the store in MongoDB', () => {
+  const lane = 'store/mongo/lane/';
+  const isOfLane = (path: string) => path.startsWith(lane);
+  const crossing = [...imports].flatMap(([path, imported]) =>
+    imported
+      .filter((other) =>
+        isOfLane(path)
+          ? other.startsWith('store/mongo') && !isOfLane(other)
+          : isOfLane(other) && other !== `${lane}lane.ts`,
+      )
+      .map((other) => `${path} -> ${other}`),
+  );
+  assert.deepEqual(crossing, []);
+});
+
 const BUDGET_FILE = join(ROOT, 'test/budget.json');
 
 /** The lines of TypeScript in each folder of src. `.` has the files beside the folders. The load test has no limit. */

@@ -3,7 +3,7 @@ import { bookmarkOf, type Bookmark, type Identity, type Ordered } from '../bookm
 import { documentAt, endOfDocument, endOfRow } from '../bson-array.ts';
 import { comparePlaces } from '../order.ts';
 import { translate } from './errors.ts';
-import type { Reply } from './reply.ts';
+import type { Reply } from './lane/lane.ts';
 import type { Slot, Slots } from '../slots.ts';
 import type { PointInTime, Size } from '../store.ts';
 

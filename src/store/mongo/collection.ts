@@ -19,7 +19,7 @@ import type { IndexedPlan } from './plan.ts';
 import { bracketCondition, conditionOf, type Condition } from './predicates.ts';
 import { deleteRaw } from './raw-write.ts';
 import { readsOf } from './read.ts';
-import type { FindWay } from './reply.ts';
+import type { FindWay } from './lane/lane.ts';
 import { presentTime } from './snapshot.ts';
 import { splitRows } from './split.ts';
 import { bracketsFrom } from './type-brackets.ts';

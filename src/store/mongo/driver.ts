@@ -4,7 +4,8 @@ import type { Slots } from '../slots.ts';
 import { named } from './commands.ts';
 import type { MongoConnection } from './connection.ts';
 import { isForgotten } from './errors.ts';
-import { rowsOf, type FindWay, type When } from './reply.ts';
+import type { FindWay, When } from './lane/lane.ts';
+import { rowsOf } from './reply.ts';
 import { pointInTimeOf } from './snapshot.ts';
 
 /** Sends finds through the driver, which works everywhere, and copies their rows into a slot. */

@@ -1,7 +1,7 @@
 import { AppError, collectionReplaced, noSuchPlace, storeUnavailable, storeUnfit } from '../../errors.ts';
 import type { Identity } from '../bookmark.ts';
 import { CODES, serverCodeOf, isOtherCollection, snapshotFault } from './errors.ts';
-import type { When } from './reply.ts';
+import type { When } from './lane/lane.ts';
 
 /**
  * Translates the error of a failed read, and forgets the layout when the collection differs from it. The third argument

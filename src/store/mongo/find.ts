@@ -5,7 +5,7 @@ import { CODES, serverCodeOf } from './errors.ts';
 import { faultOf } from './faults.ts';
 import { hintOf, type Range } from './plan.ts';
 import type { Condition } from './predicates.ts';
-import type { FindWay, Reply, When } from './reply.ts';
+import type { FindWay, Reply, When } from './lane/lane.ts';
 import type { Layouts } from './layouts.ts';
 import { isAhead } from './snapshot.ts';
 

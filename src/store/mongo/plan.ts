@@ -3,7 +3,7 @@ import { KEY, keyPaths, type Bookmark } from '../bookmark.ts';
 import type { Index } from '../indexes.ts';
 import type { Plan } from '../store.ts';
 import type { Layout } from './create-collection.ts';
-import type { When } from './reply.ts';
+import type { When } from './lane/lane.ts';
 
 /** A plan that names its index. */
 export type IndexedPlan = Plan & { readonly index: Index };

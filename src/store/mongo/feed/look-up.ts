@@ -11,7 +11,7 @@ import type { Layouts } from '../layouts.ts';
 import { commandKey } from '../bookmark-in-command.ts';
 import { whenOf } from '../plan.ts';
 import { conditionOf, withoutArrays } from '../predicates.ts';
-import type { Reply } from '../reply.ts';
+import type { Reply } from '../lane/lane.ts';
 import { endOf, feedFault } from './faults.ts';
 
 /** The most keys in a command, and the most bytes of them. */

@@ -1,7 +1,7 @@
 import { MongoServerError, type ClientSession, type ClusterTime } from 'mongodb';
 import { BSON, Timestamp, onDemand, type Document } from '../../bson.ts';
 import { BSON_TYPE } from '../../bson-types.ts';
-import { readCursor, type Reply } from '../reply.ts';
+import type { Reply } from './find-way.ts';
 import type { PointInTime } from '../../store.ts';
 import { BODY, LaneBroken, documentOfMessage, type Message } from './message.ts';
 
@@ -73,4 +73,32 @@ function advanceClusterTime(session: ClientSession, bytes: Uint8Array): void {
 /** Nearly always the time received is known already: the time of an idle server moves every 10 s. */
 function isTime(known: Timestamp | undefined, view: DataView, at: number): boolean {
   return known?.i === view.getUint32(at, true) && known.t === view.getUint32(at + 4, true);
+}
+
+/** A reply's `cursor` document: where its rows are, in bytes from the document's start, and the cursor's id. */
+interface Cursor {
+  readonly start: number;
+  readonly length: number;
+  /** Not 0n when the server keeps the cursor open. */
+  readonly id: bigint;
+}
+
+/** Parses a reply's `cursor` document. Throws TypeError when it is not one. */
+function readCursor(cursor: Uint8Array): Cursor {
+  let rows: { start: number; length: number } | null = null;
+  let id: bigint | null = null;
+  for (const [, nameAt, nameLength, at, length] of onDemand.parseToElements(cursor)) {
+    if (nameLength === 10 && cursor[nameAt] === FIRST_LETTER_OF_BATCH)
+      rows = { start: at + 4, length: length - 5 };
+    if (nameLength === 2 && cursor[nameAt] === FIRST_LETTER_OF_ID) id = int64At(cursor, at);
+  }
+  if (!rows || id === null) throw new TypeError('a find was answered without firstBatch or id');
+  return { ...rows, id };
+}
+
+/** Of `firstBatch` (10 letters) and `id` (2). A cursor's other fields are `ns` and `partialResultsReturned`. */
+const [FIRST_LETTER_OF_BATCH, FIRST_LETTER_OF_ID] = [0x66, 0x69];
+
+function int64At(bytes: Uint8Array, at: number): bigint {
+  return new DataView(bytes.buffer, bytes.byteOffset + at, 8).getBigInt64(0, true);
 }

@@ -1,7 +1,7 @@
 import type { ClientSession } from 'mongodb';
 import { BSON, Timestamp, UUID, type Document } from '../../bson.ts';
 import type { Identity } from '../../bookmark.ts';
-import type { When } from '../reply.ts';
+import type { When } from './find-way.ts';
 
 const NO_BYTES: Uint8Array = new Uint8Array(0);
 const AFTER_NAME = 'afterClusterTime\0';

@@ -1,18 +1,19 @@
-import type { ClientSession } from 'mongodb';
+import type { ClientSession, MongoClient } from 'mongodb';
 import { Long } from '../../bson.ts';
 import { AppError } from '../../../errors.ts';
 import { withDeadline } from '../../deadline.ts';
-import { COMMAND_LIMIT_MS, GRACE_MS, type MongoConnection } from '../connection.ts';
-import { isForgotten, mayRetry, translate } from '../errors.ts';
-import type { FindWay, Reply, When } from '../reply.ts';
 import type { Slots } from '../../slots.ts';
 import { readAnswer } from './answer.ts';
 import { CommandTail, elementsOf } from './command.ts';
 import { openConnection, type Connection, type OpenOptions } from './connection.ts';
+import type { FindWay, Reply, When } from './find-way.ts';
 import { Members } from './members.ts';
 import { LaneBroken } from './message.ts';
 import { Pool } from './pool.ts';
 import { Scram } from './scram.ts';
+
+export type { FindWay, Reply, When } from './find-way.ts';
+export { whyNoLane } from './refusal.ts';
 
 /** How long a chain waits for one member while there are others to ask. A batch takes milliseconds. */
 const MEMBER_TIMEOUT_MS = 2_000;
@@ -22,6 +23,16 @@ const REST_MS = 5_000;
 /** Connections to one member when the URI sets no limit. */
 const MOST_CONNECTIONS = 100;
 
+/** What errors of a find mean. The driver's way judges them by the same functions. */
+export interface FindErrors {
+  /** Whether this member lacks a point in time that another one may have. */
+  readonly isForgotten: (error: unknown) => boolean;
+  /** Whether another member, or the same one a little later, can answer. */
+  readonly mayRetry: (error: unknown) => boolean;
+  /** The error for the callers of the store. */
+  readonly translate: (error: unknown) => unknown;
+}
+
 interface LaneParts {
   readonly members: Members;
   readonly session: ClientSession;
@@ -30,6 +41,7 @@ interface LaneParts {
   /** Takes over when the lane has no member to ask, or lost a connection or a member. */
   readonly driver: FindWay;
   readonly database: string;
+  readonly errors: FindErrors;
   /** How long a chain waits for a member while there are others, in milliseconds. Default: 2 s. */
   readonly memberTimeoutMs?: number;
   readonly onWarning: (message: string) => void;
@@ -44,7 +56,9 @@ export type Lane = ReturnType<typeof laneOver>;
 export function laneOver(parts: LaneParts) {
   const { members, session, tailFor, driver, database: $db, onWarning } = parts;
   const { memberTimeoutMs = MEMBER_TIMEOUT_MS } = parts;
+  const { isForgotten, mayRetry, translate } = parts.errors;
   const tail = tailFor($db);
+  const isPassing = (error: unknown) => error instanceof LaneBroken || mayRetry(error);
 
   const find: FindWay['find'] = async (command, signal, when = {}) => {
     signal.throwIfAborted();
@@ -119,28 +133,32 @@ export function laneOver(parts: LaneParts) {
 
 type Command = Readonly<Record<string, unknown>>;
 
-/** Whether another member, or the same one a little later, can answer. */
-function isPassing(error: unknown): boolean {
-  return error instanceof LaneBroken || mayRetry(error);
+export interface LaneOptions extends Pick<LaneParts, 'driver' | 'errors' | 'onWarning'> {
+  readonly slots: Slots;
+  /** How long the server works on a find, in milliseconds. */
+  readonly limitMs: number;
+  /** How much longer its answer may take, in milliseconds. */
+  readonly graceMs: number;
+}
+
+/** The driver's connection, whose members, settings and session the lane shares. */
+interface DriverConnection extends Pick<LaneParts, 'session' | 'database'> {
+  readonly client: MongoClient;
 }
 
 /** Opens the lane beside a connection's driver, with the members that the driver sees, and its settings. */
-export function openLane(
-  { client, session, database }: MongoConnection,
-  slots: Slots,
-  driver: FindWay,
-  onWarning: (message: string) => void,
-): Lane {
-  const { options, readPreference } = client;
+export function openLane({ client, session, database }: DriverConnection, options: LaneOptions): Lane {
+  const { slots, driver, errors, limitMs, graceMs, onWarning } = options;
+  const { options: settings, readPreference } = client;
   const { mode } = readPreference;
   const open: OpenOptions = {
     slots,
-    connect: options,
-    scram: options.credentials ? new Scram(options.credentials) : null,
-    applicationName: options.appName ?? 'sluice',
-    silenceMs: COMMAND_LIMIT_MS + GRACE_MS,
+    connect: settings,
+    scram: settings.credentials ? new Scram(settings.credentials) : null,
+    applicationName: settings.appName ?? 'sluice',
+    silenceMs: limitMs + graceMs,
   };
-  const size = options.maxPoolSize > 0 ? options.maxPoolSize : MOST_CONNECTIONS;
+  const size = settings.maxPoolSize > 0 ? settings.maxPoolSize : MOST_CONNECTIONS;
   const warned = new Set<string>();
   const warn = (error: unknown) => {
     const message = `a MongoDB member is read through the driver, which is slower: the data lane cannot connect: ${String(error)}`;
@@ -154,16 +172,16 @@ export function openLane(
       waitMs: open.silenceMs,
       onRefusal: warn,
     });
-  const members = new Members(mode, options.localThresholdMS, newPool);
+  const members = new Members(mode, settings.localThresholdMS, newPool);
   client.on('topologyDescriptionChanged', ({ newDescription }) => members.update(newDescription));
   const tailFor = ($db: string) =>
     new CommandTail(session, {
-      maxTimeMS: COMMAND_LIMIT_MS,
+      maxTimeMS: limitMs,
       // A direct connection reads from the member that it leads to, whatever that is.
-      ...(mode !== 'primary' || options.directConnection
+      ...(mode !== 'primary' || settings.directConnection
         ? { $readPreference: { mode: mode === 'primary' ? 'primaryPreferred' : mode } }
         : {}),
       $db,
     });
-  return laneOver({ members, session, tailFor, driver, database, onWarning });
+  return laneOver({ members, session, tailFor, driver, database, errors, onWarning });
 }

@@ -6,11 +6,11 @@ import { MongoClient } from 'mongodb';
 import { AppError, storeUnavailable } from '../../../../src/errors.ts';
 import { BSON, Long, type Document } from '../../../../src/store/bson.ts';
 import { CommandTail } from '../../../../src/store/mongo/lane/command.ts';
-import { laneOver, type Lane } from '../../../../src/store/mongo/lane/lane.ts';
+import { laneOver, type FindWay, type Lane, type Reply } from '../../../../src/store/mongo/lane/lane.ts';
 import { Members } from '../../../../src/store/mongo/lane/members.ts';
 import { openConnection } from '../../../../src/store/mongo/lane/connection.ts';
 import { Pool } from '../../../../src/store/mongo/lane/pool.ts';
-import type { FindWay, Reply } from '../../../../src/store/mongo/reply.ts';
+import { isForgotten, mayRetry, translate } from '../../../../src/store/mongo/errors.ts';
 import { Slots } from '../../../../src/store/slots.ts';
 import { fakeMongod, opMsg, type Asked } from '../../../support/store/mongo/fake-mongod.ts';
 import { newMemory } from '../../../support/store/new-memory.ts';
@@ -68,6 +68,7 @@ async function openLane(
   const onWarning = () => undefined;
   const lane = laneOver({
     ...{ members, session, tailFor, driver, database: 'a', memberTimeoutMs: MEMBER_MS, onWarning },
+    errors: { isForgotten, mayRetry, translate },
   });
   t.after(() => lane.close());
   return { lane, slots, members, session };

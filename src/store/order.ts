@@ -1,6 +1,6 @@
 import { BSON, Decimal128, MaxKey, MinKey, onDemand } from './bson.ts';
 import { BSON_TYPE, rankOf } from './bson-types.ts';
-import type { Bookmark } from './bookmark.ts';
+import { textOf, type Bookmark } from './bookmark.ts';
 import { compareKeys, decimalKey, joinKeys, keyOfNumber, stringKey, type Key, type Value } from './keys.ts';
 
 /**
@@ -149,4 +149,9 @@ export function keyOfPlace(bookmark: Uint8Array): Key {
   for (const [type, , , at, length] of onDemand.parseToElements(bookmark))
     keys.push(keyOfAny({ type, bytes: bookmark.subarray(at, at + length) }));
   return joinKeys(...keys);
+}
+
+/** The place of a bookmark as a text, for maps: keys of one row have one text, also 7 and 7.0. */
+export function placeTextOf(bookmark: Bookmark): string {
+  return textOf(keyOfPlace(bookmark));
 }

@@ -1,8 +1,8 @@
 import type { Batch, ReadBatch } from './batch.ts';
-import { textOf, type Bookmark } from './bookmark.ts';
+import type { Bookmark } from './bookmark.ts';
 import type { ChangeFeed, LookedUp } from './change-feed.ts';
 import { LoopTurns } from './loop-turns.ts';
-import { keyOfPlace } from './order.ts';
+import { placeTextOf } from './order.ts';
 import type { ReadTurns } from './read-turns.ts';
 import { retrying, type RetryOptions } from './retrying.ts';
 import type { Collection, Plan, RowReader, Size } from './store.ts';
@@ -98,7 +98,7 @@ export async function* lookUps(
 function distinctKeys(keys: readonly Bookmark[]): readonly Bookmark[] {
   const byPlace = new Map<string, Bookmark>();
   for (const key of keys) {
-    const place = textOf(keyOfPlace(key));
+    const place = placeTextOf(key);
     if (!byPlace.has(place)) byPlace.set(place, key);
   }
   return [...byPlace.values()];

@@ -1,6 +1,7 @@
 import { rowsOf } from './batch.ts';
 import { bookmarkOf, KEY, textOf, type Bookmark, type Identity } from './bookmark.ts';
 import type { ChangedInScope, ChangeFeed, ScopeLog } from './change-feed.ts';
+import { placeTextOf } from './order.ts';
 import type { Plan, Size } from './store.ts';
 import { lookUps } from './readers.ts';
 
@@ -36,15 +37,16 @@ export function scopedFeed(
       ...(seen !== undefined && { since: seen }),
       ...(identity !== undefined && { identity }),
     };
-    const inside = new Set(matchedBefore);
+    /** Of rows: a writer may have put 7.0 in place of 7, which is the key that changed. */
+    const placesInside = new Set<string>();
     for await (const batch of lookUps(others, plan, (rest, bound) => lookUp(rest, bound, LOOK_UP, signal))) {
       try {
-        for (const row of rowsOf(batch)) inside.add(textOf(bookmarkOf(row, { sort: KEY })));
+        for (const row of rowsOf(batch)) placesInside.add(placeTextOf(bookmarkOf(row, { sort: KEY })));
       } finally {
         batch.release();
       }
     }
-    return keys.filter((key) => inside.has(textOf(key)));
+    return keys.filter((key) => matchedBefore.has(textOf(key)) || placesInside.has(placeTextOf(key)));
   };
 
   const read: ChangeFeed['read'] = async (place, size, identity, signal) => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { BSON, Decimal128, Double, Int32, Long } from '../../src/store/bson.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import type { ChangeFeed, FeedPlace } from '../../src/store/change-feed.ts';
+import { PartRows } from '../../src/store/part-rows.ts';
 import type { Slots } from '../../src/store/slots.ts';
 import type { Plan, OwnedCollection } from '../../src/store/store.ts';
 import { lookUps } from '../../src/store/readers.ts';
@@ -29,7 +30,10 @@ export interface OpenFeed {
 const LONG_MS = 60_000;
 /** The steps of random writers and followers. */
 const STEPS = process.env.LONG ? 10_000 : 120;
-const NUMBERS = [Int32, Double, Long, Decimal128];
+/** Numbers of three values, each of every type. */
+const EQUAL = [5, 6, 7].flatMap((n) => [
+  ...[new Int32(n), new Double(n), Long.fromNumber(n), Decimal128.fromString(`${n}.0`)],
+]);
 
 /** The ids as text, sorted: a feed may return keys of one read in any order. */
 function shown(ids: readonly unknown[]): string[] {
@@ -246,34 +250,64 @@ export function changeFeedContract(test: ContractTest<OpenFeed>): void {
   );
 
   testOpened(
-    'a copy that is walked beside the changes is the set in the end, whatever was written meanwhile',
-    async (set, { ids, values }) => {
-      const random = randomFrom(SEED);
-      const present = async () => {
-        const { rows } = await readRows(set.rows, BY_ID, {}, { rows: 1_000, bytes: PLENTY });
-        return new Map(rows.map((row) => [nameOf(row), row]));
-      };
-      const write = async () => {
-        const some = Array.from({ length: 1 + below(random, 8) }, () => oneOf(random, ids));
-        const chosen = some.filter((id, n) => some.findIndex((one) => compareValues(one, id) === 0) === n);
-        // MongoDB replaces no number by one of another type.
-        const isNumber = (id: unknown) => NUMBERS.some((type) => id instanceof type);
-        await set.remove(random() < 0.4 ? chosen : chosen.filter(isNumber));
-        if (random() < 0.7) await set.write(chosen, oneOf(random, values));
-      };
-      const followers: Follower[] = [];
-      for (let step = 0; step < STEPS; step++) {
-        if (followers.length < 9) followers.push(await Follower.begin(set.rows, BY_ID, random));
-        const follower = oneOf(random, followers);
-        if (random() < 0.5) await Promise.all([write(), follower.step()]);
-        else await write();
-        if (random() < 0.8) continue;
-        await follower.finish();
-        assert.deepEqual(sorted(follower.copy), sorted(await present()), `seed ${SEED}, step ${step}`);
-        followers.splice(followers.indexOf(follower), 1);
-      }
+    'a scope has the row that a replacement moves into it or out of it, of whatever type the number of its id becomes',
+    async (set, opened) => {
+      const { ids, values } = opened;
+      const scope = scopeOf(opened);
+      const feed = feedOf(scope);
+      const types = EQUAL.slice(0, 4).filter((one) => ids.some((id) => id?.constructor === one.constructor));
+      for (const [n, before] of types.entries())
+        for (const after of types) {
+          await set.remove([before]);
+          await set.write([before], values[1]);
+          const place = await feed.now(NEVER);
+          await set.write([after], values[0]);
+          const { keys, place: inside } = await keysSince(feed, place, 1 + n);
+          const found = await lookUp(feed, keys);
+          assert.deepEqual(shown(found.map(idIn)), shown([after]), `${shown([before])[0]} became it`);
+          await set.write([before], values[1]);
+          const { keys: left } = await keysSince(feed, inside, 1 + n);
+          assert.ok(shown(left.map(idIn)).includes(shown([after])[0] ?? ''), 'the key that is gone');
+          assert.deepEqual(await lookUp(feed, left), []);
+        }
     },
   );
+
+  for (const [what, narrowed] of [
+    ['the set', ({ rows }: OpenFeed) => rows],
+    ['the scope of the set that a key opens', scopeOf],
+  ] as const)
+    testOpened(
+      `a copy that is walked beside the changes is ${what} in the end, whatever was written meanwhile`,
+      async (set, opened) => {
+        const { ids, values } = opened;
+        const rows = narrowed(opened);
+        const random = randomFrom(SEED);
+        const present = async () => {
+          const { rows: all } = await readRows(rows, BY_ID, {}, { rows: 1_000, bytes: PLENTY });
+          return new Map(all.map((row) => [nameOf(row), row]));
+        };
+        const numbers = EQUAL.filter((number) => ids.some((id) => id?.constructor === number.constructor));
+        const write = async () => {
+          const from = random() < 0.7 ? numbers : ids;
+          const some = Array.from({ length: 1 + below(random, 8) }, () => oneOf(random, from));
+          const chosen = some.filter((id, n) => some.findIndex((one) => compareValues(one, id) === 0) === n);
+          if (random() < 0.25) await set.remove(chosen);
+          if (random() < 0.7) await set.write(chosen, oneOf(random, values)); // also 7 in place of 7.0
+        };
+        const followers: Follower[] = [];
+        for (let step = 0; step < STEPS; step++) {
+          if (followers.length < 9) followers.push(await Follower.begin(rows, BY_ID, random));
+          const follower = oneOf(random, followers);
+          if (random() < 0.5) await Promise.all([write(), follower.step()]);
+          else await write();
+          if (random() < 0.8) continue;
+          await follower.finish();
+          assert.deepEqual(sorted(follower.copy), sorted(await present()), `seed ${SEED}, step ${step}`);
+          followers.splice(followers.indexOf(follower), 1);
+        }
+      },
+    );
 
   testOpened(
     'removed rows are gone from rows, counts and indexes, and can be inserted again',
@@ -290,6 +324,14 @@ export function changeFeedContract(test: ContractTest<OpenFeed>): void {
       assert.equal(await set.remove([]), 0);
     },
   );
+}
+
+/** The rows with the first value, as a key with `where` opens them. */
+function scopeOf({ rows, field, values: [value] }: OpenFeed): PartRows {
+  return new PartRows(rows, { where: [{ path: field, value }], hide: [] }, async (_, __, signal) => {
+    const { indexes } = await rows.describe(signal);
+    return indexes.find(({ keys }) => keys[0]?.path === field && keys[1]?.path === '_id') ?? assert.fail();
+  });
 }
 
 /** The rows of a copy, as text. */

@@ -1,6 +1,7 @@
 import { MaxKey, MinKey } from '../../src/store/bson.ts';
 import { IDS } from '../support/store/random-collection.ts';
 import { testSqlite } from '../support/store/sqlite/sqlite.ts';
+import { keepImages } from '../support/store/parts.ts';
 import { testMongoStore } from '../support/store/mongo/mongo.ts';
 import type { OpenStore } from '../support/store/open-store.ts';
 import { testsWith } from '../support/tests-with.ts';
@@ -25,13 +26,14 @@ changeFeedContract(testsWith(async (t) => resourceOf(await testSqlite(t), ANY_ID
 changeFeedContract(
   testsWith(async (t) => {
     const opened = await testMongoStore(t);
+    if (opened) await keepImages(t, opened.uri, 'items');
     return opened && itemsOf(opened, DRIVER_IDS);
   }, 'items of mongodb'),
 );
 changeFeedContract(
   testsWith(async (t) => {
     const opened = await testMongoStore(t, { lane: false });
-    await opened?.client.db().createCollection('rows');
+    await opened?.client.db().createCollection('rows', { changeStreamPreAndPostImages: { enabled: true } });
     return opened && resourceOf(opened, DRIVER_IDS);
   }, 'a resource of mongodb through the driver'),
 );

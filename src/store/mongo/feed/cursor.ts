@@ -96,8 +96,8 @@ function cursorOver(connection: MongoConnection, { from, batch, fields }: Stream
   };
 
   /**
-   * When the place behind the last event is too long for clients, the events of its time are held back until that time
-   * is over, because all events of a transaction have one time. Then a time is the place, and nothing comes twice.
+   * When the place behind an event of the last time is too long for clients, the events of that time are held back until
+   * it is over, because all events of a transaction have one time. Then a time is the place, and nothing comes twice.
    */
   const pageOf = ({ events: came, behind, cursor }: EventReply): EventPage => {
     const isDrained = came.length === 0;
@@ -110,7 +110,9 @@ function cursorOver(connection: MongoConnection, { from, batch, fields }: Stream
       return { events, behind: place, isDrained, hasEnded: cursor === 0n };
     };
     if (!last) return pass(all, fields ? timeAt(behind) : behind);
-    if (!fields && isShort(behind)) return pass(all, behind);
+    const { time: until } = last;
+    if (!fields && isShort(behind) && all.every(({ time, place }) => time < until || isShort(place)))
+      return pass(all, behind);
     // The server keeps the place behind its last event while nothing else happens.
     if (isDrained) return pass(all, placeOfTime(last.time + 1n));
     const over = all.filter(({ time }) => time < last.time);

@@ -142,8 +142,9 @@ export function mongoFeed(parts: FeedParts, scope?: ScopePredicate): ScopeLog {
 
   const lookBehind = async (): Promise<Place | null> => {
     const { behind } = stream;
-    if (!behind) return null;
-    const page = pageFrom(behind, undefined, 1);
+    const window = stream.peek(collection);
+    if (!behind || !window) return null;
+    const page = pageFrom(window.placeAt(behind), undefined, 1);
     const isWhole = await readHistory(page, await present(NEVER), NEVER);
     return isWhole && page.count === 0 ? page.next : null;
   };

@@ -32,6 +32,11 @@ export class LatestEvents {
     return this.#bytes;
   }
 
+  /** The event that happened last. */
+  get last(): ChangeEvent | undefined {
+    return this.#entries.at(-1)?.event;
+  }
+
   add(event: ChangeEvent): void {
     const entry = { event: owned(event), isLatest: true };
     this.#entries.push(entry);

@@ -1,6 +1,6 @@
 import type { ChangeEvent } from './events.ts';
 import { LatestEvents } from './latest.ts';
-import { isBefore, type Place } from './place.ts';
+import { isBefore, placeOfTime, timeOf, type Place } from './place.ts';
 import type { FeedPage } from './page.ts';
 
 /** The most changed rows of a collection that are kept for readers, and the most bytes of their keys and places. */
@@ -47,9 +47,21 @@ export class Window {
   fill(page: FeedPage, behind: Place): boolean {
     const from = page.next;
     if (!this.start || isBefore(from, this.start)) return false;
+    const own = this.placeAt(behind);
     // A reader that has read its own history may be ahead of the stream.
-    page.add(this.#events.behind(from), isBefore(from, behind) ? behind : from);
+    page.add(this.#events.behind(from), isBefore(from, own) ? own : from);
     return true;
+  }
+
+  /**
+   * The stream's place for the readers of this collection. A stream of this collection alone does not find the token of an
+   * event of another one: mongod says that it is not in the history. Within a transaction it is then the last own event,
+   * or the time of all its events.
+   */
+  placeAt(behind: Place): Place {
+    const time = timeOf(behind);
+    const { last } = this.#events;
+    return last?.time === time ? last.place : placeOfTime(time);
   }
 
   /** Resolves when something has changed, or after `ms` milliseconds. Rejects with the signal's reason. */

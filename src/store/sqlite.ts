@@ -143,7 +143,8 @@ function storeOf(core: Core, items: OpenSet, { directory }: SqliteOptions): Stor
   async function clean(): Promise<void> {
     await core.sweep();
     for (const name of await looks.soon(() => sets.names()))
-      while (isOpen && (await writes.run(() => log.prune(sets.get(name)))));
+      while (isOpen && (await looks.soon(() => log.isPrunable(sets.get(name)))))
+        await writes.run(() => log.prune(sets.get(name)));
   }
 }
 

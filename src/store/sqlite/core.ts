@@ -4,6 +4,7 @@ import { storeUnavailable } from '../../errors.ts';
 import type { Slots } from '../slots.ts';
 import { diskFull, freeBytes, isDamage, RESERVE_BYTES, storeFault } from './errors.ts';
 import type { StoreFile } from './file.ts';
+import { Epochs } from './epochs.ts';
 import { dropSql, meta } from './layout.ts';
 import { changeLog, type LogOptions } from './log.ts';
 import { readersOf } from './log-readers.ts';
@@ -44,12 +45,20 @@ export function coreOf(options: CoreOptions) {
 
   const sets = new Sets(connection);
   const log = changeLog(connection, sets, options);
+  const epochs = new Epochs({
+    connection,
+    sets,
+    lastOf: (set) => log.state(set).last,
+    ttlMs: options.ttlMs,
+    wallClock: options.wallClock,
+  });
   const looks = looksAt(connection, check, faultOf);
   const maintenance = maintenanceOf(file.path);
   const watch = logWatch(othersWrote);
   const writes = new Writes({
     connection,
     check: checkWritable,
+    begin: () => epochs.begin(),
     sync: () => file.sync(),
     faultOf,
     onCommitted: () => {
@@ -59,10 +68,8 @@ export function coreOf(options: CoreOptions) {
   });
 
   return {
-    ...{ options, file, connection, sets, log, looks, maintenance, watch, writes },
+    ...{ options, file, connection, sets, log, epochs, looks, maintenance, watch, writes },
     reader: new Reader(connection, slots),
-    /** The epoch of the file's history: another one after a backup was restored. */
-    epoch: (): string => String(meta(connection, 'epoch')),
     logBytes,
     /** Rejects when the file is damaged as far as it was read until now. */
     ping: async (): Promise<void> => {

@@ -17,7 +17,7 @@ export function setFeed(
   reads: SetReads,
   scope: ScopePredicate | null = null,
 ): ScopeLog {
-  const { file, log, looks, sets, watch, writes } = core;
+  const { epochs, file, log, looks, sets, watch, writes } = core;
   const { now: clock } = core.options;
   const { name } = shape;
 
@@ -36,7 +36,7 @@ export function setFeed(
   function now(signal: AbortSignal): Promise<FeedPlace> {
     const look = (set: SetRecord): FeedPlace => {
       const { last } = log.state(set);
-      return { token: tokenOfPlace({ epoch: core.epoch(), set: set.number, sequence: last }) };
+      return { token: tokenOfPlace({ epoch: epochs.latest(), set: set.number, sequence: last, seen: last }) };
     };
     return lookAt(look, signal);
   }
@@ -73,13 +73,14 @@ export function setFeed(
   /** In a look. */
   function readIn(set: SetRecord, place: LogPlace, most: number) {
     const { last, floor } = log.state(set);
-    const { epoch, sequence } = place;
-    // A place ahead of the log is one of a file that was put back to an earlier state.
+    const { sequence, seen } = place;
+    const end = epochs.endOf(place.epoch, set.number);
     const since = scope && set.before ? Math.max(floor, set.before.since) : floor;
-    if (epoch !== core.epoch() || place.set !== set.number || sequence < since || sequence > last)
+    if (end === null || place.set !== set.number || sequence < since || seen > Math.min(end, last))
       throw changesExpired();
     const logged = log.read(set, sequence, most, scope);
-    return { last, logged, next: { ...place, sequence: logged.next }, seen: versionOf(set, last) };
+    const next = { epoch: epochs.latest(), set: set.number, sequence: logged.next, seen: last };
+    return { last, logged, next, seen: versionOf(set, last) };
   }
 
   /** The state of the log. One function for all who wait, so that it is looked at once. */

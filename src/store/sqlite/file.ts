@@ -4,7 +4,7 @@ import { reasonOf } from '../../error-reason.ts';
 import { syncDirectory } from '../directory.ts';
 import { Connection } from './connection.ts';
 import { mmapBytesIn, prepareDirectory, readMark, storeGone, writeMark } from './directory.ts';
-import { assertOurs, createLayout, meta, newEpoch, setMeta } from './layout.ts';
+import { assertOurs, createEpochs, createLayout, meta, setMeta } from './layout.ts';
 import { retryBusy } from './errors.ts';
 import { newIdentity, Sets } from './sets.ts';
 
@@ -36,13 +36,13 @@ export async function openFile(directory: string) {
     if (mark && state.stops < mark.stops && !state.isBackup)
       throw storeGone(path, 'is older than its last clean stop');
     // A file without its mark was brought here.
-    if (exists && !mark) await retryBusy(() => beginEpoch(opened));
+    if (exists && !mark) await retryBusy(() => beginHistory(opened));
     const log = await open(`${path}-wal`, 'r+');
     await log.datasync();
     await syncDirectory(directory);
     if (!mark || state.isBackup) await writeMark(directory, state);
     // When the process ends before this is durable, the file is still a backup for the next one.
-    if (state.isBackup) await retryBusy(() => beginEpoch(opened));
+    if (state.isBackup) await retryBusy(() => beginHistory(opened));
     return {
       ...{ path, connection: opened },
       /** Whether no process that had the file open has ended in order yet. */
@@ -82,8 +82,9 @@ function begin(connection: Connection): void {
   if (mode !== 'wal') throw new Error('its file system has no shared memory, which the embedded store needs');
   transaction(connection, () => {
     if (connection.all('select name from sqlite_schema limit 1').length === 0) createLayout(connection);
+    assertOurs(connection);
+    createEpochs(connection);
   });
-  assertOurs(connection);
 }
 
 function stateOf(connection: Connection) {
@@ -95,11 +96,12 @@ function stateOf(connection: Connection) {
   };
 }
 
-/** The file is a restored backup: later places in its history, and rows that were read, are of another epoch. */
-function beginEpoch(connection: Connection): void {
+/** The file is a restored backup: all places in its history, and rows that were read, are of another one. */
+function beginHistory(connection: Connection): void {
   transaction(connection, () => {
-    setMeta(connection, 'epoch', newEpoch());
-    connection.run("delete from meta where key = 'backup'");
+    connection.run("delete from meta where key in ('backup', 'epoch')");
+    connection.run('delete from epochs');
+    createEpochs(connection);
     const sets = new Sets(connection);
     for (const name of sets.names()) sets.put({ ...sets.get(name), identity: newIdentity() });
   });

@@ -7,7 +7,8 @@ export const FORMAT = 'sluice 3';
 /**
  * The file:
  *
- * - `meta`: the format, the id of the store, the epoch of its history, counters.
+ * - `meta`: the format, the id of the store, counters.
+ * - `epochs`: the epochs of its history (see epochs.ts).
  * - `sets`: a row for each set of rows (see sets.ts).
  * - `s<number>`: the rows of a set. `k` is the key of the row, `d` the document with its checksum, `i<number>` the key
  *   in an index: the keys of its values and then that of the row. Keys are ordered as BSON orders values (see keys.ts).
@@ -25,8 +26,18 @@ const SCHEMA = `
 export function createLayout(connection: Connection): void {
   connection.exec(SCHEMA);
   setMeta(connection, 'id', randomBytes(16).toString('hex'));
-  setMeta(connection, 'epoch', newEpoch());
   setMeta(connection, 'secret', randomBytes(32).toString('hex'));
+}
+
+/** Makes the table of epochs with a first one, which a file of version 0.3 has in `meta`. In a transaction. */
+export function createEpochs(connection: Connection): void {
+  connection.exec(
+    `create table if not exists epochs(n integer primary key, name text not null unique, begun integer not null,
+     lasts blob not null)`,
+  );
+  if (connection.get('select max(n) n from epochs')?.n !== null) return;
+  const first = meta(connection, 'epoch') ?? newEpoch();
+  connection.run('insert into epochs values (0, ?, 0, ?)', first, new Uint8Array(0));
 }
 
 /** Throws an Error for a file of another program or format. */

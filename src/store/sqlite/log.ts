@@ -51,7 +51,8 @@ export function changeLog(
   sets: Sets,
   { ttlMs, wallClock, mostChanges = MOST_CHANGES }: LogOptions,
 ) {
-  return { state, begin, isWishDue, keepRows, prune, read };
+  const isPrunable = (set: SetRecord): boolean => prunableTo(set) !== null;
+  return { state, begin, isWishDue, keepRows, isPrunable, prune, read };
 
   function state({ name, number }: SetRecord): LogState {
     const table = logTable(number);

@@ -3,40 +3,52 @@ import { AppError } from '../../errors.ts';
 
 /** A place in the log of a set: behind the change with this sequence number. */
 export interface LogPlace {
-  /** Eight random bytes that the history of this file has, as text. */
+  /** Eight random bytes as text: the epoch of the file's history that was the latest when the place was given. */
   readonly epoch: string;
   readonly set: number;
   readonly sequence: number;
+  /**
+   * The last change that the set had: rows are looked up as they are, so those that the reader has may be of later changes
+   * than the place. Not less than `sequence`.
+   */
+  readonly seen: number;
 }
 
 /** The first byte of a token is its form. MongoDB's tokens begin with other bytes. */
 const VERSION = 0x51;
 const SEALED_VERSION = 0x53;
 const EPOCH_BYTES = 8;
-const TOKEN_BYTES = 1 + EPOCH_BYTES + 4 + 8;
+const [SET_AT, SEQUENCE_AT] = [1 + EPOCH_BYTES, 1 + EPOCH_BYTES + 4];
+/** Tokens of version 0.3 end with the sequence number. */
+const OLD_TOKEN_BYTES = SEQUENCE_AT + 8;
+const TOKEN_BYTES = OLD_TOKEN_BYTES + 8;
 const CIPHER = 'aes-256-gcm';
 const [NONCE_BYTES, TAG_BYTES] = [12, 16];
 
-/** The token of a place: the form (1 byte), the epoch (8), the set (4), the sequence number (8). */
-export function tokenOf({ epoch, set, sequence }: LogPlace): Uint8Array {
+/** The token of a place: the form (1 byte), the epoch (8), the set (4), the sequence number (8), the last change seen (8). */
+export function tokenOf({ epoch, set, sequence, seen }: LogPlace): Uint8Array {
   const token = new Uint8Array(TOKEN_BYTES);
   const view = new DataView(token.buffer);
   token[0] = VERSION;
   token.set(Buffer.from(epoch, 'hex'), 1);
-  view.setUint32(1 + EPOCH_BYTES, set);
-  view.setBigUint64(TOKEN_BYTES - 8, BigInt(sequence));
+  view.setUint32(SET_AT, set);
+  view.setBigUint64(SEQUENCE_AT, BigInt(sequence));
+  view.setBigUint64(OLD_TOKEN_BYTES, BigInt(seen));
   return token;
 }
 
 /** The place of a token. Throws AppError `invalid-cursor` for a token that no embedded store has made. */
 export function placeOf(token: Uint8Array): LogPlace {
-  if (token.length !== TOKEN_BYTES || token[0] !== VERSION)
+  const hasSeen = token.length === TOKEN_BYTES;
+  if (token[0] !== VERSION || (!hasSeen && token.length !== OLD_TOKEN_BYTES))
     throw new AppError('invalid-cursor', 'The cursor is of a store of another kind.');
   const view = new DataView(token.buffer, token.byteOffset, token.length);
+  const sequence = Number(view.getBigUint64(SEQUENCE_AT));
   return {
     epoch: Buffer.from(token.subarray(1, 1 + EPOCH_BYTES)).toString('hex'),
-    set: view.getUint32(1 + EPOCH_BYTES),
-    sequence: Number(view.getBigUint64(TOKEN_BYTES - 8)),
+    set: view.getUint32(SET_AT),
+    sequence,
+    seen: hasSeen ? Number(view.getBigUint64(OLD_TOKEN_BYTES)) : sequence,
   };
 }
 

@@ -9,6 +9,8 @@ interface WritesOptions {
   readonly connection: Connection;
   /** Throws when the file cannot be written. Called before each transaction. */
   readonly check: () => void;
+  /** Called first in each transaction. */
+  readonly begin: () => void;
   readonly sync: () => Promise<void>;
   readonly faultOf: (error: unknown) => unknown;
   /** Called after each commit. What it returns is awaited before the next transaction. */
@@ -102,9 +104,10 @@ export class Writes {
 
   /** Runs as many actions as fit into a transaction. Returns the functions to call when they are durable. */
   #commit(taken: Wanted[]): Settle[] {
-    const { connection } = this.#options;
+    const { connection, begin } = this.#options;
     connection.run('begin immediate');
     try {
+      begin();
       const end = performance.now() + TRANSACTION_MS;
       const settled: Settle[] = [];
       while (this.#queue[0]?.isAlone === false && (taken.length === 0 || performance.now() < end)) {

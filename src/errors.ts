@@ -81,14 +81,6 @@ export function storeUnfit(detail: string, cause?: unknown): AppError {
   return new AppError('store-unfit', detail, { cause });
 }
 
-/** The error for a set that an import is loading. */
-export function notReady(): AppError {
-  return new AppError(
-    'not-ready',
-    `An import is loading these rows, which appear all at once when it ends. Try again in ${PROBLEMS['not-ready'].retry} s.`,
-  );
-}
-
 /** The error for work that began in one collection and cannot continue in another of the same name. */
 export function collectionReplaced(cause?: unknown): AppError {
   return new AppError(

@@ -245,13 +245,6 @@ export const PROBLEMS = {
       'The database responds, but a read might skip or repeat rows: the collection is missing or holds other data, an index is missing, partial or multikey, or the server has no permission to read. The log and /readyz say what the operator must repair. The server then continues by itself.',
     retry: 30, // the least time an operator needs to repair a store
   },
-  'not-ready': {
-    status: 503,
-    title: 'Rows are being loaded',
-    explanation:
-      'An import is filling the empty collection of the embedded store, or replaces all of its rows. The rows appear all at once when it ends, so that a part is never taken for the whole. Wait as many seconds as Retry-After states.',
-    retry: 5, // how long the import takes is not known, so this only sets the pace
-  },
   'insufficient-storage': {
     status: 507,
     title: 'Disk full or not writable',

@@ -115,7 +115,7 @@ export const COMMON_PROBLEMS: readonly ProblemCode[] = [
 ];
 
 /** Further problems of an operation that reads or writes the store. */
-export const STORE_PROBLEMS: readonly ProblemCode[] = ['store-unavailable', 'store-unfit', 'not-ready'];
+export const STORE_PROBLEMS: readonly ProblemCode[] = ['store-unavailable', 'store-unfit'];
 
 /** Further problems of an operation with a body. */
 export const BODY_PROBLEMS: readonly ProblemCode[] = [

@@ -53,8 +53,6 @@ export interface ImportTarget {
   readonly kindsAt?: KindsAt;
   /** Opens it, and makes it when it is missing. Called when the first row can be written. */
   open(say: (line: string) => void): Promise<ImportedStore>;
-  /** Called before the rows are written. */
-  prepare?(say: (line: string) => void): Promise<void>;
   /** Called after the rows were written. Resolves with whether all that was asked for is there. */
   finish?(say: (line: string) => void): Promise<boolean>;
 }
@@ -73,7 +71,6 @@ export async function runImport(
   const open = async (source: Source): Promise<ImportedStore> => {
     const store = await target.open(say);
     if (target.exists) await checkStored(command, store, source, io);
-    await target.prepare?.(say);
     progress = startProgress(io, source.total);
     return store;
   };

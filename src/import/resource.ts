@@ -6,7 +6,7 @@ import { formsOf } from '../resources/query/not-indexed.ts';
 import { KEY } from '../store/bookmark.ts';
 import { BSON_TYPE } from '../store/bson-types.ts';
 import type { Index } from '../store/indexes.ts';
-import type { Declaration, OwnedCollection, Store } from '../store/store.ts';
+import type { AddedIndex, Declaration, OwnedCollection, Store } from '../store/store.ts';
 import { UsageError } from '../terminal/arguments.ts';
 import { USERS } from '../users/row.ts';
 import type { ImportTarget } from './command.ts';
@@ -64,14 +64,20 @@ export async function resourceTarget(
       const rows = await (found ??= store.open(declaration));
       return columnKinds(await kindsAt({ rows }, path, signal));
     },
-    open: async (say) => (made.rows = await store.make(declaration, say)),
-    prepare: async (say) => {
-      if (made.rows?.indexesFirst) await addIndexes(made.rows, into, say, signal);
+    open: async (say) => {
+      const rows = (made.rows = await store.make(declaration, say));
+      const onIndex = (added: AddedIndex | CommandRefusal): void => {
+        if (added instanceof CommandRefusal) say(added.message);
+        else if (added.isNew) say(`created the index ${added.index.name}`);
+      };
+      return {
+        count: (...call) => rows.count(...call),
+        fill: (batches, how) => rows.fill(batches, { ...how, indexes: into.indexes, onIndex }),
+      };
     },
     finish: async (say) => {
       const { rows } = made;
       if (!rows) return true;
-      if (!rows.indexesFirst) await addIndexes(rows, into, say, signal);
       const { indexes } = await rows.describe(signal);
       const states = into.indexes.map((paths) => indexFor(indexes, paths));
       for (const index of states)
@@ -82,23 +88,6 @@ export async function resourceTarget(
       return states.every((index) => index && index.refused === undefined);
     },
   };
-}
-
-async function addIndexes(
-  rows: OwnedCollection,
-  { indexes }: Into,
-  say: (line: string) => void,
-  signal: AbortSignal,
-): Promise<void> {
-  for (const paths of indexes) {
-    try {
-      const { index, isNew } = await rows.addIndex(paths, () => undefined, signal);
-      if (isNew) say(`created the index ${index.name}`);
-    } catch (error) {
-      if (!(error instanceof CommandRefusal)) throw error;
-      say(error.message);
-    }
-  }
 }
 
 /** The index of these fields, then the key. */

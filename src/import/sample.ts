@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { asset } from '../asset.ts';
-import { AppError } from '../errors.ts';
 import { documentOf } from '../store/batch.ts';
 import { makeBookmark } from '../store/bookmark.ts';
 import { readRow } from '../store/row.ts';
@@ -39,8 +38,8 @@ export async function* sampleItems(): AsyncGenerator<SourceRow> {
  * so two processes may load at the same time.
  */
 export async function loadSample(store: Pick<OwnedCollection, 'read' | 'insert'>, mayBegin = true) {
-  const first = await firstRow(store).catch(whenLoading);
-  if (first === 'loading' || (first === null && !mayBegin)) return 0;
+  const first = await firstRow(store);
+  if (first === null && !mayBegin) return 0;
   // The first and the last row are written alone: one shows that a load began, the other that it is complete.
   if (first !== null && BSON.deserialize(first)._id !== idOf(1)) return 0;
   const last = await readRow(store, makeBookmark({ _id: idOf(SAMPLE_ROWS) }), NEVER);
@@ -60,12 +59,6 @@ export async function loadSample(store: Pick<OwnedCollection, 'read' | 'insert'>
     at = to;
   }
   return written;
-}
-
-/** Another process is filling the store. */
-function whenLoading(error: unknown): 'loading' {
-  if (error instanceof AppError && error.code === 'not-ready') return 'loading';
-  throw error;
 }
 
 async function firstRow(store: Pick<OwnedCollection, 'read'>): Promise<Uint8Array | null> {

@@ -1,3 +1,4 @@
+import type { CommandRefusal } from '../errors.ts';
 import type { ReadBatch } from './batch.ts';
 import type { Bookmark, Identity, PointInTime } from './bookmark.ts';
 import type { ChangeFeed } from './change-feed.ts';
@@ -84,8 +85,6 @@ export interface ValuesFrom {
 export interface OwnedCollection extends Collection {
   /** Ends what looks at the collection by itself. The collection must not be used afterwards. */
   close(): void;
-  /** Whether an import adds indexes before the rows. Otherwise that is faster after them. */
-  readonly indexesFirst: boolean;
   /**
    * Removes the rows with these keys (bookmarks `{_id}`). Resolves with the number of rows removed when that is durable.
    */
@@ -93,17 +92,15 @@ export interface OwnedCollection extends Collection {
   /** Writes BSON documents. Resolves when they are durable (w:majority; flushed). */
   insert(rows: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult>;
   /**
-   * Begins to fill an empty collection faster than `insert` does. Resolves with null when it has rows, or when another
-   * process is filling it. With `replaces`, the rows that it has are removed first, after a load by another process has
-   * ended: never null. Missing: the store has no faster way.
+   * Writes the rows of an import. Rejects with CommandRefusal when another import is in the way, before it asks for a row;
+   * as `insert` does when the store fails; and with the error of `rows`.
+   *
+   * The embedded store fills tables that nothing leads to when the collection has no rows, or when they are to be
+   * replaced. One transaction at the end makes them the collection's, so readers see the rows of before until then, and all
+   * new ones after; when it rejects, or the process ends before, nothing has changed. MongoDB does so with rows that are
+   * replaced. Other rows appear as they come, and stay.
    */
-  load?(onConflict: OnConflict, refuse: Refuse, replaces?: boolean): Promise<Load | null>;
-  /**
-   * Drops the indexes of an empty collection, so that inserts cost less. Resolves with a function that makes them: call
-   * it when the rows are there. Null when the collection has rows, or when no process would make the indexes after a
-   * crash. Reads that need an index reject meanwhile. This process must read nothing. Missing: the store has no need.
-   */
-  postponeIndexes?(): Promise<(() => Promise<void>) | null>;
+  fill(rows: AsyncIterable<readonly FilledRow[]>, how: HowToFill): Promise<void>;
   /**
    * Removes every row. Resolves with the number of rows removed when that is durable. The collection is replaced at once
    * by an empty one with the same options and indexes, so readers never find a part of the rows: chains that read the
@@ -146,29 +143,28 @@ export interface InsertResult {
 /** Called for each row that a store refuses, with the number that the caller gave it, and the reason. */
 export type Refuse = (at: number, reason: string) => void;
 
-export interface LoadResult {
-  /** Number of rows inserted or replaced. They are durable. */
-  readonly written: number;
-  /** Number of rows left out because an earlier one has their id (`skip`). */
-  readonly skipped: number;
+/** A row of a source (a BSON document that must not change any more), and its place there: higher than those before it. */
+export interface FilledRow {
+  readonly at: number;
+  readonly item: Uint8Array;
 }
 
-/**
- * Fills an empty collection. In the embedded store its rows appear all at once, with all their index entries, when
- * `finish` resolves; until then every read rejects with `not-ready`. When the process ends before, the collection is
- * empty.
- */
-export interface Load {
-  /** The rows that were there, of a load that replaces them. */
-  readonly removed: Count;
-  /**
-   * Adds a BSON document, which must not change until the load has ended. `at` is its place in the source: higher than
-   * those before it. When it returns a promise, the next row must wait for that. Rejects as `insert` does.
-   */
-  add(row: Uint8Array, at: number): void | Promise<void>;
-  /** Resolves when all rows are durable and visible. Rejects as `insert` does; only `abandon` may follow then. */
-  finish(): Promise<LoadResult>;
-  abandon(): Promise<void>;
+export interface HowToFill {
+  readonly onConflict: OnConflict;
+  readonly refuse: Refuse;
+  /** Present: the rows take the place of those that are there. Called with the number of these when they are removed. */
+  readonly onRemoved?: ((removed: Count) => void) | undefined;
+  /** Whether the rows may never end. They then appear as they come, with all their indexes. */
+  readonly isEndless?: boolean | undefined;
+  /** Called with numbers of rows that have become durable and visible. */
+  readonly onWritten: (result: Pick<InsertResult, 'written' | 'skipped'>) => void;
+  /** Indexes to be added (the fields of each, without the key), where that is fastest: before the rows or after them. */
+  readonly indexes?: readonly (readonly string[])[] | undefined;
+  /** Called for each of them, or with the reason why the store refuses it. */
+  readonly onIndex?: ((added: AddedIndex | CommandRefusal) => void) | undefined;
+  /** Called when reads that need an index reject until the rows are there. */
+  readonly onPostponed?: (() => void) | undefined;
+  readonly signal: AbortSignal;
 }
 
 export interface Found {

@@ -5,7 +5,7 @@ import type { Slots } from './slots.ts';
 import { coreOf, type Core } from './sqlite/core.ts';
 import { openFile } from './sqlite/file.ts';
 import { setFeed } from './sqlite/feed.ts';
-import { loadGate } from './sqlite/load-gate.ts';
+import { fillSet } from './sqlite/fill.ts';
 import { setCounts } from './sqlite/set-counts.ts';
 import { setIndexes } from './sqlite/set-indexes.ts';
 import { setReads } from './sqlite/set-reads.ts';
@@ -150,13 +150,12 @@ function storeOf(core: Core, items: OpenSet, { directory }: SqliteOptions): Stor
 
 export type OpenSet = Awaited<ReturnType<typeof openSet>>;
 
-/** Opens a set of rows. Makes it and the indexes that are missing, and undoes a load whose process has ended. */
+/** Opens a set of rows. Makes it and the indexes that are missing. */
 export async function openSet(core: Core, shape: SetShape) {
   const { looks, writes, sets } = core;
   const { name, label } = shape;
-  const gate = loadGate(core, shape);
-  const indexes = setIndexes(core, shape, gate);
-  const reads = setReads(core, shape, gate, indexes);
+  const indexes = setIndexes(core, shape);
+  const reads = setReads(core, shape, indexes);
   const { read, describe } = reads;
   const rows: Collection = {
     ...{ read, describe, ...setCounts(core, reads) },
@@ -167,10 +166,12 @@ export async function openSet(core: Core, shape: SetShape) {
     const records = shape.indexes.map((paths, n) => ({ number: n + 1, paths, builtTo: null }));
     await writes.run(() => sets.find(name) ?? sets.create({ ...NEW, name, label, indexes: records }));
   }
-  await gate.recover();
   await indexes.declare(shape.indexes);
   await looks.soon(() => indexes.buildLater(sets.get(name)));
-  return { rows, indexes, load: gate.load, writes: setWrites(core, shape, gate) };
+  const writing = setWrites(core, shape);
+  const fill: OwnedCollection['fill'] = (...call) =>
+    fillSet(core, shape, { ...writing, addIndex: indexes.add }, ...call);
+  return { rows, indexes, fill, writes: writing };
 }
 
 function shapeOf(name: string, label: string): SetShape {
@@ -178,11 +179,10 @@ function shapeOf(name: string, label: string): SetShape {
   return { name, label, hasChanges: true, indexes: [], refusalOf };
 }
 
-function owned({ rows, load, indexes, writes }: OpenSet): OwnedCollection {
+function owned({ rows, fill, indexes, writes }: OpenSet): OwnedCollection {
   const { insert, remove, clear } = writes;
   return {
-    ...{ ...rows, load, insert, remove, clear },
-    indexesFirst: true,
+    ...{ ...rows, fill, insert, remove, clear },
     close: () => undefined, // other opens of the set share it
     addIndex: indexes.add,
   };

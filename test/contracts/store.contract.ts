@@ -1,5 +1,6 @@
 import type { StoreTest } from '../support/store/open-store.ts';
 import { countContract, splitContract } from './store.count.contract.ts';
+import { fillContract } from './store.fill.contract.ts';
 import { resumeContract } from './store.resume.contract.ts';
 import { sizeContract } from './store.size.contract.ts';
 import { snapshotContract } from './store.snapshot.contract.ts';
@@ -10,6 +11,7 @@ export function storeContract(test: StoreTest): void {
   resumeContract(test);
   sizeContract(test);
   writeContract(test);
+  fillContract(test);
   countContract(test);
   splitContract(test);
   snapshotContract(test);

@@ -3,7 +3,6 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { AppError } from '../../src/errors.ts';
 import { BSON } from '../../src/store/bson.ts';
 import { sluice } from '../support/process/commands.ts';
 import { openFor, openRaw } from '../support/store/sqlite/sqlite.ts';
@@ -38,53 +37,57 @@ async function until(look: () => boolean | Promise<boolean>): Promise<void> {
 /** The numbers of rows that tables of the file have, those of removed rows included. Tables without rows are left out. */
 function rowsIn(directory: string): number[] {
   const { connection, close } = openRaw(directory);
-  const tables = connection.all(
-    "select name from sqlite_schema where type = 'table' and name glob 's[0-9]*'",
-  );
-  const counts = tables.map(({ name }) =>
-    Number(connection.get(`select count(*) n from ${name as string}`)?.n),
+  const counts = connection.look(() =>
+    connection
+      .all("select name from sqlite_schema where type = 'table' and name glob 's[0-9]*'")
+      .map(({ name }) => Number(connection.get(`select count(*) n from ${name as string}`)?.n)),
   );
   close();
   return counts.filter((count) => count > 0);
 }
 
-/** False for the same error: what is looked for has not happened yet. */
-function isLoading(error: unknown): false {
-  isNotReady(error);
-  return false;
+/** Whether an import is under way in the resource, or was killed in it. */
+function isImporting(directory: string): boolean {
+  const { sets, close } = openRaw(directory);
+  const { imports = [] } = sets.get('resource orders');
+  close();
+  return imports.length > 0;
 }
 
-/** Fails for any other error. */
-function isNotReady(error: unknown): true {
-  assert.ok(error instanceof AppError && error.code === 'not-ready', String(error));
-  return true;
-}
-
-test('a removal that is killed has removed all rows or none, and the next process frees their space', async (t) => {
-  const { directory, store: beside, rows: orders } = await filled(t);
-  const file = join(directory, 'new.ndjson');
-  await writeFile(file, '{"_id":"new"}\n');
-  let isOver = false;
-  await sluice(['import', file, '--into', 'orders', '--drop', '--yes'], { DATA_DIR: directory }, (child) => {
-    child.once('exit', () => (isOver = true));
-    const hasBegun = () => orders.count(BY_ID, 'exact', NEVER).then(({ rows }) => rows < ROWS, isNotReady);
-    void until(async () => isOver || (await hasBegun())).then(() => child.kill('SIGKILL'));
+for (const moment of ['it has begun', 'it has ended'])
+  test(`a replacement that is killed when ${moment} has replaced all rows or none, and the next process frees their space`, async (t) => {
+    const { directory, store: beside, rows: orders } = await filled(t);
+    const file = join(directory, 'new.ndjson');
+    const lines = Array.from({ length: ROWS / 2 }, (_, n) => `{"_id":"new ${n}","total":${n % 100}}\n`);
+    await writeFile(file, lines.join(''));
+    const arguments_ = ['import', file, '--into', 'orders', '--drop', '--yes'];
+    let isOver = false;
+    const seen = new Set<number>();
+    await sluice(arguments_, { DATA_DIR: directory }, (child) => {
+      child.once('exit', () => (isOver = true));
+      void (async () => {
+        let hasBegun = false;
+        for (let isTime = false; !isTime && !isOver;) {
+          const { rows } = await orders.count(BY_ID, 'exact', NEVER);
+          seen.add(rows);
+          hasBegun ||= isImporting(directory);
+          isTime = moment === 'it has begun' ? hasBegun : hasBegun && rows !== ROWS;
+          await nextTurn();
+        }
+        child.kill('SIGKILL');
+      })();
+    });
+    const left = (await orders.count(BY_ID, 'exact', NEVER)).rows;
+    for (const rows of seen.add(left)) assert.ok([ROWS, ROWS / 2].includes(rows), `${rows} rows`);
+    assert.equal(left, moment === 'it has begun' ? ROWS : ROWS / 2);
+    await beside.close();
+    const next = await openFor(t, directory);
+    const again = await next.open(ORDERS);
+    assert.equal((await readRows(again, BY_ID, {}, { rows: 2 * ROWS, bytes: PLENTY })).rows.length, left);
+    await until(() => rowsIn(directory).length === 1); // in the background
+    assert.deepEqual(rowsIn(directory), [left]);
+    await until(() => !isImporting(directory));
   });
-  let left = -1;
-  await until(() =>
-    orders.count(BY_ID, 'exact', NEVER).then(({ rows }) => {
-      left = rows;
-      return true;
-    }, isLoading),
-  );
-  assert.ok(left <= 1, `${left} rows`);
-  await beside.close();
-  const next = await openFor(t, directory);
-  const again = await next.make({ ...ORDERS, indexes: [] }, () => undefined);
-  assert.equal((await readRows(again, BY_ID, {}, { rows: 10, bytes: PLENTY })).rows.length, left);
-  await again.clear(NEVER); // ends when no space is left to be freed
-  assert.deepEqual(rowsIn(directory), []);
-});
 
 test('an index whose command was killed is built to its end by a process beside it', async (t) => {
   const { directory, store, rows } = await filled(t);

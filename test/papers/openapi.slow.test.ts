@@ -7,7 +7,6 @@ import {
   changesUnsupported,
   collectionReplaced,
   storeUnavailable,
-  notReady,
   storeUnfit,
 } from '../../src/errors.ts';
 import type { ProblemCode } from '../../src/problems.ts';
@@ -174,7 +173,6 @@ const PROVOKED: Record<ProblemCode, Twist> = {
   'key-server-unavailable': refusal('key-server-unavailable'),
   'store-unavailable': failing(storeUnavailable(new Error('x'))),
   'store-unfit': failing(storeUnfit('x')),
-  'not-ready': failing(notReady()),
   'export-not-complete': refusal('export-not-complete'),
   'export-file-lost': refusal('export-file-lost'),
   'range-not-satisfiable': refusal('range-not-satisfiable'),

@@ -1,5 +1,6 @@
 import { collectionReplaced, storeUnfit } from '../../errors.ts';
 import { KEY, type Identity } from '../bookmark.ts';
+import { addIndexes, fillByInserts, insertAll } from '../fill-by-inserts.ts';
 import type { Slots } from '../slots.ts';
 import type { Declaration, OwnedCollection, Plan } from '../store.ts';
 import { commandKey } from './bookmark-in-command.ts';
@@ -71,8 +72,23 @@ export function openCollection(
     return result;
   };
 
+  const fillAtOnce: OwnedCollection['fill'] = async (batches, how) => {
+    const { sharded } = await layouts.layout();
+    const wanted = declaration.indexes.map(withKey);
+    const isMine = !sharded && options.manage;
+    const make = isMine ? await postponeIndexes(connection, collection, wanted) : null;
+    if (make) {
+      layouts.close(); // it would make them at its next look
+      how.onPostponed?.();
+    }
+    try {
+      await insertAll(rows, batches, how);
+    } finally {
+      await make?.();
+    }
+  };
+
   const rows: OwnedCollection = {
-    indexesFirst: false,
     ...(streams && { changes: mongoFeed({ connection, layouts, lookUp, ...streams }) }),
     close: () => layouts.close(),
     read: reads.read,
@@ -143,12 +159,10 @@ export function openCollection(
 
     remove: (keys) => written(() => deleteRaw(connection, collection, keys)),
 
-    async postponeIndexes() {
-      const { sharded } = await layouts.layout();
-      if (sharded || !options.manage) return null;
-      const make = await postponeIndexes(connection, collection, declaration.indexes.map(withKey));
-      if (make) layouts.close(); // it would make them at its next look
-      return make;
+    async fill(batches, how) {
+      if (how.isEndless || how.onRemoved) await fillByInserts(rows, batches, how);
+      else await fillAtOnce(batches, how);
+      await addIndexes(rows, how);
     },
 
     async addIndex(paths, _, signal) {

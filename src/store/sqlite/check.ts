@@ -99,10 +99,6 @@ function checkSet(
   { report, fault }: { readonly report: Report; readonly fault: Report },
 ): void {
   const { label, name, number, indexes } = set;
-  if (set.loading) {
-    report(`${label}: rows are being loaded, nothing to check yet`);
-    return;
-  }
   for (const column of ['k', ...indexes.filter(isUsed).map((index) => columnOf(index.number))])
     if (!connection.get('select 1 from sqlite_schema where name = ?', indexName(number, column)))
       fault(`${label}: the index ${indexName(number, column)} is missing`);

@@ -76,16 +76,7 @@ export function coreOf(options: CoreOptions) {
       await looks.soon(() => meta(connection, 'format'));
       if (damage !== null) throw damage as Error;
     },
-    /** Frees the space of discarded tables. */
-    sweep: async (): Promise<void> => {
-      const numbers = await looks.soon(() => sets.discarded());
-      if (numbers.length === 0) return;
-      await writes.alone(() => {
-        check(); // the store may have been closed meanwhile
-        return maintenance.run(numbers.map(dropSql).join(' '));
-      });
-      await file.sync();
-    },
+    sweep,
     close: async (): Promise<void> => {
       await writes.idle();
       isOpen = false;
@@ -98,6 +89,22 @@ export function coreOf(options: CoreOptions) {
       }
     },
   };
+
+  /** Frees the space of discarded tables, and gives that of an import that has not come to its end back to the disk. */
+  async function sweep(): Promise<void> {
+    const ended = () => sets.withoutEnded(options.wallClock());
+    if ((await looks.soon(() => ended().length)) > 0)
+      await writes.run(() => {
+        for (const set of ended()) sets.put(set);
+      }, 'frees');
+    const numbers = await looks.soon(() => sets.discarded());
+    if (numbers.length === 0) return;
+    await writes.alone(async () => {
+      check(); // the store may have been closed meanwhile
+      await maintenance.run(numbers.map(dropSql).join(' '));
+    });
+    await file.sync();
+  }
 
   function logBytes(): number {
     return statSync(`${file.path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
@@ -117,8 +124,9 @@ export function coreOf(options: CoreOptions) {
     return fault;
   }
 
-  function checkWritable(): void {
+  function checkWritable(frees: boolean): void {
     check();
+    if (frees) return;
     const now = performance.now();
     if (now - diskLookedAt < LOOK_AT_DISK_MS) return;
     if (freeBytes(directory) < RESERVE_BYTES) throw diskFull();

@@ -103,7 +103,8 @@ function beginHistory(connection: Connection): void {
     connection.run('delete from epochs');
     createEpochs(connection);
     const sets = new Sets(connection);
-    for (const name of sets.names()) sets.put({ ...sets.get(name), identity: newIdentity() });
+    for (const name of sets.names())
+      sets.put({ ...sets.get(name), identity: newIdentity(), imports: undefined });
   });
 }
 

@@ -142,7 +142,10 @@ export function changeLog(
       );
       to = Math.max(to, Number(old?.seq ?? 0));
     }
-    return to > floor ? Math.min(to, floor + PRUNED_AT_ONCE) : null;
+    // A load adds what came since it began.
+    const kept = Math.min(...(set.imports ?? []).map(({ side }) => side?.after ?? Infinity));
+    to = Math.min(to, floor + PRUNED_AT_ONCE, kept);
+    return to > floor ? to : null;
   }
 }
 

@@ -5,7 +5,6 @@ import { bytesIn } from './connection.ts';
 import type { Core } from './core.ts';
 import { keyRow } from './keyed.ts';
 import { columnOf, indexSql, rowsTable } from './layout.ts';
-import type { LoadGate } from './load-gate.ts';
 import { indexOf, isInBuilding, nameOf, type IndexRecord, type SetRecord, type SetShape } from './sets.ts';
 
 /** Rows that one transaction gives their keys: about 8 ms of the event loop. */
@@ -20,7 +19,7 @@ export type SetIndexes = ReturnType<typeof setIndexes>;
  * The indexes of a set. One that is added to a set with rows gets a column, then each row its key in bounded transactions,
  * then it is made. Each transaction stores how far it has come, so another process goes on after a kill.
  */
-export function setIndexes(core: Core, { name }: SetShape, gate: LoadGate) {
+export function setIndexes(core: Core, { name }: SetShape) {
   const { connection, sets, looks, writes, maintenance } = core;
   const { now, onWarning, transactionRows = FILLED_AT_ONCE } = core.options;
   let building: Promise<void> | null = null;
@@ -32,7 +31,8 @@ export function setIndexes(core: Core, { name }: SetShape, gate: LoadGate) {
   /** Adds the indexes that the set lacks. Those of a set with rows must then be built. */
   async function declare(wanted: readonly (readonly string[])[]): Promise<void> {
     if (await looks.soon(() => missingIn(sets.get(name), wanted).length === 0)) return;
-    await gate.write((set) => {
+    await writes.run(() => {
+      const set = sets.get(name);
       for (const paths of missingIn(set, wanted)) addTo(sets.get(name), paths);
     });
   }
@@ -42,7 +42,8 @@ export function setIndexes(core: Core, { name }: SetShape, gate: LoadGate) {
     const before = await looks.soon(() => find());
     if (before?.unusable === undefined) await declare([paths]);
     else
-      await gate.write((set) => {
+      await writes.run(() => {
+        const set = sets.get(name);
         const index = find(set);
         if (index?.unusable === undefined) return;
         addTo({ ...set, indexes: set.indexes.filter((one) => one !== index) }, paths);
@@ -56,7 +57,7 @@ export function setIndexes(core: Core, { name }: SetShape, gate: LoadGate) {
 
   /** Builds what is not whole in the background, unless a build is under way or has failed within the last minute. */
   function buildLater(set: SetRecord): void {
-    if (building || !isOpen || set.loading || !set.indexes.some(isInBuilding) || now() < restsUntil) return;
+    if (building || !isOpen || !set.indexes.some(isInBuilding) || now() < restsUntil) return;
     building = build(() => isOpen)
       .catch((error: unknown) => {
         restsUntil = now() + PAUSE_MS;
@@ -84,7 +85,7 @@ export function setIndexes(core: Core, { name }: SetShape, gate: LoadGate) {
 
   async function build(goesOn: () => boolean, onRows: (rows: number) => void = () => undefined) {
     while (goesOn()) {
-      const filled = await gate.write(fillSome);
+      const filled = await writes.run(() => fillSome(sets.get(name)));
       if (filled === null) return;
       onRows(filled.rows);
       if (filled.whole === null) continue;

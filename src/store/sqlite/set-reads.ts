@@ -10,7 +10,6 @@ import type { Description, From, Plan, Size } from '../store.ts';
 import { DamagedRowError, documentIn } from './checked-rows.ts';
 import type { Core } from './core.ts';
 import { keyOfRow } from './keyed.ts';
-import type { LoadGate } from './load-gate.ts';
 import { boundsBehind, indexFor, isByKey, keysOfBookmark, prefixOf, rangeOf, readByOf } from './range.ts';
 import type { Range } from './range.ts';
 import type { SetIndexes } from './set-indexes.ts';
@@ -39,7 +38,7 @@ interface Walked {
 
 export type SetReads = ReturnType<typeof setReads>;
 
-export function setReads(core: Core, shape: SetShape, gate: LoadGate, indexes: SetIndexes) {
+export function setReads(core: Core, shape: SetShape, indexes: SetIndexes) {
   const { sets, looks, reader, log } = core;
   const { now } = core.options;
   const { name } = shape;
@@ -60,11 +59,10 @@ export function setReads(core: Core, shape: SetShape, gate: LoadGate, indexes: S
     return set;
   }
 
-  /** In a look: the set as it is, which must be of the plan's identity, its rows whole and its index for the plan usable. */
+  /** In a look: the set as it is, which must be of the plan's identity, and its index for the plan usable. */
   function present(plan: Plan): SetRecord {
     const set = current();
     if (plan.identity !== undefined && plan.identity !== set.identity) throw collectionReplaced();
-    gate.assertWhole(set);
     if (isByKey(plan) || isSingle(plan)) return set;
     const index = indexFor(set, plan);
     if (!index) throw storeUnfit(`The resource ${set.label} has no index ${readByOf(plan)}.`);

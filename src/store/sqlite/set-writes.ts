@@ -5,7 +5,6 @@ import { setChanges } from './change-set.ts';
 import { documentIn } from './checked-rows.ts';
 import type { Core } from './core.ts';
 import { keyOfRow } from './keyed.ts';
-import type { LoadGate } from './load-gate.ts';
 import { newIdentity, type SetRecord, type SetShape } from './sets.ts';
 
 /** The most rows and bytes of one call in one transaction. */
@@ -13,11 +12,12 @@ const TRANSACTION_ROWS = 512;
 const TRANSACTION_BYTES = 4 * 1024 * 1024;
 
 /** Writes a set in bounded transactions. */
-export function setWrites(core: Core, shape: SetShape, gate: LoadGate) {
-  const { sets } = core;
+export function setWrites(core: Core, shape: SetShape) {
+  const { sets, writes } = core;
   const { transactionRows = TRANSACTION_ROWS } = core.options;
   const changing = <T>(work: (changes: ReturnType<typeof setChanges>, set: SetRecord) => T): Promise<T> =>
-    gate.write((set) => {
+    writes.run(() => {
+      const set = sets.get(shape.name);
       const changes = setChanges(core, shape, set);
       const result = work(changes, set);
       changes.end();
@@ -51,7 +51,8 @@ export function setWrites(core: Core, shape: SetShape, gate: LoadGate) {
   /** See OwnedCollection.clear. The rows are gone at once; their space is freed afterwards. */
   async function clear(signal: AbortSignal): Promise<Count> {
     signal.throwIfAborted();
-    const rows = await gate.write((set) => {
+    const rows = await writes.run(() => {
+      const set = sets.get(shape.name);
       const removed = sets.rows(set.name);
       sets.empty({ ...set, identity: newIdentity() });
       return removed;

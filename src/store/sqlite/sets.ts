@@ -4,6 +4,7 @@ import type { Index } from '../indexes.ts';
 import { compareKeys } from '../keys.ts';
 import { bytesIn, type Connection } from './connection.ts';
 import { DamagedRowError, documentIn, storedRow } from './checked-rows.ts';
+import { isUnderWay, type ImportRecord } from './import-lease.ts';
 import { columnOf, indexSql, meta, setMeta, tablesSql } from './layout.ts';
 
 /** A row above this size makes its set one with large rows. Bytes. */
@@ -39,17 +40,14 @@ export interface SetRecord extends Pick<SetShape, 'name' | 'label'> {
   readonly isInOrder?: boolean | undefined;
   /** Whether a row was large: a batch then looks at their sizes first. */
   readonly hasLargeRows?: boolean | undefined;
-  /**
-   * A process is filling the set, as long as it holds the lock of this name (see load-gate.ts). No one else sees or writes its
-   * rows meanwhile. `sorted`: the number of the tables that the rows are sorted into.
-   */
-  readonly loading?: { readonly lock: string; readonly sorted?: number } | undefined;
+  /** Imports under way, and those whose process has ended. */
+  readonly imports?: readonly ImportRecord[] | undefined;
   /** The log has rows as they were from behind this number on. `usedAt`: when a reader last asked for that. */
   readonly before?: { readonly since: number; readonly usedAt: number } | undefined;
 }
 
 /** What a set without rows has not got. */
-export const NEW = { isInOrder: true, hasLargeRows: undefined, loading: undefined, before: undefined };
+export const NEW = { isInOrder: true, hasLargeRows: undefined, before: undefined };
 
 /** An index as plans see it. The key of a row is the last part of every entry. */
 export function indexOf({ paths, builtTo, unusable }: IndexRecord): Index {
@@ -158,7 +156,7 @@ export class Sets {
     return renumbered;
   }
 
-  /** Removes all rows of a set, and ends a load of it. The set gets new tables. */
+  /** Removes all rows of a set, which gets new tables. */
   empty(set: SetRecord): void {
     const indexes = set.indexes.map(({ number, paths }) => ({ number, paths, builtTo: null }));
     this.makeTables(this.renumber({ ...set, ...NEW, indexes }, this.takeNumber()));
@@ -170,9 +168,20 @@ export class Sets {
     return number;
   }
 
+  /** The sets with imports whose process has ended, without them. */
+  withoutEnded(now: number): readonly SetRecord[] {
+    return this.names()
+      .map((name) => this.get(name))
+      .filter(({ imports }) => imports?.some((one) => !isUnderWay(one, now)))
+      .map((set) => ({ ...set, imports: set.imports?.filter((one) => isUnderWay(one, now)) }));
+  }
+
   /** The numbers of tables to be removed: nothing leads to them any more. */
   discarded(): readonly number[] {
-    const used = this.names().flatMap((name) => [this.get(name).number, this.get(name).loading?.sorted]);
+    const used = this.names().flatMap((name) => {
+      const { number, imports = [] } = this.get(name);
+      return [number, ...imports.flatMap(({ side }) => side?.numbers ?? [])];
+    });
     const tables = this.#connection.all("select name from sqlite_schema where type = 'table'");
     return tables
       .map(({ name }) => Number(/^s(\d+)$/.exec(String(name))?.[1]))

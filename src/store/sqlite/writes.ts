@@ -7,8 +7,8 @@ const TRANSACTION_MS = 8;
 
 interface WritesOptions {
   readonly connection: Connection;
-  /** Throws when the file cannot be written. Called before each transaction. */
-  readonly check: () => void;
+  /** Throws when the file cannot be written. Called before each transaction. `frees`: it frees space, so that little must be free. */
+  readonly check: (frees: boolean) => void;
   /** Called first in each transaction. */
   readonly begin: () => void;
   readonly sync: () => Promise<void>;
@@ -21,6 +21,7 @@ interface Wanted {
   readonly action: () => unknown;
   /** Does not share a transaction, and is not in one. */
   readonly isAlone: boolean;
+  readonly frees: boolean;
   readonly resolve: (result: unknown) => void;
   readonly reject: (reason: unknown) => void;
 }
@@ -45,12 +46,12 @@ export class Writes {
   }
 
   /** Runs a synchronous action in a transaction. Resolves when that is durable. Rejects with its error, all undone. */
-  run<T>(action: () => T): Promise<T> {
-    return this.#ask(action, false);
+  run<T>(action: () => T, kind: 'adds' | 'frees' = 'adds'): Promise<T> {
+    return this.#ask(action, false, kind === 'frees');
   }
 
   alone<T>(work: () => Promise<T>): Promise<T> {
-    return this.#ask(work, true);
+    return this.#ask(work, true, true);
   }
 
   async idle(): Promise<void> {
@@ -60,9 +61,9 @@ export class Writes {
     }
   }
 
-  #ask<T>(action: () => T | Promise<T>, isAlone: boolean): Promise<T> {
+  #ask<T>(action: () => T | Promise<T>, isAlone: boolean, frees: boolean): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.#queue.push({ action, isAlone, resolve: resolve as Wanted['resolve'], reject });
+      this.#queue.push({ action, isAlone, frees, resolve: resolve as Wanted['resolve'], reject });
       this.#working ??= this.#work();
     });
   }
@@ -89,7 +90,7 @@ export class Writes {
     const { check, onCommitted } = this.#options;
     const taken: Wanted[] = [];
     try {
-      check();
+      check(this.#queue[0]?.frees === true);
       const settled = await retryBusy(() => this.#commit(taken));
       this.#unsynced.push(...settled);
       this.#syncing ??= this.#sync();

@@ -11,6 +11,7 @@ import type { OwnedCollection, Store } from '../../../src/store/store.ts';
 import { startProgram } from '../../support/process/child-program.ts';
 import { Follower, idIn, nameOf } from '../../support/store/following.ts';
 import { BY_ID, feedOf, lookUp } from '../../support/store/changes.ts';
+import { startFill } from '../../support/store/filling.ts';
 import { makeItems } from '../../support/store/items.ts';
 import { openDirectory, openFor, openRaw } from '../../support/store/sqlite/sqlite.ts';
 import { below, randomFrom } from '../../support/store/random-collection.ts';
@@ -119,33 +120,38 @@ test('the log keeps no more changes than it may, and those that it keeps are the
   assert.equal(changesIn(directory), 20);
 });
 
-test('a load rejects readers while it runs, and lets all places before it expire', async (t) => {
-  const directory = await temporaryFolder(t);
-  const [store, other] = [await openFor(t, directory), await openFor(t, directory)];
-  const rows = await openOrders(store);
-  const feed = feedOf(rows);
-  const loader = await openOrders(other);
-  const place = await feed.now(NEVER);
-  const waiting = assert.rejects(
-    feed.read(place, { most: 1, waitMs: 60_000 }, (await rows.describe(NEVER)).identity, NEVER),
-    { code: 'not-ready', status: 503 },
-  );
-  const load = (await loader.load?.('fail', () => assert.fail())) ?? assert.fail();
-  await waiting;
-  for (const call of [
-    () => feed.now(NEVER),
-    () => since(rows, place),
-    () => lookUp(feed, [makeBookmark({ _id: 1 })], BY_ID),
-  ])
-    await assert.rejects(call, { code: 'not-ready' });
-  for (const [at, { bytes }] of makeItems(20).entries()) await load.add(bytes, at);
-  await load.finish();
-  await assert.rejects(since(rows, place), EXPIRED);
-  const present = await feed.now(NEVER);
-  assert.equal(changesIn(directory), 0);
-  await write(rows, ['new']);
-  assert.deepEqual(await since(rows, present), ['new']);
-});
+for (const isEmpty of [true, false])
+  test(`readers of changes go on beside a load into ${isEmpty ? 'an empty resource' : 'one with rows'}, and all places before its end expire`, async (t) => {
+    const directory = await temporaryFolder(t);
+    const [store, other] = [await openFor(t, directory), await openFor(t, directory)];
+    const rows = await openOrders(store);
+    if (!isEmpty) await write(rows, ['old']);
+    const feed = feedOf(rows);
+    const { identity } = await rows.describe(NEVER);
+    const place = await feed.now(NEVER);
+    const fill = startFill(await openOrders(other), { replaces: !isEmpty, onConflict: 'skip' });
+    fill.add(makeItems(20).map(({ bytes }) => bytes));
+    await fill.asks();
+    await write(rows, ['meanwhile', 'too']);
+    await rows.remove([makeBookmark({ _id: 'too' })]);
+    assert.deepEqual(await since(rows, place), ['meanwhile', 'too']);
+    assert.equal((await lookUp(feed, [makeBookmark({ _id: 'meanwhile' })], BY_ID)).length, 1);
+    const late = await feed.now(NEVER);
+    const waiting = feed.read(late, { most: 1, waitMs: 60_000 }, identity, NEVER);
+    fill.end();
+    await Promise.all([
+      fill.done,
+      assert.rejects(waiting, isEmpty ? EXPIRED : { code: 'collection-replaced', status: 410 }),
+    ]);
+    await assert.rejects(since(rows, place), EXPIRED);
+    assert.equal((await rows.count(BY_ID, 'exact', NEVER)).rows, 21, 'a row that came meanwhile is there');
+    const present = await feed.now(NEVER);
+    await write(rows, ['new']);
+    assert.deepEqual(await since(rows, present), ['new']);
+    const file = openRaw(directory);
+    assert.deepEqual(file.faults('resource orders'), []);
+    file.close();
+  });
 
 test('a place in another file, or ahead of the log, has expired', async (t) => {
   const [rows, other] = [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BSON, Double, Int32, ObjectId } from '../../../src/store/bson.ts';
-import type { OwnedCollection, Load, OnConflict } from '../../../src/store/store.ts';
+import { fillWith, startFill } from '../../support/store/filling.ts';
 import { openFor, openRaw } from '../../support/store/sqlite/sqlite.ts';
 import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
 import { SCALARS } from '../../support/store/values.ts';
@@ -50,20 +50,6 @@ function contentOf(directory: string) {
   return content;
 }
 
-async function loadInto(
-  rows: OwnedCollection,
-  onConflict: OnConflict,
-  refused: number[],
-  replaces = false,
-): Promise<Load> {
-  const load = await rows.load?.(onConflict, (at) => refused.push(at), replaces);
-  return load ?? assert.fail('the store begins a load');
-}
-
-async function addAll(load: Load, rows: readonly Uint8Array[]): Promise<void> {
-  for (const [at, row] of rows.entries()) await load.add(row, at);
-}
-
 const ORDERS_OF_ROWS: Readonly<Record<string, (rows: Uint8Array[]) => Uint8Array[]>> = {
   'as they come': (rows) => rows,
   'in the opposite order': (rows) => rows.toReversed(),
@@ -89,11 +75,8 @@ for (const [order, orderOf] of Object.entries(ORDERS_OF_ROWS))
           const { written, skipped, refused } = await orders.insert(all, onConflict);
           results.push({ written, skipped, refused: refused.map(({ index }) => index) });
         } else {
-          const refused: number[] = [];
-          const load = await loadInto(orders, onConflict, refused);
-          await addAll(load, all);
-          const { written, skipped } = await load.finish();
-          results.push({ written, skipped, refused: refused.sort((a, b) => a - b) });
+          const { result, refused } = await fillWith(orders, all, { onConflict });
+          results.push({ ...result, refused: refused.map((at) => at - 1).sort((a, b) => a - b) });
         }
         assert.equal((await orders.count(BY_ID, 'exact', NEVER)).rows, rows.length);
       }
@@ -108,9 +91,7 @@ test('a row with an array makes an index unusable in a load, and the other index
   const rows = [{ total: 1 }, { total: [2, 3] }, { total: 4 }].map((row, _id) =>
     BSON.serialize({ _id, ...row }),
   );
-  const load = await loadInto(orders, 'fail', []);
-  await addAll(load, rows);
-  await load.finish();
+  await fillWith(orders, rows);
   const { indexes } = await orders.describe(NEVER);
   assert.deepEqual(
     indexes.map(({ refused = '' }) => refused.includes('an array at total')),
@@ -121,10 +102,8 @@ test('a row with an array makes an index unusable in a load, and the other index
     (await readRows(orders, { sort: 'customer.country', direction: 1, index }, {}, SIZE)).rows.length,
     3,
   );
-  const replacing = await loadInto(orders, 'fail', [], true);
+  const replacing = await fillWith(orders, rows.slice(2), { replaces: true });
   assert.deepEqual(replacing.removed, { rows: 3, is: 'exact' });
-  await addAll(replacing, rows.slice(2));
-  await replacing.finish();
   assert.deepEqual(
     (await orders.describe(NEVER)).indexes.map(({ refused }) => refused),
     [undefined, undefined, undefined, undefined],
@@ -132,20 +111,22 @@ test('a row with an array makes an index unusable in a load, and the other index
   assert.equal(contentOf(directory).rows.length, 1);
 });
 
-test('values of a resource reject during its load, new indexes wait for its end, and other resources are read', async (t) => {
+test('an index that is added during a load is built after it, and other resources are written meanwhile', async (t) => {
   const directory = await temporaryFolder(t);
   const [store, beside] = [await openFor(t, directory), await openFor(t, directory)];
-  const [orders, there] = [await store.open(ORDERS), await beside.open(ORDERS)];
+  const orders = await store.open(ORDERS);
   const others = await beside.open(OTHERS);
   const rows = makeRows();
-  const load = await loadInto(orders, 'fail', []);
-  await addAll(load, rows);
-  const index = (await there.describe(NEVER)).indexes.at(-1) ?? assert.fail();
-  await assert.rejects(there.nextValue(index, [], {}, NEVER), { code: 'not-ready', status: 503 });
-  let isOpened = false;
-  const opened = beside.open({ ...ORDERS, indexes: [['filler']] }).finally(() => (isOpened = true));
-  assert.equal((await readRows(others, BY_ID, {}, SIZE)).rows.length, 0, 'other resources are read as ever');
-  assert.equal(isOpened, false);
-  await load.finish();
-  assert.equal((await readRows(await opened, BY_ID, {}, SIZE)).rows.length, rows.length);
+  const fill = startFill(orders);
+  fill.add(rows);
+  await fill.asks();
+  assert.equal((await others.insert(rows, 'fail')).written, rows.length);
+  const there = await beside.open({ ...ORDERS, indexes: [['filler']] });
+  fill.end();
+  await fill.done;
+  const { index } = await there.addIndex(['filler'], () => undefined, NEVER);
+  assert.equal(index.refused, undefined);
+  const plan = { sort: 'filler', direction: 1, index } as const;
+  assert.equal((await readRows(there, plan, {}, SIZE)).rows.length, rows.length);
+  assert.deepEqual(contentOf(directory).faults, []);
 });

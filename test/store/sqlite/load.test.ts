@@ -1,11 +1,19 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { makeBookmark } from '../../../src/store/bookmark.ts';
-import type { Load, OwnedCollection } from '../../../src/store/store.ts';
-import { expectedItems, inCategory, makeItems, insertItems, type Item } from '../../support/store/items.ts';
+import { CommandRefusal } from '../../../src/errors.ts';
+import { Int32 } from '../../../src/store/bson.ts';
+import type { OwnedCollection } from '../../../src/store/store.ts';
+import { fillWith, startFill } from '../../support/store/filling.ts';
+import {
+  expectedItems,
+  inCategory,
+  insertItems,
+  makeItem,
+  makeItems,
+  type Item,
+} from '../../support/store/items.ts';
 import { openFor, openRaw } from '../../support/store/sqlite/sqlite.ts';
-import { NEVER, PLENTY, assertChain, readRows } from '../../support/store/reading.ts';
-import { readRow } from '../../../src/store/row.ts';
+import { NEVER, PLENTY, assertChain } from '../../support/store/reading.ts';
 import { temporaryFolder } from '../../support/directory.ts';
 
 const BY_ID = { sort: '_id', direction: 1 } as const;
@@ -20,95 +28,143 @@ async function openIn(t: TestContext, directory: string): Promise<OwnedCollectio
   return (await openFor(t, directory)).items;
 }
 
-/** Begins a load, which must be possible, and refuses no row. */
-async function loadInto(items: OwnedCollection): Promise<Load> {
-  return (await items.load?.('fail', () => assert.fail())) ?? assert.fail('the store begins a load');
-}
-
-async function addAll(load: Load, items: readonly Item[]): Promise<void> {
-  for (const [at, { bytes }] of items.entries()) await load.add(bytes, at + 1);
-}
-
-async function assertEmpty(items: OwnedCollection, id: Item['id']): Promise<void> {
-  const { rows, more } = await readRows(items, BY_ID, {}, SIZE);
-  assert.deepEqual([rows.length, more], [0, false]);
-  assert.equal((await items.count(BY_ID, 'exact', NEVER)).rows, 0);
-  assert.equal((await items.count({ ...BY_ID, ...inCategory('b') }, 'exact', NEVER)).rows, 0);
-  assert.equal(await readRow(items, makeBookmark({ _id: id }), NEVER), null);
-  assert.deepEqual(await items.split(BY_ID, 4, NEVER), []);
-}
-
 async function assertWhole(items: OwnedCollection, expected: readonly Item[]): Promise<void> {
   for (const plan of PLANS) await assertChain(items, plan, {}, SIZE, expectedItems(expected, plan));
 }
 
-/** Every read rejects, so no reader takes a part of the rows, or none, for the whole. */
-async function assertNotReady(items: OwnedCollection, id: Item['id']): Promise<void> {
-  const inCategoryB = { ...BY_ID, ...inCategory('b') };
-  for (const read of [
-    () => items.read(BY_ID, {}, SIZE, NEVER),
-    () => items.read(BY_ID, { skip: 100_000 }, SIZE, NEVER),
-    () => items.count(BY_ID, 'exact', NEVER),
-    () => items.count(inCategoryB, 'estimated', NEVER),
-    () => readRow(items, makeBookmark({ _id: id }), NEVER),
-    () => items.split(BY_ID, 4, NEVER),
-  ])
-    await assert.rejects(read, { code: 'not-ready', status: 503 });
+const bytesOf = (items: readonly Item[]) => items.map(({ bytes }) => bytes);
+
+/** Nothing of a load is left in the file, and its indexes have what its rows have. */
+function assertClean(directory: string, rows: number): void {
+  const file = openRaw(directory);
+  assert.deepEqual([file.count(), file.rows().length, file.faults()], [rows, rows, []]);
+  assert.deepEqual([file.sets.get('items').imports ?? [], file.sets.discarded()], [[], []]);
+  file.close();
 }
 
-test('a write during a load waits for the end of the load, and then keeps the conflict rule', async (t) => {
+for (const onConflict of ['fail', 'skip', 'replace'] as const)
+  for (const isInOrder of [true, false])
+    test(`rows that another process writes during a load stay, as "${onConflict}" says, when the load is ${isInOrder ? '' : 'not '}in order`, async (t) => {
+      const directory = await temporaryFolder(t);
+      const [items, others] = [await openIn(t, directory), await openIn(t, directory)];
+      const rows = makeItems(60);
+      const loaded = expectedItems(rows.slice(0, 40), BY_ID);
+      const fill = startFill(items, { onConflict });
+      const given = isInOrder ? loaded : loaded.toReversed();
+      fill.add(bytesOf(given));
+      await fill.asks();
+      const theirs = [
+        ...given.slice(5, 8).map(({ id }) => makeItem(id, 'b', new Int32(7), 'theirs')),
+        ...rows.slice(40),
+      ];
+      await insertItems(others, theirs);
+      await assertWhole(others, theirs);
+      fill.end();
+      await fill.done;
+      const theirIds = new Set(given.slice(5, 8));
+      const expected =
+        onConflict === 'replace' ? rows : [...theirs, ...loaded.filter((item) => !theirIds.has(item))];
+      for (const reader of [items, others]) await assertWhole(reader, expected);
+      assert.deepEqual(fill.result, {
+        written: onConflict === 'replace' ? 40 : 37,
+        skipped: onConflict === 'skip' ? 3 : 0,
+      });
+      assert.deepEqual(
+        [...fill.refused].sort((a, b) => a - b),
+        onConflict === 'fail' ? [6, 7, 8] : [],
+      );
+      assertClean(directory, 60);
+    });
+
+test('rows that come while all others are replaced or removed stay', async (t) => {
+  const directory = await temporaryFolder(t);
+  const [items, others] = [await openIn(t, directory), await openIn(t, directory)];
+  const rows = makeItems(100);
+  for (const isCleared of [false, true]) {
+    await insertItems(items, rows.slice(0, 30), 'skip');
+    const fill = startFill(items, { replaces: true });
+    fill.add(bytesOf(rows.slice(30, 60)));
+    await fill.asks();
+    await insertItems(others, rows.slice(60, 70));
+    if (isCleared) await others.clear(NEVER);
+    await insertItems(others, rows.slice(70));
+    fill.end();
+    await fill.done;
+    const expected = isCleared ? [...rows.slice(30, 60), ...rows.slice(70)] : rows.slice(30);
+    for (const reader of [items, others]) await assertWhole(reader, expected);
+    assertClean(directory, expected.length);
+  }
+});
+
+test('an import into a resource that another one fills is refused, one that adds rows beside others is not', async (t) => {
   const directory = await temporaryFolder(t);
   const [items, others] = [await openIn(t, directory), await openIn(t, directory)];
   const rows = makeItems(60);
-  const load = await loadInto(items);
-  await addAll(load, rows.slice(0, 40));
-  let isWritten = false;
-  const insert = insertItems(others, rows.slice(30), 'skip');
-  void insert.finally(() => (isWritten = true));
-  await assertNotReady(others, rows[0]?.id ?? assert.fail());
-  assert.equal(isWritten, false);
-  assert.equal(await others.load?.('skip', () => assert.fail()), null, 'one load is under way');
-  await load.finish();
-  const { written, skipped } = await insert;
-  assert.deepEqual([written, skipped], [20, 10]);
-  assert.equal(await others.load?.('skip', () => assert.fail()), null, 'there are rows');
+  const first = startFill(items);
+  await first.asks();
+  for (const replaces of [true, false])
+    await assert.rejects(
+      startFill(others, { replaces }).done,
+      (error) =>
+        error instanceof CommandRefusal &&
+        /^Another import \(process \d+\) fills items: /.test(error.message),
+    );
+  first.add(bytesOf(rows.slice(0, 20)));
+  first.end();
+  await first.done;
+  const adding = [startFill(items), startFill(others)];
+  for (const fill of adding) await fill.asks();
+  await assert.rejects(
+    startFill(items, { replaces: true }).done,
+    (error) => error instanceof CommandRefusal && error.message.includes('adds rows to items'),
+  );
+  for (const [n, fill] of adding.entries()) {
+    fill.add(bytesOf(rows.slice(20 + 20 * n, 40 + 20 * n)));
+    fill.end();
+    await fill.done;
+  }
   await assertWhole(items, rows);
+  assertClean(directory, 60);
 });
 
-test('a load that replaces rows begins when another load has ended, and no reader finds it between old and new rows', async (t) => {
+test('a load of a process that cannot be seen ends when its time is over, and does not go on then', async (t) => {
   const directory = await temporaryFolder(t);
-  const [items, others] = [await openIn(t, directory), await openIn(t, directory)];
-  const [before, after] = [makeItems(60), makeItems(100).slice(60)];
-  const first = await loadInto(items);
-  await addAll(first, before);
-  let hasBegun = false;
-  const begin = others.load?.('fail', () => assert.fail(), true);
-  void begin?.then(() => (hasBegun = true));
-  await assertNotReady(others, before[0]?.id ?? assert.fail());
-  assert.equal(hasBegun, false);
-  await first.finish();
-  const load = (await begin) ?? assert.fail();
-  assert.deepEqual(load.removed, { rows: 60, is: 'exact' });
-  const opened = await openIn(t, directory);
-  for (const reader of [items, others, opened]) await assertNotReady(reader, before[0]?.id ?? assert.fail());
-  await addAll(load, after);
-  await load.finish();
-  for (const reader of [items, others, opened]) await assertWhole(reader, after);
+  let now = Date.now();
+  const items = await openIn(t, directory);
+  const later = (await openFor(t, directory, { wallClock: () => now })).items;
+  const rows = makeItems(40);
+  await insertItems(items, rows.slice(0, 10));
+  const lost = startFill(items, { replaces: true });
+  lost.add(bytesOf(rows.slice(10, 20)));
+  await lost.asks();
   const file = openRaw(directory);
-  assert.deepEqual([file.count(), file.faults()], [after.length, []]);
+  const set = file.sets.get('items');
+  // As if another container had begun it.
+  const imports = set.imports?.map((one) => ({ ...one, holder: { ...one.holder, space: 'elsewhere' } }));
+  file.sets.put({ ...set, imports });
   file.close();
+  await assert.rejects(startFill(later, { replaces: true }).done, /^CommandRefusal: Another import/);
+  now += 61_000;
+  await fillWith(later, bytesOf(rows.slice(20)), { replaces: true });
+  lost.end();
+  await assert.rejects(lost.done, /was taken for one whose process had ended/);
+  await assertWhole(items, rows.slice(20));
+  assertClean(directory, 20);
 });
 
-test('an abandoned load leaves an empty store, which can be loaded again', async (t) => {
+test('a load that fails leaves an empty store, which can be loaded again', async (t) => {
   const directory = await temporaryFolder(t);
   const items = await openIn(t, directory);
   const rows = makeItems(200);
-  const load = await loadInto(items);
-  await addAll(load, rows);
-  await load.abandon();
-  await assertEmpty(items, rows[0]?.id ?? assert.fail());
-  const again = await loadInto(items);
-  await addAll(again, rows);
-  await again.finish();
+  const fill = startFill(items);
+  fill.add(bytesOf(rows));
+  await fill.asks();
+  await assertWhole(items, []);
+  fill.fail(new Error('broken'));
+  await assert.rejects(fill.done, /broken/);
+  await assertWhole(items, []);
+  assertClean(directory, 0);
+  await fillWith(items, bytesOf(rows));
   await assertWhole(items, rows);
+  assertClean(directory, 200);
 });

@@ -9,12 +9,8 @@ import { openDirectory } from '../store/sqlite/sqlite.ts';
 const [directory = '', count = ''] = process.argv.slice(2);
 const store = await openDirectory(directory);
 await importItems({
-  // Rows of a load become durable all at once; sqlite-load-kills.test.ts kills one.
-  open: () =>
-    Promise.resolve({
-      insert: (...call) => store.items.insert(...call),
-      clear: (...call) => store.items.clear(...call),
-    }),
+  open: () => Promise.resolve(store.items),
+  isEndless: true, // rows of a load become durable all at once; sqlite-load-kills.test.ts kills one
   source: generateItems(Number(count), 1),
   onConflict: 'skip',
   signal: new AbortController().signal,

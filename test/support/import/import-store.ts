@@ -1,5 +1,6 @@
 import type { ImportTarget } from '../../../src/import/command.ts';
 import type { ImportedStore } from '../../../src/import/import.ts';
+import { fillByInserts } from '../../../src/store/fill-by-inserts.ts';
 import { BSON, type Document } from '../../../src/store/bson.ts';
 import { KEY_EXISTS } from '../../../src/store/bookmark.ts';
 import type { Count, InsertResult, OwnedCollection, OnConflict } from '../../../src/store/store.ts';
@@ -14,7 +15,7 @@ export interface InsertCall {
 }
 
 /** A store for imports. It keeps rows by id in a Map, and lets a test delay, refuse or break inserts. */
-export class ImportStore implements Pick<OwnedCollection, 'insert' | 'count' | 'clear'> {
+export class ImportStore implements Pick<OwnedCollection, 'insert' | 'count' | 'clear' | 'fill'> {
   readonly calls: InsertCall[] = [];
   readonly #rows = new Map<string, Uint8Array>();
   readonly #onInsert: (call: InsertCall, number: number) => Promise<void> | void;
@@ -46,6 +47,10 @@ export class ImportStore implements Pick<OwnedCollection, 'insert' | 'count' | '
     } finally {
       this.underWay--;
     }
+  }
+
+  fill(...[rows, how]: Parameters<OwnedCollection['fill']>): Promise<void> {
+    return fillByInserts(this, rows, how);
   }
 
   count(): Promise<Count> {

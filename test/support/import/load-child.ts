@@ -1,10 +1,11 @@
 /**
- * node --import tsx load-child.ts DIRECTORY COUNT KILL WHERE: loads generated items into an empty embedded store, every
- * fifth out of order. It kills itself in transaction number KILL: `inside`, or when it is on disk (`after`). Writes
+ * node --import tsx load-child.ts DIRECTORY COUNT KILL WHERE: loads generated items into an embedded store in place of those
+ * that it has, every fifth out of order. It kills itself in transaction number KILL: `inside`, or when it is on disk (`after`). Writes
  * `done` to stdout when there are fewer transactions.
  */
 import { SyntheticItems } from '../../../src/import/synthetic.ts';
 import { Writes } from '../../../src/store/sqlite/writes.ts';
+import { fillWith } from '../store/filling.ts';
 import { openPlace } from '../store/place.ts';
 
 const [directory = '', count = '', kill = '', where = ''] = process.argv.slice(2);
@@ -39,16 +40,11 @@ Writes.prototype.alone = async function <T>(this: Writes, work: () => Promise<T>
 
 const store = await openPlace(directory);
 transactions = 0; // without those that undo an earlier load
-const load = await store.items.load?.('fail', (at, reason) => console.error(at, reason));
-if (!load) throw new Error('the store has rows');
 const items = new SyntheticItems(1);
 const late: Uint8Array[] = [];
-for (let at = 1; at <= Number(count); at++) {
-  const item = items.next();
-  if (at % 5 === 0) late.push(item);
-  else await load.add(item, at);
-}
-for (const [n, item] of late.entries()) await load.add(item, Number(count) + n);
-await load.finish();
+const rows: Uint8Array[] = [];
+for (let at = 1; at <= Number(count); at++) (at % 5 === 0 ? late : rows).push(items.next());
+const fill = await fillWith(store.items, [...rows, ...late], { replaces: true });
+if (fill.refused.length > 0) throw new Error(`refused ${fill.refused.join()}`);
 await store.close();
 console.log('done');

@@ -4,15 +4,18 @@
  */
 import { once } from 'node:events';
 import { SyntheticItems } from '../../../src/import/synthetic.ts';
+import { startFill } from '../store/filling.ts';
 import { openPlace } from '../store/place.ts';
 
 const store = await openPlace(process.argv[2] ?? '');
-const load = await store.items.load?.('fail', (at, reason) => console.error(at, reason), true);
-if (!load) throw new Error('the load did not begin');
 const items = new SyntheticItems(2);
-for (let at = 1; at <= 10; at++) await load.add(items.next(), at);
+const fill = startFill(store.items, { replaces: true });
+await fill.asks();
+fill.add(Array.from({ length: 10 }, () => items.next()));
+await fill.asks();
 console.log('loading');
 await once(process.stdin, 'data');
-await load.finish();
+fill.end();
+await fill.done;
 await store.close();
 process.stdin.destroy();

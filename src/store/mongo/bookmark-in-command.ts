@@ -18,14 +18,19 @@ export function commandKey(bookmark: Bookmark): RowKey {
   const survives = Buffer.compare(BSON.serialize(key, { ignoreUndefined: false }), bookmark) === 0;
   // The server treats the many bit patterns of NaN as one value.
   if (survives || Object.values(key).some(isNaNValue)) return key;
+  const lost = lostIn(key, bookmark);
+  const advice = `${lost === KEY ? 'Replace' : 'Choose the order of another field, or replace'} the value.`;
   throw new AppError(
     'invalid-cursor',
-    `No MongoDB command can carry the ${orderOf(key)} of the row to continue after exactly. It is, or has in it, text that is not UTF-8, a date beyond the years of JavaScript, one name twice, or a value of a deprecated type (undefined, DBPointer). Choose the order of another field, or replace the value.`,
+    `No MongoDB command can carry the ${lost === KEY ? 'id' : lost} of the row to continue after exactly. It is, or has in it, text that is not UTF-8, a date beyond the years of JavaScript, one name twice, or a value of a deprecated type (undefined, DBPointer). ${advice}`,
   );
 }
 
-function orderOf(key: RowKey): string {
-  return Object.keys(key).find((path) => path !== KEY) ?? 'id';
+/** The path whose value changes on its way: that of the key, which a bookmark ends with, or that of the order. */
+function lostIn(key: RowKey, bookmark: Bookmark): string {
+  const id = BSON.serialize({ _id: key._id }, { ignoreUndefined: false }).subarray(4);
+  if (Buffer.compare(bookmark.subarray(-id.length), id) !== 0) return KEY;
+  return Object.keys(key).find((path) => path !== KEY) ?? KEY;
 }
 
 /** MongoDB stores rows of 180 levels. A command, in which the key lies deeper, may have 200. */

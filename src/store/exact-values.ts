@@ -1,4 +1,4 @@
-import { BSON, Code, onDemand } from './bson.ts';
+import { Binary, BSON, Code, onDemand } from './bson.ts';
 import { documentWith, elementOf } from './bson-elements.ts';
 import { BSON_TYPE } from './bson-types.ts';
 
@@ -9,8 +9,13 @@ const EXACT = {
   validation: { utf8: false },
 } as const;
 
-/** Types of values that have names in them: a document, an array, and code with its scope. */
-const NESTED: readonly number[] = [BSON_TYPE.document, BSON_TYPE.array, BSON_TYPE.scopedCode];
+/** Types of values that have names in them (a document, an array, and code with its scope), or are checked when written. */
+const EXAMINED: readonly number[] = [
+  BSON_TYPE.document,
+  BSON_TYPE.array,
+  BSON_TYPE.scopedCode,
+  BSON_TYPE.binary,
+];
 
 /**
  * The members of a BSON document as BSON classes (Int32, Double, Long, ...). Documents among them are Maps, which BSON
@@ -19,7 +24,7 @@ const NESTED: readonly number[] = [BSON_TYPE.document, BSON_TYPE.array, BSON_TYP
  */
 export function exactValues(document: Uint8Array): Record<string, unknown> {
   const values = BSON.deserialize(document, EXACT); // deserialize also validates every length
-  const isFlat = [...onDemand.parseToElements(document)].every(([type]) => !NESTED.includes(type));
+  const isFlat = [...onDemand.parseToElements(document)].every(([type]) => !EXAMINED.includes(type));
   return isFlat ? values : Object.fromEntries(members(document));
 }
 
@@ -34,8 +39,13 @@ function valueOf(type: number, value: Uint8Array): unknown {
   if (type === BSON_TYPE.document) return new Map(members(value));
   if (type === BSON_TYPE.array) return [...members(value)].map(([, element]) => element);
   if (type === BSON_TYPE.scopedCode) return scopedCode(value);
-  return BSON.deserialize(documentWith(elementOf(type, '', value)), EXACT)[''];
+  const read: unknown = BSON.deserialize(documentWith(elementOf(type, '', value)), EXACT)[''];
+  if (read instanceof Binary && read.sub_type === Binary.SUBTYPE_VECTOR) read.sub_type |= UNCHECKED;
+  return read;
 }
+
+/** Above the byte of a subtype. BSON refuses to write a vector that is not valid, and rows of other programs have such. */
+const UNCHECKED = 0x100;
 
 /** Size (4 bytes), the text as a BSON string (its size, the text, NUL), the scope. */
 function scopedCode(value: Uint8Array): Code {

@@ -1,4 +1,4 @@
-import { AppError } from '../../errors.ts';
+import { AppError, storeUnfit } from '../../errors.ts';
 import { KEY } from '../../store/bookmark.ts';
 import type { Index } from '../../store/indexes.ts';
 import type { Equality } from '../../store/store.ts';
@@ -83,6 +83,11 @@ export function notIndexed(
   const { indexLine, scope } = resource;
   const forms = askableOfResource(resource, indexes);
   const listed = `Indexes answer: ${textsOf(forms).slice(0, MOST_LISTED).join('; ')}.`;
+  const served = chooseIndex({ equals: (scope?.where ?? []).map(({ path }) => path), ranges: [] }, indexes);
+  if (isRefusal(served)) {
+    const line = served.remedy ? `this index would: ${indexLine(served.remedy)}` : served.reason;
+    return storeUnfit('No index serves the rows that this key opens.', new Error(line));
+  }
   if (scope) return new AppError('not-indexed', `No index answers this query. ${listed}`);
   const would = remedy
     ? ` This index would allow it, if no row has an array there: ${indexLine(remedy)}`

@@ -2,6 +2,7 @@ import { documented } from '../../input/parameter.ts';
 import { isKeyValue } from '../token/cursor.ts';
 import { encodeToken, refusal, tokenParameter, type Token, type TokenHead } from '../token/token.ts';
 import { keyOf, makeBookmark, type Bookmark } from '../../store/bookmark.ts';
+import { comparePlaces } from '../../store/order.ts';
 import { BSON } from '../../store/bson.ts';
 import { exactValues } from '../../store/exact-values.ts';
 import type { IdRange } from '../../store/store.ts';
@@ -34,11 +35,13 @@ export function idsOf(part: Token): IdRange {
   if (!Object.keys(bounds).every((name) => name === 'from' || name === 'to'))
     throw refusal(part, 'it has members other than its bounds');
   if (!Object.values(bounds).every(isKeyValue)) throw refusal(part, 'its bounds are not ids');
-  const { from, to } = bounds;
-  return {
-    ...('from' in bounds && { from: makeBookmark({ _id: from }) }),
-    ...('to' in bounds && { to: makeBookmark({ _id: to }) }),
+  const range: IdRange = {
+    ...('from' in bounds && { from: makeBookmark({ _id: bounds.from }) }),
+    ...('to' in bounds && { to: makeBookmark({ _id: bounds.to }) }),
   };
+  if (range.from && range.to && comparePlaces(range.from, range.to) >= 0)
+    throw refusal(part, 'it ends where it begins, or before');
+  return range;
 }
 
 function boundsOf(part: Token): Record<string, unknown> {

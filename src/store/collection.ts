@@ -3,7 +3,7 @@ import type { ReadBatch } from './batch.ts';
 import type { Bookmark, Identity, PointInTime } from './bookmark.ts';
 import type { ChangeFeed } from './change-feed.ts';
 import type { Index } from './indexes.ts';
-import type { Count, CountMode, Equality, From, Plan, Size } from './plan.ts';
+import type { Count, CountMode, Equality, From, Plan, Size, ValueRange } from './plan.ts';
 
 /**
  * Reads the rows of a collection. Rows are ordered as BSON orders values: by type (number < string < object < binary <
@@ -75,10 +75,10 @@ export interface Collection extends RowReader {
   readonly changes?: ChangeFeed | undefined;
 }
 
-/** Where the next value is looked for: greater than `after`, or in a type bracket (see ValueRange). Neither: anywhere. */
+/** Where the next value is looked for: greater than `after`, or in a range. Neither: anywhere. */
 export interface ValuesFrom {
   readonly after?: Bookmark | null;
-  readonly bracket?: number;
+  readonly range?: ValueRange;
 }
 
 /** A resource whose rows and indexes the commands of its operator write. */

@@ -249,7 +249,7 @@ async function checkValues(
     assert.equal(compareValues(found[n], value), 0, `${at}: value ${n} of ${path}`);
   for (const [rank, bracket] of Object.entries(BRACKETS)) {
     const lowest = values.find((value) => rankOf(value) === Number(rank) && !isNaNValue(value));
-    const first = await collection.nextValue(index, equals, { bracket }, NEVER);
+    const first = await collection.nextValue(index, equals, { range: { bracket } }, NEVER);
     const is = `${at}: ${path} has type ${bracket}`;
     if (lowest === undefined || !first) assert.equal(first, lowest ?? null, is);
     else assert.equal(compareValues(BSON.deserialize(first, EXACT)[path], lowest), 0, is);

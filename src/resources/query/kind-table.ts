@@ -1,36 +1,14 @@
 import { awaitAtMost, withDeadline } from '../../store/deadline.ts';
 import { rowsOf } from '../../store/batch.ts';
 import { KEY, valueBookmarkOf } from '../../store/bookmark.ts';
-import { BSON_TYPE } from '../../store/bson-types.ts';
 import type { Index } from '../../store/indexes.ts';
 import type { Collection } from '../../store/store.ts';
+import { areFound } from './found-values.ts';
+import { BRACKETS, kindOfType } from './brackets.ts';
 import type { TextKind } from './kinds.ts';
 import type { Resource } from './resource.ts';
 
-/** The type that stands for the bracket of a kind, see ValueRange. */
-export const BRACKETS: ReadonlyMap<TextKind, number> = new Map([
-  ['number', BSON_TYPE.int32],
-  ['objectid', BSON_TYPE.objectId],
-  ['uuid', BSON_TYPE.binary],
-  ['date', BSON_TYPE.date],
-  ['boolean', BSON_TYPE.boolean],
-  ['string', BSON_TYPE.string],
-]);
-
-const KIND_OF_TYPE: ReadonlyMap<number, TextKind> = new Map([
-  ...[...BRACKETS].map(([kind, type]) => [type, kind] as const),
-  [BSON_TYPE.double, 'number'],
-  [BSON_TYPE.int64, 'number'],
-  [BSON_TYPE.decimal128, 'number'],
-  [BSON_TYPE.symbol, 'string'],
-]);
-
-/** The kind of values of a BSON type. Undefined: no text without a prefix stands for them. */
-export function kindOfType(type: number): TextKind | undefined {
-  return KIND_OF_TYPE.get(type);
-}
-
-/** What the values of a field are. */
+/** What the values of a field are, for lists and imports: no query is read by them. */
 export interface FieldKinds {
   readonly kinds: ReadonlySet<TextKind>;
   /** The BSON types that a sample of rows has. */
@@ -74,16 +52,24 @@ export async function kindsAt(resource: Rows, path: string, signal: AbortSignal)
 
 async function look({ rows, scope }: Rows, path: string, indexes: readonly Index[], signal: AbortSignal) {
   const sampled = await sample(rows, path, signal);
-  const where = (scope?.where ?? []).map((one) => one.path);
-  const index = indexes.find((one) => one.refused === undefined && isFirst(one, path, where));
+  const index = indexBeginningWith(path, indexes, scope);
   if (!index) return { kinds: new Set([...sampled].flatMap((type) => kindOfType(type) ?? [])), sampled };
-  const kinds = new Set<TextKind>();
-  for (const [kind, bracket] of BRACKETS)
-    if (await rows.nextValue(index, [], { bracket }, signal)) kinds.add(kind);
-  return { kinds, sampled };
+  const place = { index, equals: [] };
+  const ranges = [...BRACKETS.values()].map((bracket) => ({ bracket }));
+  const found = await areFound(rows, place, ranges, signal);
+  return { kinds: new Set([...BRACKETS.keys()].filter((_, n) => found[n])), sampled };
 }
 
-/** Whether a path is the first field of an index behind those at which all rows have one value. */
+/** An index that has a path as its first field behind those at which all rows have one value. */
+export function indexBeginningWith(
+  path: string,
+  indexes: readonly Index[],
+  scope: Rows['scope'],
+): Index | undefined {
+  const where = (scope?.where ?? []).map((one) => one.path);
+  return indexes.find((one) => one.refused === undefined && isFirst(one, path, where));
+}
+
 function isFirst({ keys }: Index, path: string, where: readonly string[]): boolean {
   const own = keys.slice(0, where.length).map((key) => key.path);
   return keys[own.length]?.path === path && where.every((one) => own.includes(one));

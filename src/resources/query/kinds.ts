@@ -2,7 +2,7 @@ import { momentOf } from '../../input/dates.ts';
 import type { ColumnKind, DeclaredKinds } from '../../rows/arrow/columns.ts';
 import { KEY } from '../../store/bookmark.ts';
 import { Double } from '../../store/bson.ts';
-import { exactValue, compareDecimals, parseDecimal } from '../../store/decimal.ts';
+import { compareDecimals, exactValue, parseDecimal, shownValue } from '../../store/decimal.ts';
 import { decimalOf, integerOf, JSON_NUMBER, objectIdOf, uuidOf } from '../../store/value-texts.ts';
 import type { Selection } from '../../rows/selection.ts';
 
@@ -54,6 +54,8 @@ export interface Reading {
   readonly spelling: string;
   /** The text is a moment just before the value, and between two values. */
   readonly isBetween?: true;
+  /** The text has more digits than any value: the value is near to it, and a bound alone. */
+  readonly isNear?: true;
 }
 
 type Read = Pick<Reading, 'value' | 'isBetween'>;
@@ -117,16 +119,18 @@ export function isMisfit(read: readonly Reading[] | Misfit): read is Misfit {
   return 'prefix' in read;
 }
 
-/** The readings of a text as a number: where no double is exactly the number, all that are shown so. */
+/** The readings of a text as a number: where no double is exactly the number, all that are shown with its value. */
 function numbersOf(text: string): readonly Reading[] {
   if (!JSON_NUMBER.test(text)) return [];
-  const [whole, double] = [readingsWith('int', text), readingsWith('num', text)];
-  if (whole.length > 0) return double[0]?.value instanceof Double ? [...whole, ...double] : whole;
-  const exact = parseDecimal(text);
+  const asked = parseDecimal(text, { exact: true });
+  const double = readingsWith('num', text);
+  if (!asked) return double.map((one) => ({ ...one, isNear: true }));
   const nearest = Number(text);
-  const isExact =
-    exact !== null && Number.isFinite(nearest) && compareDecimals(exactValue(nearest), exact) === 0;
-  return [...double, ...(isExact ? [] : readingsWith('dec', text))];
+  const isShown = Number.isFinite(nearest) && compareDecimals(shownValue(nearest), asked) === 0;
+  const isExact = isShown && compareDecimals(exactValue(nearest), asked) === 0;
+  const whole = readingsWith('int', text);
+  if (whole.length > 0) return isShown && !isExact ? [...whole, ...double] : whole;
+  return [...(isShown ? double : []), ...(isExact ? [] : readingsWith('dec', text))];
 }
 
 /** Reads the one value that a text stands for. */

@@ -3,8 +3,9 @@ import { scopeOf, type Scope } from '../../access/rights.ts';
 import { AppError, Faults, storeUnfit } from '../../errors.ts';
 import { getOrMake } from '../../get-or-make.ts';
 import { pathFault, type Selection } from '../../rows/selection.ts';
-import { BSON, Decimal128 } from '../../store/bson.ts';
+import { Decimal128 } from '../../store/bson.ts';
 import { KEY } from '../../store/bookmark.ts';
+import { compareValues } from '../../store/order.ts';
 import { PartRows } from '../../store/part-rows.ts';
 import type { Equality } from '../../store/store.ts';
 import { keyOr, splitName, type Given } from './grammar.ts';
@@ -116,6 +117,7 @@ function valueOf(name: string, text: string, { kinds }: Pick<Resource, 'kinds'>,
   if (fault !== undefined) faults.push(`where: ${JSON.stringify(name)} ${fault}`);
   try {
     const all = candidates(path, text, kinds);
+    if (all.every(isBeside)) faults.push(`where: no row can have the value of ${name} exactly`);
     // A declared field says whether a number is a decimal.
     const isDecimal = ({ value }: Reading) => value instanceof Decimal128 === (kinds.get(path) === 'decimal');
     const declared = kinds.has(path) ? all.filter(isDecimal) : [];
@@ -158,11 +160,13 @@ export function withinScope(
     const text = equals.get(path);
     if (text === undefined) continue;
     equals.delete(path);
-    isEmpty ||= !candidates(path, text, kinds).some((reading) => isSame(reading.value, value));
+    const readings = candidates(path, text, kinds).filter((reading) => !isBeside(reading));
+    isEmpty ||= !readings.some((reading) => compareValues(reading.value, value) === 0);
   }
   return { given: { ...given, equals }, where: scope.where, isEmpty, isRefused };
 }
 
-function isSame(a: unknown, b: unknown): boolean {
-  return Buffer.compare(BSON.serialize({ a }), BSON.serialize({ a: b })) === 0;
+/** Whether no row has the value that a text stands for, as it is a bound alone. */
+function isBeside({ isBetween, isNear }: Reading): boolean {
+  return isBetween === true || isNear === true;
 }

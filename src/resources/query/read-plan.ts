@@ -6,12 +6,10 @@ import { KEY } from '../../store/bookmark.ts';
 import type { Token } from '../token/token.ts';
 import type { Form, Order } from './form.ts';
 import { readGiven, sortText, type Given } from './grammar.ts';
-import { kindsAt } from './kind-table.ts';
-import { asTextKind } from './kinds.ts';
 import { chosen, notIndexed } from './not-indexed.ts';
 import { withinScope, type GivenInScope } from './part.ts';
 import { chooseIndex, isRefusal, type Asked, type Choice, type Refusal } from './planner.ts';
-import { isSeveralNumbers, readEqualities, readRange } from './readings.ts';
+import { areAlone, isSeveralNumbers, readEqualities, readRange, type ReadingOptions } from './readings.ts';
 import { indexesOf, type Resource } from './resource.ts';
 
 /** What a query asks of the fields of a resource. */
@@ -55,38 +53,42 @@ export async function readPlan(
   const given = givenOf(query, form);
   assertOrdered(given, order, form);
   const scoped = withinScope(given, order?.path, resource);
-  const asked = scoped.isRefused ? scoped : await withRange(scoped, order, types, resource, signal);
+  const options = { resource, types, signal };
+  const asked = scoped.isRefused ? scoped : await withRange(scoped, order, options);
   const isFree = order === undefined && !isById && asked.given.bounds.size === 0;
   const choice = await choose(asked, order, isFree ? sortOf(token) : undefined, resource, signal);
   const { index, direction } = choice;
-  const options = { resource, types, signal };
-  const { equals: texts, bounds } = asked.given;
-  const named = [...texts.keys()];
-  const first = choice.equals.filter((path) => named.includes(path));
-  const paths = [...first, ...named.filter((path) => !first.includes(path))];
-  const equals = await readEqualities(
-    paths.map((path) => [path, texts.get(path) ?? ''] as const),
-    options,
-  );
-  const [range] = bounds;
+  const equals = await equalitiesOf(asked.given, choice, options);
+  const [range] = asked.given.bounds;
   return {
     index,
     sort: choice.sort,
     direction,
     ...(equals.length > 0 && { equals }),
-    ...(range && { range: await readRange(...range, equals, options) }),
+    ...(range && { range: await readRange(...range, { index, equals }, options) }),
     ...(asked.isEmpty && { isEmpty: true }),
   };
 }
 
-/** An equality of several numbers shown alike (double, decimal) becomes their range, where order and index allow it. */
+/** The equalities of a query, in the order of its index. Those behind it are of the one row that it names. */
+function equalitiesOf({ equals: texts }: Given, { index, equals }: Choice, options: ReadingOptions) {
+  const named = [...texts.keys()];
+  const first = equals.filter((path) => named.includes(path));
+  const paths = [...first, ...named.filter((path) => !first.includes(path))];
+  const given = paths.map((path) => [path, texts.get(path) ?? ''] as const);
+  return readEqualities(given, index, options);
+}
+
+/**
+ * An equality of several numbers shown alike (double, decimal) becomes their range, where order and index allow it and no
+ * row has a number between them, which is shown otherwise.
+ */
 async function withRange(
   asked: GivenInScope,
   order: Order | undefined,
-  types: Uint8Array | null,
-  resource: Resource,
-  signal: AbortSignal,
+  options: ReadingOptions,
 ): Promise<GivenInScope> {
+  const { resource, types, signal } = options;
   const { equals, bounds } = asked.given;
   const paths = order === undefined ? [...equals.keys()] : [order.path];
   for (const path of bounds.size > 0 ? [] : paths) {
@@ -97,12 +99,11 @@ async function withRange(
     const others = new Map([...equals].filter(([other]) => other !== path));
     const range = new Map([[path, { low: bound, high: bound }]]);
     const ranged = { ...asked, given: { ...asked.given, equals: others, bounds: range } };
-    if (isRefusal(chooseIndex(pathsOf(ranged, order), await indexesOf(resource, signal)))) continue;
-    const declared = resource.kinds.get(path);
-    const isNumber = declared
-      ? asTextKind(declared) === 'number'
-      : (await kindsAt(resource, path, signal)).kinds.has('number');
-    if (isNumber) return ranged;
+    const choice = chooseIndex(pathsOf(ranged, order), await indexesOf(resource, signal));
+    if (isRefusal(choice)) continue;
+    if (types) return ranged;
+    const place = { index: choice.index, equals: await equalitiesOf(ranged.given, choice, options) };
+    if (await areAlone({ path, place }, text, options)) return ranged;
   }
   return asked;
 }

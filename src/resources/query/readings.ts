@@ -4,95 +4,141 @@ import { quote } from '../../input/query.ts';
 import { numbersShownAs, parseDecimal } from '../../store/decimal.ts';
 import { compareValues } from '../../store/order.ts';
 import { BSON_TYPE } from '../../store/bson-types.ts';
+import type { Index } from '../../store/indexes.ts';
 import type { Equality } from '../../store/store.ts';
 import type { ValueBound, ValueRange } from '../../store/plan.ts';
 import { shownPath, type Bound, type Bounds } from './grammar.ts';
 import { typeOf } from '../token/cursor.ts';
-import { BRACKETS, kindsAt } from './kind-table.ts';
-import { asTextKind, isMisfit, readingsOf, type Kind, type Reading, type TextKind } from './kinds.ts';
+import { areFound, areInRow, rangesOfNumbers, type FieldPlace } from './found-values.ts';
+import { bracketOf, BRACKETS, rangesOfKinds } from './brackets.ts';
+import { asTextKind, isMisfit, readingsOf, type Kind, type Reading } from './kinds.ts';
 import type { Resource } from './resource.ts';
 
 /** What decides how a text is read when it can stand for several values. */
-interface ReadingOptions {
-  readonly resource: Pick<Resource, 'kinds' | 'rows' | 'scope'>;
+export interface ReadingOptions {
+  readonly resource: Pick<Resource, 'kinds' | 'rows' | 'scope' | 'shown'>;
   /** The BSON types with which a walk began, see pages/value-types.ts. Null: the walk begins. */
   readonly types: Uint8Array | null;
   readonly signal: AbortSignal;
 }
 
 /**
- * Reads the texts of equalities in the order of the index, as of the kind that a prefix, a declaration or the values of
- * the field say (kind-table.ts). AppError `ambiguous-value` for several such kinds, `invalid-parameter` for none.
+ * Reads the texts of equalities, given in the order of an index, as of the kind that a prefix, a declaration or the values
+ * of the field behind the equalities before it say (found-values.ts). AppError `ambiguous-value` for several such kinds,
+ * `invalid-parameter` for none.
  */
 export async function readEqualities(
   given: readonly (readonly [path: string, text: string])[],
+  index: Index,
   options: ReadingOptions,
 ): Promise<readonly Equality[]> {
-  const { types } = options;
+  const { resource, types } = options;
   const places = given.map(([path]) => path).toSorted((a, b) => (a < b ? -1 : 1));
-  return Promise.all(
-    given.map(async ([path, text]): Promise<Equality> => {
-      const all = candidates(path, text, options.resource.kinds);
-      if (all[0]?.isBetween) throw unlike(path, text, 'a date with at most milliseconds');
-      const known = all.find(({ value }) => typeOf(value) === types?.[places.indexOf(path)]);
-      return { path, value: (known ?? (await readOne(path, text, all, options))).value };
-    }),
-  );
+  const equals: Equality[] = [];
+  for (const [path, text] of given) {
+    const all = candidates(path, text, resource.kinds);
+    if (all[0]?.isBetween) throw unlike(path, text, 'a date with at most milliseconds');
+    const known = all.find(({ value }) => typeOf(value) === types?.[places.indexOf(path)]);
+    const field = { path, place: { index, equals: [...equals] } };
+    const { value, isNear } = known ?? (await readOne(field, text, all, options));
+    if (isNear) throw unlike(path, text, 'a number of at most 34 digits');
+    equals.push({ path, value });
+  }
+  return equals;
 }
 
-/** The value that is meant by readings of one text. A number of several values is of the types that a sample has. */
+/** A field that a query asks for, where its values can be looked at. */
+interface AskedField {
+  readonly path: string;
+  readonly place: FieldPlace;
+}
+
+/** The value that is meant by readings of one text. Of several numbers, the one that rows have. */
 async function readOne(
-  path: string,
+  field: AskedField,
   text: string,
   all: readonly Reading[],
-  { resource, signal }: ReadingOptions,
+  options: ReadingOptions,
 ): Promise<Reading> {
-  const readings = await ofFoundKinds(path, text, all, resource, signal);
-  const [first] = readings;
+  const readings = await ofFoundKinds(field, text, all, options);
+  const [first, ...others] = readings;
   if (!first) throw new TypeError('a text without a reading');
-  if (readings.length === 1) return first;
-  const { sampled } = await kindsAt(resource, path, signal);
-  const likely = readings.filter(({ value }) => sampled.has(typeOf(value)));
-  if (likely.length > 1) throw ambiguous(path, text, likely);
-  return likely[0] ?? first;
+  if (others.length === 0) return first;
+  const { each } = rangesOfNumbers(readings.map(({ value }) => value));
+  const are = await found(field, each, options);
+  const own = readings.filter((_, n) => are[n]);
+  if (own.length > 1) throw ambiguous(field.path, text, own);
+  return own[0] ?? first;
 }
 
-/** The readings of the one kind that a text has in its field. */
+/** The readings of the one kind that a text has in its field. AppErrors as of readEqualities. */
 async function ofFoundKinds(
-  path: string,
+  field: AskedField,
   text: string,
   all: readonly Reading[],
-  resource: ReadingOptions['resource'],
-  signal: AbortSignal,
+  options: Omit<ReadingOptions, 'types'>,
 ): Promise<readonly Reading[]> {
-  if (resource.kinds.has(path) || all.every(({ spelling }) => spelling === text)) return all;
-  const own = (await kindsAt(resource, path, signal)).kinds;
-  if (own.size === 0) return all.slice(0, 1); // no row has a value
-  const readings = all.filter((reading) => own.has(textKind(reading)));
-  if (readings.length === 0) throw unlikeValues(path, text, [...own], all);
-  if (new Set(readings.map(textKind)).size > 1) throw ambiguous(path, text, readings);
-  return readings;
+  const { path, place } = field;
+  if (options.resource.kinds.has(path) || all.every(({ spelling }) => spelling === text)) return all;
+  // A text of one kind needs no look: it finds rows, or there are none. One that many share says what is wrong.
+  if (all.length === 1 && place.equals.length > 0) return all;
+  const are = await found(field, rangesOfKinds(all), options);
+  const readings = all.filter((_, n) => are[n]);
+  if (new Set(readings.map(({ kind }) => kind)).size > 1) throw ambiguous(path, text, readings);
+  if (readings.length > 0) return readings;
+  const areOthers = await found(
+    field,
+    [...BRACKETS.values()].map((bracket) => ({ bracket })),
+    options,
+  );
+  const own = [...BRACKETS.keys()].filter((_, n) => areOthers[n]);
+  if (own.length > 0) throw unlikeValues(path, text, own, all);
+  return all.filter(({ kind }) => kind === all[0]?.kind); // no row has a value
+}
+
+/** Of each range, whether the field has a value in it: by the index, or in the one row that a unique index names. */
+function found(
+  { path, place }: AskedField,
+  ranges: readonly ValueRange[],
+  { resource: { rows, scope }, signal }: Omit<ReadingOptions, 'types'>,
+): Promise<readonly boolean[]> {
+  const behind = (scope?.where.length ?? 0) + place.equals.length;
+  return place.index.keys[behind]?.path === path
+    ? areFound(rows, place, ranges, signal)
+    : areInRow(rows, place, path, ranges, signal);
 }
 
 /** Whether a text can stand for numbers of several values, which all are shown so. */
 export function isSeveralNumbers(text: string): boolean {
   const readings = readingsOf(text);
-  return !isMisfit(readings) && readings.filter((one) => bracketOf(one) === BSON_TYPE.int32).length > 1;
+  return !isMisfit(readings) && readings.filter(({ kind }) => kind === 'number').length > 1;
+}
+
+/** Whether a text that several numbers are shown as stands for numbers in its field, and no row has others between them. */
+export async function areAlone(field: AskedField, text: string, options: ReadingOptions): Promise<boolean> {
+  const all = candidates(field.path, text, options.resource.kinds);
+  const readings = await ofFoundKinds(field, text, all, options);
+  if (readings.length < 2) return false;
+  const sorted = readings.map(({ value }) => value).toSorted(compareValues);
+  const { between, each } = rangesOfNumbers(sorted);
+  const [isBetween] = await found(field, [between, ...each], options);
+  return !isBetween;
 }
 
 /** Both bounds are of the one kind of the field that their texts allow. AppErrors as of readEqualities. */
 export async function readRange(
   path: string,
   { low, high }: Bounds,
-  equals: readonly Equality[],
-  { resource, types, signal }: ReadingOptions,
+  place: FieldPlace,
+  options: ReadingOptions,
 ): Promise<ValueRange> {
+  const { resource, types } = options;
   const [lows, highs] = await Promise.all(
     [low, high].map(async (bound) => {
       if (!bound) return undefined;
       const all = candidates(path, bound.text, resource.kinds);
-      const known = all.filter((reading) => bracketOf(reading) === types?.[equals.length]);
-      return known.length > 0 ? known : ofFoundKinds(path, bound.text, all, resource, signal);
+      const known = all.filter((reading) => bracketOf(reading) === types?.[place.equals.length]);
+      return known.length > 0 ? known : ofFoundKinds({ path, place }, bound.text, all, options);
     }),
   );
   const [bracket] = bracketsOf(lows ?? highs ?? []).filter((one) =>
@@ -160,16 +206,6 @@ function noBracket(path: string, low: Bound | undefined, high: Bound | undefined
 
 function refusal(path: string, detail: string, code: ProblemCode = 'invalid-parameter'): AppError {
   return new AppError(code, detail, { parameter: shownPath(path) });
-}
-
-/** The kind of a reading as fields have them. Values of null are of none. */
-function textKind({ kind }: Reading): TextKind {
-  if (kind === 'null') throw new TypeError('only a prefix reads null');
-  return kind;
-}
-
-function bracketOf(reading: Reading): number | undefined {
-  return reading.kind === 'null' ? undefined : BRACKETS.get(textKind(reading));
 }
 
 function bracketsOf(readings: readonly Reading[]): readonly number[] {

@@ -6,6 +6,7 @@ import { collect } from '../page/body.ts';
 import { fingerprint } from '../../rows/fingerprint.ts';
 import { keyToJson } from '../../rows/row-json.ts';
 import { documentOf, orRelease, type Batch } from '../../store/batch.ts';
+import { compareDecimals, parseDecimal } from '../../store/decimal.ts';
 import { readRow } from '../../store/row.ts';
 import { bookmarkOf, KEY, type Bookmark } from '../../store/bookmark.ts';
 import type { RowReader } from '../../store/store.ts';
@@ -53,7 +54,7 @@ export function rowRoute(
     handler: async ({ request, parameters: { id = '' }, client }) => {
       const resource = resourceFor(whole, client);
       const ids = await idsShownAs(id, resource, request.signal);
-      const found = await rowShownAs(id, ids, resource.rows, request.signal);
+      const { value: found } = await rowsShownAs(id, ids, resource.rows, request.signal).next();
       if (!found) throw new AppError('not-found', `No ${noun.one} has the id ${quote(id)}.`);
       const encoder = await orRelease(found.batch, () => transcoder.encoder('array', resource.shown));
       const body = await collect(found.batch, encoder);
@@ -65,25 +66,35 @@ export function rowRoute(
   };
 }
 
-/** The first row that exists among those that a text can stand for, with its id. Null when there is none. */
-export async function rowShownAs(
+/** A row that a text stands for: to be released before the next one is asked for. */
+interface ShownRow {
+  readonly batch: Batch;
+  /** As the text was read. The row's own may be another number of the same value. */
+  readonly id: Bookmark;
+}
+
+/** The rows that exist among those that a text can stand for, and whose JSON shows it. Rejects as reads do. */
+export async function* rowsShownAs(
   text: string,
   readings: readonly IdReading[],
   rows: Pick<RowReader, 'read'>,
   signal: AbortSignal,
-): Promise<{ readonly batch: Batch; readonly id: Bookmark } | null> {
+): AsyncGenerator<ShownRow, undefined, undefined> {
   for (const { id, kind } of readings) {
     const batch = await readRow(rows, id, signal);
     if (!batch) continue;
-    if (kind !== 'null' || isShownAs(documentOf(batch), text)) return { batch, id };
-    batch.release();
+    const mayDiffer = kind === 'null' || kind === 'number'; // others are found by what they are shown as
+    if (!mayDiffer || isShownAs(documentOf(batch), text)) yield { batch, id };
+    else batch.release();
   }
-  return null;
+  return undefined;
 }
 
-/** Whether the JSON of a row shows its key as this text. */
+/** Whether the JSON of a row shows its key as this text, or as a number of its value. */
 function isShownAs(row: Uint8Array, text: string): boolean {
   const shown = keyToJson(bookmarkOf(row, { sort: KEY }));
   const key = shown.slice(shown.indexOf(':') + 1, -1);
-  return key === text || key === JSON.stringify(text);
+  if (key === text || key === JSON.stringify(text)) return true;
+  const [own, asked] = [key, text].map((digits) => parseDecimal(digits, { exact: true }));
+  return Boolean(own && asked && compareDecimals(own, asked) === 0);
 }

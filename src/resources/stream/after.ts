@@ -7,11 +7,12 @@ import { documentOf, orRelease } from '../../store/batch.ts';
 import { bookmarkOf, KEY, keyOf, makeBookmark, type Bookmark } from '../../store/bookmark.ts';
 import { compareValues } from '../../store/order.ts';
 import type { Plan } from '../../store/store.ts';
-import { kindOfType, kindsAt } from '../query/kind-table.ts';
-import { asTextKind, plainReadings } from '../query/kinds.ts';
+import { areFound, rangesOfNumbers, type FieldPlace } from '../query/found-values.ts';
+import { kindOfType, rangesOfKinds } from '../query/brackets.ts';
+import { asTextKind, plainReadings, type TextKind } from '../query/kinds.ts';
 import type { Resource } from '../query/resource.ts';
-import { idsShownAs, type IdReading, type Ids } from '../row/id.ts';
-import { rowShownAs } from '../row/row.ts';
+import { idsShownAs, placeOfIds, type IdReading, type Ids } from '../row/id.ts';
+import { rowsShownAs } from '../row/row.ts';
 
 /** A value of a sort may be as long as a cursor can carry it. An id has a limit of its own: see id.ts. */
 export const afterParameter = documented(
@@ -27,8 +28,8 @@ interface Named {
 
 /**
  * The bookmark that `after` stands for: a row as its JSON shows it, by its id, or in another order by value and id. If
- * it is gone or changed since, its id is read as the one kind that all ids have, and its value as the one kind of that
- * field. AppError `invalid-parameter` when no row can be named so, or when its place is not known.
+ * it is gone or changed since, its id is read as the one kind that all ids have, and its value as the one kind that the
+ * field has under the equalities. AppError `invalid-parameter` when no row can be named so, or several are.
  */
 export async function readAfter(
   given: string,
@@ -40,51 +41,103 @@ export async function readAfter(
   if (!named) throw refused(plan, given);
   const { id, value } = named;
   const ids = await idsShownAs(id, resource, signal);
-  const found = await rowShownAs(id, ids, resource.rows, signal);
-  const shown = found && (await orRelease(found.batch, () => bookmarkOf(documentOf(found.batch), plan)));
-  found?.batch.release();
-  if (shown && (value === null || [value, JSON.stringify(value)].includes(shownValue(shown, plan))))
-    return shown;
-  const place = found?.id ?? (await placeOf(ids, resource, signal));
-  if (!place) throw refused(plan, given);
-  if (value === null) return place;
+  const [found, ...others] = await foundRows(id, ids, plan, resource, signal);
+  if (others.length > 0) throw severalRows(id);
+  if (found && (value === null || [value, JSON.stringify(value)].includes(shownValue(found.place, plan))))
+    return found.place;
+  const key = found ? keyOf(found.id)._id : await keyOfGone(ids, plan, resource, signal);
+  if (key === undefined) throw refused(plan, given);
+  if (value === null) return makeBookmark({ _id: key });
   const read = await valueShownAs(value, plan, resource, signal);
   if (read === undefined) throw refused(plan, given);
-  return makeBookmark({ [plan.sort]: read, _id: keyOf(place)._id });
+  return makeBookmark({ [plan.sort]: read, _id: key });
 }
 
-/** The first of these ids that is of the kind of all ids, or of any kind if there is no row. Undefined: it is not known. */
-async function placeOf(
+/** The rows that an id stands for, each by the id as it was read, and by its place in the plan. */
+async function foundRows(
+  id: string,
   ids: readonly IdReading[],
+  plan: Plan,
+  { rows }: Ids,
+  signal: AbortSignal,
+): Promise<readonly { readonly id: Bookmark; readonly place: Bookmark }[]> {
+  const found: { id: Bookmark; place: Bookmark }[] = [];
+  for await (const { batch, id: read } of rowsShownAs(id, ids, rows, signal)) {
+    const place = await orRelease(batch, () => bookmarkOf(documentOf(batch), plan));
+    batch.release();
+    found.push({ id: read, place });
+  }
+  return found;
+}
+
+/** The id that a text shows of the kind of all ids, or of any kind if there is no row. Undefined: it is not known. */
+async function keyOfGone(
+  ids: readonly IdReading[],
+  { direction }: Plan,
   resource: Ids,
   signal: AbortSignal,
-): Promise<Bookmark | undefined> {
-  const { sampled } = await kindsAt(resource, KEY, signal);
-  const [only, ...others] = new Set([...sampled].map(kindOfType)); // both ends of the order of ids have been looked at
-  if (sampled.size === 0) return ids[0]?.id;
-  return others.length === 0 ? ids.find(({ kind }) => kind === only)?.id : undefined;
+): Promise<unknown> {
+  const [lowest, highest] = [await endOf(resource.rows, 1, signal), await endOf(resource.rows, -1, signal)];
+  const valuesOf = (readings: readonly IdReading[]) => readings.map(({ id }) => keyOf(id)._id);
+  if (lowest === null || highest === null) return valuesOf(ids)[0];
+  if (lowest !== highest) return undefined; // ids are in the order of their kinds
+  const values = valuesOf(ids.filter(({ kind }) => kind === lowest));
+  if (values.length <= 1) return values[0];
+  const place = await placeOfIds(resource, signal);
+  return place ? oneOf(values, place, direction, resource, signal) : undefined;
 }
 
-/**
- * The value of the sort that a text shows, of the one kind of that field. Of several numbers that are shown so (a double
- * and a decimal), it is the first one in the order of the plan, behind which no row is missed. Undefined: it is not known.
- */
+/** The kind of the first or the last id. Null: there is no row. Undefined: no text without a prefix stands for it. */
+async function endOf(
+  rows: Ids['rows'],
+  direction: 1 | -1,
+  signal: AbortSignal,
+): Promise<TextKind | null | undefined> {
+  const batch = await rows.read({ sort: KEY, direction }, {}, { rows: 1, bytes: 1 }, signal);
+  const { last } = batch;
+  batch.release();
+  return last && kindOfType(last[TYPE_AT] ?? 0);
+}
+
+/** Where the type of a document's first element is. */
+const TYPE_AT = 4;
+
+/** The value of the sort that a text shows, of the one kind of that field. Undefined: it is not known. */
 async function valueShownAs(
   text: string,
-  { sort, direction }: Plan,
+  { index, equals = [], sort, direction }: Plan,
   resource: Ids & Pick<Resource, 'kinds'>,
   signal: AbortSignal,
 ): Promise<unknown> {
+  if (!index) throw new TypeError('a plan in the order of a field names its index');
+  const place = { index, equals };
   const declared = resource.kinds.get(sort);
-  const { kinds } = declared
-    ? { kinds: new Set([asTextKind(declared)]) }
-    : await kindsAt(resource, sort, signal);
-  const readings = plainReadings(text).filter(({ kind }) => kind !== 'null' && kinds.has(kind));
-  if (new Set(readings.map(({ kind }) => kind)).size > 1) return undefined;
-  return readings
-    .map(({ value }) => value)
-    .toSorted(compareValues)
-    .at(direction === 1 ? 0 : -1);
+  const all = plainReadings(text).filter(({ isNear }) => !isNear);
+  const ranges = rangesOfKinds(all);
+  const found = declared ? [] : await areFound(resource.rows, place, ranges, signal);
+  const own = all.filter(({ kind }, n) => (declared ? kind === asTextKind(declared) : found[n]));
+  if (new Set(own.map(({ kind }) => kind)).size > 1) return undefined;
+  const values = own.map(({ value }) => value);
+  return values.length <= 1 ? values[0] : oneOf(values, place, direction, resource, signal);
+}
+
+/**
+ * Of the numbers that are shown alike (a double and a decimal): the one that rows have; where none has, the first one in the
+ * order of the plan, as no row lies between them. Undefined: rows have both, or others between them.
+ */
+async function oneOf(
+  values: readonly unknown[],
+  place: FieldPlace,
+  direction: 1 | -1,
+  { rows }: Ids,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const sorted = values.toSorted(compareValues);
+  const { between, each } = rangesOfNumbers(sorted);
+  const [isBetween, ...are] = await areFound(rows, place, [between, ...each], signal);
+  const found = sorted.filter((_, n) => are[n]);
+  if (isBetween || found.length > 1) return undefined;
+  return found[0] ?? sorted.at(direction === 1 ? 0 : -1);
 }
 
 /** The value that orders a row, as its JSON shows it. */
@@ -129,6 +182,10 @@ function named(value: string, id: string, isText = false): Named {
       'after cannot name a row whose sort value shows as null, which stands for several values. Use a cursor.',
     );
   return { value, id };
+}
+
+function severalRows(id: string): AppError {
+  return invalid('after', `after must name one row; several rows show the id ${quote(id)}. Use a cursor.`);
 }
 
 function refused({ sort }: Plan, given: string): AppError {

@@ -135,7 +135,7 @@ async function readAsked(
     return text === undefined ? [] : [[one, text] as const];
   });
   const options = { resource, types: cursor?.types ?? null, signal };
-  const equals = await readEqualities(texts, options);
+  const equals = await readEqualities(texts, index, options);
   return { plan: { index, sort: path, direction: 1, equals }, paths, indexes, isEmpty: asked.isEmpty };
 }
 

@@ -17,7 +17,7 @@ import { insertRows } from './insert.ts';
 import { Layouts, type LookTiming } from './layouts.ts';
 import { addIndex, postponeIndexes, withKey } from './make-indexes.ts';
 import type { IndexedPlan } from './plan.ts';
-import { bracketCondition, conditionOf, type Condition } from './predicates.ts';
+import { conditionOf, rangeCondition, type Condition } from './predicates.ts';
 import { deleteRaw } from './raw-write.ts';
 import { readsOf } from './read.ts';
 import type { FindWay } from './lane/lane.ts';
@@ -124,15 +124,15 @@ export function openCollection(
 
     /**
      * Reads on within the type bracket of `after`, then in the brackets above it: a comparison never leaves its bracket.
-     * An answer about one bracket alone is for the kinds of a field, which are known for no longer than the layout.
+     * An answer about a range alone is for the kinds of a field, which are known for seconds.
      * Values that no query can name are left out: MinKey, MaxKey, undefined, regular expressions and DBPointers.
      */
-    async nextValue(index, equals, { after = null, bracket }, signal) {
+    async nextValue(index, equals, { after = null, range }, signal) {
       const next = index.keys[equals.length];
       if (!next) throw new TypeError(`${index.name} has no field behind these values`);
       const { path, sign } = next;
       const plan = { index, equals, sort: path, direction: sign };
-      if (bracket !== undefined) return reads.first(plan, bracketCondition(bracket), signal);
+      if (range) return reads.first(plan, rangeCondition(range), signal);
       const last = after && (commandKey(after) as Readonly<Record<string, unknown>>)[path];
       const brackets = bracketsFrom(after ? (after[4] ?? 0) : null, last);
       const conditions: Condition[] = [

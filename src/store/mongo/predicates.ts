@@ -33,7 +33,7 @@ export function rangeCondition({ bracket, low, high }: ValueRange): Condition {
 }
 
 /** The condition of every value of a type bracket. NaN is left out. */
-export function bracketCondition(bracket: number): Condition {
+function bracketCondition(bracket: number): Condition {
   const lowest = lowestOf(bracket);
   if (lowest === null) return conditionOf(null);
   return lowest instanceof MinKey || lowest instanceof MaxKey ? { $eq: lowest } : { $gte: lowest };

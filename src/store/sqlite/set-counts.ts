@@ -65,15 +65,15 @@ export function setCounts(
   async function nextValue(
     index: Index,
     equals: readonly Equality[],
-    { after = null, bracket }: ValuesFrom,
+    { after = null, range }: ValuesFrom,
     signal: AbortSignal,
   ): Promise<Bookmark | null> {
     const path = index.keys[equals.length]?.path ?? KEY;
     const prefix = prefixOf(equals);
     const bounds =
-      bracket === undefined
+      range === undefined
         ? { low: joinKeys(prefix, LOWEST), high: joinKeys(prefix, ABOVE_IDS) }
-        : rangeBounds(prefix, path === KEY, { bracket });
+        : rangeBounds(prefix, path === KEY, range);
     const behind = (value: Key): Key => joinKeys(prefix, value, path === KEY ? LOWEST : ABOVE_IDS);
     let low = after ? behind(joinKeys(...keysOfBookmark(after, [path]))) : bounds.low;
     for (;;) {

@@ -4,6 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { rightsOf, scopeOf, type Scope } from '../../../src/access/rights.ts';
 import { encodeCursor } from '../../../src/resources/token/cursor.ts';
+import { openForm } from '../../../src/resources/query/form.ts';
 import { partOf } from '../../../src/resources/query/part.ts';
 import { readPlan } from '../../../src/resources/query/read-plan.ts';
 import { Decimal128, Double } from '../../../src/store/bson.ts';
@@ -74,4 +75,41 @@ test('the value of a declared number in where needs no prefix, and of a declared
   const scope = scopeOf(rightsOf({ where: { items: where } }), 'items') ?? assert.fail();
   const values = partOf({ ...resource, kinds }, scope).scope?.where.map(({ value }) => value);
   assert.deepEqual(values, [Decimal128.fromString('0.1'), new Double(0.1), new Double(0.1)]);
+});
+
+test('a part that no index serves is unfit, whatever is asked of it', async (t) => {
+  const { store } = await testSqlite(t);
+  const { resource } = itemsOf(store);
+  const scope = scopeOf(rightsOf({ where: { items: { name: 'a' } } }), 'items') ?? assert.fail();
+  const part = partOf(resource, scope);
+  for (const query of [
+    [],
+    [['sort', 'price_asc']],
+    [
+      ['sort', 'id_desc'],
+      ['category', 'a'],
+    ],
+  ])
+    await assert.rejects(readPlan(new Map(query as [string, string][]), part, NEVER), {
+      code: 'store-unfit',
+      message: 'No index serves the rows that this key opens.',
+    });
+  await assert.rejects(part.rows.read({ sort: '_id', direction: 1 }, {}, { rows: 1, bytes: 1 }, NEVER), {
+    code: 'store-unfit',
+  });
+});
+
+test('a value that the part has is asked for in any type, and another one finds nothing', async (t) => {
+  const { store } = await testSqlite(t);
+  const { resource } = itemsOf(store);
+  const scope = scopeOf(rightsOf({ where: { items: { price: 'num:0.5' } } }), 'items') ?? assert.fail();
+  const part = partOf({ ...resource, form: openForm('items'), kinds: new Map() }, scope);
+  for (const [text, isEmpty] of [
+    ['0.5', undefined],
+    ['dec:0.5', undefined],
+    ['0.50000000000000000001', true],
+    [`0.5${'0'.repeat(40)}1`, true],
+    ['str:0.5', true],
+  ] as const)
+    assert.equal((await readPlan(new Map([['price', text]]), part, NEVER)).isEmpty, isEmpty, text);
 });

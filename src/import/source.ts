@@ -1,15 +1,19 @@
-import { open } from 'node:fs/promises';
-import { addAbortSignal, pipeline, type Readable, type Transform } from 'node:stream';
-import * as zlib from 'node:zlib';
+import { constants, open } from 'node:fs';
+import fs from 'node:fs/promises';
+import { Socket } from 'node:net';
+import { addAbortSignal, type Readable } from 'node:stream';
+import { promisify } from 'node:util';
 import { quoted } from '../terminal/text.ts';
 import { peek } from './chunks.ts';
+import { codingOf, decompressed } from './compressed.ts';
+import type { Coding } from './compressed-bytes.ts';
 import { BrokenSource } from './row.ts';
 
 /** The file name that stands for standard input. */
 export const STDIN = '-';
 const CHUNK_BYTES = 256 * 1024;
-const GZIP_MAGIC = Buffer.from([0x1f, 0x8b]);
-const ZSTD_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
+/** The length of the longest beginning that tells a coding. Bytes. */
+const MAGIC_BYTES = 4;
 
 /**
  * Opens a file, or stdin for `-`. gzip and zstd are recognized by their first bytes, Brotli, which has none, by the
@@ -21,27 +25,53 @@ export async function openSource(file: string, stdin: Readable, signal: AbortSig
   const { stream, size } = file === STDIN ? { stream: stdin, size: null } : await openFile(file);
   let position = 0;
   const counted = async function* (): AsyncGenerator<Buffer> {
-    for await (const chunk of addAbortSignal(signal, stream) as AsyncIterable<Buffer>) {
-      position += chunk.length;
-      yield chunk;
+    try {
+      for await (const chunk of addAbortSignal(signal, stream) as AsyncIterable<Buffer>) {
+        position += chunk.length;
+        yield chunk;
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      throw new BrokenSource(`cannot read the source to its end: ${reasonOf(error)}`, { cause: error });
+    }
+  };
+  const closing = async function* (content: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    try {
+      yield* content;
+    } finally {
+      stream.destroy();
     }
   };
   try {
-    const source = withBrokenSource(counted(), signal);
-    const { head, bytes } = await peek(source, (seen) => seen.length >= ZSTD_MAGIC.length);
-    const decompressor = decompressorFor(file, head);
-    const content = decompressor ? withBrokenSource(through(bytes, decompressor), signal) : bytes;
-    return { bytes: content, size, position: () => position, close: () => void stream.destroy() };
+    const { head, bytes } = await peek(counted(), (seen) => seen.length >= MAGIC_BYTES);
+    const coding = codingOfFile(file, head);
+    return {
+      ...{ bytes: coding ? closing(decompressed(bytes, coding)) : bytes, size },
+      ...{ position: () => position, close: () => void stream.destroy() },
+    };
   } catch (error) {
     stream.destroy();
     throw error;
   }
 }
 
+/** The coding of a file. Throws BrokenSource when its name states one, and its bytes end before they show it. */
+function codingOfFile(file: string, head: Buffer): Coding | null {
+  if (/\.br$/i.test(file)) return 'Brotli';
+  const coding = codingOf(head);
+  const [, named] = /\.(gz|zst)$/i.exec(file) ?? [];
+  if (!coding && named !== undefined && head.length < MAGIC_BYTES)
+    throw new BrokenSource(
+      `cannot read the source to its end: a .${named} file ends too early, at byte ${head.length}`,
+    );
+  return coding;
+}
+
 async function openFile(file: string): Promise<{ stream: Readable; size: number | null }> {
   try {
-    const handle = await open(file);
-    const stat = await handle.stat();
+    const stat = await fs.stat(file);
+    if (stat.isFIFO()) return { stream: await openPipe(file), size: null };
+    const handle = await fs.open(file);
     return {
       stream: handle.createReadStream({ highWaterMark: CHUNK_BYTES }),
       size: stat.isFile() ? stat.size : null,
@@ -51,34 +81,16 @@ async function openFile(file: string): Promise<{ stream: Readable; size: number 
   }
 }
 
-function decompressorFor(file: string, head: Buffer): Transform | null {
-  if (/\.br$/i.test(file)) return zlib.createBrotliDecompress();
-  if (head.indexOf(GZIP_MAGIC) === 0) return zlib.createGunzip();
-  if (head.indexOf(ZSTD_MAGIC) !== 0) return null;
-  // Node provides it from 22.15 and 23.8 on. The type definitions are those of Node 20.
-  const { createZstdDecompress } = zlib as { createZstdDecompress?: () => Transform };
-  if (createZstdDecompress) return createZstdDecompress();
-  throw new BrokenSource('the file is compressed with zstd, which requires Node.js 22.15 or newer');
+/**
+ * Opens a named pipe. A thread that waits until somebody writes to it could not be stopped, and the process not end. So it
+ * is opened and read without waiting, by events, as a socket is.
+ */
+async function openPipe(file: string): Promise<Readable> {
+  const fd = await promisify(open)(file, constants.O_RDONLY | constants.O_NONBLOCK);
+  return new Socket({ fd, readable: true, writable: false });
 }
 
-function through(bytes: AsyncIterable<Buffer>, decompressor: Transform): AsyncIterable<Buffer> {
-  // An error of either stream also destroys the decompressor, and so reaches the code that iterates.
-  pipeline(bytes, decompressor, () => undefined);
-  return decompressor as AsyncIterable<Buffer>;
-}
-
-/** The same bytes. Errors of the system and of zlib become BrokenSource. */
-async function* withBrokenSource(bytes: AsyncIterable<Buffer>, signal: AbortSignal): AsyncGenerator<Buffer> {
-  try {
-    yield* bytes;
-  } catch (error) {
-    signal.throwIfAborted();
-    if (error instanceof BrokenSource) throw error;
-    throw new BrokenSource(`cannot read the source to its end: ${reasonOf(error)}`, { cause: error });
-  }
-}
-
-/** The message of a system or zlib error. A TypeError is an internal error and is thrown again. */
+/** The message of a system error. A TypeError is an internal error and is thrown again. */
 function reasonOf(error: unknown): string {
   if (error instanceof Error && 'code' in error) return error.message;
   throw error;

@@ -32,11 +32,19 @@ export class CheckedPage {
   }
 }
 
+interface Decoded {
+  readonly buffer: Buffer;
+  readonly engine: { readonly bytesWritten: number };
+}
+
 function decoded(bytes: Buffer, coding: string | null): Buffer {
-  if (coding === 'br') return brotliDecompressSync(bytes);
-  if (coding === 'gzip') return gunzipSync(bytes);
   if (coding === null || coding === 'identity') return bytes;
-  throw new Error(`its content coding is ${coding}`);
+  const decode = coding === 'br' ? brotliDecompressSync : coding === 'gzip' ? gunzipSync : null;
+  if (!decode) throw new Error(`its content coding is ${coding}`);
+  // The type definitions do not know of `info`. Without it, bytes behind the end are left out without a word.
+  const { buffer, engine } = decode(bytes, { info: true }) as unknown as Decoded;
+  if (engine.bytesWritten === bytes.length) return buffer;
+  throw new Error(`bytes follow behind the compressed ones, from byte ${engine.bytesWritten}`);
 }
 
 /** A page has rows with different keys, in the order that was asked for, and as many as its limit when more follow. */

@@ -1,5 +1,6 @@
 import { homedir, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
+import { HOSTS_FORM, parseHosts } from './access/hosts.ts';
 import { readKeysFile } from './access/keys-file.ts';
 import { parseTrustedProxies } from './access/proxies.ts';
 import { parseRateLimit, parseStreamLimit, RATE_LIMIT_FORM, STREAM_LIMIT_FORM } from './access/policy.ts';
@@ -98,6 +99,7 @@ const PATTERNS: Readonly<Record<string, { readonly words: string; read?(text: st
   [DURATION]: { words: 'a duration such as "20 s", "5 min" or "24 h"', read: milliseconds },
   [RATE_LIMIT_FORM]: { words: 'a rate such as "60000/min", "100/s", or "off"', read: parseRateLimit },
   [STREAM_LIMIT_FORM]: { words: 'an integer of at least 1, or "off"', read: parseStreamLimit },
+  [HOSTS_FORM]: { words: 'names of hosts without ports, separated by commas', read: parseHosts },
   [PREFIX_FORM]: { words: '1 to 60 letters, digits, underscores and hyphens' },
 };
 

@@ -178,6 +178,12 @@ export const PROBLEMS = {
     explanation:
       'Range requests bytes beyond the end of the file. The Content-Range header states the length of the file.',
   },
+  'misdirected-request': {
+    status: 421,
+    title: 'Host not served',
+    explanation:
+      'The server asks for no API key, and the Host header is neither an IP address nor a name that it knows: localhost, HOST, or one in ALLOWED_HOSTS. Otherwise a page of any site could use the server through the browser of its visitor (DNS rebinding).',
+  },
   'invalid-body': {
     status: 422,
     title: 'Invalid request body',

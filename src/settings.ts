@@ -1,3 +1,4 @@
+import { HOSTS_FORM } from './access/hosts.ts';
 import { RATE_LIMIT_FORM, STREAM_LIMIT_FORM, type Policy } from './access/policy.ts';
 import { ID_TYPES, type IdType } from './resources/query/kinds.ts';
 import { Type } from './schema.ts';
@@ -24,6 +25,14 @@ const choice = <const T extends string>(words: readonly T[], fallback: T, descri
 export const SETTINGS = Type.Object({
   PORT: integer(0, 65_535, 3000, 'TCP port to listen on; 0 picks a free port and logs it'),
   HOST: text('127.0.0.1', 'IP address or host name to listen on'),
+  ALLOWED_HOSTS: Type.Optional(
+    Type.Unsafe<readonly string[]>({
+      type: 'string',
+      pattern: HOSTS_FORM,
+      description:
+        'further names in the Host header under which clients reach a server without API keys, separated by commas; IP addresses, `localhost` and HOST are always allowed',
+    }),
+  ),
   MONGODB_URI: optional(
     'MongoDB connection string; database `sluice` unless it names one; unset: the embedded store',
     '^mongodb(\\+srv)?://.',

@@ -1,5 +1,6 @@
 import { AppError } from '../errors.ts';
 import { KEY_PREFIX, TOKEN_PREFIX, type Limiter } from './limiter.ts';
+import type { HostCheck } from './hosts.ts';
 import { limitHeaders, tooManyRequests, type Policy } from './policy.ts';
 import type { OverloadGuard } from './overload.ts';
 import type { StreamSlots } from './stream-slots.ts';
@@ -57,6 +58,8 @@ interface AdmissionOptions {
   readonly readClient: ClientReader;
   /** null: no key is required. */
   readonly authenticate: Authenticate | null;
+  /** Without keys, the way in is the name under which the server was asked. Missing: any. */
+  readonly checkHost?: HostCheck;
   /** Whether an answer that was begun may go on. Missing: keys never change. */
   readonly allows?: Keyring['allows'];
   /** null: RATE_LIMIT is off, and no key can have a limit of its own. `policy` null: RATE_LIMIT is off. */
@@ -80,20 +83,21 @@ export type Admissions = ReturnType<typeof createAdmissions>;
 
 /** Decides which requests are admitted: by key, by rate, and by open streams. Each request is authenticated once. */
 export function createAdmissions(options: AdmissionOptions) {
-  const { readClient, authenticate, allows, rate, slots, guard } = options;
+  const { readClient, authenticate, checkHost, allows, rate, slots, guard } = options;
   const done = () => guard?.backlog.done();
 
   /** Closes over no request: a function made for each would cost 0.6 µs. */
   const unidentified = (request: Request, access: Access, error: unknown): Identity => {
     if (!(error instanceof AppError)) throw error;
-    return { name: readClient(request), key: null, refused: access === 'open' ? null : error };
+    return { name: readClient(request), key: null, refused: access === 'keyed' ? error : null };
   };
 
-  /** An open route is answered without a key, but a valid key may decide on the answer: see openapi/routes.ts. */
+  /** Other routes are answered without a key, but a valid key may decide on the answer: see openapi/routes.ts. */
   const identify = (request: Request, { access }: Demand): Identity | Promise<Identity> => {
     const { authorization } = request.headers;
-    const needsNone = access === 'probe' || (access === 'open' && authorization === undefined);
-    if (authenticate === null || needsNone || isPreflight(request))
+    if (authenticate === null)
+      return { name: readClient(request), key: null, refused: checkHost?.(request.headers.host) ?? null };
+    if ((access !== 'keyed' && authorization === undefined) || isPreflight(request))
       return { name: readClient(request), key: null, refused: null };
     try {
       const key = authenticate(authorization);

@@ -1,5 +1,6 @@
 import type { Log } from '../log.ts';
 import { createAdmissions } from './admission.ts';
+import { createHostCheck } from './hosts.ts';
 import { createClientReader, type ClientReaderOptions } from './client.ts';
 import { credentialOf, isCurrent, Keyring, sha256, type Authenticate, type Key } from './keys.ts';
 import type { Limiter } from './limiter.ts';
@@ -16,6 +17,8 @@ import type { Tokens } from './tokens.ts';
 
 /** The settings of access. See config.ts for their units. */
 interface AccessSettings {
+  readonly HOST: string;
+  readonly ALLOWED_HOSTS?: readonly string[];
   readonly REDIS_URL?: string;
   /** null: no limit. */
   readonly RATE_LIMIT: Policy | null;
@@ -83,6 +86,7 @@ export async function openAccess(
       onWarning: (message) => log.warn({}, message),
     }),
     authenticate: authenticateBy(keyring, opened?.tokens ?? null),
+    checkHost: createHostCheck([config.HOST, ...(config.ALLOWED_HOSTS ?? [])]),
     allows: (key, right, resource) =>
       key.issuer === undefined ? keyring?.allows(key, right, resource) !== false : isCurrent(key),
     rate: limiter && { policy: config.RATE_LIMIT, limiter },

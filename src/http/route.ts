@@ -106,6 +106,7 @@ export const COMMON_PROBLEMS: readonly ProblemCode[] = [
   'unknown-parameter',
   'duplicate-parameter',
   'unauthorized',
+  'misdirected-request',
   'key-server-unavailable',
   'uri-too-long',
   'not-acceptable',

@@ -137,6 +137,7 @@ export function problemsByStatus(
   const codes = new Set([...COMMON_PROBLEMS, ...problems]);
   const isKeyed = withKeys && access === 'keyed';
   if (!isKeyed) for (const code of ['unauthorized', 'key-server-unavailable'] as const) codes.delete(code);
+  if (withKeys) codes.delete('misdirected-request');
   if (isKeyed && right !== 'any') codes.add('forbidden');
   if (isKeyed && resource !== undefined) codes.add('not-found'); // for keys that do not open it
   if (!limited) codes.delete('rate-limited');

@@ -144,7 +144,7 @@ async function openStream(url: string): Promise<Socket> {
   for (;;) {
     const socket = connect(Number(new URL(url).port), '127.0.0.1');
     socket.on('error', () => socket.destroy());
-    socket.write('GET /items/stream HTTP/1.1\r\nHost: x\r\n\r\n');
+    socket.write('GET /items/stream HTTP/1.1\r\nHost: localhost\r\n\r\n');
     await once(socket, 'readable');
     const begin = String(socket.read(12));
     if (begin === 'HTTP/1.1 200') return socket;

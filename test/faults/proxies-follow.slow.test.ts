@@ -39,7 +39,7 @@ describe('feeds through proxies', { concurrency: true }, () => {
       if (!proxy) return;
       const follow = async (port: number, [path, accept]: (typeof FEEDS)[number]) =>
         (await RawClient.connect(t, port)).send(
-          `GET ${path} HTTP/1.1\r\nHost: x\r\nAccept: ${accept}\r\n\r\n`,
+          `GET ${path} HTTP/1.1\r\nHost: localhost\r\nAccept: ${accept}\r\n\r\n`,
         );
       const through = await Promise.all(FEEDS.map((feed) => follow(proxy.port, feed)));
       const direct = await follow(own, FEEDS[0]);

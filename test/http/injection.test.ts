@@ -45,7 +45,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
     const port = Number(new URL(server.url).port);
     const ask = async ([method, target, ...headers]: (typeof REQUESTS)[number]) => {
       const client = await RawClient.connect(t, port);
-      const head = [`${method} ${target} HTTP/1.1`, 'Host: x', 'Connection: close', ...headers];
+      const head = [`${method} ${target} HTTP/1.1`, 'Host: localhost', 'Connection: close', ...headers];
       client.send(`${head.join('\r\n')}\r\n\r\n${method.startsWith('P') ? '{}' : ''}`);
       return client.untilClosed();
     };

@@ -87,7 +87,7 @@ function headers(): Place[] {
     HEADERS.map((name) => ({
       where: 'header' as const,
       text: (value: string) => {
-        const others = [...(name === 'Host' ? [] : ['Host: x']), ...(name === 'Authorization' ? [] : [KEY])];
+        const others = [...(name === 'Host' ? [] : ['Host: localhost']), ...(name === 'Authorization' ? [] : [KEY])];
         return request(method, target, ...others, `${name}: ${value}`);
       },
     })),
@@ -105,15 +105,15 @@ async function parameters(server: { as(name: string, path: string): Promise<Resp
     const inQuery =
       (name: string): Place['text'] =>
       (value) =>
-        request('GET', `${whole}?${name}=${value}`, 'Host: x', KEY);
+        request('GET', `${whole}?${name}=${value}`, 'Host: localhost', KEY);
     const places = (get.parameters ?? []).flatMap(({ name, in: where }) => {
       if (where === 'query') return [inQuery(name)];
       if (where !== 'path') return [];
-      return [(value: string) => request('GET', path.replace(`{${name}}`, value), 'Host: x', KEY)];
+      return [(value: string) => request('GET', path.replace(`{${name}}`, value), 'Host: localhost', KEY)];
     });
     const others = [
       inQuery('status'),
-      (value: string) => request('GET', `${whole}?${value}`, 'Host: x', KEY),
+      (value: string) => request('GET', `${whole}?${value}`, 'Host: localhost', KEY),
     ];
     return [...places, ...others].map((text) => ({ where: 'url' as const, text }));
   });

@@ -165,6 +165,7 @@ const PROVOKED: Record<ProblemCode, Twist> = {
   'uri-too-long': query('x'.repeat(15_000)),
   'unsupported-media-type': bodyOf('{}', { 'content-type': 'text/plain' }),
   'invalid-body': bodyOf('{"nope":1}'),
+  'misdirected-request': refusal('misdirected-request'),
   'sort-value-too-long': failing(new AppError('sort-value-too-long', 'x')),
   'rate-limited': refusal('rate-limited'),
   'too-many-streams': refusal('too-many-streams'),

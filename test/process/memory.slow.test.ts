@@ -23,7 +23,7 @@ for (const store of ['sqlite', 'mongodb'] as const) {
     const idle = server.rss();
 
     const socket = connect(Number(server.url.port), server.url.hostname);
-    socket.write('GET /items/stream HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    socket.write('GET /items/stream HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n');
     let rows = 0;
     let highest = 0;
     let chunks = 0;

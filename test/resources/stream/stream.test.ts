@@ -110,7 +110,7 @@ onServers('combinations', (test) => {
     const { hostname, port } = new URL(server.url);
     for (let round = 0; round < 20; round++) {
       const socket = connect(Number(port), hostname);
-      socket.write('GET /items/stream HTTP/1.1\r\nHost: x\r\n\r\n');
+      socket.write('GET /items/stream HTTP/1.1\r\nHost: localhost\r\n\r\n');
       await once(socket, 'data');
       socket.pause();
       if (round % 2 === 0) socket.destroy();

@@ -75,7 +75,7 @@ export async function rawExchange(t: TestContext, port: number, text: string): P
 
 /** The text of a GET request, or of another method without a body. */
 export function request(path: string, headers: readonly string[] = [], method = 'GET'): string {
-  return [`${method} ${path} HTTP/1.1`, 'Host: test', ...headers, '', ''].join('\r\n');
+  return [`${method} ${path} HTTP/1.1`, 'Host: localhost', ...headers, '', ''].join('\r\n');
 }
 
 export interface Deferred<T> {

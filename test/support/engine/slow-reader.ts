@@ -110,7 +110,7 @@ export function readSlowly({ port, path, coding }: Asked, pace: Pace, pattern = 
     };
     unzip?.on('data', check).on('end', () => (unzipped = true));
     unzip?.on('error', () => (wrongAt ??= at));
-    socket.write(`GET ${path} HTTP/1.1\r\nHost: test\r\nAccept-Encoding: ${coding}\r\n\r\n`);
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: ${coding}\r\n\r\n`);
     if (pace.from) {
       socket.pause();
       void pace.from.then(() => socket.resume());

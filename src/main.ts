@@ -127,7 +127,7 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
       resources: { ...reading, served: resources },
       users: users && { ...reading, users, now: Date.now },
       exports,
-      health: { store, isDraining: () => isDraining, faults: () => resources.faults },
+      health: { store, isDraining: () => isDraining, faults: () => resources.faults, log },
       corsOrigin: config.CORS_ORIGIN,
       admissions: access.admissions,
       observer: {

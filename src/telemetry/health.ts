@@ -1,7 +1,9 @@
 import type { Reply } from '../engine/edge.ts';
+import { refusalOf } from '../http/permit.ts';
 import { json, NOT_STORED } from '../http/reply.ts';
 import { jsonAnswer, type Route } from '../http/route.ts';
-import { AppError } from '../errors.ts';
+import { AppError, storeUnavailable } from '../errors.ts';
+import type { Log } from '../log.ts';
 import { PROBLEMS } from '../problems.ts';
 import { listOf, namedObject, text, wordOf, type Static } from '../schema.ts';
 import { serializerOf } from '../rows/serializers.ts';
@@ -13,11 +15,16 @@ export interface HealthOptions {
   readonly isDraining: () => boolean;
   /** What is at fault although requests are answered, one sentence each. */
   readonly faults: () => readonly string[];
+  /** Gets the faults of the store, each time that they change. */
+  readonly log: Pick<Log, 'warn' | 'error'>;
 }
 
 const HEALTH = namedObject('Health', 'the health of the server', {
   status: wordOf(['alive', 'ready', 'not ready'], 'the state of the server'),
-  reasons: listOf('all reasons not to send requests; empty if there is none', text('one reason, in words')),
+  reasons: listOf(
+    'all reasons not to send requests; empty if there is none',
+    text('one reason: a sentence, or its kind'),
+  ),
 });
 const serialize = serializerOf(HEALTH);
 
@@ -38,13 +45,35 @@ export const getLiveness: Route = {
   handler: () => status(200, { status: 'alive', reasons: [] }),
 };
 
-/** GET /readyz: answers 200 when the server takes requests, otherwise 503 with every reason. */
-export function getReadiness({ store, isDraining, faults }: HealthOptions): Route {
+/** Something that the operator has to mend. `kind` names nothing of this server. */
+interface Reason {
+  readonly kind: string;
+  /** A sentence, which may name resources, collections, indexes and files. */
+  readonly detail: string;
+}
+
+const STOPPING: Reason = { kind: 'the server is stopping', detail: 'the server is stopping' };
+
+/** What a key must have to be told details. */
+const DETAILS = { access: 'keyed', right: 'metrics' } as const;
+
+/** GET /readyz: answers 200 when the server takes requests, otherwise 503. Who may see metrics is told every reason in words. */
+export function getReadiness(options: HealthOptions): Route {
+  const { isDraining, faults, log } = options;
+  let logged = '';
+  const logOnce = (reasons: readonly Reason[]): void => {
+    const details = reasons.map(({ detail }) => detail);
+    if (String(details) !== logged && details.length > 0)
+      log.warn({ reasons: details }, 'the store has faults');
+    logged = String(details);
+  };
   return {
     ...PROBE,
     path: '/readyz',
     id: 'getReadiness',
     summary: 'Check readiness',
+    description:
+      'On a server with API keys, a key with the right `metrics` gets each reason in words. Others get its kind.',
     answers: {
       200: jsonAnswer('The server accepts requests', HEALTH, ['Cache-Control'], {
         request: '/readyz',
@@ -55,14 +84,21 @@ export function getReadiness({ store, isDraining, faults }: HealthOptions): Rout
         'Retry-After',
       ]),
     },
-    handler: async () => {
-      const { all, some } = await faultsOf(store);
-      const reasons = [...(isDraining() ? ['the server is stopping'] : []), ...all];
-      return reasons.length === 0
-        ? status(200, { status: 'ready', reasons: [...some, ...faults()] })
+    handler: async ({ client }) => {
+      const { all, some } = await faultsOf(options);
+      logOnce([...all, ...some]);
+      const isReady = all.length === 0 && !isDraining();
+      const stale = faults().map((detail) => ({ kind: 'declarations with faults', detail }));
+      const reasons = isReady ? [...some, ...stale] : [...(isDraining() ? [STOPPING] : []), ...all];
+      const isTold = !client.hasKey || (client.key !== null && refusalOf(client, DETAILS) === null);
+      const texts = isTold
+        ? reasons.map(({ detail }) => detail)
+        : [...new Set(reasons.map(({ kind }) => kind))];
+      return isReady
+        ? status(200, { status: 'ready', reasons: texts })
         : status(
             503,
-            { status: 'not ready', reasons },
+            { status: 'not ready', reasons: texts },
             { 'retry-after': String(PROBLEMS['store-unavailable'].retry) },
           );
     },
@@ -70,12 +106,15 @@ export function getReadiness({ store, isDraining, faults }: HealthOptions): Rout
 }
 
 /** The faults of the store: `all` rules out every request, `some` rules out only a few kinds of requests. */
-async function faultsOf(store: Pick<Store, 'ping'>): Promise<{ all: string[]; some: readonly string[] }> {
+async function faultsOf({ store, log }: HealthOptions): Promise<{ all: Reason[]; some: Reason[] }> {
   try {
-    return { all: [], some: await store.ping() };
+    const some = await store.ping();
+    return { all: [], some: some.map((detail) => ({ kind: PROBLEMS['store-unfit'].title, detail })) };
   } catch (error) {
-    if (error instanceof AppError) return { all: [error.message], some: [] };
-    throw error;
+    if (!(error instanceof AppError))
+      log.error({ err: error }, 'the store could not be asked for its health');
+    const { code, message } = error instanceof AppError ? error : storeUnavailable(error);
+    return { all: [{ kind: PROBLEMS[code].title, detail: message }], some: [] };
   }
 }
 

@@ -36,7 +36,12 @@ export async function appOn(
       now: () => new Date(),
       ttlMs: 1,
     },
-    health: { store, isDraining: () => given().isDraining ?? false, faults: () => [] },
+    health: {
+      store,
+      isDraining: () => given().isDraining ?? false,
+      faults: () => [],
+      log: { warn: () => undefined, error: () => undefined },
+    },
     corsOrigin: undefined,
     admissions: {
       admit: () => ({

@@ -32,7 +32,7 @@ export function aroundWrites(reply: Reply, around: (write: () => Writing, bytes:
       chunkBytes: sink.chunkBytes,
       signal: sink.signal,
       write: (chunk) => around(() => sink.write(chunk), chunk.length),
-      flush: () => around(() => sink.flush(), 0),
+      flush: (behind) => around(() => sink.flush(behind), behind?.length ?? 0),
       end: () => sink.end(),
       fail: (error) => sink.fail(error),
     });

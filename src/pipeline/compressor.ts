@@ -58,7 +58,8 @@ export class Compressor implements Sink {
   }
 
   /** With nothing left to compress, resolves when the work under way is done and the sink has its output. */
-  flush(): void | Promise<void> {
+  flush(behind?: Uint8Array): void | Promise<void> {
+    if (behind) return this.#flushAndWrite(behind);
     this.#assertUsable();
     this.#due = true;
     if (this.#busy === null) this.#sendDue();
@@ -79,6 +80,13 @@ export class Compressor implements Sink {
   fail(error: unknown): void {
     this.#free();
     this.#sink.fail(error);
+  }
+
+  /** What is compressed while a batch is under way has a piece of its own. */
+  async #flushAndWrite(behind: Uint8Array): Promise<void> {
+    await this.flush();
+    await this.write(behind);
+    await this.flush();
   }
 
   async #settled(busy: Promise<void>): Promise<void> {

@@ -9,14 +9,15 @@
  * - `fail` cuts the content: whatever reads from the sink must be able to see that the content is not complete. The
  *   sink then never ends cleanly. Idempotent.
  * - `signal` is aborted when the bytes are no longer wanted (client gone, stall, shutdown) or `fail` was called.
- * - `flush` asks the sink to send everything written so far. A sink that never holds bytes back does nothing.
+ * - `flush` asks the sink to send everything written so far, and `behind`, which the wire has in a piece of its own. No
+ *   write is under way then. A sink that never holds bytes back writes `behind`, or does nothing.
  */
 export interface Sink {
   /** The chunk size in bytes this sink takes best; larger chunks are allowed. */
   readonly chunkBytes: number;
   readonly signal: AbortSignal;
   write(chunk: Uint8Array): void | Promise<void>;
-  flush(): void | Promise<void>;
+  flush(behind?: Uint8Array): void | Promise<void>;
   end(): void | Promise<void>;
   fail(error: unknown): void;
 }

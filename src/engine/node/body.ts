@@ -5,6 +5,7 @@ import { StallError, type StallTimer, type Stallable } from '../stall-timer.ts';
 
 /** Writes are large, because the cost of node:http is per write. */
 const CHUNK_BYTES = 65_536;
+const NOTHING = new Uint8Array(0);
 
 interface NodeBodyOptions {
   readonly response: ServerResponse;
@@ -61,7 +62,8 @@ export class NodeBody implements Sink, Stallable {
   }
 
   /** Resolves when the kernel has everything. Bytes that node still holds are lost when the connection is cut. */
-  flush(): void | Promise<void> {
+  flush(behind = NOTHING): void | Promise<void> {
+    void this.#writeOwned(behind); // the rest waits for it, too
     if (this.#unsent === 0 || this.#state === 'over') return;
     this.#block();
     return this.#writer.wait();

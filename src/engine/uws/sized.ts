@@ -66,8 +66,8 @@ export class UwsSized implements Sink, Stallable {
     return false;
   }
 
-  flush(): void {
-    // Nothing is held back.
+  flush(behind = NOTHING): void | Promise<void> {
+    if (behind.length > 0) return this.write(behind); // nothing is held back
   }
 
   end(): void {

@@ -18,6 +18,8 @@ const RESERVE_BYTES = 64;
 const FEW_BYTES = 1_024;
 /** Bytes around a chunk: CR LF, four hex digits, CR LF, and some spare room. */
 const FRAME_BYTES = 16;
+/** The most bytes of a piece behind a flush, with its frame. It shares the cork of the last chunk, and so its packet. */
+const BEHIND_BYTES = 32;
 /**
  * uWebSockets.js's own timer (10 s, in this build 30 s) counts from the last blocked write, even if the reader has
  * taken bytes since. The stream restarts it after this time.
@@ -91,8 +93,12 @@ export class UwsStream implements Sink, Stallable {
     if (this.#is('blocked') && this.#waiting.length > 0) return this.#writer.wait();
   }
 
-  flush(): void {
-    this.#sendWaiting(0);
+  flush(behind = NOTHING): void | Promise<void> {
+    if (behind.length > 0 && this.#is('blocked')) return this.#writer.wait().then(() => this.flush(behind));
+    this.sent += behind.length;
+    if (this.#waiting.length === 0) this.#send(behind, behind.length);
+    else this.#sendWaiting(0, behind);
+    if (behind.length > 0 && this.#is('blocked')) return this.#writer.wait();
   }
 
   end(): void | Promise<void> {
@@ -142,17 +148,21 @@ export class UwsStream implements Sink, Stallable {
     this.#writer.fail(reason);
   }
 
-  /** Writes the first `length` bytes, cork by cork, until the socket is full. Returns how many were passed on. */
-  #send(bytes: Uint8Array, length: number): number {
+  /**
+   * Writes the first `length` bytes, cork by cork, until the socket is full, and `behind` with the last of them. Returns how
+   * many were passed on.
+   */
+  #send(bytes: Uint8Array, length: number, behind = NOTHING): number {
     const response = this.#response;
     let sent = 0;
     while (sent < length && this.#is('flowing')) {
       const head = this.#head;
       const room = CORK_BYTES - (head?.headBytes ?? 0);
-      const piece = bytes.subarray(sent, Math.min(length, sent + room - FRAME_BYTES));
+      const piece = bytes.subarray(sent, Math.min(length, sent + room - FRAME_BYTES - BEHIND_BYTES));
       const accepted = corked(response, () => {
         head?.writeHead();
-        return response.write(piece); // false: taken and buffered, so never sent again
+        const accepted = response.write(piece); // false: taken and buffered, so never sent again
+        return behind.length > 0 && sent + piece.length === length ? response.write(behind) : accepted;
       });
       this.#head = null;
       sent += piece.length;
@@ -202,9 +212,9 @@ export class UwsStream implements Sink, Stallable {
     this.#writer.resumeLater();
   }
 
-  #sendWaiting(keep: number): void {
+  #sendWaiting(keep: number, behind = NOTHING): void {
     if (this.#waiting.length <= keep) return;
-    const sent = this.#send(this.#waiting, this.#waiting.length - keep);
+    const sent = this.#send(this.#waiting, this.#waiting.length - keep, behind);
     this.#waiting = sent === this.#waiting.length ? NOTHING : this.#waiting.subarray(sent);
   }
 

@@ -13,6 +13,7 @@ import type { ChangedKeys, ChangeFeed, FeedPlace } from '../../store/change-feed
 import type { FeedReader, StreamReader } from '../../store/readers.ts';
 import type { Plan } from '../../store/store.ts';
 import { FIRST_BATCH } from '../../pipeline/chain.ts';
+import { NextBegun, type Beginning } from '../../pipeline/next-begun.ts';
 import { pump } from '../../pipeline/pump.ts';
 import { writeBeforeCut } from '../../pipeline/sink.ts';
 import { INCREMENTAL } from '../stream/stream.ts';
@@ -166,9 +167,16 @@ function replyOf(type: string, run: (sink: Sink) => Promise<void>): Reply {
   return {
     status: 200,
     headers: { 'content-type': type, 'cache-control': 'private, no-cache', ...INCREMENTAL },
-    body: { kind: 'stream', run },
+    body: { kind: 'stream', run: (sink) => run(new NextBegun(sink, BEGINNINGS[type] ?? OF_LINES)) },
   };
 }
+
+/** Every line is an object. */
+const OF_LINES: Beginning = { bytes: Buffer.from('{'), isPart: true };
+/** Between events, readers skip blank lines. */
+const BEGINNINGS: Readonly<Record<string, Beginning>> = {
+  [EVENT_STREAM]: { bytes: Buffer.from('\n'), isPart: false },
+};
 
 /** A clock in milliseconds. */
 const now = () => performance.now();

@@ -8,6 +8,9 @@ export const PAGE = (globalThis as { location?: { readonly href: string; readonl
 /** No cache keeps a set. */
 const UNCACHED = { cache: 'no-store' } as RequestInit;
 
+/** The most bytes of an answer that is no content: the rest of it says nothing. */
+const LONGEST_PROBLEM = 64 * 1024;
+
 /** The server answers, but the browser lets no page of this origin read its answers. */
 export class CorsRefused extends Refused {}
 
@@ -37,14 +40,13 @@ export function contentByFetch(): GetContent {
     };
     let response: Response;
     try {
-      response = await fetch(url, { ...UNCACHED, headers, signal });
+      response = await fetch(url, { ...UNCACHED, headers, signal, redirect: 'manual' });
     } catch (error) {
       throw signal.aborted ? error : await unanswered(url, error, signal);
     }
     wasAnswered = true;
     const header = (name: string) => response.headers.get(name);
-    if (response.status !== 200)
-      throw failureOfAnswer(response.status, header, await response.text().catch(() => ''));
+    if (response.status !== 200) throw await failureOf(response);
     const type = header('content-type') ?? 'no content type';
     if (type.split(';')[0] === accept) return chunksOf(response);
     await response.body?.cancel();
@@ -69,6 +71,32 @@ async function* chunksOf({ body }: Response): AsyncGenerator<Uint8Array, void, u
   } finally {
     await reader.cancel().catch(() => undefined); // it fails as the read did
   }
+}
+
+/** The failure that another answer than 200 stands for. */
+async function failureOf(response: Response): Promise<Error> {
+  const { status, type, headers } = response;
+  if (type === 'opaqueredirect' || (status >= 300 && status < 400)) {
+    await response.body?.cancel();
+    return new Refused('the server answered with a redirect, which is not followed: give the final URL');
+  }
+  return failureOfAnswer(status, (name) => headers.get(name), await beginningOf(response));
+}
+
+/** The first bytes of an answer as text, as far as they come. */
+async function beginningOf(response: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let [text, bytes] = ['', 0];
+  try {
+    for await (const chunk of chunksOf(response)) {
+      text += decoder.decode(chunk, { stream: true });
+      bytes += chunk.length;
+      if (bytes >= LONGEST_PROBLEM) break;
+    }
+  } catch (error) {
+    if (!(error instanceof Interrupted)) throw error; // the status says enough
+  }
+  return text;
 }
 
 /** Whether the browser asks the server if this page may read its answers. */

@@ -101,7 +101,7 @@ async function pullTo(command: PullCommand, io: PullIo, key: string | null): Pro
     ...{ ...DEFAULTS, compression, key, retryForMs, clock, signal },
     onInterrupted: ({ message }, waitMs) => {
       cuts++;
-      say(`${printable(message)}; retrying in ${(waitMs / 1000).toFixed(1)} s`);
+      say(`${message}; retrying in ${(waitMs / 1000).toFixed(1)} s`);
     },
   };
 
@@ -148,7 +148,7 @@ async function pullTo(command: PullCommand, io: PullIo, key: string | null): Pro
           throw new Refused(
             `${step.reason} ${copy.name} can no longer be brought up to date: --restart begins it anew`,
           );
-        say(`${printable(step.reason)}; starting again with an empty copy`);
+        say(`${step.reason}; starting again with an empty copy`);
         await copy.restart();
       } else {
         await copy.prove(step.place);

@@ -74,7 +74,9 @@ export async function* provedRows(
           place = step.place;
           if (step.rows === 0 && !place.ended && !follow) continue; // these rows were proved before
         }
+        const comeBack = backoff.leave();
         yield step;
+        if (step.rows > 0 || isVoid) comeBack();
       }
       if (!goesOn && (follow || !isWhole(place, limit))) throw new Interrupted('the connection was cut');
     } catch (error) {

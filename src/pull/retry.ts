@@ -1,5 +1,6 @@
-import { clipped } from '../terminal/text.ts';
+import { clipped, printable } from '../terminal/text.ts';
 
+/** Its message may quote the server, and may be written to a terminal. */
 class Failure extends Error {
   /** How long the server asks the client to wait. Milliseconds. */
   readonly retryAfterMs: number;
@@ -7,7 +8,7 @@ class Failure extends Error {
   readonly status: number | undefined;
 
   constructor(message: string, options: ErrorOptions & { retryAfterMs?: number; status?: number } = {}) {
-    super(message, options);
+    super(printable(message), options);
     this.retryAfterMs = options.retryAfterMs ?? 0;
     this.status = options.status;
   }
@@ -113,23 +114,32 @@ export interface BackoffOptions {
 
 /**
  * The attempts at an operation of a server, one after the other, and the pauses between them, each twice as long as the one
- * before and half of it random. All time spent waiting counts until `reset`, whatever arrives meanwhile, but not the time
- * that a slow reader spends on received data.
+ * before and half of it random. All time counts until `reset`, whatever arrives meanwhile, but not the time that a slow
+ * reader spends on rows.
  */
 export function createBackoff({ clock, retryForMs, idleMs, signal, onInterrupted }: BackoffOptions) {
   const mostMs = Math.max(retryForMs, idleMs);
   let failures = 0;
-  let waitedMs = 0;
+  let spentMs = 0;
+  /** Up to here, time is counted. */
+  let countedTo = clock.now();
+
+  const count = (): void => {
+    const now = clock.now();
+    spentMs += now - countedTo;
+    countedTo = now;
+  };
 
   /** Waits for a part of an attempt. The time counts. Aborts `late`, and rejects with Interrupted, when it takes too long. */
   const wait = async <T>(late: AbortController, work: () => Promise<T>): Promise<T> => {
-    const leftMs = Math.max(0, mostMs - waitedMs);
+    count();
+    const leftMs = mostMs - spentMs;
     const reason =
       idleMs < leftMs
         ? `the server sent nothing for ${idleMs / 1000} s`
         : `no row was proved for ${Math.ceil(mostMs / 1000)} s`;
     const timer = setTimeout(() => late.abort(new Interrupted(reason)), Math.min(idleMs, leftMs));
-    const began = clock.now();
+    if (leftMs <= 0) late.abort(new Interrupted(reason)); // the timer waits while data comes as fast as it is read
     try {
       const result = await work();
       late.signal.throwIfAborted();
@@ -139,7 +149,6 @@ export function createBackoff({ clock, retryForMs, idleMs, signal, onInterrupted
       throw error;
     } finally {
       clearTimeout(timer);
-      waitedMs += clock.now() - began;
     }
   };
 
@@ -153,7 +162,14 @@ export function createBackoff({ clock, retryForMs, idleMs, signal, onInterrupted
     /** Called when rows were proved. The next failure counts as the first one. */
     reset(): void {
       failures = 0;
-      waitedMs = 0;
+      spentMs = 0;
+      countedTo = clock.now();
+    },
+
+    /** Called when a reader gets rows. Returns what is called when it asks for more: its time does not count. */
+    leave(): () => void {
+      count();
+      return () => (countedTo = clock.now());
     },
 
     /** One attempt at a content, whose pieces are passed on as they come. */
@@ -180,10 +196,12 @@ export function createBackoff({ clock, retryForMs, idleMs, signal, onInterrupted
       const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** failures);
       failures++;
       const ms = Math.max(failure.retryAfterMs, Math.round(pause * (0.5 + clock.random() / 2)));
-      if (waitedMs + ms > retryForMs) throw failure;
+      count();
+      if (spentMs + ms > retryForMs) throw failure;
       onInterrupted(failure, ms);
       await clock.sleep(ms, signal);
-      waitedMs += ms;
+      spentMs += ms;
+      countedTo = clock.now();
     },
 
     /** Repeats `work` until it succeeds. Rejects as `after` does. */

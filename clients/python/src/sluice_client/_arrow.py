@@ -7,6 +7,7 @@ import struct
 import warnings
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +16,7 @@ import pyarrow.compute
 import pyarrow.ipc
 
 from ._crc32 import crc32_combine
-from ._errors import Interrupted, Refused
+from ._errors import Interrupted, Refused, printable
 from ._http import Answer
 from ._parallel import interleaved
 from ._proof import BEGINNING, Place
@@ -72,9 +73,9 @@ def _warn_of_rest(table: pyarrow.Table) -> None:
         rows = sum(name in json.loads(text) for text in likely.to_pylist())
         if rows > 0:
             warnings.warn(
-                f"the column {field.name} is null in {rows} rows whose values are not of its type, {field.type}: they "
-                "stand in the column _rest. columns= in the URL chooses kinds, such as id:integer,price:double, and "
-                "schema=strict refuses such rows",
+                f"the column {printable(field.name)} is null in {rows} rows whose values are not of its type, "
+                f"{field.type}: they stand in the column _rest. columns= in the URL chooses kinds, such as "
+                "id:integer,price:double, and schema=strict refuses such rows",
                 stacklevel=4,
             )
 
@@ -100,7 +101,8 @@ def _stream_of(url: str, options: Options) -> Iterator[Batch]:
                     if item.place.rows > place.rows:
                         backoff.reset()
                     place = item.place
-                    yield _without_rest(item) if is_strict else item
+                    with backoff.left() if item.batch is not None else nullcontext():
+                        yield _without_rest(item) if is_strict else item
             if not place.ended and place.cursor == before.cursor:
                 raise Interrupted("the server ended the stream without a row")
         except Interrupted as failure:
@@ -140,12 +142,14 @@ def _proved(answer: Answer, start: Place) -> Iterator[Batch]:
         if message is None:
             raise Interrupted("the answer ended without its last record batch")
         if message.type == "schema":
-            schema = pyarrow.ipc.read_schema(message)
+            with _of_arrow():
+                schema = pyarrow.ipc.read_schema(message)
             continue
         if schema is None or message.type != "record batch":
             raise Refused(f"the server sent a message of the type {message.type!r}")
-        batch = pyarrow.ipc.read_record_batch(message, schema)
-        facts = _metadata(bytes(message.metadata))
+        with _of_arrow():
+            batch = pyarrow.ipc.read_record_batch(message, schema)
+            facts = _metadata(bytes(message.metadata))
         is_end = _END in facts
         rows += batch.num_rows
         size += message.body.size
@@ -178,17 +182,24 @@ def _proved(answer: Answer, start: Place) -> Iterator[Batch]:
 
 def _message(source: pyarrow.PythonFile) -> Any:
     try:
-        return pyarrow.ipc.read_message(source)
+        with _of_arrow():
+            return pyarrow.ipc.read_message(source)
     except EOFError:
         return None
-    except (pyarrow.ArrowInvalid, OSError) as error:
+
+
+@contextmanager
+def _of_arrow() -> Iterator[None]:
+    try:
+        yield
+    except (pyarrow.ArrowException, OSError, struct.error, UnicodeDecodeError, IndexError) as error:
         raise Interrupted(f"the answer was cut or is not Arrow: {error}") from None
 
 
 def _tally(text: str | None) -> dict[str, Any]:
     try:
         value = json.loads(text or "")
-    except ValueError:
+    except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
         raise Interrupted("a record batch has no proof")

@@ -7,8 +7,20 @@ GONE = 410
 _RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504, 507})
 
 
+# Characters of a message: a server may send megabytes.
+_LONGEST_MESSAGE = 2_000
+
+
+def printable(text: str) -> str:
+    """A text that may quote a server, without what a terminal would obey."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[:_LONGEST_MESSAGE])
+
+
 class SluiceError(Exception):
     """The base class of all errors of this package."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(message))
 
 
 class Interrupted(SluiceError):

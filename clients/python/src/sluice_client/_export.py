@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Mapping
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
@@ -13,6 +14,8 @@ from ._retry import Backoff, Options
 from ._url import asking, parameter, resource_of, url_of
 
 _JSON = "application/json"
+# An id of an export goes into URLs.
+_ID = re.compile(r"[\w-]{1,100}", re.ASCII)
 _DEFAULT_FORM = "parquet"
 # The interval at which an export is looked at: in seconds, longer and longer.
 _FIRST_PAUSE = 0.1
@@ -73,7 +76,8 @@ def _asked(url: str, options: Options, backoff: Backoff, body: bytes | None) -> 
         except Interrupted as failure:
             backoff.after(failure)
             continue
-        if not isinstance(export, dict) or not isinstance(export.get("id"), str):
+        found = export.get("id") if isinstance(export, dict) else None
+        if not isinstance(export, dict) or not isinstance(found, str) or not _ID.fullmatch(found):
             raise Refused("the answer is no export")
         backoff.reset()
         return export

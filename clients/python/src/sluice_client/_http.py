@@ -17,6 +17,7 @@ from ._retry import Backoff, Options
 
 _CHUNK = 256 * 1024
 _LONGEST_JSON = 4 * 1024 * 1024
+_LONGEST_PROBLEM = 64 * 1024
 _GZIP = 16 + zlib.MAX_WBITS
 
 
@@ -69,7 +70,7 @@ class Answer:
                 raise Refused("the answer is too long")
         try:
             return json.loads(body)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise Interrupted("the answer is incomplete or not JSON") from None
 
     def _request(self, url: str, accept: str, options: Options, body: bytes | None) -> http.client.HTTPResponse:
@@ -83,7 +84,8 @@ class Answer:
         if body is not None:
             headers["Content-Type"] = "application/json"
         parts = urlsplit(url)
-        with self._backoff.waiting() as left, _translated():
+        left = self._backoff.waiting()
+        with _translated():
             self._connection.timeout = min(left, self._timeout)
             self._connection.connect()
             # A head that comes byte by byte would reset the timeout of the socket each time.
@@ -108,7 +110,15 @@ class Answer:
     def _detail(self, kind: str) -> str:
         if kind != "application/problem+json":
             return ""
-        problem = self.json()
+        body = bytearray()
+        try:
+            for chunk in self.chunks():
+                body += chunk
+                if len(body) > _LONGEST_PROBLEM:
+                    return ""
+            problem = json.loads(body)
+        except (Interrupted, Refused, ValueError, RecursionError):
+            return ""  # the status says enough
         detail = problem.get("detail") if isinstance(problem, dict) else None
         return f": {detail[:1000]}" if isinstance(detail, str) else ""
 
@@ -118,7 +128,8 @@ class Answer:
 
     def _received(self) -> Iterator[bytes]:
         while True:
-            with self._backoff.waiting() as left, _translated():
+            left = self._backoff.waiting()
+            with _translated():
                 if self._connection.sock is not None:
                     self._connection.sock.settimeout(min(left, self._timeout))
                 chunk = self._response.read1(_CHUNK)

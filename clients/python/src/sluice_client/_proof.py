@@ -62,19 +62,19 @@ def proved(chunks: Iterable[bytes], start: Place, beginnings: tuple[bytes, ...])
     answer. Raises Interrupted when the end is missing or a control line is wrong, and Refused when the server gave up
     for good or sends what no sluice server sends.
     """
-    lines: list[bytes] = []
-    held = rows = size = crc = 0
+    held = bytearray()  # a list of short lines would take seven times their bytes
+    rows = size = crc = 0
     for line in _lines(chunks):
         if line.startswith(beginnings):
-            lines.append(line)
+            held += line
+            held += b"\n"
             rows += 1
-            size += len(line) + 1
-            held += len(line)
-            crc = zlib.crc32(b"\n", zlib.crc32(line, crc))
-            if held > _MOST_UNPROVED:
+            if len(held) > _MOST_UNPROVED:
                 raise Refused(f"the server sent more than {_MOST_UNPROVED >> 20} MiB without a checkpoint")
             continue
         kind, tally = _control(line)
+        size += len(held)
+        crc = zlib.crc32(held, crc)
         stated = (_count(tally, "rows") + _count(tally, "removed"), _count(tally, "bytes"), tally.get("crc32"))
         if stated != (rows, size, f"{crc:08x}"):
             raise Interrupted(
@@ -88,34 +88,32 @@ def proved(chunks: Iterable[bytes], start: Place, beginnings: tuple[bytes, ...])
             crc32=crc32_combine(start.crc32, crc, size),
             ended=kind == "end" and not more,
         )
-        yield Piece(lines, place, tally.get("upToDate") is True, more, _text(tally, "changes"))
+        yield Piece(bytes(held).split(b"\n")[:-1], place, tally.get("upToDate") is True, more, _text(tally, "changes"))
         if kind == "end":
             return
-        lines, held = [], 0
+        held.clear()
     raise Interrupted("the answer ended without its end line")
 
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """The lines of an answer, wherever its chunks end. What follows the last LF is left out."""
-    begun: list[bytes] = []
-    length = 0
+    begun = bytearray()
     for chunk in chunks:
         first, *others = chunk.split(b"\n")
-        begun.append(first)
-        length += len(first)
-        if length > _LONGEST_ROW:
+        begun += first
+        if len(begun) > _LONGEST_ROW:
             raise Refused(f"the server sent a row of more than {_LONGEST_ROW >> 20} MiB")
         if not others:
             continue
-        yield b"".join(begun)
+        yield bytes(begun)
         yield from others[:-1]
-        begun, length = [others[-1]], len(others[-1])
+        begun = bytearray(others[-1])
 
 
 def _control(line: bytes) -> tuple[str, dict[str, object]]:
     try:
         value = json.loads(line) if len(line) <= _LONGEST_CONTROL else None
-    except ValueError:
+    except (ValueError, RecursionError):
         value = None
     if isinstance(value, dict) and len(value) == 1:
         ((kind, content),) = value.items()

@@ -35,7 +35,7 @@ class Options:
 
 
 class Backoff:
-    """Counts the time that a set waits for its server, whatever arrives meanwhile, until rows were proved.
+    """Counts the time since the last proved row, whatever arrives meanwhile.
 
     The time that the caller spends on rows does not count. Each pause is twice as long as the one before. Half of it is
     random, so that clients do not return in step.
@@ -45,31 +45,40 @@ class Backoff:
         self._options = options
         self._most = max(options.retry_for, options.timeout)
         self._failures = 0
-        self._waited = 0.0
+        self._spent = 0.0
+        self._counted_to = time.monotonic()
 
     def reset(self) -> None:
         """Rows were proved. The next failure counts as the first one."""
         self._failures = 0
-        self._waited = 0.0
+        self._spent = 0.0
+        self._counted_to = time.monotonic()
+
+    def _count(self) -> float:
+        now = time.monotonic()
+        self._spent += now - self._counted_to
+        self._counted_to = now
+        return self._spent
 
     @contextmanager
-    def waiting(self) -> Iterator[float]:
-        """Counts the time of one operation, which gets the number of seconds that are left for it."""
-        left = self._most - self._waited
+    def left(self) -> Iterator[None]:
+        """The caller has rows. Its time does not count."""
+        self._count()
+        yield
+        self._counted_to = time.monotonic()
+
+    def waiting(self) -> float:
+        """The number of seconds that are left for one operation."""
+        left = self._most - self._count()
         if left <= 0:
             raise Interrupted(f"no row was proved for {self._most:.0f} s")
-        began = time.monotonic()
-        try:
-            yield left
-        finally:
-            self._waited += time.monotonic() - began
+        return left
 
     def after(self, failure: Interrupted) -> None:
         """Returns when it is time for the next attempt. Raises the failure when `retry_for` is used up."""
         pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**self._failures)
         self._failures += 1
         seconds = max(failure.retry_after, pause * (0.5 + random.random() / 2))
-        if self._waited + seconds > self._options.retry_for:
+        if self._count() + seconds > self._options.retry_for:
             raise failure
         time.sleep(seconds)
-        self._waited += seconds

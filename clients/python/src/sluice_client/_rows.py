@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 from ._errors import Refused
 from ._http import Answer
@@ -125,8 +125,11 @@ class Rows:
         parts = content.get("partitions") if isinstance(content, dict) else None
         if not isinstance(parts, list) or not 1 <= len(parts) <= self._parallel:
             raise Refused("the answer does not hold partitions")
+        found = [part.get("url") if isinstance(part, dict) else None for part in parts]
         # Behind a proxy, the stream may have another path than the server knows.
-        queries = [urlsplit(urljoin(url, part["url"])).query for part in parts]
+        queries = [one.partition("?")[2].partition("#")[0] for one in found if isinstance(one, str)]
+        if len(queries) < len(found):
+            raise Refused("the answer does not hold partitions")
         return [urlsplit(self._url)._replace(query=query).geturl() for query in queries]
 
 

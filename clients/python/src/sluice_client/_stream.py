@@ -33,7 +33,7 @@ def stream_of(url: str, options: Options, start: Place = BEGINNING) -> Iterator[
                 place = piece.place
                 if piece.lines:
                     backoff.reset()
-                yield piece
+                yield from _given(piece, backoff)
             if not place.ended and place.cursor == before.cursor:
                 raise Interrupted("the server ended the stream without a row")
         except Interrupted as failure:
@@ -57,11 +57,19 @@ def feed_of(url: str, options: Options, start: Place, cursor_name: str) -> Itera
                     backoff.reset()
                 goes_on = piece.more and piece.place.cursor != place.cursor
                 place = piece.place
-                yield piece
+                yield from _given(piece, backoff)
             if not goes_on:
                 raise Interrupted("the server ended the feed")
         except Interrupted as failure:
             backoff.after(failure)
+
+
+def _given(piece: Piece, backoff: Backoff) -> Iterator[Piece]:
+    if not piece.lines:
+        yield piece
+        return
+    with backoff.left():
+        yield piece
 
 
 def _pieces(

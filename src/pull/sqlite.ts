@@ -14,6 +14,8 @@ const PULLS = 'sluice_pulls';
 const BUSY_MS = 10_000;
 /** Columns that the table has itself. SQLite does not distinguish cases. */
 const OWN_COLUMNS = new Set(['id', 'row', 'rowid', 'oid', '_rowid_']);
+/** What SQLite cuts a text at, and what UTF-8 does not have. */
+const NO_TEXT = /[\0\p{Cs}]/u;
 /** Texts, and what separates values. */
 const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"|[,[\]{}]/g;
 
@@ -207,11 +209,13 @@ function memberOf(object: string): string {
 
 /**
  * The id of a row as SQLite keeps it: text as text, a number as a number where that keeps all digits, and anything else
- * as a blob with its JSON. So two ids are equal only if their JSON is.
+ * as a blob with its JSON. So two ids are equal only if their JSON is. Text that SQLite cuts at a NUL, or that UTF-8 does
+ * not have, is such a blob, too.
  */
 function keyOf(row: string): string | bigint | number | Buffer {
   const json = memberOf(row);
-  if (json.startsWith('"')) return JSON.parse(json) as string;
+  const text = json.startsWith('"') ? (JSON.parse(json) as string) : null;
+  if (text !== null) return NO_TEXT.test(text) ? Buffer.from(json) : text;
   if (/^-?[1-9]\d{0,17}$|^0$/.test(json)) return BigInt(json);
   if (/^-?\d/.test(json) && String(Number(json)) === json && !Number.isInteger(Number(json)))
     return Number(json);

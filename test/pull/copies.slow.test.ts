@@ -252,6 +252,29 @@ function followedAnd(lines: string, ids: string): RequestListener {
   };
 }
 
+test('a copy in SQLite keeps ids apart that SQLite cuts at NUL, or that UTF-8 does not have', async (t) => {
+  const ids = ['', '\0', 'a', 'a\0', 'a\0b', 'a\0c', 'ab', '\ud800', '\ud801', '\ufffd', '\u{1f600}'];
+  const lines = ids.map((id) => `{"id":${JSON.stringify(id)}}\n`);
+  const removals = ['a\0b', '\ud800'].map((id) => `{"removed":{"id":${JSON.stringify(id)}}}\n`);
+  const file = join(await temporaryFolder(t), 'copy.sqlite');
+  const left = lines.filter((line) => !removals.some((removal) => removal.includes(line.slice(0, -1))));
+  const all = left.join('');
+  const { url } = await scriptedServer(t, [
+    noEstimate,
+    answer(proved(lines.join(''), 's1')),
+    answer(proved(removals.join(''), 's2', { upToDate: true }), false),
+    answer(all + proofOf('end', all, left.length)),
+  ]);
+  const { code, text } = await runPullOf([url, '--into', file]);
+  assert.equal(code, 0, text);
+  assert.deepEqual(
+    rowsOf(file)
+      .map(([, row]) => `${String(row)}\n`)
+      .sort(),
+    left.sort(),
+  );
+});
+
 test('a copy in SQLite refuses ids that JSON cannot distinguish, in each run', async (t) => {
   const file = join(await temporaryFolder(t), 'copy.sqlite');
   const [lines, ids] = [

@@ -136,6 +136,26 @@ def test_a_mirror_applies_removals_and_keeps_keys_apart(answers: Callable[..., s
     assert left == {7, 7.5, b"12345678901234567890", b"7.0"}
 
 
+def test_a_mirror_keeps_texts_apart_as_sluice_pull_does(answers: Callable[..., str], tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    ids = ["", "\0", "a", "a\0", "a\0b", "a\0c", "ab", "\ud800", "\ud801", "\ufffd", "\U0001f600"]
+    rows = [json.dumps({"id": one}, separators=(",", ":")) for one in ids]
+    url = answers(feed(rows, "c1"), feed([f'{{"removed":{rows[4]}}}'], "c2"))
+    sluice.mirror(f"{url}/items", path)
+    with sqlite3.connect(path) as database:
+        kept = dict(database.execute("SELECT row, id FROM items"))
+    assert len(kept) == len(ids)
+    assert kept[rows[4]] == b'"a\\u0000b"'
+    assert kept[rows[2]] == "a"
+    sluice.mirror(f"{url}/items", path)
+    assert set(table_rows(path)) == {*rows} - {rows[4]}
+
+
+def table_rows(path: Path) -> list[str]:
+    with sqlite3.connect(path) as database:
+        return [row for (row,) in database.execute("SELECT row FROM items")]
+
+
 def plain(lines: list[str]) -> bytes:
     """An answer of a stream with these lines, which its end proves."""
     return feed(lines, "c").replace(b'{"checkpoint"', b'{"end"')

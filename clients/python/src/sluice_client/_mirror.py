@@ -24,6 +24,7 @@ _MOST_COLUMNS = 1000
 # Columns that the table has itself. SQLite does not distinguish cases.
 _OWN_COLUMNS = frozenset({"id", "row", "rowid", "oid", "_rowid_"})
 _LONG_ENOUGH_INTEGER = re.compile(r"-?[1-9]\d{0,17}$|0$", re.ASCII)
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
 _DECODER = json.JSONDecoder()
 
 
@@ -190,12 +191,13 @@ class _Copy:
 
 def _key_of(row: str) -> str | int | float | bytes:
     """The id of a row as SQLite keeps it: text as text, a number as a number where that keeps all digits, and anything
-    else as a blob with its JSON. So two ids are equal only if their JSON is."""
+    else as a blob with its JSON. So two ids are equal only if their JSON is. Text that SQLite cuts at a NUL, or that
+    UTF-8 does not have, is such a blob, too."""
     begin = row.index(":") + 1
     value, end = _DECODER.raw_decode(row, begin)
     text = row[begin:end]
     if isinstance(value, str):
-        return value
+        return text.encode() if _NO_TEXT.search(value) else value
     if _LONG_ENOUGH_INTEGER.match(text):
         return int(text)
     if isinstance(value, float) and not value.is_integer() and _shown(value) == text:

@@ -92,13 +92,7 @@ export function fillContract(test: StoreTest): void {
       const again = makeItem(rows[3]?.id ?? assert.fail(), 'b', new Int32(5), 'again');
       for (const replaces of [true, false]) {
         if (!replaces) await store.items.clear(NEVER);
-        // Far enough from each other that no store writes them at the same time.
-        const fill = startFill(store.items, { onConflict, replaces });
-        fill.add(bytesOf(rows));
-        await fill.asks();
-        fill.add([again.bytes]);
-        fill.end();
-        await fill.done;
+        const fill = await fillWith(store.items, [...bytesOf(rows), again.bytes], { onConflict, replaces });
         const isReplaced = onConflict === 'replace';
         assert.deepEqual(fill.refused, onConflict === 'fail' ? [31] : []);
         assert.deepEqual(fill.result, {

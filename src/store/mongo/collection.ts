@@ -1,6 +1,6 @@
-import { collectionReplaced, storeUnfit } from '../../errors.ts';
-import { KEY, type Identity } from '../bookmark.ts';
-import { addIndexes, fillByInserts, insertAll } from '../fill-by-inserts.ts';
+import { collectionReplaced } from '../../errors.ts';
+import type { Identity } from '../bookmark.ts';
+import { addIndexes, fillByInserts } from '../fill-by-inserts.ts';
 import type { Slots } from '../slots.ts';
 import type { Declaration, OwnedCollection, Plan } from '../store.ts';
 import { commandKey } from './bookmark-in-command.ts';
@@ -11,11 +11,12 @@ import type { Layout, LayoutOptions } from './create-collection.ts';
 import { faultOf, inPresentCollection } from './faults.ts';
 import { mongoFeed, type FeedParts } from './feed/feed.ts';
 import { lookUpIn } from './feed/look-up.ts';
+import { addRows, countToReplace, replaceRows, type Filled } from './fill.ts';
 import { finderOf } from './find.ts';
 import { isSingle } from './index-ranges.ts';
 import { insertRows } from './insert.ts';
 import { Layouts, type LookTiming } from './layouts.ts';
-import { addIndex, postponeIndexes, withKey } from './make-indexes.ts';
+import { addIndex } from './make-indexes.ts';
 import type { IndexedPlan } from './plan.ts';
 import { conditionOf, rangeCondition, type Condition } from './predicates.ts';
 import { deleteRaw } from './raw-write.ts';
@@ -70,22 +71,6 @@ export function openCollection(
     const result = await write(identity);
     if ((await layouts.present()) !== identity) throw collectionReplaced();
     return result;
-  };
-
-  const fillAtOnce: OwnedCollection['fill'] = async (batches, how) => {
-    const { sharded } = await layouts.layout();
-    const wanted = declaration.indexes.map(withKey);
-    const isMine = !sharded && options.manage;
-    const make = isMine ? await postponeIndexes(connection, collection, wanted) : null;
-    if (make) {
-      layouts.close(); // it would make them at its next look
-      how.onPostponed?.();
-    }
-    try {
-      await insertAll(rows, batches, how);
-    } finally {
-      await make?.();
-    }
   };
 
   const rows: OwnedCollection = {
@@ -159,9 +144,11 @@ export function openCollection(
 
     remove: (keys) => written(() => deleteRaw(connection, collection, keys)),
 
-    async fill(batches, how) {
-      if (how.isEndless || how.onRemoved) await fillByInserts(rows, batches, how);
-      else await fillAtOnce(batches, how);
+    fill: async (batches, how) => {
+      const { isEndless, onRemoved } = how;
+      if (isEndless) await fillByInserts(rows, batches, how);
+      else if (onRemoved) await replaceRows(filled, batches, how, onRemoved);
+      else await addRows(filled, batches, how);
       await addIndexes(rows, how);
     },
 
@@ -172,19 +159,29 @@ export function openCollection(
     },
 
     async clear(signal) {
-      const layout = await layouts.layout(signal);
-      if (layout.sharded)
-        throw storeUnfit(`The collection '${collection}' may be sharded. Such a collection is not replaced.`);
-      const count = await rows.count({ sort: KEY, direction: 1 }, 'exact', signal);
-      signal.throwIfAborted();
-      try {
-        await replaceByEmpty(connection, collection);
-      } finally {
-        layouts.forget(layout);
-        writtenTo = undefined; // the next rows go into the new collection
-      }
+      const count = await countToReplace(filled, signal);
+      await replacing(() => replaceByEmpty(connection, collection));
       return count;
     },
+  };
+
+  const replacing: Filled['replacing'] = async (work) => {
+    const layout = await layouts.layout();
+    try {
+      await work();
+    } finally {
+      layouts.forget(layout);
+      writtenTo = undefined; // the next rows go into the new collection
+    }
+  };
+  const filled: Filled = {
+    connection,
+    layouts,
+    rows,
+    options,
+    refusalOf: declaration.refusalOf,
+    wanted: declaration.indexes,
+    replacing,
   };
   return { rows, layouts };
 }

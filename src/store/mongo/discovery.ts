@@ -109,6 +109,7 @@ export function whyRefused(database: string, { name, type, options = {} }: Docum
   const { collation } = options as Document;
   if (RESERVED_DATABASES.includes(database)) return `the database ${database} belongs to MongoDB itself`;
   if (String(name).startsWith('system.')) return 'it belongs to MongoDB itself';
+  if (/^sluice\.|\.sluice-(empty|import)$/.test(String(name))) return 'it belongs to imports of sluice';
   if (type === 'timeseries') return 'it is a time series, which has no indexes that pages could use';
   if (type !== 'collection') return `it is a ${String(type)}, not a collection`;
   if (collation)

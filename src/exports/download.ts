@@ -8,6 +8,7 @@ import { formatOf, FORMATS } from '../resources/stream/formats/list.ts';
 import { ID, LOOK_AGAIN_SECONDS } from './export.ts';
 import { isFinal, lose, type Complete, type FinishedFile, type Job } from './job.ts';
 import { noSuchExport, type Jobs } from './jobs.ts';
+import { resourceOf, shownAs, type ExportSources } from './order.ts';
 import { downloadName } from './represent.ts';
 
 /** The compression is part of the file and not a content coding, so it determines the media type. */
@@ -32,7 +33,10 @@ const FILE = Object.fromEntries([
 ]);
 
 /** Sends the file or a range. A whole file ends only with the bytes that were written. A lost file fails its export. */
-export function getExportFile(path: string, { jobs, files }: { jobs: Jobs; files: FileStore }): Route {
+export function getExportFile(
+  path: string,
+  { jobs, files, sources }: { jobs: Jobs; files: FileStore; sources: ExportSources },
+): Route {
   return {
     method: 'GET',
     path,
@@ -65,6 +69,7 @@ export function getExportFile(path: string, { jobs, files }: { jobs: Jobs; files
       'not-found',
       'export-not-complete',
       'export-file-lost',
+      'collection-replaced',
       'invalid-header',
       'precondition-failed',
       'range-not-satisfiable',
@@ -74,6 +79,7 @@ export function getExportFile(path: string, { jobs, files }: { jobs: Jobs; files
     handler: async ({ request, client, parameters: { id = '' } }) => {
       const job = await jobs.find(id, client, request.signal);
       if (job.state !== 'complete') throw notComplete(job);
+      await assertShown(job, sources, request.signal);
       const { name, bytes, rows } = job.file;
       request.notes.exported = { resource: job.request.resource, rows };
       if ((await files.size(name)) !== bytes) {
@@ -101,6 +107,26 @@ export function getExportFile(path: string, { jobs, files }: { jobs: Jobs; files
       };
     },
   };
+}
+
+/**
+ * Throws AppError `collection-replaced` for a file whose rows nobody could read now: their resource is gone, shows another
+ * collection, or other fields. The operator may have hidden what the file has.
+ */
+async function assertShown(
+  { request, progress }: Complete,
+  sources: ExportSources,
+  signal: AbortSignal,
+): Promise<void> {
+  if (sources.has(request.resource)) {
+    const resource = resourceOf(request, sources);
+    const { identity = null } = await resource.rows.describe(signal);
+    if (identity === progress.identity && shownAs(resource) === (progress.shown ?? 'null')) return;
+  }
+  throw new AppError(
+    'collection-replaced',
+    `The resource ${request.resource} is no longer what this export was made of: it is gone, has another collection, or shows other fields. Order another export.`,
+  );
 }
 
 /**

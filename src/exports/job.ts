@@ -42,6 +42,8 @@ export interface Progress {
   readonly time: 'undecided' | 'live' | 'snapshot';
   /** The collection of the first attempt, and of all others. null until then, or if collections have no identity. */
   readonly identity: Identity | null;
+  /** What the resource shows of a row, as `shownAs` writes it. Absent until the work begins. */
+  readonly shown?: string;
   /** The cursor from which changes follow, before the first read. null until the work begins, or without changes. */
   readonly changes: string | null;
   readonly estimatedRows: number | null;

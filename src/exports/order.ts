@@ -47,6 +47,11 @@ export function resourceOf(
   );
 }
 
+/** What a resource, or a part of it, shows of a row: the same text for the same `hide` and `show`. */
+export function shownAs({ shown }: Pick<Resource, 'shown'>): string {
+  return JSON.stringify(shown.policy ?? null);
+}
+
 const checks = { items: bodyCheck(EXPORT_BODY), resource: bodyCheck(RESOURCE_EXPORT_BODY) };
 
 /** The body of an order, for /openapi.json. */

@@ -55,7 +55,7 @@ export function exportRoutes(options: ExportOptions, sources: ExportSources) {
     order: orderExport(options, sources),
     get: getExport(options),
     delete: deleteExport(options),
-    file: getExportFile(`${ONE}/file`, options),
+    file: getExportFile(`${ONE}/file`, { ...options, sources }),
   } satisfies Record<string, Route>;
 }
 

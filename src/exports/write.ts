@@ -10,7 +10,7 @@ import type { Resource } from '../resources/query/resource.ts';
 import { changesFrom } from '../resources/token/feed-cursor.ts';
 import { createExportFile } from './file.ts';
 import { fileName, type FinishedFile, type Progress, type Running } from './job.ts';
-import { queryOf, readFileForm, resourceOf, type ExportSources } from './order.ts';
+import { queryOf, readFileForm, resourceOf, shownAs, type ExportSources } from './order.ts';
 
 export interface WriteOptions {
   readonly sources: () => ExportSources;
@@ -81,7 +81,12 @@ async function begin(
   const { now: at = null } = await rows.describe(signal, { now: true });
   const plan = { ...asked, ...(identity !== null && { identity }), ...(at !== null && { at }) };
   const changes = await changesFrom(resource, plan, signal);
-  report({ identity, time: at === null ? 'live' : 'snapshot', changes: changes?.cursor ?? null });
+  report({
+    identity,
+    shown: shownAs(resource),
+    time: at === null ? 'live' : 'snapshot',
+    changes: changes?.cursor ?? null,
+  });
   return { ...plan, ...changes?.bounds };
 }
 

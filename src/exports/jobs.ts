@@ -56,12 +56,15 @@ export class Jobs {
     this.#options = options;
   }
 
-  /** AppError `too-many-exports` at `perClient` exports of a client, which several processes at once may exceed. */
-  create(client: string, request: ExportRequest, signal: AbortSignal): Promise<Job> {
+  /**
+   * Reads an order, one of a client at a time, and makes a job of it. AppError `too-many-exports` before that, at `perClient`
+   * exports of a client, which several processes at once may exceed.
+   */
+  create(client: string, read: () => Promise<ExportRequest>, signal: AbortSignal): Promise<Job> {
     const { perClient, records, now } = this.#options;
     return this.#ordering.take(client, async () => {
       if ((await this.listOf(client, signal)).length >= perClient) throw tooMany(perClient);
-      const job = newJob(randomBytes(16).toString('hex'), client, request, now());
+      const job = newJob(randomBytes(16).toString('hex'), client, await read(), now());
       await records.change(job.id, () => toRow(job));
       return job;
     });

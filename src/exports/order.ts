@@ -5,7 +5,7 @@ import { prefers } from '../http/prefer.ts';
 import type { Input } from '../http/route.ts';
 import type { JsonBody } from '../input/body-json.ts';
 import { pointer } from '../input/json-scan.ts';
-import { quote, type Query } from '../input/query.ts';
+import { LONGEST_URL, quote, type Query } from '../input/query.ts';
 import { bodyCheck, invalidBody } from '../input/validate.ts';
 import { Type, type TSchema } from '../schema.ts';
 import type { Compression } from '../pipeline/pieces.ts';
@@ -80,26 +80,27 @@ export async function requestOf(
   const wanted = Object.entries(others).filter(([name]) => name !== 'resource');
   assertMembers(Object.keys(body), found);
   assertWritable(format, compression);
-  const texts = wanted.map(([name, value]) => [name, textOf(name, value, json)] as const);
+  const texts = new Map(wanted.map(([name, value]) => [name, textOf(name, value, json)]));
+  assertLength(texts);
   try {
-    return await ordered(new Map(texts), found, { format, compression }, signal);
+    return await ordered(texts, found, { format, compression }, signal);
   } catch (error) {
     throw atItsPlace(error, Object.keys(body));
   }
 }
 
 /**
- * The export that a stream's request orders by `Prefer: respond-async` (RFC 7240, 4.1). null, for an answer with a
+ * Reads the export that a stream's request orders by `Prefer: respond-async` (RFC 7240, 4.1). null, for an answer with a
  * stream, without that or with a parameter that only a stream can fulfil.
  */
-export async function asynchronousRequest(
+export function asynchronousRequest(
   { request, query, type }: Input,
   resource: Resource,
-): Promise<ExportRequest | null> {
+): (() => Promise<ExportRequest>) | null {
   if (request.method !== 'GET' || !prefers(request, 'respond-async')) return null;
   if (![...query.keys()].every((name) => isMember(name, resource))) return null;
   const format = formatOf(type).name;
-  return ordered(query, resource, { format, compression: 'none' }, request.signal);
+  return () => ordered(query, resource, { format, compression: 'none' }, request.signal);
 }
 
 /** Reads the query once, as its stream would, so that an order that cannot be fulfilled is refused. */
@@ -146,6 +147,18 @@ function assertMembers(names: readonly string[], resource: Resource): void {
   const known = Object.keys(RESOURCE_EXPORT_BODY.properties);
   const expected = `unknown field; expected ${known.join(', ')} or fields of the rows, of which one of this name is `;
   throw invalidBody(others.map((name) => ({ pointer: pointer([name]), detail: `${expected}${name}.eq` })));
+}
+
+/**
+ * Throws AppError `invalid-body` for an order that is longer than the URL of its stream could be: the numbers of a body may
+ * have a million digits, whose arithmetic would hold the event loop, and the record of an export keeps the order.
+ */
+function assertLength(texts: ReadonlyMap<string, string>): void {
+  const { length } = new URLSearchParams([...texts]).toString();
+  if (length <= LONGEST_URL) return;
+  const [longest] = [...texts].toSorted(([, a], [, b]) => b.length - a.length);
+  const detail = `expected at most ${LONGEST_URL} bytes in the query of the order, as in a URL; got ${length}`;
+  throw invalidBody([{ pointer: pointer([longest?.[0] ?? '']), detail }]);
 }
 
 /** Throws AppError `invalid-body` for a form that this server cannot write. */

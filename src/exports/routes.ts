@@ -75,7 +75,7 @@ export function orExport(stream: Route, resource: Resource, options: ExportOptio
     instead: async (input) => {
       // A preference that cannot be met is ignored (RFC 7240, 2): a key without the right gets the stream.
       if (refusalOf(input.client, SHARED)) return null;
-      const wanted = await asynchronousRequest(input, resourceFor(resource, input.client));
+      const wanted = asynchronousRequest(input, resourceFor(resource, input.client));
       if (!wanted) return null;
       const reply = await order(options, input.request, input.client, wanted);
       return { ...reply, headers: { ...reply.headers, 'preference-applied': 'respond-async' } };
@@ -124,7 +124,8 @@ function orderExport(options: ExportOptions, sources: ExportSources): Route {
       ...STORE_PROBLEMS,
     ],
     handler: async ({ request, client, json: read }) => {
-      const wanted = await requestOf(await read(), sourcesFor(client, sources), request.signal);
+      const body = await read();
+      const wanted = () => requestOf(body, sourcesFor(client, sources), request.signal);
       return order(options, request, client, wanted);
     },
   });
@@ -180,10 +181,10 @@ async function order(
   { jobs, exporter }: ExportOptions,
   request: Request,
   client: Client,
-  wanted: ExportRequest,
+  wanted: () => Promise<ExportRequest>,
 ): Promise<Reply> {
   const job = await jobs.create(client.owner, wanted, request.signal);
-  request.notes.exported = { resource: wanted.resource, rows: 0 };
+  request.notes.exported = { resource: job.request.resource, rows: 0 };
   await exporter.offer(job.id);
   return json(202, exportToJson(job), {
     ...NOT_STORED,

@@ -10,11 +10,9 @@ import type { Ending, Reply, Request, Serve } from '../engine/edge.ts';
 import { closedSink } from '../engine/exchange.ts';
 import { encodingNegotiator } from './negotiate.ts';
 import { problem } from './problem.ts';
+import { LONGEST_URL } from '../input/query.ts';
 import type { Found, Router } from './router.ts';
 import { requestIdOf } from './request-id.ts';
-
-/** Bytes of path and query: a cursor of 12 KiB and 2 KiB for the rest. A request's whole head may have 16 KiB. */
-const LONGEST_URL = 14 * 1024;
 
 /** Called when an answer is complete or was given up. `ms`: milliseconds since the request arrived. Must not throw. */
 export type Finished = (request: Request, ending: Ending, ms: number) => void;

@@ -2,6 +2,9 @@ import { decoded } from '../decoded.ts';
 import { AppError } from '../errors.ts';
 import type { ProblemCode } from '../problems.ts';
 
+/** Bytes of path and query: a cursor of 12 KiB and 2 KiB for the rest. A request's whole head may have 16 KiB. */
+export const LONGEST_URL = 14 * 1024;
+
 /** A parsed query: each name at most once, with names and values decoded. */
 export type Query = ReadonlyMap<string, string>;
 

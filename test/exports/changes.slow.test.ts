@@ -60,7 +60,7 @@ for (const name of STORES)
         isBegun = true;
       },
     });
-    const { id, progress } = await one.jobs.create('ada', REQUEST, t.signal);
+    const { id, progress } = await one.jobs.create('ada', () => Promise.resolve(REQUEST), t.signal);
     assert.equal(progress.changes, null);
     await write(first, 'before');
     assert.equal(await one.work(id), 1_000);

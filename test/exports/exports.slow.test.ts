@@ -74,7 +74,7 @@ test('an export whose point in time expires while it runs reads the rest of the 
   });
   const query = 'sort=id_asc&fields=price';
   const request = { resource: 'items', query, format: 'ndjson', compression: 'none' } as const;
-  const { id } = await worker.jobs.create('ada', request, t.signal);
+  const { id } = await worker.jobs.create('ada', () => Promise.resolve(request), t.signal);
   assert.equal(await worker.work(id), null);
   const job = await worker.jobs.get(id, t.signal);
   assert.equal(job?.progress.time, 'live');

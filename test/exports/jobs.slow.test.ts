@@ -38,7 +38,7 @@ for (const name of ['sqlite', 'mongodb'] as const) {
     assert.ok(first && second && third);
     assert.deepEqual(await first.listOf('ada', t.signal), []);
     assert.equal((await one.exports.read(BY_ID, {}, { rows: 1, bytes: 1 }, t.signal)).rows, 0);
-    for (const jobs of [first, third]) await jobs.create('ada', REQUEST, t.signal);
+    for (const jobs of [first, third]) await jobs.create('ada', () => Promise.resolve(REQUEST), t.signal);
     const ids = await Promise.all([first, second, third].map((jobs) => jobs.storeId()));
     assert.match(ids[0] ?? '', /^[0-9a-f]{32}$/);
     assert.equal(ids[0], ids[1]);
@@ -52,11 +52,13 @@ for (const name of ['sqlite', 'mongodb'] as const) {
     const records = counting(handles[0].exports);
     const jobs = new Jobs({ records, perClient: 3, now: () => new Date() });
     const strangers = Array.from({ length: STRANGERS }, (_, n) =>
-      jobs.create(`stranger${n}`, REQUEST, t.signal),
+      jobs.create(`stranger${n}`, () => Promise.resolve(REQUEST), t.signal),
     );
     await Promise.all(strangers);
     records.rows = 0;
-    const orders = Array.from({ length: 9 }, () => jobs.create('ada', REQUEST, t.signal));
+    const orders = Array.from({ length: 9 }, () =>
+      jobs.create('ada', () => Promise.resolve(REQUEST), t.signal),
+    );
     const taken = (await Promise.allSettled(orders)).filter(({ status }) => status === 'fulfilled');
     assert.equal(taken.length, 3, 'the limit holds for simultaneous orders');
     assert.equal((await jobs.listOf('ada', t.signal)).length, 3);
@@ -70,8 +72,8 @@ for (const name of ['sqlite', 'mongodb'] as const) {
     const jobs = new Jobs({ records: handles[0].exports, perClient: 9, now: () => new Date((time += 1000)) });
     const made: string[] = [];
     for (let n = 0; n < 5; n++) {
-      made.unshift((await jobs.create('ada', REQUEST, t.signal)).id);
-      await jobs.create(n % 2 ? 'ad' : 'adam', REQUEST, t.signal);
+      made.unshift((await jobs.create('ada', () => Promise.resolve(REQUEST), t.signal)).id);
+      await jobs.create(n % 2 ? 'ad' : 'adam', () => Promise.resolve(REQUEST), t.signal);
     }
     assert.deepEqual(
       (await jobs.listOf('ada', t.signal)).map(({ id }) => id),
@@ -86,7 +88,7 @@ for (const name of ['sqlite', 'mongodb'] as const) {
     const { files } = store;
     const worker = new Worker(handles[0]);
     await worker.beat(LOOK_MS);
-    const { id } = await worker.jobs.create('ada', REQUEST, t.signal);
+    const { id } = await worker.jobs.create('ada', () => Promise.resolve(REQUEST), t.signal);
     const old = { state: 'marker', request: {}, createdAt: new Date() };
     const outdated = [`live:${id}`, 'f'.repeat(32)];
     for (const _id of outdated) await exports.change(_id, () => BSON.serialize({ _id, ...old }));
@@ -107,7 +109,7 @@ test('looks are rarer where there are more records, as far as one a minute', asy
   if (!handles) return;
   const { exports } = handles[0];
   const jobs = new Jobs({ records: exports, perClient: 3_000, now: () => new Date() });
-  const first = await jobs.create('ada', REQUEST, t.signal);
+  const first = await jobs.create('ada', () => Promise.resolve(REQUEST), t.signal);
   const { before } = await exports.change(first.id, () => 'keep');
   const copies = (from: number, to: number) =>
     Promise.all(

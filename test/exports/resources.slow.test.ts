@@ -238,7 +238,7 @@ for (const [what, { code, detail, harm }] of Object.entries(HARM))
     });
     const whole = { ...PAID, fields: undefined }; // more bytes than are read before the first are written
     const request = await requestFor(handle, await resourcesOf(handle), whole, t.signal);
-    const { id } = await worker.jobs.create('ada', request, t.signal);
+    const { id } = await worker.jobs.create('ada', () => Promise.resolve(request), t.signal);
     await workOn(worker, id, (ms) => (time += ms));
     const job = await worker.jobs.get(id, t.signal);
     assert.ok(isHarmed);
@@ -260,8 +260,8 @@ test('an export whose resource is no longer declared fails with that reason, and
   const lacks = new Worker(handle, { now });
   const request = await requestFor(handle, await resourcesOf(handle), PAID, t.signal);
   const [lost, kept] = [
-    await has.jobs.create('ada', request, t.signal),
-    await has.jobs.create('ada', request, t.signal),
+    await has.jobs.create('ada', () => Promise.resolve(request), t.signal),
+    await has.jobs.create('ada', () => Promise.resolve(request), t.signal),
   ];
   assert.deepEqual(await workOn(lacks, lost.id, (ms) => (time += ms)), [1_000, 2_000, 4_000, 8_000]);
   const failed = await lacks.jobs.get(lost.id, t.signal);

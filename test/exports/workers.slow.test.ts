@@ -58,7 +58,9 @@ for (const name of STORES)
     const begun: string[] = [];
     const hooks = { begins: (file: string) => void begun.push(file) };
     const [one, other] = [new Worker(handles[0], hooks), new Worker(handles[1], hooks)];
-    const jobs = await Promise.all([1, 2, 3].map(() => one.jobs.create('ada', REQUEST, t.signal)));
+    const jobs = await Promise.all(
+      [1, 2, 3].map(() => one.jobs.create('ada', () => Promise.resolve(REQUEST), t.signal)),
+    );
     const ids = jobs.map(({ id }) => id);
     const workOnAll = () =>
       Promise.all(
@@ -100,7 +102,7 @@ for (const name of STORES)
       },
     });
     const next = new Worker(handles[1], { now });
-    const { id } = await slow.jobs.create('ada', REQUEST, t.signal);
+    const { id } = await slow.jobs.create('ada', () => Promise.resolve(REQUEST), t.signal);
     const working = slow.work(id);
     await begun.opened;
     assert.equal(await next.work(id), LEASE_MS, 'the lease is still valid');
@@ -143,7 +145,7 @@ for (const name of STORES)
       },
     });
     await stopping.paused(5_000);
-    const { id } = await stopping.jobs.create('ada', REQUEST, t.signal);
+    const { id } = await stopping.jobs.create('ada', () => Promise.resolve(REQUEST), t.signal);
     assert.equal(
       await stopping.work(id),
       LEASE_MS,
@@ -169,7 +171,7 @@ for (const name of STORES)
       const handles = await twoFilled(t, name);
       if (!handles) return;
       const worker = new Worker(handles[0], { writes });
-      const { id } = await worker.jobs.create('ada', REQUEST, t.signal);
+      const { id } = await worker.jobs.create('ada', () => Promise.resolve(REQUEST), t.signal);
       const others = [`${id}0.aaaa`, `${id.slice(0, -1)}.aaaa`];
       for (const file of [`${id}.aaaa`, `${id}.bbbb`, ...others])
         await (await worker.files.create(file)).close();
@@ -197,7 +199,7 @@ test('a job that another process cancels ends at the next beat, without a file',
     },
   });
   const other = new Worker(handles[1]);
-  const { id } = await other.jobs.create('ada', REQUEST, t.signal);
+  const { id } = await other.jobs.create('ada', () => Promise.resolve(REQUEST), t.signal);
   assert.equal(await worker.work(id), null);
   assert.deepEqual(pieces, [1, 2]);
   assert.equal((await other.jobs.get(id, t.signal))?.state, 'cancelled');
@@ -220,7 +222,7 @@ test('the attempt after a failed one writes the whole file, and five failures, a
       if (piece === 3 && fault) throw fault;
     },
   });
-  const { id } = await worker.jobs.create('ada', REQUEST, t.signal);
+  const { id } = await worker.jobs.create('ada', () => Promise.resolve(REQUEST), t.signal);
   assert.equal(await worker.work(id), 1_000);
   const failed = await worker.jobs.get(id, t.signal);
   assert.ok(failed?.state === 'queued');
@@ -235,7 +237,7 @@ test('the attempt after a failed one writes the whole file, and five failures, a
   assert.equal(await worker.textOf(done), TEXT);
   assert.deepEqual(await worker.files.names(), [done.file.name]);
 
-  const hopeless = await worker.jobs.create('ada', REQUEST, t.signal);
+  const hopeless = await worker.jobs.create('ada', () => Promise.resolve(REQUEST), t.signal);
   fault = new Error('a secret of ours');
   const pauses = [];
   for (let wait: number | null = 0; wait !== null; pauses.push(wait)) {

@@ -227,7 +227,7 @@ for (const storeName of STORES)
         [atRecords, 'after', away],
       ] as const)
         operations += await withEachFault(faults, moment, error, async (k) => {
-          const { id } = await own.create('a client', request, NEVER);
+          const { id } = await own.create('a client', () => Promise.resolve(request), NEVER);
           await exporter.offer(id);
           const job = await settled(id);
           faults.disarm();

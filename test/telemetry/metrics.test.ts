@@ -68,7 +68,9 @@ test('a stream whose reader takes nothing is open and stalled, then cut', async 
   const rows = catalogue(1_800, 'string');
   await server.insert(rows.map(({ document }) => ({ ...document, text: 'x'.repeat(8000) })));
   const client = await RawClient.connect(t, Number(new URL(server.url).port));
-  await client.send('GET /items/stream HTTP/1.1\r\nHost: localhost\r\n\r\n').until((came) => came.includes('row-'));
+  await client
+    .send('GET /items/stream HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    .until((came) => came.includes('row-'));
   client.socket.pause();
   const found = await samplesWhen(server, 'sluice_streams_stalled', 1);
   assert.equal(found.get('sluice_streams_open'), 1);
@@ -89,7 +91,9 @@ test('exports are counted by state, including those of other processes and earli
   const request = { resource: 'items', query: 'sort=id_asc', format: 'ndjson', compression: 'none' } as const;
   const final = { finishedAt: now, expiresAt: new Date(now.getTime() + 3_600_000) };
   const lease = { token: 'aaaa', until: final.expiresAt };
-  const made = await Promise.all([1, 2, 3].map(() => jobs.create('ada', request, t.signal)));
+  const made = await Promise.all(
+    [1, 2, 3].map(() => jobs.create('ada', () => Promise.resolve(request), t.signal)),
+  );
   for (const { id } of made.slice(1))
     await jobs.change(id, (job) => (isFinal(job) ? job : cancel(job, final)));
   await jobs.change(made[0]?.id ?? '', (job) => (isFinal(job) ? job : claim(job, lease)));

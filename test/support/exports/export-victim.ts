@@ -139,7 +139,7 @@ async function run({ place, redis, request, step, delayMs }: Victim): Promise<vo
     else if (at === step) setTimeout(die, delayMs);
     return undefined;
   });
-  const { id } = await jobs.create('ada', request, new AbortController().signal);
+  const { id } = await jobs.create('ada', () => Promise.resolve(request), new AbortController().signal);
   await exporter.offer(id);
   while ((await jobs.current(id))?.state !== 'complete') await sleep(5);
   await jobs.change(id, () => null);

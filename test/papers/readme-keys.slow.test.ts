@@ -7,6 +7,7 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { childServer, cli } from '../support/process/child-server.ts';
 import { checkBlocks, ROOT, section } from '../support/papers/documents.ts';
+import { asShown, CURSOR, REQUEST_ID } from '../support/papers/varying.ts';
 import { temporaryFolder } from '../support/directory.ts';
 import { keyedServer, type Rows } from '../support/access/keyed.ts';
 
@@ -63,12 +64,9 @@ test('the key and the JSON file of operations.md do what the text shows', async 
 function shown(said: string): string {
   const key = '2rVTuVhsPxgKtF0VCqnNaYxUeK9FQmGmuYBB7mSjFvo';
   const digest = createHash('sha256').update(key).digest('hex');
-  return (
-    said
-      .replace(/^(key, shown only now: +)\S+/m, `$1${key}`)
-      .replace(/\b[0-9a-f]{64}\b/g, digest)
-      // It has a fingerprint of the collection.
-      .replace(/"nextCursor":"[^"]*"/g, '"nextCursor":"BwECESo43xrpeUgOAAAAEF9pZAADAAAAAHOLnWY"')
-      .replace(/"requestId":"[^"]*"/g, '"requestId":"6b1f0b9e-2f5c-4d0e-9b57-0d1f6c1c9a11"')
-  );
+  return asShown(said, [
+    [/^(key, shown only now: +)[\w-]{43}$/m, `$1${key}`],
+    [/\b[0-9a-f]{64}\b/g, digest],
+    ...[CURSOR, REQUEST_ID],
+  ]);
 }

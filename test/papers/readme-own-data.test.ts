@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { ObjectId } from 'mongodb';
 import { sluice } from '../support/process/commands.ts';
 import { checkBlocks, documentText, ROOT } from '../support/papers/documents.ts';
+import { asShown, CURSOR, REQUEST_ID } from '../support/papers/varying.ts';
 import { testClient } from '../support/store/mongo/mongo.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
 import { temporaryFolder } from '../support/directory.ts';
@@ -56,11 +57,5 @@ test('the command of the README for a file prints what it shows', async (t) => {
 async function run(command: string, url: string, database: string): Promise<string> {
   const here = command.replaceAll('localhost:3000', new URL(url).host);
   const { stdout } = await promisify(execFile)('bash', ['-c', here]);
-  return (
-    stdout
-      .replace(/"requestId":"[^"]*"/g, '"requestId":"6b1f0b9e-2f5c-4d0e-9b57-0d1f6c1c9a11"')
-      // It has a fingerprint of the collection's UUID.
-      .replace(/"nextCursor":"[^"]*"/g, '"nextCursor":"BwECt5smZDCm8HkpAAAACWNyZWF0ZWRBdAAQWXUVnAEAAAdfaWQA"')
-      .replaceAll(database, 'shop')
-  );
+  return asShown(stdout, [REQUEST_ID, CURSOR]).replaceAll(database, 'shop');
 }

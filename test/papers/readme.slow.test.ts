@@ -3,24 +3,24 @@ import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { checkBlocks, DOCUMENTS, documentText } from '../support/papers/documents.ts';
+import { asShown, CURSOR, REQUEST_ID } from '../support/papers/varying.ts';
 import { testServer } from '../support/process/server.ts';
 
 const ADDRESS = 'localhost:3000';
 
+const TIME = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`;
+
 /** Values that differ from run to run, and nothing else. */
-const VARYING: [pattern: RegExp, shown: string][] = [
-  [/"requestId":"[^"]*"/g, '"requestId":"6b1f0b9e-2f5c-4d0e-9b57-0d1f6c1c9a11"'],
+const VARYING: Parameters<typeof asShown>[1] = [
+  REQUEST_ID,
   [/\d\d:\d\d:\d\d GMT/g, '12:00:00 GMT'],
-  [/"createdAt":"[^"]*"/g, '"createdAt":"2026-01-02T12:00:00.000Z"'],
-  [/"updatedAt":"[^"]*"/g, '"updatedAt":"2026-01-02T12:00:01.000Z"'],
   // A cursor of users has the identity of their set in the store.
-  [
-    /("updatedAt":"[^"]*"\}\],"page":\{[^}]*"nextCursor":)"[\w-]*"/g,
-    '$1"AzduOV02ntjjEgAAAAJfaWQABAAAAGFkYQAAHr7maA"',
-  ],
+  [/(?<="updatedAt":"[^"]*"\}\],"page":\{[^}]*)"(nextCursor)":"([\w-]{2})[\w-]{20,}"/g, CURSOR[1]],
+  [/"(changes)":"([\w-]{2})[\w-]{20,}"/g, CURSOR[1]],
+  [new RegExp(`"createdAt":"${TIME}"`, 'g'), '"createdAt":"2026-01-02T12:00:00.000Z"'],
+  [new RegExp(`"updatedAt":"${TIME}"`, 'g'), '"updatedAt":"2026-01-02T12:00:01.000Z"'],
   // An export's id, name and times.
-  [/"(finished|expires)At":"[^"]*"/g, '"$1At":"2026-01-02T12:00:02.000Z"'],
-  [/"changes":"[\w-]*"/g, '"changes":"CQAAvpl2fwEAAAAAAAAAKx0Qmw"'],
+  [new RegExp(`"(finished|expires)At":"${TIME}"`, 'g'), '"$1At":"2026-01-02T12:00:02.000Z"'],
   [/\bitems-[0-9a-f]{8}\./g, 'items-8f14e45f.'],
   [/\b[0-9a-f]{32}\b/g, '8f14e45fceea167a5a36dedd4bea2543'],
   // A user's id when the server creates it (UUID version 7), and a user's ETag, which is strong.
@@ -37,10 +37,7 @@ async function run(command: string, url: string): Promise<string> {
     '-c',
     command.replaceAll(ADDRESS, new URL(url).host),
   ]);
-  return VARYING.reduce(
-    (text, [pattern, fixed]) => text.replace(pattern, fixed),
-    stdout.replaceAll('\r', ''),
-  );
+  return asShown(stdout.replaceAll('\r', ''), VARYING);
 }
 
 for (const path of DOCUMENTS) {

@@ -1,4 +1,5 @@
-import { AppError } from '../errors.ts';
+import { MongoServerError } from 'mongodb';
+import { AppError, storeUnavailable } from '../errors.ts';
 import { getOrMake } from '../get-or-make.ts';
 import type { ScopeFields } from './scope-predicate.ts';
 import { COMMAND_LIMIT_MS, GRACE_MS, MongoConnection } from './mongo/connection.ts';
@@ -125,11 +126,15 @@ export async function connectMongo(options: MongoOptions): Promise<Store> {
     items: items.rows,
     files: gridFs(connection, { prefix, onNotice }),
     async ping() {
-      const faults = own ? await items.layouts.faults() : [];
-      const open = opened.filter(({ isClosed }) => !isClosed);
-      await Promise.all(open.map((layouts) => layouts.layout()));
-      await connection.run({ ping: 1 });
-      return faults;
+      try {
+        const faults = own ? await items.layouts.faults() : [];
+        const open = opened.filter(({ isClosed }) => !isClosed);
+        await Promise.all(open.map((layouts) => layouts.layout()));
+        await connection.run({ ping: 1 });
+        return faults;
+      } catch (error) {
+        throw error instanceof MongoServerError ? storeUnavailable(error) : error; // whatever it says, it is not ready
+      }
     },
     open: async (declaration) => (await openResource(declaration)).rows,
     records(declaration) {

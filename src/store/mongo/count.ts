@@ -1,4 +1,3 @@
-import { AppError } from '../../errors.ts';
 import { findOne } from './commands.ts';
 import type { Layout } from './create-collection.ts';
 import type { CommandOptions } from './connection.ts';
@@ -59,5 +58,5 @@ function matchOf({ equals = [], range, sort }: Plan): Document {
 }
 
 function unlessOutOfTime(error: unknown): undefined {
-  if (!(error instanceof AppError) || serverCodeOf(error.cause) !== CODES.maxTimeExpired) throw error;
+  if (serverCodeOf(error) !== CODES.maxTimeExpired) throw error;
 }

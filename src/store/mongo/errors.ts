@@ -38,15 +38,19 @@ export function isGone(error: unknown): boolean {
   return error instanceof AppError && error.cause instanceof MongoRefusal && error.cause.isGone;
 }
 
-/** The member is shutting down or has changed its role. Another one can answer, or the same one a little later. */
-const STATE_CHANGES: ReadonlySet<unknown> = new Set([
+/** The same command is likely to succeed at once, on another member or on this one. */
+const PASSING: ReadonlySet<unknown> = new Set([
   6, // HostUnreachable
   7, // HostNotFound
+  43, // CursorNotFound
   89, // NetworkTimeout
   91, // ShutdownInProgress
+  112, // WriteConflict
   134, // ReadConcernMajorityNotAvailableYet
+  136, // CappedPositionLost
   175, // QueryPlanKilled
   189, // PrimarySteppedDown
+  237, // CursorKilled
   262, // ExceededTimeLimit
   9001, // SocketException
   10107, // NotWritablePrimary
@@ -58,14 +62,26 @@ const STATE_CHANGES: ReadonlySet<unknown> = new Set([
   13436, // NotPrimaryOrSecondary
 ]);
 
-/** The server answered, but without the result, and an immediate retry would not help. */
-const EXHAUSTED: ReadonlySet<unknown> = new Set([
-  18, // AuthenticationFailed: the password was changed while this server ran
-  26, // NamespaceNotFound: a lagging secondary was asked for the indexes
-  50, // MaxTimeMSExpired
-  133, // FailedToSatisfyReadPreference
-  14031, // OutOfDiskSpace
+/**
+ * The server says that the command itself is wrong, which is a mistake of this server, or not permitted, which reads say by
+ * `store-unfit`. No later attempt mends it. Every other code with a name is about the state of MongoDB (src/mongo/base/error_codes.yml), also one that is not known yet.
+ */
+const WRONG_COMMAND: ReadonlySet<number> = new Set([
+  2, // BadValue
+  9, // FailedToParse
+  13, // Unauthorized
+  14, // TypeMismatch
+  22, // InvalidBSON
+  40, // ConflictingUpdateOperators
+  52, // DollarPrefixedFieldName
+  53, // InvalidIdField
+  56, // EmptyFieldName
+  57, // DottedFieldName
+  72, // InvalidOptions
+  73, // InvalidNamespace
 ]);
+/** Higher codes have no name, but a place in the source, where a command is nearly always refused for what it says. */
+const HIGHEST_NAMED = 15_000;
 
 export const CODES = {
   badValue: 2,
@@ -126,14 +142,15 @@ export function snapshotFault(error: unknown): unknown {
   );
 }
 
-/** The server's code of an error. Undefined when the error does not come from the server. */
+/** The server's code of an error, also of one that `translate` returned. Undefined when it does not come from the server. */
 export function serverCodeOf(error: unknown): number | undefined {
+  if (error instanceof AppError && error.code === 'store-unavailable') return serverCodeOf(error.cause);
   return error instanceof MongoServerError && typeof error.code === 'number' ? error.code : undefined;
 }
 
 /** Whether an immediate retry is likely to succeed: the connection broke, or the member changed. */
 export function mayRetry(error: unknown): boolean {
-  if (error instanceof MongoServerError) return STATE_CHANGES.has(error.code);
+  if (error instanceof MongoServerError) return PASSING.has(error.code);
   return error instanceof MongoNetworkError || isSystemError(error);
 }
 
@@ -142,15 +159,19 @@ export function translate(error: unknown): unknown {
   return isUnavailable(error) ? storeUnavailable(error) : error;
 }
 
-function isUnavailable(error: unknown): boolean {
+/** Whether the store did not answer, or answered without the result for another reason than the command. */
+export function isUnavailable(error: unknown): boolean {
   if (error instanceof AppError) return false;
   if (error instanceof DamagedRowsError) return true; // the reply was damaged on its way
   if (error instanceof MongoWriteConcernError) return true; // a majority has not confirmed it, so it may be rolled back
-  if (mayRetry(error)) return true;
-  if (error instanceof MongoServerError) return EXHAUSTED.has(error.code);
+  if (error instanceof MongoServerError) return !isOfCommand(serverCodeOf(error));
   if (error instanceof MongoError)
-    return UNREACHED.some((type) => error instanceof type) || isPoolError(error);
-  return false;
+    return mayRetry(error) || UNREACHED.some((type) => error instanceof type) || isPoolError(error);
+  return isSystemError(error);
+}
+
+function isOfCommand(code: number | undefined): boolean {
+  return code !== undefined && (code > HIGHEST_NAMED || WRONG_COMMAND.has(code));
 }
 
 const UNREACHED = [

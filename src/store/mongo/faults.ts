@@ -8,8 +8,7 @@ import type { When } from './lane/lane.ts';
  * is taken from the plan: without an `identity`, the read accepts any collection of that name.
  */
 export function faultOf(error: unknown, layouts: { forget(): void }, { at, since, identity }: When): unknown {
-  const cause = error instanceof AppError ? error.cause : error;
-  const code = serverCodeOf(cause);
+  const code = serverCodeOf(error);
   if (code === CODES.otherIdentity) {
     layouts.forget();
     return identity === undefined ? storeUnavailable(error) : collectionReplaced(error);
@@ -22,7 +21,7 @@ export function faultOf(error: unknown, layouts: { forget(): void }, { at, since
   // A member that has just connected may not have heard of a time that a cursor carries. It will soon.
   if (at === undefined && since !== undefined && code === CODES.invalidOptions)
     return storeUnavailable(error);
-  const isOther = isOtherCollection(cause);
+  const isOther = isOtherCollection(error);
   const fault = at === undefined ? error : snapshotFault(error);
   if (isOther || code === CODES.namespaceNotFound || fault !== error) layouts.forget();
   return isOther && fault === error ? storeUnavailable(error) : fault;
@@ -52,6 +51,5 @@ export async function inPresentCollection<T>(
 
 function isOutdated(error: unknown): boolean {
   if (!(error instanceof AppError) || error.code !== 'store-unavailable') return false;
-  const cause = error.cause instanceof AppError ? error.cause.cause : error.cause;
-  return serverCodeOf(cause) === CODES.otherIdentity || isOtherCollection(cause);
+  return serverCodeOf(error) === CODES.otherIdentity || isOtherCollection(error);
 }

@@ -186,8 +186,7 @@ export class Layouts {
   /** The identity of the collection of this name now. Rejects with `store-unfit` when there is none. */
   async present(): Promise<Identity | undefined> {
     await this.#looks.fresh(KEY_INDEX.name).catch((error: unknown) => {
-      const isOther = error instanceof AppError && serverCodeOf(error.cause) === CODES.otherIdentity;
-      if (!isOther) throw error; // if it is another collection, the next layout is of that one
+      if (serverCodeOf(error) !== CODES.otherIdentity) throw error; // if it is another collection, the next layout is of that one
     });
     return (await this.layout()).identity;
   }

@@ -1,4 +1,4 @@
-import { storeUnavailable } from '../../errors.ts';
+import { AppError, storeUnavailable } from '../../errors.ts';
 import { MaxKey, MinKey, UUID, type Document } from '../bson.ts';
 import { PRIMARY_FIRST } from './commands.ts';
 import type { CommandOptions, MongoConnection } from './connection.ts';
@@ -91,13 +91,15 @@ async function answerTo(
     return rowsOf(reply).rows.length > 0 ? 'rows' : 'no rows';
   } catch (error) {
     const code = serverCodeOf(error);
-    if (code === undefined || DENIED.has(code)) throw error;
+    if (code === undefined || (error instanceof AppError && !TELLING.has(code))) throw error;
     return code;
   }
 }
 
-/** The user may not read the collection. This proves nothing. */
-const DENIED: ReadonlySet<unknown> = new Set([CODES.unauthorized, CODES.authenticationFailed]);
+/** Other errors by the state of the server, or by what this user may not read, prove nothing. */
+const TELLING: ReadonlySet<number> = new Set([
+  ...[CODES.otherIdentity, CODES.snapshotTooOld, CODES.snapshotUnavailable, CODES.notAReplicaSet],
+]);
 
 function demand(field: string, isObeyed: boolean): void {
   if (isObeyed) return;

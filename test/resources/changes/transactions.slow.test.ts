@@ -68,17 +68,17 @@ async function write(client: MongoClient, random: Random, n: number): Promise<vo
     id: below(random, 8),
     isRemoval: random() < 0.2,
   }));
-  const apply = async (session?: ClientSession) => {
+  const apply = async (options: { session?: ClientSession }) => {
     for (const [at, { collection, id, isRemoval }] of changes.entries()) {
       const rows = client.db().collection<{ _id: string; n: number }>(collection);
       // Some ids are too long for the token of their change to be a place of clients.
       const _id = id === 0 ? 'long'.repeat(600) : `r${id}`;
-      if (isRemoval) await rows.deleteOne({ _id }, { session });
-      else await rows.replaceOne({ _id }, { n: 100 * n + at }, { session, upsert: true });
+      if (isRemoval) await rows.deleteOne({ _id }, options);
+      else await rows.replaceOne({ _id }, { n: 100 * n + at }, { ...options, upsert: true });
     }
   };
-  if (random() < 0.3) await apply();
-  else await client.withSession((session) => session.withTransaction(() => apply(session)));
+  if (random() < 0.3) await apply({});
+  else await client.withSession((session) => session.withTransaction(() => apply({ session })));
 }
 
 test('every cursor of followers of collections that transactions change together goes on at another server', async (t) => {

@@ -7,7 +7,7 @@ import {
   storeUnavailable,
   storeUnfit,
 } from '../../../errors.ts';
-import { CODES, isGone, mayRetry, serverCodeOf, translate } from '../errors.ts';
+import { CODES, isGone, serverCodeOf, translate } from '../errors.ts';
 import { isTime, notOfThisStore, type Place } from './place.ts';
 
 /** The history since a place is gone, or cannot be read from there. */
@@ -26,17 +26,6 @@ const NOT_A_PLACE: ReadonlySet<number> = new Set([
   50811, // the bytes of the token are not those of a key
 ]);
 
-/** The same can succeed from the same place, on this member a little later or on another one. */
-const PASSING: ReadonlySet<number> = new Set([
-  43, // CursorNotFound: another member was asked, or the server has closed the cursor
-  50, // MaxTimeMSExpired
-  72, // InvalidOptions: the member has not heard of the time yet
-  133, // FailedToSatisfyReadPreference
-  136, // CappedPositionLost
-  234, // RetryChangeStream
-  237, // CursorKilled
-]);
-
 /** MongoDB that is not in a replica set answers so. */
 const NOT_REPLICATED = 40573;
 /** CommandNotSupportedOnView. */
@@ -45,27 +34,25 @@ const ON_VIEW = 166;
 export const STANDALONE =
   'This MongoDB keeps no history of changes, because it is not in a replica set. A replica set of one member is enough.';
 
-/** Whether a stream that failed can go on from its last place. */
+/** Whether a stream that failed can go on from its last place, on this member a little later or on another one. */
 export function isPassing(error: unknown): boolean {
-  if (error instanceof AppError) return error.code === 'store-unavailable';
-  const code = serverCodeOf(error);
-  if (code !== undefined && PASSING.has(code)) return true;
-  // A member that is just starting does not know its replica set: "... does not support sessions".
-  return mayRetry(error) || error instanceof MongoCompatibilityError;
+  const fault = feedFault(error);
+  return fault instanceof AppError && fault.code === 'store-unavailable';
 }
 
 /** Translates the error of a change stream for the callers of a feed. */
 export function feedFault(error: unknown): unknown {
   if (error instanceof AppError) return error;
   const code = serverCodeOf(error);
-  if (code === undefined) return isPassing(error) ? storeUnavailable(error) : translate(error);
-  if (EXPIRED.has(code)) return changesExpired(error);
-  if (NOT_A_PLACE.has(code)) return notOfThisStore(error);
+  if (code !== undefined && EXPIRED.has(code)) return changesExpired(error);
+  if (code !== undefined && NOT_A_PLACE.has(code)) return notOfThisStore(error);
   if (code === NOT_REPLICATED) return changesUnsupported(STANDALONE, error);
   if (code === ON_VIEW) return changesUnsupported('A view has no changes of its own.', error);
   if (code === CODES.unauthorized)
     return storeUnfit('The database does not permit this server to read its changes.', error);
-  return isPassing(error) ? storeUnavailable(error) : translate(error);
+  // A member that has not heard of a time yet, or is just starting and does not know its replica set.
+  const isEarly = code === CODES.invalidOptions || error instanceof MongoCompatibilityError;
+  return isEarly ? storeUnavailable(error) : translate(error);
 }
 
 /**

@@ -10,11 +10,11 @@ export function pointInTimeOf({ t, i }: Timestamp): PointInTime {
   return (BigInt(t) << 32n) | BigInt(i);
 }
 
-/** Whether a time is beyond the deployment's clock, as the primary knows it. A change stream may be one tick ahead. */
+/** Whether a time is beyond the deployment's clock, as the primary knows it. */
 export async function isAhead(connection: MongoConnection, time: PointInTime, signal: AbortSignal) {
   const isUnheard = () => {
     const known = connection.session.clusterTime?.clusterTime;
-    return time > (known ? pointInTimeOf(known) : 0n) + 1n;
+    return time > (known ? pointInTimeOf(known) : 0n);
   };
   if (!isUnheard()) return false;
   await connection.run({ hello: 1 }, { signal, ...ON_PRIMARY }); // another process may have heard of a later time

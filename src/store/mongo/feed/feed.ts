@@ -164,8 +164,8 @@ export function mongoFeed(parts: FeedParts, scope?: ScopePredicate): ScopeLog {
     signal: AbortSignal,
   ): Promise<ChangedInScope> => {
     const asked = await present(signal);
-    // mongod would accept a time beyond its clock, and leave out every change before it.
-    for (const known of [timeOf(place), time ?? 0n])
+    // mongod would accept a time beyond its clock, and leave out every change before it. A stream may be one tick ahead.
+    for (const known of [timeOf(place) - 1n, time ?? 0n])
       if (await isAhead(connection, known, signal)) throw notOfThisStore();
     const askedAt = performance.now();
     // A stream may be one tick ahead of the clock, so what the server answered before that time was known does not count

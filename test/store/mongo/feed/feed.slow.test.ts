@@ -311,6 +311,31 @@ it('a place that this store did not give is refused', async ({ feed, driver }) =
   await assert.rejects(ask(feed, { token: place.token, seen: future }), cursor);
 });
 
+it('a time that is one tick ahead is refused like any later one, by the feed and by reads', async ({
+  feed,
+  rows,
+}) => {
+  // Other databases of the server let its clock go on: then the time is one of the past.
+  const outcome = (read: Promise<unknown>) =>
+    read.then(
+      () => 'read',
+      (error: unknown) => (error as AppError).code,
+    );
+  const found: string[] = [];
+  for (let n = 0; n < 20; n++) {
+    const { token, seen = 0n } = await feed.now(NEVER);
+    found.push(await outcome(ask(feed, { token, seen: seen + 1n })));
+    const since = ((await feed.now(NEVER)).seen ?? 0n) + 1n;
+    const plan = { sort: '_id', direction: 1, since } as const;
+    const reading = rows.read(plan, {}, { rows: 1, bytes: 1 }, NEVER).then((batch) => batch.release());
+    found.push(await outcome(reading));
+  }
+  assert.deepEqual(
+    [...new Set(found)].filter((one) => one !== 'read'),
+    ['invalid-cursor'],
+  );
+});
+
 /** Asks without an identity, again while the store is unavailable: it has not seen yet that the collection is another one. */
 async function askAgain(feed: ChangeFeed, place: FeedPlace, waitMs: number) {
   const end = performance.now() + 20_000;

@@ -124,8 +124,7 @@ function setRun(set: NamedSet, transcoder: Pick<Transcoder, 'encoder'>) {
           if (isFull) return;
         }
       } catch (error) {
-        want.reads.throwIfAborted(); // the reader has left: what it is told of that is no error of the set
-        throw ofOneSet(error, set);
+        throw want.reads.aborted ? error : ofOneSet(error, set); // a reader that leaves is no error of the set
       }
     },
   };

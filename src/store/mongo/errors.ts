@@ -63,23 +63,13 @@ const PASSING: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * The server says that the command itself is wrong, which is a mistake of this server, or not permitted, which reads say by
- * `store-unfit`. No later attempt mends it. Every other code with a name is about the state of MongoDB (src/mongo/base/error_codes.yml), also one that is not known yet.
+ * The server says that the command itself is wrong, which is a mistake of this server, or not permitted (13), which reads
+ * say by `store-unfit`. No later attempt mends it. Every other code with a name is about the state of MongoDB
+ * (src/mongo/base/error_codes.yml), also one that is not known yet. In order: BadValue, FailedToParse, Unauthorized,
+ * TypeMismatch, InvalidBSON, ConflictingUpdateOperators, DollarPrefixedFieldName, InvalidIdField, EmptyFieldName,
+ * DottedFieldName, InvalidOptions, InvalidNamespace.
  */
-const WRONG_COMMAND: ReadonlySet<number> = new Set([
-  2, // BadValue
-  9, // FailedToParse
-  13, // Unauthorized
-  14, // TypeMismatch
-  22, // InvalidBSON
-  40, // ConflictingUpdateOperators
-  52, // DollarPrefixedFieldName
-  53, // InvalidIdField
-  56, // EmptyFieldName
-  57, // DottedFieldName
-  72, // InvalidOptions
-  73, // InvalidNamespace
-]);
+const WRONG_COMMAND: ReadonlySet<number> = new Set([2, 9, 13, 14, 22, 40, 52, 53, 56, 57, 72, 73]);
 /** Higher codes have no name, but a place in the source, where a command is nearly always refused for what it says. */
 const HIGHEST_NAMED = 15_000;
 

@@ -46,17 +46,28 @@ export function createOverloadGuard({
   let expected = 0;
   let delayMs = 0;
   let reason: string | null = null;
+  let memoryBytes = 0;
+
+  /** The system reads it from a file: without descriptors it counts as it was, because a timer that fails ends the process. */
+  const memoryNow = (): number => {
+    try {
+      return probe.memoryBytes();
+    } catch {
+      return memoryBytes;
+    }
+  };
 
   /** The delay of the timer that calls it is what it measures. */
   const look = (): void => {
     const now = probe.now();
+    memoryBytes = memoryNow();
     const late = Math.max(0, now - expected);
     backlog.look(LOOK_MS + late);
     expected = now + LOOK_MS;
     delayMs += NEWEST * (late - delayMs);
     if (delayMs > (reason === null ? 1 : RECOVERED) * maxLoopDelayMs)
       reason = `The delay of the event loop exceeds MAX_LOOP_DELAY (${maxLoopDelayMs} ms)`;
-    else if (probe.memoryBytes() > maxMemoryBytes)
+    else if (memoryBytes > maxMemoryBytes)
       reason = `The server has reached its memory limit (${Math.round(maxMemoryBytes / 2 ** 20)} MiB, see MAX_MEMORY)`;
     else reason = null;
   };

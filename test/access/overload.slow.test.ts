@@ -46,6 +46,29 @@ test('one long pause refuses no request, and a loop that stays late refuses requ
   assert.equal(guard.overloaded, false);
 });
 
+test('memory that cannot be read counts as it was, and the guard goes on', (t) => {
+  let read = (): number => 200 * MIB;
+  const { guard, run } = guarded(t, {
+    get bytes() {
+      return read();
+    },
+  });
+  const fail = () => {
+    throw new Error('EMFILE: too many open files, uv_resident_set_memory');
+  };
+  run(0);
+  assert.match(guard.refusal()?.message ?? '', /MAX_MEMORY/);
+  read = fail;
+  run(0, 3);
+  assert.match(guard.refusal()?.message ?? '', /MAX_MEMORY/);
+  read = () => MIB;
+  run(0);
+  assert.equal(guard.refusal(), null);
+  read = fail;
+  run(0);
+  assert.equal(guard.refusal(), null);
+});
+
 test('a backlog that would make the next request wait too long refuses it, but a few requests or a burst do not', (t) => {
   const { guard, run } = guarded(t);
   const ask = (requests: number) => Array.from({ length: requests }, () => guard.backlog.began());

@@ -67,20 +67,31 @@ export function changeLog(
     return { last: Math.max(floor, Number(found?.last ?? 0)), floor, rows: Number(found?.rows ?? 0) };
   }
 
+  /**
+   * The time of a set: that of the clock, but never before what was written. Else a clock that was ahead and comes back
+   * would take changes that were noted without their rows for ones that have them.
+   */
+  function timeOf({ number, before }: SetRecord): number {
+    const table = logTable(number);
+    const last = connection.get(`select at from ${table} where rowid = (select max(rowid) from ${table})`);
+    return Math.max(wallClock(), Number(last?.at ?? 0), before?.usedAt ?? 0);
+  }
+
   /** Begins to note changes of a set in a transaction. */
   function begin(set: SetRecord) {
-    const keepsRows = set.before !== undefined && wallClock() - set.before.usedAt <= ttlMs;
-    return changeNotes(connection, set, state(set).last, wallClock(), keepsRows);
+    const now = timeOf(set);
+    const keepsRows = set.before !== undefined && now - set.before.usedAt <= ttlMs;
+    return changeNotes(connection, set, state(set).last, now, keepsRows);
   }
 
   /** Whether the log has to be asked to keep rows before their changes. */
-  function isWishDue({ before }: SetRecord): boolean {
-    return !before || wallClock() - before.usedAt > ttlMs * RENEWED_AFTER;
+  function isWishDue(set: SetRecord): boolean {
+    return !set.before || timeOf(set) - set.before.usedAt > ttlMs * RENEWED_AFTER;
   }
 
   /** In a transaction: from now on the log has rows as they were before their changes. */
   function keepRows(set: SetRecord): void {
-    const usedAt = wallClock();
+    const usedAt = timeOf(set);
     const isKept = set.before && usedAt - set.before.usedAt <= ttlMs;
     const since = isKept ? set.before.since : state(set).last;
     sets.put({ ...set, before: { since, usedAt } });
@@ -135,10 +146,11 @@ export function changeLog(
     if (!first) return null;
     const most = Math.max(mostChanges, last - floor > mostChanges ? 2 * rows : 0);
     let to = last - floor > most * (1 + SPARE) ? last - most : floor;
-    if (wallClock() - Number(first.at) > ttlMs * (1 + SPARE)) {
+    const now = timeOf(set);
+    if (now - Number(first.at) > ttlMs * (1 + SPARE)) {
       const old = connection.get(
         `select max(seq) seq from (select rowid seq, at from ${table} order by rowid limit ${PRUNED_AT_ONCE}) where at < ?`,
-        wallClock() - ttlMs,
+        now - ttlMs,
       );
       to = Math.max(to, Number(old?.seq ?? 0));
     }

@@ -60,7 +60,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     const items = await openSet(core, { ...shapeOf(name, name), indexes, refusalOf });
     return storeOf(core, items, options);
   } catch (error) {
-    await file.close(false);
+    await file.close('failed');
     throw error;
   }
 }

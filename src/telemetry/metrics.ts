@@ -39,7 +39,7 @@ const HELP = {
   sluice_store_failures_total:
     'Failed operations of the store, by operation; operations that the server cancelled are not counted',
   sluice_store_log_bytes:
-    'Bytes of the write-ahead log of the embedded store; it grows while a process reads an old state',
+    'Bytes of the write-ahead log of the embedded store; it grows while another process reads an old state of the file',
   sluice_requests_in_flight: 'Requests whose response is not finished, including streams',
   sluice_overloaded: 'Processes that refuse requests because they are overloaded',
   sluice_exports_running: 'Exports that are running now',

@@ -4,7 +4,8 @@ import { dirname } from 'node:path';
 import { syncDirectory } from '../directory.ts';
 import { Connection } from './connection.ts';
 import { sizeOf } from './directory.ts';
-import { retryBusy } from './errors.ts';
+import { isUnopenable, retryBusy } from './errors.ts';
+import { faultOfFile } from './file-fault.ts';
 import { assertOurs, setMeta } from './layout.ts';
 
 interface BackupOptions {
@@ -53,6 +54,8 @@ export async function backUp({ from, to, replaces, onPages, signal }: BackupOpti
 /** Opens a store's file that other processes may have open, and writes nothing to it. */
 export async function openToRead(path: string): Promise<Connection> {
   if (!(await sizeOf(path))) throw new Error(`${path} is missing or empty`);
+  const fault = await faultOfFile(path);
+  if (fault !== null) throw new Error(`${path} cannot be read: ${fault}`);
   const connection = await retryBusy(() => new Connection(path, { readOnly: true }));
   try {
     connection.exec('pragma busy_timeout=30000');
@@ -60,6 +63,8 @@ export async function openToRead(path: string): Promise<Connection> {
     return connection;
   } catch (error) {
     connection.close();
-    throw error;
+    if (!isUnopenable(error)) throw error;
+    const why = `SQLite needs ${path}-wal and ${path}-shm beside it, and this user cannot write to ${dirname(path)}`;
+    throw new Error(`${path} cannot be read: ${why}`, { cause: error });
   }
 }

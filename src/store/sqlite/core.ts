@@ -2,12 +2,11 @@ import { statSync } from 'node:fs';
 import { reasonOf } from '../../error-reason.ts';
 import { storeUnavailable } from '../../errors.ts';
 import type { Slots } from '../slots.ts';
-import { diskFull, freeBytes, isDamage, RESERVE_BYTES, storeFault } from './errors.ts';
+import { diskFull, freeBytes, isDamage, RESERVE_BYTES, storeFault, storeReplaced } from './errors.ts';
 import type { StoreFile } from './file.ts';
 import { Epochs } from './epochs.ts';
 import { dropSql, meta } from './layout.ts';
 import { changeLog, type LogOptions } from './log.ts';
-import { readersOf } from './log-readers.ts';
 import { looksAt } from './looks.ts';
 import { maintenanceOf } from './maintenance.ts';
 import { Reader } from './read.ts';
@@ -19,6 +18,8 @@ const LOOK_AT_DISK_MS = 250;
 /** Above this, readers or writers of other processes keep the write-ahead log from beginning anew. Bytes and pages. */
 const LONG_LOG_BYTES = 256 * 1024 * 1024;
 const LONG_LOG_PAGES = 16_384;
+/** How often to look whether the file is still in its place. Milliseconds. */
+const LOOK_AT_PLACE_MS = 1_000;
 
 interface CoreOptions extends LogOptions {
   readonly file: StoreFile;
@@ -42,6 +43,8 @@ export function coreOf(options: CoreOptions) {
   let diskLookedAt = -Infinity;
   let dataVersion: unknown = null;
   let hasWarned = false;
+  let isReplaced = false;
+  let nextCheckpoint = options.checkpointPages;
 
   const sets = new Sets(connection);
   const log = changeLog(connection, sets, options);
@@ -59,13 +62,24 @@ export function coreOf(options: CoreOptions) {
     connection,
     check: checkWritable,
     begin: () => epochs.begin(),
-    sync: () => file.sync(),
+    sync: async () => {
+      await file.sync();
+      assertInPlace(); // else what was written is in a file that no one will open again
+    },
     faultOf,
     onCommitted: () => {
       watch.committed();
       return checkpoint();
     },
   });
+
+  const looking = setInterval(() => {
+    try {
+      assertInPlace();
+    } catch {
+      clearInterval(looking); // it stays so
+    }
+  }, LOOK_AT_PLACE_MS).unref();
 
   return {
     ...{ options, file, connection, sets, log, epochs, looks, maintenance, watch, writes },
@@ -80,10 +94,11 @@ export function coreOf(options: CoreOptions) {
     close: async (): Promise<void> => {
       await writes.idle();
       isOpen = false;
+      clearInterval(looking);
       watch.close();
       await maintenance.close();
       try {
-        await file.close(true);
+        await file.close(isReplaced ? 'replaced' : 'stopped');
       } catch (error) {
         onWarning(`the clean stop of the store was not noted: ${reasonOf(error)}`);
       }
@@ -112,6 +127,7 @@ export function coreOf(options: CoreOptions) {
 
   function check(): void {
     if (!isOpen) throw storeUnavailable(new Error('the embedded store is closed'));
+    if (isReplaced) throw storeReplaced();
   }
 
   /** Translates an error of SQLite, and remembers damage. */
@@ -124,8 +140,20 @@ export function coreOf(options: CoreOptions) {
     return fault;
   }
 
+  /** Throws, and refuses everything from then on, when another file is in the place of the store's. */
+  function assertInPlace(): void {
+    if (!isReplaced && file.isInPlace()) return;
+    if (!isReplaced)
+      onWarning(
+        `${file.path} or its log was replaced or removed while this process has it open: nothing is read or written until it is started again; stop every process before you restore a backup`,
+      );
+    isReplaced = true;
+    throw storeReplaced();
+  }
+
   function checkWritable(frees: boolean): void {
     check();
+    assertInPlace();
     if (frees) return;
     const now = performance.now();
     if (now - diskLookedAt < LOOK_AT_DISK_MS) return;
@@ -133,19 +161,26 @@ export function coreOf(options: CoreOptions) {
     diskLookedAt = now;
   }
 
-  /** Moves what the write-ahead log has into the file, in a thread, when there is much of it. Writers wait meanwhile. */
+  /**
+   * Moves what the write-ahead log has into the file, in a thread, when there is much of it. Writers wait meanwhile, so the
+   * checkpoint itself waits for no one. Where a reader keeps the log from beginning anew, the next one comes after as many
+   * pages again.
+   */
   async function checkpoint(): Promise<void> {
     try {
       const pages = file.pagesInLog();
-      if (pages < options.checkpointPages) return;
-      const mode = pages > LONG_LOG_PAGES ? 'restart' : 'passive';
-      await maintenance.run(`pragma wal_checkpoint(${mode})`);
+      if (pages < options.checkpointPages) nextCheckpoint = options.checkpointPages;
+      if (pages < nextCheckpoint) return;
+      nextCheckpoint = pages + options.checkpointPages;
+      await maintenance.run(
+        `pragma busy_timeout=0; pragma wal_checkpoint(${pages > LONG_LOG_PAGES ? 'restart' : 'passive'}); pragma busy_timeout=2000`,
+      );
       const bytes = logBytes();
-      if (bytes <= LONG_LOG_BYTES || hasWarned) return;
-      hasWarned = true;
-      const [reader = 'another process'] = await readersOf(file.path);
-      const by = typeof reader === 'number' ? `process ${reader}, which reads an old state,` : reader;
-      onWarning(`the write-ahead log of the store has ${bytes} bytes: ${by} keeps it from beginning anew`);
+      if (bytes > LONG_LOG_BYTES && !hasWarned)
+        onWarning(
+          `the write-ahead log of the store has ${bytes} bytes: another process that reads the file keeps it from beginning anew`,
+        );
+      hasWarned = bytes > LONG_LOG_BYTES;
     } catch (error) {
       onWarning(`the write-ahead log of the store was not moved into the file: ${reasonOf(error)}`);
     }

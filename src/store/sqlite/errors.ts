@@ -37,6 +37,11 @@ export function isBusy(error: unknown): boolean {
   return result !== null && BUSY.includes(result);
 }
 
+/** Whether a file, or what SQLite needs beside it, cannot be opened or made. */
+export function isUnopenable(error: unknown): boolean {
+  return resultOf(error) === CODE.cantOpen;
+}
+
 /** Repeats a call while another process is in its way, without holding the event loop. */
 export async function retryBusy<T>(call: () => T | Promise<T>, signal?: AbortSignal): Promise<T> {
   const end = performance.now() + LONGEST_BUSY_MS;
@@ -83,6 +88,14 @@ function storeDamaged(cause: unknown): AppError {
     'store-unfit',
     'The file of the store is damaged here. Its operator has to restore a backup: see `sluice check`.',
     { cause },
+  );
+}
+
+/** The error for a process whose file is not the one that has its name. It stays so until the process is started again. */
+export function storeReplaced(): AppError {
+  return new AppError(
+    'store-unfit',
+    'The file of the store was replaced while this server has it open. Its operator has to start the server again.',
   );
 }
 

@@ -1,91 +1,84 @@
-import { open } from 'node:fs/promises';
-import { join } from 'node:path';
+import { statSync, type Stats } from 'node:fs';
+import { open, stat, type FileHandle } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { reasonOf } from '../../error-reason.ts';
 import { syncDirectory } from '../directory.ts';
 import { Connection } from './connection.ts';
-import { mmapBytesIn, prepareDirectory, readMark, storeGone, writeMark } from './directory.ts';
-import { assertOurs, createEpochs, createLayout, meta, setMeta } from './layout.ts';
+import { mmapBytesIn, prepareDirectory } from './directory.ts';
 import { retryBusy } from './errors.ts';
+import { faultOfFile, openHere } from './file-fault.ts';
+import { assertOurs, createEpochs, createLayout, meta, setMeta } from './layout.ts';
+import { changeMark, currentBoot, readMark, storeGone, writeMark } from './mark.ts';
 import { newIdentity, Sets } from './sets.ts';
 
 /** The store's file. SQLite keeps `-wal` and `-shm` beside it while a process has it open. */
 export const FILE = 'sluice.db';
 
-const openHere: string[] = [];
-
-export type StoreFile = Awaited<ReturnType<typeof openFile>>;
-
 /** Opens the file, and makes it when there never was one. Rejects with an Error that says what is wrong. */
-export async function openFile(directory: string) {
+export async function openFile(directory: string): Promise<StoreFile> {
   const path = join(directory, FILE);
-  const exists = await prepareDirectory(directory, FILE, openHere.includes(path));
+  const exists = await prepareDirectory(directory, FILE);
   const mark = await readMark(directory);
   // Another process that makes the store writes the mark after its file, and perhaps since the look at the file.
-  const isGone = !exists && mark !== null && !(await prepareDirectory(directory, FILE, false));
+  const isGone = !exists && mark !== null && !(await prepareDirectory(directory, FILE));
   if (isGone) throw storeGone(path, 'is missing or empty');
   const mmapBytes = await mmapBytesIn(directory);
   let connection: Connection | null = null;
   try {
+    const fault = exists ? await faultOfFile(path) : null;
+    if (fault !== null) throw new Error(fault);
+    if (!exists) await makeFile(path);
     // Already the first statements wait for a process that makes the store at this moment.
     const opened = await retryBusy(() => new Connection(path, { mmapBytes }));
     connection = opened;
     openHere.push(path);
-    await retryBusy(() => begin(opened));
-    const state = stateOf(opened);
-    if (mark && mark.id !== state.id) throw storeGone(path, 'is another store');
-    if (mark && state.stops < mark.stops && !state.isBackup)
-      throw storeGone(path, 'is older than its last clean stop');
+    const state = await retryBusy(() =>
+      begin(opened, (found) => {
+        if (mark && mark.id !== found.id) throw storeGone(path, 'is another store');
+        if (mark && found.stops < mark.stops && !found.isBackup)
+          throw storeGone(path, 'is older than its last clean stop');
+      }),
+    );
     // A file without its mark was brought here.
     if (exists && !mark) await retryBusy(() => beginHistory(opened));
     const log = await open(`${path}-wal`, 'r+');
     await log.datasync();
     await syncDirectory(directory);
-    if (!mark || state.isBackup) await writeMark(directory, state);
+    if (!mark || state.isBackup) await writeMark(path, { id: state.id, stops: state.stops });
     // When the process ends before this is durable, the file is still a backup for the next one.
     if (state.isBackup) await retryBusy(() => beginHistory(opened));
-    return {
-      ...{ path, connection: opened },
-      /** Whether no process that had the file open has ended in order yet. */
-      isNew: state.stops === 0,
-      /** What sealed places are made with. */
-      secret: state.secret,
-      sync: (): Promise<void> => log.datasync(),
-      /** The pages in the write-ahead log, which a checkpoint moves into the file. */
-      pagesInLog: () => Number(opened.get('pragma wal_checkpoint(noop)')?.log ?? 0),
-      /** Ends the use of the file. `isClean`: all writes are done. */
-      close: async (isClean: boolean): Promise<void> => {
-        let stops: number | null = null;
-        try {
-          if (isClean) stops = await retryBusy(() => countStop(opened));
-          await log.datasync();
-          // The binding ends statements when they are garbage, and SQLite keeps the log until then.
-          if (isClean) opened.get('pragma wal_checkpoint(truncate)');
-        } finally {
-          await log.close();
-          opened.close();
-          openHere.splice(openHere.indexOf(path), 1);
-        }
-        if (stops !== null) await writeMark(directory, { id: state.id, stops });
-      },
-    };
+    return new StoreFile(path, opened, { log, state, at: [await stat(path), await log.stat()] });
   } catch (error) {
     if (connection) openHere.splice(openHere.indexOf(path), 1);
     connection?.close();
-    if (error instanceof Error && !('errcode' in error)) throw error;
+    if (error instanceof Error && error.message.includes(path)) throw error;
     throw new Error(`${path} cannot be opened as the embedded store: ${reasonOf(error)}`, { cause: error });
   }
 }
 
-/** Makes the tables of a new file. Throws an Error for a file of another program or format. */
-function begin(connection: Connection): void {
+/**
+ * Makes an empty file. It is for this user alone, and for the group where that may write to the directory: then several
+ * users share it on purpose.
+ */
+async function makeFile(path: string): Promise<void> {
+  const isShared = ((await stat(dirname(path))).mode & 0o020) !== 0;
+  await (await open(path, 'a', isShared ? 0o660 : 0o600)).close();
+}
+
+/** Makes the tables of a new file. Throws an Error for a file of another program or format, and what `check` throws. */
+function begin(connection: Connection, check: (state: FileState) => void): FileState {
   const { journal_mode: mode } = connection.get('pragma journal_mode=wal') ?? {};
   if (mode !== 'wal') throw new Error('its file system has no shared memory, which the embedded store needs');
   transaction(connection, () => {
     if (connection.all('select name from sqlite_schema limit 1').length === 0) createLayout(connection);
     assertOurs(connection);
+    check(stateOf(connection));
     createEpochs(connection);
   });
+  return stateOf(connection);
 }
+
+type FileState = ReturnType<typeof stateOf>;
 
 function stateOf(connection: Connection) {
   return {
@@ -108,15 +101,6 @@ function beginHistory(connection: Connection): void {
   });
 }
 
-function countStop(connection: Connection): number {
-  let stops = 0;
-  transaction(connection, () => {
-    stops = Number(meta(connection, 'stops')) + 1;
-    setMeta(connection, 'stops', stops);
-  });
-  return stops;
-}
-
 function transaction(connection: Connection, work: () => void): void {
   connection.run('begin immediate');
   try {
@@ -124,5 +108,87 @@ function transaction(connection: Connection, work: () => void): void {
     connection.run('commit');
   } finally {
     connection.undo();
+  }
+}
+
+interface Opened {
+  /** The write-ahead log. */
+  readonly log: FileHandle;
+  readonly state: FileState;
+  /** The file and its log. */
+  readonly at: readonly Stats[];
+}
+
+/** The file while this process has it open. */
+export class StoreFile {
+  readonly path: string;
+  readonly connection: Connection;
+  /** Whether no process that had the file open has ended in order yet. */
+  readonly isNew: boolean;
+  /** What sealed places are made with. */
+  readonly secret: Uint8Array;
+  readonly #opened: Opened;
+  /** How often the store had been stopped when the mark last said that something was written. */
+  #writtenAt: number | null = null;
+
+  constructor(path: string, connection: Connection, opened: Opened) {
+    this.path = path;
+    this.connection = connection;
+    this.isNew = opened.state.stops === 0;
+    this.secret = opened.state.secret;
+    this.#opened = opened;
+  }
+
+  /** Makes durable what was committed. */
+  async sync(): Promise<void> {
+    await this.#opened.log.datasync();
+    await this.#noteWritten();
+  }
+
+  /** The pages in the write-ahead log, which a checkpoint moves into the file. */
+  pagesInLog(): number {
+    return Number(this.connection.get('pragma wal_checkpoint(noop)')?.log ?? 0);
+  }
+
+  /** Whether the file and its log still have their names: another file there is a store that this process does not see. */
+  isInPlace(): boolean {
+    return this.#opened.at.every((opened, n) => {
+      const found = statSync(this.path + (n === 0 ? '' : '-wal'), { throwIfNoEntry: false });
+      return found?.ino === opened.ino && found.dev === opened.dev;
+    });
+  }
+
+  /**
+   * Ends the use of the file. `stopped`: all writes are done. `replaced`: the connection stays open, because SQLite would
+   * move its log into a file that it is not of, or remove the log of another one.
+   */
+  async close(how: 'stopped' | 'failed' | 'replaced'): Promise<void> {
+    const { log, state } = this.#opened;
+    let stops: number | null = null;
+    try {
+      if (how === 'stopped') stops = await retryBusy(() => this.#countStop());
+      await log.datasync();
+      // The binding ends statements when they are garbage, and SQLite keeps the log until then.
+      if (how === 'stopped') this.connection.get('pragma wal_checkpoint(truncate)');
+    } finally {
+      await log.close();
+      if (how !== 'replaced') this.connection.close();
+      openHere.splice(openHere.indexOf(this.path), 1);
+    }
+    if (stops !== null) await changeMark(this.path, { id: state.id, stops });
+  }
+
+  /** Notes that the log has something acknowledged since the last stop of a process. */
+  async #noteWritten(): Promise<void> {
+    const writtenAt = Number(await retryBusy(() => meta(this.connection, 'stops')));
+    if (writtenAt === this.#writtenAt) return;
+    await changeMark(this.path, { id: this.#opened.state.id, writtenAt, boot: await currentBoot() });
+    this.#writtenAt = writtenAt;
+  }
+
+  #countStop(): number {
+    const stops = Number(meta(this.connection, 'stops')) + 1;
+    transaction(this.connection, () => setMeta(this.connection, 'stops', stops));
+    return stops;
   }
 }

@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { copyFile, mkdir, open as openForWriting, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import {
+  copyFile,
+  mkdir,
+  open as openForWriting,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { AppError } from '../../../src/errors.ts';
@@ -128,10 +137,38 @@ test('a store that another process makes during the look at its directory is ope
   const pipe = await openForWriting(mark, 'w');
   await copyFile(join(elsewhere, FILE), join(directory, FILE));
   await pipe.writeFile(await readFile(join(elsewhere, 'sluice.mark')));
+  await copyFile(join(elsewhere, 'sluice.mark'), `${mark}.whole`);
+  await rename(`${mark}.whole`, mark);
   await pipe.close();
   const store = await opening;
   t.after(() => store.close());
   assert.equal((await readRows(store.items, BY_ID, {}, SIZE)).rows.length, 0);
+});
+
+test('a file that is replaced or removed while a process has it open is neither read nor written', async (t) => {
+  for (const name of [FILE, `${FILE}-wal`])
+    for (const isReplaced of [true, false]) {
+      const directory = await temporaryFolder(t);
+      const warnings: string[] = [];
+      const store = await openDirectory(directory, { onWarning: (message) => warnings.push(message) });
+      await insertItems(store.items, makeItems(10));
+      const unfit = { code: 'store-unfit', status: 503 };
+      const [path, other] = [join(directory, name), join(directory, 'other')];
+      execFileSync('cp', [path, other]);
+      if (isReplaced) await rename(other, path);
+      else await rm(path);
+      const { bytes } = makeItem('a', 'b', new Int32(1));
+      await assert.rejects(store.items.insert([bytes], 'replace'), unfit);
+      await assert.rejects(store.items.read(BY_ID, {}, SIZE, NEVER), unfit);
+      await assert.rejects(store.ping(), unfit);
+      assert.match(
+        String(warnings),
+        /was replaced or removed while this process has it open: .* started again/,
+      );
+      const before = isReplaced ? await readFile(path) : null;
+      await store.close();
+      if (before) assert.deepEqual(await readFile(path), before, 'what was put there stays as it is');
+    }
 });
 
 test('a store that is gone, is another one or is older than its last clean stop is not begun anew', async (t) => {

@@ -23,11 +23,12 @@ test('a write is acknowledged only after its sync', async (t) => {
   const opened = await openFile(directory);
   const syncs: (() => void)[] = [];
   let isHeld = false;
-  const sync = () => (isHeld ? new Promise<void>((resolve) => syncs.push(resolve)) : opened.sync());
+  const syncNow = opened.sync.bind(opened);
+  const sync = () => (isHeld ? new Promise<void>((resolve) => syncs.push(resolve)) : syncNow());
   const onWarning = (message: string) => assert.fail(message);
   const slots = new Slots();
   const core = coreOf({
-    ...{ file: { ...opened, sync }, directory, slots, onWarning, checkpointPages: 1_000 },
+    ...{ file: Object.assign(opened, { sync }), directory, slots, onWarning, checkpointPages: 1_000 },
     ...{ ttlMs: 1_000, wallClock: Date.now, now: () => performance.now() },
   });
   const shape = { name: 'rows', label: 'rows', indexes: [], hasChanges: true };
@@ -51,7 +52,7 @@ test('a write is acknowledged only after its sync', async (t) => {
     });
     await answer;
   }
-  await opened.close(true);
+  await opened.close('stopped');
 });
 
 test('the system has flushed the write-ahead log when a write is acknowledged', async (t) => {

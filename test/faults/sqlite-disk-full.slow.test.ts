@@ -1,14 +1,21 @@
 import assert from 'node:assert/strict';
-import { rm, statfs, writeFile } from 'node:fs/promises';
+import { rm, stat, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { AppError } from '../../src/errors.ts';
 import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
 import { Double, Int32 } from '../../src/store/bson.ts';
+import { FILE } from '../../src/store/sqlite/file.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
+import type { Store } from '../../src/store/store.ts';
 import { Slots } from '../../src/store/slots.ts';
 import { expectedItems, makeItem, insertItems } from '../support/store/items.ts';
 import type { Item } from '../support/store/items.ts';
+import { linesOf } from '../support/answers.ts';
+import { temporaryFolder } from '../support/directory.ts';
+import { sluice } from '../support/process/commands.ts';
+import { serverOn } from '../support/process/server.ts';
 import { smallDisk } from '../support/faults/small-disk.ts';
 import { openDirectory, openRaw } from '../support/store/sqlite/sqlite.ts';
 import { PLENTY, assertChain } from '../support/store/reading.ts';
@@ -102,4 +109,76 @@ async function assertWhole(items: Parameters<typeof assertChain>[0], there: read
     const plan = { sort, direction: 1 } as const;
     await assertChain(items, plan, {}, { rows: 1000, bytes: PLENTY }, expectedItems(there, plan));
   }
+}
+
+const ROWS_OF_IMPORT = 100_000;
+
+for (const isKilled of [false, true])
+  test(`an import that fills the disk${isKilled ? ' and is killed' : ''} gives the space back, and a server serves and writes what is left`, async (t) => {
+    const directory = await smallDisk(t, 24 * MEBIBYTE);
+    if (!directory) return;
+    const there = Array.from({ length: 2_000 }, (_, n) => makeItem(new Int32(n), 'b', new Double(n % 17)));
+    const store = await openDirectory(directory);
+    await insertItems(store.items, there);
+    await store.close();
+    const freeBefore = await freeIn(directory);
+    const lines = function* () {
+      for (let n = 0; n < ROWS_OF_IMPORT; n++)
+        yield `{"_id":"${(n * 7_919) % ROWS_OF_IMPORT} of the import","category":"c","price":${n % 97},"x":"${'x'.repeat(600)}"}\n`;
+    };
+    const file = join(await temporaryFolder(t), 'rows.ndjson');
+    await writeFile(file, lines());
+    let isOver = false;
+    const { code, said } = await sluice(
+      ['import', file, '--drop', '--yes'],
+      { DATA_DIR: directory },
+      (child) => {
+        child.once('exit', () => (isOver = true));
+        void (async () => {
+          while (isKilled && !isOver && (await freeIn(directory)) > 2 * ROOM) await nextTurn();
+          if (isKilled) child.kill('SIGKILL');
+        })();
+      },
+    );
+    if (isKilled) assert.equal(code, null);
+    else {
+      assert.equal(code, 1, said);
+      assert.match(said, /The disk of the store is full: free at least \d+ MiB more on it/);
+      assert.match(said, / 0 written/);
+      assert.ok(
+        (await freeIn(directory)) > freeBefore - MEBIBYTE,
+        `${await freeIn(directory)} of ${freeBefore}`,
+      );
+    }
+    await leaveFree(directory, 0);
+    const opened: unknown = await openDirectory(directory).catch((error: unknown) => error);
+    if (opened instanceof Error) assert.match(opened.message, /free at least [45] MiB more on it/);
+    else await (opened as Store).close();
+    await rm(join(directory, 'fill'), { force: true });
+    await leaveFree(directory, Math.min(4 * MEBIBYTE + 65_536, await freeIn(directory)));
+    const server = await serverOn(t, { DATA_DIR: directory });
+    assert.equal((await linesOf(server.get('/items/stream'))).length, there.length);
+    while ((await filesIn(directory)) > 2 * MEBIBYTE) await nextTurn(); // a start gives back in the background
+    await rm(join(directory, 'fill'), { force: true });
+    assert.ok((await freeIn(directory)) > freeBefore - 2 * MEBIBYTE);
+    assert.equal((await insertItems(server.store.items, [makeItem('new', 'b', new Int32(1))])).written, 1);
+    const raw = openRaw(directory);
+    assert.deepEqual([raw.count(), raw.faults(), raw.sets.discarded()], [there.length + 1, [], []]);
+    raw.close();
+  });
+
+async function freeIn(directory: string): Promise<number> {
+  const { bavail, bsize } = await statfs(directory);
+  return bavail * bsize;
+}
+
+/** The bytes of the store's files. */
+async function filesIn(directory: string): Promise<number> {
+  const sizes = ['', '-wal'].map((end) =>
+    stat(join(directory, `${FILE}${end}`)).then(
+      ({ size }) => size,
+      () => 0,
+    ),
+  );
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size);
 }

@@ -105,18 +105,27 @@ export function coreOf(options: CoreOptions) {
     },
   };
 
-  /** Frees the space of discarded tables, and gives that of an import that has not come to its end back to the disk. */
-  async function sweep(): Promise<void> {
+  /**
+   * Frees the space of discarded tables for later rows. That of an import that has not come to its end is given back to the
+   * disk: its tables lie at the end of the file. `givesBack`: this process has given such an import up.
+   */
+  async function sweep(givesBack = false): Promise<void> {
     const ended = () => sets.withoutEnded(options.wallClock());
-    if ((await looks.soon(() => ended().length)) > 0)
+    const isLeft = (await looks.soon(() => ended().length)) > 0;
+    if (isLeft)
       await writes.run(() => {
         for (const set of ended()) sets.put(set);
       }, 'frees');
     const numbers = await looks.soon(() => sets.discarded());
     if (numbers.length === 0) return;
+    const freePages = () => looks.soon(() => Number(connection.get('pragma freelist_count')?.freelist_count));
     await writes.alone(async () => {
       check(); // the store may have been closed meanwhile
+      const before = await freePages();
       await maintenance.run(numbers.map(dropSql).join(' '));
+      if (!(givesBack || isLeft)) return;
+      await maintenance.run(`pragma incremental_vacuum(${(await freePages()) - before})`);
+      await maintenance.run('pragma wal_checkpoint(truncate)');
     });
     await file.sync();
   }
@@ -157,7 +166,7 @@ export function coreOf(options: CoreOptions) {
     if (frees) return;
     const now = performance.now();
     if (now - diskLookedAt < LOOK_AT_DISK_MS) return;
-    if (freeBytes(directory) < RESERVE_BYTES) throw diskFull();
+    if (freeBytes(directory) < RESERVE_BYTES) throw diskFull(directory);
     diskLookedAt = now;
   }
 

@@ -1,7 +1,7 @@
 import { statfsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError, storeUnavailable } from '../../errors.ts';
-import { codeOf } from '../../error-reason.ts';
+import { codeOf, reasonOf } from '../../error-reason.ts';
 import { DamagedRowError } from './checked-rows.ts';
 
 /** Result codes of SQLite (https://sqlite.org/rescode.html). */
@@ -74,7 +74,7 @@ export function storeFault(error: unknown, directory: string): unknown {
   const result = resultOf(error);
   if (result === null) return codeOf(error) === 'ERR_INVALID_STATE' ? storeUnavailable(error) : error;
   if (result === CODE.full || (result === CODE.io && freeBytes(directory) < FULL_BELOW))
-    return diskFull(error);
+    return diskFull(directory, 0, error);
   if (result === CODE.readOnly)
     return new AppError('insufficient-storage', 'The file of the store cannot be written.', { cause: error });
   return BUSY.includes(result) || result === CODE.io || result === CODE.cantOpen
@@ -99,12 +99,25 @@ export function storeReplaced(): AppError {
   );
 }
 
-export function diskFull(cause?: unknown): AppError {
+/** The error for a disk that has no space for this number of bytes and the reserve. */
+export function diskFull(directory: string, bytes = 0, cause?: unknown): AppError {
   return new AppError(
     'insufficient-storage',
-    'The disk of the store is full. No row of the request was written.',
+    `The disk of the store is full: ${missingSpace(directory, bytes)}. No row of the request was written.`,
     { cause },
   );
+}
+
+/** Why the file cannot be opened. */
+export function openFault(error: unknown, directory: string): string {
+  const result = resultOf(error);
+  const isFull = result === CODE.full || freeBytes(directory) < FULL_BELOW;
+  return isFull ? `${reasonOf(error)}; ${missingSpace(directory, 0)}` : reasonOf(error);
+}
+
+function missingSpace(directory: string, bytes: number): string {
+  const missing = Math.max(RESERVE_BYTES + bytes - freeBytes(directory), 1);
+  return `free at least ${Math.ceil(missing / 2 ** 20)} MiB more on it`;
 }
 
 /** Free space for users other than root, in bytes. Infinity when it cannot be determined. */

@@ -1,11 +1,10 @@
 import { statSync, type Stats } from 'node:fs';
 import { open, stat, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { reasonOf } from '../../error-reason.ts';
 import { syncDirectory } from '../directory.ts';
 import { Connection } from './connection.ts';
 import { mmapBytesIn, prepareDirectory } from './directory.ts';
-import { retryBusy } from './errors.ts';
+import { openFault, retryBusy } from './errors.ts';
 import { faultOfFile, openHere } from './file-fault.ts';
 import { assertOurs, createEpochs, createLayout, meta, setMeta } from './layout.ts';
 import { changeMark, currentBoot, readMark, storeGone, writeMark } from './mark.ts';
@@ -52,7 +51,9 @@ export async function openFile(directory: string): Promise<StoreFile> {
     if (connection) openHere.splice(openHere.indexOf(path), 1);
     connection?.close();
     if (error instanceof Error && error.message.includes(path)) throw error;
-    throw new Error(`${path} cannot be opened as the embedded store: ${reasonOf(error)}`, { cause: error });
+    throw new Error(`${path} cannot be opened as the embedded store: ${openFault(error, directory)}`, {
+      cause: error,
+    });
   }
 }
 
@@ -67,6 +68,7 @@ async function makeFile(path: string): Promise<void> {
 
 /** Makes the tables of a new file. Throws an Error for a file of another program or format, and what `check` throws. */
 function begin(connection: Connection, check: (state: FileState) => void): FileState {
+  connection.exec('pragma auto_vacuum=incremental'); // of a new file alone
   const { journal_mode: mode } = connection.get('pragma journal_mode=wal') ?? {};
   if (mode !== 'wal') throw new Error('its file system has no shared memory, which the embedded store needs');
   transaction(connection, () => {

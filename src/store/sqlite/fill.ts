@@ -18,19 +18,21 @@ export async function fillSet(
   if (how.isEndless) return fillByInserts(writes, rows, how);
   const lease = await ImportLease.take(core, shape, how.onRemoved !== undefined);
   const { side } = lease;
+  let isWhole = false;
   try {
     if (side) await new SideLoad(core, shape, lease, side, how).fill(rows);
     else await insertAll(writes, rows, how);
+    isWhole = true;
   } finally {
-    await freed(core, lease);
+    await freed(core, lease, !isWhole);
   }
 }
 
 /** Frees what the import does not need any more. */
-async function freed(core: Core, lease: ImportLease): Promise<void> {
+async function freed(core: Core, lease: ImportLease, givesBack: boolean): Promise<void> {
   try {
     await lease.release();
-    if (lease.side) await core.sweep();
+    if (lease.side) await core.sweep(givesBack);
   } catch (error) {
     core.options.onWarning(
       `tables that an import needs no more still take space, until the next start or import: ${reasonOf(error)}`,

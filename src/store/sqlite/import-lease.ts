@@ -1,37 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { CommandRefusal } from '../../errors.ts';
-import { isRunning, thisProcess, type Holder } from '../holder.ts';
+import { thisProcess } from '../holder.ts';
 import type { Core } from './core.ts';
+import { isUnderWay, type ImportRecord, type SideTables } from './import-record.ts';
 import { tablesSql } from './layout.ts';
 import type { SetRecord, SetShape } from './sets.ts';
 
 /** For how long a process counts as running when that cannot be told otherwise, and how often it says so. Milliseconds. */
 const LEASE_MS = 60_000;
 const RENEWED_AFTER_MS = 15_000;
-
-/** The import of a process into a set, as its record has it. */
-export interface ImportRecord {
-  readonly id: string;
-  readonly holder: Holder;
-  /** Milliseconds since 1970. */
-  readonly until: number;
-  /** Present: it fills tables that nothing else leads to. */
-  readonly side?: SideTables;
-}
-
-export interface SideTables {
-  /** The numbers of the tables. The last one becomes that of the set. */
-  readonly numbers: readonly number[];
-  /** The rows that the set had when the import began. */
-  readonly rows: number;
-  /** The number of the set's tables then, and of the last change in their log: what came later stays. */
-  readonly of: number;
-  readonly after: number;
-}
-
-export function isUnderWay({ holder, until }: ImportRecord, now: number): boolean {
-  return isRunning(holder) ?? now < until;
-}
 
 /** The right of this process to write rows into a set: alone when it fills side tables, else beside others that add rows. */
 export class ImportLease {

@@ -6,7 +6,8 @@ import { documentIn, storedRow } from './checked-rows.ts';
 import { bytesIn } from './connection.ts';
 import type { Core } from './core.ts';
 import { diskFull, freeBytes, RESERVE_BYTES } from './errors.ts';
-import type { ImportLease, SideTables } from './import-lease.ts';
+import type { ImportLease } from './import-lease.ts';
+import type { SideTables } from './import-record.ts';
 import { keyOfRow, keyRow } from './keyed.ts';
 import { columnOf, indexSql, rowsTable } from './layout.ts';
 import { LARGE_BYTES, NEW, newIdentity, type IndexRecord, type SetRecord, type SetShape } from './sets.ts';
@@ -227,8 +228,8 @@ export class SideLoad {
 
   /** Leaves as much free as it takes to undo the load. Throws the error for a full disk. */
   #assertSpace(bytes: number): void {
-    const free = freeBytes(this.#core.options.directory);
-    if (free < RESERVE_BYTES + bytes) throw diskFull();
+    const { directory } = this.#core.options;
+    if (freeBytes(directory) < RESERVE_BYTES + bytes) throw diskFull(directory, bytes);
   }
 
   /** Runs a statement over all rows. This process says before that it runs: it cannot meanwhile. */

@@ -4,7 +4,7 @@ import type { Index } from '../indexes.ts';
 import { compareKeys } from '../keys.ts';
 import { bytesIn, type Connection } from './connection.ts';
 import { DamagedRowError, documentIn, storedRow } from './checked-rows.ts';
-import { isUnderWay, type ImportRecord } from './import-lease.ts';
+import { isUnderWay, type ImportRecord } from './import-record.ts';
 import { columnOf, indexSql, meta, setMeta, tablesSql } from './layout.ts';
 
 /** A row above this size makes its set one with large rows. Bytes. */

@@ -66,13 +66,27 @@ export interface LogLine {
   readonly p999?: number;
 }
 
+/** The command that runs a command, such as that of another account. */
+export type CommandOf = (program: string, ...args: string[]) => [string, ...string[]];
+
+/** Runs commands as an account of its own, in a group, with a umask. */
+export function asAccount(uid: number, gid: number, umask: string): CommandOf {
+  const account = [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups'];
+  return (...command) => ['setpriv', ...account, 'sh', '-c', `umask ${umask}; exec "$0" "$@"`, ...command];
+}
+
 /**
  * Starts `sluice serve` with these settings, and stops it after the test. Rejects when it ends before it
  * listens.
  */
-export async function childServer(t: TestContext, environment: Record<string, string>): Promise<ChildServer> {
+export async function childServer(
+  t: TestContext,
+  environment: Record<string, string>,
+  commandOf: CommandOf = (...command) => command,
+): Promise<ChildServer> {
   const settings = await testEnvironment(t, { LOG_LEVEL: 'info', ...environment });
-  const child = spawn(process.execPath, [await cli(), 'serve'], {
+  const [program, ...args] = commandOf(process.execPath, await cli(), 'serve');
+  const child = spawn(program, args, {
     env: { ...process.env, ...settings },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

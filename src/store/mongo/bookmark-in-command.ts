@@ -26,11 +26,12 @@ export function commandKey(bookmark: Bookmark): RowKey {
   );
 }
 
-/** The path whose value changes on its way: that of the key, which a bookmark ends with, or that of the order. */
+/** The path whose value changes on its way: that of the order, or that of the key, which a bookmark of a row ends with. */
 function lostIn(key: RowKey, bookmark: Bookmark): string {
+  const sort = Object.keys(key).find((path) => path !== KEY);
+  if (sort === undefined || !Object.hasOwn(key, KEY)) return sort ?? KEY;
   const id = BSON.serialize({ _id: key._id }, { ignoreUndefined: false }).subarray(4);
-  if (Buffer.compare(bookmark.subarray(-id.length), id) !== 0) return KEY;
-  return Object.keys(key).find((path) => path !== KEY) ?? KEY;
+  return Buffer.compare(bookmark.subarray(-id.length), id) === 0 ? sort : KEY;
 }
 
 /** MongoDB stores rows of 180 levels. A command, in which the key lies deeper, may have 200. */

@@ -254,6 +254,12 @@ async function checkValues(
     if (lowest === undefined || !first) assert.equal(first, lowest ?? null, is);
     else assert.equal(compareValues(BSON.deserialize(first, EXACT)[path], lowest), 0, is);
   }
+  const range = randomRange(random, documents, path);
+  if (!range) return;
+  const first = await collection.nextValue(index, equals, { range }, NEVER);
+  const isWanted = values.some((value) => isWithin(value, range));
+  assert.equal(first !== null, isWanted, `${at}: ${path} has a value in ${JSON.stringify(range)}`);
+  if (first) assert.ok(isWithin(BSON.deserialize(first, EXACT)[path], range), at);
 }
 
 const EXACT = { promoteValues: false, promoteBuffers: false, bsonRegExp: true } as const;

@@ -1,7 +1,7 @@
 import { documentOf } from '../batch.ts';
 import { KEY, valueBookmarkOf, type Bookmark } from '../bookmark.ts';
 import { KEY_INDEX, type Index } from '../indexes.ts';
-import { ABOVE_IDS, HIGHEST, joinKeys, LOWEST, type Key } from '../keys.ts';
+import { ABOVE_IDS, compareKeys, HIGHEST, joinKeys, LOWEST, type Key } from '../keys.ts';
 import type { Count, CountMode, Equality, Plan, Size, ValuesFrom } from '../store.ts';
 import type { Core } from './core.ts';
 import { isByKey, keysOfBookmark, orderFor, prefixOf, rangeBounds, type Range } from './range.ts';
@@ -76,13 +76,14 @@ export function setCounts(
         : rangeBounds(prefix, path === KEY, range);
     const behind = (value: Key): Key => joinKeys(prefix, value, path === KEY ? LOWEST : ABOVE_IDS);
     let low = after ? behind(joinKeys(...keysOfBookmark(after, [path]))) : bounds.low;
-    for (;;) {
+    while (compareKeys(low, bounds.high) < 0) {
       const found = await firstOf(index, equals, { ...bounds, low }, path, signal);
       if (!found) return null;
       const rank = joinKeys(...keysOfBookmark(found, [path]))[0] ?? 0;
       if (!UNNAMEABLE.includes(rank)) return found;
       low = joinKeys(prefix, Uint8Array.of(rank), HIGHEST);
     }
+    return null;
   }
 
   /** The first row of an index between keys, as the value of a path. */

@@ -23,7 +23,7 @@ import { below, oneOf, randomFrom } from '../../support/store/random-collection.
 import { randomText } from '../../support/store/random-texts.ts';
 import { EDGES } from '../../support/store/any-value.ts';
 
-const TEXTS = process.env.LONG === '1' ? 100_000 : 1_200;
+const TEXTS = process.env.LONG === '1' ? 100_000 : 1_500;
 const AT_ONCE = 8;
 
 const HEX = '303132333435363738393a3b';

@@ -117,6 +117,7 @@ export function rangesOfNumbers(sorted: readonly unknown[]) {
 
 /** What was asked, as a text of its own: the index, the values before the field, and the range. */
 function textOfAsked({ index, equals }: FieldPlace, { bracket, low, high }: ValueRange): string {
+  if (equals.length === 0 && !low && !high) return `${index.name}\0${bracket}`; // without a walk through BSON: most looks
   const values = equals.map(({ value }) => value);
   return `${index.name}\0${textOf(BSON.serialize({ bracket, low, high, values }))}`;
 }

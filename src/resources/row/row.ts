@@ -84,17 +84,19 @@ export async function* rowsShownAs(
     const batch = await readRow(rows, id, signal);
     if (!batch) continue;
     const mayDiffer = kind === 'null' || kind === 'number'; // others are found by what they are shown as
-    if (!mayDiffer || isShownAs(documentOf(batch), text)) yield { batch, id };
+    if (!mayDiffer || isShownAs(documentOf(batch), text, kind === 'number' ? id : null)) yield { batch, id };
     else batch.release();
   }
   return undefined;
 }
 
 /** Whether the JSON of a row shows its key as this text, or as a number of its value. */
-function isShownAs(row: Uint8Array, text: string): boolean {
-  const shown = keyToJson(bookmarkOf(row, { sort: KEY }));
+function isShownAs(row: Uint8Array, text: string, number: Bookmark | null): boolean {
+  const own = bookmarkOf(row, { sort: KEY });
+  if (number && Buffer.compare(own, number) === 0) return true; // read from the text, so it shows that
+  const shown = keyToJson(own);
   const key = shown.slice(shown.indexOf(':') + 1, -1);
   if (key === text || key === JSON.stringify(text)) return true;
-  const [own, asked] = [key, text].map((digits) => parseDecimal(digits, { exact: true }));
-  return Boolean(own && asked && compareDecimals(own, asked) === 0);
+  const [value, asked] = [key, text].map((digits) => parseDecimal(digits, { exact: true }));
+  return Boolean(value && asked && compareDecimals(value, asked) === 0);
 }

@@ -23,8 +23,8 @@ const WORDS = [
 const MEANT = new Uint8Array(256);
 for (const [n, escape] of ['"', '\\', '/', 'b', 'f', 'n', 'r', 't'].entries())
   MEANT[escape.charCodeAt(0)] = '"\\/\b\f\n\r\t'.charCodeAt(n);
-/** The beginning of a text up to the first backslash that begins no escape. */
-const ESCAPED = /(?:[^\\]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*/y;
+/** An escape, or what is before the next one. One expression for a whole text would need a stack as long as the text. */
+const SOUND = /[^\\]+|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 const OF_TEXT = 'a character of a string, or its quote';
 /** A name that JSON writes in another way, or in several. */
 const ODD_NAME = /["\\\p{Cc}]/u;
@@ -70,8 +70,8 @@ export interface Declared {
 /**
  * Writes the values of a JSON text as BSON elements, strictly as RFC 8259 has it. The text must be UTF-8.
  *
- * Its methods throw NotJson for any other text, and BadRow for what JSON allows and an item may not have: a name twice
- * in one object, names with `$`, NUL or `__proto__`, more than 32 levels, half of a surrogate pair, numbers that no BSON
+ * Its methods throw NotJson for any other text, and BadRow for what JSON allows and an item may not have: names
+ * with `$`, NUL or `__proto__`, more than 32 levels, half of a surrogate pair, numbers that no BSON
  * number holds, Extended JSON that is none.
  */
 export class JsonReader {
@@ -85,6 +85,8 @@ export class JsonReader {
   #expected: FieldName[] = [];
   #place = 0;
   #object = 0;
+  /** Whether an object of the text has a name twice: see withoutTwice. */
+  hasTwice = false;
 
   constructor(writer: DocumentWriter) {
     this.#writer = writer;
@@ -96,6 +98,7 @@ export class JsonReader {
       this.#expected = [];
     }
     this.#place = 0;
+    this.hasTwice = false;
     this.#bytes = bytes;
     this.#at = 0;
     this.#skipBlanks();
@@ -124,8 +127,7 @@ export class JsonReader {
     if (this.#takes(END_BRACE)) return false;
     do {
       const name = this.#name();
-      if (name.seenIn[depth] === object)
-        throw new BadRow(`the name ${quoted(name.text)} appears twice in one object`);
+      if (name.seenIn[depth] === object) this.hasTwice = true;
       name.seenIn[depth] = object;
       if (name.fault !== null) {
         const isType = name.text.startsWith('$');
@@ -316,11 +318,10 @@ export class JsonReader {
   /** The text of a part of a string that has escapes. */
   #unescaped(from: number, end: number): string {
     const raw = this.#bytes.toString('utf8', from, end);
-    ESCAPED.lastIndex = 0;
-    const sound = ESCAPED.exec(raw)?.[0] ?? '';
-    if (sound.length < raw.length) {
-      const escape = raw[sound.length + 1] === 'u' ? 2 : 1;
-      this.#fault(OF_TEXT, from + Buffer.byteLength(sound) + escape);
+    const at = wrongEscape(raw);
+    if (at < raw.length) {
+      const escape = raw[at + 1] === 'u' ? 2 : 1;
+      this.#fault(OF_TEXT, from + Buffer.byteLength(raw.slice(0, at)) + escape);
     }
     const text = JSON.parse(`"${raw}"`) as string;
     if (/\p{Surrogate}/u.test(text)) throw new BadRow('a text contains half of a surrogate pair');
@@ -349,6 +350,13 @@ export class JsonReader {
     const got = found === undefined ? 'its end' : quoted(found);
     throw new NotJson(`at character ${before.length + 1}: expected ${expected}, got ${got}`);
   }
+}
+
+/** The index of the first backslash that begins no escape. The length of the text when there is none. */
+function wrongEscape(raw: string): number {
+  let at = 0;
+  for (SOUND.lastIndex = 0; SOUND.test(raw);) at = SOUND.lastIndex;
+  return at;
 }
 
 /** Whether a byte is one of the four blanks of JSON. */

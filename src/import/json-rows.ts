@@ -4,6 +4,7 @@ import { quoted } from '../terminal/text.ts';
 import { nameBytes } from './document-writer.ts';
 import { fieldNames, pathOf, type Columns } from './fields.ts';
 import { JsonReader, type Becoming, type Declared, type FieldName } from './json-reader.ts';
+import { withoutTwice } from './json-twice.ts';
 import { writeKind, type Types } from './kinds.ts';
 import { BadRow, NotJson } from './row.ts';
 import { RowWriter } from './row-writer.ts';
@@ -77,7 +78,7 @@ export function jsonRows(
     else if (isSpare) [spare.from, spare.to] = [offset, writer.offset];
   };
 
-  return (text) => {
+  const rowOf = (text: Buffer): Uint8Array => {
     if (!isUtf8(text)) throw new BadRow('the row is not valid UTF-8');
     writer.begin();
     spare.from = -1;
@@ -86,10 +87,12 @@ export function jsonRows(
     if (isAtObject) reader.members(ROOT_DEPTH, null, writeField);
     else reader.value(ROOT_NAME, ROOT_DEPTH + 1, null);
     reader.end();
+    if (reader.hasTwice) return rowOf(Buffer.from(withoutTwice(text.toString())));
     if (!isAtObject) throw new BadRow('the row is not a JSON object');
     if (!writer.hasKey && columns.id !== null)
       throw new BadRow(`the row has no field ${quoted(columns.id)} for the id`);
     if (!writer.hasKey && spare.from >= 0) writer.setKey(spare.from, spare.to);
     return writer.endRow();
   };
+  return rowOf;
 }

@@ -3,6 +3,7 @@ import { objectIdOf } from '../store/value-texts.ts';
 import { quoted } from '../terminal/text.ts';
 import type { DocumentWriter } from './document-writer.ts';
 import { JsonReader } from './json-reader.ts';
+import { withoutTwice } from './json-twice.ts';
 import { booleanOf, booleansOf, dateOfCell, type Notation } from './notation.ts';
 import { anyUuidOf, decimalOf, numberOf, numberOfCell, simpleNumber, withDecimalPoint } from './numbers.ts';
 import { BadRow, NotJson } from './row.ts';
@@ -103,10 +104,14 @@ export function canRead(kind: CellKind, text: string, notation: Notation): boole
 /** Writes the JSON value that a text states as an element. Throws BadRow. */
 function writeJson(writer: DocumentWriter, name: Uint8Array, text: string): void {
   const reader = new JsonReader(writer);
+  const { offset } = writer;
   try {
     reader.begin(Buffer.from(text));
     reader.value(name, 2, null);
     reader.end();
+    if (!reader.hasTwice) return;
+    writer.rewind(offset);
+    writeJson(writer, name, withoutTwice(text));
   } catch (error) {
     if (!(error instanceof NotJson)) throw error;
     throw new BadRow(`${quoted(text)} is not valid JSON ${error.message}`);

@@ -4,6 +4,7 @@ import type { Reading } from './arguments.ts';
 import type { CsvRecord } from './csv.ts';
 import { canRead, nameOfKind, simpleCell, type CellKind, type Kind } from './kinds.ts';
 import type { Notation } from './notation.ts';
+import { whyNoInteger, whyNoNumber } from './numbers.ts';
 import { fieldNames, MAX_DEPTH, nameFault, pathOf, type Path } from './fields.ts';
 import { BrokenSource } from './row.ts';
 
@@ -184,6 +185,6 @@ function describedKind({ kind, isKey, isAsStored, because }: Column): string {
   if (kind === undefined) return 'no field, no cell with a value was read';
   if (isAsStored) return `${nameOfKind(kind)}, as in the rows that are stored`;
   if (!because) return nameOfKind(kind);
-  const number = isKey ? 'an integer' : 'a number as JSON writes it';
-  return `${kind} (${quoted(because.cell)} on line ${counted(because.line)} is not ${number})`;
+  const { cell, line } = because;
+  return `${kind} (${quoted(cell)} on line ${counted(line)} ${isKey ? whyNoInteger(cell) : whyNoNumber(cell)})`;
 }

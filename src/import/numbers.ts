@@ -1,10 +1,10 @@
 import { Decimal128, Long, UUID } from '../store/bson.ts';
 import { DECIMAL_DIGITS, parseDecimal, shownValue, toDecimal128 } from '../store/decimal.ts';
-import { wholeNumberOf } from '../store/value-texts.ts';
+import { JSON_NUMBER, wholeNumberOf } from '../store/value-texts.ts';
 import { quoted } from '../terminal/text.ts';
 import { BadRow } from './row.ts';
 
-const PLAIN = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]\d+)?$/;
+const PLAIN = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]\d+)?$/;
 const PRICE = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 const INTEGER = /^-?\d+$/;
 /** A number with a decimal comma. Points may separate its thousands, and then separate all of them. */
@@ -44,13 +44,27 @@ export function anyUuidOf(text: string): UUID | null {
 
 /**
  * The number of a CSV cell in a column without a declared kind. null when the cell is text: when it has not the form of a
- * number (`1e5` is probably a code, `1e-05` is what programs print), or a digit would be lost.
+ * number (`1e5` is probably a code, `1e-05` and `1.00E+05` are what programs print), or a digit would be lost.
  */
 export function numberOfCell(text: string): number | Long | Decimal128 | null {
   const exact = PLAIN.test(text) ? exactNumber(text) : null;
-  if (!(exact instanceof Decimal128)) return exact;
+  if (!(exact instanceof Decimal128) || INTEGER.test(text)) return exact;
   const double = Number(text);
-  return INTEGER.test(text) || !Number.isFinite(double) || double === 0 ? null : exact;
+  return !Number.isFinite(double) || double === 0 ? null : exact;
+}
+
+/** Why a CSV cell is no number: see numberOfCell. */
+export function whyNoNumber(text: string): string {
+  if (!JSON_NUMBER.test(text)) return 'is not a number as JSON writes it';
+  if (!PLAIN.test(text)) return 'may be a code: its exponent has no sign';
+  return exactNumber(text) === null
+    ? `has more digits than a number keeps (a Decimal128 has ${DECIMAL_DIGITS})`
+    : 'is out of the range of a double';
+}
+
+/** Why a CSV cell is no integer that may be a key. */
+export function whyNoInteger(text: string): string {
+  return INTEGER.test(text) && numberOfCell(text) !== null ? 'is beyond Int64' : 'is not an integer';
 }
 
 /** The finite number of a text (see plainNumber), or null. Throws BadRow when no BSON number has all its digits. */

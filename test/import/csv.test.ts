@@ -19,18 +19,45 @@ const NUMBERS: Readonly<Record<string, number | Long | Decimal128>> = {
   ...{ '9007199254740991': 9007199254740991, '0.1234567890123456': 0.1234567890123456 },
   ...{ '1.50000000000000000000': 1.5, '9007199254740993': Long.fromString('9007199254740993') },
   '-9223372036854775808': Long.fromString('-9223372036854775808'),
+  ...{ '1.00E+05': 100_000, '4.2E-06': 4.2e-6, '-1.5E+20': -1.5e20 },
+  '9223372036854775808': Decimal128.fromString('9223372036854775808'),
+  '-18446744073709551615': Decimal128.fromString('-18446744073709551615'),
+  '1234567890123456789012345678901234': Decimal128.fromString('1234567890123456789012345678901234'),
   '0.12345678901234567890': Decimal128.fromString('0.12345678901234567890'),
 };
-const TEXTS =
-  '9223372036854775808 1e+400 1e-400 1e5 12E3 007 +5 .5 5. 0x10 NaN Infinity - true 2020-01-01 1.2.3';
+const TEXTS = '1e+400 1E-400 1e5 12E3 007 +5 .5 5. 0x10 NaN Infinity - true 2020-01-01 1.2.3';
 
 test('A cell becomes a number when no digit is lost, otherwise it remains text', async () => {
-  const texts = [...TEXTS.split(' '), `0.${'1'.repeat(35)}`, ' 5', '"1,000"'];
+  const texts = [...TEXTS.split(' '), `0.${'1'.repeat(35)}`, '9'.repeat(35), ' 5', '"1,000"'];
   const cells = [...Object.keys(NUMBERS), ...texts];
   const header = cells.map((_, n) => `c${n}`).join();
   const item = await csvItem(`id,category,price,${header}`, `1,a,1,${cells.join()}`);
   const values = cells.map((_, n) => item[`c${n}`] as unknown);
   assert.deepEqual(values, [...Object.values(NUMBERS), ...texts.map((text) => text.replaceAll('"', ''))]);
+});
+
+test('A column that stays text says why the first such cell is no number', async () => {
+  for (const [cell, reason] of [
+    ['01234', 'is not a number as JSON writes it'],
+    ['1e5', 'may be a code: its exponent has no sign'],
+    ['12E3', 'may be a code: its exponent has no sign'],
+    ['9'.repeat(35), 'has more digits than a number keeps (a Decimal128 has 34)'],
+    ['1E+400', 'is out of the range of a double'],
+  ] as const) {
+    const { described } = await read(`id,v\n1,${cell}\n`, 'csv', {
+      columns: { category: null, price: null, id: null },
+    });
+    assert.equal(described[2], `  v: string ("${cell}" on line 2 ${reason})`);
+  }
+  for (const [cell, reason] of [
+    ['18446744073709551615', 'is beyond Int64'],
+    ['1.5', 'is not an integer'],
+  ] as const) {
+    const { described } = await read(`id,v\n1,2\n${cell},2\n`, 'csv', {
+      columns: { category: null, price: null, id: null },
+    });
+    assert.equal(described[1], `  id: _id, string ("${cell}" on line 3 ${reason})`);
+  }
 });
 
 test('A price cell keeps all its digits, and is refused with its column when they cannot be stored', async () => {

@@ -6,6 +6,8 @@ import {
   jwtVerify,
   type ExportedJWKSCache,
   type JWKSCacheInput,
+  type JWTVerifyGetKey,
+  type JWTVerifyOptions,
 } from 'jose';
 import { AppError } from '../errors.ts';
 import { codeOf, reasonOf } from '../error-reason.ts';
@@ -31,6 +33,8 @@ const FIRST_COOL_MS = 5_000;
 /** How often the keys are fetched without a cause, so that one that was withdrawn is no longer accepted. */
 const REFRESH_MS = 10 * 60_000;
 const TIMEOUT_MS = 5_000;
+/** The most bytes of a key set, without its coding. A key has some hundred. */
+const MOST_BYTES = 1_000_000;
 
 /** Checks tokens with the keys that a key server publishes. Known keys are used while the key server is away. */
 export interface TokenCheck {
@@ -57,11 +61,11 @@ export async function openTokenCheck(
     cacheMaxAge: Infinity,
     [jwksCache]: known as JWKSCacheInput,
     // jose cools down after a success only: without this, each unknown key would ask a key server that is away.
-    [customFetch]: (address, options) => {
+    [customFetch]: async (address, options) => {
       const cool = known.uat === undefined ? FIRST_COOL_MS : COOL_MS;
       if (Date.now() < triedAt + cool) throw new Error('the key server was asked a moment ago');
       triedAt = Date.now();
-      return fetch(address, options);
+      return wholeOf(await fetch(address, options));
     },
   });
   const refresh = async () => {
@@ -81,7 +85,7 @@ export async function openTokenCheck(
     },
     async verify(token) {
       try {
-        await jwtVerify(token, keys, {
+        await verifyWithAny(token, keys, {
           issuer,
           audience,
           algorithms: ALGORITHMS,
@@ -95,6 +99,36 @@ export async function openTokenCheck(
     },
     close: () => clearInterval(timer),
   };
+}
+
+/** The answer of a key server, read to its end before any other code reads it. Rejects beyond MOST_BYTES. */
+async function wholeOf(response: Response): Promise<Response> {
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of response.body ?? []) {
+    bytes += (piece as Uint8Array).length;
+    if (bytes > MOST_BYTES) throw new Error(`the key server sent more than ${MOST_BYTES} bytes`);
+    pieces.push(piece as Uint8Array);
+  }
+  return response.status === 200 ? new Response(Buffer.concat(pieces)) : response;
+}
+
+/** As jwtVerify, but a token without `kid` that several keys fit is tried with each: issuers publish two while they change keys. */
+async function verifyWithAny(token: string, keys: JWTVerifyGetKey, options: JWTVerifyOptions): Promise<void> {
+  try {
+    await jwtVerify(token, keys, options);
+  } catch (error) {
+    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
+    for await (const key of error) {
+      try {
+        await jwtVerify(token, key, options);
+        return;
+      } catch (failure) {
+        if (!(failure instanceof errors.JWSSignatureVerificationFailed)) throw failure;
+      }
+    }
+    throw error;
+  }
 }
 
 /** `fetch` has the reason of a failure in `cause`. */

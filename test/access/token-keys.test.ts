@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
 import { test, type TestContext } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { sha256 } from '../../src/access/keys.ts';
 import { openTokenCheck } from '../../src/access/token-check.ts';
 import { createTokens, type TokensOptions } from '../../src/access/tokens.ts';
 import { AppError } from '../../src/errors.ts';
+import { listening } from '../support/ports.ts';
 import { logTo } from '../support/access/log-lines.ts';
 import {
   AUDIENCE,
@@ -155,4 +158,43 @@ test('a verified token costs a look-up until it ends, and requests with a new on
   assert.equal(await code(limited), 'ada');
   pass(11_000);
   assert.equal(await code(limited), 'unauthorized', 'the claim ends before the token');
+});
+
+test('a token without kid is tried with each key that it fits, while an issuer changes its keys', async (t) => {
+  const [old, next, foreign] = await Promise.all(['old', 'next', 'old'].map((kid) => signingPair(kid)));
+  assert.ok(old && next && foreign);
+  const { code } = await tokensOf(t, { pairs: [old, next] });
+  const nameless = { kid: undefined };
+  for (const pair of [old, next])
+    assert.equal(await code(await tokenOf(pair, { sluice: READ }, nameless)), 'ada');
+  for (const [pair, claims] of [
+    [foreign, {}],
+    [next, { exp: 1 }],
+    [old, { aud: 'other' }],
+  ] as const)
+    assert.equal(await code(await tokenOf(pair, { sluice: READ, ...claims }, nameless)), 'unauthorized');
+});
+
+test('no more than a megabyte of an answer of the key server is read, whatever its coding', async (t) => {
+  const blanks = gzipSync(Buffer.alloc(50_000_000, ' '));
+  let sent = 0;
+  const server = createServer(({ url }, response) => {
+    if (url === '/gzip') return void response.writeHead(200, { 'content-encoding': 'gzip' }).end(blanks);
+    const status = url === '/endless' ? 200 : 500;
+    response.writeHead(status);
+    const more = (): void => {
+      while (!response.destroyed && response.write(Buffer.alloc(65_536, ' '))) sent += 65_536;
+    };
+    response.on('drain', more);
+    more();
+  });
+  const port = await listening(t, server);
+  for (const path of ['endless', 'failing', 'gzip']) {
+    const lines: string[] = [];
+    const settings = { url: `http://127.0.0.1:${port}/${path}`, issuer: ISSUER, audience: AUDIENCE };
+    const check = await openTokenCheck(settings, logTo(lines));
+    check.close();
+    assert.match(lines.join(''), /the key server sent more than 1000000 bytes/, path);
+  }
+  assert.ok(sent < 50_000_000, `${sent} bytes were taken`);
 });

@@ -102,7 +102,6 @@ function listsTable(
   const { users } = options;
   const exports = exportRoutes(options.exports, exportSources(open));
   const mayCome = (name: string) => options.resources.served.mayCome(name);
-  const hasName = (name: string) => open.some(({ resource }) => resource.name === name);
   const lists = table({
     'GET /resources': listResources(
       open.map(({ resource }) => resource),
@@ -114,10 +113,8 @@ function listsTable(
     'GET /exports/{id}': exports.get,
     'DELETE /exports/{id}': exports.delete,
     'GET /exports/{id}/file': exports.file,
-
-    // a resource of such a name comes first
-    ...(!hasName('changes') && { 'GET /changes': severalChangesRoute(open, options.resources, mayCome) }),
-    ...(!hasName('clients') && { 'GET /clients': clients }),
+    'GET /changes': severalChangesRoute(open, options.resources, mayCome),
+    'GET /clients': clients,
   });
   const routes = [...lists, ...own];
   const document = getOpenApi(

@@ -18,6 +18,8 @@ export const TAKEN: readonly string[] = [
   'api',
   'exports',
   'resources',
+  'changes',
+  'clients',
   'livez',
   'readyz',
   'metrics',
@@ -84,6 +86,8 @@ export interface CollectionPattern {
   /** Undefined: the database of MONGODB_URI. */
   readonly database: string | undefined;
   readonly matches: (collection: string) => boolean;
+  /** The entries that leave out none of these collections, which are those of the database. */
+  readonly idle: (collections: readonly string[]) => readonly string[];
 }
 
 interface Read {
@@ -114,15 +118,46 @@ function readExpose(expose: string, hasMongo: boolean): Read {
     if (name === '' || name === '!') faults.push('EXPOSE must be names of collections, separated by commas');
     else if (entries.indexOf(name) < n) faults.push(`EXPOSE names ${name} twice`);
   }
-  const excluded = entries.filter((name) => name.startsWith('!')).map((name) => glob(name.slice(1)));
   const names = entries.filter((name) => !name.startsWith('!'));
+  const exclusions = entries.filter((name) => name.startsWith('!')).map((name) => name.slice(1));
+  faults.push(...exclusions.flatMap((name) => exclusionFault(name, names) ?? []));
   const resources = names.map((collection): Declared => ({
     name: undefined,
     collection,
     place: `EXPOSE: ${collection}`,
-    ...(isPattern(collection) && { pattern: patternOf(collection, excluded) }),
+    ...(isPattern(collection) && { pattern: patternOf(collection, exclusions) }),
   }));
   return { resources, items: false, faults };
+}
+
+/** Why an exclusion leaves nothing out, so that it does not mean what it says. Undefined: it can leave something out. */
+function exclusionFault(name: string, names: readonly string[]): string | undefined {
+  const odd = /[?[\]{}]/.exec(name)?.[0];
+  if (odd !== undefined) return `EXPOSE: !${name} has ${odd}, but only * stands for other characters`;
+  const both = names.find((one) => !isPattern(one) && glob(name).test(one));
+  if (both !== undefined) return `EXPOSE names ${both}, which !${name} leaves out`;
+  if (names.some((one) => isPattern(one) && meet(one, name))) return undefined;
+  return `EXPOSE: !${name} leaves nothing out: no pattern can match it. Write the database of a pattern such as crm.* in front: !crm.NAME`;
+}
+
+/** Whether two names in which `*` stands for any characters can mean the same. */
+function meet(a: string, b: string): boolean {
+  let reached = new Set([0]); // the places in b that may be behind what was read of a
+  const through = (places: ReadonlySet<number>): Set<number> => {
+    const all = new Set(places);
+    for (const at of all) if (b[at] === '*') all.add(at + 1);
+    return all;
+  };
+  for (const character of a) {
+    const next = new Set<number>();
+    for (const at of through(reached)) {
+      if (b[at] === '*') next.add(at);
+      if (b[at] === character) next.add(at + 1);
+      if (character === '*') for (let to = at; to <= b.length; to++) next.add(to);
+    }
+    reached = next;
+  }
+  return through(reached).has(b.length);
 }
 
 function isPattern(name: string): boolean {
@@ -130,15 +165,18 @@ function isPattern(name: string): boolean {
 }
 
 /** `crm.*` is of the database crm, `*` and `shop_*` of the one of MONGODB_URI. `excluded` match `crm.secret`, or `secret` there. */
-function patternOf(entry: string, excluded: readonly RegExp[]): CollectionPattern {
+function patternOf(entry: string, exclusions: readonly string[]): CollectionPattern {
   const dot = entry.indexOf('.');
   const isElsewhere = dot > 0 && dot < entry.indexOf('*');
   const [database, names] = isElsewhere ? [entry.slice(0, dot), entry.slice(dot + 1)] : [undefined, entry];
   const wanted = glob(names);
+  const own = exclusions.filter((name) => meet(entry, name)).map((name) => ({ name, form: glob(name) }));
   const full = (collection: string) => (database === undefined ? collection : `${database}.${collection}`);
   return {
     database,
-    matches: (collection) => wanted.test(collection) && !excluded.some((one) => one.test(full(collection))),
+    matches: (collection) => wanted.test(collection) && !own.some(({ form }) => form.test(full(collection))),
+    idle: (all) =>
+      own.filter(({ form }) => !all.some((one) => form.test(full(one)))).map(({ name }) => `!${name}`),
   };
 }
 

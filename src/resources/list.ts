@@ -122,8 +122,8 @@ async function describe(resource: Resource, signal: AbortSignal): Promise<Listed
       queries: forms.map(({ filters, ...form }) => ({ ...form, filters: [...filters] })),
       kinds: await kindsOf(resource, forms, signal),
       ...(resource.scope
-        ? { ...(isOfScope(resource, is) && { rows }), missing: [], refused: [] }
-        : { rows, ...forOperator(resource, indexes) }),
+        ? { ...(isOfScope(resource, is) && { rows }), ...NONE }
+        : { rows, ...(resource.isTerse ? NONE : forOperator(resource, indexes)) }),
     };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
@@ -157,6 +157,8 @@ export function kindsOf(
 function isOfScope({ scope }: Resource, is: Count['is']): boolean {
   return is === 'exact' || scope?.where.length === 0;
 }
+
+const NONE: Pick<Listed, 'missing' | 'refused'> = { missing: [], refused: [] };
 
 /** What an operator can do about indexes. */
 function forOperator(resource: Resource, indexes: readonly Index[]): Pick<Listed, 'missing' | 'refused'> {

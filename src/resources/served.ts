@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { AppError, Faults } from '../errors.ts';
 import { nameFault, type CollectionPattern, type Declared } from './declarations.ts';
 import { listsOf, locate, locateAll, type Lists, type Located } from './locate.ts';
+import type { Found } from '../store/store.ts';
 import { openResource, type ClosableResource, type OpenResource, type OpenResourcesOptions } from './open.ts';
 
 /** How often a server looks for resources that came, changed or went. Milliseconds. */
@@ -30,6 +31,7 @@ export class ServedResources {
   readonly #found = new Set<string>();
   /** Why collections that match a pattern are not served, by their places. Each reason is logged once. */
   readonly #left = new Map<string, string>();
+  readonly #idle = new Set<string>();
   /** The patterns whose collections are not known yet, because the store was away. */
   #unsure: readonly CollectionPattern[] = [];
   /** One look follows another. */
@@ -164,7 +166,8 @@ export class ServedResources {
     for (const one of declared) {
       if (!one.pattern) continue;
       const all = await locateAll(one.pattern, one, lists);
-      if (!all) unsure.push(one.pattern);
+      if (all) this.#warnOfIdle(one.pattern, (await lists(one.pattern.database)) ?? []);
+      else unsure.push(one.pattern);
       for (const found of all ?? [])
         if (!named.has(placeOf(found))) add(found, (fault) => this.#logOnce(found, fault));
     }
@@ -185,6 +188,15 @@ export class ServedResources {
       return found;
     if (found.isThere) this.#found.add(key);
     return found.isThere || !this.#found.has(key) ? found : undefined;
+  }
+
+  /** An entry that leaves nothing out may be misspelt. Each is logged once. */
+  #warnOfIdle({ idle }: CollectionPattern, found: readonly Found[]): void {
+    for (const entry of idle(found.map(({ collection }) => collection))) {
+      if (!this.#idle.has(entry))
+        this.#options.log.warn({ entry }, 'EXPOSE: an entry leaves out no collection');
+      this.#idle.add(entry);
+    }
   }
 
   #logOnce(one: Located, fault: string): void {

@@ -106,7 +106,11 @@ export function pathFault(path: string): string | undefined {
 /** As `pathFault`, for a path of `hide` (or `show`). The key cannot be hidden. */
 export function policyFault(path: string, kind: Policy['kind'] = 'hide'): string | undefined {
   const isKey = isAtOrBelow(path, 'id') || isAtOrBelow(path, '_id');
-  return isKey && kind === 'hide' ? 'belongs to the key, which cannot be hidden' : pathFault(path);
+  if (isKey && kind === 'hide') return 'belongs to the key, which cannot be hidden';
+  const isPattern = path.split('.').some((name, n) => name === '*' || (n > 0 && /^\d+$/.test(name)));
+  return isPattern
+    ? 'has * or a place in an array, which no path has here: the path of a field means it in each row and element'
+    : pathFault(path);
 }
 
 /** The paths in their order, each once and without those below another one. */

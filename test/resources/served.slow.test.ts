@@ -129,8 +129,8 @@ test('what is declared by its name is no longer found by a pattern, and a list t
   const { uri, crm } = made;
   const database = crm.databaseName;
   for (const name of ['orders', 'people']) await crm.collection(name).insertOne({ n: 1, card: 'secret' });
-  const clients = { collection: `${database}.people`, hide: ['card'] };
-  const RESOURCES_FILE = await resourcesFile(t, { resources: { clients } });
+  const patrons = { collection: `${database}.people`, hide: ['card'] };
+  const RESOURCES_FILE = await resourcesFile(t, { resources: { patrons } });
   let isAway = false;
   const tapStore = (store: Store) =>
     around(store, {
@@ -140,11 +140,11 @@ test('what is declared by its name is no longer found by a pattern, and a list t
   const settings = { MONGODB_URI: uri, EXPOSE: `${database}.*`, RESOURCES_FILE };
   const server = await serverOn(t, settings, { tapStore });
   assert.equal(await statusOf(server, '/people'), 404, 'its card would be seen');
-  assert.deepEqual((await rowsOf(server.get('/clients'))).map(Object.keys), [['id', 'n']]);
+  assert.deepEqual((await rowsOf(server.get('/patrons'))).map(Object.keys), [['id', 'n']]);
   isAway = true;
   assert.equal(await server.reload(), false);
   assert.equal(await statusOf(server, '/orders'), 200);
-  assert.equal(await statusOf(server, '/clients'), 200);
+  assert.equal(await statusOf(server, '/patrons'), 200);
 });
 
 /** A database of which a server cannot list the collections until `answer` is called. Null, and the test is skipped, without a mongod. */

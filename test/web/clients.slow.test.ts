@@ -9,7 +9,6 @@ import { promisify } from 'node:util';
 import { temporaryFolder } from '../support/directory.ts';
 import { keyedServer } from '../support/access/keyed.ts';
 import { program } from '../support/process/programs.ts';
-import { resourceServer } from '../support/resources/resources.ts';
 import { testServer, type TestServer } from '../support/process/server.ts';
 import { shared } from '../support/tests-with.ts';
 
@@ -53,15 +52,6 @@ test('the server hands out its clients without a key, to be cached, each in at m
     const etag = response.headers.get('etag') ?? '';
     assert.equal((await server.get(url, { 'if-none-match': etag })).status, 304, url);
   }
-});
-
-test('a resource called clients keeps its paths', async (t) => {
-  const rows = [{ _id: 'ada', city: 'London' }];
-  const server = await resourceServer(t, 'sqlite', { name: 'clients', rows, indexes: [['city']] });
-  const page = (await (await server.get('/clients?city=London')).json()) as { data: unknown };
-  assert.deepEqual(page.data, [{ id: 'ada', city: 'London' }]);
-  assert.equal((await server.get('/clients/ada')).status, 200);
-  assert.equal((await server.get('/clients/sluice-pull.mjs')).status, 200);
 });
 
 test('the pull that is one file pulls a whole set from an empty folder', async (t) => {

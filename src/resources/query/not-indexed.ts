@@ -77,10 +77,10 @@ export function indexLine(
 export function notIndexed(
   { reason, remedy }: Refusal,
   indexes: readonly Index[],
-  resource: Pick<Resource, 'indexLine' | 'scope' | 'form'>,
+  resource: Pick<Resource, 'indexLine' | 'isTerse' | 'scope' | 'form'>,
   asked?: Asked,
 ): AppError {
-  const { indexLine, scope } = resource;
+  const { indexLine, isTerse, scope } = resource;
   const forms = askableOfResource(resource, indexes);
   const listed = `Indexes answer: ${textsOf(forms).slice(0, MOST_LISTED).join('; ')}.`;
   const served = chooseIndex({ equals: (scope?.where ?? []).map(({ path }) => path), ranges: [] }, indexes);
@@ -89,9 +89,10 @@ export function notIndexed(
     return storeUnfit('No index serves the rows that this key opens.', new Error(line));
   }
   if (scope) return new AppError('not-indexed', `No index answers this query. ${listed}`);
-  const would = remedy
-    ? ` This index would allow it, if no row has an array there: ${indexLine(remedy)}`
-    : '';
+  const would =
+    remedy && !isTerse
+      ? ` This index would allow it, if no row has an array there: ${indexLine(remedy)}`
+      : '';
   const near = asked ? nearest(asked, forms) : '';
   return new AppError('not-indexed', `${reason} ${near}${listed}${would}`);
 }

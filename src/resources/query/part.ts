@@ -18,7 +18,7 @@ import { indexesOf, type Resource } from './resource.ts';
 /** What a client may ask of a resource: all of it, or the part that its key opens. */
 export function resourceFor(resource: Resource, { key }: Pick<Client, 'key'>): Resource {
   const scope = key && scopeOf(key.rights, resource.name);
-  if (!scope) return resource;
+  if (!scope) return key && key.rights.scopes.size > 0 ? terse(resource) : resource;
   try {
     return partOf(resource, scope);
   } catch (error) {
@@ -26,6 +26,13 @@ export function resourceFor(resource: Resource, { key }: Pick<Client, 'key'>): R
     // The key was checked when it was read. The declaration of the resource has changed since.
     throw storeUnfit('The rights of the key do not fit the resource any more.', error);
   }
+}
+
+const terseOnes = new WeakMap<Resource, Resource>();
+
+/** The whole of a resource for a key that opens only a part of another one: names of collections are for the operator. */
+function terse(resource: Resource): Resource {
+  return getOrMake(terseOnes, resource, () => ({ ...resource, isTerse: true }));
 }
 
 /** A part is kept as long as the rights that open it. */

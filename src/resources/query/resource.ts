@@ -22,6 +22,8 @@ export interface Resource {
   readonly kinds: ReadonlyMap<string, Kind>;
   /** The line that makes an index of these fields, for the operator. */
   readonly indexLine: (fields: readonly string[]) => string;
+  /** Present: the client is not told `indexLine`, which names a collection. */
+  readonly isTerse?: true;
   /** The reader of streams of its rows, or of a part of them. */
   readonly streamsOf: (rows: Collection) => StreamReader;
   /** Present: these are only the rows and fields that a key opens. No answer may depend on others. */

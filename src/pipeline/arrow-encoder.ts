@@ -1,4 +1,4 @@
-import { columnsText, isFixedSize } from '../rows/arrow/columns.ts';
+import { columnsText, isFixedSize, REST, type Column } from '../rows/arrow/columns.ts';
 import { batchMessage, END_OF_STREAM, schemaMessage } from '../rows/arrow/messages.ts';
 import type { ArrowBody, ArrowTable, ArrowWriter } from '../rows/arrow/writer.ts';
 import type { RowEncoder } from '../rows/rows.ts';
@@ -44,8 +44,10 @@ export class ArrowEncoder implements RowEncoder {
     this.#options = options;
   }
 
-  static head({ columns, hasRest }: ArrowTable): Uint8Array {
-    return schemaMessage(columns, hasRest, { [COLUMNS]: columnsText(columns) });
+  static head({ columns, hasRest, isJsonText }: ArrowTable): Uint8Array {
+    const all: readonly Column[] = hasRest ? [...columns, { name: REST, kind: 'json' }] : columns;
+    const plain = (one: Column): Column => (one.kind === 'json' ? { name: one.name, kind: 'text' } : one);
+    return schemaMessage(isJsonText ? all.map(plain) : all, { [COLUMNS]: columnsText(columns) });
   }
 
   *encode(batch: Batch, chunkBytes: number): Generator<Uint8Array, void, undefined> {

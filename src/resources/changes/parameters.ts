@@ -47,7 +47,18 @@ const cursorOfFollowed = tokenParameter('feed', 'cursor', MAX_CURSOR_BYTES);
 const OF_CHANGES: readonly Parameter<unknown>[] = [since, limit, wait, follow];
 
 /** Parameters of a stream that does not follow. */
-const NOT_FOLLOWED = ['limit', 'after', 'part', 'consistency', 'at', 'safe', 'header', 'columns', 'schema'];
+const NOT_FOLLOWED = [
+  'limit',
+  'after',
+  'part',
+  'consistency',
+  'at',
+  'safe',
+  'header',
+  'columns',
+  'schema',
+  'json',
+];
 
 /** The parameters of the changes of a collection. `ofPlan`: those of its plan that need no other order than that of ids. */
 export function changesParameters(ofPlan: readonly Parameter<unknown>[]): readonly Parameter<unknown>[] {

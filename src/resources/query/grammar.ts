@@ -18,6 +18,7 @@ const PARAMETERS: ReadonlySet<string> = new Set([
     'header',
     'columns',
     'schema',
+    'json',
     'follow',
     'since',
     'wait',

@@ -1,5 +1,5 @@
 import { Builder } from 'flatbuffers';
-import { REST, scaleOf, type Column, type ColumnKind } from './columns.ts';
+import { scaleOf, type Column, type ColumnKind } from './columns.ts';
 
 /**
  * The messages of the Arrow IPC streaming format (https://arrow.apache.org/docs/format/Columnar.html). Their heads are
@@ -31,12 +31,11 @@ const FACTS: Partial<Record<ColumnKind, Metadata>> = {
 
 export const END_OF_STREAM = Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0);
 
-export function schemaMessage(columns: readonly Column[], hasRest: boolean, metadata: Metadata): Uint8Array {
+export function schemaMessage(columns: readonly Column[], metadata: Metadata): Uint8Array {
   const builder = new Builder(1024);
-  const all: readonly Column[] = hasRest ? [...columns, { name: REST, kind: 'json' }] : columns;
   const fields = vectorOf(
     builder,
-    all.map((column) => field(builder, column)),
+    columns.map((column) => field(builder, column)),
   );
   const facts = keyValues(builder, metadata);
   builder.startObject(4);

@@ -22,6 +22,8 @@ export interface ArrowTable {
   readonly keepsRest: boolean;
   /** Whether there is a column `_rest`. Without it, a value that would stand there is a fault. */
   readonly hasRest: boolean;
+  /** Whether columns of JSON are plain text: some readers know no extension types. */
+  readonly isJsonText: boolean;
 }
 
 /** A row has a value that fits no column, and the table has no `_rest`. */

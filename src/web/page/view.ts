@@ -32,7 +32,7 @@ export function reversed(view: View): View {
 const PARAMETERS = new Set(
   (
     'limit offset page cursor count sort fields after part consistency at format checkpoints safe header ' +
-    'columns schema since wait follow field n heartbeat types where q'
+    'columns schema json since wait follow field n heartbeat types where q'
   ).split(' '),
 );
 const OPERATOR = /.\.(eq|gte|gt|lte|lt)$/;

@@ -12,7 +12,7 @@ from ._http import Answer
 from ._parallel import interleaved
 from ._retry import Backoff, Options
 from ._stream import stream_of
-from ._url import asking, refuse, url_of
+from ._url import asking, refuse, url_of, with_query
 
 if TYPE_CHECKING:
     import pandas
@@ -75,7 +75,11 @@ class Rows:
         """All rows as a data frame of polars. Needs pyarrow and polars."""
         import polars
 
-        frame = polars.from_arrow(self.to_arrow())
+        from ._arrow import table_of
+
+        # Older ones know no extension types.
+        release = tuple(int(part) for part in polars.__version__.split(".")[:2])
+        frame = polars.from_arrow(table_of(self._arrow(json=None if release >= (1, 36) else "text")))
         assert isinstance(frame, polars.DataFrame)
         return frame
 
@@ -85,11 +89,13 @@ class Rows:
 
         return self.to_arrow().to_pandas(types_mapper=pandas.ArrowDtype)
 
-    def _arrow(self) -> Iterator[Batch]:
+    def _arrow(self, json: str | None = None) -> Iterator[Batch]:
         from ._arrow import batches_of
 
         self._changes_from = None
         urls = self._streams("arrow")
+        if json is not None:
+            urls = [with_query(url, {"json": json}) for url in urls]
         for item in batches_of(urls, self._options):
             yield item
             if len(urls) == 1:

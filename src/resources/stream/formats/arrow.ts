@@ -19,6 +19,17 @@ const schemaParameter = documented(
   '`strict` (Arrow only) cuts the stream at a value that fits no column. With `open`, such values stand in the column `_rest`.',
   { fallback: 'open' },
 );
+const jsonParameter = documented(
+  oneOf('json', ['extension', 'text']),
+  'Streams of Arrow only: how columns of JSON are marked. `text`: as plain text, for readers that do not know the extension type `arrow.json`, such as polars before 1.36.',
+  { fallback: 'extension' },
+);
+
+/** The options of a table, also in Parquet. */
+export const TABLE_OPTIONS = [
+  { parameter: columnsParameter, member: memberOf(columnsParameter) },
+  { parameter: schemaParameter, neutral: 'open', member: memberOf(schemaParameter) },
+];
 
 /** A table in the Arrow IPC streaming format. Each of its record batches has a checkpoint. */
 export const arrow = {
@@ -28,8 +39,8 @@ export const arrow = {
   extension: 'arrows',
   compressions: ['none', 'gzip'], // Brotli is for text
   options: [
-    { parameter: columnsParameter, member: memberOf(columnsParameter) },
-    { parameter: schemaParameter, neutral: 'open', member: memberOf(schemaParameter) },
+    ...TABLE_OPTIONS,
+    { parameter: jsonParameter, neutral: 'extension', member: memberOf(jsonParameter) },
   ],
   content: () => ({
     [TYPE]: {
@@ -45,6 +56,7 @@ export const arrow = {
   read: (query, { fields, isPiece, resource }) => {
     const given = columnsParameter.read(query);
     const isStrict = schemaParameter.read(query) === 'strict';
+    const isJsonText = jsonParameter.read(query) === 'text';
     if (isPiece && !given && !declaredColumns(fields, resource))
       throw conflict(
         'columns',
@@ -54,7 +66,7 @@ export const arrow = {
       throw conflict('columns', 'columns and fields name different columns.');
     return async (set, transcoder) => {
       const columns = given ?? (await arrowColumns(set));
-      const table: ArrowTable = { columns, keepsRest: !fields, hasRest: !isStrict };
+      const table: ArrowTable = { columns, keepsRest: !fields, hasRest: !isStrict, isJsonText };
       const selection = set.resource.shown.pick(fields);
       return {
         contentType: TYPE,

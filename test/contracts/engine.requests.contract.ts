@@ -36,6 +36,31 @@ export function requestContract(serving: Serving): void {
   });
 
   describe('a body', () => {
+    // RFC 9110, 10.1.1. Java writes it with a capital letter.
+    for (const expect of ['100-continue', '100-Continue', '100-CONTINUE'])
+      it(`that waits for an answer to Expect: ${expect} gets one, and then its own`, async (t) => {
+        const { port } = await serving(t, async (incoming) =>
+          text(Buffer.from(await incoming.body()).toString(), 201),
+        );
+        const client = await RawClient.connect(t, port);
+        for (const body of ['first', 'other', '']) {
+          client.text = '';
+          const head = request('/x', [`Content-Length: ${body.length}`, `Expect: ${expect}`], 'POST');
+          client.send(head);
+          if (body !== '') {
+            assert.equal(
+              await client.until((came) => came.endsWith('\r\n\r\n')),
+              'HTTP/1.1 100 Continue\r\n\r\n',
+            );
+            client.send(body);
+          }
+          const came = await client.until(
+            (all) => /HTTP\/1\.1 201 Created[^]*\r\n\r\n/.test(all) && all.endsWith(body),
+          );
+          assert.match(came, /\r\ncontent-length: \d+\r\n/i);
+        }
+      });
+
     const answering: Serve = async (incoming) => {
       try {
         return text(`took ${(await incoming.body()).length}`);

@@ -26,6 +26,8 @@ const OWN_HEAD_BYTES = 256;
  */
 export class UwsExchange extends Exchange {
   #response: HttpResponse | null;
+  /** Whether a status line was written: see writeHead. */
+  #isContinued = false;
 
   /** Reads the request while it is valid, and answers it. Closes the connection when readers could disagree about it. */
   static accept(exchanges: Exchanges, response: HttpResponse, request: HttpRequest): void {
@@ -56,6 +58,10 @@ export class UwsExchange extends Exchange {
     this.#response = response;
     response.onAborted(() => this.#guard(() => this.lose(new ClientGoneError())));
     if (bodyLength === 0) return;
+    if (isOtherContinue(headers.expect)) {
+      response.writeStatus('100 Continue\r\n');
+      this.#isContinued = true;
+    }
     const collector = this.collect(bodyLength);
     response.onData((chunk, isLast) => {
       this.#guard(() => {
@@ -79,7 +85,7 @@ export class UwsExchange extends Exchange {
     if (bodiless(this.method, reply.status)) {
       const length = body.kind === 'head' ? body.length : body.kind === 'bytes' ? body.bytes.length : null;
       response.cork(() => {
-        writeHead(response, reply, close);
+        writeHead(response, reply, close, this.#isContinued);
         if (this.method === 'HEAD' && length !== null) response.endWithoutBody(length);
         else response.endWithoutBody(); // with `undefined` it would still send a length
       });
@@ -98,7 +104,7 @@ export class UwsExchange extends Exchange {
       if (!whole.writeWhole(body.bytes)) this.#whenWritable(response, whole);
     } else {
       response.cork(() => {
-        writeHead(response, reply, false);
+        writeHead(response, reply, false, this.#isContinued);
         response.end(body.kind === 'bytes' ? body.bytes : undefined, close);
       });
       if (body.kind === 'bytes') this.wholeBytes = body.bytes.length;
@@ -119,7 +125,14 @@ export class UwsExchange extends Exchange {
   #writingOptions(response: HttpResponse, reply: Reply, close: boolean) {
     const { cut, ended } = this.#endings();
     const { stallTimer } = this.exchanges;
-    return { response, stallTimer, cut, ended, writeHead: () => writeHead(response, reply, close) };
+    const isContinued = this.#isContinued;
+    return {
+      response,
+      stallTimer,
+      cut,
+      ended,
+      writeHead: () => writeHead(response, reply, close, isContinued),
+    };
   }
 
   /** In a function of their own, because they would keep what another one uses: the reply, of which a stream needs its head once. */
@@ -150,9 +163,24 @@ export class UwsExchange extends Exchange {
   }
 }
 
-/** Writes status and headers. `close` adds `connection: close`; `end` and `endWithoutBody` can add it themselves. */
-function writeHead(response: HttpResponse, { status, headers }: Reply, close: boolean): void {
-  response.writeStatus(`${status} ${STATUS_CODES[status] ?? 'Unknown'}`);
+/** An expectation has any case (RFC 9110, 10.1.1), as that of Java. uWebSockets.js itself answers the one in lower case. */
+function isOtherContinue(expect: string | undefined): boolean {
+  return expect !== undefined && expect !== '100-continue' && expect.toLowerCase() === '100-continue';
+}
+
+/**
+ * Writes status and headers. `close` adds `connection: close`; `end` and `endWithoutBody` can add it themselves. The
+ * library writes one status line. After a 100 the other one goes the way of a header, whose colon is part of its reason.
+ */
+function writeHead(
+  response: HttpResponse,
+  { status, headers }: Reply,
+  close: boolean,
+  isContinued: boolean,
+): void {
+  const line = `${status} ${STATUS_CODES[status] ?? 'Unknown'}`;
+  if (isContinued) response.writeHeader(`HTTP/1.1 ${line}`, '');
+  else response.writeStatus(line);
   for (const name in headers) {
     const value = headers[name] ?? '';
     // Strings are sent as UTF-8, but a header is latin1.

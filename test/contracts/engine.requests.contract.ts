@@ -160,6 +160,33 @@ export function hostileContract(serving: Serving, name: EngineName): void {
     });
   });
 
+  describe('a burst of ten thousand requests on one connection', () => {
+    it('keeps a request of another one waiting for a few of them only', async (t) => {
+      const begun = deferred();
+      let before = 0;
+      let served = 0;
+      const { port } = await serving(t, async ({ path }) => {
+        if (path === '/other') return text(`${served - before}`);
+        served++;
+        if (served === 10) {
+          before = served;
+          begun.resolve();
+        }
+        await new Promise((resolve) => setImmediate(resolve)); // as a read of the store
+        return text('burst');
+      });
+      const client = await RawClient.connect(t, port);
+      client.send(request('/burst').repeat(10_000));
+      if (name === 'uws') {
+        await client.untilClosed();
+        return;
+      }
+      await begun.promise;
+      const waited = Number(await (await fetch(`http://127.0.0.1:${port}/other`)).text());
+      assert.ok(waited <= 1_000, `${waited} requests of the burst came first`);
+    });
+  });
+
   describe('a request head', () => {
     it('of 15 KB is accepted, and of 17 KB is answered with 431', async (t) => {
       const { port } = await serving(t, echo);

@@ -7,8 +7,15 @@ import { bodiless, checkHead } from '../headers.ts';
 import { NodeBody } from './body.ts';
 import { ClientGoneError } from '../stall-timer.ts';
 
+/** The last exchange of each connection. */
+const latest = new WeakMap<Duplex, NodeExchange>();
+
+/** One request and its answer on node:http. Those of one connection begin one after another: a burst of them is one turn. */
 export class NodeExchange extends Exchange {
   readonly #response: ServerResponse;
+  #isOver = false;
+  /** The next request on the connection, which begins when this one is over. */
+  #next: NodeExchange | null = null;
 
   /** Answers a request. When readers could disagree about the request, the connection is closed instead. */
   static accept(exchanges: Exchanges, request: IncomingMessage, response: ServerResponse): void {
@@ -28,7 +35,11 @@ export class NodeExchange extends Exchange {
       request.socket.destroy();
       return;
     }
-    new NodeExchange(exchanges, request, request.url, response, head).run();
+    const exchange = new NodeExchange(exchanges, request, request.url, response, head);
+    const before = latest.get(request.socket);
+    latest.set(request.socket, exchange);
+    if (before && !before.#isOver) before.#next = exchange;
+    else exchange.run();
   }
 
   private constructor(
@@ -63,6 +74,14 @@ export class NodeExchange extends Exchange {
   override cut(reason: unknown): void {
     this.lose(reason);
     this.#response.destroy();
+  }
+
+  protected override finish(): void {
+    super.finish();
+    this.#isOver = true;
+    const next = this.#next;
+    this.#next = null;
+    next?.run();
   }
 
   protected override send(reply: Reply, close: boolean): void {

@@ -47,9 +47,10 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const file = await openFile(directory);
   try {
     await assertWritable(join(directory, 'exports'));
+    const isBulk = transactionRows > BULK_ROWS;
     const core = coreOf({
       ...{ file, directory, slots, onWarning },
-      checkpointPages: transactionRows > BULK_ROWS ? BULK_CHECKPOINT_PAGES : CHECKPOINT_PAGES,
+      checkpointPages: isBulk ? BULK_CHECKPOINT_PAGES : CHECKPOINT_PAGES,
       transactionRows: options.transactionRows,
       ttlMs: options.changesTtlMs ?? CHANGES_TTL_MS,
       now: options.now ?? (() => performance.now()),
@@ -58,6 +59,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     });
     const { collection: name, indexes, refusalOf = () => null } = options.items;
     const items = await openSet(core, { ...shapeOf(name, name), indexes, refusalOf });
+    if (!isBulk) core.background.begin(file.isCutOff);
     return storeOf(core, items, options);
   } catch (error) {
     await file.close('failed');

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { asset } from '../../asset.ts';
-import { KEY, type Ordered } from '../bookmark.ts';
 import { BSON_TYPE } from '../bson-types.ts';
 import type { Slot, Slots } from '../slots.ts';
 import type { Size } from '../store.ts';
@@ -10,10 +9,9 @@ export const HEAD_BYTES = 6;
 
 interface Functions {
   readonly sum: (at: number, length: number) => number;
-  readonly walk: (...[at, end, mostRows, mostBytes, direction, path, pathEnd]: number[]) => number;
+  readonly walk: (...[at, end, mostRows, mostBytes]: number[]) => number;
   readonly rows: { readonly value: number };
   readonly last: { readonly value: number };
-  readonly isUnsure: { readonly value: number };
 }
 
 export interface Walked {
@@ -21,8 +19,6 @@ export interface Walked {
   /** Where they end, and where the document of the last one begins, from the start of the walk. */
   readonly length: number;
   readonly lastAt: number;
-  /** Whether some of them were not compared with the one before: their values are of rare types. */
-  readonly isUnsure: boolean;
 }
 
 export class DamagedRowError extends Error {
@@ -36,39 +32,20 @@ function instantiate(memory: object): Functions {
   return new WebAssembly.Instance(compiled, { env: { memory } }).exports as unknown as Functions;
 }
 
-/** The paths that rows are ordered by, as a RowWalk reads them. */
-export function sortPath({ sort }: Ordered): Uint8Array {
-  return Buffer.from(sort === KEY ? `${KEY}\0` : `${KEY}\0${sort.replaceAll('.', '\0')}\0`);
-}
-
 export type RowWalk = ReturnType<typeof rowWalkIn>;
 
 /**
- * Passes the first rows in a slot, of `length` bytes, until it has passed the rows or bytes of a size. Behind them lies `sortPath` of
- * their order. Throws DamagedRowError for a row that does not have its checksum, or does not lie behind the one before.
+ * Passes the first rows in a slot, of `length` bytes, until it has passed the rows or bytes of a size. Throws DamagedRowError
+ * for a row that does not have its checksum.
  */
 export function rowWalkIn(slots: Slots) {
   const functions = slots.over(instantiate);
-  return (
-    { address }: Slot,
-    length: number,
-    pathBytes: number,
-    { rows: most, bytes }: Size,
-    direction: 1 | -1,
-  ): Walked => {
-    const { walk, rows, last, isUnsure } = functions();
-    const path = address + length;
-    const end = walk(address, path, most, Math.min(bytes, length), direction, path, path + pathBytes) >>> 0;
+  return ({ address }: Slot, length: number, { rows: most, bytes }: Size): Walked => {
+    const { walk, rows, last } = functions();
+    const end = walk(address, address + length, most, Math.min(bytes, length)) >>> 0;
     if (end === 0)
-      throw new DamagedRowError(
-        `row ${rows.value} of a batch does not have the bytes that were written, or not its place`,
-      );
-    return {
-      rows: rows.value,
-      length: end - address,
-      lastAt: last.value - address + HEAD_BYTES,
-      isUnsure: isUnsure.value !== 0,
-    };
+      throw new DamagedRowError(`row ${rows.value} of a batch does not have the bytes that were written`);
+    return { rows: rows.value, length: end - address, lastAt: last.value - address + HEAD_BYTES };
   };
 }
 

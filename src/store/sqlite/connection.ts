@@ -37,7 +37,7 @@ export class Connection {
   constructor(path: string, { readOnly = false, mmapBytes = 0 }: ConnectionOptions = {}) {
     this.#db = new DatabaseSync(path, { readOnly });
     // Without cell_size_check: it looks at all cells of a page whenever a read comes to one, which doubles the time of a
-    // walk in another order than that of the keys. Checksums, counters and ends of ranges notice damage.
+    // walk in another order than that of the keys. Checksums, counters and the check in the background notice damage.
     try {
       this.#db.exec(
         `pragma busy_timeout=0; pragma cache_size=-${CACHE_KIBIBYTES}; pragma mmap_size=${mmapBytes};
@@ -142,7 +142,8 @@ export function freeBytes({ buffer }: Uint8Array): void {
   closedPort.postMessage(null, [buffer as ArrayBuffer]);
 }
 
-function withCode(error: unknown): unknown {
+/** The error of a query with its result code. */
+export function withCode(error: unknown): unknown {
   if (!(error instanceof Error) || 'errcode' in error) return error;
   const errcode = CODES.get(error.message);
   return errcode === undefined ? error : Object.assign(error, { errcode });

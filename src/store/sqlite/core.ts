@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import { reasonOf } from '../../error-reason.ts';
 import { storeUnavailable } from '../../errors.ts';
 import type { Slots } from '../slots.ts';
+import { BackgroundCheck } from './background-check.ts';
 import { diskFull, freeBytes, isDamage, RESERVE_BYTES, storeFault, storeReplaced } from './errors.ts';
 import type { StoreFile } from './file.ts';
 import { Epochs } from './epochs.ts';
@@ -57,6 +58,10 @@ export function coreOf(options: CoreOptions) {
   });
   const looks = looksAt(connection, check, faultOf);
   const maintenance = maintenanceOf(file.path);
+  const background = new BackgroundCheck({
+    ...{ path: file.path, connection, looks, sets, onWarning },
+    wallClock: options.wallClock,
+  });
   const watch = logWatch(othersWrote);
   const writes = new Writes({
     connection,
@@ -82,16 +87,18 @@ export function coreOf(options: CoreOptions) {
   }, LOOK_AT_PLACE_MS).unref();
 
   return {
-    ...{ options, file, connection, sets, log, epochs, looks, maintenance, watch, writes },
+    ...{ options, file, connection, sets, log, epochs, looks, maintenance, background, watch, writes },
     reader: new Reader(connection, slots),
     logBytes,
-    /** Rejects when the file is damaged as far as it was read until now. */
+    /** Rejects when the file is damaged as far as it was read or checked until now. */
     ping: async (): Promise<void> => {
       await looks.soon(() => meta(connection, 'format'));
+      background.assertFit();
       if (damage !== null) throw damage as Error;
     },
     sweep,
     close: async (): Promise<void> => {
+      await background.close();
       await writes.idle();
       isOpen = false;
       clearInterval(looking);
@@ -187,7 +194,7 @@ export function coreOf(options: CoreOptions) {
       const bytes = logBytes();
       if (bytes > LONG_LOG_BYTES && !hasWarned)
         onWarning(
-          `the write-ahead log of the store has ${bytes} bytes: another process that reads the file keeps it from beginning anew`,
+          `the write-ahead log of the store has ${bytes} bytes: another process may read the file and keep it from beginning anew`,
         );
       hasWarned = bytes > LONG_LOG_BYTES;
     } catch (error) {

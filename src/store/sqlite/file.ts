@@ -7,7 +7,7 @@ import { mmapBytesIn, prepareDirectory } from './directory.ts';
 import { openFault, retryBusy } from './errors.ts';
 import { faultOfFile, openHere } from './file-fault.ts';
 import { assertOurs, createEpochs, createLayout, meta, setMeta } from './layout.ts';
-import { changeMark, currentBoot, readMark, storeGone, writeMark } from './mark.ts';
+import { changeMark, currentBoot, readMark, storeGone, writeMark, type Mark } from './mark.ts';
 import { newIdentity, Sets } from './sets.ts';
 
 /** The store's file. SQLite keeps `-wal` and `-shm` beside it while a process has it open. */
@@ -46,7 +46,8 @@ export async function openFile(directory: string): Promise<StoreFile> {
     if (!mark || state.isBackup) await writeMark(path, { id: state.id, stops: state.stops });
     // When the process ends before this is durable, the file is still a backup for the next one.
     if (state.isBackup) await retryBusy(() => beginHistory(opened));
-    return new StoreFile(path, opened, { log, state, at: [await stat(path), await log.stat()] });
+    const at = [await stat(path), await log.stat()];
+    return new StoreFile(path, opened, { log, state, at, isCutOff: wasWritten(mark, state) });
   } catch (error) {
     if (connection) openHere.splice(openHere.indexOf(path), 1);
     connection?.close();
@@ -113,12 +114,18 @@ function transaction(connection: Connection, work: () => void): void {
   }
 }
 
+/** Whether something was acknowledged since the last stop of a process. */
+function wasWritten(mark: Mark | null, { stops }: FileState): boolean {
+  return mark?.writtenAt !== undefined && stops <= mark.writtenAt;
+}
+
 interface Opened {
   /** The write-ahead log. */
   readonly log: FileHandle;
   readonly state: FileState;
   /** The file and its log. */
   readonly at: readonly Stats[];
+  readonly isCutOff: boolean;
 }
 
 /** The file while this process has it open. */
@@ -127,6 +134,8 @@ export class StoreFile {
   readonly connection: Connection;
   /** Whether no process that had the file open has ended in order yet. */
   readonly isNew: boolean;
+  /** Whether the last end may not have been in order, or another process is writing now. */
+  readonly isCutOff: boolean;
   /** What sealed places are made with. */
   readonly secret: Uint8Array;
   readonly #opened: Opened;
@@ -137,6 +146,7 @@ export class StoreFile {
     this.path = path;
     this.connection = connection;
     this.isNew = opened.state.stops === 0;
+    this.isCutOff = opened.isCutOff;
     this.secret = opened.state.secret;
     this.#opened = opened;
   }

@@ -4,7 +4,6 @@ import { fieldsOf } from '../fields.ts';
 import { keyAt } from '../has-values.ts';
 import { joinKeys, type Key } from '../keys.ts';
 import { keyOfAny } from '../order.ts';
-import { DamagedRowError } from './checked-rows.ts';
 import type { IndexRecord } from './sets.ts';
 
 /** MongoDB's limit, so that both stores accept the same rows. Bytes. */
@@ -40,13 +39,6 @@ export function keyRow(document: Uint8Array, indexes: readonly IndexRecord[]): K
     return null;
   });
   return { document, key, entries, unusable };
-}
-
-/** What an index has of a row. Throws DamagedRowError when it cannot have the row. */
-export function entryOf(document: Uint8Array, paths: readonly string[]): Key {
-  const [parts, key] = [partsOf(document, paths), keyOfRow(document)];
-  if (typeof parts !== 'string' && key) return joinKeys(...parts, key);
-  throw new DamagedRowError('an index has a row that it cannot have');
 }
 
 /** The key of the row with an id. Null when no row can have it. */

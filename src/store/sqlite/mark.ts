@@ -7,7 +7,7 @@ import { unlessMissing } from './directory.ts';
 /** The mark of a directory that has a store. It distinguishes a store that is gone from one that never was. */
 export const MARK_FILE = 'sluice.mark';
 
-interface Mark {
+export interface Mark {
   readonly id: string;
   /** How often the store was stopped cleanly. */
   readonly stops: number;

@@ -16,14 +16,8 @@ export interface Column {
   readonly column: string;
 }
 
-/** How an entry compares with a key that is looked for. */
-export type Sign = '>' | '>=' | '<' | '<=';
-
 /** A stretch of an index of a set: the rows whose key in a column lies between two others. */
 export interface Range extends Column {
-  /** The paths of the index, and the one that rows of the range are ordered by before their keys. */
-  readonly paths: readonly string[];
-  readonly sort: string;
   /** Whether the rows lie in the order of their keys. */
   readonly isInOrder?: boolean | undefined;
   readonly hasLargeRows?: boolean | undefined;
@@ -46,46 +40,18 @@ export function sqlOf({ set, column, reverse }: Pick<Range, keyof Column | 'reve
   );
 }
 
-/**
- * The query of the documents of a range. In the order of an index a row that has another key than the index says, which a
- * join with the row finds, has a document that no row has, so that a damaged index is noticed. In the order of the key this
- * would cost a stream 8 % of its time: there the ends of a batch are compared with the index.
- */
+/** The query of the documents of a range. */
 export function documentsSql(range: Range): string {
-  const { column, reverse } = range;
-  if (column === 'k') return `select ${DOCUMENT} d ${sqlOf(range)}`;
-  return (
-    `select ifnull(iif(a.${column} is b.${column}, b.d, null), x'00') d ${joined(range)} where a.${column} > ? and a.${column} < ?` +
-    ` order by a.${column}${reverse ? ' desc' : ''}`
-  );
+  return `select ${DOCUMENT} d ${sqlOf(range)}`;
 }
 
-/** The query of the two entries at an end of a range or beyond it, the nearer one first: its key `k`, the number `n` of its row, and whether that has this entry, `good`. */
-export function beyondSql(range: Column, end: 'low' | 'high'): string {
-  const { column } = range;
+/** The query of the number `n` of the row that lies at an end of a range or, of those beyond it, nearest. */
+export function numberSql({ set, column }: Column, end: 'low' | 'high'): string {
   const [sign, order] = end === 'low' ? ['<=', ' desc'] : ['>=', ''];
   return (
-    `select a.${column} k, a.n, a.${column} is b.${column} good ${joined(range)}` +
-    ` where a.${column} ${sign} ? order by a.${column}${order} limit 2`
+    `select n from ${rowsTable(set)} indexed by ${indexName(set, column)} where ${column} ${sign} ?` +
+    ` order by ${column}${order} limit 1`
   );
-}
-
-/**
- * The query of the entry `k` a number of entries up or down from a key, whose own entry counts with `>=` or `<=`; without a
- * sign, from an end of the whole index. That takes no search, which an entry in the wrong place could mislead.
- */
-export function entrySql({ set, column }: Column, order: '' | ' desc', sign?: Sign): string {
-  const where = sign === undefined ? '' : ` where ${column} ${sign} ?`;
-  return (
-    `select ${column} k from ${rowsTable(set)} indexed by ${indexName(set, column)}${where}` +
-    ` order by ${column}${order} limit 1 offset ?`
-  );
-}
-
-/** Entries of an index, `a`, and their rows, `b`. */
-function joined({ set, column }: Column): string {
-  const table = rowsTable(set);
-  return `from ${table} a indexed by ${indexName(set, column)} left join ${table} b on b.n = a.n`;
 }
 
 /**
@@ -148,11 +114,10 @@ export function orderFor(
   { number: set, label, indexes, isInOrder, hasLargeRows }: SetRecord,
   plan: Pick<Plan, 'index' | 'equals' | 'sort'>,
 ): Omit<Range, 'reverse' | 'low' | 'high'> {
-  const { sort } = plan;
-  if (isByKey(plan)) return { set, column: 'k', paths: [], sort, isInOrder, hasLargeRows };
+  if (isByKey(plan)) return { set, column: 'k', isInOrder, hasLargeRows };
   const found = indexFor({ indexes }, plan);
   if (!found) throw new TypeError(`${label} has no index ${readByOf(plan)}`);
-  return { set, column: columnOf(found.number), paths: found.paths, sort, hasLargeRows };
+  return { set, column: columnOf(found.number), hasLargeRows };
 }
 
 /** What the keys of all rows with these values begin with. */

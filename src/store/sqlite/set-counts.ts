@@ -3,6 +3,7 @@ import { KEY, valueBookmarkOf, type Bookmark } from '../bookmark.ts';
 import { KEY_INDEX, type Index } from '../indexes.ts';
 import { ABOVE_IDS, compareKeys, HIGHEST, joinKeys, LOWEST, type Key } from '../keys.ts';
 import type { Count, CountMode, Equality, Plan, Size, ValuesFrom } from '../store.ts';
+import { DamagedRowError } from './checked-rows.ts';
 import type { Core } from './core.ts';
 import { isByKey, keysOfBookmark, orderFor, prefixOf, rangeBounds, type Range } from './range.ts';
 import { isSingle, type SetReads } from './set-reads.ts';
@@ -79,7 +80,10 @@ export function setCounts(
     while (compareKeys(low, bounds.high) < 0) {
       const found = await firstOf(index, equals, { ...bounds, low }, path, signal);
       if (!found) return null;
-      const rank = joinKeys(...keysOfBookmark(found, [path]))[0] ?? 0;
+      const value = joinKeys(...keysOfBookmark(found, [path]));
+      if (compareKeys(joinKeys(prefix, value, ABOVE_IDS), low) <= 0)
+        throw new DamagedRowError(`values of ${path} are not in their places`); // they might never end
+      const rank = value[0] ?? 0;
       if (!UNNAMEABLE.includes(rank)) return found;
       low = joinKeys(prefix, Uint8Array.of(rank), HIGHEST);
     }

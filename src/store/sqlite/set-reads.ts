@@ -61,6 +61,7 @@ export function setReads(core: Core, shape: SetShape, indexes: SetIndexes) {
 
   /** In a look: the set as it is, which must be of the plan's identity, and its index for the plan usable. */
   function present(plan: Plan): SetRecord {
+    core.background.assertFit();
     const set = current();
     if (plan.identity !== undefined && plan.identity !== set.identity) throw collectionReplaced();
     if (isByKey(plan) || isSingle(plan)) return set;
@@ -102,11 +103,15 @@ export function setReads(core: Core, shape: SetShape, indexes: SetIndexes) {
       const readIn = (set: SetRecord): ReadBatch => {
         if (isSingle(plan)) return proved(set, plan, single(set, plan, from));
         const range = passed ? passed.rest : rangeOf(set, plan, from.after);
-        return proved(
-          set,
-          plan,
-          counted(set, plan, from, reader.batch(range, passed ? 0 : skip, size, plan)),
-        );
+        const batch = reader.batch(range, passed ? 0 : skip, size, plan);
+        try {
+          assertAhead(range, set, plan, batch);
+          assertCounted(set, plan, from, batch);
+        } catch (error) {
+          batch.release();
+          throw error;
+        }
+        return proved(set, plan, batch);
       };
       return look(readIn, signal, size.patient);
     });
@@ -191,16 +196,15 @@ export function setReads(core: Core, shape: SetShape, indexes: SetIndexes) {
    * In a look: counts the rows of a walk over the whole set. Throws DamagedRowError when it ends with another number of
    * rows than were written, and nothing was written meanwhile: a page of the file is damaged.
    */
-  function counted(set: SetRecord, plan: Plan, from: From, batch: Batch): Batch {
-    if (!shape.hasChanges || from.skip || plan.equals?.length || plan.range || plan.ids) return batch;
+  function assertCounted(set: SetRecord, plan: Plan, from: From, batch: Batch): void {
+    if (!shape.hasChanges || from.skip || plan.equals?.length || plan.range || plan.ids) return;
     const { last, rows } = log.state(set);
     const state = `${set.number} ${last}`;
     const before = from.after ? walks.get(from.after) : { rows: 0, state };
-    if (before?.state !== state) return batch;
+    if (before?.state !== state) return;
     const walked = before.rows + batch.rows;
     if (batch.last) walks.set(batch.last, { rows: walked, state });
-    if (batch.more || walked === rows) return batch;
-    batch.release();
+    if (batch.more || walked === rows) return;
     throw new DamagedRowError(`a walk over ${set.label} ended after ${walked} rows of ${rows}`);
   }
 
@@ -211,6 +215,16 @@ export function setReads(core: Core, shape: SetShape, indexes: SetIndexes) {
     const isFound = row !== null && !from.skip && isWanted(documentIn(row), plan, from.after);
     return reader.batchOf(isFound ? [row] : [], false, plan);
   }
+}
+
+/** Throws DamagedRowError when a walk that goes on behind a batch would not come ahead: it might never end. */
+function assertAhead(range: Range | null, set: SetRecord, plan: Plan, { last, more }: Batch): void {
+  const rest = range && last && more ? rangeOf(set, plan, last) : null;
+  if (!range || !rest) return;
+  const isAhead = range.reverse
+    ? compareKeys(rest.high, range.high) < 0
+    : compareKeys(rest.low, range.low) > 0;
+  if (!isAhead) throw new DamagedRowError(`rows of ${set.label} are not in their places`);
 }
 
 /** Whether batches of one are read in another way than those of the other. */

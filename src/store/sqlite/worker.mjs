@@ -1,5 +1,5 @@
 /**
- * The thread that runs long statements on the store's file: checkpoints, new indexes, removals of whole tables. It is
+ * The thread that runs long statements on the store's file: checkpoints, new indexes, removals of whole tables, checks. It is
  * JavaScript, because a thread of a program that runs from its sources has no loader of TypeScript.
  */
 import { parentPort, workerData } from 'node:worker_threads';
@@ -11,17 +11,19 @@ db.exec('pragma busy_timeout=2000; pragma synchronous=normal; pragma wal_autoche
 db.exec(`pragma journal_size_limit=${64 * 1024 * 1024}; pragma cache_size=-65536`);
 db.exec(`pragma temp_store_directory='${workerData.directory.replaceAll("'", "''")}'`);
 
-parentPort.on('message', (sql) => {
-  if (sql === null) {
+parentPort.on('message', (asked) => {
+  if (asked === null) {
     db.close();
     parentPort.close();
     return;
   }
   try {
-    db.exec(sql);
-    parentPort.postMessage(null);
+    const { sql, values } = asked;
+    // Only `exec` runs several statements.
+    if (values) parentPort.postMessage({ rows: db.prepare(sql).all(...values) });
+    else parentPort.postMessage({ rows: [], done: db.exec(sql) });
   } catch (error) {
     if (db.isTransaction) db.exec('rollback');
-    parentPort.postMessage({ message: error.message, errcode: error.errcode });
+    parentPort.postMessage({ failure: { message: error.message, errcode: error.errcode } });
   }
 });

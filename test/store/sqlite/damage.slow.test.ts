@@ -1,4 +1,4 @@
-/** A store with damaged bytes on the disk gives the rows that were written, or an error. */
+/** A store with damaged bytes on the disk gives the rows that were written, or an error, or the check in the background finds it. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -7,11 +7,12 @@ import { test, type TestContext } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import { AppError } from '../../../src/errors.ts';
 import { KEY } from '../../../src/store/bookmark.ts';
-import { BSON, Int32 } from '../../../src/store/bson.ts';
-import { BSON_RANK } from '../../../src/store/bson-types.ts';
+import { Int32 } from '../../../src/store/bson.ts';
 import { KEY_INDEX } from '../../../src/store/indexes.ts';
 import { DatabaseSync } from '../../../src/sqlite.ts';
 import { FILE } from '../../../src/store/sqlite/file.ts';
+import { faultIn } from '../../../src/store/sqlite/integrity.ts';
+import { looksAt } from '../../../src/store/sqlite/looks.ts';
 import type { FeedPlace } from '../../../src/store/change-feed.ts';
 import type { Plan, Store } from '../../../src/store/store.ts';
 import { feedOf, keysSince } from '../../support/store/changes.ts';
@@ -25,9 +26,8 @@ import {
 } from '../../support/store/items.ts';
 import { below, randomFrom } from '../../support/store/random-collection.ts';
 import { NEVER, PLENTY, readRows, walk } from '../../support/store/reading.ts';
-import { SCALARS } from '../../support/store/values.ts';
 import { SEED } from '../../support/seed.ts';
-import { openDirectory, openFor } from '../../support/store/sqlite/sqlite.ts';
+import { openDirectory, openFor, openRaw } from '../../support/store/sqlite/sqlite.ts';
 import { temporaryFolder } from '../../support/directory.ts';
 
 const PLANS: readonly Plan[] = [
@@ -78,82 +78,6 @@ test('a row with a flipped bit is an error, and /readyz reports it from then on,
   assert.match(warnings.join(), /the file of the store is damaged: row 1 of a batch .*restore a backup/);
   const first = await readRows(store.items, { sort: '_id', direction: 1 }, {}, { rows: 1, bytes: PLENTY });
   assert.deepEqual(first.rows, [rows[0]?.bytes]);
-});
-
-test("entries of the index of ids that name each other's rows, or one row twice, end walks in both directions", async (t) => {
-  const ids = ['d', 'a', 'c', 'b', 'f', 'e', 'h', 'g']; // not in their order, which rows are walked in without the index
-  const directory = await filled(
-    t,
-    ids.map((id, n) => makeItem(id, 'a', new Int32(n))),
-  );
-  const whole = await readFile(join(directory, FILE));
-  /** Where the entry of an id has the number of its row. */
-  const entryOf = (id: string): number => {
-    const key = Uint8Array.of(BSON_RANK.string, ...Buffer.from(id), 0, 0);
-    return whole.indexOf(Buffer.concat([key, Uint8Array.of(ids.indexOf(id) + 1)])) + key.length;
-  };
-  const [e, f] = [entryOf('e'), entryOf('f')];
-  for (const numbers of [
-    { [e]: whole[f], [f]: whole[e] },
-    { [e]: whole[f], [f]: whole[f] },
-    { [e]: whole[entryOf('g')] },
-  ]) {
-    const place = await temporaryFolder(t);
-    await copyFile(join(directory, 'sluice.mark'), join(place, 'sluice.mark'));
-    await writeFile(join(place, FILE), Object.assign(Buffer.from(whole), numbers));
-    const store = await openFor(t, place);
-    for (const direction of [1, -1] as const)
-      for (const rows of [1, 2, 40])
-        await assert.rejects(
-          walk(store.items, { sort: '_id', direction, ids: {} }, rows),
-          (error: unknown) => error instanceof AppError && error.code === 'store-unfit',
-          `${JSON.stringify(numbers)}, ${direction}, ${rows} rows at once`,
-        );
-    await store.close();
-  }
-});
-
-test('entries of an index that changed places, or of which one is there twice, end walks in both directions', async (t) => {
-  const directory = await temporaryFolder(t);
-  const orders = { name: 'orders', collection: 'orders', indexes: [['price']] };
-  const made = await openDirectory(directory);
-  const rows = SCALARS.map((price, _id) => BSON.serialize({ _id, price }));
-  const written = await made.open(orders).then((set) => set.insert(rows, 'fail'));
-  assert.equal(written.written, SCALARS.length);
-  await made.close();
-  const whole = await readFile(join(directory, FILE));
-  const schema = new DatabaseSync(join(directory, FILE));
-  const [root = 0] = schema
-    .prepare("select rootpage from sqlite_schema where name like 'i1_%' order by rootpage desc")
-    .all()
-    .map(({ rootpage }) => Number(rootpage));
-  schema.close();
-  assert.equal(whole[(root - 1) * whole.readUInt16BE(16)], 10, 'the index is one leaf');
-  /** Where a leaf of a b-tree has the place of an entry. */
-  const pointerOf = (n: number) => (root - 1) * whole.readUInt16BE(16) + 8 + 2 * n;
-  const neighbours = SCALARS.slice(1).map((_, n) => ({ [n]: n + 1, [n + 1]: n }));
-  for (const pairs of [{}, { 2: 3 }, { 2: 5, 5: 2 }, ...neighbours]) {
-    const place = await inMemory(t);
-    await copyFile(join(directory, 'sluice.mark'), join(place, 'sluice.mark'));
-    const file = Buffer.from(whole);
-    for (const [to, from] of Object.entries(pairs))
-      whole.copy(file, pointerOf(Number(to)), pointerOf(from), pointerOf(from) + 2);
-    await writeFile(join(place, FILE), file);
-    const store = await openDirectory(place);
-    const set = await store.open(orders);
-    for (const direction of [1, -1] as const)
-      for (const rows of [1, 40]) {
-        const read = walk(set, { sort: 'price', direction }, rows);
-        if (Object.keys(pairs).length === 0) assert.equal((await read).length, SCALARS.length);
-        else
-          await assert.rejects(
-            read,
-            (error: unknown) => error instanceof AppError && error.code === 'store-unfit',
-            `${JSON.stringify(pairs)}, ${direction}, ${rows} rows at once`,
-          );
-      }
-    await store.close();
-  }
 });
 
 /** The ids of the rows in the log of changes. */
@@ -239,6 +163,23 @@ function* damagesOf(whole: Buffer): Generator<Damage> {
   yield* flips(whole, DAMAGES);
 }
 
+/** What the check in the background finds in a file. */
+async function checkedIn(directory: string, rowsAtOnce: number): Promise<string | null> {
+  const { connection, sets, close } = openRaw(directory);
+  const looks = looksAt(
+    connection,
+    () => undefined,
+    (error) => error,
+  );
+  const query = (...call: Parameters<typeof connection.all>) =>
+    Promise.resolve().then(() => connection.all(...call));
+  try {
+    return await faultIn({ looks, sets, query, signal: NEVER, rowsAtOnce });
+  } finally {
+    close();
+  }
+}
+
 /** Rows that are walked by the index of ids, and rows that lie in its order, which are walked as they lie. */
 const STORES = {
   'rows in any order': makeItems(ROWS),
@@ -246,7 +187,7 @@ const STORES = {
 };
 
 for (const [kind, items] of Object.entries(STORES))
-  test(`a store of ${kind} with a flipped bit, a page of zeros or a cut gives what was written or an error (seed ${SEED})`, async (t) => {
+  test(`a store of ${kind} with a flipped bit, a page of zeros or a cut gives what was written or an error, or the check finds it (seed ${SEED})`, async (t) => {
     const directory = await temporaryFolder(t);
     const made = new DatabaseSync(join(directory, FILE));
     made.exec(`pragma page_size=${PAGE_BYTES}; pragma journal_mode=wal; create table a(b); drop table a`);
@@ -259,7 +200,7 @@ for (const [kind, items] of Object.entries(STORES))
     await store.close();
     const whole = await readFile(join(directory, FILE));
     assert.equal(whole.readUInt16BE(16), PAGE_BYTES);
-    const seen = { right: 0, reported: 0 };
+    const seen = { right: 0, reported: 0, wrong: 0 };
     const wrong: string[] = [];
     const damaged = await inMemory(t);
     for (const { where, file } of damagesOf(whole)) {
@@ -267,13 +208,20 @@ for (const [kind, items] of Object.entries(STORES))
       await mkdir(place);
       await copyFile(join(directory, 'sluice.mark'), join(place, 'sluice.mark'));
       await writeFile(join(place, FILE), file);
-      const reported = await useDamaged(place, (what) => wrong.push(`${where}: ${what}`));
+      const others: string[] = [];
+      const reported = await useDamaged(place, (what) => others.push(`${where}: ${what}`));
+      if (others.length > 0)
+        for (const rowsAtOnce of [1_000, 7])
+          if ((await checkedIn(place, rowsAtOnce)) === null)
+            wrong.push(...others, `not found, ${rowsAtOnce} at once`);
       await rm(place, { recursive: true });
-      seen[reported ? 'reported' : 'right']++;
+      seen[others.length > 0 ? 'wrong' : reported ? 'reported' : 'right']++;
     }
     t.diagnostic(
-      `${seen.right} damaged stores were right, ${seen.reported} reported the damage, of ${whole.length} bytes`,
+      `${seen.right} damaged stores were right, ${seen.reported} reported the damage, and the check finds that of the` +
+        ` ${seen.wrong} that gave something else, of ${whole.length} bytes`,
     );
+    for (const rowsAtOnce of [1_000, 7]) assert.equal(await checkedIn(directory, rowsAtOnce), null);
     assert.deepEqual(wrong, []);
 
     /** Whether reads report the damage. `onWrong`: something else was read than what was written. */

@@ -1,0 +1,119 @@
+import { reasonOf } from '../../error-reason.ts';
+import { storeUnfit } from '../../errors.ts';
+import type { Connection } from './connection.ts';
+import { retryBusy } from './errors.ts';
+import { faultIn } from './integrity.ts';
+import { meta, setMeta } from './layout.ts';
+import type { Looks } from './looks.ts';
+import { maintenanceOf } from './maintenance.ts';
+import type { Sets } from './sets.ts';
+
+const EACH_MS = 24 * 60 * 60_000;
+/** How often to look whether a check is due, and what those of other processes found. Milliseconds. */
+export const LOOK_MS = 5_000;
+/** Makes the next check one day later, when it is due. It is, too, when a clock that was ahead has put it off further. */
+const CLAIM =
+  "insert into meta values ('check', ?) on conflict(key) do update set value = excluded.value" +
+  ' where value <= ? or value > excluded.value';
+
+interface Parts {
+  readonly path: string;
+  readonly connection: Connection;
+  readonly looks: Looks;
+  readonly sets: Sets;
+  /** A clock in milliseconds since 1970. */
+  readonly wallClock: () => number;
+  readonly onWarning: (message: string) => void;
+}
+
+/**
+ * The check of a file in the background, once a day and behind an end that was not in order: see `faultIn`. One of the
+ * processes that have the file open makes it, in a thread with a connection of its own. The file says when the next one is
+ * due (`check`) and what the last one found (`fault`), so that all of them know it, and a later start.
+ */
+export class BackgroundCheck {
+  readonly #parts: Parts;
+  readonly #closing = new AbortController();
+  #timer: NodeJS.Timeout | null = null;
+  #running: Promise<void> | null = null;
+  #fault: string | null = null;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /** Throws AppError `store-unfit` when the last check has found a fault. */
+  assertFit(): void {
+    if (this.#fault !== null)
+      throw storeUnfit('The file of the store is damaged. Its operator has to mend it: see `sluice check`.');
+  }
+
+  /** `isAtOnce`: a check is due. It is also due when the last one has found a fault. */
+  begin(isAtOnce: boolean): void {
+    this.#look();
+    if (isAtOnce || this.#fault !== null) this.#start(true);
+    this.#timer = setInterval(() => {
+      if (this.#look()) this.#start(false);
+    }, LOOK_MS).unref();
+  }
+
+  /** Ends a check under way after its statement. The next start makes it. */
+  async close(): Promise<void> {
+    if (this.#timer) clearInterval(this.#timer);
+    this.#closing.abort(new Error('the store is closed'));
+    await this.#running;
+  }
+
+  /** Notes what was found. Returns whether a check may be due. */
+  #look(): boolean {
+    const { connection, looks, wallClock } = this.#parts;
+    try {
+      const [fault, due] = looks.now(() => [meta(connection, 'fault'), Number(meta(connection, 'check'))]);
+      this.#note(fault === null ? null : String(fault));
+      const left = due - wallClock();
+      return left <= 0 || left > EACH_MS;
+    } catch {
+      return false; // another process is in the way, or the look has noted damage
+    }
+  }
+
+  #note(fault: string | null): void {
+    const { path, onWarning } = this.#parts;
+    if (fault !== null && fault !== this.#fault)
+      onWarning(
+        `the file of the store is damaged: ${fault}. Stop every process and run sluice check, which names all faults: restore` +
+          ` a backup or, where it names indexes alone, run: sqlite3 ${path} reindex`,
+      );
+    this.#fault = fault;
+  }
+
+  #start(isAtOnce: boolean): void {
+    this.#running ??= this.#run(isAtOnce)
+      .catch((error: unknown) =>
+        this.#parts.onWarning(`the check of the store in the background failed: ${reasonOf(error)}`),
+      )
+      .finally(() => (this.#running = null));
+  }
+
+  async #run(isAtOnce: boolean): Promise<void> {
+    const { path, connection, looks, sets, wallClock } = this.#parts;
+    const { signal } = this.#closing;
+    if (isAtOnce) await retryBusy(() => setMeta(connection, 'check', 0), signal);
+    const now = wallClock();
+    if ((await retryBusy(() => connection.run(CLAIM, now + EACH_MS, now), signal)) === 0) return;
+    const thread = maintenanceOf(path);
+    try {
+      const fault = await faultIn({ looks, sets, query: thread.query, signal });
+      await retryBusy(() => {
+        if (fault === null) connection.run("delete from meta where key = 'fault'");
+        else setMeta(connection, 'fault', fault);
+      });
+      this.#note(fault);
+    } catch (error) {
+      if (!signal.aborted) throw error;
+      await retryBusy(() => setMeta(connection, 'check', 0));
+    } finally {
+      await thread.close();
+    }
+  }
+}

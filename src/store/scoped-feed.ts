@@ -56,12 +56,14 @@ export function scopedFeed(
     for (let from = place; ;) {
       const waitMs = Math.max(0, end - performance.now());
       const changed = await log.read(from, { most, waitMs }, identity, signal);
-      const { next, isUpToDate } = changed;
+      const { next } = changed;
       const keys = await ownKeys(changed, identity, signal);
       if (keys.length > size.most && most > size.most) {
         most = size.most; // again from the same place: a place between two keys is known to the store only
         continue;
       }
+      // Foreign rows may have been looked up behind a part of a transaction: the next read has its changes.
+      const isUpToDate = changed.isUpToDate && (keys.length > 0 || changed.keys.length === 0);
       const now = performance.now();
       if (keys.length > 0 || now >= longest || (isUpToDate && now >= end)) return { keys, next, isUpToDate };
       from = next;

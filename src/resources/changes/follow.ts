@@ -93,7 +93,8 @@ export async function* follow(
           want.onKeys(changed.keys.length);
         }
         yield* linesOf(log, changed, { place, walk }, want);
-        const { next, keys, isUpToDate } = changed;
+        const { next, keys } = changed;
+        const isUpToDate = walk === 'over' ? await isWhole(log, changed, want) : changed.isUpToDate;
         [place, changed] = [next, null];
         yield { place, walk, isUpToDate: isUpToDate && walk === 'over' };
         if (walk !== 'over' && isUpToDate) break;
@@ -103,6 +104,20 @@ export async function* follow(
   } finally {
     batch?.release();
   }
+}
+
+/**
+ * Whether a copy that has the rows of these keys is up to date: only if nothing has changed since they were looked up. Else
+ * they may be a part of a transaction, whose other rows are not among them.
+ */
+export async function isWhole(
+  log: Pick<FeedReader, 'read'>,
+  { keys, next, isUpToDate }: ChangedKeys,
+  { plan, reads }: Pick<Want, 'plan' | 'reads'>,
+): Promise<boolean> {
+  if (keys.length === 0 || !isUpToDate) return isUpToDate;
+  const later = await log.read(next, { most: 1, waitMs: 0 }, plan.identity, reads);
+  return later.keys.length === 0 && later.isUpToDate;
 }
 
 /** The rows of a leg. Returns how far the walk has come. */

@@ -8,7 +8,7 @@ import type { ChangedKeys, FeedPlace } from '../../store/change-feed.ts';
 import type { Plan, RowReader } from '../../store/store.ts';
 import type { FeedReader } from '../../store/readers.ts';
 import { encodeFeedCursor } from '../token/feed-cursor.ts';
-import { BEHIND_MS, linesOf } from './follow.ts';
+import { BEHIND_MS, isWhole, linesOf } from './follow.ts';
 import { checkpointLine, removedLine } from './lines.ts';
 
 /** The most bytes of lines that readers get at once: what a reader that stalls keeps of them. Aim at half of it. */
@@ -62,6 +62,8 @@ export interface Standing {
 
 /** The lines that a read of the log brought, and where readers are behind them. */
 interface Page extends Standing {
+  /** `isUpToDate` is known when the rows were read. */
+  at: Stop;
   /** The text, and memory for the checkpoint behind it: a copy of the text for each reader would all be garbage. */
   bytes: Buffer;
   readonly length: number;
@@ -173,10 +175,11 @@ export class Room {
       while (!signal.aborted) {
         const most = Math.max(1, Math.min(MOST_KEYS, Math.floor(MOST_BYTES / 2 / this.#lineBytes)));
         const changed = await changes.read(this.#at.place, { most, waitMs: wait }, plan.identity, signal);
-        const { keys, isUpToDate } = changed;
+        const { keys } = changed;
         const page = await this.#pageOf(changed);
         if (page.length > MOST_BYTES) break;
-        this.#at = page.at;
+        const isUpToDate = await isWhole(changes, changed, { plan, reads: signal });
+        this.#at = page.at = { ...page.at, isUpToDate };
         // Lines may have come before it was known that they were the last: then a checkpoint says so.
         if (keys.length > 0 || now() >= beat || (isUpToDate && !given)) {
           const begun = now();

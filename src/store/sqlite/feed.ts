@@ -53,18 +53,16 @@ export function setFeed(
     signal: AbortSignal,
   ): Promise<ChangedInScope> {
     const end = clock() + waitMs;
-    let lastAtCall: number | null = null;
     for (let isWoken = false; ; isWoken = true) {
       const look = (set: SetRecord) => readIn(set, placeOfToken(token), most);
       const { last, logged, next, seen } = await lookAt(look, signal, isWoken, identity);
-      lastAtCall ??= last;
       const left = end - clock();
       const { ids: keys, matchedBefore } = logged;
       if (keys.length > 0 || left <= 0)
         return {
           ...{ keys, matchedBefore },
           next: { token: tokenOfPlace(next) },
-          isUpToDate: next.sequence >= lastAtCall,
+          isUpToDate: next.sequence >= last,
         };
       await watch.wait(version, seen, left, signal);
     }

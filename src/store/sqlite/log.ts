@@ -27,6 +27,9 @@ export interface LogOptions {
   readonly mostChanges?: number | undefined;
 }
 
+/** What the log has in place of a row after a change that it does not keep. A removal has nothing there. */
+const IS_THERE = Uint8Array.of(1);
+
 /** The numbers of the last change, and of the last one that the log no longer has; the number of rows. */
 interface LogState {
   readonly last: number;
@@ -52,7 +55,9 @@ export function changeLog(
   { ttlMs, wallClock, mostChanges = MOST_CHANGES }: LogOptions,
 ) {
   const isPrunable = (set: SetRecord): boolean => prunableTo(set) !== null;
-  return { state, begin, isWishDue, keepRows, isPrunable, prune, read };
+  /** Of the ids that `read` gave, those whose row was there behind their last change: its number, and that of the set's tables. */
+  const seenThere = new WeakMap<Bookmark, { readonly seq: number; readonly number: number }>();
+  return { state, begin, isWishDue, keepRows, isPrunable, prune, read, assertRemoved };
 
   function state({ name, number }: SetRecord): LogState {
     const table = logTable(number);
@@ -108,7 +113,7 @@ export function changeLog(
 
   /** At most `most` ids that changed after a number, as the readers of a scope see it. Reads the log up to `next`. */
   function read(set: SetRecord, after: number, most: number, scope: ScopePredicate | null): LoggedIds {
-    const columns = scope ? 'rowid seq, id, b, a' : 'rowid seq, id';
+    const columns = `rowid seq, id, a is not null there${scope ? ', b, a' : ''}`;
     // An id may be there several times, and readers of a scope may not see most of the changes.
     const limit = scope ? READ_AT_ONCE : Math.min(2 * most, READ_AT_ONCE);
     const changes = connection.all(
@@ -129,6 +134,7 @@ export function changeLog(
       if (!scope || !before || !now || !isUnseen(before, now, scope.fields)) {
         if (found.size >= most && !found.has(name)) return page();
         found.set(name, id);
+        if (change.there === 1) seenThere.set(id, { seq: Number(change.seq), number: set.number });
         if (scope && before && scope.matches(before)) matchedBefore.add(name);
       }
       next = Number(change.seq);
@@ -136,6 +142,21 @@ export function changeLog(
     if (changes.length < limit && next !== state(set).last)
       throw new DamagedRowError('the log ends before its last change');
     return page();
+  }
+
+  /**
+   * Throws DamagedRowError when a row that is not found should be there: `read` gave its id, and its last change, then and
+   * until now, is not its removal. (Of changes that version 0.3 noted this is not known.)
+   */
+  function assertRemoved(set: SetRecord, id: Bookmark): void {
+    const seen = seenThere.get(id);
+    if (seen?.number !== set.number || seen.seq < state(set).floor) return;
+    const last = connection.get(
+      `select a is not null there from ${logTable(set.number)} where rowid > ? and id = ? order by rowid desc limit 1`,
+      ...[seen.seq, storedRow(id)],
+    );
+    if (last?.there !== 0)
+      throw new DamagedRowError(`a row of ${set.label} is not found, and nothing has removed it`);
   }
 
   /** The number up to which changes are not to be kept. Null: there are none. */
@@ -161,21 +182,23 @@ export function changeLog(
   }
 }
 
-/** A document of a change. Throws DamagedRowError when it is not the one that was written. */
+/** A document of a change. Null: it is not kept. Throws DamagedRowError when it is not the one that was written. */
 function storedIn(change: SqlRow, column: string): Uint8Array | null {
   const stored = bytesIn(change, column);
-  return stored && documentIn(stored);
+  return stored && stored.length > IS_THERE.length ? documentIn(stored) : null;
 }
 
 /** Notes the changes of one transaction, which follow the last change until now. */
 function changeNotes(connection: Connection, set: SetRecord, last: number, at: number, keepsRows: boolean) {
   const sql = `insert into ${logTable(set.number)} values (?, ?, ?, ?, ?)`;
   const add = (id: Bookmark, before: Uint8Array | null, after: Uint8Array | null): void => {
-    const rows = keepsRows ? [before && storedRow(before), after && storedRow(after)] : [null, null];
-    connection.run(sql, ++last, storedRow(id), at, ...rows);
+    const rowBefore = keepsRows && before ? storedRow(before) : null;
+    // Without the row before, that after it is not needed.
+    const rowAfter = rowBefore && after ? storedRow(after) : after && IS_THERE;
+    connection.run(sql, ++last, storedRow(id), at, rowBefore, rowAfter);
   };
   return {
-    addNew: (row: Uint8Array) => add(idOf(row), null, null),
+    addNew: (row: Uint8Array) => add(idOf(row), null, row),
     addRemoved: (row: Uint8Array) => add(idOf(row), row, null),
     /** Notes a row that took the place of another one, whose `_id` may be of another type: 7 and 7.0 are one row. */
     addReplaced: (before: Uint8Array, after: Uint8Array): void => {
@@ -183,7 +206,7 @@ function changeNotes(connection: Connection, set: SetRecord, last: number, at: n
       if (Buffer.compare(idBefore, id) === 0) add(id, before, after);
       else {
         add(idBefore, before, null);
-        add(id, null, null);
+        add(id, null, after);
       }
     },
   };

@@ -158,21 +158,24 @@ export function setReads(core: Core, shape: SetShape, indexes: SetIndexes) {
     if (plan.at !== undefined) throw snapshotUnsupported();
     const wanted = wantedOf(plan.equals);
     const look = (): LookedUp => {
-      const { number, identity } = present({ ...plan, sort: KEY, equals: [] });
+      const set = present({ ...plan, sort: KEY, equals: [] });
       const rows: Uint8Array[] = [];
       let [taken, length] = [0, 0];
       for (const id of keys.slice(0, LOOKED_UP_AT_ONCE)) {
         if (rows.length >= size.rows || length >= size.bytes) break;
         taken++;
         const key = keyOfRow(id);
-        const row = key && reader.row(number, key);
+        const row = key && reader.row(set.number, key);
+        if (!row) log.assertRemoved(set, id);
         if (!row || !hasValues(documentIn(row), wanted)) continue;
         rows.push(row);
         length += row.length;
       }
       // The rows of the other keys may be gone, so nothing is known of what follows.
       const batch =
-        rows.length === 0 ? null : { ...reader.batchOf(rows, taken < keys.length, BY_ID), identity };
+        rows.length === 0
+          ? null
+          : { ...reader.batchOf(rows, taken < keys.length, BY_ID), identity: set.identity };
       return { taken, batch };
     };
     return looks.take(look, signal, size.patient);

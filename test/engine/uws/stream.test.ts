@@ -151,7 +151,7 @@ describe('a stream on uWebSockets.js', () => {
     const { response, stream } = setUp();
     void stream.write(A);
     response.room = 0;
-    stream.flush();
+    void stream.flush();
     const waits = stream.write(B);
     assert.equal(await settled(waits), false);
     assert.ok(response.held.length < 100, 'it is not added to the held bytes');

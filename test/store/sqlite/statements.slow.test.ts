@@ -9,7 +9,6 @@ import { temporaryFolder } from '../../support/directory.ts';
 
 const SCHEMA = 'the schema has a row for each table and index';
 const SORT = 'a load whose rows did not come in order sorts them once, in a thread';
-const END = 'the first or last entry in the order of the index';
 const TWICE = 'a load names the rows whose id came twice, only when there are some';
 /** Statements that go through a whole table, or sort, and why they may. */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
@@ -22,10 +21,6 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'select at from lN order by rowid limit 1': 'the first row in the order of the key',
   'insert into sN(k,d,iN...) select k,d,iN... from (select k,d,iN..., max(n) from sN group by k)': SORT,
   'insert into sN(k,d,iN...) select k,d,iN... from (select k,d,iN..., min(n) from sN group by k)': SORT,
-  'select iN k from sN indexed by iN_N order by iN limit 1 offset ?': END,
-  'select iN k from sN indexed by iN_N order by iN desc limit 1 offset ?': END,
-  'select k k from sN indexed by k_N order by k limit 1 offset ?': END,
-  'select k k from sN indexed by k_N order by k desc limit 1 offset ?': END,
   'select count(*) rows from sN': SORT,
   'select n from (select n, row_number() over (partition by k order by n desc) place from sN) where place > 1 order by n':
     TWICE,

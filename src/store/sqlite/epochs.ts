@@ -1,7 +1,7 @@
 import { documentIn, storedRow } from './checked-rows.ts';
 import { bytesIn, type Connection } from './connection.ts';
 import { isDamage } from './errors.ts';
-import { newEpoch } from './layout.ts';
+import { latestEpoch, newEpoch } from './layout.ts';
 import type { LogOptions } from './log.ts';
 import type { SetRecord, Sets } from './sets.ts';
 
@@ -35,10 +35,7 @@ export class Epochs {
   }
 
   latest(): string {
-    const found = this.#options.connection.get(
-      'select name from epochs where n = (select max(n) from epochs)',
-    );
-    return String(found?.name);
+    return latestEpoch(this.#options.connection);
   }
 
   /** The last change of a set's tables that belongs to an epoch or those before it. Null: the file does not know it. */

@@ -1,10 +1,11 @@
-import { open } from 'node:fs/promises';
+import { open, readFile } from 'node:fs/promises';
+import { endianness } from 'node:os';
 import { dirname } from 'node:path';
 import { Connection } from './connection.ts';
-import { sizeOf } from './directory.ts';
+import { sizeOf, unlessMissing } from './directory.ts';
 import { faultOfLog } from './log-file.ts';
-import { meta } from './layout.ts';
-import { currentBoot, MARK_FILE, readMark } from './mark.ts';
+import { knowsEpoch, meta } from './layout.ts';
+import { currentBoot, MARK_FILE, readMark, type Mark } from './mark.ts';
 
 /** What a file of SQLite begins with, and where its header says how many pages it has (fileformat2.html). */
 const MAGIC = 'SQLite format 3\0';
@@ -54,26 +55,36 @@ async function lostLog(path: string): Promise<string | null> {
 
 async function lookAtLog(path: string): Promise<string | null> {
   const log = `${path}-wal`;
-  const { stops = 0, writtenAt, boot = '' } = (await readMark(dirname(path))) ?? {};
-  if (writtenAt === undefined) return null;
-  // A log may go after a stop. What was acknowledged after the last stop is in the log alone, or behind it.
-  if (!(await sizeOf(log))) {
-    const found = stopsIn(path);
-    const isOlder = found < stops; // who opens it says so
-    return isOlder || found > writtenAt ? null : `${log} is missing or empty`;
-  }
+  const mark = await readMark(dirname(path));
+  // A log may go after a stop.
+  if (mark?.writtenAt === undefined || mark.stops > mark.writtenAt) return null;
   // A loss of power takes what was not acknowledged, in any order.
-  return boot !== '' && boot === (await currentBoot()) ? faultOfLog(log) : null;
+  const isSameStart = Boolean(mark.boot) && mark.boot === (await currentBoot());
+  if (await sizeOf(log)) return isSameStart ? faultOfLog(log) : null;
+  // SQLite itself removes or empties a log, when it has moved all of it into the file.
+  const isMoved = !(isSameStart && (await hasFramesLeft(path))) && hasWritten(path, mark);
+  return isMoved ? null : `${log} is missing or empty`;
 }
 
-/** How often the store was stopped, as far as the file without its log says. */
-function stopsIn(path: string): number {
+/** Whether the index of the log, which SQLite removes with the log, has frames that were not moved into the file. */
+async function hasFramesLeft(path: string): Promise<boolean> {
+  const index = await unlessMissing(readFile(`${path}-shm`));
+  // walformat.html, "The WAL-Index File Format": the last frame, and how many were moved.
+  if (!index || index.length < 100) return false;
+  const numberAt = (at: number) => (endianness() === 'LE' ? index.readUInt32LE(at) : index.readUInt32BE(at));
+  return numberAt(16) > numberAt(96);
+}
+
+/** Whether the file without its log has what was written first since the last stop, or has another number of stops. */
+function hasWritten(path: string, { stops, writtenAt = 0, epoch }: Mark): boolean {
   let connection: Connection | null = null;
   try {
     connection = new Connection(path);
-    return Number(meta(connection, 'stops'));
+    const found = Number(meta(connection, 'stops'));
+    if (found < stops || found > writtenAt) return true; // who opens an older one says so
+    return epoch === undefined || knowsEpoch(connection, epoch);
   } catch {
-    return 0; // it never had more than its log
+    return stops > 0; // else it never had more than its log
   } finally {
     connection?.close();
   }

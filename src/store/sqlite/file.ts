@@ -6,7 +6,7 @@ import { Connection } from './connection.ts';
 import { mmapBytesIn, prepareDirectory } from './directory.ts';
 import { openFault, retryBusy } from './errors.ts';
 import { faultOfFile, openHere } from './file-fault.ts';
-import { assertOurs, createEpochs, createLayout, meta, setMeta } from './layout.ts';
+import { assertOurs, createEpochs, createLayout, latestEpoch, meta, setMeta } from './layout.ts';
 import { changeMark, currentBoot, readMark, storeGone, writeMark, type Mark } from './mark.ts';
 import { newIdentity, Sets } from './sets.ts';
 
@@ -194,7 +194,9 @@ export class StoreFile {
   async #noteWritten(): Promise<void> {
     const writtenAt = Number(await retryBusy(() => meta(this.connection, 'stops')));
     if (writtenAt === this.#writtenAt) return;
-    await changeMark(this.path, { id: this.#opened.state.id, writtenAt, boot: await currentBoot() });
+    const epoch = await retryBusy(() => latestEpoch(this.connection));
+    const boot = await currentBoot();
+    await changeMark(this.path, { id: this.#opened.state.id, writtenAt, epoch, boot });
     this.#writtenAt = writtenAt;
   }
 

@@ -40,6 +40,16 @@ export function createEpochs(connection: Connection): void {
   connection.run('insert into epochs values (0, ?, 0, ?)', first, new Uint8Array(0));
 }
 
+export function latestEpoch(connection: Connection): string {
+  return String(connection.get('select name from epochs where n = (select max(n) from epochs)')?.name);
+}
+
+/** False also for a file that has no epochs yet. */
+export function knowsEpoch(connection: Connection, epoch: string): boolean {
+  const hasEpochs = connection.get("select 1 from sqlite_schema where name = 'epochs'") !== undefined;
+  return hasEpochs && connection.get('select 1 from epochs where name = ?', epoch) !== undefined;
+}
+
 /** Throws an Error for a file of another program or format. */
 export function assertOurs(connection: Connection): void {
   const isOurs = connection.get("select 1 from sqlite_schema where name = 'meta'") !== undefined;

@@ -13,6 +13,8 @@ export interface Mark {
   readonly stops: number;
   /** How often the store had been stopped, by any process, when something was acknowledged last. */
   readonly writtenAt?: number;
+  /** The latest epoch of the file then. */
+  readonly epoch?: string;
   /** The name of the start of the system at which that was. Empty where the system has none. */
   readonly boot?: string;
 }

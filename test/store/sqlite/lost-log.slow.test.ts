@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -16,7 +16,7 @@ import { sluice } from '../../support/process/commands.ts';
 import { SEED } from '../../support/seed.ts';
 import { below, randomFrom, type Random } from '../../support/store/random-collection.ts';
 import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
-import { openDirectory, openFor } from '../../support/store/sqlite/sqlite.ts';
+import { openDirectory, openFor, openRaw } from '../../support/store/sqlite/sqlite.ts';
 
 const BY_ID = { sort: '_id', direction: 1 } as const;
 const FLIPS = process.env.LONG === '1' ? 3_000 : 25;
@@ -96,6 +96,37 @@ for (const [name, damage] of Object.entries(DAMAGES))
     }
     assert.equal(await rowsIn(directory), WRITES);
   });
+
+/** What SQLite does itself with the log of a killed process. It has moved all of it into the file before. */
+const MOVES: Record<string, (directory: string) => Promise<unknown>> = {
+  'another program opens and closes the file': (directory) => {
+    openRaw(directory).close();
+    return Promise.resolve();
+  },
+  'a process empties the log and is killed': async (directory) => {
+    const { connection, close } = openRaw(directory);
+    connection.get('pragma wal_checkpoint(truncate)');
+    execFileSync('cp', ['-r', directory, `${directory}.killed`]);
+    close();
+    await rm(directory, { recursive: true });
+    await rename(`${directory}.killed`, directory);
+  },
+};
+
+for (const [name, move] of Object.entries(MOVES))
+  test(`a log that SQLite has moved into the file is not missed: ${name}`, async (t) => {
+    const { directory } = await written(t);
+    await move(directory);
+    assert.equal((await stat(join(directory, `${FILE}-wal`)).catch(() => null))?.size ?? 0, 0, 'no log');
+    assert.equal(await rowsIn(directory), WRITES);
+  });
+
+test('a log that is gone with its index is refused when the file has nothing of what was in it', async (t) => {
+  const { directory } = await written(t);
+  for (const end of ['-wal', '-shm']) await rm(join(directory, FILE + end));
+  await assert.rejects(openDirectory(directory), REFUSED);
+  await assert.rejects(openDirectory(directory), REFUSED, 'it stays so');
+});
 
 test('what a loss of power leaves is opened: the end of the log in any state', async (t) => {
   const { directory, bytes } = await written(t);

@@ -59,24 +59,24 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     });
     const { collection: name, indexes, refusalOf = () => null } = options.items;
     const items = await openSet(core, { ...shapeOf(name, name), indexes, refusalOf });
-    if (!isBulk) core.background.begin(file.isCutOff);
-    return storeOf(core, items, options);
+    return storeOf(core, items, options, isBulk);
   } catch (error) {
     await file.close('failed');
     throw error;
   }
 }
 
-function storeOf(core: Core, items: OpenSet, { directory }: SqliteOptions): Store {
+function storeOf(core: Core, items: OpenSet, { directory }: SqliteOptions, isBulk: boolean): Store {
   const { file, log, looks, sets, writes } = core;
   const { onWarning } = core.options;
   /** The sets of resources and records, by their names in the file. */
   const opened = new Map<string, Promise<OpenSet>>();
   const ready = new Set([items]);
   let isOpen = true;
-  const background = clean().catch((error: unknown) =>
+  const cleaned = clean().catch((error: unknown) =>
     onWarning(`removed rows or old changes still take space: ${reasonOf(error)}`),
   );
+  if (!isBulk) core.background.begin(file.isCutOff, cleaned);
   const resource = ({ name, collection }: Declaration, indexes: Declaration['indexes']) =>
     setOf({ ...shapeOf(RESOURCE + collection, name), indexes });
   const declared = (): Promise<Declaration[]> =>
@@ -120,7 +120,7 @@ function storeOf(core: Core, items: OpenSet, { directory }: SqliteOptions): Stor
       if (!isOpen) return;
       isOpen = false;
       await Promise.all(Array.from(ready, (set) => set.indexes.close()));
-      await background;
+      await cleaned;
       await core.close();
     },
   };
@@ -141,9 +141,9 @@ function storeOf(core: Core, items: OpenSet, { directory }: SqliteOptions): Stor
     return opening;
   }
 
-  /** Frees the space of removed rows and old changes that a process before this one has left. */
+  /** Frees the space of removed rows and old changes that a process before this one has left, perhaps half way. */
   async function clean(): Promise<void> {
-    await core.sweep();
+    await core.sweep(true);
     for (const name of await looks.soon(() => sets.names()))
       while (isOpen && (await looks.soon(() => log.isPrunable(sets.get(name)))))
         await writes.run(() => log.prune(sets.get(name)));

@@ -48,13 +48,19 @@ export class BackgroundCheck {
       throw storeUnfit('The file of the store is damaged. Its operator has to mend it: see `sluice check`.');
   }
 
-  /** `isAtOnce`: a check is due. It is also due when the last one has found a fault. */
-  begin(isAtOnce: boolean): void {
+  /**
+   * `isAtOnce`: a check is due. It is also due when the last one has found a fault. It waits until `cleaned` resolves: its
+   * reads would keep the log, and with that the space of what is removed.
+   */
+  begin(isAtOnce: boolean, cleaned: Promise<void>): void {
     this.#look();
-    if (isAtOnce || this.#fault !== null) this.#start(true);
-    this.#timer = setInterval(() => {
-      if (this.#look()) this.#start(false);
-    }, LOOK_MS).unref();
+    void cleaned.then(() => {
+      if (this.#closing.signal.aborted) return;
+      if (isAtOnce || this.#fault !== null) this.#start(true);
+      this.#timer = setInterval(() => {
+        if (this.#look()) this.#start(false);
+      }, LOOK_MS).unref();
+    });
   }
 
   /** Ends a check under way after its statement. The next start makes it. */

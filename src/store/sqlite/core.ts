@@ -114,7 +114,7 @@ export function coreOf(options: CoreOptions) {
 
   /**
    * Frees the space of discarded tables for later rows. That of an import that has not come to its end is given back to the
-   * disk: its tables lie at the end of the file. `givesBack`: this process has given such an import up.
+   * disk: its tables lie at the end of the file. `givesBack`: such an import was given up.
    */
   async function sweep(givesBack = false): Promise<void> {
     const ended = () => sets.withoutEnded(options.wallClock());

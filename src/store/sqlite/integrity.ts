@@ -31,7 +31,7 @@ export async function faultIn({
   rowsAtOnce = ROWS_AT_ONCE,
 }: Parts): Promise<string | null> {
   try {
-    for (const table of ['sqlite_schema', 'meta', 'sets']) {
+    for (const table of ['sqlite_schema', 'meta', 'epochs', 'sets']) {
       const fault = await faultOfPages(table);
       if (fault !== null) return fault;
     }

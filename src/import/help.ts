@@ -49,10 +49,10 @@ CSV files:
                      What a column is: string, number, decimal (a Decimal128), date, date-utc, boolean, objectid, uuid
                      or json. A cell that is not of that kind makes its row bad.
 
-  A column becomes numbers if every cell is a number as JSON writes it: 12, -0.30, 1e-05, 1.00E+05. A cell such as 01234,
-  +5 or 1e5 makes the whole column text. Dates, true and false stay text without --type, or --date-format and --booleans,
-  which read a column in whose cells they all fit. An empty cell becomes no field; "" becomes an empty text in a column
-  of text.
+  A column becomes numbers if every cell is a number as JSON writes it: 12, -0.30, 1e-05, 1.00E+05. A cell such as
+  01234, +5 or 1e5 makes the whole column text. Dates, true and false stay text without --type, or --date-format and
+  --booleans, which read a column in whose cells they all fit. An empty cell becomes no field; "" becomes an empty text
+  in a column of text.
   Without --date-format a date is 2024-12-31 (midnight UTC) or 2024-12-31T23:59:59Z, with a zone. With date-utc it
   needs none.
   A column customer.country becomes the field country of the document customer.

@@ -63,7 +63,8 @@ export interface Collection extends RowReader {
   split(plan: Plan, parts: number, signal: AbortSignal): Promise<readonly Bookmark[]>;
   /**
    * The next distinct value of the index's field behind `equals`, in ascending BSON order. Given and returned as a
-   * bookmark `{PATH: value}` with the exact bytes. Null: none follows.
+   * bookmark `{PATH: value}` with the exact bytes. Null: none follows. Values that no query can name are passed over
+   * (MinKey, MaxKey, undefined, regular expressions, DBPointers), and on MongoDB those that no command can carry.
    */
   nextValue(
     index: Index,
@@ -79,6 +80,8 @@ export interface Collection extends RowReader {
 export interface ValuesFrom {
   readonly after?: Bookmark | null;
   readonly range?: ValueRange;
+  /** Called for each stretch of values that is passed over without a range: it has one value or more. */
+  readonly onOmitted?: () => void;
 }
 
 /** A resource whose rows and indexes the commands of its operator write. */

@@ -239,12 +239,18 @@ async function checkValues(
     (value, n) => isAskable(value) && (n === 0 || compareValues(value, values[n - 1]) !== 0),
   );
   const found: unknown[] = [];
-  let after = await collection.nextValue(index, equals, {}, NEVER);
-  for (; after; after = await collection.nextValue(index, equals, { after }, NEVER)) {
+  let omitted = 0;
+  const onOmitted = () => {
+    omitted++;
+  };
+  let after = await collection.nextValue(index, equals, { onOmitted }, NEVER);
+  for (; after; after = await collection.nextValue(index, equals, { after, onOmitted }, NEVER)) {
     assert.ok(found.length < distinct.length, `${at}: ${path} has more values than rows have`);
     found.push(BSON.deserialize(after, EXACT)[path]);
   }
   assert.equal(found.length, distinct.length, `${at}: values of ${path} by ${index.name}`);
+  const unnamed = new Set(values.filter((value) => !isAskable(value)).map(rankOf));
+  assert.equal(omitted, unnamed.size, `${at}: types of ${path} that are left out`);
   for (const [n, value] of distinct.entries())
     assert.equal(compareValues(found[n], value), 0, `${at}: value ${n} of ${path}`);
   for (const [rank, bracket] of Object.entries(BRACKETS)) {

@@ -44,6 +44,8 @@ interface ListOptions {
 interface FoundValues {
   readonly values: readonly Bookmark[];
   readonly hasMore: boolean;
+  /** The stretches of values that were passed over before the last one, or before the end. Each has one value or more. */
+  readonly omitted: number;
 }
 
 /**
@@ -57,19 +59,35 @@ export async function listValues(
   time: LimitedTime,
   signal: AbortSignal,
 ): Promise<FoundValues> {
-  const values: Bookmark[] = [];
+  const found: Listed[] = [];
   const limited = firstAbort([time.end], signal);
+  let omitted = 0;
   for (;;) {
-    const isFirst = values.length === 0;
-    if (!isFirst && time.isUp()) return fitting(values, cursorOf);
-    const last = values.at(-1) ?? after;
-    const reading = rows.nextValue(index, equals, { after: last }, isFirst ? signal : limited);
-    const next = await (isFirst ? reading : inTime(reading, time, signal));
-    if (next === LATE) return fitting(values, cursorOf);
-    if (!next) return { values, hasMore: false };
-    if (values.length === most) return fitting(values, cursorOf);
-    values.push(next);
+    const isFirst = found.length === 0;
+    if (!isFirst && time.isUp()) return fitting(found, cursorOf);
+    const from = {
+      after: found.at(-1)?.value ?? after,
+      onOmitted: () => {
+        omitted++;
+      },
+    };
+    const reading = rows.nextValue(index, equals, from, isFirst ? signal : limited);
+    const value = await (isFirst ? reading : inTime(reading, time, signal));
+    if (value === LATE) return fitting(found, cursorOf);
+    if (!value) return { values: valuesOf(found), hasMore: false, omitted };
+    if (found.length === most) return fitting(found, cursorOf);
+    found.push({ value, omitted });
   }
+}
+
+/** A value, and what was passed over up to it. */
+interface Listed {
+  readonly value: Bookmark;
+  readonly omitted: number;
+}
+
+function valuesOf(found: readonly Listed[]): readonly Bookmark[] {
+  return found.map(({ value }) => value);
 }
 
 const LATE = Symbol('the time is up');
@@ -89,9 +107,10 @@ async function inTime<T>(
 }
 
 /** Values that others follow. */
-function fitting(values: readonly Bookmark[], cursorOf: CursorOf): FoundValues {
-  const last = values.findLastIndex((value) => cursorOf(value) !== undefined);
-  if (last >= 0) return { values: values.slice(0, last + 1), hasMore: true };
+function fitting(found: readonly Listed[], cursorOf: CursorOf): FoundValues {
+  const end = found.findLastIndex(({ value }) => cursorOf(value) !== undefined);
+  const last = found[end];
+  if (last) return { values: valuesOf(found.slice(0, end + 1)), hasMore: true, omitted: last.omitted };
   throw new AppError(
     'sort-value-too-long',
     'No cursor can continue after these values: they are too long. A larger limit may help.',

@@ -40,6 +40,11 @@ const VALUES = namedObject('Values', 'a page of distinct values', {
     hasMore: Type.Boolean({ description: 'whether more values may follow' }),
     nextCursor: textOrNull('the cursor that continues after the last value'),
   }),
+  omitted: Type.Integer({
+    minimum: 0,
+    description:
+      'the number of stretches of one value or more that are left out between these, or behind the last: values that no filter can name, or that no command of MongoDB can carry',
+  }),
   countsAre: Type.Optional(wordOf(['exact', 'partial'], 'partial: some counts are null')),
 });
 
@@ -85,7 +90,7 @@ export function valuesRoute(
       const after = cursor === undefined ? null : valueBehind(cursor, collection, asked.plan);
       const options = { after, most, cursorOf };
       const found = asked.isEmpty
-        ? { values: [], hasMore: false }
+        ? { values: [], hasMore: false, omitted: 0 }
         : await listValues(resource.rows, asked.plan, options, time, signal);
       const counts =
         count.read(query) === 'exact'
@@ -99,7 +104,7 @@ export function valuesRoute(
       const nextCursor = (last && cursorOf(last)) ?? null;
       const page = JSON.stringify({ limit: most, hasMore: found.hasMore, nextCursor });
       const are = counts ? `,"countsAre":"${counts.includes(null) ? 'partial' : 'exact'}"` : '';
-      return json(200, `{"data":[${data.join(',')}],"page":${page}${are}}`, {
+      return json(200, `{"data":[${data.join(',')}],"page":${page},"omitted":${found.omitted}${are}}`, {
         'cache-control': 'private, no-cache',
       });
     },

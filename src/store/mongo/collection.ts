@@ -3,7 +3,6 @@ import type { Identity } from '../bookmark.ts';
 import { addIndexes, fillByInserts } from '../fill-by-inserts.ts';
 import type { Slots } from '../slots.ts';
 import type { Declaration, OwnedCollection, Plan } from '../store.ts';
-import { commandKey } from './bookmark-in-command.ts';
 import { replaceByEmpty } from './clear.ts';
 import type { MongoConnection } from './connection.ts';
 import { countRows } from './count.ts';
@@ -17,14 +16,13 @@ import { isSingle } from './index-ranges.ts';
 import { insertRows } from './insert.ts';
 import { Layouts, type LookTiming } from './layouts.ts';
 import { addIndex } from './make-indexes.ts';
+import { nextValueIn } from './next-value.ts';
 import type { IndexedPlan } from './plan.ts';
-import { conditionOf, rangeCondition, type Condition } from './predicates.ts';
 import { deleteRaw } from './raw-write.ts';
 import { readsOf } from './read.ts';
 import type { FindWay } from './lane/lane.ts';
 import { presentTime } from './snapshot.ts';
 import { splitRows } from './split.ts';
-import { bracketsFrom } from './type-brackets.ts';
 
 /** Where the rows of a collection are, and how they are read. */
 export interface Ground {
@@ -107,33 +105,7 @@ export function openCollection(
         isSingle(indexed) ? [] : splitRows({ layouts, finder }, indexed, parts, layout, signal),
       ),
 
-    /**
-     * Reads on within the type bracket of `after`, then in the brackets above it: a comparison never leaves its bracket.
-     * An answer about a range alone is for the kinds of a field, which are known for seconds.
-     * Values that no query can name are left out: MinKey, MaxKey, undefined, regular expressions and DBPointers.
-     */
-    async nextValue(index, equals, { after = null, range }, signal) {
-      const next = index.keys[equals.length];
-      if (!next) throw new TypeError(`${index.name} has no field behind these values`);
-      const { path, sign } = next;
-      const plan = { index, equals, sort: path, direction: sign };
-      if (range) return reads.first(plan, rangeCondition(range), signal);
-      const last = after && (commandKey(after) as Readonly<Record<string, unknown>>)[path];
-      const brackets = bracketsFrom(after ? (after[4] ?? 0) : null, last);
-      const conditions: Condition[] = [
-        ...(after && !brackets[0]?.alone ? [{ $gt: last }] : []),
-        ...brackets
-          .slice(after ? 1 : 0)
-          .map(({ lowest, alone }) => (alone ? conditionOf(lowest) : { $gte: lowest })),
-      ];
-      for (const condition of conditions) {
-        const found = await reads.first(plan, condition, signal);
-        if (found) return found;
-      }
-      const [{ identity }] = await layouts.layoutFor(plan, signal);
-      await layouts.confirm(index, identity, true, signal);
-      return null;
-    },
+    nextValue: nextValueIn(layouts, reads),
 
     insert: (rows, onConflict) =>
       written((identity) => {

@@ -54,12 +54,6 @@ export function endOf(type: number): { readonly value: unknown; readonly isInclu
   return next ? { value: next.lowest, isInclusive: false } : { value: new MaxKey(), isInclusive: true };
 }
 
-/** The brackets that a query can name, from that of a value on. `type`: its BSON type; null: from the first on. */
-export function bracketsFrom(type: number | null, value: unknown): readonly TypeBracket[] {
-  const from = type === null ? 0 : isNaNValue(value) ? NAN_BRACKET : placeOf(type);
-  return BRACKETS.slice(from).filter(({ lowest }) => !(lowest instanceof MinKey || lowest instanceof MaxKey));
-}
-
 /**
  * A clustered collection read in descending order accepts neither `min` nor `max` (MongoDB error 6137402). A filter in
  * full BSON order (`$expr`) makes the server scan everything above. Only a plain comparison becomes bounds of the

@@ -66,7 +66,7 @@ export function setCounts(
   async function nextValue(
     index: Index,
     equals: readonly Equality[],
-    { after = null, range }: ValuesFrom,
+    { after = null, range, onOmitted }: ValuesFrom,
     signal: AbortSignal,
   ): Promise<Bookmark | null> {
     const path = index.keys[equals.length]?.path ?? KEY;
@@ -85,6 +85,7 @@ export function setCounts(
         throw new DamagedRowError(`values of ${path} are not in their places`); // they might never end
       const rank = value[0] ?? 0;
       if (!UNNAMEABLE.includes(rank)) return found;
+      onOmitted?.();
       low = joinKeys(prefix, Uint8Array.of(rank), HIGHEST);
     }
     return null;

@@ -71,13 +71,15 @@ function addValues(now: Shown, path: string, group: HTMLDetailsElement, focused:
   }
   const more = async (cursor: string | null) => {
     try {
-      const { data, page } = await valuesOf(now, path, within, cursor);
+      const { data, page, omitted } = await valuesOf(now, path, within, cursor);
       const texts = data.map(({ value }) => textOf(value));
       for (const [n, one] of data.entries()) {
         if (kindOf(one.value) === 'nested') continue;
         const isTwin = texts.some((text, other) => other !== n && text === texts[n]);
         list.append(valueItem(now, path, one, spelled(one.value, isTwin)));
       }
+      if (omitted > 0)
+        list.append(make('li', make('p.hint', 'Values that no filter can name are left out.')));
       end.replaceChildren(
         ...afterValues(now, path, data.length, page.hasMore ? page.nextCursor : null, more),
       );
@@ -105,6 +107,8 @@ interface FacetValue {
 interface ValuesBody {
   readonly countsAre?: 'exact' | 'partial';
   readonly data: readonly FacetValue[];
+  /** Stretches of values that are left out. */
+  readonly omitted: number;
   readonly page: { readonly hasMore: boolean; readonly nextCursor: string | null };
 }
 

@@ -134,6 +134,32 @@ test('a list ends at the last value that has a cursor, and is refused when it ha
   await assert.rejects(listed(1, makeValue(1)), { code: 'sort-value-too-long' });
 });
 
+test('values that are passed over are counted with the value behind them, once in all pages', async () => {
+  /** Before each value n there are n stretches that are left out, and two at the end. */
+  const nextValue: Collection['nextValue'] = (_index, _equals, { after, onOmitted }) => {
+    const next = after ? numberOf(after) + 1 : 0;
+    for (let n = 0; n < (next < 5 ? next : 2); n++) onOmitted?.();
+    return Promise.resolve(next < 5 ? makeValue(next) : null);
+  };
+  for (const most of [1, 2, 3, 5, 6]) {
+    let [after, all, more]: [Bookmark | null, number[], boolean] = [null, [], true];
+    while (more) {
+      const from = { after, most, cursorOf: () => 'a cursor' };
+      const { values, hasMore, omitted } = await listValues(
+        { nextValue },
+        PLAN,
+        from,
+        testTime().time,
+        NEVER,
+      );
+      const numbers = values.map(numberOf);
+      assert.equal(omitted, numbers.reduce((sum, n) => sum + n, 0) + (hasMore ? 0 : 2));
+      [after, all, more] = [values.at(-1) ?? null, [...all, ...numbers], hasMore];
+    }
+    assert.deepEqual(all, [0, 1, 2, 3, 4]);
+  }
+});
+
 /** The longest cursor, in characters. */
 const LONGEST = 12 * 1024;
 

@@ -56,7 +56,7 @@ async function timed(
   const cpu = childrenSeconds();
   const endUsage = startUsage(pidsOf(job));
   const started = performance.now();
-  await runToEnd({ file: CLI, args: ['import', file, ...job.scenario.args], environment });
+  await runToEnd({ file: CLI, args: ['import', file, '--into', 'items', ...job.scenario.args], environment });
   const seconds = (performance.now() - started) / 1000;
   return { seconds, count: rows, usage: { ...endUsage(), server: childrenSeconds() - cpu } };
 }

@@ -1,7 +1,8 @@
 import type { OnConflict } from '../store/store.ts';
 import { TEXT_FORMATS, formatOfName, type TextFormat } from '../rows/text-files.ts';
 import type { Columns } from './fields.ts';
-import { intoOf, type Into } from './target.ts';
+import { nameOfFile } from './resource-name.ts';
+import { intoOf, ITEMS, type Into } from './target.ts';
 import { KINDS, type Kind, type Types } from './kinds.ts';
 import { booleansOf, dateFormOf, type Notation } from './notation.ts';
 import { STDIN } from './source.ts';
@@ -21,7 +22,7 @@ export interface Reading extends Notation {
   readonly names?: ReadonlyMap<number, string>;
   /** Whether a column `a.b` becomes a field of that name, rather than the field `b` of `a`. */
   readonly isFlat?: boolean;
-  /** The resource that the rows become. Absent: they become items. The fields of its indexes must be columns of a CSV file. */
+  /** The resource that the rows become. The fields of its indexes must be columns of a CSV file. */
   readonly into?: Into;
 }
 
@@ -49,10 +50,10 @@ const ON_CONFLICT = ['skip', 'replace', 'fail'] as const satisfies readonly OnCo
 /** The options, with what each applies to alone: see checkOnly. */
 const OPTIONS = {
   format: { type: 'string', only: ['FILE'] },
-  category: { type: 'string', only: ['FILE', 'items, not to a resource'] },
-  price: { type: 'string', only: ['FILE', 'items, not to a resource'] },
+  category: { type: 'string', only: ['FILE', '--into items'] },
+  price: { type: 'string', only: ['FILE', '--into items'] },
   into: { type: 'string', only: ['FILE'] },
-  index: { type: 'string', multiple: true, only: ['--into'] },
+  index: { type: 'string', multiple: true, only: ['FILE'] },
   force: { type: 'boolean', only: ['--index'] },
   id: { type: 'string', only: ['FILE'] },
   type: { type: 'string', only: ['FILE'] },
@@ -84,12 +85,12 @@ export function parseImportArguments(argv: readonly string[]): ImportCommand {
     throw new UsageError(`import takes one of FILE (- for stdin), --generate N and --sample; it got ${got}`);
   }
   const format = file === undefined ? null : formatOf(file, values.format);
+  const name = file === undefined ? undefined : (values.into ?? nameOfFile(file));
   checkOnly(OPTIONS, values, {
     FILE: file !== undefined,
     '--generate': values.generate !== undefined,
-    '--into': values.into !== undefined,
     '--index': values.index !== undefined,
-    'items, not to a resource': values.into === undefined,
+    '--into items': name === ITEMS,
     '--drop': values.drop === true,
     'imports without --drop': values.drop !== true,
     'CSV files': format === 'csv',
@@ -99,11 +100,13 @@ export function parseImportArguments(argv: readonly string[]): ImportCommand {
     oneOf('--on-conflict', values['on-conflict'], ON_CONFLICT) ?? (file === undefined ? 'skip' : 'fail');
   const drop = !values.drop ? 'no' : values.yes ? 'yes' : 'unconfirmed';
   const stored = { onConflict, drop } as const;
-  const into = values.into === undefined ? null : intoOf(values.into, values.index ?? [], values.force);
-  if (file !== undefined && format !== null)
+  if (file !== undefined && format !== null && name !== undefined)
     return {
-      ...{ kind: 'file', file, ...readingOf(format, values), ...stored },
-      ...(into && { into }),
+      ...{ kind: 'file', file, ...readingOf(format, name === ITEMS, values), ...stored },
+      into: {
+        ...intoOf(name, values.index ?? [], values.force),
+        ...(values.into === undefined && { isOfFile: true }),
+      },
       ...(values.append && { appends: true }),
     };
   if (values.generate === undefined) return { kind: 'sample', ...stored };
@@ -125,8 +128,7 @@ function formatOf(file: string, given: string | undefined): TextFormat {
   throw new UsageError(`--format is required (one of ${TEXT_FORMATS.join(', ')}): ${reason}`);
 }
 
-function readingOf(format: TextFormat, values: Values): Omit<Reading, 'into'> {
-  const isItem = values.into === undefined;
+function readingOf(format: TextFormat, isItem: boolean, values: Values): Omit<Reading, 'into'> {
   const columns = {
     category: values.category ?? (isItem ? 'category' : null),
     price: values.price ?? (isItem ? 'price' : null),

@@ -65,12 +65,6 @@ export function namedHeader(row: readonly string[], { names = new Map() }: Readi
   return row.map((name, index) => names.get(index + 1) ?? name);
 }
 
-/** Whether a table has none of the columns of items, and the command names none. */
-export function isNoItems(header: readonly string[], { columns: { category, price } }: Reading): boolean {
-  const isDefault = category === 'category' && price === 'price';
-  return isDefault && header.length > 1 && !(header.includes(category) && header.includes(price));
-}
-
 function checkHeader(header: readonly string[]): void {
   const seen = new Set<string>();
   for (const [index, name] of header.entries()) {

@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import type { Readable } from 'node:stream';
 import { AppError, CommandRefusal } from '../errors.ts';
 import { KEY } from '../store/bookmark.ts';
@@ -5,7 +6,7 @@ import type { Count } from '../store/store.ts';
 import { reasonOf } from '../error-reason.ts';
 import { UsageError } from '../terminal/arguments.ts';
 import { startProgress, type Console, type Progress } from '../terminal/progress.ts';
-import { counted, countOf, printable, shellWord } from '../terminal/text.ts';
+import { counted, countOf, printable, quoted } from '../terminal/text.ts';
 import type { ImportCommand } from './arguments.ts';
 import { importItems, ImportStopped, type ImportedStore, type ImportResult } from './import.ts';
 import { readRows } from './reading.ts';
@@ -13,7 +14,6 @@ import { BrokenSource, type Rows } from './row.ts';
 import { SAMPLE_ROWS, sampleItems } from './sample.ts';
 import type { KindsAt } from './column.ts';
 import { openSource, STDIN } from './source.ts';
-import { NoItems, nameOfFile } from './suggest.ts';
 import { generateItems } from './synthetic.ts';
 
 export { parseImportArguments } from './arguments.ts';
@@ -31,8 +31,6 @@ interface ImportIo extends Console {
   readonly stdin: Readable;
   /** The store as its operator knows it. */
   readonly place: string;
-  /** The command as it was given. */
-  readonly line?: string;
   /** Aborted when the user interrupts. */
   readonly signal: AbortSignal;
 }
@@ -49,6 +47,8 @@ interface Source extends Rows {
 export interface ImportTarget {
   /** Whether it may have rows. */
   readonly exists: boolean;
+  /** The setting without which no server serves it. */
+  readonly setting?: string;
   /** The kinds that its fields have, which columns are read as. */
   readonly kindsAt?: KindsAt;
   /** Opens it, and makes it when it is missing. Called when the first row can be written. */
@@ -74,6 +74,8 @@ export async function runImport(
     progress = startProgress(io, source.total);
     return store;
   };
+  const ofFile = nameLine(command, target);
+  if (ofFile !== null) say(ofFile);
   const bad = new BadRows();
   let source: Source | undefined;
   let code: 0 | 1 | 2;
@@ -110,13 +112,19 @@ export async function runImport(
     progress?.stop();
     bad.rest.forEach(say);
     code = reportFailure(error, io);
-    if (error instanceof NoItems && command.kind === 'file' && io.line !== undefined)
-      say(`  ${[io.line, '--into', nameOfFile(command.file), ...error.options.map(shellWord)].join(' ')}`);
   } finally {
     source?.close?.();
   }
   if (!progress || code === 2 || io.signal.aborted) return code;
   return (await target.finish?.(say)) === false ? 1 : code;
+}
+
+/** Says which resource a file becomes that names it. null: --into names it. */
+function nameLine(command: ImportCommand, { exists, setting }: ImportTarget): string | null {
+  if (command.kind !== 'file' || !command.into?.isOfFile) return null;
+  const served = setting === undefined ? '' : `, which ${setting} serves`;
+  const verb = exists ? 'goes into' : 'becomes';
+  return `${quoted(basename(command.file))} ${verb} the resource /${command.into.name}${served}; --into NAME chooses another`;
 }
 
 /** Throws UsageError when stored rows would be removed without --yes, or rows without keys would come to others. */

@@ -1,13 +1,12 @@
 export const IMPORT_HELP = `Usage:
-  sluice import FILE|- --into NAME [--id COLUMN] [--index a,b]... [OPTION...]
-  sluice import FILE|- [--category COLUMN] [--price COLUMN] [--id COLUMN] [OPTION...]
+  sluice import FILE|- [--into NAME] [--id COLUMN] [--index a,b]... [OPTION...]
+  sluice import FILE|- --into items [--category COLUMN] [--price COLUMN] [--id COLUMN] [OPTION...]
   sluice import --generate N [--seed S] [OPTION...]
   sluice import --sample [OPTION...]
 
-Writes items into the store that the settings name (MONGODB_URI if it is set, otherwise DATA_DIR).
-
-With --into it writes the rows of a resource instead, which GET /NAME serves. For a CSV file without columns of items it
-prints the command that makes one of its own columns.
+Writes the rows of a file into a resource of the store that the settings name (MONGODB_URI if it is set, otherwise
+DATA_DIR), and GET /NAME serves them. The resource has the name of the file without folder, format and compression, letter
+for letter: data/stock.csv.gz becomes /stock.
 
 Sources:
   FILE             A file, or - for standard input. gzip and zstd are recognized by their first bytes, Brotli by the
@@ -20,20 +19,23 @@ How a file is read:
   --format FORMAT    csv (with a header row), or ndjson or json, which are alike: an array of objects, or one object
                      per line. Default: the file extension .csv, .ndjson, .jsonl or .json, before any .gz, .br
                      or .zst.
-  --category COLUMN  The column or field that becomes the item's category, a string (default category).
-  --price COLUMN     The column or field that becomes the item's price, a number (default price).
-  --id COLUMN        The column or field that becomes the item's id. Every row must then have it. Default: _id if the
+  --id COLUMN        The column or field that becomes the key of a row. Every row must then have it. Default: _id if the
                      row has it, otherwise id. A row with neither gets a new ObjectId.
 
   A column that becomes another field does not keep its own name. It replaces any column that already has the name of
   that field.
 
 Resources:
-  --into NAME        Writes the rows into the resource NAME, which is made when it is missing. Columns and fields keep
-                     their names; no category or price is needed. The column _id or id is the key of a row. In MongoDB
-                     the resource is the collection NAME.
+  --into NAME        The resource NAME instead, which is made when it is missing. Standard input, and a file whose name no
+                     resource may have, need it. Columns and fields keep their names. The column _id or id is the key of
+                     a row. In MongoDB the resource is the collection NAME.
   --index a,b        An index that filters by a and sorts by b, or by the key. It ends with the key. May be repeated.
   --force            Makes an index of a field that no row has. Without it such an index is refused.
+
+The resource items is declared with two fields that every row has, and with indexes of its own. So a file called items
+goes into it, and others with --into items:
+  --category COLUMN  The column or field that becomes category, a text (default category).
+  --price COLUMN     The column or field that becomes price, a finite number (default price).
 
 CSV files:
   --delimiter C      The character between cells, or tab. Default: the one of comma, semicolon and tab that the header
@@ -56,7 +58,7 @@ CSV files:
   Without --date-format a date is 2024-12-31 (midnight UTC) or 2024-12-31T23:59:59Z, with a zone. With date-utc it
   needs none.
   A column customer.country becomes the field country of the document customer.
-  A column whose field the resource of --into has already is read as the kind of its values there. A cell of another
+  A column whose field the resource has already is read as the kind of its values there. A cell of another
   kind makes its row bad.
   The import reads a file twice: first the kinds of its columns, then its rows. From a pipe the first 16 MiB decide. A
   later row with a cell of another kind is bad, and the message says which --type accepts it.
@@ -73,8 +75,7 @@ JSON and NDJSON files:
   double would lose some of its digits.
 
 Rows that are already in the store:
-  --drop             Removes all items, or rows of the resource, before the import, once the first rows of the
-                     source were read.
+  --drop             Removes all rows of the resource before the import, once the first rows of the source were read.
   --yes              Confirms it. Without it the import says how many rows --drop would remove, and removes none.
   --append           Adds rows without a key to those that are stored. Without it, --drop or --id, such rows are refused
                      where rows are stored: a second run of a file would add them once more.
@@ -85,8 +86,8 @@ Rows whose id is already in the store:
                          that was interrupted.
   --on-conflict replace  The new row replaces the stored row.
 
-The import reports ten bad rows of each kind with their lines, counts the others by their column, and continues. A row
-without a category or a price is bad. Nothing is made or removed before the first row that can be written.
+The import reports ten bad rows of each kind with their lines, counts the others by their column, and continues. Nothing is
+made or removed before the first row that can be written.
 SIGTERM and SIGINT stop the import. It writes the rows that it has read, and reports how many rows are stored.
 
 Exit codes: 0 every row is stored, 1 some rows are not stored or the import stopped, 2 the command is wrong.

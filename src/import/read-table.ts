@@ -3,20 +3,18 @@ import { UsageError } from '../terminal/arguments.ts';
 import { itemsOfTable } from './row-from-cells.ts';
 import { RowWriter } from './row-writer.ts';
 import { takeWhile } from './chunks.ts';
-import { readCsv, type CsvRecord } from './csv.ts';
+import { readCsv } from './csv.ts';
 import type { Reading } from './arguments.ts';
 import { BrokenSource, type Rows } from './row.ts';
 import {
   columnsUnder,
   described,
   guessing,
-  isNoItems,
   namedHeader,
   readAsStored,
   type Column,
   type KindsAt,
 } from './column.ts';
-import { Suggestion } from './suggest.ts';
 import { checkIndexes } from './target.ts';
 
 /** The bytes of a pipe that decide what its columns are. */
@@ -46,21 +44,15 @@ export async function readTable(
   const scanned = again ? await again() : Readable.from(sample?.taken ?? []);
   let names = '';
   let table: readonly Column[] = [];
-  let suggestion: Suggestion | undefined;
   const look = (row: readonly string[]) => {
     names = row.join('\0');
     const header = namedHeader(row, reading);
-    if (isNoItems(header, reading)) {
-      const seen = (suggestion = new Suggestion(header));
-      return (record: CsvRecord) => seen.see(record);
-    }
     table = columnsUnder(header, reading);
     return guessing(table, reading);
   };
   // Rows that are not valid are left out: the import reports them when it reads them.
   for await (const row of readCsv(scanned, look, dialect, sample?.isCut))
     if ('item' in row && !row.item) break;
-  if (suggestion) throw suggestion.error(reading);
   if (kindsAt) table = await readAsStored(table, kindsAt);
   if (reading.into) {
     const fields = table.flatMap(({ path, kind }) => (path && kind ? [path.join('.')] : []));

@@ -50,13 +50,15 @@ export async function resourceTarget(
   const { declaration, exists, fields } = await findResource(into.name, declared, store);
   if (declaration.collection === USERS.name && declaration.database === undefined)
     throw new UsageError(
-      '--into users: the server keeps the users of its API there, and an import could write what is none. Send them to ' +
-        'POST /api/users, or choose another name',
+      'the collection users has the users of the API of the server, and an import could write what is none. Send them to ' +
+        'POST /api/users, or choose another name with --into',
     );
   const made: { rows?: OwnedCollection } = {};
   let found: Promise<OwnedCollection> | undefined;
+  const setting = store.keepsDeclarations ? undefined : `EXPOSE=${into.name}`;
   return {
     exists,
+    ...(setting !== undefined && { setting }),
     kindsAt: async (path) => {
       const kind = fields?.[path === KEY ? 'id' : path];
       if (kind !== undefined) return new Set([kind]);
@@ -83,7 +85,7 @@ export async function resourceTarget(
       for (const index of states)
         if (index?.refused !== undefined) say(`the index ${index.name} cannot be used: ${index.refused}`);
       say(`GET /${declaration.name} answers: ${formsOf(indexes).join('; ')}`);
-      if (!store.keepsDeclarations) say(`to serve it: EXPOSE=${into.name} npm start`);
+      if (setting !== undefined) say(`to serve it: ${setting} npm start`);
       else say('to serve it: npm start (a server that runs now serves it within seconds)');
       return states.every((index) => index && index.refused === undefined);
     },

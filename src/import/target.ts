@@ -4,18 +4,25 @@ import { MOST_INDEX_FIELDS } from '../store/indexes.ts';
 import { UsageError } from '../terminal/arguments.ts';
 import { quoted } from '../terminal/text.ts';
 
+/** The resource that is declared with the columns of --category and --price. */
+export const ITEMS = 'items';
+
 export interface Into {
   readonly name: string;
   /** The fields of its indexes, without the key at their ends. */
   readonly indexes: readonly (readonly string[])[];
   /** Whether they are made when no row has a field of them. */
   readonly isForced?: boolean;
+  /** Whether the name is that of the file. */
+  readonly isOfFile?: boolean;
 }
 
 /** Reads --into, --index and --force. Throws UsageError. */
 export function intoOf(name: string, indexes: readonly string[], isForced = false): Into {
-  const taken = name === 'items' ? 'an import without --into writes items' : nameFault(name);
+  const taken = name === ITEMS ? undefined : nameFault(name);
   if (taken !== undefined) throw new UsageError(`--into: ${taken}`);
+  if (name === ITEMS && indexes.length > 0)
+    throw new UsageError('--index: the resource items has the indexes of its declaration');
   const fields = indexes.map((text) => fieldsOf('--index', text));
   const names = fields.map((paths) => paths.join());
   const twice = names.find((one, n) => names.indexOf(one) < n);

@@ -20,7 +20,7 @@ import { reachable, urlOf } from '../engine/address.ts';
 import { UsageError } from '../terminal/arguments.ts';
 import { interruption } from '../terminal/interruption.ts';
 import { unknownSettings } from '../unknown-settings.ts';
-import { printable, shellWord } from '../terminal/text.ts';
+import { printable } from '../terminal/text.ts';
 import { VERSION } from '../version.ts';
 import { gatherMetrics } from './worker-metrics.ts';
 import { isWorker, leavePrimary, reportListening, startWorkers, untilPrimaryStops } from './workers.ts';
@@ -30,9 +30,8 @@ const HELP = `sluice - serve very large collections from MongoDB as pages and st
 
 Usage:
   sluice serve             serve items over HTTP
-  sluice import FILE|-     import items from a file (also --generate N, --sample)
-  sluice import FILE --into NAME --index a,b
-                           make a resource of your own rows and columns
+  sluice import FILE       make a resource of a file (also --into NAME, --index a,b)
+  sluice import --sample   import the bundled catalogue of items (also --generate N)
   sluice index NAME a,b    add an index to a resource
   sluice init              print a file of resources, made from the collections of MONGODB_URI
   sluice key new --name N  make an API key, and print it once
@@ -142,13 +141,12 @@ async function startSeveral({ WORKERS, HOST, PORT }: Config, log: Logger) {
 async function importItems(argv: readonly string[]): Promise<number> {
   const { parseImportArguments, runImport } = await importing();
   const command = parseImportArguments(argv);
-  const into = command.kind === 'file' ? command.into : undefined;
+  const into =
+    command.kind === 'file' && command.into?.name !== ITEM_COLLECTION.name ? command.into : undefined;
   const config = readConfig(process.env);
   if (into && into.indexes.length > 0) checkMayIndex(config);
   const place = placeOf(config);
-  const program = process.env.npm_lifecycle_event === 'import' ? 'npm run import --' : 'sluice import';
-  const line = [program, ...argv.map(shellWord)].join(' ');
-  const io = { ...terminal(), line, place: into ? `${into.name} in ${place}` : place };
+  const io = { ...terminal(), place: into ? `${into.name} in ${place}` : place };
   return withStore(config, !into, async (open) => {
     const { resourceTarget } = await import('../import/resource.ts');
     const target = into

@@ -7,7 +7,7 @@ import type { Declaration, Store } from '../store/store.ts';
 import { readArguments, UsageError } from '../terminal/arguments.ts';
 import { printable } from '../terminal/text.ts';
 import { reasonOf } from '../error-reason.ts';
-import { nameFor } from '../import/suggest.ts';
+import { nameFor } from '../import/resource-name.ts';
 
 export const INIT_HELP = `Usage: sluice init > resources.json
 

@@ -223,5 +223,5 @@ export function nameFault(name: string): string | undefined {
   if (TAKEN.includes(name)) return `the name ${name} is taken by a route of the server`;
   return new RegExp(NAME).test(name)
     ? undefined
-    : `the name ${JSON.stringify(name)} cannot be a segment of a URL; RESOURCES_FILE can give the collection another name`;
+    : `the name ${JSON.stringify(name)} cannot be a segment of a URL`;
 }

@@ -151,7 +151,7 @@ export class ServedResources {
       const fault = names.has(one.name)
         ? `another resource has the name ${one.name}, too`
         : nameFault(one.name);
-      if (fault !== undefined) refuse(`${one.place}: ${fault}`);
+      if (fault !== undefined) refuse(`${one.place}: ${fault}; RESOURCES_FILE can give another name`);
       else located.push(one);
       names.add(one.name);
     };

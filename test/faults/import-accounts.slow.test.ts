@@ -47,6 +47,8 @@ async function startImport(directory: string, file: string, as: CommandOf) {
     await cli(),
     'import',
     file,
+    '--into',
+    'items',
     '--format',
     'ndjson',
     '--drop',

@@ -32,14 +32,18 @@ async function begin(t: TestContext, name: string): Promise<Killed | null> {
   const client = testClient(t, uri);
   const run: Killed['run'] = async (arguments_, isTime) => {
     let isOver = false;
-    const { code, said } = await sluice(['import', file, ...arguments_], environment, (child) => {
-      child.once('exit', () => (isOver = true));
-      if (!isTime) return;
-      void (async () => {
-        while (!isOver && !(await isTime())) await nextTurn();
-        child.kill('SIGKILL');
-      })();
-    });
+    const { code, said } = await sluice(
+      ['import', file, '--into', 'items', ...arguments_],
+      environment,
+      (child) => {
+        child.once('exit', () => (isOver = true));
+        if (!isTime) return;
+        void (async () => {
+          while (!isOver && !(await isTime())) await nextTurn();
+          child.kill('SIGKILL');
+        })();
+      },
+    );
     if (!isTime) assert.equal(code, 0, said);
     await untilQuiet(client);
     return code;

@@ -130,7 +130,7 @@ for (const isKilled of [false, true])
     await writeFile(file, lines());
     let isOver = false;
     const { code, said } = await sluice(
-      ['import', file, '--drop', '--yes'],
+      ['import', file, '--into', 'items', '--drop', '--yes'],
       { DATA_DIR: directory },
       (child) => {
         child.once('exit', () => (isOver = true));

@@ -27,7 +27,7 @@ async function run({ store, argv, content = CSV }: Run) {
   const stdin = Readable.from([Buffer.from(content)]);
   const io = { stdin, stderr, isTTY: false, place: 'the shop', signal: NEVER };
   const code = await runImport(
-    parseImportArguments(argv ?? ['-', '--format', 'csv', '--drop', '--yes']),
+    parseImportArguments(argv ?? ['-', '--into', 'items', '--format', 'csv', '--drop', '--yes']),
     targetOf(store),
     io,
   );

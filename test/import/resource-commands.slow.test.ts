@@ -79,6 +79,31 @@ for (const name of ['sqlite', 'mongodb'] satisfies StoreName[])
       ]);
     });
 
+    test('a file becomes the resource of its name, as the first line says', async (t) => {
+      const shop = await shopOn(t, name);
+      if (!shop) return;
+      const run = (...args: string[]) => sluice(['import', ...args], shop.environment);
+      const served = name === 'sqlite' ? '' : ', which EXPOSE=stock serves';
+      const file = await shop.file('stock.csv', 'id,category\n1,a\n');
+      const first = await run(file);
+      assert.equal(first.code, 0, first.said);
+      const line = (verb: string) =>
+        `"stock.csv" ${verb} the resource /stock${served}; --into NAME chooses another`;
+      assert.equal(first.said.split('\n')[0], line('becomes'));
+      await shop.file('stock.csv', 'id,category\n2,b\n');
+      assert.equal((await run(file)).said.split('\n')[0], line('goes into'));
+      const server = await serve(t, shop, 'stock');
+      const rows = await (await server.get('/stock/stream')).text();
+      assert.equal(rows, '{"id":1,"category":"a"}\n{"id":2,"category":"b"}\n');
+      const items = await run(await shop.file('items.ndjson', '{"_id":1,"category":"c"}\n'));
+      assert.match(
+        items.said,
+        /^"items.ndjson" goes into the resource \/items; .*\nline 1: price is missing/,
+      );
+      const users = await run(await shop.file('users.csv', 'id\n1\n'));
+      assert.deepEqual([users.code, /choose another name with --into$/m.test(users.said)], [2, true]);
+    });
+
     test('a repeated import fails, skips or replaces, and --drop replaces all rows', async (t) => {
       const shop = await shopOn(t, name);
       if (!shop) return;
@@ -217,14 +242,17 @@ for (const name of ['sqlite', 'mongodb'] satisfies StoreName[])
   });
 
 const FAULTS: [args: string[], message: RegExp][] = [
-  [['import', 'a.csv', '--into', 'items'], /an import without --into writes items/],
+  [['import', 'a.csv', '--into', 'items', '--index', 'a'], /items has the indexes of its declaration/],
   [['import', 'a.csv', '--into', 'livez'], /taken by a route/],
-  [['import', 'a.csv', '--into', 'users'], /--into users: the server keeps the users .*POST \/api\/users/],
+  [
+    ['import', 'a.csv', '--into', 'users'],
+    /the collection users has the users of the API .*POST \/api\/users, .* with --into$/m,
+  ],
   [['import', 'a.csv', '--into', 'a b'], /cannot be a segment of a URL/],
-  [['import', 'a.csv', '--index', 'a'], /--index applies only to --into/],
+  [['import', '--sample', '--index', 'a'], /--index applies only to FILE/],
   [['import', 'a.csv', '--into', 'o', '--force'], /--force applies only to --index/],
   [['imprt', 'a.csv'], /unknown command imprt$/m],
-  [['import', 'a.csv', '--into', 'o', '--price', 'p'], /--price applies only to items/],
+  [['import', 'a.csv', '--into', 'o', '--price', 'p'], /--price applies only to --into items/],
   [['import', '--generate', '5', '--into', 'o'], /--into applies only to FILE/],
   [['import', 'a.csv', '--into', 'o', '--index', 'a,,b'], /has an empty name/],
   [['import', 'a.csv', '--into', 'o', '--index', 'a.0'], /has a number in its path/],

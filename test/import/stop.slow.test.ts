@@ -18,10 +18,14 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const)
     t.after(() => store.close());
     const count = async () => (await store.items.count(PLAN, 'exact', t.signal)).rows;
     const env = { ...process.env, DATA_DIR: directory, MONGODB_URI: '', LOG_LEVEL: 'error' };
-    const child = spawn(process.execPath, [await cli(), 'import', '-', '--format', 'ndjson'], {
-      env,
-      stdio: ['pipe', 'ignore', 'pipe'],
-    });
+    const child = spawn(
+      process.execPath,
+      [await cli(), 'import', '-', '--into', 'items', '--format', 'ndjson'],
+      {
+        env,
+        stdio: ['pipe', 'ignore', 'pipe'],
+      },
+    );
     t.after(() => child.kill('SIGKILL'));
     const said = text(child.stderr);
     const ended = once(child, 'exit');

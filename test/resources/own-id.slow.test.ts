@@ -52,7 +52,7 @@ async function imported(server: TestServer, content: string, ...options: string[
     isTTY: false,
     place: 'here',
   };
-  const command = parseImportArguments(['-', '--format', ...options]);
+  const command = parseImportArguments(['-', '--into', 'items', '--format', ...options]);
   const code = await runImport(command, targetOf(server.store.items), {
     ...io,
     signal: new AbortController().signal,

@@ -64,9 +64,9 @@ test('each statement is answered by an index, but for those that are named here'
     `_id,category,price\n${ids.map((id) => `${id},${'abc'[id % 3]},${id / 4}\n`).join('')}`;
   await writeFile(unsorted, csv([5, 3, 9, 3, 1]));
   await writeFile(sorted, csv([1, 2, 3, 4, 5, 6]));
-  await run('import', unsorted, '--on-conflict', 'replace');
-  await run('import', sorted, '--on-conflict', 'replace');
-  await run('import', unsorted, '--drop', '--yes', '--on-conflict', 'skip');
+  await run('import', unsorted, '--into', 'items', '--on-conflict', 'replace');
+  await run('import', sorted, '--into', 'items', '--on-conflict', 'replace');
+  await run('import', unsorted, '--into', 'items', '--drop', '--yes', '--on-conflict', 'skip');
   await run('import', sorted, '--into', 'orders', '--index', 'price', '--index', 'category');
   await run('index', 'orders', 'category,price');
 

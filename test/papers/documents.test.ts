@@ -9,6 +9,7 @@ import { streamParameters } from '../../src/resources/stream/parameters.ts';
 import { pageParameters } from '../../src/resources/page/parameters.ts';
 import { createMetrics } from '../../src/telemetry/metrics.ts';
 import {
+  DESIGNS,
   DOCUMENTS,
   documentText,
   firstColumn,
@@ -172,6 +173,22 @@ test('each command of npm that a document or a source file names is a script', (
   assert.deepEqual(missing, []);
 });
 
+test('each word behind npm test in a document, and in the table of changes, is in the path of a test', () => {
+  const commands = DOCUMENTS.flatMap((path) =>
+    [...documentText(path).matchAll(/\bnpm (?:test|run test:\w+) -- ([\w./ -]+)/g)].flatMap(
+      ([, words = '']) => words.split(' '),
+    ),
+  );
+  const inTable = tableRows(section('docs/ARCHITECTURE.md', 'Where a change goes')).flatMap(
+    ([, , tests = '']) => [...tests.matchAll(/`([^`]+)`/g)].map(([, word = '']) => word),
+  );
+  assert.ok(commands.length > 40 && inTable.length > 30, `${commands.length} and ${inTable.length} words`);
+  const missing = [...commands, ...inTable].filter(
+    (word) => /^[a-z]/.test(word) && !TEST_FILES.some((path) => path.includes(word)),
+  );
+  assert.deepEqual(missing, []);
+});
+
 test('CONTRIBUTING.md lists the programs of CI, which run as written', () => {
   const programs = readdirSync(join(ROOT, '.ci')).filter((name) =>
     documentText(`.ci/${name}`).startsWith('#!/usr/bin/env bash'),
@@ -218,6 +235,11 @@ test('the folders in the architecture document are those of the source', () => {
   assert.deepEqual(described.sort(), [...new Set(folders)].sort());
 });
 
+/** Where a file lies that a document names, from the root. A design names those of its folder as an import there would. */
+function fileNamed(document: string, name: string): string {
+  return /^(?:src|test|bench|docs)\//.test(name) ? name : join(dirname(document), name);
+}
+
 test('each source file that a document names exists', () => {
   const missing = DOCUMENTS.flatMap((path) =>
     [...documentText(path).matchAll(/`((?:src|test|bench)\/[\w./-]+\.\w+)`/g)]
@@ -227,16 +249,34 @@ test('each source file that a document names exists', () => {
   assert.deepEqual(missing, []);
 });
 
-test('each name that a document places in a source file is there', () => {
-  const named = DOCUMENTS.flatMap((path) => [
-    ...documentText(path).matchAll(/`(#?\w+)`\s+in\s+`(src\/[\w/.-]+\.ts)`/g),
-  ]);
-  assert.ok(named.length > 4);
-  const missing = named.filter(
-    ([, name = '', file = '']) => !new RegExp(`${name}\\b`).test(documentText(file)),
+test('each file and folder that a design names exists', () => {
+  const named = DESIGNS.flatMap((path) =>
+    [...documentText(path).matchAll(/`([\w.-]*(?:\/[\w.-]+)*(?:\.(?:ts|mjs|md|json)|\/))`/g)].map(
+      ([, name = '']) => ({ path, name }),
+    ),
   );
+  for (const design of DESIGNS) assert.ok(named.filter(({ path }) => path === design).length > 5, design);
+  const missing = named.filter(({ path, name }) => !existsSync(join(ROOT, fileNamed(path, name))));
+  assert.deepEqual(missing, []);
+});
+
+test('a design has at most 80 lines, and ARCHITECTURE.md leads to each', () => {
+  const long = DESIGNS.filter((path) => documentText(path).trimEnd().split('\n').length > 80);
+  assert.deepEqual(long, []);
+  const led = [...documentText('docs/ARCHITECTURE.md').matchAll(/\]\(\.\.\/([\w/]+\/DESIGN\.md)\)/g)];
+  assert.deepEqual(led.map(([, path]) => path).sort(), DESIGNS.toSorted());
+});
+
+test('each name that a document places in a source file is there', () => {
+  const named = DOCUMENTS.flatMap((path) =>
+    [...documentText(path).matchAll(/`(#?\w+)`\s+in\s+`([\w/.-]+\.ts)`/g)].map(
+      ([text, name = '', file = '']) => ({ text, name, file: fileNamed(path, file) }),
+    ),
+  ).filter(({ file }) => /^(?:src|test|bench)\//.test(file));
+  assert.ok(named.length > 12, `${named.length} names`);
+  const missing = named.filter(({ name, file }) => !new RegExp(`${name}\\b`).test(documentText(file)));
   assert.deepEqual(
-    missing.map(([text]) => text),
+    missing.map(({ text }) => text),
     [],
   );
 });

@@ -22,7 +22,7 @@ interface GridFsOptions {
 
 /**
  * Files in GridFS, so that every process on this MongoDB can serve any of them. Chunks are written as they fill up, and a
- * majority confirms each. ARCHITECTURE.md says why this is not the driver's GridFSBucket.
+ * majority confirms each. DESIGN.md says why this is not the driver's GridFSBucket.
  */
 export function gridFs(connection: MongoConnection, { prefix, onNotice }: GridFsOptions): FileStore {
   const [files, chunks] = [`${prefix}exports.files`, `${prefix}exports.chunks`];

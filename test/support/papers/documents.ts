@@ -1,16 +1,25 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 
 export const ROOT = join(import.meta.dirname, '../../..');
 
-/** The documents of the project: README.md, CHANGELOG.md and the files in docs/, as paths from the root. */
+/** The designs of folders of the source, which stand beside the code: as paths from the root. */
+export const DESIGNS: readonly string[] = readdirSync(join(ROOT, 'src'), {
+  recursive: true,
+  encoding: 'utf8',
+})
+  .filter((path) => basename(path) === 'DESIGN.md')
+  .map((path) => `src/${path}`);
+
+/** The documents of the project: README.md, CHANGELOG.md, the files in docs/ and the designs, as paths from the root. */
 export const DOCUMENTS: readonly string[] = [
   'README.md',
   'CHANGELOG.md',
   ...readdirSync(join(ROOT, 'docs'))
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`),
+  ...DESIGNS,
 ];
 
 export function documentText(path: string): string {

@@ -88,7 +88,9 @@ async function build() {
 }
 
 async function isStale() {
-  const own = await filesOf('.', (name) => !BUILT.includes(name) && !`${name}/`.startsWith(`${CLIENTS}/`));
+  const isBuiltFrom = (name) =>
+    !BUILT.includes(name) && !`${name}/`.startsWith(`${CLIENTS}/`) && !name.endsWith('DESIGN.md');
+  const own = await filesOf('.', isBuiltFrom);
   return isOlder(STAMP, [...own, ...(await filesOf('../clients', (name) => SOURCES_OF_CLIENTS.test(name)))]);
 }
 

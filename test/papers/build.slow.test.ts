@@ -1,6 +1,17 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import {
+  cp,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -24,9 +35,10 @@ async function productionCheckout(t: TestContext): Promise<string> {
   return folder;
 }
 
-test('a build that is newer than src is not repeated', async () => {
+test('a build that is newer than src is not repeated, also when a design is newer', async () => {
   const built = join(await cli(), '../..', '.built');
   const before = await stat(built);
+  await utimes(join(ROOT, 'src/store/DESIGN.md'), new Date(), new Date());
   await run(process.execPath, [join(ROOT, 'src/build.mjs'), '--if-stale']);
   assert.equal((await stat(built)).mtimeMs, before.mtimeMs);
 });

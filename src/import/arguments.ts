@@ -1,6 +1,7 @@
 import type { OnConflict } from '../store/store.ts';
-import { TEXT_FORMATS, formatOfName, type TextFormat } from '../rows/text-files.ts';
+import { TEXT_FORMATS, type TextFormat } from '../rows/text-files.ts';
 import type { Columns } from './fields.ts';
+import { delimiterOfFile, formatOfFile, otherKindOfName } from './file-kinds.ts';
 import { nameOfFile } from './resource-name.ts';
 import { intoOf, ITEMS, type Into } from './target.ts';
 import { KINDS, type Kind, type Types } from './kinds.ts';
@@ -102,7 +103,7 @@ export function parseImportArguments(argv: readonly string[]): ImportCommand {
   const stored = { onConflict, drop } as const;
   if (file !== undefined && format !== null && name !== undefined)
     return {
-      ...{ kind: 'file', file, ...readingOf(format, name === ITEMS, values), ...stored },
+      ...{ kind: 'file', file, ...readingOf(file, format, name === ITEMS, values), ...stored },
       into: {
         ...intoOf(name, values.index ?? [], values.force),
         ...(values.into === undefined && { isOfFile: true }),
@@ -119,8 +120,10 @@ export function parseImportArguments(argv: readonly string[]): ImportCommand {
 }
 
 function formatOf(file: string, given: string | undefined): TextFormat {
-  const format = oneOf('--format', given, TEXT_FORMATS) ?? formatOfName(file);
+  const format = oneOf('--format', given, TEXT_FORMATS) ?? formatOfFile(file);
   if (format !== null) return format;
+  const other = otherKindOfName(file);
+  if (other !== null) throw new UsageError(other);
   const reason =
     file === STDIN
       ? 'standard input has no file name'
@@ -128,7 +131,7 @@ function formatOf(file: string, given: string | undefined): TextFormat {
   throw new UsageError(`--format is required (one of ${TEXT_FORMATS.join(', ')}): ${reason}`);
 }
 
-function readingOf(format: TextFormat, isItem: boolean, values: Values): Omit<Reading, 'into'> {
+function readingOf(file: string, format: TextFormat, isItem: boolean, values: Values): Omit<Reading, 'into'> {
   const columns = {
     category: values.category ?? (isItem ? 'category' : null),
     price: values.price ?? (isItem ? 'price' : null),
@@ -140,7 +143,7 @@ function readingOf(format: TextFormat, isItem: boolean, values: Values): Omit<Re
   return {
     ...{ format, columns },
     types: values.type === undefined ? new Map<string, Kind>() : typesOf(values.type),
-    delimiter: values.delimiter === undefined ? null : delimiterNamed(values.delimiter),
+    delimiter: values.delimiter === undefined ? delimiterOfFile(file) : delimiterNamed(values.delimiter),
     hasDecimalComma: values['decimal-comma'] ?? false,
     ...(values['date-format'] && { dates: values['date-format'].map(dateFormOf) }),
     ...(values.booleans && { booleans: booleansOf(values.booleans) }),

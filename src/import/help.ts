@@ -16,9 +16,10 @@ Sources:
   --sample         The bundled catalogue of 53,940 diamonds.
 
 How a file is read:
-  --format FORMAT    csv (with a header row), or ndjson or json, which are alike: an array of objects, or one object
-                     per line. Default: the file extension .csv, .ndjson, .jsonl or .json, before any .gz, .br
-                     or .zst.
+  --format FORMAT    csv (with a header row), or ndjson or json, which are alike: an array of objects, one object per
+                     line, or objects over several lines. Default: the file extension .csv, .tsv, .tab, .txt, .ndjson,
+                     .jsonl or .json, before any .gz, .br or .zst. A file of json that is one object with an array of
+                     objects in a member is refused.
   --id COLUMN        The column or field that becomes the key of a row. Every row must then have it. Default: _id if the
                      row has it, otherwise id. A row with neither gets a new ObjectId.
 
@@ -38,8 +39,8 @@ goes into it, and others with --into items:
   --price COLUMN     The column or field that becomes price, a finite number (default price).
 
 CSV files:
-  --delimiter C      The character between cells, or tab. Default: the one of comma, semicolon and tab that the header
-                     row contains outside of quotes.
+  --delimiter C      The character between cells, or tab. Default: tab for .tsv and .tab, else the one of comma,
+                     semicolon and tab that the header row contains outside of quotes.
   --decimal-comma    Numbers are written as 1.234,56 or 1234,56.
   --date-format FORM How dates are written, in tokens of strptime: %d.%m.%Y, '%m/%d/%y %H:%M', with %Y or %y, %m, %d,
                      and perhaps %H %M %S %f %z. Without %z a time is in UTC. May be repeated.

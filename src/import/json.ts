@@ -1,6 +1,6 @@
 import { piecesOf } from './chunks.ts';
 import { isBlank } from './json-reader.ts';
-import { BadRow, BrokenSource, LONGEST_ROW, NotJson, type SourceRow } from './row.ts';
+import { BadRow, BrokenSource, LONGEST_ROW, LongRow, NotJson, type SourceRow } from './row.ts';
 
 const [LF, QUOTE, BACKSLASH, COMMA] = [0x0a, 0x22, 0x5c, 0x2c];
 const [BRACE, END_BRACE, BRACKET, END_BRACKET] = [0x7b, 0x7d, 0x5b, 0x5d];
@@ -49,7 +49,7 @@ export async function* readJsonArray(
     let from = 0;
     while (isInside) {
       const end = endOfElement(bytes, from);
-      if (end - from > LONGEST_ROW) throw new BrokenSource(`row ${at} is longer than 16 MB`);
+      if (end - from > LONGEST_ROW) throw new LongRow(at);
       if (end === bytes.length) break;
       if (bytes[end] === END_BRACE) throw brokenArray(at, 'expected a comma or ], got "}"');
       if (bytes[end] === END_BRACKET) isInside = false;
@@ -62,6 +62,39 @@ export async function* readJsonArray(
       throw brokenArray(at, 'expected nothing behind the array');
     if (isLast && isInside) throw new BrokenSource(`the JSON array is cut off after row ${at - 1}`);
   }
+}
+
+/** Reads objects that stand one behind the other, each over several lines. Throws BrokenSource where one is not JSON. */
+export async function* readJsonObjects(
+  source: AsyncIterable<Buffer>,
+  itemOf: ItemOfText,
+): AsyncGenerator<SourceRow> {
+  let at = 1;
+  for await (const piece of piecesOf(source)) {
+    const { bytes, isLast } = piece;
+    let from = 0;
+    for (let end = 0; from < bytes.length; from = end) {
+      end = endOfObject(bytes, from);
+      if (end - from > LONGEST_ROW) throw new LongRow(at);
+      if (end === bytes.length && !isLast) break;
+      const text = bytes.subarray(from, end);
+      if (!text.every(isBlank)) yield rowOf(at++, text, itemOf, true);
+    }
+    piece.rest = from;
+  }
+}
+
+/** The index behind the brace that ends the object. The length of the bytes when it does not end before. */
+function endOfObject(bytes: Buffer, from: number): number {
+  let [depth, isInText] = [0, false];
+  for (let at = from; at < bytes.length; at++) {
+    const byte = bytes[at];
+    if (byte === QUOTE) isInText = !isInText;
+    else if (isInText) at += Number(byte === BACKSLASH);
+    else if (byte === BRACE) depth++;
+    else if (byte === END_BRACE && --depth <= 0) return at + 1;
+  }
+  return bytes.length;
 }
 
 /** The index of the comma or bracket that ends the element. The length of the bytes when it does not end there. */

@@ -2,8 +2,10 @@ import { BSON } from '../store/bson.ts';
 import { counted, quoted } from '../terminal/text.ts';
 import type { Reading } from './arguments.ts';
 import { peek, takeWhile } from './chunks.ts';
-import { readJsonArray, readJsonLines } from './json.ts';
+import { otherKindOfBytes } from './file-kinds.ts';
+import { readJsonArray, readJsonLines, readJsonObjects } from './json.ts';
 import { FieldTypes, jsonRows } from './json-rows.ts';
+import { refuseWrapped } from './json-wrapped.ts';
 import { hasHeader, readTable, type Again } from './read-table.ts';
 import { BrokenSource, type Rows, type SourceRow } from './row.ts';
 import { RowWriter } from './row-writer.ts';
@@ -20,8 +22,8 @@ const MOST_CHECKED = 1_000;
 const LF = 0x0a;
 
 /**
- * The rows of a file's decompressed content. JSON is an array, or one object per line, whatever the name of the file: the
- * first byte that is not blank decides. `again` opens the same content once more, `kindsAt` is for columns (see readTable).
+ * The rows of a file's decompressed content. JSON is an array, or objects, of which each has a line or several, whatever the
+ * name of the file: the first byte that is not blank decides, and how its line ends. `again` opens the same content once more, `kindsAt` is for columns (see readTable).
  */
 export async function readRows(
   content: AsyncIterable<Buffer>,
@@ -36,21 +38,24 @@ export async function readRows(
     (seen) => seen.length > LONGEST_LINE || (seen.length >= MARK_BYTES && isTelling(seen)),
   );
   refuseUtf16(head);
+  const other = otherKindOfBytes(head, reading.format);
+  if (other !== null) throw new BrokenSource(other);
   const mark = head.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0;
   if (isCsv) {
     const anew = again && (async () => without(mark, await again()));
     return readTable(without(mark, bytes), head, reading, anew, kindsAt);
   }
-  refuseLongObject(head.subarray(mark));
   const types = new FieldTypes(reading.types);
-  const isArray = firstCharacter(head) === '[';
+  const isArray = beginningOf(head).startsWith('[');
+  const isLong = hasLongObject(head);
   const writer = new RowWriter(reading.columns);
   const itemOf = jsonRows(reading.columns, types, writer);
-  const rows = isArray
-    ? readJsonArray(without(head.indexOf('[') + 1, bytes), itemOf)
-    : readJsonLines(without(mark, bytes), itemOf);
+  const read = isArray ? readJsonArray : isLong ? readJsonObjects : readJsonLines;
+  const all = read(without(isArray ? head.indexOf('[') + 1 : mark, bytes), itemOf);
+  const isOneLine = reading.format === 'ndjson' && !isLong;
+  const rows = isArray || isOneLine ? all : await refuseWrapped(all, head.toString('utf8', mark));
   return {
-    unit: isArray ? 'row' : 'line',
+    unit: isArray || isLong ? 'row' : 'line',
     rows: reading.into ? await withIndexedFields(rows, reading.into) : rows,
     withoutKey: () => writer.newKeys,
     describe: () => types.unseen.map((name) => `no row has the field ${quoted(name)} of --type`),
@@ -59,7 +64,7 @@ export async function readRows(
 
 /** The same rows. Throws UsageError when none of the first has a field of an index. */
 async function withIndexedFields(
-  rows: AsyncGenerator<SourceRow>,
+  rows: AsyncIterable<SourceRow>,
   into: Into,
 ): Promise<AsyncIterable<SourceRow>> {
   if (into.indexes.length === 0 || into.isForced) return rows;
@@ -80,9 +85,9 @@ function addPaths(paths: Set<string>, path: string, value: unknown): void {
       addPaths(paths, path === '' ? name : `${path}.${name}`, inner);
 }
 
-/** The first character after blanks and a UTF-8 byte order mark. Empty when none has come so far. */
-function firstCharacter(head: Buffer): string {
-  return head.toString('latin1').replace('\u00ef\u00bb\u00bf', '').trimStart().slice(0, 1);
+/** The text, as Latin-1, from the first character after blanks and a UTF-8 byte order mark. */
+function beginningOf(head: Buffer): string {
+  return head.toString('latin1').replace('\u00ef\u00bb\u00bf', '').trimStart();
 }
 
 /** The bytes after the first `count` of them. */
@@ -95,20 +100,16 @@ async function* without(count: number, source: AsyncIterable<Buffer>): AsyncGene
   }
 }
 
-/** Whether the bytes show what a file of JSON is. The whole first line of an object does. */
+/** Whether the bytes show what a file of JSON is. The whole first line does, but not what an object over several has. */
 function hasFirstRow(head: Buffer): boolean {
-  const first = firstCharacter(head);
-  return first !== '' && (first !== '{' || head.includes(LF));
+  const text = beginningOf(head);
+  return text.startsWith('[') || (text !== '' && head.includes(LF) && !hasLongObject(head));
 }
 
-/** A file that begins with a line which ends inside of an object has no row on a line of its own. */
-function refuseLongObject(head: Buffer): void {
-  const [first = '', next] = head.toString('latin1').trimStart().split('\n', 2);
-  if (next === undefined || !/^\{(?:.*(?:[{[:]|[^}],))?$/.test(first.trimEnd())) return;
-  throw new BrokenSource(
-    'the file is one JSON object over several lines; expected an array of rows, or one object per line. For the rows ' +
-      "in its member features: jq -c '.features[]' FILE | sluice import - --format ndjson",
-  );
+/** Whether the first line of a file ends inside of an object. */
+function hasLongObject(head: Buffer): boolean {
+  const [first = '', next] = beginningOf(head).split('\n', 2);
+  return next !== undefined && /^\{(?:.*(?:[{[:]|[^}],))?$/.test(first.trimEnd());
 }
 
 /** No text begins with a NUL, or has one behind its first character, unless each character has two bytes. */

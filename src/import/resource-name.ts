@@ -5,7 +5,7 @@ import { STDIN } from './source.ts';
 import { ITEMS } from './target.ts';
 
 /** What a file's name has behind the name of its resource: its format, and its compression. */
-const EXTENSIONS = /(?<=.)(?:\.(?:csv|ndjson|jsonl|json))?(?:\.(?:gz|br|zst))?$/i;
+const EXTENSIONS = /(?<=.)(?:\.(?:csv|tsv|tab|txt|ndjson|jsonl|json))?(?:\.(?:gz|br|zst))?$/i;
 
 /**
  * The name of the resource that a file becomes: that of the file without folder, format and compression, letter for letter,

@@ -43,5 +43,12 @@ export class BrokenSource extends Error {
   override readonly name = 'BrokenSource';
 }
 
+/** A row is longer than LONGEST_ROW, and where it ends is not known. */
+export class LongRow extends BrokenSource {
+  constructor(at: number) {
+    super(`row ${at} is longer than 16 MB`);
+  }
+}
+
 /** Bytes. A quote that is never closed, or a file without line ends, must not fill the memory. */
 export const LONGEST_ROW = 16 * 1024 * 1024;

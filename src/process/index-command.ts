@@ -14,7 +14,7 @@ export const INDEX_HELP = `Usage: sluice index NAME a,b
 Adds an index to the resource NAME. Its rows can then be filtered by a and sorted by b, or by the key. The index ends with
 the key by itself. Nested fields are written as customer.country.
 
-The resource is one of the store that the settings name: in the embedded store one that sluice import --into has made, in
+The resource is one of the store that the settings name: in the embedded store one that sluice import has made, in
 MongoDB the collection NAME, or the one of a resource that EXPOSE or RESOURCES_FILE declares. If none has the name users,
 sluice index users metadata.team adds an index of users, for keys that open a part of them.
 

@@ -113,8 +113,8 @@ test('A wrong argument is refused with what was expected and what was given', ()
     [['a.csv', '--sample'], /it got several/],
     [['a.csv', 'b.csv'], /import takes one FILE; it also got "b\.csv"/],
     [
-      ['a.txt'],
-      /--format is required \(one of ndjson, json, csv\): the name "a\.txt" does not indicate a format$/,
+      ['a.dat'],
+      /--format is required \(one of ndjson, json, csv\): the name "a\.dat" does not indicate a format$/,
     ],
     [['-', '--format', 'csv'], /--into NAME is required: standard input has no file name$/],
     [['a.csv', '--price', 'p'], /--price applies only to --into items/],

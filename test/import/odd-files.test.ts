@@ -73,19 +73,16 @@ test('--no-paths keeps names with dots, which the message about them says', asyn
   assert.deepEqual(rows, [{ a: 1, 'a.1': 2 }]);
 });
 
-for (const content of [
-  '{\n "type": "x",\n "features": [ {"a": 1} ]\n}\n',
-  '{"features": [\n{"a":1}]}',
-  '{ "a":\n1}',
-])
-  test(`one JSON object over several lines is refused: ${JSON.stringify(content)}`, async () => {
+for (const chunk of [1, 7, 65_536])
+  test(`one object over several lines is a row, or has its rows in a member, in chunks of ${chunk} bytes`, async () => {
     for (const format of ['json', 'ndjson'] as const) {
-      const { error, items, bad } = await read(content, format, ROWS);
-      assert.match(
-        error?.message ?? '',
-        /^the file is one JSON object over several lines; expected an array/,
-      );
-      assert.deepEqual([items, bad], [[], []]);
+      const { items, bad, error, unit } = await read('{ "_id":\n1}', format, { ...ROWS, chunk });
+      assert.deepEqual([items, bad, error, unit], [[{ _id: 1 }], [], undefined, 'row']);
+      for (const content of ['{\n "type": "x",\n "all": [ {"a": 1} ]\n}\n', '{"all": [\n{"a":1}]}']) {
+        const wrapped = await read(content, format, { ...ROWS, chunk });
+        assert.match(wrapped.error?.message ?? '', /its member "all" has the rows; .*jq -c '.all\[\]' FILE/);
+        assert.deepEqual([wrapped.items, wrapped.bad], [[], []]);
+      }
     }
   });
 

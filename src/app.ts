@@ -1,5 +1,5 @@
 import { exportRoutes, orExport, type ExportOptions } from './exports/routes.ts';
-import { exportSources } from './exports/order.ts';
+import { exportSources, sourcesFor, type ExportSources } from './exports/order.ts';
 import { getLiveness, getReadiness, type HealthOptions } from './telemetry/health.ts';
 import { getOrMake } from './get-or-make.ts';
 import type { Admissions, Client } from './access/admission.ts';
@@ -100,29 +100,44 @@ function listsTable(
   options: AppOptions,
 ): readonly Route[] {
   const { users } = options;
-  const exports = exportRoutes(options.exports, exportSources(open));
+  const sources = exportSources(open);
   const mayCome = (name: string) => options.resources.served.mayCome(name);
   const lists = table({
     'GET /resources': listResources(
       open.map(({ resource }) => resource),
       users !== null,
     ),
+    'GET /changes': severalChangesRoute(open, options.resources, mayCome),
+    'GET /clients': clients,
+  });
+  const rest = [...lists, ...own];
+  const document = getOpenApi(
+    (client) => [
+      ...(users ? usersTable(users, client) : []),
+      ...exportsTable(options.exports, sourcesShownTo(client, sources)),
+      ...rest,
+    ],
+    documentedRoutes(open, (one, known) => rowsTable(one, options, known)),
+    options.document,
+  );
+  const exports = exportsTable(options.exports, sources);
+  return [...exports, ...rest, ...table({ 'GET /openapi.json': document })];
+}
 
+function exportsTable(options: ExportOptions, sources: ExportSources): readonly Route[] {
+  const exports = exportRoutes(options, sources);
+  return table({
     'GET /exports': exports.list,
     'POST /exports': exports.order,
     'GET /exports/{id}': exports.get,
     'DELETE /exports/{id}': exports.delete,
     'GET /exports/{id}/file': exports.file,
-    'GET /changes': severalChangesRoute(open, options.resources, mayCome),
-    'GET /clients': clients,
   });
-  const routes = [...lists, ...own];
-  const document = getOpenApi(
-    (client) => [...(users ? usersTable(users, client) : []), ...routes],
-    documentedRoutes(open, (one, known) => rowsTable(one, options, known)),
-    options.document,
-  );
-  return [...routes, ...table({ 'GET /openapi.json': document })];
+}
+
+/** What the document of a client names. One without the key that is required is told of no resource. */
+function sourcesShownTo(client: Client, sources: ExportSources): ExportSources {
+  return client.key === null && client.hasKey ? new Map() : sourcesFor(client, sources);
 }
 
 /** The routes of each resource, items among them. */

@@ -1,6 +1,5 @@
 import type { Parameter } from '../input/parameter.ts';
-import { fieldsParameter, sortParameter } from '../resources/query/form.ts';
-import { ITEM_FORM } from '../resources/items.ts';
+import { fieldsParameter, sortParameter, type Form } from '../resources/query/form.ts';
 import { COMPRESSIONS, type Compression } from '../pipeline/pieces.ts';
 import { FILE_FORMATS, OPTIONS } from '../resources/stream/formats/list.ts';
 import {
@@ -42,32 +41,36 @@ export const FLAGS = OPTIONS.flatMap(({ parameter, member }) =>
   member?.type === 'boolean' ? [parameter.name] : [],
 );
 
-/** The body that orders an export of items: the parameters of GET /items/stream, and the compression of the file. */
-export const EXPORT_BODY = namedObject('ExportBody', 'an object that says which items to export, and how', {
+/** What every order may say, whatever its resource. */
+const MEMBERS = {
   resource: Type.Optional(
-    Type.Unsafe<'items'>({ type: 'string', const: 'items', description: 'items, which is the default' }),
+    text('the name of a resource of GET /resources; may be absent if the client has only one'),
   ),
-  ...Object.fromEntries(ITEM_FORM.parameters.map((one) => [one.name, member(one)])),
   ...FORM,
-});
+};
 
-/** The body that orders an export of another resource: the names of its stream's query, and the compression. */
-export const RESOURCE_EXPORT_BODY = named(
+/** The body that orders an export of a resource that is asked by parameters of its own alone. */
+export function closedBody({ parameters, docs }: Form) {
+  return namedObject(
+    `${docs.row.name}ExportBody`,
+    `an object that says which ${docs.noun.many} to export, and how`,
+    { ...MEMBERS, ...Object.fromEntries(parameters.map((one) => [one.name, member(one)])) },
+  );
+}
+
+const FIELDS = {
+  additionalProperties: Type.Unsafe<string | number | boolean | null>({
+    type: ['string', 'number', 'boolean', 'null'],
+    description: 'a string, a number, true, false or null: the value or bound of a field',
+  }),
+};
+
+/** The body that orders an export of any other resource: the names of its stream's query, and the compression. */
+export const OPEN_BODY = named(
   'ResourceExportBody',
   Type.Object(
-    {
-      resource: Type.String({ description: 'the name of a resource of GET /resources' }),
-      sort: member(sortParameter),
-      fields: member(fieldsParameter),
-      ...FORM,
-    },
-    {
-      additionalProperties: Type.Unsafe<string | number | boolean | null>({
-        type: ['string', 'number', 'boolean', 'null'],
-        description: 'a string, a number, true, false or null: the value or bound of a field',
-      }),
-      description: 'an object that says which rows of a resource to export, and how',
-    },
+    { ...MEMBERS, sort: member(sortParameter), fields: member(fieldsParameter) },
+    { ...FIELDS, description: 'an object that says which rows of a resource to export, and how' },
   ),
 );
 
@@ -100,9 +103,10 @@ export const EXPORT = namedObject('Export', 'an export', {
     description: 'the id of the export, the last segment of its URL',
   }),
   state: wordOf(STATES, 'the state of the export; complete, failed and cancelled are final'),
-  request: Type.Union([Type.Object(EXPORT_BODY.properties), RESOURCE_EXPORT_BODY], {
-    description: 'the request for this export, with defaults filled in',
-  }),
+  request: Type.Object(
+    { ...OPEN_BODY.properties, resource: text('the name of the resource') },
+    { ...FIELDS, description: 'the request for this export, with defaults filled in' },
+  ),
   consistency: Type.Optional(
     wordOf(
       ['live', 'snapshot'],

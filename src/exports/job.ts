@@ -14,9 +14,6 @@ export interface ExportRequest {
   readonly scope?: Scope;
 }
 
-/** The resource that an order without one means. */
-export const ITEMS = 'items';
-
 /** The exclusive right to work on a job until a time. The holder renews it. An attempt with another token lost it. */
 export interface Lease {
   readonly token: string;

@@ -7,25 +7,25 @@ import type { JsonBody } from '../input/body-json.ts';
 import { pointer } from '../input/json-scan.ts';
 import { LONGEST_URL, quote, type Query } from '../input/query.ts';
 import { bodyCheck, invalidBody } from '../input/validate.ts';
+import { getOrMake } from '../get-or-make.ts';
 import { Type, type TSchema } from '../schema.ts';
 import type { Compression } from '../pipeline/pieces.ts';
 import type { AskedForm } from '../resources/stream/formats/format.ts';
 import { formatOf, FORMATS, readForm } from '../resources/stream/formats/list.ts';
+import type { Form } from '../resources/query/form.ts';
 import { isField, sortText } from '../resources/query/grammar.ts';
 import { partOf, resourceFor } from '../resources/query/part.ts';
 import type { Resource } from '../resources/query/resource.ts';
 import { readPlan } from '../resources/query/read-plan.ts';
 import { readStreamQuery } from '../resources/stream/parameters.ts';
-import { EXPORT_BODY, RESOURCE_EXPORT_BODY, type Member } from './export.ts';
-import { ITEMS, type ExportRequest } from './job.ts';
+import { closedBody, OPEN_BODY, type Member } from './export.ts';
+import type { ExportRequest } from './job.ts';
 
-/** What can be exported, by the names of the resources. `items` is one of them where they are served. */
+/** What can be exported, by the names of the resources. */
 export type ExportSources = ReadonlyMap<string, Resource>;
 
-/** What can be exported: items first, which an order means that names none. */
 export function exportSources(resources: readonly { readonly resource: Resource }[]): ExportSources {
-  const all = resources.map(({ resource }) => [resource.name, resource] as const);
-  return new Map([...all.filter(([name]) => name === ITEMS), ...all]);
+  return new Map(resources.map(({ resource }) => [resource.name, resource]));
 }
 
 export function sourcesFor(client: Pick<Client, 'key'>, sources: ExportSources): ExportSources {
@@ -52,14 +52,44 @@ export function shownAs({ shown }: Pick<Resource, 'shown'>): string {
   return JSON.stringify(shown.policy ?? null);
 }
 
-const checks = { items: bodyCheck(EXPORT_BODY), resource: bodyCheck(RESOURCE_EXPORT_BODY) };
+/** The body of an order and its check, by the form of the resource that it is for. */
+interface Body {
+  readonly schema: typeof OPEN_BODY | ReturnType<typeof closedBody>;
+  readonly check: (json: JsonBody) => Readonly<Record<string, Member>> & Partial<Written>;
+}
+type Written = Pick<ExportRequest, 'format' | 'compression'>;
+
+const OPEN: Body = { schema: OPEN_BODY, check: bodyCheck(OPEN_BODY) };
+const closed = new WeakMap<Form, Body>();
+
+function bodyFor({ form }: Resource): Body {
+  if (!form.closed) return OPEN;
+  return getOrMake(closed, form, () => {
+    const schema = closedBody(form);
+    return { schema, check: bodyCheck(schema) };
+  });
+}
 
 /** The body of an order, for /openapi.json. */
 export function orderSchema(sources: ExportSources): TSchema {
-  if (sources.size === 1) return EXPORT_BODY;
-  return Type.Union([EXPORT_BODY, RESOURCE_EXPORT_BODY], {
+  const schemas = [...new Set([...sources.values()].map((one) => bodyFor(one).schema))];
+  const [only = OPEN_BODY, ...others] = schemas;
+  if (others.length === 0) return only;
+  return Type.Union(schemas, {
     description: 'an object that says which rows of which resource to export, and how',
   });
+}
+
+/** The resource that a body names, or the only one. Throws AppError `invalid-body` otherwise. */
+function namedIn({ value }: JsonBody, sources: ExportSources): Resource {
+  const { resource: given } = (value ?? {}) as { readonly resource?: unknown };
+  const [only, ...others] = sources.values();
+  const meant = typeof given === 'string' ? sources.get(given) : undefined;
+  const found = given === undefined && others.length === 0 ? only : meant;
+  if (found) return found;
+  const got = typeof given === 'string' ? quote(given) : given === undefined ? 'none' : 'no string';
+  const names = [...sources.keys()].sort().join(', ') || 'the resources, of which none is served';
+  throw invalidBody([{ pointer: '/resource', detail: `expected one of ${names}; got ${got}` }]);
 }
 
 /** Reads an order: its members are a stream's parameters. AppError `invalid-body`, and those of reading a plan. */
@@ -68,14 +98,8 @@ export async function requestOf(
   sources: ExportSources,
   signal: AbortSignal,
 ): Promise<ExportRequest> {
-  const { resource = ITEMS } = (json.value ?? {}) as { readonly resource?: unknown };
-  const found = typeof resource === 'string' ? sources.get(resource) : undefined;
-  if (!found) {
-    const given = typeof resource === 'string' ? quote(resource) : 'no string';
-    const detail = `expected one of ${[...sources.keys()].join(', ')}; got ${given}`;
-    throw invalidBody([{ pointer: '/resource', detail }]);
-  }
-  const body = (found.form.closed ? checks.items : checks.resource)(json);
+  const found = namedIn(json, sources);
+  const body = bodyFor(found).check(json);
   const { format = FORMATS[0].name, compression = 'none', ...others } = body;
   const wanted = Object.entries(others).filter(([name]) => name !== 'resource');
   assertMembers(Object.keys(body), found);
@@ -135,16 +159,16 @@ export function queryOf({ query }: ExportRequest): Query {
 }
 
 /** Whether an order has a member for this parameter of a stream. Some concern only a stream, not a file. */
-function isMember(name: string, { form: { closed } }: Resource): boolean {
-  const { properties } = closed ? EXPORT_BODY : RESOURCE_EXPORT_BODY;
-  return Object.hasOwn(properties, name) || (!closed && isField(name));
+function isMember(name: string, resource: Resource): boolean {
+  const { properties } = bodyFor(resource).schema;
+  return Object.hasOwn(properties, name) || (!resource.form.closed && isField(name));
 }
 
 /** A name of a stream's own parameter cannot ask for a field: see resources/query/grammar.ts. */
 function assertMembers(names: readonly string[], resource: Resource): void {
   const others = names.filter((name) => !isMember(name, resource));
   if (others.length === 0) return;
-  const known = Object.keys(RESOURCE_EXPORT_BODY.properties);
+  const known = Object.keys(OPEN_BODY.properties);
   const expected = `unknown field; expected ${known.join(', ')} or fields of the rows, of which one of this name is `;
   throw invalidBody(others.map((name) => ({ pointer: pointer([name]), detail: `${expected}${name}.eq` })));
 }

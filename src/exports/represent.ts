@@ -1,8 +1,9 @@
 import { PROBLEMS } from '../problems.ts';
-import { ITEM_FORM } from '../resources/items.ts';
+import type { Form } from '../resources/query/form.ts';
 import { formatOf } from '../resources/stream/formats/list.ts';
 import { FLAGS, type Export } from './export.ts';
-import { ITEMS, type ExportRequest, type Failure, type Job } from './job.ts';
+import type { ExportRequest, Failure, Job } from './job.ts';
+import type { ExportSources } from './order.ts';
 
 const SUFFIXES = { none: '', gzip: '.gz', br: '.br' } as const;
 
@@ -41,7 +42,7 @@ function shownRequest({ resource, query, format, compression }: ExportRequest): 
   const texts = Object.entries(all).filter(([name]) => !FLAGS.includes(name));
   const flags = Object.entries(all).filter(([name]) => FLAGS.includes(name));
   return {
-    ...(resource !== ITEMS && { resource }),
+    resource,
     ...Object.fromEntries(texts),
     ...(fields !== undefined && { fields: fields.split(',') }),
     ...{ format, compression },
@@ -63,19 +64,20 @@ function problemOf({ code, detail }: Failure): NonNullable<Export['problem']> {
   return { type: `/problems/${code}`, title, status, detail, code };
 }
 
-/** The JSON text of an export, for clients. Numbers keep all their digits, which a double would lose. */
-export function exportToJson(job: Job): string {
+/**
+ * The JSON text of an export, for clients. `form`: of its resource, if that is still served. Its parameters that are numbers
+ * are written as such, with all their digits, which a double would lose.
+ */
+export function exportToJson(job: Job, form: Form | undefined): string {
   const text = JSON.stringify(represent(job));
+  const numbers = (form?.parameters ?? []).filter(({ schema }) => schema.type === 'number');
+  if (numbers.length === 0) return text;
   // An unescaped `":` follows only a property name, so no value can be mistaken for a number.
-  return job.request.resource === ITEMS ? text.replace(NUMBERS, '"$1":$2') : text;
+  const names = numbers.map(({ name }) => name).join('|');
+  return text.replace(new RegExp(`"(${names})":"([^"]*)"`, 'g'), '"$1":$2');
 }
 
-/** The members of a request for items that are numbers, as texts. */
-const NUMBERS = new RegExp(
-  `"(${ITEM_FORM.parameters.flatMap(({ name, schema }) => (schema.type === 'number' ? [name] : [])).join('|')})":"([^"]*)"`,
-  'g',
-);
-
-export function exportsToJson(jobs: readonly Job[]): string {
-  return `{"data":[${jobs.map(exportToJson).join(',')}]}`;
+export function exportsToJson(jobs: readonly Job[], sources: ExportSources): string {
+  const texts = jobs.map((job) => exportToJson(job, sources.get(job.request.resource)?.form));
+  return `{"data":[${texts.join(',')}]}`;
 }

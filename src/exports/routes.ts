@@ -17,14 +17,21 @@ import type { FileStore } from '../store/files.ts';
 import { getExportFile } from './download.ts';
 import { EXPORT, EXPORT_LIST, ID, LOOK_AGAIN_SECONDS, REMOVED_EXPORT } from './export.ts';
 import type { Exporter } from './exporter.ts';
-import { cancel, finalAt, isFinal, type ExportRequest } from './job.ts';
+import { cancel, finalAt, isFinal, type ExportRequest, type Job } from './job.ts';
 import { noSuchExport, type Jobs } from './jobs.ts';
 import { resourceFor } from '../resources/query/part.ts';
 import type { Resource } from '../resources/query/resource.ts';
 import { PLAN_PROBLEMS } from '../resources/routes.ts';
 import { removeLeftovers } from './file.ts';
 import { exportsToJson, exportToJson } from './represent.ts';
-import { asynchronousRequest, orderSchema, requestOf, sourcesFor, type ExportSources } from './order.ts';
+import {
+  asynchronousRequest,
+  exportSources,
+  orderSchema,
+  requestOf,
+  sourcesFor,
+  type ExportSources,
+} from './order.ts';
 
 export interface ExportOptions {
   readonly jobs: Jobs;
@@ -51,16 +58,17 @@ const ORDERED: Answer = jsonAnswer('The created export, queued or running', EXPO
 /** The routes of exports of these sets. */
 export function exportRoutes(options: ExportOptions, sources: ExportSources) {
   return {
-    list: listExports(options),
+    list: listExports(options, sources),
     order: orderExport(options, sources),
-    get: getExport(options),
-    delete: deleteExport(options),
+    get: getExport(options, sources),
+    delete: deleteExport(options, sources),
     file: getExportFile(`${ONE}/file`, { ...options, sources }),
   } satisfies Record<string, Route>;
 }
 
 /** A stream's route that orders an export instead when the request carries `Prefer: respond-async`. */
 export function orExport(stream: Route, resource: Resource, options: ExportOptions): Route {
+  const sources = exportSources([{ resource }]);
   return {
     ...stream,
     headers: [...(stream.headers ?? []), 'Prefer'],
@@ -77,13 +85,13 @@ export function orExport(stream: Route, resource: Resource, options: ExportOptio
       if (refusalOf(input.client, SHARED)) return null;
       const wanted = asynchronousRequest(input, resourceFor(resource, input.client));
       if (!wanted) return null;
-      const reply = await order(options, input.request, input.client, wanted);
+      const reply = await order(options, input.request, input.client, wanted, sources);
       return { ...reply, headers: { ...reply.headers, 'preference-applied': 'respond-async' } };
     },
   };
 }
 
-function listExports({ jobs }: ExportOptions): Route {
+function listExports({ jobs }: ExportOptions, sources: ExportSources): Route {
   return {
     ...SHARED,
     method: 'GET',
@@ -95,12 +103,13 @@ function listExports({ jobs }: ExportOptions): Route {
     problems: STORE_PROBLEMS,
     handler: async ({ request, client }) => {
       const own = await jobs.listOf(client.owner, request.signal);
-      return json(200, exportsToJson(own), NOT_STORED);
+      return json(200, exportsToJson(own, sources), NOT_STORED);
     },
   };
 }
 
 function orderExport(options: ExportOptions, sources: ExportSources): Route {
+  const [name] = sources.keys();
   return route({
     ...SHARED,
     method: 'POST',
@@ -109,11 +118,11 @@ function orderExport(options: ExportOptions, sources: ExportSources): Route {
     id: 'orderExport',
     summary: 'Create an export',
     description:
-      'The server writes the matching rows to a file in the background: those of items, or of the resource that `resource` names. Request the export until its state is `complete`, `failed` or `cancelled`.',
+      'The server writes the matching rows to a file in the background. Request the export until its state is `complete`, `failed` or `cancelled`.',
     body: {
       types: [JSON_TYPE],
       schema: orderSchema(sources),
-      example: { category: 'Fair', format: 'csv', compression: 'gzip' },
+      example: { ...(name !== undefined && { resource: name }), format: 'csv', compression: 'gzip' },
     },
     answers: { 202: ORDERED },
     problems: [
@@ -126,12 +135,12 @@ function orderExport(options: ExportOptions, sources: ExportSources): Route {
     handler: async ({ request, client, json: read }) => {
       const body = await read();
       const wanted = () => requestOf(body, sourcesFor(client, sources), request.signal);
-      return order(options, request, client, wanted);
+      return order(options, request, client, wanted, sources);
     },
   });
 }
 
-function getExport({ jobs }: ExportOptions): Route {
+function getExport({ jobs }: ExportOptions, sources: ExportSources): Route {
   return {
     ...OF_ONE,
     method: 'GET',
@@ -141,12 +150,12 @@ function getExport({ jobs }: ExportOptions): Route {
     answers: { 200: jsonAnswer('The export', EXPORT, ['Cache-Control']) },
     problems: ['invalid-url', 'not-found', ...STORE_PROBLEMS],
     handler: async ({ request, client, parameters: { id = '' } }) => {
-      return json(200, exportToJson(await jobs.find(id, client, request.signal)), NOT_STORED);
+      return shown(await jobs.find(id, client, request.signal), sources);
     },
   };
 }
 
-function deleteExport(options: ExportOptions): Route {
+function deleteExport(options: ExportOptions, sources: ExportSources): Route {
   const { jobs, exporter, now, ttlMs } = options;
   return {
     ...OF_ONE,
@@ -172,9 +181,13 @@ function deleteExport(options: ExportOptions): Route {
       if (!before) throw noSuchExport(id);
       exporter.dropped(id);
       await removeLeftovers(id, options);
-      return after ? json(200, exportToJson(after), NOT_STORED) : removed(request, id);
+      return after ? shown(after, sources) : removed(request, id);
     },
   };
+}
+
+function shown(job: Job, sources: ExportSources): Reply {
+  return json(200, exportToJson(job, sources.get(job.request.resource)?.form), NOT_STORED);
 }
 
 async function order(
@@ -182,11 +195,12 @@ async function order(
   request: Request,
   client: Client,
   wanted: () => Promise<ExportRequest>,
+  sources: ExportSources,
 ): Promise<Reply> {
   const job = await jobs.create(client.owner, wanted, request.signal);
   request.notes.exported = { resource: job.request.resource, rows: 0 };
   await exporter.offer(job.id);
-  return json(202, exportToJson(job), {
+  return json(202, exportToJson(job, sources.get(job.request.resource)?.form), {
     ...NOT_STORED,
     location: `${PATH}/${job.id}`,
     'retry-after': String(LOOK_AGAIN_SECONDS),

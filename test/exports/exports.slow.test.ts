@@ -110,7 +110,13 @@ test('an export can be ordered, listed, read and removed with its file, and ever
   assert.match(id, /^[0-9a-f]{32}$/);
   assert.equal(posted.headers.get('location'), `/exports/${id}`);
   assert.equal(posted.headers.get('retry-after'), '1');
-  assert.deepEqual(request, { min_price: 1, sort: 'price_asc', format: 'ndjson', compression: 'none' });
+  assert.deepEqual(request, {
+    resource: 'items',
+    min_price: 1,
+    sort: 'price_asc',
+    format: 'ndjson',
+    compression: 'none',
+  });
 
   const prefer = { Prefer: 'handling=lenient, respond-async; wait=10' };
   const preferred = await server.get('/items/stream?format=csv&safe=true&fields=price', prefer);
@@ -118,6 +124,7 @@ test('an export can be ordered, listed, read and removed with its file, and ever
   assert.equal(preferred.headers.get('preference-applied'), 'respond-async');
   const second = (await preferred.json()) as Export;
   assert.deepEqual(second.request, {
+    resource: 'items',
     sort: 'id_asc',
     fields: ['price'],
     format: 'csv',

@@ -12,6 +12,7 @@ import { ServedResources, type ServedOptions } from '../../src/resources/served.
 import type { Document } from '../../src/store/bson.ts';
 import { ReadTurns } from '../../src/store/read-turns.ts';
 import { streamReader } from '../../src/store/readers.ts';
+import { bearer, keyedServer } from '../support/access/keyed.ts';
 import { problemOf, textOf } from '../support/answers.ts';
 import { handleOf, openDirectory, Worker, type Handle } from '../support/exports/export-worker.ts';
 import { awaited, exportedAsStreamed, fileOf, order, post, type Body } from '../support/exports/exports.ts';
@@ -98,7 +99,9 @@ test('an order that a resource cannot fulfil is refused with its reason', async 
     [{ resource: 'orders', sort: 'total' }, '/sort', /a path and _asc or _desc/],
     [{ resource: 'orders', safe: true }, '/safe', /requires format=csv/],
     [{ resource: 'orders', fields: ['a..b'] }, '/fields/0', /name or path of a field/],
-    [{ status: 'new' }, '/status', /unknown field/],
+    [{ resource: 'items', status: 'new' }, '/status', /unknown field/],
+    [{}, '/resource', /expected one of items, orders; got none/],
+    [{ category: 'Fair' }, '/resource', /expected one of items, orders; got none/],
   ];
   for (const [body, pointer, detail] of faults) {
     const { status, code, errors } = await refusalOf(server, body);
@@ -116,6 +119,31 @@ test('an order that a resource cannot fulfil is refused with its reason', async 
   for (const body of [{ resource: 'items' }, { resource: 'orders', ref: 'str:42' }])
     assert.equal((await post(server.url, body)).status, 202);
 });
+
+test('an order without a resource means the only one that its client has', async (t) => {
+  const keys = [{ name: 'all' }, ...ONE.map((name) => ({ name, resources: [name] }))];
+  const server = await keyedServer(t, 'sqlite', keys, [{ name: 'orders', rows: FEW, indexes: [] }]);
+  for (const name of ONE) {
+    const { request } = await server.exported(name, {});
+    assert.equal(request.resource, name);
+    const document = await textOf(server.as(name, '/openapi.json'));
+    const { example } = bodyIn(JSON.parse(document));
+    assert.equal((await server.exported(name, example)).request.resource, name, 'the documented order');
+    assert.deepEqual(example, { resource: name, format: 'csv', compression: 'gzip' }, 'it names no other');
+  }
+  const refused = await problemOf(post(server.url, {}, bearer('all')));
+  assert.deepEqual([refused.status, refused.errors?.[0]?.pointer], [422, '/resource']);
+  assert.match(refused.detail, /expected one of items, orders; got none/);
+});
+
+const ONE = ['items', 'orders'] as const;
+
+/** What a document says of the body of an order. */
+function bodyIn(document: unknown): { readonly example: object } {
+  const { paths } = document as { paths: { '/exports': { post: { requestBody: { content: object } } } } };
+  const [content] = Object.values(paths['/exports'].post.requestBody.content) as { example: object }[];
+  return content ?? assert.fail();
+}
 
 test('what is hidden is in no export', async (t) => {
   const settings = await withOrders(t, 'mongodb', FEW);

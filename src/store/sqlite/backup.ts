@@ -1,12 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { open, realpath, rename, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { open, readdir, realpath, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { syncDirectory } from '../directory.ts';
 import { Connection } from './connection.ts';
 import { sizeOf } from './directory.ts';
 import { isUnopenable, retryBusy } from './errors.ts';
 import { faultOfFile } from './file-fault.ts';
 import { assertOurs, setMeta } from './layout.ts';
+
+/** How the names of files that are not whole end: with a UUID, and what SQLite adds. */
+const UNFINISHED = /\.[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}(?:-journal|-wal|-shm)?$/;
 
 interface BackupOptions {
   /** The store's file. Other processes may read and write it. */
@@ -30,6 +33,8 @@ export async function backUp({ from, to, replaces, onPages, signal }: BackupOpti
   const source = await openToRead(from);
   const unfinished = `${to}.${randomUUID()}`;
   try {
+    await removeUnfinished(to);
+    await (await open(unfinished, 'wx', 0o600)).close();
     await source.copyTo(unfinished, (...pages) => {
       onPages(...pages);
       signal.throwIfAborted();
@@ -49,6 +54,13 @@ export async function backUp({ from, to, replaces, onPages, signal }: BackupOpti
     source.close();
     await rm(unfinished, { force: true });
   }
+}
+
+/** Removes what backups of this name that were killed have left. One that runs loses its file, and says so. */
+async function removeUnfinished(to: string): Promise<void> {
+  const names = await readdir(dirname(to));
+  const left = names.filter((name) => name.startsWith(`${basename(to)}.`) && UNFINISHED.test(name));
+  await Promise.all(left.map((name) => rm(join(dirname(to), name), { force: true })));
 }
 
 /** Opens a store's file that other processes may have open, and writes nothing to it. */

@@ -1,5 +1,7 @@
 /** Backups of the embedded store, checks of its file, and what becomes of cursors when a backup is restored. */
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { readdirSync, statSync } from 'node:fs';
 import { copyFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -79,6 +81,27 @@ test('a backup beside a server that takes writes has every write that was acknow
   const users = count('users');
   close();
   assert.ok(users >= before && users <= written, `${before} of ${users} of ${written}`);
+});
+
+test('backups are for their user alone, from their first byte, and remove what a killed one of their name has left', async (t) => {
+  const [directory, other] = [await temporaryFolder(t), await temporaryFolder(t)];
+  const store = await openFor(t, directory);
+  await store.items.insert(rowsOf(0, 30_000), 'fail');
+  const [from, to] = [join(directory, FILE), join(other, 'backup.db')];
+  const left = `backup.db.${randomUUID()}`;
+  const kept = ['backup.db.1', `backup.db.${randomUUID()}.txt`, `others.db.${randomUUID()}`];
+  for (const name of [left, `${left}-journal`, ...kept]) await writeFile(join(other, name), '');
+  const modes = new Set<string>();
+  const onPages = () => {
+    for (const name of readdirSync(other))
+      if (!kept.includes(name)) modes.add((statSync(join(other, name)).mode & 0o777).toString(8));
+  };
+  const umask = process.umask(0);
+  t.after(() => process.umask(umask));
+  await backUp({ ...QUIET, from, to, onPages });
+  onPages();
+  assert.deepEqual([...modes], ['600']);
+  assert.deepEqual((await readdir(other)).sort(), ['backup.db', ...kept].sort());
 });
 
 test('a backup that is interrupted or cannot be written leaves nothing behind', async (t) => {

@@ -35,7 +35,9 @@ export async function runInit(
   const note = (line: string): void => {
     stderr.write(`${printable(line)}\n`);
   };
-  const entries = store.keepsDeclarations ? await store.declared() : await ofCollections(store, note, signal);
+  const entries = store.keepsDeclarations
+    ? (await store.declared()).filter(({ isUnfilled }) => !isUnfilled)
+    : await ofCollections(store, note, signal);
   const resources = entries.map(({ name, collection, indexes }) => [
     name,
     { ...(collection !== name && { collection }), ...(indexes.length > 0 && { indexes }) },

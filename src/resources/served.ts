@@ -173,7 +173,7 @@ export class ServedResources {
     }
     const collections = new Set(declared.map(({ collection }) => collection));
     for (const one of await store.declared())
-      if (!collections.has(one.collection))
+      if (!one.isUnfilled && !collections.has(one.collection))
         add({ ...one, indexes: [], place: one.name, database: one.database, isThere: true }, refuse);
     if (faults.length > 0) throw new Faults([...new Set(faults)]);
     this.#unsure = unsure;

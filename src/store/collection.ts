@@ -193,6 +193,8 @@ export interface Declaration {
   readonly collection: string;
   /** The fields of indexes that the store makes when they are missing and it may make them. */
   readonly indexes: readonly (readonly string[])[];
+  /** Its first import has not come to its end: it is not served yet. */
+  readonly isUnfilled?: boolean | undefined;
   /** How the collection is made when it is missing and the store may make it. Absent: it is never made. */
   readonly create?: Creation;
   /** Why a row (a BSON document) is refused: what was expected and what was found. Null: it is not. Absent: no row is. */

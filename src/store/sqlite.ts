@@ -77,17 +77,16 @@ function storeOf(core: Core, items: OpenSet, { directory }: SqliteOptions, isBul
     onWarning(`removed rows or old changes still take space: ${reasonOf(error)}`),
   );
   if (!isBulk) core.background.begin(file.isCutOff, cleaned);
-  const resource = ({ name, collection }: Declaration, indexes: Declaration['indexes']) =>
-    setOf({ ...shapeOf(RESOURCE + collection, name), indexes });
   const declared = (): Promise<Declaration[]> =>
     looks.soon(() =>
       sets
         .names()
         .filter((name) => name.startsWith(RESOURCE))
         .map((name) => {
-          const { label, indexes } = sets.get(name);
+          const { label, indexes, isUnfilled } = sets.get(name);
           const paths = indexes.map((index) => index.paths);
-          return { name: label, collection: name.slice(RESOURCE.length), indexes: paths };
+          const declaration = { name: label, collection: name.slice(RESOURCE.length), indexes: paths };
+          return { ...declaration, ...(isUnfilled && { isUnfilled }) };
         }),
     );
 
@@ -98,18 +97,23 @@ function storeOf(core: Core, items: OpenSet, { directory }: SqliteOptions, isBul
     items: owned(items),
     files: directoryFiles(join(directory, 'exports')),
     declared,
-    open: async (declaration) => owned(await resource(declaration, declaration.indexes)),
+    open: async ({ name, collection, indexes }) =>
+      owned(await setOf({ ...shapeOf(RESOURCE + collection, name), indexes })),
     records: async ({ collection, indexes }) => {
       const set = await setOf({ ...shapeOf(collection, collection), hasChanges: false, indexes });
       return { ...set.rows, change: set.writes.change, addIndex: set.indexes.add };
     },
     make: async (declaration, report) => {
-      const isNew = await looks.soon(() => !sets.find(RESOURCE + declaration.collection));
-      const set = await resource(declaration, []);
-      if (isNew) report(`created the resource ${declaration.name}`);
+      const { name, collection } = declaration;
+      const found = await looks.soon(() => sets.find(RESOURCE + collection));
+      const set = await setOf({ ...shapeOf(RESOURCE + collection, name), isUnfilled: true });
+      if (!found || found.isUnfilled) report(`created the resource ${name}`);
       return owned(set);
     },
-    list: async () => (await declared()).map(({ collection }) => ({ database: '', collection })),
+    list: async () =>
+      (await declared()).flatMap(({ collection, isUnfilled }) =>
+        isUnfilled ? [] : [{ database: '', collection }],
+      ),
     ping: async () => {
       await core.ping();
       return [];
@@ -155,7 +159,7 @@ export type OpenSet = Awaited<ReturnType<typeof openSet>>;
 /** Opens a set of rows. Makes it and the indexes that are missing. */
 export async function openSet(core: Core, shape: SetShape) {
   const { looks, writes, sets } = core;
-  const { name, label } = shape;
+  const { name, label, isUnfilled } = shape;
   const indexes = setIndexes(core, shape);
   const reads = setReads(core, shape, indexes);
   const { read, describe } = reads;
@@ -166,7 +170,9 @@ export async function openSet(core: Core, shape: SetShape) {
   const isMissing = await looks.soon(() => sets.find(name) === null);
   if (isMissing) {
     const records = shape.indexes.map((paths, n) => ({ number: n + 1, paths, builtTo: null }));
-    await writes.run(() => sets.find(name) ?? sets.create({ ...NEW, name, label, indexes: records }));
+    await writes.run(
+      () => sets.find(name) ?? sets.create({ ...NEW, name, label, isUnfilled, indexes: records }),
+    );
   }
   await indexes.declare(shape.indexes);
   await looks.soon(() => indexes.buildLater(sets.get(name)));

@@ -38,7 +38,7 @@ export interface Store {
    * The collections of a database that the store has, also those that cannot be served. Absent: of its own database.
    */
   list(database?: string): Promise<readonly Found[]>;
-  /** The resources whose declarations the store itself keeps. */
+  /** The resources whose declarations the store itself keeps, with those that are not served yet. */
   declared(): Promise<readonly Declaration[]>;
   /**
    * Returns the reads of items that currently fail although others work, one sentence each. Rejects with AppError

@@ -50,6 +50,7 @@ export function setChanges({ connection, sets, log }: Core, shape: SetShape, beg
     },
     end: (): void => {
       sets.addRows(name, added);
+      if (set.isUnfilled && added > 0) put({ ...set, isUnfilled: undefined });
       if (notes) log.prune(set);
     },
   };

@@ -15,7 +15,10 @@ export async function fillSet(
   how: HowToFill,
 ): Promise<void> {
   await addIndexes(writes, how);
-  if (how.isEndless) return fillByInserts(writes, rows, how);
+  if (how.isEndless) {
+    await fillByInserts(writes, rows, how);
+    return core.writes.run(() => core.sets.show(shape.name));
+  }
   const lease = await ImportLease.take(core, shape, how.onRemoved !== undefined);
   const { side } = lease;
   let isWhole = false;

@@ -155,6 +155,7 @@ export class SideLoad {
       ...NEW,
       indexes: before.indexes.map((index) => this.#indexNow(index)),
       hasLargeRows: this.#hasLargeRows || undefined,
+      isUnfilled: undefined,
       // A stream of the rows that are replaced must not go on in those that came.
       identity: this.#side.rows > 0 ? newIdentity() : before.identity,
     };

@@ -17,6 +17,8 @@ export interface SetShape {
   readonly label: string;
   readonly indexes: readonly (readonly string[])[];
   readonly hasChanges: boolean;
+  /** A set that is made for it is not seen before its first import has ended. */
+  readonly isUnfilled?: boolean;
   /** Why the set refuses a row, beyond what every set does. Null: it does not. */
   readonly refusalOf: (document: Uint8Array) => string | null;
 }
@@ -38,6 +40,8 @@ export interface SetRecord extends Pick<SetShape, 'name' | 'label'> {
   readonly identity: Identity;
   readonly indexes: readonly IndexRecord[];
   readonly isInOrder?: boolean | undefined;
+  /** Its first import has not come to its end: nobody sees the set. */
+  readonly isUnfilled?: boolean | undefined;
   /** Whether a row was large: a batch then looks at their sizes first. */
   readonly hasLargeRows?: boolean | undefined;
   /** Imports under way, and those whose process has ended. */
@@ -190,6 +194,12 @@ export class Sets {
 
   rows(name: string): number {
     return Number(this.#connection.get('select rows from sets where name = ?', name)?.rows ?? 0);
+  }
+
+  /** Lets the set be seen. */
+  show(name: string): void {
+    const set = this.get(name);
+    if (set.isUnfilled === true) this.put({ ...set, isUnfilled: undefined });
   }
 
   addRows(name: string, rows: number): void {

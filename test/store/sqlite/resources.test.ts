@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { BSON } from '../../../src/store/bson.ts';
 import type { Collection } from '../../../src/store/store.ts';
+import { fillWith, startFill } from '../../support/store/filling.ts';
 import { openDirectory, openFor, openRaw } from '../../support/store/sqlite/sqlite.ts';
 import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
 import { temporaryFolder } from '../../support/directory.ts';
@@ -52,6 +53,35 @@ test('a resource, its indexes and its rows are there when the store is opened ag
     ['_id_', 'status_1_at_1__id_1', 'total_1__id_1'],
   );
 });
+
+for (const ends of ['with rows', 'without rows', 'with rows that came one by one'])
+  test(`a new resource is not seen before its first import has ended: ${ends}`, async (t) => {
+    const directory = await temporaryFolder(t);
+    const [importer, server] = [await openFor(t, directory), await openFor(t, directory)];
+    const said: string[] = [];
+    const make = () => importer.make({ ...ORDERS, indexes: [] }, (line) => said.push(line));
+    const seen = async () => [
+      (await server.declared()).map(({ isUnfilled = false }) => isUnfilled),
+      (await server.list()).length,
+    ];
+    const rows = bytesOf([{ _id: 1 }, { _id: 2 }]);
+    for (const attempt of [1, 2]) {
+      const failing = startFill(await make());
+      failing.add(rows);
+      await failing.asks();
+      assert.deepEqual(await seen(), [[true], 0], `import ${attempt} is under way`);
+      failing.fail(new Error('broken'));
+      await assert.rejects(failing.done, /broken/);
+      assert.deepEqual(await seen(), [[true], 0], `import ${attempt} has failed`);
+    }
+    const orders = await make();
+    assert.deepEqual(said, new Array(3).fill('created the resource orders'));
+    if (ends === 'with rows that came one by one') await orders.insert(rows, 'fail');
+    else await fillWith(orders, ends === 'with rows' ? rows : []);
+    assert.deepEqual(await seen(), [[false], 1]);
+    await make();
+    assert.equal(said.length, 3, 'it is not made again');
+  });
 
 test('an array in an indexed field keeps its row and makes the index unusable, for good and with the reason', async (t) => {
   const directory = await temporaryFolder(t);

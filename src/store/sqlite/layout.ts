@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { Connection } from './connection.ts';
 
-/** The format of the file. A program does not open a file of another one. */
-export const FORMAT = 'sluice 3';
+/** The format of the file. A program does not open a file of a later one. */
+export const FORMAT = 'sluice 4';
+/** Files of version 0.3. Their layout is the same, but 0.3 takes a log of ours for damaged, so that it must not open it. */
+const OLD_FORMAT = 'sluice 3';
 
 /**
  * The file:
@@ -29,12 +31,13 @@ export function createLayout(connection: Connection): void {
   setMeta(connection, 'secret', randomBytes(32).toString('hex'));
 }
 
-/** Makes the table of epochs with a first one, which a file of version 0.3 has in `meta`. In a transaction. */
+/** Makes of a file of version 0.3 one of this format: a table of epochs with a first one, which it has in `meta`. In a transaction. */
 export function createEpochs(connection: Connection): void {
   connection.exec(
     `create table if not exists epochs(n integer primary key, name text not null unique, begun integer not null,
      lasts blob not null)`,
   );
+  if (meta(connection, 'format') !== FORMAT) setMeta(connection, 'format', FORMAT);
   if (connection.get('select max(n) n from epochs')?.n !== null) return;
   const first = meta(connection, 'epoch') ?? newEpoch();
   connection.run('insert into epochs values (0, ?, 0, ?)', first, new Uint8Array(0));
@@ -55,7 +58,8 @@ export function assertOurs(connection: Connection): void {
   const isOurs = connection.get("select 1 from sqlite_schema where name = 'meta'") !== undefined;
   const format = isOurs ? meta(connection, 'format') : null;
   if (format === null) throw new Error('it is a file of another program: set another DATA_DIR');
-  if (format !== FORMAT) throw new Error(`it has the format "${format}", this version reads "${FORMAT}"`);
+  if (format !== FORMAT && format !== OLD_FORMAT)
+    throw new Error(`it has the format "${format}", this version reads "${FORMAT}"`);
 }
 
 export function newEpoch(): string {

@@ -14,10 +14,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { AppError } from '../../../src/errors.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
-import { Int32 } from '../../../src/store/bson.ts';
+import { BSON, Int32 } from '../../../src/store/bson.ts';
 import { DatabaseSync } from '../../../src/sqlite.ts';
 import { FILE } from '../../../src/store/sqlite/file.ts';
-import { setMeta } from '../../../src/store/sqlite/layout.ts';
+import { meta, setMeta } from '../../../src/store/sqlite/layout.ts';
 import { makeItem, makeItems, insertItems } from '../../support/store/items.ts';
 import { openDirectory, openFor, openRaw } from '../../support/store/sqlite/sqlite.ts';
 import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
@@ -210,4 +210,21 @@ test('a store that is gone, is another one or is older than its last clean stop 
   const anew = await open();
   t.after(() => anew.close());
   assert.equal((await readRows(anew.items, BY_ID, {}, SIZE)).rows.length, 0);
+});
+
+test('a file of version 0.3 opens with its rows, and gets the format that 0.3 refuses', async (t) => {
+  const directory = await temporaryFolder(t);
+  const first = await openDirectory(directory);
+  await first.items.insert([BSON.serialize({ _id: 1, category: 'a', price: 1 })], 'fail');
+  await first.close();
+  const old = openRaw(directory);
+  old.connection.exec('drop table epochs');
+  setMeta(old.connection, 'format', 'sluice 3');
+  setMeta(old.connection, 'epoch', '0123456789abcdef');
+  old.close();
+  await (await openDirectory(directory)).close();
+  const file = openRaw(directory);
+  assert.equal(meta(file.connection, 'format'), 'sluice 4');
+  assert.deepEqual([file.rows().length, file.faults()], [1, []]);
+  file.close();
 });

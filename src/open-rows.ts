@@ -61,9 +61,14 @@ export async function fillWithSample(store: Store, config: Config, log: Logger):
 
 /** The users; null where no setting asks for them: beside collections of others, unless MONGODB_PREFIX names a place for them. */
 export async function openUsers(store: Store, config: Config): Promise<Users | null> {
-  const isServed = store.name === 'sqlite' || isOwn(config) || config.MONGODB_PREFIX !== undefined;
-  return isServed ? usersOf(await store.records(USERS)) : null;
+  return servesUsers(store, config) ? usersOf(await store.records(USERS)) : null;
 }
+
+function servesUsers(store: Store, config: Config): boolean {
+  return store.name === 'sqlite' || isOwn(config) || config.MONGODB_PREFIX !== undefined;
+}
+
+const API_USERS = new Map([[USERS.name, 'the users of /api/users']]);
 
 /** Opens the resources that settings and store declare, and the items where they are served. Rejects with Faults. */
 export async function openDeclared(
@@ -75,7 +80,16 @@ export async function openDeclared(
   const items = openItems(store.items, store, streamsOf, config.ID_TYPE);
   const declared = () => declaredNow(config);
   const itemsNow = async () => ((await servesItems(store, config)) ? items : null);
-  return ServedResources.open({ store, streamsOf, log, declared, items: itemsNow });
+  // A name in a key must not open two things.
+  const inKeys = config.needsKeys && servesUsers(store, config) ? API_USERS : undefined;
+  return ServedResources.open({
+    store,
+    streamsOf,
+    log,
+    declared,
+    items: itemsNow,
+    ...(inKeys && { inKeys }),
+  });
 }
 
 /** Whether items are served: only where a setting asks, if resources are declared, or if the store has none or items. */

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { Faults } from '../src/errors.ts';
 import type { Bookmark } from '../src/store/bookmark.ts';
 import { BSON } from '../src/store/bson.ts';
+import { bearer, keysText } from './support/access/keys-text.ts';
+import { testClient } from './support/store/mongo/mongo.ts';
 import { sluice } from './support/process/commands.ts';
 import { withOrders } from './support/resources/orders.ts';
 import { resourcesFile } from './support/resources/resources.ts';
@@ -117,4 +122,34 @@ test('a database of MongoDB for which nothing is declared has items and users', 
   const uri = await testMongo(t);
   if (uri === null) return;
   assert.deepEqual(await servedOnce(t, { MONGODB_URI: uri }), { items: 0, users: undefined });
+});
+
+test('a key names one thing: a collection users is refused where keys open the users of /api/users', async (t) => {
+  const uri = await testMongo(t);
+  if (uri === null) return;
+  await testClient(t, uri).db().collection('users').insertOne({ ofThe: 'collection' });
+  const file = await resourcesFile(t, { resources: { people: { collection: 'users' } } });
+  const keys = join(await temporaryFolder(t), 'keys.json');
+  writeFileSync(keys, keysText([{ name: 'all', resources: ['people', 'users'] }]));
+  const place = { MONGODB_URI: uri, MONGODB_PREFIX: 'own_' };
+  const open = await serverOn(t, { ...place, EXPOSE: 'users' }); // without keys there is nothing to mistake
+  for (const path of ['/users', '/api/users']) assert.equal((await open.get(path)).status, 200, path);
+  const fault = 'the name users means the users of /api/users in keys; RESOURCES_FILE can give';
+  await assert.rejects(
+    serverOn(t, { ...place, EXPOSE: 'users', API_KEYS_FILE: keys }),
+    (error) => error instanceof Faults && error.faults.some((one) => one.includes(fault)),
+  );
+  for (const declared of [
+    { RESOURCES_FILE: file, EXPOSE: '' },
+    { RESOURCES_FILE: file, EXPOSE: 'u*' },
+  ]) {
+    const server = await serverOn(t, { ...place, ...declared, API_KEYS_FILE: keys });
+    const get = async (path: string) => {
+      const response = await fetch(server.url + path, { headers: bearer('all') });
+      return [response.status, (await response.text()).includes('"ofThe"')];
+    };
+    assert.deepEqual(await get('/people'), [200, true]);
+    assert.deepEqual(await get('/users'), [404, false]);
+    assert.deepEqual(await get('/api/users'), [200, false]);
+  }
 });

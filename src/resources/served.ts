@@ -15,6 +15,8 @@ export interface ServedOptions extends OpenResourcesOptions {
   readonly declared: () => readonly Declared[];
   /** Items, which stay once they are served. Null: they are not served yet. */
   readonly items: () => Promise<OpenResource | null>;
+  /** Names that keys use for something else, each with what that is. */
+  readonly inKeys?: ReadonlyMap<string, string>;
 }
 
 /** The resources of a server, which come and go as settings, collections and the store's own declarations change. */
@@ -57,7 +59,14 @@ export class ServedResources {
 
   /** Whether there may be a resource of this name that is not known yet, because the store was away. */
   mayCome(name: string): boolean {
-    return nameFault(name) === undefined && this.#unsure.some(({ matches }) => matches(name));
+    return this.#nameFault(name) === undefined && this.#unsure.some(({ matches }) => matches(name));
+  }
+
+  /** Why no resource of this server can have a name. Undefined: one can. */
+  #nameFault(name: string): string | undefined {
+    const other = this.#options.inKeys?.get(name);
+    if (other === undefined) return nameFault(name);
+    return `the name ${name} means ${other} in keys`;
   }
 
   /** Looks again every few seconds from now on. Calls `onChange` after resources came, changed or went. */
@@ -150,7 +159,7 @@ export class ServedResources {
     const add = (one: Located, refuse: (fault: string) => void): void => {
       const fault = names.has(one.name)
         ? `another resource has the name ${one.name}, too`
-        : nameFault(one.name);
+        : this.#nameFault(one.name);
       if (fault !== undefined) refuse(`${one.place}: ${fault}; RESOURCES_FILE can give another name`);
       else located.push(one);
       names.add(one.name);

@@ -88,6 +88,28 @@ def test_a_gzip_bomb_is_refused_before_it_fills_the_memory(answers: Callable[...
         read(answers(head + bomb + packer.flush()), timeout=60)
 
 
+def gzipped(*parts: bytes) -> bytes:
+    """Each part as a member of its own."""
+    packed = b""
+    for part in parts:
+        packer = zlib.compressobj(wbits=31)
+        packed += packer.compress(part) + packer.flush()
+    return packed
+
+
+def test_all_members_of_gzip_are_read_and_nothing_else_may_follow(answers: Callable[..., str]) -> None:
+    head = HEAD.replace(b"Connection: close", b"Connection: close\r\nContent-Encoding: gzip")
+    text = ROW + end(1, ROW)
+    whole = gzipped(ROW, end(1, ROW))
+    assert read(answers(head + whole)) == [{"id": 1, "a": 2}]
+    one = gzipped(text)
+    wrong = [one[:at] for at in range(len(one))]  # an end too early
+    wrong += [one + behind for behind in (b"\0", b"x", b"\x1f\x8b", text, gzipped(ROW), gzipped(b"")[:-1])]
+    for body in wrong:
+        with pytest.raises(sluice.Interrupted):
+            read(answers(head + body))
+
+
 def test_an_answer_that_is_cut_in_its_head_is_requested_again(answers: Callable[..., str]) -> None:
     assert len(read(answers(b"HTTP/1.1 200 OK\r\nDate: x\r\n", HEAD + ROW + end(1, ROW)), retry_for=10)) == 1
 

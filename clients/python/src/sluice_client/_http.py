@@ -138,17 +138,20 @@ class Answer:
             yield chunk
 
     def _decompressed(self) -> Iterator[bytes]:
+        """All members of the gzip data. Anything else behind the end, or an end too early, is an interruption."""
         decoder = zlib.decompressobj(_GZIP)
         for chunk in self._received():
             rest = chunk
             while rest:
+                if decoder.eof:
+                    decoder = zlib.decompressobj(_GZIP)
                 try:
                     data = decoder.decompress(rest, _CHUNK)  # a bomb cannot fill the memory
                 except zlib.error as error:
                     raise Interrupted(f"the answer cannot be decompressed: {error}") from None
                 if data:
                     yield data
-                rest = decoder.unconsumed_tail
+                rest = decoder.unused_data if decoder.eof else decoder.unconsumed_tail
         while data := decoder.flush(_CHUNK):
             yield data
         if not decoder.eof:

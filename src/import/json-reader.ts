@@ -5,34 +5,24 @@ import { quoted } from '../terminal/text.ts';
 import { nameBytes, type DocumentWriter } from './document-writer.ts';
 import { writeCommonType, writeExtended } from './extended-json.ts';
 import { MAX_DEPTH, nameFault } from './fields.ts';
+import { JsonCursor } from './json-cursor.ts';
 import { jsonNumber, simpleNumber } from './numbers.ts';
-import { BadRow, NotJson } from './row.ts';
+import { BadRow } from './row.ts';
 
-const [TAB, LF, CR, SPACE, QUOTE, BACKSLASH] = [0x09, 0x0a, 0x0d, 0x20, 0x22, 0x5c];
-const [COMMA, COLON, DOLLAR] = [0x2c, 0x3a, 0x24];
+const [QUOTE, COMMA, COLON, DOLLAR] = [0x22, 0x2c, 0x3a, 0x24];
 const [LETTER_F, LETTER_T] = [0x66, 0x74];
 const [BRACE, END_BRACE, BRACKET, END_BRACKET] = [0x7b, 0x7d, 0x5b, 0x5d];
-/** What stands for the byte behind the last one: it is no blank. */
-const END = 0x7f;
 const WORDS = [
   { word: Buffer.from('true'), type: BSON_TYPE.boolean, value: Uint8Array.of(1) },
   { word: Buffer.from('false'), type: BSON_TYPE.boolean, value: Uint8Array.of(0) },
   { word: Buffer.from('null'), type: BSON_TYPE.null, value: new Uint8Array() },
 ];
-/** The character that another one means behind a backslash, by its code. 0: it begins the code of one, or is no escape. */
-const MEANT = new Uint8Array(256);
-for (const [n, escape] of ['"', '\\', '/', 'b', 'f', 'n', 'r', 't'].entries())
-  MEANT[escape.charCodeAt(0)] = '"\\/\b\f\n\r\t'.charCodeAt(n);
-/** An escape, or what is before the next one. One expression for a whole text would need a stack as long as the text. */
-const SOUND = /[^\\]+|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
-const OF_TEXT = 'a character of a string, or its quote';
 /** A name that JSON writes in another way, or in several. */
 const ODD_NAME = /["\\\p{Cc}]/u;
 /** The most names that are kept from row to row. */
 const MOST_NAMES = 4_096;
 /** The names of the elements of arrays. */
 const INDEXES = Array.from({ length: 1_000 }, (_, index) => nameBytes(String(index)));
-const UTF8 = new TextEncoder();
 const NO_NAME = nameBytes('');
 
 /** A field name that some row had. */
@@ -74,11 +64,7 @@ export interface Declared {
  * with `$`, NUL or `__proto__`, more than 32 levels, half of a surrogate pair, numbers that no BSON
  * number holds, Extended JSON that is none.
  */
-export class JsonReader {
-  readonly #writer: DocumentWriter;
-  #bytes: Buffer = Buffer.alloc(0);
-  /** The index of the next byte. */
-  #at = 0;
+export class JsonReader extends JsonCursor {
   /** The names of the rows so far, by their bytes as Latin-1. */
   readonly #names = new Map<string, FieldName>();
   /** The names of the row before, in their order: mostly this row has the same. And how many this row had so far. */
@@ -88,31 +74,14 @@ export class JsonReader {
   /** Whether an object of the text has a name twice: see withoutTwice. */
   hasTwice = false;
 
-  constructor(writer: DocumentWriter) {
-    this.#writer = writer;
-  }
-
-  begin(bytes: Buffer): void {
+  override begin(bytes: Buffer): void {
     if (Math.max(this.#names.size, this.#expected.length) > MOST_NAMES) {
       this.#names.clear();
       this.#expected = [];
     }
     this.#place = 0;
     this.hasTwice = false;
-    this.#bytes = bytes;
-    this.#at = 0;
-    this.#skipBlanks();
-  }
-
-  /** Expects nothing but blanks. */
-  end(): void {
-    this.#skipBlanks();
-    if (this.#at < this.#bytes.length) this.#fault('nothing more');
-  }
-
-  /** Whether an object begins at the cursor. */
-  get isAtObject(): boolean {
-    return this.#bytes[this.#at] === BRACE;
+    super.begin(bytes);
   }
 
   /**
@@ -120,11 +89,11 @@ export class JsonReader {
    * first name may begin with $. Returns whether it does.
    */
   members(depth: number, declared: Declared | null, write?: (name: FieldName) => void): boolean {
-    this.#at++;
+    this.at++;
     const object = ++this.#object;
     let isFirst = true;
     let isTyped = false;
-    if (this.#takes(END_BRACE)) return false;
+    if (this.takes(END_BRACE)) return false;
     do {
       const name = this.#name();
       if (name.seenIn[depth] === object) this.hasTwice = true;
@@ -137,25 +106,25 @@ export class JsonReader {
       isFirst = false;
       if (write) write(name);
       else this.value(name.bytes, depth + 1, declared && (declared.inner.get(name.text) ?? null));
-    } while (this.#takes(COMMA));
-    if (!this.#takes(END_BRACE)) this.#fault('a comma or }');
+    } while (this.takes(COMMA));
+    if (!this.takes(END_BRACE)) this.fault('a comma or }');
     return isTyped;
   }
 
   /** Writes the value at the cursor as an element of a name. `depth` is its depth when it is an object or an array. */
   value(name: Uint8Array, depth: number, declared: Declared | null): void {
-    const byte = this.#bytes[this.#at] ?? 0;
+    const byte = this.bytes[this.at] ?? 0;
     if (declared?.write) {
       declared.isSeen = true;
       if (byte === QUOTE || isOfNumber(byte) || byte === LETTER_T || byte === LETTER_F) {
-        declared.write(this.#writer, name, this.#scalarText());
+        declared.write(this.writer, name, this.#scalarText());
         return;
       }
     }
     if (byte === QUOTE) {
-      const start = this.#writer.openText(name);
-      this.#text();
-      this.#writer.closeText(start);
+      const start = this.writer.openText(name);
+      this.text();
+      this.writer.closeText(start);
     } else if (byte === BRACE) this.#document(name, depth, declared);
     else if (byte === BRACKET) this.#array(name, depth, declared);
     else if (isOfNumber(byte)) this.#number(name);
@@ -164,76 +133,76 @@ export class JsonReader {
 
   /** Reads a string, a number, true or false as text. */
   #scalarText(): string {
-    const [writer, from] = [this.#writer, this.#at];
+    const [writer, from] = [this.writer, this.at];
     const { offset } = writer;
     this.value(NO_NAME, 0, null);
     const text =
-      this.#bytes[from] === QUOTE
+      this.bytes[from] === QUOTE
         ? Buffer.from(writer.bytesAt(offset).subarray(4, -1)).toString()
-        : this.#bytes.toString('latin1', from, this.#at);
+        : this.bytes.toString('latin1', from, this.at);
     writer.rewind(offset);
     return text;
   }
 
   #word(name: Uint8Array): void {
-    const first = this.#bytes[this.#at];
+    const first = this.bytes[this.at];
     for (const { word, type, value } of WORDS) {
       if (word[0] !== first) continue;
-      for (const byte of word) if (this.#bytes[this.#at++] !== byte) this.#fault('a value', this.#at - 1);
-      this.#writer.element(type, name);
-      this.#writer.put(value);
+      for (const byte of word) if (this.bytes[this.at++] !== byte) this.fault('a value', this.at - 1);
+      this.writer.element(type, name);
+      this.writer.put(value);
       return;
     }
-    this.#fault('a value');
+    this.fault('a value');
   }
 
   #number(name: Uint8Array): void {
-    const bytes = this.#bytes;
-    const start = this.#at;
+    const bytes = this.bytes;
+    const start = this.at;
     let end = start;
     while (isOfNumber(bytes[end] ?? 0)) end++;
     const simple = simpleNumber(bytes, start, end);
     if (Number.isNaN(simple)) {
       const text = bytes.toString('latin1', start, end);
-      if (!JSON_NUMBER.test(text)) this.#fault('a number as JSON writes it');
-      this.#writer.value(name, jsonNumber(text));
-    } else this.#writer.number(name, simple);
-    this.#at = end;
+      if (!JSON_NUMBER.test(text)) this.fault('a number as JSON writes it');
+      this.writer.value(name, jsonNumber(text));
+    } else this.writer.number(name, simple);
+    this.at = end;
   }
 
   #document(name: Uint8Array, depth: number, declared: Declared | null): void {
     this.#checkDepth(depth);
-    const writer = this.#writer;
-    const bytes = this.#bytes;
-    const from = this.#at;
+    const writer = this.writer;
+    const bytes = this.bytes;
+    const from = this.at;
     const { offset } = writer;
     if (bytes[from + 1] === QUOTE && bytes[from + 2] === DOLLAR) {
-      this.#at = writeCommonType(writer, name, bytes, from);
-      if (this.#at > from) return;
+      this.at = writeCommonType(writer, name, bytes, from);
+      if (this.at > from) return;
       writer.rewind(offset);
     }
     writer.element(BSON_TYPE.document, name);
     const start = writer.open();
     const isTyped = this.members(depth, declared);
     writer.close(start);
-    if (isTyped) writeExtended(writer, name, offset, () => bytes.toString('utf8', from, this.#at));
+    if (isTyped) writeExtended(writer, name, offset, () => bytes.toString('utf8', from, this.at));
   }
 
   #array(name: Uint8Array, depth: number, declared: Declared | null): void {
     this.#checkDepth(depth);
-    this.#writer.element(BSON_TYPE.array, name);
-    const start = this.#writer.open();
-    this.#at++;
-    if (!this.#takes(END_BRACKET)) {
+    this.writer.element(BSON_TYPE.array, name);
+    const start = this.writer.open();
+    this.at++;
+    if (!this.takes(END_BRACKET)) {
       let index = 0;
       do {
-        this.#skipBlanks();
+        this.skipBlanks();
         this.value(INDEXES[index] ?? nameBytes(String(index)), depth + 1, declared);
         index++;
-      } while (this.#takes(COMMA));
-      if (!this.#takes(END_BRACKET)) this.#fault('a comma or ]');
+      } while (this.takes(COMMA));
+      if (!this.takes(END_BRACKET)) this.fault('a comma or ]');
     }
-    this.#writer.close(start);
+    this.writer.close(start);
   }
 
   #checkDepth(depth: number): void {
@@ -242,31 +211,31 @@ export class JsonReader {
 
   /** The next name. The cursor goes to its value. */
   #name(): FieldName {
-    this.#skipBlanks();
-    if (this.#bytes[this.#at] !== QUOTE) this.#fault('a name in quotes');
+    this.skipBlanks();
+    if (this.bytes[this.at] !== QUOTE) this.fault('a name in quotes');
     const place = this.#place++;
     let name = this.#expected[place];
     if (name?.isPlain && this.#isAt(name.bytes))
-      this.#at += name.bytes.length + 1; // its NUL counts for a quote
+      this.at += name.bytes.length + 1; // its NUL counts for a quote
     else this.#expected[place] = name = this.#otherName();
-    if (!this.#takes(COLON)) this.#fault('a colon');
-    this.#skipBlanks();
+    if (!this.takes(COLON)) this.fault('a colon');
+    this.skipBlanks();
     return name;
   }
 
   /** Whether a name with its quotes is at the cursor. */
   #isAt(name: Uint8Array): boolean {
-    const bytes = this.#bytes;
-    const from = this.#at + 1;
+    const bytes = this.bytes;
+    const from = this.at + 1;
     const last = name.length - 1;
     for (let n = 0; n < last; n++) if (name[n] !== bytes[from + n]) return false;
     return bytes[from + last] === QUOTE;
   }
 
   #otherName(): FieldName {
-    const writer = this.#writer;
+    const writer = this.writer;
     const { offset } = writer;
-    this.#text();
+    this.text();
     const bytes = Buffer.from(
       writer.bytes.buffer,
       writer.at - (writer.offset - offset),
@@ -279,89 +248,6 @@ export class JsonReader {
       ...{ seenIn: [], becomes: null },
     }));
   }
-
-  /** Writes the text of the string at the cursor in UTF-8. */
-  #text(): void {
-    const row = this.#bytes;
-    const from = this.#at + 1;
-    let hasEscapes = false;
-    let end = from;
-    for (let byte = row[end] ?? 0; byte !== QUOTE; byte = row[++end] ?? 0) {
-      if (byte < SPACE) {
-        this.#unescaped(from, end); // a fault before it comes first
-        this.#fault(OF_TEXT, end);
-      }
-      if (byte !== BACKSLASH) continue;
-      hasEscapes = true;
-      end++;
-    }
-    if (!hasEscapes) this.#writer.put(row, from, end);
-    else if (!this.#putMeant(from, end)) this.#writer.put(UTF8.encode(this.#unescaped(from, end)));
-    this.#at = end + 1;
-  }
-
-  /** Writes a part of a string whose escapes are of one character, without the detour of a code. False: others are. */
-  #putMeant(from: number, end: number): boolean {
-    const [row, writer] = [this.#bytes, this.#writer];
-    writer.room(end - from);
-    let { at } = writer;
-    for (let n = from; n < end; n++) {
-      let byte = row[n] ?? 0;
-      if (byte === BACKSLASH) byte = MEANT[row[++n] ?? 0] ?? 0;
-      if (byte === 0) return false;
-      writer.bytes[at++] = byte;
-    }
-    writer.at = at;
-    return true;
-  }
-
-  /** The text of a part of a string that has escapes. */
-  #unescaped(from: number, end: number): string {
-    const raw = this.#bytes.toString('utf8', from, end);
-    const at = wrongEscape(raw);
-    if (at < raw.length) {
-      const escape = raw[at + 1] === 'u' ? 2 : 1;
-      this.#fault(OF_TEXT, from + Buffer.byteLength(raw.slice(0, at)) + escape);
-    }
-    const text = JSON.parse(`"${raw}"`) as string;
-    if (/\p{Surrogate}/u.test(text)) throw new BadRow('a text contains half of a surrogate pair');
-    return text;
-  }
-
-  #skipBlanks(): void {
-    const bytes = this.#bytes;
-    if ((bytes[this.#at] ?? END) > SPACE) return; // mostly
-    for (let byte = bytes[this.#at]; isBlank(byte);) byte = bytes[++this.#at];
-  }
-
-  /** Whether the next byte that is no blank is this one, which is then passed. */
-  #takes(byte: number): boolean {
-    if (this.#bytes[this.#at] !== byte) {
-      this.#skipBlanks();
-      if (this.#bytes[this.#at] !== byte) return false;
-    }
-    this.#at++;
-    return true;
-  }
-
-  #fault(expected: string, at = this.#at): never {
-    const before = this.#bytes.toString('utf8', 0, at);
-    const [found] = this.#bytes.toString('utf8', at, at + 4);
-    const got = found === undefined ? 'its end' : quoted(found);
-    throw new NotJson(`at character ${before.length + 1}: expected ${expected}, got ${got}`);
-  }
-}
-
-/** The index of the first backslash that begins no escape. The length of the text when there is none. */
-function wrongEscape(raw: string): number {
-  let at = 0;
-  for (SOUND.lastIndex = 0; SOUND.test(raw);) at = SOUND.lastIndex;
-  return at;
-}
-
-/** Whether a byte is one of the four blanks of JSON. */
-export function isBlank(byte: number | undefined): boolean {
-  return byte === SPACE || byte === TAB || byte === CR || byte === LF;
 }
 
 function isOfNumber(byte: number): boolean {

@@ -1,5 +1,5 @@
 import { piecesOf } from './chunks.ts';
-import { isBlank } from './json-reader.ts';
+import { isBlank } from './json-cursor.ts';
 import { BadRow, BrokenSource, LONGEST_ROW, LongRow, NotJson, type SourceRow } from './row.ts';
 
 const [LF, QUOTE, BACKSLASH, COMMA] = [0x0a, 0x22, 0x5c, 0x2c];

@@ -28,7 +28,7 @@ export function openSqliteCopy(path: string, url: URL, restart: boolean): Copy {
   const database = openDatabase(path);
   try {
     const place = placeIn(database, path, url, restart);
-    return sqliteCopy(database, path, url, place);
+    return new SqliteCopy(database, path, url, place);
   } catch (error) {
     database.close();
     throw error;
@@ -65,41 +65,103 @@ function placeIn(database: Database, path: string, url: URL, restart: boolean): 
   return known ? (JSON.parse(known.place) as ProvedPlace) : BEGINNING;
 }
 
-/** `ended` of the place says whether it is known that no two rows have one id as JSON shows it. */
-function sqliteCopy(database: Database, path: string, url: URL, from: ProvedPlace): Copy {
-  const name = tableOf(url);
-  const table = quotedName(name);
-  const held = new HeldLines();
-  let place = { ...from, ended: false };
-  let isConfirmed = from.ended;
-  let hasColumns = columnsIn(database, name) > 2;
+class SqliteCopy implements Copy {
+  readonly name: string;
+  readonly #database: Database;
+  readonly #url: URL;
+  /** The name of the table, plain and quoted. */
+  readonly #tableName: string;
+  readonly #table: string;
+  readonly #held = new HeldLines();
+  #place: ProvedPlace;
+  /** Whether it is known that no two rows have one id as JSON shows it. The stored place says so by `ended`. */
+  #isConfirmed: boolean;
+  #hasColumns: boolean;
   /** Whether the rows go with the next proof. */
-  let isVoid = false;
+  #isVoid = false;
 
-  const inTransaction = (action: () => void): void => {
+  constructor(database: Database, path: string, url: URL, from: ProvedPlace) {
+    this.#database = database;
+    this.#url = url;
+    this.#tableName = tableOf(url);
+    this.#table = quotedName(this.#tableName);
+    this.name = `${path}, table ${this.#tableName}`;
+    this.#place = { ...from, ended: false };
+    this.#isConfirmed = from.ended;
+    this.#hasColumns = columnsIn(database, this.#tableName) > 2;
+  }
+
+  get place(): ProvedPlace {
+    return this.#place;
+  }
+
+  add(bytes: Uint8Array): void {
+    this.#held.add(bytes);
+  }
+
+  prove(next: ProvedPlace): void {
+    const lines = linesOf(this.#held.take());
+    this.#inTransaction(() => {
+      this.#apply(lines);
+      this.#writePlace(next);
+    });
+    this.#place = next;
+    this.#isVoid = false;
+  }
+
+  takeBack(): void {
+    this.#held.take();
+  }
+
+  restart(): void {
+    this.#held.take();
+    this.#isVoid = true;
+    this.#isConfirmed = false;
+  }
+
+  /**
+   * Each line since the beginning made a key of its own, or was a change of a row. Ids of several kinds may look alike
+   * as JSON, and then one of their rows is lost. So the keys are compared where there are fewer of them than lines.
+   */
+  async confirm(rows: () => AsyncIterable<Buffer>): Promise<void> {
+    if (this.#isConfirmed) return;
+    const { keys } = this.#database.prepare(`SELECT count(*) AS keys FROM ${this.#table}`).get() as {
+      readonly keys: number;
+    };
+    if (keys < this.#place.rows) await this.#compareIds(rows());
+    this.#isConfirmed = true;
+    this.#inTransaction(() => this.#writePlace(this.#place));
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+
+  #inTransaction(action: () => void): void {
+    const database = this.#database;
     database.exec('BEGIN IMMEDIATE');
     try {
       action();
       database.exec('COMMIT');
     } catch (error) {
       if (database.isTransaction) database.exec('ROLLBACK'); // a full disk has done so already
-      if (error instanceof Error && 'errcode' in error) error.message = `${copy.name}: ${error.message}`;
+      if (error instanceof Error && 'errcode' in error) error.message = `${this.name}: ${error.message}`;
       throw error;
     }
-  };
+  }
 
-  const writePlace = (next: ProvedPlace): void => {
-    database
+  #writePlace(next: ProvedPlace): void {
+    this.#database
       .prepare(`INSERT OR REPLACE INTO ${PULLS} (name, url, place) VALUES (?, ?, ?)`)
-      .run(name, url.href, JSON.stringify({ ...next, ended: isConfirmed }));
-  };
+      .run(this.#tableName, this.#url.href, JSON.stringify({ ...next, ended: this.#isConfirmed }));
+  }
 
   /** Adds a virtual column for each field that the URL asks for, or else that the first rows have. */
-  const addColumns = (lines: readonly string[]): void => {
+  #addColumns(lines: readonly string[]): void {
     const rows = lines.filter((line) => !line.startsWith(REMOVAL_BEGINNING)).slice(0, SAMPLED_ROWS);
     if (rows.length === 0) return;
     const names =
-      url.searchParams.get('fields')?.split(',') ??
+      this.#url.searchParams.get('fields')?.split(',') ??
       rows.flatMap((row) => Object.keys(JSON.parse(row) as object).filter((field) => field !== '_id'));
     const known = new Set(OWN_COLUMNS);
     for (const field of names) {
@@ -107,79 +169,42 @@ function sqliteCopy(database: Database, path: string, url: URL, from: ProvedPlac
       if (known.has(folded) || !canBeColumn(field)) continue;
       if (known.size >= MOST_COLUMNS) break;
       known.add(folded);
-      database.exec(
-        `ALTER TABLE ${table} ADD COLUMN ${quotedName(field)} GENERATED ALWAYS AS (${columnValue(field)}) VIRTUAL`,
+      this.#database.exec(
+        `ALTER TABLE ${this.#table} ADD COLUMN ${quotedName(field)} GENERATED ALWAYS AS (${columnValue(field)}) VIRTUAL`,
       );
     }
-    hasColumns = true;
-  };
+    this.#hasColumns = true;
+  }
 
-  const apply = (lines: readonly string[]): void => {
+  #apply(lines: readonly string[]): void {
+    const [database, table] = [this.#database, this.#table];
     database.exec(
       `CREATE TABLE IF NOT EXISTS ${table} (id PRIMARY KEY NOT NULL, row TEXT NOT NULL) WITHOUT ROWID`,
     );
-    if (isVoid) database.exec(`DELETE FROM ${table}`);
-    if (!hasColumns) addColumns(lines);
+    if (this.#isVoid) database.exec(`DELETE FROM ${table}`);
+    if (!this.#hasColumns) this.#addColumns(lines);
     const put = database.prepare(`INSERT OR REPLACE INTO ${table} (id, row) VALUES (?, ?)`);
     const remove = database.prepare(`DELETE FROM ${table} WHERE id = ?`);
     for (const line of lines) {
       if (line.startsWith(REMOVAL_BEGINNING)) remove.run(keyOf(memberOf(line)));
       else put.run(keyOf(line), line);
     }
-  };
+  }
 
   /** `rows`: all rows of the set, each once. Throws Refused when two of them have one id. */
-  const compareIds = async (rows: AsyncIterable<Buffer>): Promise<void> => {
-    database.exec(
+  async #compareIds(rows: AsyncIterable<Buffer>): Promise<void> {
+    this.#database.exec(
       'DROP TABLE IF EXISTS temp.ids; CREATE TEMP TABLE ids (id PRIMARY KEY NOT NULL) WITHOUT ROWID',
     );
-    const add = database.prepare('INSERT OR IGNORE INTO temp.ids VALUES (?)');
+    const add = this.#database.prepare('INSERT OR IGNORE INTO temp.ids VALUES (?)');
     for await (const bytes of rows)
       for (const row of linesOf(bytes))
         if (add.run(keyOf(row)).changes === 0)
           throw new Refused(
             `two rows have the id ${memberOf(row)}: their ids are of different kinds, which JSON cannot distinguish, so a copy would lose one of them`,
           );
-    database.exec('DROP TABLE temp.ids');
-  };
-
-  const copy: Copy = {
-    name: `${path}, table ${name}`,
-    get place() {
-      return place;
-    },
-    add: (bytes) => held.add(bytes),
-    prove: (next) => {
-      const lines = linesOf(held.take());
-      inTransaction(() => {
-        apply(lines);
-        writePlace(next);
-      });
-      place = next;
-      isVoid = false;
-    },
-    takeBack: () => void held.take(),
-    restart: () => {
-      held.take();
-      isVoid = true;
-      isConfirmed = false;
-    },
-    /**
-     * Each line since the beginning made a key of its own, or was a change of a row. Ids of several kinds may look alike
-     * as JSON, and then one of their rows is lost. So the keys are compared where there are fewer of them than lines.
-     */
-    confirm: async (rows) => {
-      if (isConfirmed) return;
-      const { keys } = database.prepare(`SELECT count(*) AS keys FROM ${table}`).get() as {
-        readonly keys: number;
-      };
-      if (keys < place.rows) await compareIds(rows());
-      isConfirmed = true;
-      inTransaction(() => writePlace(place));
-    },
-    close: () => database.close(),
-  };
-  return copy;
+    this.#database.exec('DROP TABLE temp.ids');
+  }
 }
 
 function linesOf(bytes: Buffer): readonly string[] {

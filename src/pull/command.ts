@@ -10,7 +10,7 @@ import { openCopy, pipeTo } from './open-copy.ts';
 import { BEGINNING, type Proof, type ProvedPlace } from './proof.ts';
 import { provedRows, type ProvingOptions } from './proved-rows.ts';
 import { DEFAULTS, pull } from './pull.ts';
-import { createBackoff, Interrupted, Refused, type Clock } from './retry.ts';
+import { Backoff, Interrupted, Refused, type Clock } from './retry.ts';
 import { getEstimate, getParts } from './side-requests.ts';
 import { openWorkspace, type Workspace } from './workspace.ts';
 
@@ -228,7 +228,7 @@ async function pullTo(command: PullCommand, io: PullIo, key: string | null): Pro
     const begin = async () =>
       parallel === 1
         ? [url.href]
-        : createBackoff(options).run((attempt) => getParts(url, parallel, { ...options, signal: attempt }));
+        : new Backoff(options).run((attempt) => getParts(url, parallel, { ...options, signal: attempt }));
     const workspace = await openWorkspace(output, url.href, { restart, begin });
     try {
       await showing(workspace.proved(), true, (show) => fillParts(workspace, show));

@@ -1,7 +1,7 @@
 import { CHANGE_BEGINNINGS, LineReader, ROW_BEGINNINGS, type RowBytes } from './lines.ts';
 import { BEGINNING, readAnswer, type Proof, type ProvedPlace } from './proof.ts';
 import { countOf } from '../terminal/text.ts';
-import { createBackoff, Interrupted, Refused, type BackoffOptions } from './retry.ts';
+import { Backoff, Interrupted, Refused, type BackoffOptions } from './retry.ts';
 
 /** The content codings of the transfer. `none` requests the bytes without a coding. */
 export const COMPRESSIONS = ['br', 'gzip', 'none'] as const;
@@ -50,7 +50,7 @@ export async function* provedRows(
   options: ProvingOptions,
 ): AsyncGenerator<RowBytes | Proof | Voided, void, undefined> {
   const { follow, getContent } = options;
-  const backoff = createBackoff(options);
+  const backoff = new Backoff(options);
   const limit = limitOf(url);
   let { from: place, firstRow } = options;
   while (follow || !isWhole(place, limit)) {

@@ -117,27 +117,104 @@ export interface BackoffOptions {
  * before and half of it random. All time counts until `reset`, whatever arrives meanwhile, but not the time that a slow
  * reader spends on rows.
  */
-export function createBackoff({ clock, retryForMs, idleMs, signal, onInterrupted }: BackoffOptions) {
-  const mostMs = Math.max(retryForMs, idleMs);
-  let failures = 0;
-  let spentMs = 0;
+export class Backoff {
+  readonly #options: BackoffOptions;
+  readonly #mostMs: number;
+  #failures = 0;
+  #spentMs = 0;
   /** Up to here, time is counted. */
-  let countedTo = clock.now();
+  #countedTo: number;
 
-  const count = (): void => {
-    const now = clock.now();
-    spentMs += now - countedTo;
-    countedTo = now;
-  };
+  constructor(options: BackoffOptions) {
+    this.#options = options;
+    this.#mostMs = Math.max(options.retryForMs, options.idleMs);
+    this.#countedTo = options.clock.now();
+  }
+
+  /** Called when rows were proved. The next failure counts as the first one. */
+  reset(): void {
+    this.#failures = 0;
+    this.#spentMs = 0;
+    this.#skip();
+  }
+
+  /** Called when a reader gets rows. Returns what is called when it asks for more: its time does not count. */
+  leave(): () => void {
+    this.#count();
+    return () => this.#skip();
+  }
+
+  /** One attempt at a content, whose pieces are passed on as they come. */
+  async *content<T>(
+    open: (signal: AbortSignal) => Promise<AsyncIterable<T>>,
+  ): AsyncGenerator<T, void, undefined> {
+    const { late, begun } = this.#begin(open);
+    const pieces = (await begun)[Symbol.asyncIterator]();
+    try {
+      for (;;) {
+        const next = await this.#wait(late, () => pieces.next());
+        if (next.done) return;
+        yield next.value;
+      }
+    } finally {
+      await pieces.return?.();
+    }
+  }
+
+  /** Resolves when it is time for the next attempt. Rejects with the failure when that is useless or too late. */
+  async after(failure: unknown): Promise<void> {
+    const { signal, clock, retryForMs, onInterrupted } = this.#options;
+    signal.throwIfAborted();
+    if (!(failure instanceof Interrupted)) throw failure;
+    const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** this.#failures);
+    this.#failures++;
+    const ms = Math.max(failure.retryAfterMs, Math.round(pause * (0.5 + clock.random() / 2)));
+    this.#count();
+    if (this.#spentMs + ms > retryForMs) throw failure;
+    onInterrupted(failure, ms);
+    await clock.sleep(ms, signal);
+    this.#spentMs += ms;
+    this.#skip();
+  }
+
+  /** Repeats `work` until it succeeds. Rejects as `after` does. */
+  async run<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await this.#begin(work).begun;
+      } catch (error) {
+        await this.after(error);
+      }
+    }
+  }
+
+  #count(): void {
+    const now = this.#options.clock.now();
+    this.#spentMs += now - this.#countedTo;
+    this.#countedTo = now;
+  }
+
+  /** Leaves out the time until now. */
+  #skip(): void {
+    this.#countedTo = this.#options.clock.now();
+  }
+
+  /** Begins an attempt, which must observe the signal: it is aborted when a part takes too long, or the pull is aborted. */
+  #begin<T>(attempt: (signal: AbortSignal) => Promise<T>) {
+    const late = new AbortController();
+    const signal = AbortSignal.any([this.#options.signal, late.signal]);
+    return { late, begun: this.#wait(late, () => attempt(signal)) };
+  }
 
   /** Waits for a part of an attempt. The time counts. Aborts `late`, and rejects with Interrupted, when it takes too long. */
-  const wait = async <T>(late: AbortController, work: () => Promise<T>): Promise<T> => {
-    count();
-    const leftMs = mostMs - spentMs;
+  async #wait<T>(late: AbortController, work: () => Promise<T>): Promise<T> {
+    this.#count();
+    const { idleMs } = this.#options;
+    const leftMs = this.#mostMs - this.#spentMs;
     const reason =
       idleMs < leftMs
         ? `the server sent nothing for ${idleMs / 1000} s`
-        : `no row was proved for ${Math.ceil(mostMs / 1000)} s`;
+        : `no row was proved for ${Math.ceil(this.#mostMs / 1000)} s`;
     const timer = setTimeout(() => late.abort(new Interrupted(reason)), Math.min(idleMs, leftMs));
     if (leftMs <= 0) late.abort(new Interrupted(reason)); // the timer waits while data comes as fast as it is read
     try {
@@ -150,70 +227,5 @@ export function createBackoff({ clock, retryForMs, idleMs, signal, onInterrupted
     } finally {
       clearTimeout(timer);
     }
-  };
-
-  /** Begins an attempt, which must observe the signal: it is aborted when a part takes too long, or the pull is aborted. */
-  const begin = <T>(attempt: (signal: AbortSignal) => Promise<T>) => {
-    const late = new AbortController();
-    return { late, begun: wait(late, () => attempt(AbortSignal.any([signal, late.signal]))) };
-  };
-
-  const backoff = {
-    /** Called when rows were proved. The next failure counts as the first one. */
-    reset(): void {
-      failures = 0;
-      spentMs = 0;
-      countedTo = clock.now();
-    },
-
-    /** Called when a reader gets rows. Returns what is called when it asks for more: its time does not count. */
-    leave(): () => void {
-      count();
-      return () => (countedTo = clock.now());
-    },
-
-    /** One attempt at a content, whose pieces are passed on as they come. */
-    async *content<T>(
-      open: (signal: AbortSignal) => Promise<AsyncIterable<T>>,
-    ): AsyncGenerator<T, void, undefined> {
-      const { late, begun } = begin(open);
-      const pieces = (await begun)[Symbol.asyncIterator]();
-      try {
-        for (;;) {
-          const next = await wait(late, () => pieces.next());
-          if (next.done) return;
-          yield next.value;
-        }
-      } finally {
-        await pieces.return?.();
-      }
-    },
-
-    /** Resolves when it is time for the next attempt. Rejects with the failure when that is useless or too late. */
-    async after(failure: unknown): Promise<void> {
-      signal.throwIfAborted();
-      if (!(failure instanceof Interrupted)) throw failure;
-      const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** failures);
-      failures++;
-      const ms = Math.max(failure.retryAfterMs, Math.round(pause * (0.5 + clock.random() / 2)));
-      count();
-      if (spentMs + ms > retryForMs) throw failure;
-      onInterrupted(failure, ms);
-      await clock.sleep(ms, signal);
-      spentMs += ms;
-      countedTo = clock.now();
-    },
-
-    /** Repeats `work` until it succeeds. Rejects as `after` does. */
-    async run<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-      for (;;) {
-        try {
-          return await begin(work).begun;
-        } catch (error) {
-          await backoff.after(error);
-        }
-      }
-    },
-  };
-  return backoff;
+  }
 }

@@ -32,7 +32,7 @@ export async function runPull(command: PullCommand, io: PullIo): Promise<0 | 1> 
   const { output, keyFile } = command;
   try {
     if (output !== STDOUT) checkPlace(output);
-    await pullTo(command, io, keyFile === null ? null : await readKey(keyFile));
+    await new PullRun(command, io, keyFile === null ? null : await readKey(keyFile)).run();
     return 0;
   } catch (error) {
     const reason = io.signal.aborted ? 'interrupted' : expectedReason(error);
@@ -81,66 +81,85 @@ function expectedReason(error: unknown): string {
   throw error;
 }
 
-async function pullTo(command: PullCommand, io: PullIo, key: string | null): Promise<void> {
-  const { url, output, parallel, compression, retryForMs, restart, follow, into } = command;
-  const { stdout, stderr, clock } = io;
-  const now = () => clock.now();
-  const began = now();
+/** One pull: what it asks for, what it says, and when it stops. */
+class PullRun {
+  readonly #command: PullCommand;
+  readonly #io: PullIo;
   /** Aborted when one part fails for good, since the other parts are then useless, or when standard output is closed. */
-  const stop = new AbortController();
-  const signal = AbortSignal.any([io.signal, stop.signal]);
-  // A write may fail after the pull has gone on to wait for more rows.
-  stdout.on('error', (error) => stop.abort(error));
-  let progress: Progress | null = null;
-  const say = (line: string): void => {
-    if (progress) progress.line(line);
-    else stderr.write(`${line}\n`);
-  };
-  let cuts = 0;
-  const options: ProvingOptions = {
-    ...{ ...DEFAULTS, compression, key, retryForMs, clock, signal },
-    onInterrupted: ({ message }, waitMs) => {
-      cuts++;
-      say(`${message}; retrying in ${(waitMs / 1000).toFixed(1)} s`);
-    },
-  };
+  readonly #stop = new AbortController();
+  readonly #signal: AbortSignal;
+  readonly #options: ProvingOptions;
+  readonly #began: number;
+  #progress: Progress | null = null;
+  #cuts = 0;
+
+  constructor(command: PullCommand, io: PullIo, key: string | null) {
+    const { compression, retryForMs } = command;
+    const { stdout, clock } = io;
+    this.#command = command;
+    this.#io = io;
+    this.#began = clock.now();
+    this.#signal = AbortSignal.any([io.signal, this.#stop.signal]);
+    // A write may fail after the pull has gone on to wait for more rows.
+    stdout.on('error', (error) => this.#stop.abort(error));
+    this.#options = {
+      ...{ ...DEFAULTS, compression, key, retryForMs, clock, signal: this.#signal },
+      onInterrupted: ({ message }, waitMs) => {
+        this.#cuts++;
+        this.#say(`${message}; retrying in ${(waitMs / 1000).toFixed(1)} s`);
+      },
+    };
+  }
+
+  /** Pulls to where the command says. */
+  async run(): Promise<void> {
+    const { output, follow, into } = this.#command;
+    if (follow || into !== null) await this.#keep();
+    else await (output === STDOUT ? this.#toStdout() : this.#toFile());
+  }
+
+  #say(line: string): void {
+    if (this.#progress) this.#progress.line(line);
+    else this.#io.stderr.write(`${line}\n`);
+  }
 
   /** The estimate is only shown. A server that does not provide one is pulled from all the same. */
-  const estimate = async (): Promise<number | null> => {
-    const soon = AbortSignal.any([signal, AbortSignal.timeout(ESTIMATE_MS)]);
+  async #estimate(): Promise<number | null> {
+    const signal = AbortSignal.any([this.#signal, AbortSignal.timeout(ESTIMATE_MS)]);
     try {
-      return await getEstimate(url, { ...options, signal: soon });
+      return await getEstimate(this.#command.url, { ...this.#options, signal });
     } catch (error) {
-      signal.throwIfAborted();
+      this.#signal.throwIfAborted();
       if (error instanceof Refused || error instanceof Interrupted) return null;
       throw error;
     }
-  };
+  }
 
   /** Shows how far the work is, which calls `show`. `isWhole`: whether it is about all rows. */
-  const showing = async (
+  async #showing(
     before: ProvedPlace,
     isWhole: boolean,
     work: (show: (place: ProvedPlace) => void) => Promise<void>,
-  ): Promise<void> => {
-    const total = isWhole ? await estimate() : null;
+  ): Promise<void> {
+    const now = () => this.#io.clock.now();
+    const total = isWhole ? await this.#estimate() : null;
     const describe = describer(before, now);
-    const shown = (progress = startProgress(io, total, { from: before.rows, now }));
+    const shown = (this.#progress = startProgress(this.#io, total, { from: before.rows, now }));
     try {
       await work((place) => shown.update(place.rows, describe(place)));
     } finally {
       shown.stop();
-      progress = null;
+      this.#progress = null;
     }
-  };
+  }
 
   /** Fills a copy with the rows of a stream, from the copy's place on. Yields each proof when the copy has its rows. */
-  async function* fill(
+  async *#fill(
     copy: Copy,
     from: URL,
     more: Partial<ProvingOptions> = {},
   ): AsyncGenerator<Proof, void, undefined> {
-    for await (const step of provedRows(from, { ...options, from: copy.place, ...more })) {
+    for await (const step of provedRows(from, { ...this.#options, from: copy.place, ...more })) {
       if (step.kind === 'rows') copy.add(step.bytes);
       else if (step.kind === 'void') await copy.takeBack();
       else if (step.kind === 'restart') {
@@ -148,7 +167,7 @@ async function pullTo(command: PullCommand, io: PullIo, key: string | null): Pro
           throw new Refused(
             `${step.reason} ${copy.name} can no longer be brought up to date: --restart begins it anew`,
           );
-        say(`${step.reason}; starting again with an empty copy`);
+        this.#say(`${step.reason}; starting again with an empty copy`);
         await copy.restart();
       } else {
         await copy.prove(step.place);
@@ -158,89 +177,94 @@ async function pullTo(command: PullCommand, io: PullIo, key: string | null): Pro
   }
 
   /** The ids of all rows, each once: a row comes once in a stream that does not follow. */
-  async function* ids(): AsyncGenerator<Buffer, void, undefined> {
-    const all = new URL(url);
+  async *#ids(): AsyncGenerator<Buffer, void, undefined> {
+    const all = new URL(this.#command.url);
     all.searchParams.set('fields', '_id');
-    for await (const { chunks } of pull(all, options)) yield Buffer.concat(chunks);
+    for await (const { chunks } of pull(all, this.#options)) yield Buffer.concat(chunks);
   }
 
-  const update = async (copy: Copy, show: (place: ProvedPlace) => void): Promise<void> => {
+  async #update(copy: Copy, show: (place: ProvedPlace) => void): Promise<void> {
+    const { url, follow } = this.#command;
     let wasCurrent = false;
     try {
-      for await (const { place, upToDate } of fill(copy, url, { follow: true })) {
+      for await (const { place, upToDate } of this.#fill(copy, url, { follow: true })) {
         show(place);
         if (upToDate && !wasCurrent) {
-          await copy.confirm?.(ids);
-          say('the copy is up to date');
+          await copy.confirm?.(() => this.#ids());
+          this.#say('the copy is up to date');
         }
         wasCurrent = upToDate;
         if (upToDate && !follow) break;
       }
     } catch (error) {
-      const isEnd = follow && wasCurrent && io.signal.aborted; // there is no other end
+      const isEnd = follow && wasCurrent && this.#io.signal.aborted; // there is no other end
       if (!isEnd) throw error;
     }
-  };
+  }
 
   /**
    * Brings a copy up to date, first by all rows when it is new, and closes it. `--follow`: when the user interrupts.
    */
-  const keep = async (): Promise<void> => {
-    const copy = await openCopy(command, stdout, io.signal);
+  async #keep(): Promise<void> {
+    const copy = await openCopy(this.#command, this.#io.stdout, this.#io.signal);
     const before = copy.place;
     try {
-      await showing(before, before.cursor === null, (show) => update(copy, show));
+      await this.#showing(before, before.cursor === null, (show) => this.#update(copy, show));
     } finally {
       await copy.close();
     }
-    say(followSummary(copy.place.rows - before.rows, copy.name));
-  };
+    this.#say(followSummary(copy.place.rows - before.rows, copy.name));
+  }
 
-  const report = (place: ProvedPlace, name: string) => say(summary(place, cuts, now() - began, name));
-
-  const toStdout = async (): Promise<void> => {
-    const copy = pipeTo(stdout, io.signal);
-    await showing(BEGINNING, true, async (show) => {
-      for await (const { place } of fill(copy, url)) show(place);
+  async #toStdout(): Promise<void> {
+    const copy = pipeTo(this.#io.stdout, this.#io.signal);
+    await this.#showing(BEGINNING, true, async (show) => {
+      for await (const { place } of this.#fill(copy, this.#command.url)) show(place);
     });
-    signal.throwIfAborted();
-    report(copy.place, copy.name);
-  };
+    this.#signal.throwIfAborted();
+    this.#report(copy.place, copy.name);
+  }
 
-  const fillParts = async (workspace: Workspace, show: (place: ProvedPlace) => void): Promise<void> => {
+  async #toFile(): Promise<void> {
+    const { url, output, restart } = this.#command;
+    const workspace = await openWorkspace(output, url.href, { restart, begin: () => this.#parts() });
+    try {
+      await this.#showing(workspace.proved(), true, (show) => this.#fillParts(workspace, show));
+    } finally {
+      await workspace.close();
+    }
+    await workspace.finish(this.#signal);
+    this.#report(workspace.proved(), output);
+  }
+
+  /** The URLs of the parts that a new file is pulled in. */
+  async #parts(): Promise<string[]> {
+    const { url, parallel } = this.#command;
+    if (parallel === 1) return [url.href];
+    const options = this.#options;
+    return new Backoff(options).run((signal) => getParts(url, parallel, { ...options, signal }));
+  }
+
+  async #fillParts(workspace: Workspace, show: (place: ProvedPlace) => void): Promise<void> {
     const before = workspace.proved().rows;
-    if (before > 0) say(`continuing after ${countOf(before, 'row')}`);
+    if (before > 0) this.#say(`continuing after ${countOf(before, 'row')}`);
     const filling = workspace.parts.map(async ({ url: part, file }) => {
       const firstRow = await file.firstRow();
-      for await (const { rows } of fill(file, new URL(part), { firstRow }))
+      for await (const { rows } of this.#fill(file, new URL(part), { firstRow }))
         if (rows > 0) show(workspace.proved());
     });
     try {
       await Promise.all(filling);
     } catch (error) {
-      stop.abort(error);
+      this.#stop.abort(error);
       await Promise.allSettled(filling);
       throw error;
     }
-  };
+  }
 
-  const toFile = async (): Promise<void> => {
-    const begin = async () =>
-      parallel === 1
-        ? [url.href]
-        : new Backoff(options).run((attempt) => getParts(url, parallel, { ...options, signal: attempt }));
-    const workspace = await openWorkspace(output, url.href, { restart, begin });
-    try {
-      await showing(workspace.proved(), true, (show) => fillParts(workspace, show));
-    } finally {
-      await workspace.close();
-    }
-    await workspace.finish(signal);
-    report(workspace.proved(), output);
-  };
-
-  if (follow || into !== null) await keep();
-  else await (output === STDOUT ? toStdout() : toFile());
+  #report(place: ProvedPlace, name: string): void {
+    this.#say(summary(place, this.#cuts, this.#io.clock.now() - this.#began, name));
+  }
 }
 
 /** Returns the function that describes the number of rows and bytes so far, with the rate since now. `now`: milliseconds. */

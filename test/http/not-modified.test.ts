@@ -56,7 +56,7 @@ test('a 304 of every resource has the ETag and the headers of its 200, in any co
   const { data } = (await jsonOf(server.get('/items?limit=1'))) as Page<{ id: string }>;
   const user = { name: 'Ada', email: 'ada@example.org' };
   await usersAt(server.url).put('0190b5a8-0000-7000-8000-000000000000', user);
-  const { file } = await awaited(server.url, (await order(server.url, {})).id);
+  const { file } = await awaited(server.url, (await order(server.url, { resource: 'items' })).id);
   const page = await textOf(server.get('/'));
   const assets = [...page.matchAll(/(?:href|src)="(\/explorer\/[^"]+)"/g)].map(([, path = '']) => path);
   const { clients } = (await jsonOf(server.get('/clients'))) as { clients: { url: string }[] };

@@ -12,9 +12,9 @@ export function mayKnow({ key }: Pick<Client, 'key'>, resource: string | null): 
   return key === null || opens(key.rights, resource);
 }
 
-/** Whether a path is no secret: it belongs to no resource, or to one whose name sluice gives, so that it names nothing else. */
+/** Whether a path is no secret: it belongs to no resource, or to users, whose path is the same on every server. */
 export function isPublicName({ resource, path }: { resource?: string | null; path: string }): boolean {
-  return (resource ?? null) === null || resource === 'items' || path.startsWith('/api/');
+  return (resource ?? null) === null || path.startsWith('/api/');
 }
 
 /** Why a client may not use a route that it may know of: AppError `forbidden`. null: it may. */

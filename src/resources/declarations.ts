@@ -9,12 +9,11 @@ import { KINDS, type Kind } from './query/kinds.ts';
 /** A resource's name is the first segment of its URLs. */
 const NAME = '^[A-Za-z0-9][A-Za-z0-9._~-]{0,119}$';
 
-/** The resource that every server has. A file declares it as `{}`. */
+/** The resource that a file declares as `{}`, because its collection and indexes are sluice's own. */
 const ITEMS = 'items';
 
 /** First segments of the paths that other routes have. */
 export const TAKEN: readonly string[] = [
-  ITEMS,
   'api',
   'exports',
   'resources',

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { AppError, Faults } from '../errors.ts';
+import { ITEM_COLLECTION } from './item-collection.ts';
 import { nameFault, type CollectionPattern, type Declared } from './declarations.ts';
 import { listsOf, locate, locateAll, type Lists, type Located } from './locate.ts';
 import type { Found } from '../store/store.ts';
@@ -110,7 +111,7 @@ export class ServedResources {
   /** `isFirst`: also while the store is away. */
   async #look(isFirst: boolean): Promise<void> {
     const items = this.#items ?? (await this.#options.items());
-    const located = await this.#locate(isFirst);
+    const located = await this.#locate(isFirst, items);
     const fresh: ClosableResource[] = [];
     try {
       const next = await this.#openAll(located, fresh);
@@ -149,13 +150,13 @@ export class ServedResources {
   }
 
   /** What is declared by name, by pattern and by the store. Rejects with Faults, later also `store-unavailable`. */
-  async #locate(isFirst: boolean): Promise<readonly Located[]> {
+  async #locate(isFirst: boolean, items: OpenResource | null): Promise<readonly Located[]> {
     const { store } = this.#options;
     const declared = this.#options.declared();
     const lists = listsOf(store, isFirst);
     const faults: string[] = [];
     const located: Located[] = [];
-    const names = new Set<string>();
+    const names = new Set(items ? [items.resource.name] : []);
     const add = (one: Located, refuse: (fault: string) => void): void => {
       const fault = names.has(one.name)
         ? `another resource has the name ${one.name}, too`
@@ -178,7 +179,8 @@ export class ServedResources {
       if (all) this.#warnOfIdle(one.pattern, (await lists(one.pattern.database)) ?? []);
       else unsure.push(one.pattern);
       for (const found of all ?? [])
-        if (!named.has(placeOf(found))) add(found, (fault) => this.#logOnce(found, fault));
+        if (!named.has(placeOf(found)) && !(items && isOfItems(found)))
+          add(found, (fault) => this.#logOnce(found, fault));
     }
     const collections = new Set(declared.map(({ collection }) => collection));
     for (const one of await store.declared())
@@ -232,6 +234,11 @@ export class ServedResources {
 /** All that a resource is opened for. */
 function keyOf({ name, database, collection, hide, show, indexes, fields }: Located): string {
   return JSON.stringify([name, database, collection, hide, show, indexes, fields]);
+}
+
+/** Whether this is the collection of items, which a pattern may match, too. */
+function isOfItems({ database, collection }: Located): boolean {
+  return database === undefined && collection === ITEM_COLLECTION.collection;
 }
 
 /** Where a collection is: one that is declared by its name does not match a pattern, too. */

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { checkBlocks, DOCUMENTS, documentText } from '../support/papers/documents.ts';
-import { asShown, CURSOR, REQUEST_ID } from '../support/papers/varying.ts';
+import { asShown, CURSOR, PART, REQUEST_ID } from '../support/papers/varying.ts';
 import { testServer } from '../support/process/server.ts';
 
 const ADDRESS = 'localhost:3000';
@@ -14,9 +14,8 @@ const TIME = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`;
 const VARYING: Parameters<typeof asShown>[1] = [
   REQUEST_ID,
   [/\d\d:\d\d:\d\d GMT/g, '12:00:00 GMT'],
-  // A cursor of users has the identity of their set in the store.
-  [/(?<="updatedAt":"[^"]*"\}\],"page":\{[^}]*)"(nextCursor)":"([\w-]{2})[\w-]{20,}"/g, CURSOR[1]],
-  [/"(changes)":"([\w-]{2})[\w-]{20,}"/g, CURSOR[1]],
+  CURSOR,
+  PART,
   [new RegExp(`"createdAt":"${TIME}"`, 'g'), '"createdAt":"2026-01-02T12:00:00.000Z"'],
   [new RegExp(`"updatedAt":"${TIME}"`, 'g'), '"updatedAt":"2026-01-02T12:00:01.000Z"'],
   // An export's id, name and times.
@@ -26,6 +25,8 @@ const VARYING: Parameters<typeof asShown>[1] = [
   // A user's id when the server creates it (UUID version 7), and a user's ETag, which is strong.
   [/"id":"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f-]{21}"/g, '"id":"019b7e0e-6c00-7a3c-9d5e-2f1b4c6d8e90"'],
   [/^etag: "[0-9a-f]{16}"$/gm, 'etag: "5f0c2d9be1a47386"'],
+  // The ETag of a page, which has a cursor.
+  [/^etag: W\/"[0-9a-f]{16}"$/gm, 'etag: W/"192ee4c16b9f65bb"'],
 ];
 
 /** The console blocks with `$ ` commands. The output of each command is on the lines below it. */

@@ -91,6 +91,6 @@ test('a path of hide or show that means no field is refused', () => {
 });
 
 test('a name of a path of the server is no name of a resource', () => {
-  for (const name of ['changes', 'clients', 'exports', 'resources', 'items', 'api'])
+  for (const name of ['changes', 'clients', 'exports', 'resources', 'api'])
     assert.match(nameFault(name) ?? '', /is taken by a route/, name);
 });

@@ -309,11 +309,31 @@ onMongo(ordersServer, (test) => {
   });
 });
 
+test('a collection named items is a resource as any other, unless a setting asks for the items of sluice', async (t) => {
+  const MONGODB_URI = await testMongo(t);
+  if (MONGODB_URI === null) return;
+  const items = testClient(t, MONGODB_URI).db().collection('items');
+  await items.insertMany([7, 8].map((size) => ({ category: 'x', price: size, size })));
+  await items.createIndex({ size: 1, _id: 1 });
+  for (const EXPOSE of ['items', '*']) {
+    const server = await serverOn(t, { MONGODB_URI, EXPOSE });
+    assert.equal((await page(server, '/items?size=7')).data.length, 1, EXPOSE);
+  }
+  const RESOURCES_FILE = await resourcesFile(t, { resources: { items: {} } });
+  const server = await serverOn(t, { MONGODB_URI, EXPOSE: '*', RESOURCES_FILE });
+  assert.equal((await page(server, '/items?min_price=8&sort=price_asc')).data.length, 1);
+  await assert.rejects(serverOn(t, { MONGODB_URI, EXPOSE: 'items', RESOURCES_FILE }), (error) => {
+    assert.ok(error instanceof Faults);
+    assert.match(String(error.faults), /EXPOSE: items: another resource has the name items/);
+    return true;
+  });
+});
+
 test('the names that no resource can have are those of the routes', async (t) => {
   const server = await serverOn(t, {});
   const document = (await jsonOf(server.get('/openapi.json'))) as { paths: Record<string, unknown> };
   const segments = new Set(Object.keys(document.paths).map((path) => path.split('/')[1] ?? ''));
-  segments.delete('');
+  for (const other of ['', 'items']) segments.delete(other);
   assert.deepEqual([...segments.add('openapi.json')].sort(), [...TAKEN].sort());
 });
 

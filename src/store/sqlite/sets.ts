@@ -130,8 +130,7 @@ export class Sets {
 
   /** Makes a set. Its tables have their indexes. */
   create(record: Omit<SetRecord, 'number' | 'identity'>): SetRecord {
-    const identity = record.name === 'items' ? '0'.repeat(32) : newIdentity(); // the catalogue's cursors fit
-    const made = { ...record, number: this.takeNumber(), identity };
+    const made = { ...record, number: this.takeNumber(), identity: newIdentity() };
     const before = this.names().length;
     this.#connection.run('insert into sets values (?, ?, 0, 0)', record.name, NOTHING);
     setMeta(this.#connection, 'made', before + 1);

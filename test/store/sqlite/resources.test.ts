@@ -36,6 +36,17 @@ function faultsIn(directory: string): string[] {
   return found;
 }
 
+test('every collection has an identity of its own, that of items too', async (t) => {
+  const identities: unknown[] = [];
+  for (const directory of [await temporaryFolder(t), await temporaryFolder(t)]) {
+    const store = await openFor(t, directory);
+    for (const rows of [store.items, await store.open(ORDERS)])
+      identities.push((await rows.describe(NEVER)).identity);
+  }
+  assert.equal(new Set(identities).size, 4);
+  for (const identity of identities) assert.match(String(identity), /^(?!0{32})[0-9a-f]{32}$/);
+});
+
 test('a resource, its indexes and its rows are there when the store is opened again', async (t) => {
   const directory = await temporaryFolder(t);
   const first = await openDirectory(directory);

@@ -15,7 +15,10 @@ export const REQUEST_ID: Varying = [
  * A cursor that has the identity of its collection, or a place of a log. What it begins with says its kind and release, so
  * that stays.
  */
-export const CURSOR: Varying = [/"(nextCursor|changes)":"([\w-]{2})[\w-]{20,}"/g, '"$1":"$2..."'];
+export const CURSOR: Varying = [/"(nextCursor|cursor|changes)":"([\w-]{2})[\w-]{20,}"/g, '"$1":"$2..."'];
+
+/** A part of a list of partitions, in a URL. */
+export const PART: Varying = [/\bpart=([\w-]{2})[\w-]{20,}/g, 'part=$1...'];
 
 /** A text as a document shows it. */
 export function asShown(text: string, varying: readonly Varying[]): string {

@@ -265,7 +265,9 @@ async function ask(port: number, source: string): Promise<string> {
   const socket = connect({ port, host, localAddress: source });
   await once(socket, 'connect');
   assert.equal((socket.address() as AddressInfo).address, source);
-  socket.write('GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-Forwarded-For: 198.51.100.1\r\n\r\n');
+  socket.write(
+    'GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-Forwarded-For: 198.51.100.1\r\n\r\n',
+  );
   let received = '';
   for await (const chunk of socket) received += String(chunk);
   return received.split('\r\n\r\n')[1] ?? '';

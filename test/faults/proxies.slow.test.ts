@@ -60,7 +60,9 @@ for (const name of ['nginx', 'haproxy'] as const)
 
     // A waiting reader while the server stops. The proxy must not turn the cut into a clean end.
     const reader = await RawClient.connect(t, port);
-    await reader.send('GET /items/stream HTTP/1.1\r\nHost: localhost\r\n\r\n').until((came) => came.includes('row-'));
+    await reader
+      .send('GET /items/stream HTTP/1.1\r\nHost: localhost\r\n\r\n')
+      .until((came) => came.includes('row-'));
     reader.socket.pause();
     await server.close();
     reader.socket.resume();

@@ -87,7 +87,10 @@ function headers(): Place[] {
     HEADERS.map((name) => ({
       where: 'header' as const,
       text: (value: string) => {
-        const others = [...(name === 'Host' ? [] : ['Host: localhost']), ...(name === 'Authorization' ? [] : [KEY])];
+        const others = [
+          ...(name === 'Host' ? [] : ['Host: localhost']),
+          ...(name === 'Authorization' ? [] : [KEY]),
+        ];
         return request(method, target, ...others, `${name}: ${value}`);
       },
     })),

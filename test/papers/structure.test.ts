@@ -17,7 +17,10 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['mongodb', /^store\/mongo(\.ts|\/)/],
   ['@photostructure/sqlite', /^(sqlite\.ts|store\/sqlite\/worker\.mjs)$/],
   ['bson', /^store\/bson\.ts$/],
-  ['node:zlib', /^(pipeline\/(compress|crc32|pieces)|import\/(compressed|zstd)|pull\/http|load\/page-check)\.ts$/],
+  [
+    'node:zlib',
+    /^(pipeline\/(compress|crc32|pieces)|import\/(compressed|zstd)|pull\/http|load\/page-check)\.ts$/,
+  ],
   ['fast-json-stringify', /^rows\/serializers\.ts$/],
   ['negotiator', /^http\/negotiate\.ts$/],
   ['pino', /^telemetry\/log\.ts$/],

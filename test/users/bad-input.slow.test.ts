@@ -183,7 +183,12 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
     async ({ url }, t) => {
       // As raw bytes, because fetch would resolve dots before sending them.
       for (const id of ['.', '..', '%2e', '%2E%2e', 'a%0d%0aX-Evil:1']) {
-        const head = ['Host: localhost', 'Connection: close', 'Content-Type: application/json', 'Content-Length: 2'];
+        const head = [
+          'Host: localhost',
+          'Connection: close',
+          'Content-Type: application/json',
+          'Content-Length: 2',
+        ];
         const request = [`PUT ${PATH}/${id} HTTP/1.1`, ...head, '', '{}'].join('\r\n');
         const raw = await rawExchange(t, Number(new URL(url).port), request);
         assert.match(raw, /^HTTP\/1\.1 400 /, id);

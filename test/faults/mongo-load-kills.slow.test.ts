@@ -33,7 +33,7 @@ async function begin(t: TestContext, name: string): Promise<Killed | null> {
   const run: Killed['run'] = async (arguments_, isTime) => {
     let isOver = false;
     const { code, said } = await sluice(
-      ['import', file, '--into', 'items', ...arguments_],
+      ['import', file, '--into', name, ...arguments_],
       environment,
       (child) => {
         child.once('exit', () => (isOver = true));
@@ -98,8 +98,8 @@ for (const [moment, isTime] of Object.entries(MOMENTS)) {
     const killed = await begin(t, 'orders');
     if (!killed) return;
     const { rows, run, environment } = killed;
-    const into = ['--into', 'orders', '--index', 'price', '--index', 'category,price'];
-    await run(into, () => isTime(rows, 'price_1__id_1'));
+    const indexes = ['--index', 'price', '--index', 'category,price'];
+    await run(indexes, () => isTime(rows, 'price_1__id_1'));
     const there = await rows.countDocuments();
     t.diagnostic(`killed with ${there} rows`);
     const server = await serverOn(t, { ...environment, EXPOSE: 'orders' });
@@ -107,7 +107,7 @@ for (const [moment, isTime] of Object.entries(MOMENTS)) {
     const answer = await server.get('/orders/stream?sort=price_asc');
     if (answer.status === 200) assert.equal((await linesOf(answer)).length, there);
     else assert.equal((await problemOf(answer)).code, 'not-indexed');
-    await run([...into, '--on-conflict', 'skip']);
+    await run([...indexes, '--on-conflict', 'skip']);
     const again = await serverOn(t, { ...environment, EXPOSE: 'orders' });
     for (const query of ['', '?sort=price_asc'])
       assert.equal(await rowsIn(again, `/orders/stream${query}`), ROWS, query);

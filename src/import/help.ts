@@ -5,8 +5,8 @@ export const IMPORT_HELP = `Usage:
   sluice import --sample [OPTION...]
 
 Writes the rows of a file into a resource of the store that the settings name (MONGODB_URI if it is set, otherwise
-DATA_DIR), and GET /NAME serves them. The resource has the name of the file without folder, format and compression, letter
-for letter: data/stock.csv.gz becomes /stock.
+DATA_DIR), and GET /NAME serves them. The resource has the name of the file without folder, format and compression,
+letter for letter: data/stock.csv.gz becomes /stock.
 
 Sources:
   FILE             A file, or - for standard input. gzip and zstd are recognized by their first bytes, Brotli by the
@@ -27,9 +27,9 @@ How a file is read:
   that field.
 
 Resources:
-  --into NAME        The resource NAME instead, which is made when it is missing. Standard input, and a file whose name no
-                     resource may have, need it. Columns and fields keep their names. The column _id or id is the key of
-                     a row. In MongoDB the resource is the collection NAME.
+  --into NAME        The resource NAME instead, which is made when it is missing. Standard input, and a file whose name
+                     no resource may have, need it. Columns and fields keep their names. The column _id or id is the
+                     key of a row. In MongoDB the resource is the collection NAME.
   --index a,b        An index that filters by a and sorts by b, or by the key. It ends with the key. May be repeated.
   --force            Makes an index of a field that no row has. Without it such an index is refused.
 
@@ -87,9 +87,10 @@ Rows whose id is already in the store:
                          that was interrupted.
   --on-conflict replace  The new row replaces the stored row.
 
-The import reports ten bad rows of each kind with their lines, counts the others by their column, and continues. Nothing is
-made or removed before the first row that can be written.
-SIGTERM and SIGINT stop the import. It writes the rows that it has read, and reports how many rows are stored.
+The import reports ten bad rows of each kind with their lines, counts the others by their column, and continues. Nothing
+is made or removed before the first row that can be written.
+SIGTERM and SIGINT stop the import, and it reports how many rows are stored. Of a load into an empty resource of the
+embedded store, or with --drop, there are none: the rows of before stay.
 
 Exit codes: 0 every row is stored, 1 some rows are not stored or the import stopped, 2 the command is wrong.
 `;

@@ -44,11 +44,15 @@ export function placeOf(token: Uint8Array): LogPlace {
     throw new AppError('invalid-cursor', 'The cursor is of a store of another kind.');
   const view = new DataView(token.buffer, token.byteOffset, token.length);
   const sequence = Number(view.getBigUint64(SEQUENCE_AT));
+  const seen = hasSeen ? Number(view.getBigUint64(OLD_TOKEN_BYTES)) : sequence;
+  // Else the log would be asked for what is behind its end, which it takes for damage of the file.
+  if (sequence > seen || !Number.isSafeInteger(seen))
+    throw new AppError('invalid-cursor', 'The cursor is not one that an embedded store has given.');
   return {
     epoch: Buffer.from(token.subarray(1, 1 + EPOCH_BYTES)).toString('hex'),
     set: view.getUint32(SET_AT),
     sequence,
-    seen: hasSeen ? Number(view.getBigUint64(OLD_TOKEN_BYTES)) : sequence,
+    seen,
   };
 }
 

@@ -243,8 +243,9 @@ test('random rows with random damage never hang, trap or differ, under any selec
     const body = arrayBody([bytes]);
     for (const [at, value] of changes) body[at % body.length] = value;
     const hidden = paths.filter((path) => policyFault(path) === undefined);
+    const shown = paths.filter((path) => path !== '1.0'); // a place in an array is refused
     const fields = kind < 3 ? paths : undefined;
-    const policies = [{}, { hide: hidden.slice(1) }, { show: paths.slice(1) }, { hide: hidden }, {}];
+    const policies = [{}, { hide: hidden.slice(1) }, { show: shown.slice(1) }, { hide: hidden }, {}];
     const selection = new Selection({ fields, ...policies[kind] });
     const columns = fields ? columnsOfFields(fields) : ['id', 'a', 'price', '1'];
     isRefused(body, chunkBytes, (each) =>

@@ -144,7 +144,7 @@ export interface InsertResult {
 }
 
 /** Called for each row that a store refuses, with the number that the caller gave it, and the reason. */
-export type Refuse = (at: number, reason: string) => void;
+type Refuse = (at: number, reason: string) => void;
 
 /** A row of a source (a BSON document that must not change any more), and its place there: higher than those before it. */
 export interface FilledRow {

@@ -82,7 +82,7 @@ export function coreOf(options: CoreOptions) {
     try {
       assertInPlace();
     } catch {
-      clearInterval(looking); // it stays so
+      if (isReplaced) clearInterval(looking); // it stays so. Else the look failed, and the next one says more
     }
   }, LOOK_AT_PLACE_MS).unref();
 

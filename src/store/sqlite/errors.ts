@@ -32,7 +32,7 @@ function resultOf(error: unknown): number | null {
 }
 
 /** Whether another connection is in the way: the same call may succeed in a moment. */
-export function isBusy(error: unknown): boolean {
+function isBusy(error: unknown): boolean {
   const result = resultOf(error);
   return result !== null && BUSY.includes(result);
 }

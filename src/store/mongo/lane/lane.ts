@@ -24,7 +24,7 @@ const REST_MS = 5_000;
 const MOST_CONNECTIONS = 100;
 
 /** What errors of a find mean. The driver's way judges them by the same functions. */
-export interface FindErrors {
+interface FindErrors {
   /** Whether this member lacks a point in time that another one may have. */
   readonly isForgotten: (error: unknown) => boolean;
   /** Whether another member, or the same one a little later, can answer. */

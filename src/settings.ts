@@ -6,6 +6,9 @@ import { Type } from './schema.ts';
 /** Durations are written as a number and a unit: `20 s`, `5 min`, `24 h`. The program has them in milliseconds. */
 export const DURATION = '^\\d{1,9} ?(ms|s|min|h)$';
 
+/** A process idles at 105 MiB, and loads the bundled catalogue with 168. Below this it may refuse every request. MiB. */
+const LEAST_MEMORY = 192;
+
 /** The beginning of a collection's name. */
 export const PREFIX_FORM = '^[A-Za-z0-9_-]{1,60}$';
 
@@ -78,7 +81,7 @@ export const SETTINGS = Type.Object({
   ),
   MAX_MEMORY: Type.Optional(
     Type.Integer({
-      minimum: 64,
+      minimum: LEAST_MEMORY,
       description:
         'memory per process in MiB; refuse requests with 503 above it; unset: 85 % of the memory of the machine or container, divided by WORKERS',
     }),

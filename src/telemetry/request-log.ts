@@ -6,10 +6,10 @@ import { requestIdOf } from '../http/request-id.ts';
 import type { Finished } from '../http/respond.ts';
 
 /**
- * `client`: it closed the connection. `stalled`: it took no byte for too long. `store`: the store did not answer.
- * `stop`: the server stopped. `fault`: the server itself failed.
+ * `client`: it closed the connection. `stalled`: it took no byte for too long. `key`: its key has ended, or has lost the
+ * right. `store`: the store did not answer. `stop`: the server stopped. `fault`: the server itself failed.
  */
-type End = 'whole' | 'client' | 'stalled' | 'store' | 'stop' | 'fault';
+type End = 'whole' | 'client' | 'stalled' | 'key' | 'store' | 'stop' | 'fault';
 
 export function endOf(cut: Ending['cut']): End {
   if (cut === null) return 'whole';
@@ -17,7 +17,8 @@ export function endOf(cut: Ending['cut']): End {
   if (reason instanceof ClientGoneError) return 'client';
   if (reason instanceof StallError) return 'stalled';
   if (reason instanceof StoppedError) return 'stop';
-  return reason instanceof AppError ? 'store' : 'fault';
+  if (!(reason instanceof AppError)) return 'fault';
+  return reason.code === 'forbidden' ? 'key' : 'store';
 }
 
 type Level = 'debug' | 'info' | 'warn' | 'error';
@@ -59,7 +60,7 @@ export function requestLog(log: RequestLogger): Finished {
 
 /** The level of a request's line. No other place decides it. */
 function levelOf({ failure, cost }: Notes, end: End): Level {
-  if (end === 'client' || end === 'stalled' || end === 'stop') return 'info';
+  if (end === 'client' || end === 'stalled' || end === 'key' || end === 'stop') return 'info';
   if (end === 'fault') return 'error';
   if (end === 'store') return 'warn';
   if (failure === null) return cost === 'watch' ? 'debug' : 'info'; // machines ask every few seconds

@@ -102,7 +102,7 @@ test('an overloaded server refuses early, still answers probes and /metrics, and
   const memory = { bytes: 0 };
   const server = await serverOn(
     t,
-    { MONGODB_URI: '', MAX_MEMORY: '64', WORKERS: '1' },
+    { MONGODB_URI: '', MAX_MEMORY: '192', WORKERS: '1' },
     { overloadProbe: { memoryBytes: () => memory.bytes, now: () => performance.now() } },
   );
   const statusOf = async (path: string) => {
@@ -114,7 +114,7 @@ test('an overloaded server refuses early, still answers probes and /metrics, and
     while ((await statusOf('/items')) !== status);
   };
   assert.equal(await statusOf('/items'), 200);
-  memory.bytes = 65 * MIB;
+  memory.bytes = 193 * MIB;
   await until(503);
   const refused = await server.get('/items/stream');
   assert.equal(refused.headers.get('retry-after'), '2');

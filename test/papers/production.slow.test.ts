@@ -24,7 +24,8 @@ import { documentText, ROOT } from '../support/papers/documents.ts';
 import { freePorts } from '../support/ports.ts';
 import { settingsOf, unitOf } from '../support/faults/ops.ts';
 import { temporaryFolder } from '../support/directory.ts';
-import { serverOn } from '../support/process/server.ts';
+import { serverOn, type TestServer } from '../support/process/server.ts';
+import { catalogue } from '../support/resources/catalogue.ts';
 
 const run = promisify(execFile);
 const PAGE = 'docs/production.md';
@@ -325,6 +326,21 @@ function membersOf(value: unknown, path = ''): string[] {
   ]);
 }
 
+/** The metrics of a server that has cut a stream, because its client left. */
+async function scrapeWithCut(server: TestServer): Promise<string> {
+  await server.insert(
+    catalogue(3_000, 'string').map(({ document }) => ({ ...document, x: 'x'.repeat(8_000) })),
+  );
+  const leaving = new AbortController();
+  const { body } = await fetch(`${server.url}/items/stream`, { signal: leaving.signal });
+  await body?.getReader().read();
+  leaving.abort();
+  for (;;) {
+    const scraped = await (await server.get('/metrics')).text();
+    if (scraped.includes('sluice_answers_cut_total{')) return scraped;
+  }
+}
+
 test('Prometheus: the servers of the scrape configuration are those of the page, its alerts fire, and name metrics that exist', async (t) => {
   const config = parse(documentText('docs/ops/prometheus.yml')) as {
     rule_files: string[];
@@ -345,7 +361,7 @@ test('Prometheus: the servers of the scrape configuration are those of the page,
   const [{ rules }] = groups;
   assert.equal(rules.length, 3);
   const server = await serverOn(t, { MONGODB_URI: '' });
-  const scraped = await (await server.get('/metrics')).text();
+  const scraped = await scrapeWithCut(server);
   for (const { alert, expr } of rules) {
     // `up` and `job` are made by Prometheus itself.
     const names = expr.match(/\b(sluice_\w+|up)\b(?=[{ ])/g) ?? [];
@@ -354,6 +370,12 @@ test('Prometheus: the servers of the scrape configuration are those of the page,
       assert.ok(
         name === 'up' ? expr.includes(`job="${job_name}"`) : scraped.includes(`# TYPE ${name} `),
         name,
+      );
+    for (const [, name = '', label = ''] of expr.matchAll(/\b(sluice_\w+)\{(\w+)=/g))
+      assert.match(
+        scraped,
+        new RegExp(`^${name}\\{[^}]*\\b${label}="`, 'm'),
+        `${alert}: ${label} of ${name}`,
       );
   }
   const promtool = (...args: string[]) => run('promtool', args, { cwd: join(ROOT, 'docs/ops') });

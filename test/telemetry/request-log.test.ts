@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { pino } from 'pino';
+import { forbidden } from '../../src/access/rights.ts';
 import { storeUnavailable } from '../../src/errors.ts';
 import { newNotes } from '../../src/engine/edge.ts';
 import { ClientGoneError, StallError, StoppedError } from '../../src/engine/stall-timer.ts';
@@ -144,6 +145,7 @@ test("the level of a request's line depends on how it failed", () => {
   assert.equal(level('/items', null, new ClientGoneError()), 'info client');
   assert.equal(level('/items', new ClientGoneError(), new ClientGoneError()), 'info client');
   assert.equal(level('/items', null, new StallError(1)), 'info stalled');
+  assert.equal(level('/items', null, forbidden('read', 'items')), 'info key');
   assert.equal(level('/items', null, new StoppedError()), 'info stop');
   assert.equal(level('/items', null, storeUnavailable(bug)), 'warn store');
   assert.equal(level('/items', null, bug), 'error fault');

@@ -11,7 +11,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
 import { pino } from 'pino';
 import { readConfig } from '../src/config.ts';
-import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
 import { BSON } from '../src/store/bson.ts';
 import { openStore } from '../src/store/open.ts';
 import { Slots } from '../src/store/slots.ts';
@@ -41,11 +40,11 @@ async function openWrite(): Promise<Write> {
     readConfig(process.env),
     new Slots(),
     pino({ level: 'warn' }, pino.destination(2)),
-    { items: ITEM_COLLECTION },
   );
-  const declaration = (await store.declared()).find(({ name }) => name === 'orders');
+  const { collections } = await store.list();
+  const { declaration } = collections.find(({ collection }) => collection === 'orders') ?? {};
   if (!declaration) throw new Error('the store has no orders');
-  const collection = await store.make(declaration, () => undefined);
+  const collection = await store.open(declaration, 'make');
   return async (notes) => {
     const documents = Array.from(notes, ([index, note]) => BSON.serialize(orderOf(index, note)));
     const { written } = await collection.insert(documents, 'replace');

@@ -109,7 +109,7 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
       exports: () => exports.exporter.counts,
       overloaded: () => access.guard.overloaded,
       transcodedMs: () => transcoder.busyMs(),
-      logBytes: store.logBytes && (() => store.logBytes?.() ?? 0),
+      logBytes: store.size && (() => store.size?.() ?? 0),
     });
     const logged = requestLog(log);
     const audited = config.needsKeys ? auditLog(log) : null;

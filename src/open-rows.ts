@@ -1,14 +1,14 @@
 import type { Config } from './config.ts';
-import { AppError, Faults } from './errors.ts';
+import { Faults } from './errors.ts';
 import { ITEM_COLLECTION } from './resources/item-collection.ts';
 import { readDeclarations, type Declared } from './resources/declarations.ts';
-import { openItems } from './resources/open.ts';
+import { keptBy, locatedOf, type Located } from './resources/locate.ts';
+import { itemsOf } from './resources/own.ts';
 import { ServedResources } from './resources/served.ts';
-import { KEY } from './store/bookmark.ts';
 import { openStore } from './store/open.ts';
 import type { StreamReader } from './store/readers.ts';
 import type { Slots } from './store/slots.ts';
-import type { Collection, Store } from './store/store.ts';
+import type { Collection, CollectionEntry, Listing, Store } from './store/store.ts';
 import type { Logger } from './telemetry/log.ts';
 import type { Metrics } from './telemetry/metrics.ts';
 import { timedStore } from './telemetry/timed-store.ts';
@@ -36,11 +36,7 @@ export function isOwn(config: Pick<Config, 'resources' | 'declaresItems' | 'SAMP
 /** Opens the store, whose operations the metrics then time. */
 export async function openTimedStore(parts: StoreParts): Promise<Store> {
   const { config, log, slots, metrics, tapStore } = parts;
-  const opened = await openStore(config, slots, log, {
-    items: ITEM_COLLECTION,
-    own: isOwn(config),
-    asksForItems: asksForItems(config),
-  });
+  const opened = await openStore(config, slots, log, { adopts: asksForItems(config) });
   return timedStore(tapStore ? tapStore(opened) : opened, metrics);
 }
 
@@ -49,14 +45,25 @@ export async function openTimedStore(parts: StoreParts): Promise<Store> {
  * resource is declared. A load that was interrupted is completed.
  */
 export async function fillWithSample(store: Store, config: Config, log: Logger): Promise<void> {
-  const { SAMPLE, resources, declaresItems } = config;
-  const isDeclared = resources.length > 0 || declaresItems || (await store.declared()).length > 0;
-  if (SAMPLE === 'off' || (SAMPLE === 'auto' && (store.name !== 'sqlite' || isDeclared))) return;
+  const { SAMPLE } = config;
+  if (SAMPLE === 'off') return;
+  if (SAMPLE === 'auto' && (store.name !== 'sqlite' || config.resources.length > 0 || config.declaresItems))
+    return;
+  const { collections, isNew = false } = SAMPLE === 'on' ? ANY : await store.list();
+  if (!collections.every(isItems)) return;
   const { loadSample } = await import('./import/sample.ts');
   const started = performance.now();
-  const rows = await loadSample(store.items, SAMPLE === 'on' || store.isNew);
+  const items = await store.open(ITEM_COLLECTION);
+  const rows = await loadSample(items, isNew).finally(() => items.close());
   if (rows > 0)
     log.info({ rows, ms: Math.round(performance.now() - started) }, 'loaded the bundled catalogue');
+}
+
+/** A store into which a load may begin. */
+const ANY: Listing = { collections: [], isNew: true };
+
+function isItems({ collection }: Pick<CollectionEntry, 'collection'>): boolean {
+  return collection === ITEM_COLLECTION.collection;
 }
 
 /** The users; null where no setting asks for them: beside collections of others, unless MONGODB_PREFIX names a place for them. */
@@ -77,40 +84,26 @@ export async function openDeclared(
   config: Config,
   log: Logger,
 ): Promise<ServedResources> {
-  const items = openItems(store.items, store, streamsOf, config.ID_TYPE);
-  const declared = () => declaredNow(config);
-  const itemsNow = async () => ((await servesItems(store, config)) ? items : null);
+  const items = itemsOf(config.ID_TYPE);
+  let areServed = false;
+  const kept = async (): Promise<readonly Located[]> => {
+    const entries = await keptBy(store);
+    areServed ||= servesItems(config, entries); // they stay once they are served
+    const others = entries.flatMap((one) => (isItems(one) ? [] : (locatedOf(one) ?? [])));
+    return areServed ? [items, ...others] : others;
+  };
   // A name in a key must not open two things.
   const inKeys = config.needsKeys && servesUsers(store, config) ? API_USERS : undefined;
-  return ServedResources.open({
-    store,
-    streamsOf,
-    log,
-    declared,
-    items: itemsNow,
-    ...(inKeys && { inKeys }),
-  });
+  const declared = () => declaredNow(config);
+  return ServedResources.open({ store, streamsOf, log, declared, kept, ...(inKeys && { inKeys }) });
 }
 
 /** Whether items are served: only where a setting asks, if resources are declared, or if the store has none or items. */
-async function servesItems(store: Store, config: Config): Promise<boolean> {
-  if (config.resources.length > 0) return asksForItems(config);
-  return asksForItems(config) || (await store.declared()).length === 0 || hasRows(store);
+function servesItems(config: Config, kept: readonly CollectionEntry[]): boolean {
+  if (asksForItems(config)) return true;
+  if (config.resources.length > 0) return false;
+  return kept.every(isItems) || kept.some((one) => isItems(one) && !one.isUnfilled);
 }
-
-/** Whether the embedded store has items, or an import loads some. */
-async function hasRows({ items }: Store): Promise<boolean> {
-  try {
-    const limit = AbortSignal.timeout(LOOK_MS);
-    return (await items.count({ sort: KEY, direction: 1 }, 'estimated', limit)).rows > 0;
-  } catch (error) {
-    if (error instanceof AppError) return true;
-    throw error;
-  }
-}
-
-/** How long a look waits for the number of items. Milliseconds. */
-const LOOK_MS = 10_000;
 
 /** What the settings declare now. Throws Faults. */
 function declaredNow({ EXPOSE, RESOURCES_FILE, MONGODB_URI, declaresItems }: Config): readonly Declared[] {

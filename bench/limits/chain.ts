@@ -8,14 +8,15 @@ import { Slots } from '../../src/store/slots.ts';
 import { answerLines } from './asked.ts';
 
 const log = pino({ level: 'warn' }, pino.destination(2));
-const store = await openStore(readConfig(process.env), new Slots(), log, { items: ITEM_COLLECTION });
+const store = await openStore(readConfig(process.env), new Slots(), log);
+const items = await store.open(ITEM_COLLECTION);
 const { signal } = new AbortController();
 
 await answerLines(async (plan) => {
   let rows = 0;
   let bytes = 0;
-  const first = await store.items.read(plan, {}, FIRST_BATCH, signal);
-  for await (const batch of chain(store.items, plan, first, Infinity, signal)) {
+  const first = await items.read(plan, {}, FIRST_BATCH, signal);
+  for await (const batch of chain(items, plan, first, Infinity, signal)) {
     rows += batch.rows;
     bytes += batch.length;
     batch.release();

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { numberRange } from '../../test/support/store/number-range.ts';
 import { parseQuery } from '../../src/input/query.ts';
-import { openItems } from '../../src/resources/open.ts';
+import { resourceOf } from '../../src/resources/open.ts';
+import { itemsOf } from '../../src/resources/own.ts';
 import { readPlan } from '../../src/resources/query/read-plan.ts';
 import type { Collection } from '../../src/store/store.ts';
 import { readStreamQuery, streamParameters } from '../../src/resources/stream/parameters.ts';
@@ -18,11 +19,10 @@ const indexes = names.map((paths) => ({
   isUnique: false,
 }));
 const rows = { indexes: () => Promise.resolve(indexes) } as Partial<Collection> as Collection;
-const items = openItems(rows, { keepsDeclarations: true }, () => assert.fail('nothing is read'));
-const { resource } = items;
-const pageNames = pageParameters(limits, items.resource.form.parameters, true).map(({ name }) => name);
+const resource = resourceOf(itemsOf(undefined), rows, 'sqlite', () => assert.fail('nothing is read'));
+const pageNames = pageParameters(limits, resource.form.parameters, true).map(({ name }) => name);
 const page = pageQuery(limits);
-const streamNames = streamParameters(items.resource.form.parameters).map(({ name }) => name);
+const streamNames = streamParameters(resource.form.parameters).map(({ name }) => name);
 const { signal } = new AbortController();
 const readPage = (raw: string) => page(parseQuery(raw, pageNames), resource);
 const readStream = (raw: string) => readStreamQuery(parseQuery(raw, streamNames), resource);

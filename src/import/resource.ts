@@ -17,34 +17,27 @@ import type { Into } from './target.ts';
  * Finds the resource of a name: one that the settings declare, else the collection of that name (see EXPOSE). `exists`: the
  * store has it. `fields`: the kinds that the settings declare. Throws UsageError when the name means two.
  */
-export async function findResource(
-  name: string,
-  declared: readonly Declared[],
-  store: Pick<Store, 'keepsDeclarations' | 'list'>,
-) {
+export async function findResource(name: string, declared: readonly Declared[], store: Pick<Store, 'list'>) {
   const lists = listsOf(store, false);
   const plain: Declared = { name: undefined, collection: name, place: name };
   const located = await Promise.all(
-    [...declared.filter(({ pattern }) => !pattern), plain].map(async (one) =>
-      store.keepsDeclarations
-        ? { ...one, name: one.name ?? one.collection, database: undefined }
-        : locate(one, lists),
-    ),
+    [...declared.filter(({ pattern }) => !pattern), plain].map((one) => locate(one, lists)),
   );
   const found = located.find((one) => typeof one !== 'string' && one.name === name) ?? located.at(-1);
   if (found === undefined || typeof found === 'string') throw new UsageError(found ?? name);
   const { database, collection } = found;
-  const there = await store.list(database);
+  const { collections } = await store.list(database);
   const place = { collection, ...(database !== undefined && { database }) };
   const declaration: Declaration = { name: found.name, indexes: [], ...place };
-  return { declaration, exists: there.some((one) => one.collection === collection), fields: found.fields };
+  const exists = collections.some((one) => one.collection === collection && !one.isUnfilled);
+  return { declaration, exists, fields: found.fields };
 }
 
 /** The resource that an import writes, with its indexes. Throws UsageError when it may not be imported. */
 export async function resourceTarget(
   into: Into,
   declared: readonly Declared[],
-  store: Pick<Store, 'keepsDeclarations' | 'list' | 'make' | 'open'>,
+  store: Pick<Store, 'name' | 'list' | 'open'>,
   signal: AbortSignal,
 ): Promise<ImportTarget> {
   const { declaration, exists, fields } = await findResource(into.name, declared, store);
@@ -55,7 +48,7 @@ export async function resourceTarget(
     );
   const made: { rows?: OwnedCollection } = {};
   let found: Promise<OwnedCollection> | undefined;
-  const setting = store.keepsDeclarations ? undefined : `EXPOSE=${into.name}`;
+  const setting = store.name === 'sqlite' ? undefined : `EXPOSE=${into.name}`;
   return {
     exists,
     ...(setting !== undefined && { setting }),
@@ -67,7 +60,7 @@ export async function resourceTarget(
       return columnKinds(await kindsAt({ rows }, path, signal));
     },
     open: async (say) => {
-      const rows = (made.rows = await store.make(declaration, say));
+      const rows = (made.rows = await store.open({ ...declaration, onMade: say }, 'make'));
       const onIndex = (added: AddedIndex | CommandRefusal): void => {
         if (added instanceof CommandRefusal) say(added.message);
         else if (added.isNew) say(`created the index ${added.index.name}`);

@@ -147,11 +147,11 @@ async function importItems(argv: readonly string[]): Promise<number> {
   if (into && into.indexes.length > 0) checkMayIndex(config);
   const place = placeOf(config);
   const io = { ...terminal(), place: into ? `${into.name} in ${place}` : place };
-  return withStore(config, !into, async (open) => {
+  return withStore(config, async (open) => {
     const { resourceTarget } = await import('../import/resource.ts');
     const target = into
       ? await resourceTarget(into, config.resources, await open(), io.signal)
-      : { exists: true, open: async () => (await open()).items };
+      : { exists: true, open: async () => (await open()).open(ITEM_COLLECTION) };
     return runImport(command, target, io);
   });
 }
@@ -159,12 +159,12 @@ async function importItems(argv: readonly string[]): Promise<number> {
 async function addIndex(argv: readonly string[]): Promise<number> {
   const config = readConfig(process.env);
   checkMayIndex(config);
-  return withStore(config, false, (open) => runIndex(argv, config.resources, open, terminal()));
+  return withStore(config, (open) => runIndex(argv, config.resources, open, terminal()));
 }
 
 async function printResources(argv: readonly string[]): Promise<number> {
   const config = { ...readConfig(process.env), MONGODB_MANAGE_INDEXES: 'false' as const };
-  return withStore(config, false, (open) => runInit(argv, open, terminal()));
+  return withStore(config, (open) => runInit(argv, open, terminal()));
 }
 
 function checkMayIndex({ MONGODB_URI, MONGODB_MANAGE_INDEXES }: Config): void {
@@ -172,10 +172,9 @@ function checkMayIndex({ MONGODB_URI, MONGODB_MANAGE_INDEXES }: Config): void {
     throw new UsageError('MONGODB_MANAGE_INDEXES=false forbids the indexes that this command would create');
 }
 
-/** Lets a command open the store, and closes it. `own`: with the items, which are created when they are missing. */
+/** Lets a command open the store, and closes it. */
 async function withStore(
   config: Config,
-  own: boolean,
   work: (open: () => Promise<Store>) => Promise<number>,
 ): Promise<number> {
   let store: Store | undefined;
@@ -183,7 +182,7 @@ async function withStore(
     const level = config.LOG_LEVEL === 'info' ? 'warn' : config.LOG_LEVEL;
     const log = createLog({ ...config, LOG_LEVEL: level }, 2); // init prints a file to standard output
     for (const unknown of unknownSettings(process.env)) log.warn(unknown);
-    return (store ??= await openStore(config, new Slots(), log, { items: ITEM_COLLECTION, bulk: true, own }));
+    return (store ??= await openStore(config, new Slots(), log, { bulk: true }));
   };
   try {
     return await work(open);

@@ -49,7 +49,9 @@ export async function runIndex(
   if (!exists && !isUsers)
     throw new UsageError(`there is no resource ${quoted(name)}: sluice init lists them`);
   try {
-    const rows = isUsers ? await store.records(USERS) : await store.make(declaration, say);
+    const rows = isUsers
+      ? await store.records(USERS)
+      : await store.open({ ...declaration, onMade: say }, 'make');
     const { rows: total } = await rows.count({ sort: KEY, direction: 1 }, 'estimated', signal);
     const progress = indexProgress(io, total);
     const { index, isNew } = await rows.addIndex(paths, progress.add, signal).finally(progress.stop);
@@ -82,8 +84,9 @@ async function areUsers(
   store: Pick<Store, 'list'>,
 ): Promise<boolean> {
   if (name !== USERS.name || declared.some((one) => (one.name ?? one.collection) === name)) return false;
-  return (await store.list()).every(
-    ({ collection, refused }) => collection !== name || refused !== undefined,
+  const { collections } = await store.list();
+  return collections.every(
+    ({ collection, refused, isUnfilled }) => collection !== name || refused !== undefined || isUnfilled,
   );
 }
 

@@ -1,9 +1,10 @@
 import { asset } from '../asset.ts';
 import { AppError, CommandRefusal } from '../errors.ts';
+import { ITEM_COLLECTION } from '../resources/item-collection.ts';
 import { indexLine, withoutSuffix } from '../resources/query/not-indexed.ts';
 import { KEY } from '../store/bookmark.ts';
 import type { Index } from '../store/indexes.ts';
-import type { Declaration, Store } from '../store/store.ts';
+import type { CollectionEntry, Declaration, Store } from '../store/store.ts';
 import { readArguments, UsageError } from '../terminal/arguments.ts';
 import { printable } from '../terminal/text.ts';
 import { reasonOf } from '../error-reason.ts';
@@ -35,9 +36,11 @@ export async function runInit(
   const note = (line: string): void => {
     stderr.write(`${printable(line)}\n`);
   };
-  const entries = store.keepsDeclarations
-    ? (await store.declared()).filter(({ isUnfilled }) => !isUnfilled)
-    : await ofCollections(store, note, signal);
+  const { collections } = await store.list();
+  const kept = collections.flatMap(({ declaration, isUnfilled }) => (isUnfilled ? [] : (declaration ?? [])));
+  const ofStore = kept.map((one) => (one.name === ITEM_COLLECTION.name ? { ...one, indexes: [] } : one));
+  const others = collections.filter(({ declaration }) => !declaration);
+  const entries = [...ofStore, ...(await ofOthers(others, store, note, signal))];
   const resources = entries.map(({ name, collection, indexes }) => [
     name,
     { ...(collection !== name && { collection }), ...(indexes.length > 0 && { indexes }) },
@@ -51,13 +54,14 @@ export async function runInit(
   return 0;
 }
 
-async function ofCollections(
-  store: Pick<Store, 'list' | 'open'>,
+async function ofOthers(
+  collections: readonly CollectionEntry[],
+  store: Pick<Store, 'open'>,
   note: (line: string) => void,
   signal: AbortSignal,
 ): Promise<readonly Entry[]> {
   const entries: Entry[] = [];
-  for (const { collection, database, refused } of await store.list()) {
+  for (const { collection, database, refused } of collections) {
     const leftOut = (reason: string) => note(`${collection} is left out: ${reason}`);
     if (refused !== undefined) {
       leftOut(refused);

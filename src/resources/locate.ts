@@ -1,7 +1,8 @@
 import { AppError } from '../errors.ts';
 import { getOrMake } from '../get-or-make.ts';
-import type { Found, Store } from '../store/store.ts';
+import type { CollectionEntry, Store } from '../store/store.ts';
 import type { CollectionPattern, Declared } from './declarations.ts';
+import type { OwnResource } from './own.ts';
 
 /** A declaration with the collection that it means. */
 export interface Located extends Declared {
@@ -14,20 +15,25 @@ export interface Located extends Declared {
   readonly isOfPattern?: boolean;
   /** The name of the store's own database, where it is known. */
   readonly ownDatabase?: string | undefined;
+  /** Present: the server declares it by itself, so that its faults are none of the settings. */
+  readonly own?: OwnResource;
 }
 
 /** The collections of a database, absent: of the store's own. Each is listed once. */
-export type Lists = (database?: string) => Promise<readonly Found[] | null>;
+export type Lists = (database?: string) => Promise<readonly CollectionEntry[] | null>;
 
 /** `orNull`: a list is null while the store is away. Otherwise it rejects then, so that no collection is taken for gone. */
 export function listsOf(store: Pick<Store, 'list'>, orNull: boolean): Lists {
   const lists = new Map<string | undefined, ReturnType<Lists>>();
   return (database) =>
     getOrMake(lists, database, () =>
-      store.list(database).catch((error: unknown) => {
-        if (orNull && error instanceof AppError && error.code === 'store-unavailable') return null;
-        throw error;
-      }),
+      store.list(database).then(
+        ({ collections }) => collections,
+        (error: unknown) => {
+          if (orNull && error instanceof AppError && error.code === 'store-unavailable') return null;
+          throw error;
+        },
+      ),
     );
 }
 
@@ -70,6 +76,19 @@ export async function locateAll(
     }));
 }
 
-function has(found: readonly Found[], collection: string): boolean {
-  return found.some((one) => one.collection === collection);
+/** The collections that the store itself has the declarations of: the embedded store has those of all. */
+export async function keptBy(store: Pick<Store, 'name' | 'list'>): Promise<readonly CollectionEntry[]> {
+  if (store.name === 'mongodb') return [];
+  return (await store.list()).collections;
+}
+
+/** A resource whose declaration the store keeps. Undefined: it is not served yet. */
+export function locatedOf({ declaration, isUnfilled = false }: CollectionEntry): Located | undefined {
+  if (!declaration || isUnfilled) return undefined;
+  const { name, collection } = declaration;
+  return { name, collection, indexes: [], place: name, database: undefined, isThere: true };
+}
+
+function has(found: readonly CollectionEntry[], collection: string): boolean {
+  return found.some((one) => one.collection === collection && !one.isUnfilled);
 }

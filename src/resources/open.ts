@@ -1,22 +1,19 @@
 import { setMaxListeners } from 'node:events';
 import type { Log } from '../log.ts';
 import type { StreamReader } from '../store/readers.ts';
-import type { Collection, Store } from '../store/store.ts';
+import type { Collection, Declaration, Store } from '../store/store.ts';
 import { AppError, collectionReplaced } from '../errors.ts';
-import { EVERYTHING, Selection } from '../rows/selection.ts';
-import { KEY } from '../store/bookmark.ts';
+import { Selection } from '../rows/selection.ts';
 import { reasonOf } from '../error-reason.ts';
 import { getOrMake } from '../get-or-make.ts';
 import { openForm } from './query/form.ts';
-import type { IdType } from './query/kinds.ts';
-import { ITEM_COLLECTION } from './item-collection.ts';
-import { ITEM_FORM, ITEM_KINDS } from './items.ts';
 import type { Located } from './locate.ts';
+import { declaredIndexes } from './own.ts';
 import { askableOf, indexLine, withoutSuffix } from './query/not-indexed.ts';
 import { indexesOf, type Resource } from './query/resource.ts';
 
 export interface OpenResourcesOptions {
-  readonly store: Pick<Store, 'keepsDeclarations' | 'open' | 'list' | 'declared'>;
+  readonly store: Pick<Store, 'name' | 'open' | 'list'>;
   readonly streamsOf: (rows: Collection) => StreamReader;
   readonly log: Log;
 }
@@ -27,28 +24,6 @@ export interface OpenResource {
   readonly stopping?: AbortSignal;
 }
 
-/** Opens the items, whose collection the store itself makes sure of. `rows`: that collection. */
-export function openItems(
-  rows: Collection,
-  { keepsDeclarations }: Pick<Store, 'keepsDeclarations'>,
-  streamsOf: OpenResourcesOptions['streamsOf'],
-  idType?: IdType,
-): OpenResource {
-  const { name, collection, indexes } = ITEM_COLLECTION;
-  const resource: Resource = {
-    ...{ name, rows, form: ITEM_FORM, shown: EVERYTHING },
-    ...(idType && { idType }),
-    declared: indexes.map((paths) => {
-      const keys = [...paths, KEY].map((path) => ({ path, sign: 1 as const }));
-      return { name: keys.map(({ path }) => `${path}_1`).join('_'), keys, isUnique: false };
-    }),
-    streamsOf: onceForEach(streamsOf),
-    kinds: ITEM_KINDS,
-    indexLine: indexLine(keepsDeclarations, name, undefined, collection),
-  };
-  return { resource };
-}
-
 /** A resource that may be closed again while the server runs. */
 export interface ClosableResource extends OpenResource {
   /** Ends its followers, with this reason. */
@@ -57,30 +32,22 @@ export interface ClosableResource extends OpenResource {
   readonly close: () => void;
 }
 
-/** Opens a resource and logs what can be asked of it. Resolves with a fault when the collection cannot be served. */
+/**
+ * Opens a resource and logs what can be asked of it. Resolves with a fault when the collection cannot be served. Rejects with
+ * the reason when the server declares it by itself.
+ */
 export async function openResource(
-  { name, database, collection, indexes = [], hide, show, fields = {}, place, isThere, ownDatabase }: Located,
+  located: Located,
   { store, streamsOf, log }: OpenResourcesOptions,
 ): Promise<ClosableResource | string> {
+  const { name, place, isThere, own } = located;
   try {
-    const shown = new Selection({ hide, show });
-    const rows = await store.open({
-      ...{ name, collection, indexes },
-      ...(database !== undefined && { database }),
-    });
+    const rows = await store.open(own?.declaration ?? declarationOf(located));
     const stopping = new AbortController();
     setMaxListeners(0, stopping.signal); // one for each follower
     let isClosed = false;
-    const resource: Resource = {
-      name,
-      rows,
-      form: openForm(name),
-      declared: [],
-      streamsOf: onceForEach((of) => endedBy(() => isClosed, streamsOf(of))),
-      shown,
-      kinds: new Map(Object.entries(fields)),
-      indexLine: indexLine(store.keepsDeclarations, name, database ?? ownDatabase, collection),
-    };
+    const ended = (of: Collection) => endedBy(() => isClosed, streamsOf(of));
+    const resource = resourceOf(located, rows, store.name, ended);
     const stop = (reason: Error) => stopping.abort(reason);
     const close = () => {
       isClosed = true;
@@ -88,12 +55,37 @@ export async function openResource(
       rows.close();
     };
     if (isThere === null) log.warn({ resource: name }, `/${name} is not available yet: the store is away`);
-    else await logIndexes(resource, log);
+    else if (!own) await logIndexes(resource, log);
     return { resource, stopping: stopping.signal, stop, close };
   } catch (error) {
-    if (error instanceof AppError) throw error;
+    if (error instanceof AppError || own) throw error;
     return `${place}: ${reasonOf(error)}`;
   }
+}
+
+/** The resource of these rows, in a store of this name. Throws an error for the operator. */
+export function resourceOf(
+  { name, database, collection, hide, show, fields = {}, ownDatabase, own }: Located,
+  rows: Collection,
+  store: Store['name'],
+  streamsOf: OpenResourcesOptions['streamsOf'],
+): Resource {
+  return {
+    name,
+    rows,
+    form: own?.form ?? openForm(name),
+    ...(own?.idType && { idType: own.idType }),
+    declared: own ? declaredIndexes(own.declaration) : [],
+    streamsOf: onceForEach(streamsOf),
+    shown: new Selection({ hide, show }),
+    kinds: own?.kinds ?? new Map(Object.entries(fields)),
+    indexLine: indexLine(store === 'sqlite', name, database ?? ownDatabase, collection),
+  };
+}
+
+function declarationOf({ name, database, collection, indexes = [] }: Located): Declaration {
+  const declaration = { name, collection, indexes };
+  return database === undefined ? declaration : { ...declaration, database };
 }
 
 /** Keeps the reader of each part, of which there may be many: few of them stream. */

@@ -1,9 +1,7 @@
-import { setMaxListeners } from 'node:events';
 import { AppError, Faults } from '../errors.ts';
-import { ITEM_COLLECTION } from './item-collection.ts';
 import { nameFault, type CollectionPattern, type Declared } from './declarations.ts';
 import { listsOf, locate, locateAll, type Lists, type Located } from './locate.ts';
-import type { Found } from '../store/store.ts';
+import type { CollectionEntry } from '../store/store.ts';
 import { openResource, type ClosableResource, type OpenResource, type OpenResourcesOptions } from './open.ts';
 
 /** How often a server looks for resources that came, changed or went. Milliseconds. */
@@ -14,8 +12,8 @@ const NOT_CHANGED = 'The resources have faults, so those of before stay';
 export interface ServedOptions extends OpenResourcesOptions {
   /** Reads what the operator declares now. Throws Faults. */
   readonly declared: () => readonly Declared[];
-  /** Items, which stay once they are served. Null: they are not served yet. */
-  readonly items: () => Promise<OpenResource | null>;
+  /** Finds what needs no setting: the resources that the server declares by itself, and those that the store keeps. */
+  readonly kept: () => Promise<readonly Located[]>;
   /** Names that keys use for something else, each with what that is. */
   readonly inKeys?: ReadonlyMap<string, string>;
 }
@@ -26,7 +24,6 @@ export class ServedResources {
   now: readonly OpenResource[] = [];
   #faults: readonly string[] = [];
   readonly #options: ServedOptions;
-  #items: OpenResource | null = null;
   readonly #stopping = new AbortController();
   /** The resources that are open, by what they were opened for. */
   #open = new Map<string, ClosableResource>();
@@ -43,7 +40,6 @@ export class ServedResources {
 
   private constructor(options: ServedOptions) {
     this.#options = options;
-    setMaxListeners(0, this.#stopping.signal); // one for each follower
   }
 
   /** Opens all. Rejects with Faults, which lists everything that the operator has to mend. */
@@ -110,13 +106,12 @@ export class ServedResources {
 
   /** `isFirst`: also while the store is away. */
   async #look(isFirst: boolean): Promise<void> {
-    const items = this.#items ?? (await this.#options.items());
-    const located = await this.#locate(isFirst, items);
+    const located = await this.#locate(isFirst);
     const fresh: ClosableResource[] = [];
     try {
       const next = await this.#openAll(located, fresh);
       this.#stopping.signal.throwIfAborted();
-      this.#replace(next, items);
+      this.#replace(next);
     } catch (error) {
       for (const one of fresh) one.close();
       throw error;
@@ -150,13 +145,14 @@ export class ServedResources {
   }
 
   /** What is declared by name, by pattern and by the store. Rejects with Faults, later also `store-unavailable`. */
-  async #locate(isFirst: boolean, items: OpenResource | null): Promise<readonly Located[]> {
-    const { store } = this.#options;
+  async #locate(isFirst: boolean): Promise<readonly Located[]> {
+    const kept = await this.#options.kept();
     const declared = this.#options.declared();
-    const lists = listsOf(store, isFirst);
+    const lists = listsOf(this.#options.store, isFirst);
     const faults: string[] = [];
     const located: Located[] = [];
-    const names = new Set(items ? [items.resource.name] : []);
+    const own = kept.filter((one) => one.own);
+    const names = new Set(own.map(({ name }) => name));
     const add = (one: Located, refuse: (fault: string) => void): void => {
       const fault = names.has(one.name)
         ? `another resource has the name ${one.name}, too`
@@ -179,30 +175,27 @@ export class ServedResources {
       if (all) this.#warnOfIdle(one.pattern, (await lists(one.pattern.database)) ?? []);
       else unsure.push(one.pattern);
       for (const found of all ?? [])
-        if (!named.has(placeOf(found)) && !(items && isOfItems(found)))
+        if (!named.has(placeOf(found)) && !own.some((one) => isOneCollection(one, found)))
           add(found, (fault) => this.#logOnce(found, fault));
     }
     const collections = new Set(declared.map(({ collection }) => collection));
-    for (const one of await store.declared())
-      if (!one.isUnfilled && !collections.has(one.collection))
-        add({ ...one, indexes: [], place: one.name, database: one.database, isThere: true }, refuse);
+    for (const one of kept) if (!one.own && !collections.has(one.collection)) add(one, refuse);
     if (faults.length > 0) throw new Faults([...new Set(faults)]);
     this.#unsure = unsure;
-    return located;
+    return [...located, ...own];
   }
 
   /** Finds a collection that is declared by its name. Undefined: it was served, and is gone. */
   async #find(declared: Declared, lists: Lists): Promise<Located | string | undefined> {
     const key = JSON.stringify(declared);
     const found = await locate(declared, lists);
-    if (this.#options.store.keepsDeclarations || typeof found === 'string' || found.isThere === null)
-      return found;
+    if (typeof found === 'string' || found.isThere === null) return found;
     if (found.isThere) this.#found.add(key);
     return found.isThere || !this.#found.has(key) ? found : undefined;
   }
 
   /** An entry that leaves nothing out may be misspelt. Each is logged once. */
-  #warnOfIdle({ idle }: CollectionPattern, found: readonly Found[]): void {
+  #warnOfIdle({ idle }: CollectionPattern, found: readonly CollectionEntry[]): void {
     for (const entry of idle(found.map(({ collection }) => collection))) {
       if (!this.#idle.has(entry))
         this.#options.log.warn({ entry }, 'EXPOSE: an entry leaves out no collection');
@@ -217,13 +210,11 @@ export class ServedResources {
     this.#left.set(key, fault);
   }
 
-  #replace(next: Map<string, ClosableResource>, items: OpenResource | null): void {
+  #replace(next: Map<string, ClosableResource>): void {
     const gone = [...this.#open].filter(([key]) => !next.has(key));
-    const areNew = items !== null && this.#items === null;
-    if (gone.length === 0 && next.size === this.#open.size && !areNew) return;
+    if (gone.length === 0 && next.size === this.#open.size) return;
     this.#open = next;
-    if (areNew) this.#items = { ...items, stopping: this.#stopping.signal };
-    this.now = [...next.values(), ...(this.#items ? [this.#items] : [])];
+    this.now = [...next.values()];
     for (const [, one] of gone) {
       one.close();
       this.#options.log.info({ resource: one.resource.name }, `no longer serving /${one.resource.name}`);
@@ -236,9 +227,9 @@ function keyOf({ name, database, collection, hide, show, indexes, fields }: Loca
   return JSON.stringify([name, database, collection, hide, show, indexes, fields]);
 }
 
-/** Whether this is the collection of items, which a pattern may match, too. */
-function isOfItems({ database, collection }: Located): boolean {
-  return database === undefined && collection === ITEM_COLLECTION.collection;
+/** Whether a pattern has found the collection of a resource of the server itself. */
+function isOneCollection(own: Located, found: Located): boolean {
+  return found.database === undefined && found.collection === own.collection;
 }
 
 /** Where a collection is: one that is declared by its name does not match a pattern, too. */

@@ -170,11 +170,22 @@ export interface HowToFill {
   readonly signal: AbortSignal;
 }
 
-export interface Found {
+/** What a look at a database finds. */
+export interface Listing {
+  readonly collections: readonly CollectionEntry[];
+  /** Whether no process that had the store open has ended in order yet: the first start makes it. Absent: no. */
+  readonly isNew?: boolean;
+}
+
+export interface CollectionEntry {
   readonly database: string;
   readonly collection: string;
   /** Why it cannot be served, as the end of a sentence. */
   readonly refused?: string;
+  /** Present where the store itself keeps it, so that every start serves the collection. */
+  readonly declaration?: Declaration;
+  /** It is there for rows that have not come yet, and is not served by itself before. */
+  readonly isUnfilled?: boolean;
 }
 
 /** How a collection is made, where stores differ. */
@@ -193,10 +204,13 @@ export interface Declaration {
   readonly collection: string;
   /** The fields of indexes that the store makes when they are missing and it may make them. */
   readonly indexes: readonly (readonly string[])[];
-  /** Its first import has not come to its end: it is not served yet. */
-  readonly isUnfilled?: boolean | undefined;
-  /** How the collection is made when it is missing and the store may make it. Absent: it is never made. */
+  /**
+   * How the collection is made when it is missing and the store may make it: this server keeps it for itself, and the
+   * embedded store does not serve it to others before it has a row. Absent: a store of others never makes it.
+   */
   readonly create?: Creation;
   /** Why a row (a BSON document) is refused: what was expected and what was found. Null: it is not. Absent: no row is. */
   readonly refusalOf?: (row: Uint8Array) => string | null;
+  /** Called with a line for each thing that `open` makes because it may. */
+  readonly onMade?: (line: string) => void;
 }

@@ -1,17 +1,14 @@
 import type { Slots } from './slots.ts';
-import type { Declaration, Store } from './store.ts';
+import type { Store } from './store.ts';
 import type { Log } from '../log.ts';
 
 const BULK_ROWS = 10_000;
 
 export interface OpenOptions {
-  readonly items: Declaration;
   /** The store serves no clients. So its transactions may be large, and an import waits 20 times less for the disk. */
   readonly bulk?: boolean;
-  /** Default: true. False: nothing (items, users, exports) is created in MongoDB before its first write. */
-  readonly own?: boolean;
-  /** Whether the indexes of items are asked for, also in a collection that another program has made. */
-  readonly asksForItems?: boolean;
+  /** Whether indexes that declarations of this server want are also made in collections that another program has made. */
+  readonly adopts?: boolean;
 }
 
 export interface StoreSettings {
@@ -28,7 +25,7 @@ export async function openStore(
   config: StoreSettings,
   slots: Slots,
   log: Log,
-  { items, bulk = false, own = true, asksForItems = bulk }: OpenOptions,
+  { bulk = false, adopts = bulk }: OpenOptions = {},
 ): Promise<Store> {
   // Only the adapter in use is loaded: the MongoDB driver alone takes a third of the start-up time.
   if (config.MONGODB_URI === undefined) {
@@ -36,7 +33,6 @@ export async function openStore(
     return openSqlite({
       directory: config.DATA_DIR,
       slots,
-      items,
       onWarning: (message) => log.warn({}, message),
       ...(config.CHANGES_TTL !== undefined && { changesTtlMs: config.CHANGES_TTL }),
       ...(bulk && { transactionRows: BULK_ROWS }),
@@ -46,10 +42,8 @@ export async function openStore(
   return connectMongo({
     uri: config.MONGODB_URI,
     slots,
-    items,
-    own,
     manageIndexes: config.MONGODB_MANAGE_INDEXES !== 'false',
-    adoptsItems: config.MONGODB_MANAGE_INDEXES !== 'auto' || asksForItems,
+    adopts: config.MONGODB_MANAGE_INDEXES !== 'auto' || adopts,
     prefix: config.MONGODB_PREFIX,
     onWarning: (message) => log.warn({}, message),
     onNotice: (message) => log.info({}, message),

@@ -10,8 +10,10 @@ import { setCounts } from './sqlite/set-counts.ts';
 import { setIndexes } from './sqlite/set-indexes.ts';
 import { setReads } from './sqlite/set-reads.ts';
 import { setWrites } from './sqlite/set-writes.ts';
-import { NEW, type SetShape } from './sqlite/sets.ts';
-import type { Collection, Declaration, OwnedCollection, Store } from './store.ts';
+import { NEW, type Sets, type SetShape } from './sqlite/sets.ts';
+import type { FileStore } from './files.ts';
+import type { RecordDeclaration, Records } from './records.ts';
+import type { Collection, CollectionEntry, Declaration, Listing, OwnedCollection, Store } from './store.ts';
 
 const CHANGES_TTL_MS = 7 * 24 * 60 * 60_000;
 /** Rows per transaction above which a process is one that imports: it may wait longer for the disk. */
@@ -19,12 +21,13 @@ const BULK_ROWS = 1_000;
 const [CHECKPOINT_PAGES, BULK_CHECKPOINT_PAGES] = [1_000, 8_000];
 /** What the names of resources begin with among the sets. */
 const RESOURCE = 'resource ';
+/** The set of items of a file of before, which every start made. */
+const OLD_ITEMS = 'items';
 
 export interface SqliteOptions {
   /** The directory of the store's file. It is created when missing. */
   readonly directory: string;
   readonly slots: Slots;
-  readonly items: Declaration;
   /** Rows per transaction. More are faster but block the event loop longer (512: 5 ms): for imports only. */
   readonly transactionRows?: number;
   /** Called with a sentence when something failed that no caller waited for. By default such failures are dropped. */
@@ -57,101 +60,120 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       wallClock: options.wallClock ?? Date.now,
       mostChanges: options.mostChanges,
     });
-    const { collection: name, indexes, refusalOf = () => null } = options.items;
-    const items = await openSet(core, { ...shapeOf(name, name), indexes, refusalOf });
-    return storeOf(core, items, options, isBulk);
+    return new SqliteStore(core, isBulk);
   } catch (error) {
     await file.close('failed');
     throw error;
   }
 }
 
-function storeOf(core: Core, items: OpenSet, { directory }: SqliteOptions, isBulk: boolean): Store {
-  const { file, log, looks, sets, writes } = core;
-  const { onWarning } = core.options;
+class SqliteStore implements Store {
+  readonly name = 'sqlite';
+  readonly files: FileStore;
+  readonly #core: Core;
   /** The sets of resources and records, by their names in the file. */
-  const opened = new Map<string, Promise<OpenSet>>();
-  const ready = new Set([items]);
-  let isOpen = true;
-  const cleaned = clean().catch((error: unknown) =>
-    onWarning(`removed rows or old changes still take space: ${reasonOf(error)}`),
-  );
-  if (!isBulk) core.background.begin(file.isCutOff, cleaned);
-  const declared = (): Promise<Declaration[]> =>
-    looks.soon(() =>
-      sets
-        .names()
-        .filter((name) => name.startsWith(RESOURCE))
-        .map((name) => {
-          const { label, indexes, isUnfilled } = sets.get(name);
-          const paths = indexes.map((index) => index.paths);
-          const declaration = { name: label, collection: name.slice(RESOURCE.length), indexes: paths };
-          return { ...declaration, ...(isUnfilled && { isUnfilled }) };
-        }),
+  readonly #opened = new Map<string, Promise<OpenSet>>();
+  readonly #ready = new Set<OpenSet>();
+  readonly #cleaned: Promise<void>;
+  #isOpen = true;
+
+  /** `isBulk`: it serves no clients. */
+  constructor(core: Core, isBulk: boolean) {
+    const { directory, file, onWarning } = core.options;
+    this.#core = core;
+    this.files = directoryFiles(join(directory, 'exports'));
+    this.#cleaned = this.#clean().catch((error: unknown) =>
+      onWarning(`removed rows or old changes still take space: ${reasonOf(error)}`),
     );
+    if (!isBulk) core.background.begin(file.isCutOff, this.#cleaned);
+  }
 
-  return {
-    name: 'sqlite',
-    keepsDeclarations: true,
-    isNew: file.isNew,
-    items: owned(items),
-    files: directoryFiles(join(directory, 'exports')),
-    declared,
-    open: async ({ name, collection, indexes }) =>
-      owned(await setOf({ ...shapeOf(RESOURCE + collection, name), indexes })),
-    records: async ({ collection, indexes }) => {
-      const set = await setOf({ ...shapeOf(collection, collection), hasChanges: false, indexes });
-      return { ...set.rows, change: set.writes.change, addIndex: set.indexes.add };
-    },
-    make: async (declaration, report) => {
-      const { name, collection } = declaration;
-      const found = await looks.soon(() => sets.find(RESOURCE + collection));
-      const set = await setOf({ ...shapeOf(RESOURCE + collection, name), isUnfilled: true });
-      if (!found || found.isUnfilled) report(`created the resource ${name}`);
-      return owned(set);
-    },
-    list: async () =>
-      (await declared()).flatMap(({ collection, isUnfilled }) =>
-        isUnfilled ? [] : [{ database: '', collection }],
-      ),
-    ping: async () => {
-      await core.ping();
-      return [];
-    },
-    logBytes: core.logBytes,
-    /** Completes the writes already requested. */
-    close: async () => {
-      if (!isOpen) return;
-      isOpen = false;
-      await Promise.all(Array.from(ready, (set) => set.indexes.close()));
-      await cleaned;
-      await core.close();
-    },
-  };
+  async open(declaration: Declaration, may: 'read' | 'make' = 'read'): Promise<OwnedCollection> {
+    const { looks, sets } = this.#core;
+    const name = await looks.soon(() => nameOf(declaration, sets));
+    const shape = { ...shapeOf(name, declaration.name), refusalOf: declaration.refusalOf ?? (() => null) };
+    if (may === 'read') {
+      const { indexes, create } = declaration;
+      return owned(await this.#set({ ...shape, indexes, ...(create && { isUnfilled: true }) }));
+    }
+    const found = await looks.soon(() => sets.find(name));
+    const set = await this.#set({ ...shape, isUnfilled: true });
+    if (!found || found.isUnfilled) declaration.onMade?.(`created the resource ${declaration.name}`);
+    return owned(set);
+  }
 
-  async function setOf(shape: SetShape): Promise<OpenSet> {
-    const known = opened.get(shape.name);
+  async records({ collection, indexes }: RecordDeclaration): Promise<Records> {
+    const shape = { ...shapeOf(collection, collection), hasChanges: false, indexes };
+    const { rows, writes, indexes: ofSet } = await this.#set(shape);
+    return { ...rows, change: writes.change, addIndex: ofSet.add };
+  }
+
+  /** It has no other databases. */
+  async list(database?: string): Promise<Listing> {
+    if (database !== undefined) return { collections: [] };
+    const { looks, sets, file } = this.#core;
+    const collections = await looks.soon(() => sets.names().flatMap((name) => entryOf(name, sets) ?? []));
+    return { collections, isNew: file.isNew };
+  }
+
+  async ping(): Promise<readonly string[]> {
+    await this.#core.ping();
+    return [];
+  }
+
+  /** Completes the writes already requested. */
+  async close(): Promise<void> {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    await Promise.all(Array.from(this.#ready, (set) => set.indexes.close()));
+    await this.#cleaned;
+    await this.#core.close();
+  }
+
+  size(): number {
+    return this.#core.logBytes();
+  }
+
+  async #set(shape: SetShape): Promise<OpenSet> {
+    const known = this.#opened.get(shape.name);
     if (known) {
       const set = await known;
       await set.indexes.declare(shape.indexes);
       return set;
     }
-    const opening = openSet(core, shape);
-    opened.set(shape.name, opening);
+    const opening = openSet(this.#core, shape);
+    this.#opened.set(shape.name, opening);
     opening.then(
-      (set) => ready.add(set),
-      () => opened.delete(shape.name), // the next call tries again
+      (set) => this.#ready.add(set),
+      () => this.#opened.delete(shape.name), // the next call tries again
     );
     return opening;
   }
 
   /** Frees the space of removed rows and old changes that a process before this one has left, perhaps half way. */
-  async function clean(): Promise<void> {
-    await core.sweep(true);
+  async #clean(): Promise<void> {
+    const { looks, sets, log, writes } = this.#core;
+    await this.#core.sweep(true);
     for (const name of await looks.soon(() => sets.names()))
-      while (isOpen && (await looks.soon(() => log.isPrunable(sets.get(name)))))
+      while (this.#isOpen && (await looks.soon(() => log.isPrunable(sets.get(name)))))
         await writes.run(() => log.prune(sets.get(name)));
   }
+}
+
+/** The name of a resource's set in the file. In a look. */
+function nameOf({ name, collection }: Declaration, sets: Sets): string {
+  const isOld = name === OLD_ITEMS && collection === OLD_ITEMS && sets.find(OLD_ITEMS) !== null;
+  return isOld ? OLD_ITEMS : RESOURCE + collection;
+}
+
+/** What the store lists of a set. Undefined: it has records. In a look. */
+function entryOf(name: string, sets: Sets): CollectionEntry | undefined {
+  const isOld = name === OLD_ITEMS;
+  if (!isOld && !name.startsWith(RESOURCE)) return undefined;
+  const { label, indexes, isUnfilled = isOld && sets.rows(name) === 0 } = sets.get(name);
+  const collection = isOld ? name : name.slice(RESOURCE.length);
+  const declaration = { name: label, collection, indexes: indexes.map(({ paths }) => paths) };
+  return { database: '', collection, declaration, ...(isUnfilled && { isUnfilled }) };
 }
 
 export type OpenSet = Awaited<ReturnType<typeof openSet>>;

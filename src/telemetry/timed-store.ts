@@ -14,10 +14,14 @@ const OPERATIONS: ReadonlyMap<string, string> = new Map([
 /** Wraps a store and reports the duration of its operations to the meter. */
 export function timedStore(store: Store, meter: Meter): Store {
   return {
-    ...store,
-    items: timed(store.items, meter),
-    open: async (declaration) => timed(await store.open(declaration), meter),
+    name: store.name,
+    files: store.files,
+    open: async (...call) => timed(await store.open(...call), meter),
     records: async (declaration) => timed(await store.records(declaration), meter),
+    list: (database) => store.list(database),
+    ping: () => store.ping(),
+    close: () => store.close(),
+    ...(store.size && { size: () => store.size?.() ?? 0 }),
   };
 }
 

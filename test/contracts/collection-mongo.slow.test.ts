@@ -34,7 +34,7 @@ async function openDatabase(t: TestContext, lane: boolean): Promise<PutRandom | 
   await db.createCollection('system.profile', { capped: true, size: 256 * 1024 * 1024 });
   await db.command({ profile: 2 });
   const onWarning = (message: string) => assert.match(message, NOT_YET);
-  const { store, slots } = await openStore(t, uri, { lane, own: false, onWarning });
+  const { store, slots } = await openStore(t, uri, { lane, items: false, onWarning });
   let made = 0;
   return async (random) => {
     const collection = `rows.${made++}`;

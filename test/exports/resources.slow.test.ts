@@ -8,6 +8,7 @@ import { requestOf } from '../../src/exports/order.ts';
 import { exportSources } from '../../src/exports/order.ts';
 import { parseJson } from '../../src/input/body-json.ts';
 import type { OpenResource } from '../../src/resources/open.ts';
+import { keptBy, locatedOf } from '../../src/resources/locate.ts';
 import { ServedResources, type ServedOptions } from '../../src/resources/served.ts';
 import type { Document } from '../../src/store/bson.ts';
 import { ReadTurns } from '../../src/store/read-turns.ts';
@@ -171,13 +172,8 @@ async function resourcesOf({ store }: Handle): Promise<readonly OpenResource[]> 
     store.name === 'sqlite' ? [] : [{ name: 'orders', collection: 'orders', place: 'the test' }];
   const streamsOf: ServedOptions['streamsOf'] = (rows) =>
     streamReader(rows, new ReadTurns(), { retryMs: 10_000 });
-  const { now } = await ServedResources.open({
-    store,
-    streamsOf,
-    log,
-    items: () => Promise.resolve(null),
-    declared: () => declared,
-  });
+  const kept = async () => (await keptBy(store)).flatMap((one) => locatedOf(one) ?? []);
+  const { now } = await ServedResources.open({ store, streamsOf, log, kept, declared: () => declared });
   return now;
 }
 

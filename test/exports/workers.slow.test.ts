@@ -3,7 +3,7 @@ import { test, type TestContext } from 'node:test';
 import { AppError, storeUnavailable } from '../../src/errors.ts';
 import { cancel, isFinal, type ExportRequest } from '../../src/exports/job.ts';
 import { BSON } from '../../src/store/bson.ts';
-import type { From, Store } from '../../src/store/store.ts';
+import type { From } from '../../src/store/store.ts';
 import { crc32 } from '../../src/pipeline/crc32.ts';
 import { childServer, logged } from '../support/process/child-server.ts';
 import {
@@ -19,6 +19,7 @@ import { until } from '../support/store/changes.ts';
 import { openStore } from '../support/store/mongo/mongo.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
 import type { StoreName } from '../support/process/server.ts';
+import type { StoreWithItems } from '../support/store/with-items.ts';
 
 const ROWS = exportRows(13_000); // two pieces and a remainder
 const REQUEST: ExportRequest = {
@@ -30,7 +31,7 @@ const BEAT_MS = 1_000;
 /** The kernel gives all of these to one of two processes once in half a million times. */
 const ORDERS = 20;
 
-async function fill({ items }: Store): Promise<void> {
+async function fill({ items }: StoreWithItems): Promise<void> {
   const { refused } = await items.insert(
     ROWS.map((row) => BSON.serialize(row)),
     'fail',

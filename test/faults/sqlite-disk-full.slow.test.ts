@@ -4,10 +4,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { AppError } from '../../src/errors.ts';
-import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
 import { Double, Int32 } from '../../src/store/bson.ts';
 import { FILE } from '../../src/store/sqlite/file.ts';
-import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
 import { Slots } from '../../src/store/slots.ts';
 import { expectedItems, makeItem, insertItems } from '../support/store/items.ts';
@@ -41,7 +39,7 @@ test('on a disk that fills and empties writes are refused with a code, acknowled
   t.after(() => process.off('unhandledRejection', note));
 
   const slots = new Slots();
-  const full = await openSqlite({ items: ITEM_COLLECTION, directory, slots });
+  const full = await openDirectory(directory, { slots });
   const there: Item[] = [];
   let call = 0;
   // Sizes vary, so that the disk is full at another step of a transaction each time.
@@ -70,7 +68,7 @@ test('on a disk that fills and empties writes are refused with a code, acknowled
   await full.close();
 
   await leaveFree(directory, MEBIBYTE);
-  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots });
+  const store = await openDirectory(directory, { slots });
   t.after(() => store.close());
   await assertWhole(store.items, there);
   const { bytes } = makeItem('too much', 'b', new Int32(1));

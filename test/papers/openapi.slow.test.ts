@@ -27,7 +27,9 @@ import { asShown, CURSOR, PART } from '../support/papers/varying.ts';
 import { requestOf } from '../support/engine/engines.ts';
 import { appOn, sinkTo } from '../support/process/app.ts';
 import { itemsOf } from '../support/resources/items-resource.ts';
+import { around } from '../support/store/around.ts';
 import { testSqlite } from '../support/store/sqlite/sqlite.ts';
+import { withThese, type StoreWithItems } from '../support/store/with-items.ts';
 import { bearer, keyedServer } from '../support/access/keyed.ts';
 import { serverOn } from '../support/process/server.ts';
 import { shared } from '../support/tests-with.ts';
@@ -351,7 +353,7 @@ function pathOf({ path, tag }: Route, segment?: string): string {
 }
 
 /** A store that the test can make fail. */
-function failingStore(store: Store, failure: () => Error | undefined): Store {
+function failingStore(store: StoreWithItems, failure: () => Error | undefined): StoreWithItems {
   const proxy = <T extends object>(target: T): T =>
     new Proxy(target, {
       get(object, name) {
@@ -363,9 +365,7 @@ function failingStore(store: Store, failure: () => Error | undefined): Store {
         };
       },
     });
-  const records = store.records.bind(store);
-  return Object.assign(proxy(store), {
-    items: proxy(store.items),
-    records: async (declaration: RecordDeclaration) => proxy(await records(declaration)),
-  });
+  const items = proxy(store.items);
+  const records = async (declaration: RecordDeclaration) => proxy(await store.records(declaration));
+  return withThese(proxy(around<Store>(store, { records })), () => items);
 }

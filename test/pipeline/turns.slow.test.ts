@@ -4,7 +4,7 @@ import { chain, chainAfter, FIRST_BATCH } from '../../src/pipeline/chain.ts';
 import { pump } from '../../src/pipeline/pump.ts';
 import type { Sink } from '../../src/pipeline/sink.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
-import { around } from '../support/store/around.ts';
+import { aroundItems } from '../support/store/with-items.ts';
 import { noneOf } from '../../src/store/batch.ts';
 import { ReadTurns } from '../../src/store/read-turns.ts';
 import { streamReader } from '../../src/store/readers.ts';
@@ -78,20 +78,18 @@ for (const name of ['sqlite', 'mongodb'] satisfies StoreName[])
     const server = await serverOn(t, settings, {
       // The streams' next reads hang until they are aborted.
       tapStore: (store) =>
-        around(store, {
-          items: around(store.items, {
-            read: (plan, from, size, signal) => {
-              if (size.patient !== true) return store.items.read(plan, from, size, signal);
-              asked++;
-              return new Promise((_, reject) =>
-                signal.addEventListener('abort', () => {
-                  left++;
-                  reject(signal.reason as Error);
-                }),
-              );
-            },
-          }),
-        }),
+        aroundItems(store, (items) => ({
+          read: (plan, from, size, signal) => {
+            if (size.patient !== true) return items.read(plan, from, size, signal);
+            asked++;
+            return new Promise((_, reject) =>
+              signal.addEventListener('abort', () => {
+                left++;
+                reject(signal.reason as Error);
+              }),
+            );
+          },
+        })),
     });
     await server.insert(rows());
     const begin = async () => {

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import type { CollectionInfo } from 'mongodb';
 import { BSON } from '../../src/store/bson.ts';
-import type { Store } from '../../src/store/store.ts';
 import { inCategory } from '../support/store/items.ts';
 import { fetchUntilCut } from '../support/faults/cutter.ts';
 import { openRaw } from '../support/store/sqlite/sqlite.ts';
@@ -13,6 +12,7 @@ import { NEVER } from '../support/store/reading.ts';
 import { serverOn, type StoreName, type TestServer } from '../support/process/server.ts';
 import { Barrier, BATCH_ROWS } from '../support/store/upset.ts';
 import { temporaryFolder } from '../support/directory.ts';
+import type { StoreWithItems } from '../support/store/with-items.ts';
 
 const ROWS = 1_500;
 const ALL = { sort: '_id', direction: 1 } as const;
@@ -28,7 +28,7 @@ async function placeFor(t: TestContext, name: StoreName): Promise<string | null>
   return name === 'sqlite' ? temporaryFolder(t) : testMongo(t);
 }
 
-async function storeAt(t: TestContext, place: string): Promise<Store> {
+async function storeAt(t: TestContext, place: string): Promise<StoreWithItems> {
   const store = await openPlace(place);
   t.after(() => store.close());
   return store;

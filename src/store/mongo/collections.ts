@@ -1,31 +1,13 @@
-import { CommandRefusal } from '../../errors.ts';
-import type { Found, OwnedCollection } from '../store.ts';
+import type { CollectionEntry } from '../store.ts';
 import { documentsOf, MAJORITY, ON_PRIMARY, PRIMARY_FIRST } from './commands.ts';
 import type { MongoConnection } from './connection.ts';
-import { CODES, MongoRefusal, serverCodeOf } from './errors.ts';
+import { CODES, serverCodeOf } from './errors.ts';
 import { ownCollections, whyRefused } from './discovery.ts';
-import type { OpenCollection } from './collection.ts';
 import { describeCollection } from './create-collection.ts';
 import { refusalOf } from './make-indexes.ts';
 
-/** See Store.make. `open` opens the collection once it exists. */
-export async function makeCollection(
-  connection: MongoConnection,
-  collection: string,
-  open: () => Promise<OpenCollection>,
-  report: (line: string) => void,
-): Promise<OwnedCollection> {
-  await connection.connect();
-  if (await create(connection, collection))
-    report(`created the collection ${connection.database}.${collection}`);
-  const { rows, layouts } = await open().catch((error: unknown) => {
-    throw error instanceof MongoRefusal ? new CommandRefusal(error.message, { cause: error }) : error;
-  });
-  await layouts.layout();
-  return rows;
-}
-
-async function create(connection: MongoConnection, collection: string): Promise<boolean> {
+/** Makes a collection with no options. Resolves with false when there is one. */
+export async function createCollection(connection: MongoConnection, collection: string): Promise<boolean> {
   if (await describeCollection(connection, collection)) return false;
   try {
     await connection.run({ create: collection, writeConcern: MAJORITY }, ON_PRIMARY);
@@ -39,12 +21,12 @@ async function create(connection: MongoConnection, collection: string): Promise<
 export async function listCollections(
   connection: MongoConnection,
   prefix?: string,
-): Promise<readonly Found[]> {
+): Promise<readonly CollectionEntry[]> {
   const { database } = connection;
   await connection.connect(); // again, if the server was away at the start
   const command = { listCollections: 1, cursor: { batchSize: 100_000 } };
   return (await documentsOf(connection, command, PRIMARY_FIRST))
-    .map((one): Found => {
+    .map((one): CollectionEntry => {
       const collection = String(one.name);
       const refused = whyOwn(collection, prefix) ?? whyRefused(database, one);
       return { database, collection, ...(refused !== undefined && { refused }) };

@@ -53,8 +53,9 @@ export async function examineMongo(options: ExamineOptions, report: (finding: Fi
   try {
     const server = await examineServer(connection, see);
     if (!server) return;
-    const list: Store['list'] = (database = connection.database) =>
-      listCollections(connection.in(database), options.prefix);
+    const list: Store['list'] = async (database = connection.database) => ({
+      collections: await listCollections(connection.in(database), options.prefix),
+    });
     const collections = await options.served({ list });
     await examineRights(connection, options, collections, see);
     for (const one of collections) await examineCollection(connection, options, one, server, see, report);

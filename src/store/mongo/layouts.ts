@@ -197,7 +197,9 @@ export class Layouts {
       const { faults } = await this.start();
       return faults.map((fault) => `Some reads are refused because ${fault}.`);
     } catch (error) {
-      throw error instanceof MongoRefusal ? storeUnfit(error.brief, error) : error;
+      if (!(error instanceof MongoRefusal)) throw error;
+      this.warn(error.message);
+      throw storeUnfit(error.brief, error);
     }
   }
 

@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
 import { numberRange } from '../../support/store/number-range.ts';
 import { SyntheticItems } from '../../../src/import/synthetic.ts';
 import { BSON } from '../../../src/store/bson.ts';
-import { openSqlite } from '../../../src/store/sqlite.ts';
 import { Slots } from '../../../src/store/slots.ts';
 import type { Plan } from '../../../src/store/store.ts';
 import { jsonOf, problemOf, type Page } from '../../support/answers.ts';
 import { temporaryFolder } from '../../support/directory.ts';
 import { ownMongod, testMongo } from '../../support/store/mongo/mongod.ts';
 import { openStore } from '../../support/store/mongo/mongo.ts';
+import { openDirectory } from '../../support/store/sqlite/sqlite.ts';
 import { startWireProxy } from '../../support/store/mongo/wire-proxy.ts';
 import { NEVER } from '../../support/store/reading.ts';
 import { onServers } from '../../support/process/each-server.ts';
@@ -32,9 +31,7 @@ test('the embedded store counts in bounded steps, and returns a lower bound when
   let [now, step] = [0, 0];
   const slots = new Slots();
   const directory = await temporaryFolder(t);
-  const store = await openSqlite({
-    items: ITEM_COLLECTION,
-    directory,
+  const store = await openDirectory(directory, {
     slots,
     transactionRows: 20_000,
     now: () => (now += step),

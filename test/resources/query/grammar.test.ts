@@ -8,7 +8,7 @@ import { isMisfit, readingsOf } from '../../../src/resources/query/kinds.ts';
 import type { RouteOptions } from '../../../src/resources/route-docs.ts';
 import { candidates } from '../../../src/resources/query/readings.ts';
 import { resourceRoutes } from '../../../src/resources/routes.ts';
-import type { Store } from '../../../src/store/store.ts';
+import type { OwnedCollection } from '../../../src/store/store.ts';
 import { itemsOf } from '../../support/resources/items-resource.ts';
 
 const given = (...pairs: [string, string][]) => readGiven(pairs);
@@ -42,7 +42,7 @@ test('a last segment that names an operator is the operator, always', () => {
 });
 
 test('no parameter of a route asks for a field', () => {
-  const { resource } = itemsOf({ items: {} as Store['items'], keepsDeclarations: true });
+  const { resource } = itemsOf({ items: {} as OwnedCollection, name: 'sqlite' });
   const open = { ...resource, form: openForm('x') };
   const routes = resourceRoutes({ resource: open }, {
     limits: { maxLimit: 1, maxOffset: 1 },

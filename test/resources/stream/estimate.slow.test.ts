@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { storeUnavailable } from '../../../src/errors.ts';
-import { around } from '../../support/store/around.ts';
+import { aroundItems } from '../../support/store/with-items.ts';
 import type { Collection, Plan, Store } from '../../../src/store/store.ts';
 import { estimate as estimateOf } from '../../../src/resources/stream/estimate.ts';
 import { linesOf } from '../../support/answers.ts';
@@ -72,7 +72,7 @@ test('an estimate is asked for once in five seconds, and again when it failed', 
 let counts = 0;
 const tapStore = (store: Store): Store => {
   const count = () => (counts++, new Promise<never>(() => undefined));
-  return around(store, { items: around(store.items, { count }) });
+  return aroundItems(store, () => ({ count }));
 };
 
 test('a stream begins also when its estimate never comes', async (t) => {

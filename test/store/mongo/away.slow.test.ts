@@ -6,6 +6,7 @@ import { expectedItems, makeItems, type Item, insertItems } from '../../support/
 import { WAYS, openStore } from '../../support/store/mongo/mongo.ts';
 import { ownMongod, withDatabase } from '../../support/store/mongo/mongod.ts';
 import { NEVER, PLENTY, assertChain, readRows } from '../../support/store/reading.ts';
+import type { StoreWithItems } from '../../support/store/with-items.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
 const SIZE = { rows: 7, bytes: PLENTY };
@@ -30,7 +31,7 @@ async function untilReady(store: Store): Promise<void> {
   }
 }
 
-async function insert(store: Store, items: readonly Item[]): Promise<void> {
+async function insert(store: StoreWithItems, items: readonly Item[]): Promise<void> {
   const result = await insertItems(store.items, items, 'skip');
   assert.deepEqual(result.refused, []);
 }

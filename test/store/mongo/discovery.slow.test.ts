@@ -17,7 +17,7 @@ import { testsWith } from '../../support/tests-with.ts';
 
 /** A store beside a database that the test fills as another program would. Null: there is no mongod. */
 async function openBeside(t: TestContext, options: Partial<MongoOptions> = {}) {
-  const opened = await testMongoStore(t, { own: false, ...options });
+  const opened = await testMongoStore(t, { items: false, ...options });
   return opened && { ...opened, db: opened.client.db() };
 }
 
@@ -117,7 +117,8 @@ it('collections that cannot be served are refused with the reason, and none is c
       String(reason),
     );
   const { databaseName: database } = db;
-  const found = (await store.list()).map(({ collection, refused }) => [collection, refused !== undefined]);
+  const { collections } = await store.list();
+  const found = collections.map(({ collection, refused }) => [collection, refused !== undefined]);
   assert.deepEqual(found, [
     ['end', false],
     ['german', true],
@@ -128,7 +129,7 @@ it('collections that cannot be served are refused with the reason, and none is c
     ['users', true],
     ['view', true],
   ]);
-  assert.ok((await store.list()).every((one) => one.database === database));
+  assert.ok(collections.every((one) => one.database === database));
 });
 
 it('a store that serves existing collections only creates nothing in their database', async (open) => {

@@ -5,7 +5,7 @@ import type { ReadBatch } from '../../../src/store/batch.ts';
 import { MinKey } from '../../../src/store/bson.ts';
 import { chain } from '../../../src/pipeline/chain.ts';
 import { stagesOf } from '../../../src/store/mongo/index-list.ts';
-import type { RowReader, Plan, Store } from '../../../src/store/store.ts';
+import type { RowReader, Plan } from '../../../src/store/store.ts';
 import { fetchUntilCut } from '../../support/faults/cutter.ts';
 import { inCategory } from '../../support/store/items.ts';
 import { openStore, profiled, testClient } from '../../support/store/mongo/mongo.ts';
@@ -14,6 +14,7 @@ import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
 import { serverOn } from '../../support/process/server.ts';
 import { Barrier, BATCH_ROWS } from '../../support/store/upset.ts';
 import { testsWith } from '../../support/tests-with.ts';
+import type { StoreWithItems } from '../../support/store/with-items.ts';
 
 const ROWS = 200;
 const TWO = { rows: 2, bytes: PLENTY };
@@ -164,7 +165,7 @@ it('the indexes are checked every minute without requests, until the store is cl
 });
 
 /** Walks by price in batches of 10, with `before` called before each batch but the first is handed on. */
-async function walkByTens(store: Store, before: (batch: ReadBatch) => unknown): Promise<number> {
+async function walkByTens(store: StoreWithItems, before: (batch: ReadBatch) => unknown): Promise<number> {
   const read: RowReader['read'] = (plan, from, size, signal) =>
     store.items.read(plan, from, { ...size, rows: Math.min(size.rows, 10) }, signal);
   const waiting: RowReader = {

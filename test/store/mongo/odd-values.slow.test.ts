@@ -63,7 +63,7 @@ for (const { name: way, lane } of WAYS)
     const db = testClient(t, uri).db();
     const connection = new MongoConnection(uri);
     t.after(() => connection.close());
-    const { store, warnings } = await openStore(t, uri, { lane, own: false, manageIndexes: false });
+    const { store, warnings } = await openStore(t, uri, { lane, items: false, manageIndexes: false });
     for (const [n, [name, value]] of Object.entries(VALUES).entries()) {
       const collection = `rows${n}`;
       await db.collection(collection).createIndex({ s: 1, _id: 1 });
@@ -106,7 +106,7 @@ for (const sign of [1, -1] as const)
     const rows = testClient(t, uri).db().collection<{ _id: number; u: unknown }>('rows');
     await rows.createIndex({ u: sign }, { unique: true }, {});
     await rows.insertMany([new MinKey(), 1, 2, new MaxKey()].map((u, _id) => ({ _id, u })));
-    const { store } = await openStore(t, uri, { own: false, manageIndexes: false });
+    const { store } = await openStore(t, uri, { items: false, manageIndexes: false });
     const opened = await store.open({ name: 'rows', collection: 'rows', indexes: [] });
     const index = (await opened.describe(NEVER)).indexes.find(({ keys }) => keys[0]?.path === 'u');
     assert.ok(index);

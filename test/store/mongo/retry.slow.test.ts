@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Document } from 'mongodb';
 import { AppError } from '../../../src/errors.ts';
-import type { Plan, Store } from '../../../src/store/store.ts';
+import type { Plan } from '../../../src/store/store.ts';
 import { expectedItems, makeItems, insertItems } from '../../support/store/items.ts';
 import { WAYS, failingStore } from '../../support/store/mongo/mongo.ts';
 import { NEVER, PLENTY, assertChain } from '../../support/store/reading.ts';
+import type { StoreWithItems } from '../../support/store/with-items.ts';
 
 const PLAN: Plan = { sort: '_id', direction: 1 };
 const SIZE = { rows: 7, bytes: PLENTY };
@@ -18,7 +19,7 @@ async function failing(t: TestContext, lane = true) {
   return opened;
 }
 
-function readAll(store: Store): Promise<void> {
+function readAll(store: StoreWithItems): Promise<void> {
   return assertChain(store.items, PLAN, {}, SIZE, expectedItems(ITEMS, PLAN));
 }
 

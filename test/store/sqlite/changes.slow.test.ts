@@ -250,7 +250,7 @@ test('a resource that is dropped is another collection to its readers, and leave
     assert.rejects(waiting(identity), { code: 'collection-replaced', status: 410 }),
     assert.rejects(waiting(undefined), EXPIRED),
   ];
-  await (await store.make(ORDERS, () => undefined)).clear(NEVER);
+  await (await store.open(ORDERS, 'make')).clear(NEVER);
   await Promise.all(rejected);
   await assert.rejects(feedOf(orders).read(place, NOW, undefined, NEVER), EXPIRED);
   assert.equal(changesIn(directory), 0);

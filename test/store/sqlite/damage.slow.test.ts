@@ -14,7 +14,7 @@ import { FILE } from '../../../src/store/sqlite/file.ts';
 import { faultIn } from '../../../src/store/sqlite/integrity.ts';
 import { looksAt } from '../../../src/store/sqlite/looks.ts';
 import type { FeedPlace } from '../../../src/store/change-feed.ts';
-import type { Plan, Store } from '../../../src/store/store.ts';
+import type { Plan } from '../../../src/store/store.ts';
 import { feedOf, keysSince } from '../../support/store/changes.ts';
 import {
   inCategory,
@@ -29,6 +29,7 @@ import { NEVER, PLENTY, readRows, walk } from '../../support/store/reading.ts';
 import { SEED } from '../../support/seed.ts';
 import { openDirectory, openFor, openRaw } from '../../support/store/sqlite/sqlite.ts';
 import { temporaryFolder } from '../../support/directory.ts';
+import type { StoreWithItems } from '../../support/store/with-items.ts';
 
 const PLANS: readonly Plan[] = [
   { sort: '_id', direction: 1 },
@@ -81,7 +82,7 @@ test('a row with a flipped bit is an error, and /readyz reports it from then on,
 });
 
 /** The ids of the rows in the log of changes. */
-async function logged({ items }: Store, { token }: FeedPlace): Promise<string[]> {
+async function logged({ items }: StoreWithItems, { token }: FeedPlace): Promise<string[]> {
   const feed = feedOf(items);
   return (await keysSince(feed, { token }, 50)).keys.map((key) => Buffer.from(key).toString('hex')).sort();
 }
@@ -226,7 +227,7 @@ for (const [kind, items] of Object.entries(STORES))
 
     /** Whether reads report the damage. `onWrong`: something else was read than what was written. */
     async function useDamaged(place: string, onWrong: (what: string) => void): Promise<boolean> {
-      let opened: Store;
+      let opened: StoreWithItems;
       try {
         opened = await openDirectory(place);
       } catch (error) {

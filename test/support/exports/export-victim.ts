@@ -9,14 +9,13 @@ import type { ExportRequest } from '../../../src/exports/job.ts';
 import { EXPORTS, Jobs } from '../../../src/exports/jobs.ts';
 import { exportSources } from '../../../src/exports/order.ts';
 import { queueOpener } from '../../../src/queue/open.ts';
-import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
 import { createTranscoder } from '../../../src/rows/transcoder.ts';
 import { around } from '../store/around.ts';
+import { withItems, type StoreWithItems } from '../store/with-items.ts';
 import { BSON } from '../../../src/store/bson.ts';
 import type { FileStore } from '../../../src/store/files.ts';
 import { Slots } from '../../../src/store/slots.ts';
 import type { Records } from '../../../src/store/records.ts';
-import type { Store } from '../../../src/store/store.ts';
 import { itemsOf } from '../resources/items-resource.ts';
 
 /** What a process does with the record and the file of its export, in this order. */
@@ -41,21 +40,22 @@ const LEASE_MS = 1_000;
 const DAY_MS = 86_400_000;
 const QUIET = { info: () => undefined, warn: () => undefined, error: () => undefined };
 
-export async function openAt(place: string): Promise<{ readonly store: Store; readonly slots: Slots }> {
+export async function openAt(
+  place: string,
+): Promise<{ readonly store: StoreWithItems; readonly slots: Slots }> {
   const slots = new Slots();
   if (!place.startsWith('mongodb')) {
     const { openSqlite } = await import('../../../src/store/sqlite.ts');
-    return { store: await openSqlite({ items: ITEM_COLLECTION, directory: place, slots }), slots };
+    return { store: await withItems(await openSqlite({ directory: place, slots })), slots };
   }
   const { connectMongo } = await import('../../../src/store/mongo.ts');
   const store = await connectMongo({
-    items: ITEM_COLLECTION,
     uri: place,
     slots,
     manageIndexes: true,
     onWarning: () => undefined,
   });
-  return { store, slots };
+  return { store: await withItems(store), slots };
 }
 
 /** What works on the exports of a store. `reached` is called when a step begins. */

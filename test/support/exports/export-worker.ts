@@ -6,16 +6,16 @@ import type { Job } from '../../../src/exports/job.ts';
 import { EXPORTS, Jobs } from '../../../src/exports/jobs.ts';
 import { exportSources } from '../../../src/exports/order.ts';
 import type { Work } from '../../../src/queue/queue.ts';
-import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
 import type { Resource } from '../../../src/resources/query/resource.ts';
 import { createTranscoder } from '../../../src/rows/transcoder.ts';
 import { around } from '../store/around.ts';
+import { withItems, type StoreWithItems } from '../store/with-items.ts';
 import type { FileStore } from '../../../src/store/files.ts';
 import { openSqlite } from '../../../src/store/sqlite.ts';
 import type { Records } from '../../../src/store/records.ts';
 import { Slots } from '../../../src/store/slots.ts';
 import { itemsOf, readerOf } from '../resources/items-resource.ts';
-import type { RowReader, From, Plan, Store } from '../../../src/store/store.ts';
+import type { RowReader, From, Plan } from '../../../src/store/store.ts';
 import { temporaryFolder } from '../directory.ts';
 import { openStore } from '../store/mongo/mongo.ts';
 import { testMongo } from '../store/mongo/mongod.ts';
@@ -25,7 +25,7 @@ export const LEASE_MS = 10_000;
 
 /** A store as opened by one process. */
 export interface Handle {
-  readonly store: Store;
+  readonly store: StoreWithItems;
   readonly slots: Slots;
   readonly exports: Records;
 }
@@ -49,7 +49,7 @@ export async function twoHandles(t: TestContext, name: StoreName): Promise<[Hand
 /** Opens an embedded store. The caller closes it. */
 export async function openDirectory(directory: string): Promise<Handle> {
   const slots = new Slots();
-  return handleOf({ store: await openSqlite({ items: ITEM_COLLECTION, directory, slots }), slots });
+  return handleOf({ store: await withItems(await openSqlite({ directory, slots })), slots });
 }
 
 export async function handleOf({ store, slots }: Omit<Handle, 'exports'>): Promise<Handle> {

@@ -44,9 +44,8 @@ export class Faults {
   /** Wraps a store so that its items and users fail. */
   store(store: Store): Store {
     return around(store, {
-      items: this.port(store.items),
       records: async (declaration) => this.port(await store.records(declaration)),
-      open: async (declaration) => this.port(await store.open(declaration)),
+      open: async (...call) => this.port(await store.open(...call)),
     });
   }
 

@@ -4,7 +4,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { pino, type Logger } from 'pino';
 import { readConfig } from '../../../src/config.ts';
 import { startServer, type Server, type ServerOptions } from '../../../src/main.ts';
+import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
 import { BSON, type Document } from '../../../src/store/bson.ts';
+import type { OwnedCollection } from '../../../src/store/store.ts';
+import { around } from '../store/around.ts';
+import { withThese, type StoreWithItems } from '../store/with-items.ts';
 import { AnswerCheck } from '../papers/answer-check.ts';
 import { temporaryFolder } from '../directory.ts';
 import { testMongo } from '../store/mongo/mongod.ts';
@@ -25,7 +29,9 @@ export const COMBINATIONS: readonly (readonly [StoreName, EngineName])[] = [
 /** The longest time in which a busy machine gives slots back. Milliseconds. */
 const RELEASED_MS = 20_000;
 
-export interface TestServer extends Server {
+export interface TestServer extends Omit<Server, 'store'> {
+  /** Its store, with the items that the server itself has opened. */
+  readonly store: StoreWithItems;
   /** Sends a GET request. fetch decodes the body. */
   get(path: string, headers?: Record<string, string>): Promise<Response>;
   insert(documents: readonly Document[]): Promise<void>;
@@ -83,22 +89,39 @@ export async function serverOn(
     });
     return check.watch(serve);
   };
+  const opened: { items?: OwnedCollection } = {};
+  const tapStore: ServerOptions['tapStore'] = (store) => {
+    const tapped = options.tapStore?.(store) ?? store;
+    return around(tapped, {
+      open: async (declaration, may) => {
+        const rows = await tapped.open(declaration, may);
+        if (declaration.collection === ITEM_COLLECTION.collection) opened.items = rows;
+        return rows;
+      },
+    });
+  };
   const server = await startServer(config, log ?? pino({ level: 'silent' }), {
     quietMs: 20,
     tap,
     ...options,
+    tapStore,
   });
   t.after(async () => {
     await server.close();
     assert.deepEqual(check.faults, [], 'every answer matches /openapi.json');
   });
+  const store = withThese(server.store, () => {
+    if (opened.items) return opened.items;
+    throw new Error('the server has not opened items');
+  });
   return {
     ...server,
+    store,
     check,
     get: (path, headers = {}) => fetch(server.url + path, { headers }),
     insert: async (documents) => {
       const rows = documents.map((document) => BSON.serialize(document));
-      const { refused } = await server.store.items.insert(rows, 'fail');
+      const { refused } = await store.items.insert(rows, 'fail');
       if (refused.length > 0) throw new Error(refused[0]?.reason);
     },
     released: async () => {

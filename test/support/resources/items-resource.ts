@@ -1,13 +1,15 @@
-import { openItems, type OpenResource } from '../../../src/resources/open.ts';
+import { resourceOf, type OpenResource } from '../../../src/resources/open.ts';
+import { itemsOf as located } from '../../../src/resources/own.ts';
 import type { StreamReader } from '../../../src/store/readers.ts';
-import type { RowReader, Collection, Store } from '../../../src/store/store.ts';
+import type { RowReader, Collection } from '../../../src/store/store.ts';
+import type { StoreWithItems } from '../store/with-items.ts';
 
 /** The items of a store as a resource. By default chains read the rows themselves. */
 export function itemsOf(
-  store: Pick<Store, 'items' | 'keepsDeclarations'>,
+  store: Pick<StoreWithItems, 'items' | 'name'>,
   streamsOf: (rows: Collection) => StreamReader = (rows) => readerOf(rows, rows),
 ): OpenResource {
-  return openItems(store.items, store, streamsOf);
+  return { resource: resourceOf(located(undefined), store.items, store.name, streamsOf) };
 }
 
 /** A reader of streams that does not retry. */

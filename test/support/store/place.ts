@@ -1,19 +1,18 @@
-import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
 import { openSqlite } from '../../../src/store/sqlite.ts';
 import { connectMongo } from '../../../src/store/mongo.ts';
 import { Slots } from '../../../src/store/slots.ts';
-import type { Store } from '../../../src/store/store.ts';
+import { withItems, type StoreWithItems } from './with-items.ts';
 
 /** Opens the store at a place, which is a MongoDB URI or a directory. */
-export function openPlace(place: string): Promise<Store> {
+export async function openPlace(place: string): Promise<StoreWithItems> {
   const slots = new Slots();
-  if (!place.startsWith('mongodb://')) return openSqlite({ items: ITEM_COLLECTION, directory: place, slots });
-  return connectMongo({
-    items: ITEM_COLLECTION,
+  if (!place.startsWith('mongodb://')) return withItems(await openSqlite({ directory: place, slots }));
+  const store = await connectMongo({
     uri: place,
     slots,
     manageIndexes: true,
     onWarning: (message) => console.error(message),
     onNotice: () => undefined,
   });
+  return withItems(store);
 }

@@ -1,5 +1,5 @@
 import { EventEmitter, once } from 'node:events';
-import { around } from './around.ts';
+import { aroundItems } from './with-items.ts';
 import { keyOf } from '../../../src/store/bookmark.ts';
 import type { From, Plan, Store } from '../../../src/store/store.ts';
 
@@ -35,12 +35,12 @@ export class Barrier {
   }
 
   tap(store: Store): Store {
-    const { items } = store;
-    const read: typeof items.read = async (plan, from, size, signal) => {
-      await this.#pass(plan, from);
-      return items.read(plan, from, { ...size, rows: Math.min(size.rows, BATCH_ROWS) }, signal);
-    };
-    return around(store, { items: around(items, { read }) });
+    return aroundItems(store, (items) => ({
+      read: async (plan, from, size, signal) => {
+        await this.#pass(plan, from);
+        return items.read(plan, from, { ...size, rows: Math.min(size.rows, BATCH_ROWS) }, signal);
+      },
+    }));
   }
 
   async #pass(plan: Plan, { after }: From): Promise<void> {

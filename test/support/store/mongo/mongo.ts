@@ -1,9 +1,10 @@
 import type { TestContext } from 'node:test';
 import { MongoClient, type Db, type Document } from 'mongodb';
-import { ITEM_COLLECTION } from '../../../../src/resources/item-collection.ts';
 import { connectMongo, type MongoOptions } from '../../../../src/store/mongo.ts';
 import { Slots } from '../../../../src/store/slots.ts';
+import type { OwnedCollection } from '../../../../src/store/store.ts';
 import type { OpenStore } from '../open-store.ts';
+import { withItems, withThese } from '../with-items.ts';
 import { ownMongod, testMongo } from './mongod.ts';
 
 /** A store in MongoDB, and the same database through the driver alone. */
@@ -14,7 +15,12 @@ export interface OpenMongo extends OpenStore {
   readonly notices: readonly string[];
 }
 
-export interface MongoTestOptions extends Partial<MongoOptions> {
+interface StoreOptions extends Partial<MongoOptions> {
+  /** False: nobody opens the items, so that nothing is made. */
+  readonly items?: boolean;
+}
+
+export interface MongoTestOptions extends StoreOptions {
   /** Options of a collection that is created beforehand, as another program might have done. */
   readonly existing?: Document;
 }
@@ -41,13 +47,12 @@ export async function testMongoStore(
 export async function openStore(
   t: TestContext,
   uri: string,
-  options: Partial<MongoOptions> = {},
+  { items = true, ...options }: StoreOptions = {},
 ): Promise<Omit<OpenMongo, 'client'>> {
   const slots = new Slots();
   const warnings: string[] = [];
   const notices: string[] = [];
-  const store = await connectMongo({
-    items: ITEM_COLLECTION,
+  const opened = await connectMongo({
     uri,
     slots,
     manageIndexes: true,
@@ -55,6 +60,7 @@ export async function openStore(
     onNotice: (message) => notices.push(message),
     ...options,
   });
+  const store = items ? await withItems(opened) : withThese(opened, notOpened);
   t.after(() => store.close());
   const remover = testClient(t, uri);
   const remove = async (_id: unknown): Promise<void> => {
@@ -66,8 +72,12 @@ export async function openStore(
   return { uri, store, slots, remove, warnings, notices };
 }
 
+function notOpened(): OwnedCollection {
+  throw new Error('the items of this store were not opened');
+}
+
 /** A store on a mongod of its own, whose commands `fail` makes fail in a mode of its fail point. */
-export async function failingStore(t: TestContext, options: Partial<MongoOptions> = {}) {
+export async function failingStore(t: TestContext, options: StoreOptions = {}) {
   const set = await ownMongod(t, { arguments: ['--setParameter', 'enableTestCommands=1'] });
   const member = set?.members[0];
   if (!set || !member) return null;

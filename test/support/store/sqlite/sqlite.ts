@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { DatabaseSync } from '../../../../src/sqlite.ts';
-import { ITEM_COLLECTION } from '../../../../src/resources/item-collection.ts';
 import { makeBookmark } from '../../../../src/store/bookmark.ts';
 import { Slots } from '../../../../src/store/slots.ts';
 import { documentIn, storedRow } from '../../../../src/store/sqlite/checked-rows.ts';
@@ -12,11 +11,12 @@ import { columnOf, logTable, rowsTable } from '../../../../src/store/sqlite/layo
 import { Sets } from '../../../../src/store/sqlite/sets.ts';
 import { openSqlite, type SqliteOptions } from '../../../../src/store/sqlite.ts';
 import type { OpenStore } from '../open-store.ts';
+import { withItems } from '../with-items.ts';
 import { temporaryFolder } from '../../directory.ts';
 
 /** The embedded store of a directory. */
-export function openDirectory(directory: string, options: Partial<SqliteOptions> = {}) {
-  return openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots(), ...options });
+export async function openDirectory(directory: string, options: Partial<SqliteOptions> = {}) {
+  return withItems(await openSqlite({ directory, slots: new Slots(), ...options }));
 }
 
 /** The embedded store of a directory, closed after the test. */
@@ -57,7 +57,10 @@ export function queryFile(path: string, sql: string): unknown[][] {
   }
 }
 
-/** Opens the contents of the store's file, with a connection of its own. The sets are named `items`, `resource NAME`. */
+/** The set of items. */
+const ITEMS = 'resource items';
+
+/** Opens the contents of the store's file, with a connection of its own. The sets of resources are named `resource NAME`. */
 export function openRaw(directory: string) {
   const connection = new Connection(join(directory, FILE));
   const sets = new Sets(connection);
@@ -68,19 +71,19 @@ export function openRaw(directory: string) {
   return {
     connection,
     sets,
-    count: (name = 'items') => sets.rows(name),
-    rows: (name = 'items') => stored(name).found.map((row) => documentIn(bytesOf(row, 'd'))),
+    count: (name = ITEMS) => sets.rows(name),
+    rows: (name = ITEMS) => stored(name).found.map((row) => documentIn(bytesOf(row, 'd'))),
     /** The number of changes in the log of a set. */
-    changes: (name = 'items') =>
+    changes: (name = ITEMS) =>
       Number(connection.get(`select count(*) n from ${logTable(sets.get(name).number)}`)?.n),
     /** Puts the bytes of a document in the place of another one, without its index entries. */
-    damage: (from: Uint8Array, to: Uint8Array, name = 'items') => {
+    damage: (from: Uint8Array, to: Uint8Array, name = ITEMS) => {
       const table = rowsTable(sets.get(name).number);
       if (connection.run(`update ${table} set d = ? where d = ?`, storedRow(to), storedRow(from)) !== 1)
         throw new Error('the row to be damaged is not there');
     },
     /** The faults of the file: pages and index entries that are wrong, rows with wrong keys, wrong counts. */
-    faults: (name = 'items'): string[] => {
+    faults: (name = ITEMS): string[] => {
       const { record, found } = stored(name);
       const faults = connection
         .all('pragma integrity_check')

@@ -2,7 +2,7 @@ import type { Config } from './config.ts';
 import { Faults } from './errors.ts';
 import { ITEM_COLLECTION } from './resources/item-collection.ts';
 import { readDeclarations, type Declared } from './resources/declarations.ts';
-import { keptBy, locatedOf, type Located } from './resources/locate.ts';
+import { keptBy, locatedOf, locatedOwn, type Located } from './resources/locate.ts';
 import { itemsOf } from './resources/own.ts';
 import { ServedResources } from './resources/served.ts';
 import { openStore } from './store/open.ts';
@@ -84,7 +84,7 @@ export async function openDeclared(
   config: Config,
   log: Logger,
 ): Promise<ServedResources> {
-  const items = itemsOf(config.ID_TYPE);
+  const items = locatedOwn(itemsOf(config.ID_TYPE));
   let areServed = false;
   const kept = async (): Promise<readonly Located[]> => {
     const entries = await keptBy(store);

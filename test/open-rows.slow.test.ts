@@ -8,6 +8,7 @@ import { BSON } from '../src/store/bson.ts';
 import { bearer, keysText } from './support/access/keys-text.ts';
 import { testClient } from './support/store/mongo/mongo.ts';
 import { sluice } from './support/process/commands.ts';
+import { makeOldItems } from './support/store/sqlite/sqlite.ts';
 import { withOrders } from './support/resources/orders.ts';
 import { resourcesFile } from './support/resources/resources.ts';
 import { serverOn, type TestServer } from './support/process/server.ts';
@@ -95,6 +96,20 @@ test('items that are imported beside a resource are served by a server that runs
   assert.equal(loaded.code, 0, loaded.said);
   assert.equal(await server.reload(), true);
   assert.deepEqual(await served(server), { orders: 1, items: SAMPLE_ROWS, users: undefined });
+  await server.store.items.clear(AbortSignal.timeout(60_000));
+  assert.equal(await server.reload(), true);
+  assert.deepEqual(await served(server), { orders: 1, items: 0, users: undefined });
+});
+
+test('the empty items of a file of before are not served beside a resource, and stay once they are', async (t) => {
+  const { DATA_DIR = '' } = await withOrders(t, 'sqlite', ROWS);
+  const settings = { MONGODB_URI: '', DATA_DIR, SAMPLE: 'auto' };
+  makeOldItems(DATA_DIR);
+  assert.deepEqual(await servedOnce(t, settings), { orders: 1, users: undefined });
+  const loaded = await sluice(['import', '--generate', '3'], settings);
+  assert.equal(loaded.code, 0, loaded.said);
+  const server = await serverOn(t, settings);
+  assert.deepEqual(await served(server), { orders: 1, items: 3, users: undefined });
   await server.store.items.clear(AbortSignal.timeout(60_000));
   assert.equal(await server.reload(), true);
   assert.deepEqual(await served(server), { orders: 1, items: 0, users: undefined });

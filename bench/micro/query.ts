@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { numberRange } from '../../test/support/store/number-range.ts';
 import { parseQuery } from '../../src/input/query.ts';
 import { resourceOf } from '../../src/resources/open.ts';
+import { locatedOwn } from '../../src/resources/locate.ts';
 import { itemsOf } from '../../src/resources/own.ts';
 import { readPlan } from '../../src/resources/query/read-plan.ts';
 import type { Collection } from '../../src/store/store.ts';
@@ -19,7 +20,9 @@ const indexes = names.map((paths) => ({
   isUnique: false,
 }));
 const rows = { indexes: () => Promise.resolve(indexes) } as Partial<Collection> as Collection;
-const resource = resourceOf(itemsOf(undefined), rows, 'sqlite', () => assert.fail('nothing is read'));
+const resource = resourceOf(locatedOwn(itemsOf(undefined)), rows, 'sqlite', () =>
+  assert.fail('nothing is read'),
+);
 const pageNames = pageParameters(limits, resource.form.parameters, true).map(({ name }) => name);
 const page = pageQuery(limits);
 const streamNames = streamParameters(resource.form.parameters).map(({ name }) => name);

@@ -82,6 +82,12 @@ export async function keptBy(store: Pick<Store, 'name' | 'list'>): Promise<reado
   return (await store.list()).collections;
 }
 
+/** A resource of the server itself, whose collection is made where it is missing. */
+export function locatedOwn(own: OwnResource): Located {
+  const { name, collection } = own.declaration;
+  return { name, collection, place: name, database: undefined, isThere: true, own };
+}
+
 /** A resource whose declaration the store keeps. Undefined: it is not served yet. */
 export function locatedOf({ declaration, isUnfilled = false }: CollectionEntry): Located | undefined {
   if (!declaration || isUnfilled) return undefined;

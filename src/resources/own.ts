@@ -3,7 +3,6 @@ import type { Index } from '../store/indexes.ts';
 import type { Declaration } from '../store/store.ts';
 import { ITEM_COLLECTION } from './item-collection.ts';
 import { ITEM_FORM, ITEM_KINDS } from './items.ts';
-import type { Located } from './locate.ts';
 import type { Form } from './query/form.ts';
 import type { IdType, Kind } from './query/kinds.ts';
 
@@ -16,10 +15,8 @@ export interface OwnResource {
 }
 
 /** The items. `idType`: see Resource. */
-export function itemsOf(idType: IdType | undefined): Located {
-  const { name, collection } = ITEM_COLLECTION;
-  const own = { declaration: ITEM_COLLECTION, form: ITEM_FORM, kinds: ITEM_KINDS, idType };
-  return { name, collection, place: name, database: undefined, isThere: true, own };
+export function itemsOf(idType: IdType | undefined): OwnResource {
+  return { declaration: ITEM_COLLECTION, form: ITEM_FORM, kinds: ITEM_KINDS, idType };
 }
 
 /** The indexes of a declaration, as stores make them. */

@@ -148,6 +148,32 @@ it('a store that serves existing collections only creates nothing in their datab
   assert.equal((await db.collection('rows').indexes()).length, 1);
 });
 
+test('ping names the reads of each open collection that are refused, and rejects when one cannot be read', async (t) => {
+  const open = await openBeside(t, { manageIndexes: false });
+  if (!open) return;
+  const { db, store, warnings } = open;
+  for (const name of ['rows', 'others']) await db.collection(name).insertOne({ a: 1 });
+  await store.open({ ...ROWS, indexes: [['a']] });
+  const others = await store.open({ name: 'others', collection: 'others', indexes: [['b']] });
+  const faults = await store.ping();
+  assert.deepEqual(
+    faults.map((fault) => /an index on (.), _id is missing.*getCollection\("(\w+)"\)/.exec(fault)?.slice(1)),
+    [
+      ['a', 'rows'],
+      ['b', 'others'],
+    ],
+  );
+  await db.collection('others').drop();
+  await others.read({ sort: '_id', direction: 1 }, {}, { rows: 1, bytes: 1 }, NEVER).catch(() => undefined);
+  await assert.rejects(store.ping(), { code: 'store-unfit', message: "The collection 'others' is missing." });
+  assert.ok(
+    warnings.some((warning) => warning.includes("'others' is missing")),
+    'the log says what to do',
+  );
+  others.close();
+  assert.equal((await store.ping()).length, 1, 'one that was closed is not asked');
+});
+
 it('only declared indexes that are missing are created, each with a line in the log', async (open) => {
   const { db, store, notices } = open;
   const rows = db.collection('rows');

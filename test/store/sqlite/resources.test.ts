@@ -2,9 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { BSON } from '../../../src/store/bson.ts';
+import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
+import { Slots } from '../../../src/store/slots.ts';
+import { openSqlite } from '../../../src/store/sqlite.ts';
 import type { Collection, CollectionEntry, Store } from '../../../src/store/store.ts';
 import { fillWith, startFill } from '../../support/store/filling.ts';
-import { openDirectory, openFor, openRaw } from '../../support/store/sqlite/sqlite.ts';
+import { makeOldItems, openDirectory, openFor, openRaw } from '../../support/store/sqlite/sqlite.ts';
 import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
 import { temporaryFolder } from '../../support/directory.ts';
 
@@ -94,6 +97,50 @@ for (const ends of ['with rows', 'without rows', 'with rows that came one by one
     await make();
     assert.equal(said.length, 3, 'it is not made again');
   });
+
+test('the items of a file of before are those that are opened, and are listed as filled once they have a row', async (t) => {
+  const directory = await temporaryFolder(t);
+  await (await openSqlite({ directory, slots: new Slots() })).close();
+  makeOldItems(directory);
+  const store = await openFor(t, directory);
+  const listed = async () =>
+    (await store.list()).collections.map(({ declaration, isUnfilled = false }) => [declaration, isUnfilled]);
+  const { name, collection, indexes } = ITEM_COLLECTION;
+  assert.deepEqual(await listed(), [[{ name, collection, indexes }, true]]);
+  await assert.doesNotReject(store.items.insert(bytesOf([{ _id: 1, category: 'a', price: 1 }]), 'fail'));
+  assert.deepEqual(await listed(), [[{ name, collection, indexes }, false]]);
+  const { refused } = await store.items.insert(bytesOf([{ _id: 2, category: 'a', price: 'x' }]), 'fail');
+  assert.equal(refused.length, 1, 'a row that is no item is refused');
+  const { sets, count, close } = openRaw(directory);
+  assert.deepEqual([sets.names(), count('items')], [['items'], 1]);
+  close();
+});
+
+test('a collection items that has another name is not the items of a file of before', async (t) => {
+  const directory = await temporaryFolder(t);
+  await (await openSqlite({ directory, slots: new Slots() })).close();
+  makeOldItems(directory);
+  const store = await openFor(t, directory);
+  const stuff = await store.open({ name: 'stuff', collection: 'items', indexes: [] });
+  await stuff.insert(bytesOf([{ _id: 1, total: 1 }]), 'fail');
+  const { count, close } = openRaw(directory);
+  assert.deepEqual([count('items'), count('resource items')], [0, 1]);
+  close();
+});
+
+test('items that a server opens are not listed as filled before they have a row, and are when it is removed', async (t) => {
+  const store = await openFor(t, await temporaryFolder(t));
+  const isUnfilled = async () => (await store.list()).collections.map((one) => one.isUnfilled === true);
+  assert.deepEqual(await isUnfilled(), [true]);
+  await store.items.insert(bytesOf([{ _id: 1, category: 'a', price: 1 }]), 'fail');
+  await store.items.clear(NEVER);
+  assert.deepEqual(await isUnfilled(), [false]);
+});
+
+test('the embedded store has no other database', async (t) => {
+  const store = await openFor(t, await temporaryFolder(t));
+  assert.deepEqual(await store.list('other'), { collections: [] });
+});
 
 test('an array in an indexed field keeps its row and makes the index unusable, for good and with the reason', async (t) => {
   const directory = await temporaryFolder(t);

@@ -1,5 +1,6 @@
 import { resourceOf, type OpenResource } from '../../../src/resources/open.ts';
-import { itemsOf as located } from '../../../src/resources/own.ts';
+import { locatedOwn } from '../../../src/resources/locate.ts';
+import { itemsOf as itemsResource } from '../../../src/resources/own.ts';
 import type { StreamReader } from '../../../src/store/readers.ts';
 import type { RowReader, Collection } from '../../../src/store/store.ts';
 import type { StoreWithItems } from '../store/with-items.ts';
@@ -9,7 +10,7 @@ export function itemsOf(
   store: Pick<StoreWithItems, 'items' | 'name'>,
   streamsOf: (rows: Collection) => StreamReader = (rows) => readerOf(rows, rows),
 ): OpenResource {
-  return { resource: resourceOf(located(undefined), store.items, store.name, streamsOf) };
+  return { resource: resourceOf(locatedOwn(itemsResource(undefined)), store.items, store.name, streamsOf) };
 }
 
 /** A reader of streams that does not retry. */

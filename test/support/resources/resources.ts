@@ -2,8 +2,9 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { Document } from '../../../src/store/bson.ts';
+import { Slots } from '../../../src/store/slots.ts';
+import { openSqlite } from '../../../src/store/sqlite.ts';
 import { USERS } from '../../../src/users/row.ts';
-import { openDirectory } from '../store/sqlite/sqlite.ts';
 import { insertDocuments } from '../store/items.ts';
 import { testClient } from '../store/mongo/mongo.ts';
 import { testMongo } from '../store/mongo/mongod.ts';
@@ -26,7 +27,7 @@ export async function filled<S extends StoreName>(
 ): Promise<Record<string, string> | Skipped<S>> {
   if (store === 'sqlite') {
     const DATA_DIR = await temporaryFolder(t);
-    const opened = await openDirectory(DATA_DIR);
+    const opened = await openSqlite({ directory: DATA_DIR, slots: new Slots() });
     for (const { name, rows, indexes } of resources) {
       if (name === USERS.name) {
         await opened.records({ ...USERS, indexes });

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { DatabaseSync } from '../../../../src/sqlite.ts';
+import { ITEM_COLLECTION } from '../../../../src/resources/item-collection.ts';
 import { makeBookmark } from '../../../../src/store/bookmark.ts';
 import { Slots } from '../../../../src/store/slots.ts';
 import { documentIn, storedRow } from '../../../../src/store/sqlite/checked-rows.ts';
@@ -8,7 +9,7 @@ import { Connection, bytesIn } from '../../../../src/store/sqlite/connection.ts'
 import { FILE } from '../../../../src/store/sqlite/file.ts';
 import { keyRow } from '../../../../src/store/sqlite/keyed.ts';
 import { columnOf, logTable, rowsTable } from '../../../../src/store/sqlite/layout.ts';
-import { Sets } from '../../../../src/store/sqlite/sets.ts';
+import { NEW, Sets } from '../../../../src/store/sqlite/sets.ts';
 import { openSqlite, type SqliteOptions } from '../../../../src/store/sqlite.ts';
 import type { OpenStore } from '../open-store.ts';
 import { withItems } from '../with-items.ts';
@@ -38,6 +39,14 @@ export async function testSqlite(
     await store.items.remove([makeBookmark({ _id })]);
   };
   return { store, slots, remove, directory };
+}
+
+/** Gives a file of resources the set of items that every start of a version before made. */
+export function makeOldItems(directory: string): void {
+  const { sets, close } = openRaw(directory);
+  const indexes = ITEM_COLLECTION.indexes.map((paths, n) => ({ number: n + 1, paths, builtTo: null }));
+  sets.create({ ...NEW, name: 'items', label: 'items', indexes });
+  close();
 }
 
 /** The rows of a query on any SQLite file. Each is the list of its values. */

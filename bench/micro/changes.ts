@@ -13,9 +13,9 @@ import { SyntheticItems } from '../../src/import/synthetic.ts';
 import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
 import { predicateOf } from '../../src/store/scope-predicate.ts';
 import { Slots } from '../../src/store/slots.ts';
-import { coreOf } from '../../src/store/sqlite/core.ts';
+import { SqliteCollection } from '../../src/store/sqlite/collection.ts';
+import { Core } from '../../src/store/sqlite/core.ts';
 import { openFile } from '../../src/store/sqlite/file.ts';
-import { openSet, type OpenSet } from '../../src/store/sqlite.ts';
 import { median } from '../results.ts';
 import { printMachine } from './turns.ts';
 
@@ -26,7 +26,7 @@ const SCOPE = { where: [{ path: 'category', value: 'toys' }], hide: ['price'] };
 
 const directory = mkdtempSync(join(tmpdir(), 'sluice-bench-'));
 const slots = new Slots();
-const core = coreOf({
+const core = new Core({
   ...{ file: await openFile(directory), directory, slots, checkpointPages: 1_000 },
   ...{ ttlMs: 7 * DAY_MS, wallClock: Date.now, now: () => performance.now() },
   onWarning: (message: string) => assert.fail(message),
@@ -34,24 +34,21 @@ const core = coreOf({
 let made = 0;
 
 /** A new set. With a part, its log also keeps what rows were. */
-async function open(logs: 'nothing' | 'changes' | 'a part'): Promise<OpenSet['writes']> {
-  const { rows, writes } = await openSet(core, {
+async function open(logs: 'nothing' | 'changes' | 'a part'): Promise<SqliteCollection> {
+  const collection = await SqliteCollection.open(core, {
     name: `rows ${++made}`,
     label: 'rows',
     hasChanges: logs !== 'nothing',
     indexes: ITEM_COLLECTION.indexes,
     refusalOf: () => null,
   });
-  if (logs === 'a part') await rows.changes?.within?.(predicateOf(SCOPE)).now(new AbortController().signal);
-  return writes;
+  if (logs === 'a part')
+    await collection.changes?.within(predicateOf(SCOPE)).now(new AbortController().signal);
+  return collection;
 }
 
 /** Writes rows in transactions of `size`, and returns the CPU time in microseconds for a row. */
-async function writeRound(
-  set: OpenSet['writes'],
-  rows: readonly Uint8Array[],
-  size: number,
-): Promise<number> {
+async function writeRound(set: SqliteCollection, rows: readonly Uint8Array[], size: number): Promise<number> {
   const started = process.cpuUsage();
   for (let at = 0; at < rows.length; at += size) {
     const { written } = await set.insert(rows.slice(at, at + size), 'replace');

@@ -2,18 +2,13 @@ import { join } from 'node:path';
 import { assertWritable, directoryFiles } from './directory.ts';
 import { reasonOf } from '../error-reason.ts';
 import type { Slots } from './slots.ts';
-import { coreOf, type Core } from './sqlite/core.ts';
+import { SqliteCollection } from './sqlite/collection.ts';
+import { Core } from './sqlite/core.ts';
 import { openFile } from './sqlite/file.ts';
-import { setFeed } from './sqlite/feed.ts';
-import { fillSet } from './sqlite/fill.ts';
-import { setCounts } from './sqlite/set-counts.ts';
-import { setIndexes } from './sqlite/set-indexes.ts';
-import { setReads } from './sqlite/set-reads.ts';
-import { setWrites } from './sqlite/set-writes.ts';
-import { NEW, type Sets, type SetShape } from './sqlite/sets.ts';
+import type { Sets, SetShape } from './sqlite/sets.ts';
 import type { FileStore } from './files.ts';
 import type { RecordDeclaration, Records } from './records.ts';
-import type { Collection, CollectionEntry, Declaration, Listing, OwnedCollection, Store } from './store.ts';
+import type { CollectionEntry, Declaration, Listing, OwnedCollection, Store } from './store.ts';
 
 const CHANGES_TTL_MS = 7 * 24 * 60 * 60_000;
 /** Rows per transaction above which a process is one that imports: it may wait longer for the disk. */
@@ -51,7 +46,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   try {
     await assertWritable(join(directory, 'exports'));
     const isBulk = transactionRows > BULK_ROWS;
-    const core = coreOf({
+    const core = new Core({
       ...{ file, directory, slots, onWarning },
       checkpointPages: isBulk ? BULK_CHECKPOINT_PAGES : CHECKPOINT_PAGES,
       transactionRows: options.transactionRows,
@@ -72,8 +67,8 @@ class SqliteStore implements Store {
   readonly files: FileStore;
   readonly #core: Core;
   /** The sets of resources and records, by their names in the file. */
-  readonly #opened = new Map<string, Promise<OpenSet>>();
-  readonly #ready = new Set<OpenSet>();
+  readonly #opened = new Map<string, Promise<SqliteCollection>>();
+  readonly #ready = new Set<SqliteCollection>();
   readonly #cleaned: Promise<void>;
   #isOpen = true;
 
@@ -94,18 +89,16 @@ class SqliteStore implements Store {
     const shape = { ...shapeOf(name, declaration.name), refusalOf: declaration.refusalOf ?? (() => null) };
     if (may === 'read') {
       const { indexes, create } = declaration;
-      return owned(await this.#set({ ...shape, indexes, ...(create && { isUnfilled: true }) }));
+      return this.#set({ ...shape, indexes, ...(create && { isUnfilled: true }) });
     }
     const found = await looks.soon(() => sets.find(name));
     const set = await this.#set({ ...shape, isUnfilled: true });
     if (!found || found.isUnfilled) declaration.onMade?.(`created the resource ${declaration.name}`);
-    return owned(set);
+    return set;
   }
 
-  async records({ collection, indexes }: RecordDeclaration): Promise<Records> {
-    const shape = { ...shapeOf(collection, collection), hasChanges: false, indexes };
-    const { rows, writes, indexes: ofSet } = await this.#set(shape);
-    return { ...rows, change: writes.change, addIndex: ofSet.add };
+  records({ collection, indexes }: RecordDeclaration): Promise<Records> {
+    return this.#set({ ...shapeOf(collection, collection), hasChanges: false, indexes });
   }
 
   /** It has no other databases. */
@@ -125,23 +118,23 @@ class SqliteStore implements Store {
   async close(): Promise<void> {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    await Promise.all(Array.from(this.#ready, (set) => set.indexes.close()));
+    await Promise.all(Array.from(this.#ready, (set) => set.end()));
     await this.#cleaned;
     await this.#core.close();
   }
 
   size(): number {
-    return this.#core.logBytes();
+    return this.#core.file.logBytes();
   }
 
-  async #set(shape: SetShape): Promise<OpenSet> {
+  async #set(shape: SetShape): Promise<SqliteCollection> {
     const known = this.#opened.get(shape.name);
     if (known) {
       const set = await known;
-      await set.indexes.declare(shape.indexes);
+      await set.declare(shape.indexes);
       return set;
     }
-    const opening = openSet(this.#core, shape);
+    const opening = SqliteCollection.open(this.#core, shape);
     this.#opened.set(shape.name, opening);
     opening.then(
       (set) => this.#ready.add(set),
@@ -176,44 +169,7 @@ function entryOf(name: string, sets: Sets): CollectionEntry | undefined {
   return { database: '', collection, declaration, ...(isUnfilled && { isUnfilled }) };
 }
 
-export type OpenSet = Awaited<ReturnType<typeof openSet>>;
-
-/** Opens a set of rows. Makes it and the indexes that are missing. */
-export async function openSet(core: Core, shape: SetShape) {
-  const { looks, writes, sets } = core;
-  const { name, label, isUnfilled } = shape;
-  const indexes = setIndexes(core, shape);
-  const reads = setReads(core, shape, indexes);
-  const { read, describe } = reads;
-  const rows: Collection = {
-    ...{ read, describe, ...setCounts(core, reads) },
-    ...(shape.hasChanges && { changes: setFeed(core, shape, reads) }),
-  };
-  const isMissing = await looks.soon(() => sets.find(name) === null);
-  if (isMissing) {
-    const records = shape.indexes.map((paths, n) => ({ number: n + 1, paths, builtTo: null }));
-    await writes.run(
-      () => sets.find(name) ?? sets.create({ ...NEW, name, label, isUnfilled, indexes: records }),
-    );
-  }
-  await indexes.declare(shape.indexes);
-  await looks.soon(() => indexes.buildLater(sets.get(name)));
-  const writing = setWrites(core, shape);
-  const fill: OwnedCollection['fill'] = (...call) =>
-    fillSet(core, shape, { ...writing, addIndex: indexes.add }, ...call);
-  return { rows, indexes, fill, writes: writing };
-}
-
 function shapeOf(name: string, label: string): SetShape {
   const refusalOf = () => null;
   return { name, label, hasChanges: true, indexes: [], refusalOf };
-}
-
-function owned({ rows, fill, indexes, writes }: OpenSet): OwnedCollection {
-  const { insert, remove, clear } = writes;
-  return {
-    ...{ ...rows, fill, insert, remove, clear },
-    close: () => undefined, // other opens of the set share it
-    addIndex: indexes.add,
-  };
 }

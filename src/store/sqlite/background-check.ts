@@ -1,11 +1,11 @@
 import { reasonOf } from '../../error-reason.ts';
 import { storeUnfit } from '../../errors.ts';
-import type { Connection } from './connection.ts';
 import { retryBusy } from './errors.ts';
-import { faultIn } from './integrity.ts';
+import type { StoreFile } from './file.ts';
+import { IntegrityCheck } from './integrity.ts';
 import { meta, setMeta } from './layout.ts';
 import type { Looks } from './looks.ts';
-import { maintenanceOf } from './maintenance.ts';
+import { Maintenance } from './maintenance.ts';
 import type { Sets } from './sets.ts';
 
 const EACH_MS = 24 * 60 * 60_000;
@@ -17,17 +17,18 @@ const CLAIM =
   ' where value <= ? or value > excluded.value';
 
 interface Parts {
-  readonly path: string;
-  readonly connection: Connection;
+  readonly file: StoreFile;
   readonly looks: Looks;
   readonly sets: Sets;
-  /** A clock in milliseconds since 1970. */
-  readonly wallClock: () => number;
-  readonly onWarning: (message: string) => void;
+  readonly options: {
+    /** A clock in milliseconds since 1970. */
+    readonly wallClock: () => number;
+    readonly onWarning: (message: string) => void;
+  };
 }
 
 /**
- * The check of a file in the background, once a day and behind an end that was not in order: see `faultIn`. One of the
+ * The check of a file in the background, once a day and behind an end that was not in order: see IntegrityCheck. One of the
  * processes that have the file open makes it, in a thread with a connection of its own. The file says when the next one is
  * due (`check`) and what the last one found (`fault`), so that all of them know it, and a later start.
  */
@@ -72,11 +73,14 @@ export class BackgroundCheck {
 
   /** Notes what was found. Returns whether a check may be due. */
   #look(): boolean {
-    const { connection, looks, wallClock } = this.#parts;
+    const { file, looks, options } = this.#parts;
     try {
-      const [fault, due] = looks.now(() => [meta(connection, 'fault'), Number(meta(connection, 'check'))]);
+      const [fault, due] = looks.now(() => [
+        meta(file.connection, 'fault'),
+        Number(meta(file.connection, 'check')),
+      ]);
       this.#note(fault === null ? null : String(fault));
-      const left = due - wallClock();
+      const left = due - options.wallClock();
       return left <= 0 || left > EACH_MS;
     } catch {
       return false; // another process is in the way, or the look has noted damage
@@ -84,11 +88,11 @@ export class BackgroundCheck {
   }
 
   #note(fault: string | null): void {
-    const { path, onWarning } = this.#parts;
+    const { file, options } = this.#parts;
     if (fault !== null && fault !== this.#fault)
-      onWarning(
+      options.onWarning(
         `the file of the store is damaged: ${fault}. Stop every process and run sluice check, which names all faults: restore` +
-          ` a backup or, where it names indexes alone, run: sqlite3 ${path} reindex`,
+          ` a backup or, where it names indexes alone, run: sqlite3 ${file.path} reindex`,
       );
     this.#fault = fault;
   }
@@ -96,20 +100,22 @@ export class BackgroundCheck {
   #start(isAtOnce: boolean): void {
     this.#running ??= this.#run(isAtOnce)
       .catch((error: unknown) =>
-        this.#parts.onWarning(`the check of the store in the background failed: ${reasonOf(error)}`),
+        this.#parts.options.onWarning(`the check of the store in the background failed: ${reasonOf(error)}`),
       )
       .finally(() => (this.#running = null));
   }
 
   async #run(isAtOnce: boolean): Promise<void> {
-    const { path, connection, looks, sets, wallClock } = this.#parts;
+    const { file, looks, sets, options } = this.#parts;
+    const { connection, path } = file;
     const { signal } = this.#closing;
     if (isAtOnce) await retryBusy(() => setMeta(connection, 'check', 0), signal);
-    const now = wallClock();
+    const now = options.wallClock();
     if ((await retryBusy(() => connection.run(CLAIM, now + EACH_MS, now), signal)) === 0) return;
-    const thread = maintenanceOf(path);
+    const thread = new Maintenance(path);
     try {
-      const fault = await faultIn({ looks, sets, query: thread.query, signal });
+      const query: Maintenance['query'] = (...call) => thread.query(...call);
+      const fault = await new IntegrityCheck({ looks, sets, query, signal }).fault();
       await retryBusy(() => {
         if (fault === null) connection.run("delete from meta where key = 'fault'");
         else setMeta(connection, 'fault', fault);

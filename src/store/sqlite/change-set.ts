@@ -5,85 +5,100 @@ import { DamagedRowError, documentIn, storedRow } from './checked-rows.ts';
 import { bytesIn, type SqlValue } from './connection.ts';
 import type { Core } from './core.ts';
 import { keyOfRow, keyRow, type KeyedRow } from './keyed.ts';
-import { columnOf, rowsTable } from './layout.ts';
+import { columnsOf, rowsTable } from './layout.ts';
+import type { ChangeNotes } from './log.ts';
 import { LARGE_BYTES, type IndexRecord, type SetRecord, type SetShape } from './sets.ts';
 
 /** What became of a row. A text: why it was refused. */
-export type Outcome = 'written' | 'skipped' | { readonly refused: string };
+type Outcome = 'written' | 'skipped' | { readonly refused: string };
 
 /** The changes that one transaction makes to a set. `end` is called last. */
-export function setChanges({ connection, sets, log }: Core, shape: SetShape, begun: SetRecord) {
-  const { number, name } = begun;
-  const notes = shape.hasChanges ? log.begin(begun) : null;
-  const table = rowsTable(number);
-  const columns = ['k', 'd', ...begun.indexes.map((index) => columnOf(index.number))];
-  const insertSql =
-    `insert into ${table}(${columns.join()}) values (${columns.map(() => '?').join()})` +
-    ' on conflict(k) do nothing';
-  const updateSql = `update ${table} set ${columns.map((column) => `${column} = ?`).join()} where n = ?`;
-  let set = begun;
-  let added = 0;
+export class ChangeSet {
+  readonly #core: Core;
+  readonly #shape: SetShape;
+  readonly #notes: ChangeNotes | null;
+  readonly #table: string;
+  readonly #insertSql: string;
+  readonly #updateSql: string;
+  #set: SetRecord;
+  #added = 0;
 
-  return {
-    write: (document: Uint8Array, onConflict: OnConflict): Outcome => {
-      const row = shape.refusalOf(document) ?? keyRow(document, set.indexes);
-      if (typeof row === 'string') return { refused: row };
-      const stored = storedRow(document);
-      if (connection.run(insertSql, row.key, stored, ...row.entries) > 0) {
-        keepOrder(row.key);
-        added++;
-        notes?.addNew(row.document);
-      } else if (onConflict === 'skip') return 'skipped';
-      else if (onConflict === 'fail') return { refused: KEY_EXISTS };
-      else replace(row, stored);
-      note(row);
-      return 'written';
-    },
-    remove: (id: Bookmark): boolean => {
-      const key = keyOfRow(id);
-      const before = key && rowOf(key);
-      if (!before) return false;
-      connection.run(`delete from ${table} where n = ?`, before.n);
-      added--;
-      notes?.addRemoved(before.document);
-      return true;
-    },
-    end: (): void => {
-      sets.addRows(name, added);
-      if (set.isUnfilled && added > 0) put({ ...set, isUnfilled: undefined });
-      if (notes) log.prune(set);
-    },
-  };
+  constructor(core: Core, shape: SetShape, set: SetRecord) {
+    this.#core = core;
+    this.#shape = shape;
+    this.#set = set;
+    this.#notes = shape.hasChanges ? core.log.begin(set) : null;
+    this.#table = rowsTable(set.number);
+    const columns = ['k', 'd', ...columnsOf(set.indexes)];
+    const values = columns.map(() => '?').join();
+    const pairs = columns.map((column) => `${column} = ?`).join();
+    this.#insertSql = `insert into ${this.#table}(${columns.join()}) values (${values}) on conflict(k) do nothing`;
+    this.#updateSql = `update ${this.#table} set ${pairs} where n = ?`;
+  }
+
+  write(document: Uint8Array, onConflict: OnConflict): Outcome {
+    const row = this.#shape.refusalOf(document) ?? keyRow(document, this.#set.indexes);
+    if (typeof row === 'string') return { refused: row };
+    const stored = storedRow(document);
+    if (this.#core.connection.run(this.#insertSql, row.key, stored, ...row.entries) > 0) {
+      this.#keepOrder(row.key);
+      this.#added++;
+      this.#notes?.add(null, row.document);
+    } else if (onConflict === 'skip') return 'skipped';
+    else if (onConflict === 'fail') return { refused: KEY_EXISTS };
+    else this.#replace(row, stored);
+    this.#note(row);
+    return 'written';
+  }
+
+  /** Returns whether the row was there. */
+  remove(id: Bookmark): boolean {
+    const key = keyOfRow(id);
+    const before = key && this.#rowOf(key);
+    if (!before) return false;
+    this.#core.connection.run(`delete from ${this.#table} where n = ?`, before.n);
+    this.#added--;
+    this.#notes?.add(before.document, null);
+    return true;
+  }
+
+  end(): void {
+    const { sets, log } = this.#core;
+    sets.addRows(this.#set.name, this.#added);
+    if (this.#set.isUnfilled && this.#added > 0) this.#put({ ...this.#set, isUnfilled: undefined });
+    if (this.#notes) log.prune(this.#set);
+  }
 
   /** Notes when a new row, which lies behind all others, has no higher key than they. */
-  function keepOrder(key: Key): void {
-    if (!set.isInOrder || !connection.get(`select 1 from ${table} where k > ? limit 1`, key)) return;
-    put({ ...set, isInOrder: undefined });
+  #keepOrder(key: Key): void {
+    if (!this.#set.isInOrder) return;
+    const higher = this.#core.connection.get(`select 1 from ${this.#table} where k > ? limit 1`, key);
+    if (higher) this.#put({ ...this.#set, isInOrder: undefined });
   }
 
-  function replace(row: KeyedRow, stored: Uint8Array): void {
-    const before = rowOf(row.key);
+  #replace(row: KeyedRow, stored: Uint8Array): void {
+    const before = this.#rowOf(row.key);
     if (!before) throw new DamagedRowError('a row that exists cannot be read');
-    connection.run(updateSql, row.key, stored, ...row.entries, before.n);
-    notes?.addReplaced(before.document, row.document);
+    this.#core.connection.run(this.#updateSql, row.key, stored, ...row.entries, before.n);
+    this.#notes?.add(before.document, row.document);
   }
 
-  function rowOf(key: Key): { readonly n: SqlValue; readonly document: Uint8Array } | null {
-    const found = connection.get(`select n, d from ${table} where k = ?`, key);
+  #rowOf(key: Key): { readonly n: SqlValue; readonly document: Uint8Array } | null {
+    const found = this.#core.connection.get(`select n, d from ${this.#table} where k = ?`, key);
     const stored = bytesIn(found, 'd');
     return found && stored ? { n: found.n ?? null, document: documentIn(stored) } : null;
   }
 
   /** Notes what the row changes of the set itself. */
-  function note({ document, unusable }: KeyedRow): void {
-    const isFirstLarge = document.length > LARGE_BYTES && set.hasLargeRows !== true;
+  #note({ document, unusable }: KeyedRow): void {
+    const isFirstLarge = document.length > LARGE_BYTES && this.#set.hasLargeRows !== true;
     if (unusable.length === 0 && !isFirstLarge) return;
-    put({ ...withUnusable(set, unusable), ...(isFirstLarge && { hasLargeRows: true }) });
+    this.#put({ ...withUnusable(this.#set, unusable), ...(isFirstLarge && { hasLargeRows: true }) });
   }
 
-  function put(changed: SetRecord): void {
-    set = changed;
-    sets.put(changed);
+  #put(changed: SetRecord): void {
+    this.#set = changed;
+    this.#core.sets.put(changed);
   }
 }
 

@@ -4,18 +4,17 @@ import { reasonOf } from '../../error-reason.ts';
 import type { Finding } from '../finding.ts';
 import { compareKeys } from '../keys.ts';
 import { openToRead } from './backup.ts';
-import { documentIn } from './checked-rows.ts';
+import { documentAt } from './checked-rows.ts';
 import { bytesIn, type Connection, type SqlRow } from './connection.ts';
 import { mmapBytesIn, sizeOf } from './directory.ts';
 import { freeBytes, RESERVE_BYTES } from './errors.ts';
 import { FILE } from './file.ts';
 import { keyRow } from './keyed.ts';
-import { columnOf, indexName, rowsTable } from './layout.ts';
-import { isInBuilding, nameOf, Sets, type IndexRecord, type SetRecord } from './sets.ts';
+import { columnOf, columnsOf, indexName, rowsTable } from './layout.ts';
+import { isWhole, nameOf, Sets, type IndexRecord, type SetRecord } from './sets.ts';
 
 const ROWS_AT_ONCE = 500;
 const MOST_LISTED = 100;
-const NOTHING = new Uint8Array(0);
 
 type Report = (line: string) => void;
 
@@ -99,7 +98,7 @@ function checkSet(
   { report, fault }: { readonly report: Report; readonly fault: Report },
 ): void {
   const { label, name, number, indexes } = set;
-  for (const column of ['k', ...indexes.filter(isUsed).map((index) => columnOf(index.number))])
+  for (const column of ['k', ...columnsOf(indexes.filter(isWhole))])
     if (!connection.get('select 1 from sqlite_schema where name = ?', indexName(number, column)))
       fault(`${label}: the index ${indexName(number, column)} is missing`);
   let rows = 0;
@@ -113,7 +112,7 @@ function checkSet(
 }
 
 function* rowsOf(connection: Connection, set: SetRecord): Generator<SqlRow> {
-  const columns = ['n', 'k', 'd', ...set.indexes.map(({ number }) => columnOf(number))];
+  const columns = ['n', 'k', 'd', ...columnsOf(set.indexes)];
   const most = set.hasLargeRows === true ? 1 : ROWS_AT_ONCE;
   const sql = `select ${columns.join()} from ${rowsTable(set.number)} where n > ? order by n limit ${most}`;
   for (let after = -1, rows: readonly SqlRow[] = []; ; after = Number(rows.at(-1)?.n)) {
@@ -139,14 +138,10 @@ function faultsOf(row: SqlRow, indexes: readonly IndexRecord[]): readonly string
 
 function keyedIn(row: SqlRow, indexes: readonly IndexRecord[]): ReturnType<typeof keyRow> {
   try {
-    return keyRow(documentIn(bytesIn(row, 'd') ?? NOTHING), indexes);
+    return keyRow(documentAt(row, 'd'), indexes);
   } catch {
     return 'does not have the bytes that were written';
   }
-}
-
-function isUsed(index: IndexRecord): boolean {
-  return index.unusable === undefined && !isInBuilding(index);
 }
 
 /** Whether an index in building need not have a row yet. */

@@ -3,6 +3,7 @@ import { asset } from '../../asset.ts';
 import { BSON_TYPE } from '../bson-types.ts';
 import type { Slot, Slots } from '../slots.ts';
 import type { Size } from '../store.ts';
+import { bytesIn, type SqlRow } from './connection.ts';
 
 /** What precedes a document: 0x03, the checksum, NUL. Bytes. See rows.as.ts. */
 export const HEAD_BYTES = 6;
@@ -85,4 +86,9 @@ export function documentIn(row: Uint8Array): Uint8Array {
   if (!isWhole || view.getUint32(1, true) !== sumOf(document))
     throw new DamagedRowError('a row does not have the bytes that were written');
   return document;
+}
+
+/** The document in a column of a query's row. Throws DamagedRowError when it is not one that was written. */
+export function documentAt(row: SqlRow | undefined, column: string): Uint8Array {
+  return documentIn(bytesIn(row, column) ?? new Uint8Array(0));
 }

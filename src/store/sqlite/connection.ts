@@ -32,6 +32,7 @@ const CACHE_KIBIBYTES = 32 * 1024;
 export class Connection {
   readonly #db: Database;
   readonly #statements = new Map<string, Statement>();
+  #dataVersion: unknown = null;
 
   /** Throws errors of SQLite: the file is damaged, or another process is in the way. */
   constructor(path: string, { readOnly = false, mmapBytes = 0 }: ConnectionOptions = {}) {
@@ -85,6 +86,17 @@ export class Connection {
       return queries();
     } finally {
       this.undo();
+    }
+  }
+
+  /** Whether another connection may have written since the last call. */
+  hasNews(): boolean {
+    const before = this.#dataVersion;
+    try {
+      this.#dataVersion = this.get('pragma data_version')?.data_version;
+      return this.#dataVersion !== before;
+    } catch {
+      return true; // the look that follows says why
     }
   }
 

@@ -1,23 +1,15 @@
-import { documentIn, storedRow } from './checked-rows.ts';
-import { bytesIn, type Connection } from './connection.ts';
+import { documentAt, storedRow } from './checked-rows.ts';
+import type { Connection } from './connection.ts';
 import { isDamage } from './errors.ts';
 import { latestEpoch, newEpoch } from './layout.ts';
-import type { LogOptions } from './log.ts';
-import type { SetRecord, Sets } from './sets.ts';
+import type { ChangeLog, LogOptions } from './log.ts';
+import type { Sets } from './sets.ts';
 
 /**
  * The most epochs that a file knows: a week of processes that start each minute and write. Places of epochs before them
  * have expired, like those that are older than the changes that are kept.
  */
 const MOST_EPOCHS = 10_000;
-const NOTHING = new Uint8Array(0);
-
-interface EpochOptions extends Pick<LogOptions, 'ttlMs' | 'wallClock'> {
-  readonly connection: Connection;
-  readonly sets: Sets;
-  /** The number of the last change of a set. */
-  readonly lastOf: (set: SetRecord) => number;
-}
 
 /**
  * The epochs of the file's history. Each process that opens the file begins one in its first transaction, however many
@@ -27,33 +19,40 @@ interface EpochOptions extends Pick<LogOptions, 'ttlMs' | 'wallClock'> {
  * All calls are made in a look or a transaction.
  */
 export class Epochs {
-  readonly #options: EpochOptions;
+  readonly #connection: Connection;
+  readonly #sets: Sets;
+  readonly #log: ChangeLog;
+  readonly #options: LogOptions;
   #own: string | null = null;
 
-  constructor(options: EpochOptions) {
+  constructor(connection: Connection, sets: Sets, log: ChangeLog, options: LogOptions) {
+    this.#connection = connection;
+    this.#sets = sets;
+    this.#log = log;
     this.#options = options;
   }
 
   latest(): string {
-    return latestEpoch(this.#options.connection);
+    return latestEpoch(this.#connection);
   }
 
   /** The last change of a set's tables that belongs to an epoch or those before it. Null: the file does not know it. */
   endOf(epoch: string, set: number): number | null {
-    const { connection } = this.#options;
-    const known = connection.get('select n from epochs where name = ?', epoch);
+    const known = this.#connection.get('select n from epochs where name = ?', epoch);
     if (!known) return null;
-    const next = connection.get('select lasts from epochs where n > ? order by n limit 1', known.n ?? null);
+    const next = this.#connection.get(
+      'select lasts from epochs where n > ? order by n limit 1',
+      known.n ?? null,
+    );
     if (!next) return Infinity;
-    const lasts = JSON.parse(
-      Buffer.from(documentIn(bytesIn(next, 'lasts') ?? NOTHING)).toString(),
-    ) as Partial<Record<number, number>>;
-    return lasts[set] ?? null;
+    const lasts = Buffer.from(documentAt(next, 'lasts')).toString();
+    return (JSON.parse(lasts) as Partial<Record<number, number>>)[set] ?? null;
   }
 
   /** To be called first in each transaction. Begins the epoch of this process, unless the file has it. */
   begin(): void {
-    const { connection, wallClock, ttlMs } = this.#options;
+    const { wallClock, ttlMs } = this.#options;
+    const connection = this.#connection;
     if (this.#own !== null && connection.get('select 1 from epochs where name = ?', this.#own)) return;
     // Never the name before: the transaction that began it was undone, or the file is another one.
     this.#own = newEpoch();
@@ -68,12 +67,11 @@ export class Epochs {
 
   /** The numbers of the last changes by those of the sets, with a checksum. */
   #lasts(): Uint8Array {
-    const { sets, lastOf } = this.#options;
     const lasts: Record<number, number> = {};
-    for (const name of sets.names()) {
-      const set = sets.get(name);
+    for (const name of this.#sets.names()) {
+      const set = this.#sets.get(name);
       try {
-        lasts[set.number] = lastOf(set);
+        lasts[set.number] = this.#log.state(set).last;
       } catch (error) {
         if (!isDamage(error)) throw error; // else the places of this log alone expire
       }

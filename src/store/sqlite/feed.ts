@@ -1,80 +1,96 @@
 import { changesExpired, snapshotUnsupported } from '../../errors.ts';
 import { KEY, type Identity } from '../bookmark.ts';
-import type { ChangedInScope, FeedPlace, FeedSize, ScopeLog } from '../change-feed.ts';
+import type { ChangedInScope, ChangeFeed, FeedPlace, FeedSize, ScopeLog } from '../change-feed.ts';
 import type { ScopePredicate } from '../scope-predicate.ts';
+import type { CollectionLooks } from './collection-looks.ts';
 import type { Core } from './core.ts';
 import { placeOf, placeOfSealed, sealedTokenOf, tokenOf, type LogPlace } from './place.ts';
-import type { SetReads } from './set-reads.ts';
-import type { SetRecord, SetShape } from './sets.ts';
+import type { Reads } from './reads.ts';
+import type { SetRecord } from './sets.ts';
 
 /** The log has to be asked to keep rows before their changes. */
 const WISH_IS_DUE = Symbol('wish is due');
 
+/** What a feed is of. */
+interface FeedParts {
+  readonly name: string;
+  readonly looks: CollectionLooks;
+  readonly reads: Reads;
+  /** Null: all rows of the set. */
+  readonly scope: ScopePredicate | null;
+}
+
 /** The changes of a set, or of a scope of it. From its first call on, the log keeps for a scope rows as they were. */
-export function setFeed(
-  core: Core,
-  shape: SetShape,
-  reads: SetReads,
-  scope: ScopePredicate | null = null,
-): ScopeLog {
-  const { epochs, file, log, looks, sets, watch, writes } = core;
-  const { now: clock } = core.options;
-  const { name } = shape;
+export class Feed implements ScopeLog {
+  readonly #core: Core;
+  readonly #parts: FeedParts;
 
-  return {
-    within: (other) => setFeed(core, shape, reads, other),
-    /** The log can always be asked to keep rows. */
-    refusal: () => Promise.resolve(null),
-    /** Never called: the embedded store has no points in time. */
-    at: () => {
-      throw snapshotUnsupported();
-    },
-    lookUp: reads.lookUp,
-    ...{ now, reaches, read },
-  };
-
-  function now(signal: AbortSignal): Promise<FeedPlace> {
-    const look = (set: SetRecord): FeedPlace => {
-      const { last } = log.state(set);
-      return { token: tokenOfPlace({ epoch: epochs.latest(), set: set.number, sequence: last, seen: last }) };
-    };
-    return lookAt(look, signal);
+  constructor(core: Core, parts: FeedParts) {
+    this.#core = core;
+    this.#parts = parts;
   }
 
-  function reaches(place: FeedPlace, other: FeedPlace): boolean {
-    const [own, others] = [placeOfToken(place.token), placeOfToken(other.token)];
+  within(scope: ScopePredicate): ScopeLog {
+    return new Feed(this.#core, { ...this.#parts, scope });
+  }
+
+  /** The log can always be asked to keep rows. */
+  refusal(): Promise<null> {
+    return Promise.resolve(null);
+  }
+
+  /** Never called: the embedded store has no points in time. */
+  at(): FeedPlace {
+    throw snapshotUnsupported();
+  }
+
+  lookUp(...call: Parameters<ChangeFeed['lookUp']>): ReturnType<ChangeFeed['lookUp']> {
+    return this.#parts.reads.lookUp(...call);
+  }
+
+  now(signal: AbortSignal): Promise<FeedPlace> {
+    const { epochs, log } = this.#core;
+    const look = (set: SetRecord): FeedPlace => {
+      const { last } = log.state(set);
+      const place = { epoch: epochs.latest(), set: set.number, sequence: last, seen: last };
+      return { token: this.#tokenOf(place) };
+    };
+    return this.#lookAt(look, signal);
+  }
+
+  reaches(place: FeedPlace, other: FeedPlace): boolean {
+    const [own, others] = [this.#placeOf(place.token), this.#placeOf(other.token)];
     return own.epoch === others.epoch && own.set === others.set && own.sequence >= others.sequence;
   }
 
-  async function read(
+  async read(
     { token }: FeedPlace,
     { most, waitMs }: FeedSize,
     identity: Identity | undefined,
     signal: AbortSignal,
   ): Promise<ChangedInScope> {
-    const end = clock() + waitMs;
+    const { watch, options } = this.#core;
+    const end = options.now() + waitMs;
     for (let isWoken = false; ; isWoken = true) {
-      const look = (set: SetRecord) => readIn(set, placeOfToken(token), most);
-      const { last, logged, next, seen } = await lookAt(look, signal, isWoken, identity);
-      const left = end - clock();
+      const look = (set: SetRecord) => this.#readIn(set, this.#placeOf(token), most);
+      const { last, logged, next, seen } = await this.#lookAt(look, signal, isWoken, identity);
+      const left = end - options.now();
       const { ids: keys, matchedBefore } = logged;
+      const isUpToDate = next.sequence >= last;
       if (keys.length > 0 || left <= 0)
-        return {
-          ...{ keys, matchedBefore },
-          next: { token: tokenOfPlace(next) },
-          isUpToDate: next.sequence >= last,
-        };
-      await watch.wait(version, seen, left, signal);
+        return { keys, matchedBefore, next: { token: this.#tokenOf(next) }, isUpToDate };
+      await watch.wait(this.#version, seen, left, signal);
     }
   }
 
   /** In a look. */
-  function readIn(set: SetRecord, place: LogPlace, most: number) {
+  #readIn(set: SetRecord, { epoch, set: number, sequence, seen }: LogPlace, most: number) {
+    const { epochs, log } = this.#core;
+    const { scope } = this.#parts;
     const { last, floor } = log.state(set);
-    const { sequence, seen } = place;
-    const end = epochs.endOf(place.epoch, set.number);
+    const end = epochs.endOf(epoch, set.number);
     const since = scope && set.before ? Math.max(floor, set.before.since) : floor;
-    if (end === null || place.set !== set.number || sequence < since || seen > Math.min(end, last))
+    if (end === null || number !== set.number || sequence < since || seen > Math.min(end, last))
       throw changesExpired();
     const logged = log.read(set, sequence, most, scope);
     const next = { epoch: epochs.latest(), set: set.number, sequence: logged.next, seen: last };
@@ -82,38 +98,38 @@ export function setFeed(
   }
 
   /** The state of the log. One function for all who wait, so that it is looked at once. */
-  function version(): string {
+  readonly #version = (): string => {
+    const { log, looks, sets } = this.#core;
     return looks.now(() => {
-      const set = sets.get(name);
+      const set = sets.get(this.#parts.name);
       return versionOf(set, log.state(set).last);
     });
+  };
+
+  #placeOf(token: Uint8Array): LogPlace {
+    return this.#parts.scope ? placeOfSealed(token, this.#core.file.secret) : placeOf(token);
   }
 
-  function placeOfToken(token: Uint8Array): LogPlace {
-    return scope ? placeOfSealed(token, file.secret) : placeOf(token);
-  }
-
-  function tokenOfPlace(place: LogPlace): Uint8Array {
-    return scope ? sealedTokenOf(place, file.secret) : tokenOf(place);
+  #tokenOf(place: LogPlace): Uint8Array {
+    return this.#parts.scope ? sealedTokenOf(place, this.#core.file.secret) : tokenOf(place);
   }
 
   /** Looks, when the log keeps the rows that a scope needs. `isPatient`: others go first. */
-  async function lookAt<T>(
+  async #lookAt<T>(
     look: (set: SetRecord) => T,
     signal: AbortSignal,
     isPatient = false,
     identity?: Identity,
   ): Promise<T> {
+    const { log, looks, sets, writes } = this.#core;
+    const { name, scope } = this.#parts;
     const plan = { sort: KEY, direction: 1, ...(identity !== undefined && { identity }) } as const;
+    const lookIn = (): T | typeof WISH_IS_DUE => {
+      const set = this.#parts.looks.present(plan);
+      return scope && log.isWishDue(set) ? WISH_IS_DUE : look(set);
+    };
     for (;;) {
-      const seen = await looks.take(
-        () => {
-          const set = reads.present(plan);
-          return scope && log.isWishDue(set) ? WISH_IS_DUE : look(set);
-        },
-        signal,
-        isPatient,
-      );
+      const seen = await looks.take(lookIn, signal, isPatient);
       if (seen !== WISH_IS_DUE) return seen;
       signal.throwIfAborted();
       await writes.run(() => log.keepRows(sets.get(name)));

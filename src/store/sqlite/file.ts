@@ -162,6 +162,10 @@ export class StoreFile {
     return Number(this.connection.get('pragma wal_checkpoint(noop)')?.log ?? 0);
   }
 
+  logBytes(): number {
+    return statSync(`${this.path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  }
+
   /** Whether the file and its log still have their names: another file there is a store that this process does not see. */
   isInPlace(): boolean {
     return this.#opened.at.every((opened, n) => {

@@ -88,13 +88,20 @@ export function columnOf(index: number): string {
   return `i${index}`;
 }
 
+/** The columns of indexes, in their order. */
+export function columnsOf(indexes: readonly { readonly number: number }[]): string[] {
+  return indexes.map(({ number }) => columnOf(number));
+}
+
 export function indexName(number: number, column: string): string {
   return `${column}_${number}`;
 }
 
 /** The statements that make the tables of a set, without indexes. */
 export function tablesSql(number: number, indexes: readonly { readonly number: number }[]): string {
-  const columns = indexes.map((index) => `, ${columnOf(index.number)} blob`).join('');
+  const columns = columnsOf(indexes)
+    .map((column) => `, ${column} blob`)
+    .join('');
   return `create table ${rowsTable(number)}(n integer primary key, k blob not null, d blob not null${columns});
     create table ${logTable(number)}(seq integer primary key, id blob not null, at integer not null, b blob, a blob);`;
 }

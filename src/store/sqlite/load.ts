@@ -1,15 +1,14 @@
 import { KEY_EXISTS } from '../bookmark.ts';
 import type { FilledRow, HowToFill } from '../collection.ts';
 import { compareKeys, type Key } from '../keys.ts';
-import { setChanges, withUnusable } from './change-set.ts';
-import { documentIn, storedRow } from './checked-rows.ts';
-import { bytesIn } from './connection.ts';
+import { ChangeSet, withUnusable } from './change-set.ts';
+import { documentAt, documentIn, storedRow } from './checked-rows.ts';
 import type { Core } from './core.ts';
 import { diskFull, freeBytes, RESERVE_BYTES } from './errors.ts';
 import type { ImportLease } from './import-lease.ts';
 import type { SideTables } from './import-record.ts';
 import { keyOfRow, keyRow } from './keyed.ts';
-import { columnOf, indexSql, rowsTable } from './layout.ts';
+import { columnOf, columnsOf, indexSql, rowsTable } from './layout.ts';
 import { LARGE_BYTES, NEW, newIdentity, type IndexRecord, type SetRecord, type SetShape } from './sets.ts';
 
 /** The most rows and bytes in one transaction: about 0.1 s. */
@@ -76,7 +75,7 @@ export class SideLoad {
     this.#throwFailure();
     const from = this.#number;
     const twice = this.#isInOrder ? [] : await this.#sort();
-    for (const column of ['k', ...this.#set.indexes.map(({ number }) => columnOf(number))])
+    for (const column of ['k', ...columnsOf(this.#set.indexes)])
       await this.#longStatement(indexSql(this.#number, column));
     const taken = await this.#core.writes.run(() => this.#publish(this.#written - twice.length, from));
     this.#report([...twice, ...taken]);
@@ -104,7 +103,7 @@ export class SideLoad {
     await this.#writing;
     this.#throwFailure();
     this.#assertSpace(bytes);
-    const names = ['n', 'k', 'd', ...this.#set.indexes.map(({ number }) => columnOf(number))];
+    const names = ['n', 'k', 'd', ...columnsOf(this.#set.indexes)];
     const values = names.map(() => '?').join();
     const sql = `insert into ${rowsTable(this.#number)}(${names.join()}) values (${values})`;
     const { connection, writes } = this.#core;
@@ -126,7 +125,7 @@ export class SideLoad {
     this.#assertSpace(this.#bytesInAll);
     const from = rowsTable(this.#number);
     const number = await writes.run(() => this.#lease.addTables());
-    const columns = ['k', 'd', ...this.#set.indexes.map((index) => columnOf(index.number))].join();
+    const columns = ['k', 'd', ...columnsOf(this.#set.indexes)].join();
     const [kept, direction] = this.#how.onConflict === 'replace' ? ['max(n)', 'desc'] : ['min(n)', 'asc'];
     // The other columns of a group are those of the row that min or max finds (sqlite.org/lang_select.html#bareagg).
     await this.#longStatement(
@@ -161,7 +160,7 @@ export class SideLoad {
     };
     const set = sets.renumber(published, this.#number);
     sets.addRows(set.name, rows);
-    const changes = setChanges(this.#core, this.#shape, set);
+    const changes = new ChangeSet(this.#core, this.#shape, set);
     const taken: Key[] = [];
     for (const document of this.#cameMeanwhile(before)) {
       if (changes.write(document, 'skip') === 'written' || this.#how.onConflict === 'replace') continue;
@@ -202,7 +201,7 @@ export class SideLoad {
     // The rows were removed meanwhile: all that are there came later.
     const sql = `select n, d from ${rowsTable(set.number)} where n > ? order by n limit ${READ_AT_ONCE}`;
     for (let rows = connection.all(sql, -1); rows.length > 0;) {
-      for (const row of rows) yield documentIn(bytesIn(row, 'd') ?? new Uint8Array(0));
+      for (const row of rows) yield documentAt(row, 'd');
       rows = connection.all(sql, rows.at(-1)?.n ?? null);
     }
   }

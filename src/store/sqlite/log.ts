@@ -49,23 +49,26 @@ interface LoggedIds {
  * The logs of changed rows. A change is a row of the set's log: its number, the id of the row and the time; where
  * readers see a part of the set, also the row before and after; each with its checksum. All calls are made in a look or a transaction.
  */
-export function changeLog(
-  connection: Connection,
-  sets: Sets,
-  { ttlMs, wallClock, mostChanges = MOST_CHANGES }: LogOptions,
-) {
-  const isPrunable = (set: SetRecord): boolean => prunableTo(set) !== null;
+export class ChangeLog {
+  readonly #connection: Connection;
+  readonly #sets: Sets;
+  readonly #options: LogOptions;
   /** Of the ids that `read` gave, those whose row was there behind their last change: its number, and that of the set's tables. */
-  const seenThere = new WeakMap<Bookmark, { readonly seq: number; readonly number: number }>();
-  return { state, begin, isWishDue, keepRows, isPrunable, prune, read, assertRemoved };
+  readonly #seenThere = new WeakMap<Bookmark, { readonly seq: number; readonly number: number }>();
 
-  function state({ name, number }: SetRecord): LogState {
+  constructor(connection: Connection, sets: Sets, options: LogOptions) {
+    this.#connection = connection;
+    this.#sets = sets;
+    this.#options = options;
+  }
+
+  state({ name, number }: SetRecord): LogState {
     const table = logTable(number);
     // A search finds a change behind the last one where a page of the log is not in its place.
     const sql =
       `select floor, rows, last, (select min(rowid) from ${table} where rowid > last) beyond` +
       ` from sets, (select max(rowid) last from ${table}) where name = ?`;
-    const found = connection.get(sql, name);
+    const found = this.#connection.get(sql, name);
     if (typeof found?.beyond === 'number')
       throw new DamagedRowError('the log goes on behind its last change');
     const floor = Number(found?.floor ?? 0);
@@ -76,47 +79,53 @@ export function changeLog(
    * The time of a set: that of the clock, but never before what was written. Else a clock that was ahead and comes back
    * would take changes that were noted without their rows for ones that have them.
    */
-  function timeOf({ number, before }: SetRecord): number {
+  #timeOf({ number, before }: SetRecord): number {
     const table = logTable(number);
-    const last = connection.get(`select at from ${table} where rowid = (select max(rowid) from ${table})`);
-    return Math.max(wallClock(), Number(last?.at ?? 0), before?.usedAt ?? 0);
+    const last = this.#connection.get(
+      `select at from ${table} where rowid = (select max(rowid) from ${table})`,
+    );
+    return Math.max(this.#options.wallClock(), Number(last?.at ?? 0), before?.usedAt ?? 0);
   }
 
   /** Begins to note changes of a set in a transaction. */
-  function begin(set: SetRecord) {
-    const now = timeOf(set);
-    const keepsRows = set.before !== undefined && now - set.before.usedAt <= ttlMs;
-    return changeNotes(connection, set, state(set).last, now, keepsRows);
+  begin(set: SetRecord): ChangeNotes {
+    const at = this.#timeOf(set);
+    const keepsRows = set.before !== undefined && at - set.before.usedAt <= this.#options.ttlMs;
+    return new ChangeNotes(this.#connection, set, { last: this.state(set).last, at, keepsRows });
   }
 
   /** Whether the log has to be asked to keep rows before their changes. */
-  function isWishDue(set: SetRecord): boolean {
-    return !set.before || timeOf(set) - set.before.usedAt > ttlMs * RENEWED_AFTER;
+  isWishDue(set: SetRecord): boolean {
+    return !set.before || this.#timeOf(set) - set.before.usedAt > this.#options.ttlMs * RENEWED_AFTER;
   }
 
   /** In a transaction: from now on the log has rows as they were before their changes. */
-  function keepRows(set: SetRecord): void {
-    const usedAt = timeOf(set);
-    const isKept = set.before && usedAt - set.before.usedAt <= ttlMs;
-    const since = isKept ? set.before.since : state(set).last;
-    sets.put({ ...set, before: { since, usedAt } });
+  keepRows(set: SetRecord): void {
+    const usedAt = this.#timeOf(set);
+    const isKept = set.before && usedAt - set.before.usedAt <= this.#options.ttlMs;
+    const since = isKept ? set.before.since : this.state(set).last;
+    this.#sets.put({ ...set, before: { since, usedAt } });
+  }
+
+  isPrunable(set: SetRecord): boolean {
+    return this.#prunableTo(set) !== null;
   }
 
   /** In a transaction: removes the oldest changes that are not to be kept. Returns whether there were any. */
-  function prune(set: SetRecord): boolean {
-    const to = prunableTo(set);
+  prune(set: SetRecord): boolean {
+    const to = this.#prunableTo(set);
     if (to === null) return false;
-    connection.run(`delete from ${logTable(set.number)} where rowid <= ?`, to);
-    connection.run('update sets set floor = ? where name = ?', to, set.name);
+    this.#connection.run(`delete from ${logTable(set.number)} where rowid <= ?`, to);
+    this.#connection.run('update sets set floor = ? where name = ?', to, set.name);
     return true;
   }
 
   /** At most `most` ids that changed after a number, as the readers of a scope see it. Reads the log up to `next`. */
-  function read(set: SetRecord, after: number, most: number, scope: ScopePredicate | null): LoggedIds {
+  read(set: SetRecord, after: number, most: number, scope: ScopePredicate | null): LoggedIds {
     const columns = `rowid seq, id, a is not null there${scope ? ', b, a' : ''}`;
     // An id may be there several times, and readers of a scope may not see most of the changes.
     const limit = scope ? READ_AT_ONCE : Math.min(2 * most, READ_AT_ONCE);
-    const changes = connection.all(
+    const changes = this.#connection.all(
       `select ${columns} from ${logTable(set.number)} where rowid > ? order by rowid limit ?`,
       after,
       limit,
@@ -134,12 +143,12 @@ export function changeLog(
       if (!scope || !before || !now || !isUnseen(before, now, scope.fields)) {
         if (found.size >= most && !found.has(name)) return page();
         found.set(name, id);
-        if (change.there === 1) seenThere.set(id, { seq: Number(change.seq), number: set.number });
+        if (change.there === 1) this.#seenThere.set(id, { seq: Number(change.seq), number: set.number });
         if (scope && before && scope.matches(before)) matchedBefore.add(name);
       }
       next = Number(change.seq);
     }
-    if (changes.length < limit && next !== state(set).last)
+    if (changes.length < limit && next !== this.state(set).last)
       throw new DamagedRowError('the log ends before its last change');
     return page();
   }
@@ -148,10 +157,10 @@ export function changeLog(
    * Throws DamagedRowError when a row that is not found should be there: `read` gave its id, and its last change, then and
    * until now, is not its removal. (Of changes that version 0.3 noted this is not known.)
    */
-  function assertRemoved(set: SetRecord, id: Bookmark): void {
-    const seen = seenThere.get(id);
-    if (seen?.number !== set.number || seen.seq < state(set).floor) return;
-    const last = connection.get(
+  assertRemoved(set: SetRecord, id: Bookmark): void {
+    const seen = this.#seenThere.get(id);
+    if (seen?.number !== set.number || seen.seq < this.state(set).floor) return;
+    const last = this.#connection.get(
       `select a is not null there from ${logTable(set.number)} where rowid > ? and id = ? order by rowid desc limit 1`,
       ...[seen.seq, storedRow(id)],
     );
@@ -160,16 +169,17 @@ export function changeLog(
   }
 
   /** The number up to which changes are not to be kept. Null: there are none. */
-  function prunableTo(set: SetRecord): number | null {
-    const { last, floor, rows } = state(set);
+  #prunableTo(set: SetRecord): number | null {
+    const { ttlMs, mostChanges = MOST_CHANGES } = this.#options;
+    const { last, floor, rows } = this.state(set);
     const table = logTable(set.number);
-    const first = connection.get(`select at from ${table} order by rowid limit 1`);
+    const first = this.#connection.get(`select at from ${table} order by rowid limit 1`);
     if (!first) return null;
     const most = Math.max(mostChanges, last - floor > mostChanges ? 2 * rows : 0);
     let to = last - floor > most * (1 + SPARE) ? last - most : floor;
-    const now = timeOf(set);
+    const now = this.#timeOf(set);
     if (now - Number(first.at) > ttlMs * (1 + SPARE)) {
-      const old = connection.get(
+      const old = this.#connection.get(
         `select max(seq) seq from (select rowid seq, at from ${table} order by rowid limit ${PRUNED_AT_ONCE}) where at < ?`,
         now - ttlMs,
       );
@@ -188,28 +198,47 @@ function storedIn(change: SqlRow, column: string): Uint8Array | null {
   return stored && stored.length > IS_THERE.length ? documentIn(stored) : null;
 }
 
+interface NotesBegun {
+  readonly last: number;
+  readonly at: number;
+  /** Whether readers of a scope need rows as they were. */
+  readonly keepsRows: boolean;
+}
+
 /** Notes the changes of one transaction, which follow the last change until now. */
-function changeNotes(connection: Connection, set: SetRecord, last: number, at: number, keepsRows: boolean) {
-  const sql = `insert into ${logTable(set.number)} values (?, ?, ?, ?, ?)`;
-  const add = (id: Bookmark, before: Uint8Array | null, after: Uint8Array | null): void => {
+export class ChangeNotes {
+  readonly #connection: Connection;
+  readonly #sql: string;
+  readonly #begun: NotesBegun;
+  #last: number;
+
+  constructor(connection: Connection, set: SetRecord, begun: NotesBegun) {
+    this.#connection = connection;
+    this.#sql = `insert into ${logTable(set.number)} values (?, ?, ?, ?, ?)`;
+    this.#begun = begun;
+    this.#last = begun.last;
+  }
+
+  /** Notes a row before and after its change. Null: there is none. */
+  add(before: Uint8Array | null, after: Uint8Array | null): void {
+    const [idBefore, idAfter] = [before && idOf(before), after && idOf(after)];
+    if (idBefore && idAfter && Buffer.compare(idBefore, idAfter) !== 0) {
+      // The _id is of another type: 7 and 7.0 are one row.
+      this.#insert(idBefore, before, null);
+      this.#insert(idAfter, null, after);
+      return;
+    }
+    const id = idAfter ?? idBefore;
+    if (id) this.#insert(id, before, after);
+  }
+
+  #insert(id: Bookmark, before: Uint8Array | null, after: Uint8Array | null): void {
+    const { at, keepsRows } = this.#begun;
     const rowBefore = keepsRows && before ? storedRow(before) : null;
     // Without the row before, that after it is not needed.
     const rowAfter = rowBefore && after ? storedRow(after) : after && IS_THERE;
-    connection.run(sql, ++last, storedRow(id), at, rowBefore, rowAfter);
-  };
-  return {
-    addNew: (row: Uint8Array) => add(idOf(row), null, row),
-    addRemoved: (row: Uint8Array) => add(idOf(row), row, null),
-    /** Notes a row that took the place of another one, whose `_id` may be of another type: 7 and 7.0 are one row. */
-    addReplaced: (before: Uint8Array, after: Uint8Array): void => {
-      const [idBefore, id] = [idOf(before), idOf(after)];
-      if (Buffer.compare(idBefore, id) === 0) add(id, before, after);
-      else {
-        add(idBefore, before, null);
-        add(id, null, after);
-      }
-    },
-  };
+    this.#connection.run(this.#sql, ++this.#last, storedRow(id), at, rowBefore, rowAfter);
+  }
 }
 
 function idOf(row: Uint8Array): Bookmark {

@@ -4,40 +4,54 @@ import { retryBusy } from './errors.ts';
 /** How long looks may run in a row before other work of the process gets its turn. */
 const TURN_MILLISECONDS = 4;
 
-export type Looks = ReturnType<typeof looksAt>;
+/** What a look asks before, and what translates its failures. */
+interface Guard {
+  check(): void;
+  faultOf(error: unknown): unknown;
+}
 
-/**
- * Looks at the file: short pieces of synchronous work, each of which sees one state of it. `check` is called before each
- * look, and throws when the file cannot be read. `faultOf` translates failures.
- */
-export function looksAt(connection: Connection, check: () => void, faultOf: (error: unknown) => unknown) {
-  const inTurn = fairTurns();
-  const lookAt = <T>(look: () => T): T => {
-    check();
-    return connection.look(look);
-  };
-  const repeated = async <T>(look: () => T | Promise<T>, signal?: AbortSignal): Promise<T> => {
+/** Looks at the file: short pieces of synchronous work, each of which sees one state of it. */
+export class Looks {
+  readonly #connection: Connection;
+  readonly #guard: Guard;
+  readonly #inTurn = fairTurns();
+
+  constructor(connection: Connection, guard: Guard) {
+    this.#connection = connection;
+    this.#guard = guard;
+  }
+
+  /** Looks when its turn comes. `isPatient`: others may go first. Rejects with the signal's reason. */
+  take<T>(look: () => T, signal: AbortSignal, isPatient = false): Promise<T> {
+    return this.#repeated(() => this.#inTurn(() => this.#lookAt(look), signal, isPatient), signal);
+  }
+
+  /** Looks at once. Throws when another process is in the way. */
+  now<T>(look: () => T): T {
+    try {
+      return this.#lookAt(look);
+    } catch (error) {
+      throw this.#guard.faultOf(error);
+    }
+  }
+
+  /** The same, but waits for others. */
+  soon<T>(look: () => T): Promise<T> {
+    return this.#repeated(() => this.#lookAt(look));
+  }
+
+  #lookAt<T>(look: () => T): T {
+    this.#guard.check();
+    return this.#connection.look(look);
+  }
+
+  async #repeated<T>(look: () => T | Promise<T>, signal?: AbortSignal): Promise<T> {
     try {
       return await retryBusy(look, signal);
     } catch (error) {
-      throw faultOf(error);
+      throw this.#guard.faultOf(error);
     }
-  };
-  return {
-    /** Looks when its turn comes. `isPatient`: others may go first. Rejects with the signal's reason. */
-    take: <T>(look: () => T, signal: AbortSignal, isPatient = false): Promise<T> =>
-      repeated(() => inTurn(() => lookAt(look), signal, isPatient), signal),
-    /** Looks at once. Throws when another process is in the way. */
-    now: <T>(look: () => T): T => {
-      try {
-        return lookAt(look);
-      } catch (error) {
-        throw faultOf(error);
-      }
-    },
-    /** The same, but waits for others. */
-    soon: <T>(look: () => T): Promise<T> => repeated(() => lookAt(look)),
-  };
+  }
 }
 
 /**

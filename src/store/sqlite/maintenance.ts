@@ -14,40 +14,43 @@ interface Answer {
 }
 
 /** Runs long statements on a file, one at a time, in a thread with a connection of its own, begun by the first. */
-export function maintenanceOf(path: string) {
-  let started: Worker | null = null;
+export class Maintenance {
+  readonly #path: string;
+  #worker: Worker | null = null;
 
-  const start = (): Worker => {
-    const workerData = { path, directory: dirname(path) };
-    return new Worker(THREAD, { workerData, execArgv: [] }).on('error', () => (started = null));
-  };
-  const ask = async (sql: string, values?: readonly SqlValue[]): Promise<readonly SqlRow[]> => {
-    const worker = (started ??= start());
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** Runs statements. A failure undoes the transaction that they began. To be called when the call before has ended. */
+  async run(sql: string): Promise<void> {
+    await retryBusy(() => this.#ask(sql));
+  }
+
+  /** The rows of one query. Its text must not come from a request. */
+  query(sql: string, ...values: SqlValue[]): Promise<readonly SqlRow[]> {
+    return retryBusy(() => this.#ask(sql, values));
+  }
+
+  async close(): Promise<void> {
+    if (!this.#worker) return;
+    this.#worker.ref();
+    this.#worker.postMessage(null);
+    await once(this.#worker, 'exit');
+  }
+
+  async #ask(sql: string, values?: readonly SqlValue[]): Promise<readonly SqlRow[]> {
+    const worker = (this.#worker ??= this.#start());
     worker.ref();
     worker.postMessage({ sql, values });
     const [{ rows = [], failure }] = (await once(worker, 'message')) as [Answer];
     worker.unref(); // does not keep the process running
-    if (failure)
-      throw withCode(
-        Object.assign(
-          new Error(failure.message),
-          failure.errcode !== undefined && { errcode: failure.errcode },
-        ),
-      );
+    if (failure) throw withCode(Object.assign(new Error(), failure));
     return rows;
-  };
-  return {
-    /** Runs statements. A failure undoes the transaction that they began. To be called when the call before has ended. */
-    run: async (sql: string): Promise<void> => {
-      await retryBusy(() => ask(sql));
-    },
-    /** The rows of one query. Its text must not come from a request. */
-    query: (sql: string, ...values: SqlValue[]) => retryBusy(() => ask(sql, values)),
-    close: async (): Promise<void> => {
-      if (!started) return;
-      started.ref();
-      started.postMessage(null);
-      await once(started, 'exit');
-    },
-  };
+  }
+
+  #start(): Worker {
+    const workerData = { path: this.#path, directory: dirname(this.#path) };
+    return new Worker(THREAD, { workerData, execArgv: [] }).on('error', () => (this.#worker = null));
+  }
 }

@@ -110,6 +110,11 @@ export function isByKey({ equals = [], sort }: Pick<Plan, 'equals' | 'sort'>): b
   return equals.length === 0 && sort === KEY;
 }
 
+/** Whether a plan names one row by its id. */
+export function isSingle({ index, equals = [] }: Pick<Plan, 'index' | 'equals'>): boolean {
+  return index?.name === KEY_INDEX.name && equals.length > 0;
+}
+
 export function orderFor(
   { number: set, label, indexes, isInOrder, hasLargeRows }: SetRecord,
   plan: Pick<Plan, 'index' | 'equals' | 'sort'>,

@@ -5,7 +5,7 @@ import { compareKeys } from '../keys.ts';
 import { bytesIn, type Connection } from './connection.ts';
 import { DamagedRowError, documentIn, storedRow } from './checked-rows.ts';
 import { isUnderWay, type ImportRecord } from './import-record.ts';
-import { columnOf, indexSql, meta, setMeta, tablesSql } from './layout.ts';
+import { columnsOf, indexSql, meta, setMeta, tablesSql } from './layout.ts';
 
 /** A row above this size makes its set one with large rows. Bytes. */
 export const LARGE_BYTES = 64 * 1024;
@@ -67,6 +67,11 @@ export function indexOf({ paths, builtTo, unusable }: IndexRecord): Index {
 /** Whether rows still lack their keys in an index that is not unusable. */
 export function isInBuilding({ builtTo, unusable }: IndexRecord): boolean {
   return builtTo !== null && unusable === undefined;
+}
+
+/** Whether an index has all rows, so that plans may use it. */
+export function isWhole({ builtTo, unusable }: IndexRecord): boolean {
+  return builtTo === null && unusable === undefined;
 }
 
 /** As MongoDB names an index by default. */
@@ -145,10 +150,8 @@ export class Sets {
   }
 
   makeTables({ number, indexes }: SetRecord): void {
-    const columns = ['k', ...indexes.map((one) => columnOf(one.number))];
-    this.#connection.exec(
-      tablesSql(number, indexes) + columns.map((column) => indexSql(number, column)).join(''),
-    );
+    const made = ['k', ...columnsOf(indexes)].map((column) => indexSql(number, column));
+    this.#connection.exec(tablesSql(number, indexes) + made.join(''));
   }
 
   /** Gives a set the number of new tables, and leaves the old ones to be removed. The set is then empty. */

@@ -24,6 +24,7 @@ parentPort.on('message', (asked) => {
     else parentPort.postMessage({ rows: [], done: db.exec(sql) });
   } catch (error) {
     if (db.isTransaction) db.exec('rollback');
-    parentPort.postMessage({ failure: { message: error.message, errcode: error.errcode } });
+    const { message, errcode } = error;
+    parentPort.postMessage({ failure: errcode === undefined ? { message } : { message, errcode } });
   }
 });

@@ -1,18 +1,16 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Connection } from './connection.ts';
+import type { Epochs } from './epochs.ts';
 import { retryBusy } from './errors.ts';
+import type { FileGuard } from './guard.ts';
 
 /** How long actions may share a transaction, which holds the event loop and the file's only write lock. Milliseconds. */
 const TRANSACTION_MS = 8;
 
 interface WritesOptions {
   readonly connection: Connection;
-  /** Throws when the file cannot be written. Called before each transaction. `frees`: it frees space, so that little must be free. */
-  readonly check: (frees: boolean) => void;
-  /** Called first in each transaction. */
-  readonly begin: () => void;
-  readonly sync: () => Promise<void>;
-  readonly faultOf: (error: unknown) => unknown;
+  readonly guard: FileGuard;
+  readonly epochs: Epochs;
   /** Called after each commit. What it returns is awaited before the next transaction. */
   readonly onCommitted: () => void | Promise<void>;
 }
@@ -82,22 +80,22 @@ export class Writes {
     try {
       resolve(await action());
     } catch (error) {
-      reject(this.#options.faultOf(error));
+      reject(this.#options.guard.faultOf(error));
     }
   }
 
   async #transaction(): Promise<void> {
-    const { check, onCommitted } = this.#options;
+    const { guard, onCommitted } = this.#options;
     const taken: Wanted[] = [];
     try {
-      check(this.#queue[0]?.frees === true);
+      guard.checkWritable(this.#queue[0]?.frees === true);
       const settled = await retryBusy(() => this.#commit(taken));
       this.#unsynced.push(...settled);
       this.#syncing ??= this.#sync();
       await onCommitted();
       await turn(); // others of the process go on
     } catch (error) {
-      const fault = this.#options.faultOf(error);
+      const fault = guard.faultOf(error);
       if (taken.length === 0) taken.push(this.#next());
       for (const { reject } of taken) reject(fault);
     }
@@ -105,10 +103,10 @@ export class Writes {
 
   /** Runs as many actions as fit into a transaction. Returns the functions to call when they are durable. */
   #commit(taken: Wanted[]): Settle[] {
-    const { connection, begin } = this.#options;
+    const { connection, epochs } = this.#options;
     connection.run('begin immediate');
     try {
-      begin();
+      epochs.begin();
       const end = performance.now() + TRANSACTION_MS;
       const settled: Settle[] = [];
       while (this.#queue[0]?.isAlone === false && (taken.length === 0 || performance.now() < end)) {
@@ -136,7 +134,7 @@ export class Writes {
       if (!connection.isInTransaction) throw error; // SQLite has undone all of it
       connection.run('rollback to action');
       connection.run('release action');
-      const fault = this.#options.faultOf(error);
+      const fault = this.#options.guard.faultOf(error);
       return () => reject(fault);
     }
   }
@@ -146,10 +144,10 @@ export class Writes {
       const waiting = this.#unsynced;
       this.#unsynced = [];
       try {
-        await this.#options.sync();
+        await this.#options.guard.sync();
         for (const settle of waiting) settle(null);
       } catch (error) {
-        const failure = { error: this.#options.faultOf(error) };
+        const failure = { error: this.#options.guard.faultOf(error) };
         for (const settle of waiting) settle(failure);
       }
     }

@@ -6,7 +6,7 @@ import type { AppError } from '../../../src/errors.ts';
 import type { FeedPlace } from '../../../src/store/change-feed.ts';
 import { makeBookmark, textOf } from '../../../src/store/bookmark.ts';
 import { predicateOf } from '../../../src/store/scope-predicate.ts';
-import { logWatch } from '../../../src/store/sqlite/watch.ts';
+import { LogWatch } from '../../../src/store/sqlite/watch.ts';
 import type { OwnedCollection, Store } from '../../../src/store/store.ts';
 import { SEED } from '../../support/seed.ts';
 import { startProgram } from '../../support/process/child-program.ts';
@@ -266,7 +266,7 @@ test('waiting readers share one look at the log, and cost none when no reader wa
     log.looks++;
     return log.version;
   };
-  const watch = logWatch(() => true);
+  const watch = new LogWatch(() => true);
   const waiting = Array.from({ length: 1_000 }, () => watch.wait(versionOf, 'first', 60_000, ownSignal()));
   assert.equal(log.looks, 1_000);
   t.mock.timers.tick(150);

@@ -11,8 +11,8 @@ import { Int32 } from '../../../src/store/bson.ts';
 import { KEY_INDEX } from '../../../src/store/indexes.ts';
 import { DatabaseSync } from '../../../src/sqlite.ts';
 import { FILE } from '../../../src/store/sqlite/file.ts';
-import { faultIn } from '../../../src/store/sqlite/integrity.ts';
-import { looksAt } from '../../../src/store/sqlite/looks.ts';
+import { IntegrityCheck } from '../../../src/store/sqlite/integrity.ts';
+import { Looks } from '../../../src/store/sqlite/looks.ts';
 import type { FeedPlace } from '../../../src/store/change-feed.ts';
 import type { Plan } from '../../../src/store/store.ts';
 import { feedOf, keysSince } from '../../support/store/changes.ts';
@@ -167,15 +167,11 @@ function* damagesOf(whole: Buffer): Generator<Damage> {
 /** What the check in the background finds in a file. */
 async function checkedIn(directory: string, rowsAtOnce: number): Promise<string | null> {
   const { connection, sets, close } = openRaw(directory);
-  const looks = looksAt(
-    connection,
-    () => undefined,
-    (error) => error,
-  );
+  const looks = new Looks(connection, { check: () => undefined, faultOf: (error) => error });
   const query = (...call: Parameters<typeof connection.all>) =>
     Promise.resolve().then(() => connection.all(...call));
   try {
-    return await faultIn({ looks, sets, query, signal: NEVER, rowsAtOnce });
+    return await new IntegrityCheck({ looks, sets, query, signal: NEVER, rowsAtOnce }).fault();
   } finally {
     close();
   }

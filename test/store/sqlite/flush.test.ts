@@ -10,9 +10,9 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { BSON } from '../../../src/store/bson.ts';
 import { Slots } from '../../../src/store/slots.ts';
-import { coreOf } from '../../../src/store/sqlite/core.ts';
+import { SqliteCollection } from '../../../src/store/sqlite/collection.ts';
+import { Core } from '../../../src/store/sqlite/core.ts';
 import { FILE, openFile } from '../../../src/store/sqlite/file.ts';
-import { openSet } from '../../../src/store/sqlite.ts';
 import { childProgram } from '../../support/process/child-program.ts';
 import { flushFaults } from '../../support/store/flushes.ts';
 import { program } from '../../support/process/programs.ts';
@@ -27,19 +27,19 @@ test('a write is acknowledged only after its sync', async (t) => {
   const sync = () => (isHeld ? new Promise<void>((resolve) => syncs.push(resolve)) : syncNow());
   const onWarning = (message: string) => assert.fail(message);
   const slots = new Slots();
-  const core = coreOf({
+  const core = new Core({
     ...{ file: Object.assign(opened, { sync }), directory, slots, onWarning, checkpointPages: 1_000 },
     ...{ ttlMs: 1_000, wallClock: Date.now, now: () => performance.now() },
   });
   const shape = { name: 'rows', label: 'rows', indexes: [], hasChanges: true };
-  const set = await openSet(core, { ...shape, refusalOf: () => null });
+  const set = await SqliteCollection.open(core, { ...shape, refusalOf: () => null });
   isHeld = true;
   const row = BSON.serialize({ _id: 'ada', category: 'b', price: 1 });
   const writes: (readonly [string, () => Promise<unknown>])[] = [
     ['a transaction', () => core.writes.run(() => undefined)],
-    ['an insert', () => set.writes.insert([row], 'fail')],
-    ['a change of a user', () => set.writes.change('ada', () => row)],
-    ['a removal of a user', () => set.writes.change('ada', () => null)],
+    ['an insert', () => set.insert([row], 'fail')],
+    ['a change of a user', () => set.change('ada', () => row)],
+    ['a removal of a user', () => set.change('ada', () => null)],
   ];
   for (const [name, write] of writes) {
     let isAnswered = false;

@@ -1,0 +1,81 @@
+import type { Description, OwnedCollection } from '../collection.ts';
+import type { Records } from '../records.ts';
+import { CollectionLooks } from './collection-looks.ts';
+import type { Core } from './core.ts';
+import { Counts } from './counts.ts';
+import { Feed } from './feed.ts';
+import { Indexes } from './indexes.ts';
+import { Reads } from './reads.ts';
+import { RowWrites } from './row-writes.ts';
+import { NEW, type SetShape } from './sets.ts';
+
+/**
+ * One set of the file as the port has it: rows, records, or both. All who open the set share it. What does the work of each
+ * method is one of its parts. The methods are properties, so that a spread takes them over (telemetry/timed-store.ts).
+ */
+export class SqliteCollection implements OwnedCollection, Records {
+  readonly #core: Core;
+  readonly #indexes: Indexes;
+  readonly #looks: CollectionLooks;
+  readonly #reads: Reads;
+  readonly #counts: Counts;
+  readonly #writes: RowWrites;
+  readonly changes: Feed | undefined;
+
+  private constructor(core: Core, shape: SetShape) {
+    const { name } = shape;
+    this.#core = core;
+    this.#indexes = new Indexes(core, name);
+    this.#looks = new CollectionLooks(core, name, this.#indexes);
+    this.#reads = new Reads(core, shape, this.#looks);
+    this.#counts = new Counts(core, this.#looks, this.#reads);
+    this.#writes = new RowWrites(core, shape);
+    const parts = { name, looks: this.#looks, reads: this.#reads, scope: null };
+    this.changes = shape.hasChanges ? new Feed(core, parts) : undefined;
+  }
+
+  /** Opens a set of rows. Makes it and the indexes that are missing. */
+  static async open(core: Core, shape: SetShape): Promise<SqliteCollection> {
+    const { looks, writes, sets } = core;
+    const { name, label, isUnfilled } = shape;
+    const collection = new SqliteCollection(core, shape);
+    if (await looks.soon(() => sets.find(name) === null)) {
+      const indexes = shape.indexes.map((paths, n) => ({ number: n + 1, paths, builtTo: null }));
+      await writes.run(() => sets.find(name) ?? sets.create({ ...NEW, name, label, isUnfilled, indexes }));
+    }
+    await collection.declare(shape.indexes);
+    await looks.soon(() => collection.#looks.current());
+    return collection;
+  }
+
+  readonly read: Records['read'] = (...call) => this.#reads.read(...call);
+
+  readonly describe = (): Promise<Description> =>
+    this.#core.looks.soon(() => {
+      const { identity, indexes } = this.#looks.current();
+      return { identity, indexes: this.#indexes.listOf(indexes), now: null };
+    });
+
+  readonly count: Records['count'] = (...call) => this.#counts.count(...call);
+  readonly split: Records['split'] = (...call) => this.#counts.split(...call);
+  readonly nextValue: Records['nextValue'] = (...call) => this.#counts.nextValue(...call);
+  readonly insert: OwnedCollection['insert'] = (...call) => this.#writes.insert(...call);
+  readonly remove: OwnedCollection['remove'] = (...call) => this.#writes.remove(...call);
+  readonly clear: OwnedCollection['clear'] = (...call) => this.#writes.clear(...call);
+  readonly fill: OwnedCollection['fill'] = (...call) => this.#writes.fill(this, ...call);
+  readonly change: Records['change'] = (...call) => this.#writes.change(...call);
+  readonly addIndex: Records['addIndex'] = (...call) => this.#indexes.add(...call);
+
+  /** Adds the indexes that the set lacks. */
+  declare(indexes: SetShape['indexes']): Promise<void> {
+    return this.#indexes.declare(indexes);
+  }
+
+  /** Nothing: others share the collection. The store ends it, see `end`. */
+  readonly close = (): void => undefined;
+
+  /** Ends what the collection does by itself. Resolves when that is done. */
+  end(): Promise<void> {
+    return this.#indexes.close();
+  }
+}

@@ -26,10 +26,10 @@ const SCOPE = { where: [{ path: 'category', value: 'toys' }], hide: ['price'] };
 
 const directory = mkdtempSync(join(tmpdir(), 'sluice-bench-'));
 const slots = new Slots();
+const onWarning = (message: string) => assert.fail(message);
 const core = new Core({
-  ...{ file: await openFile(directory), directory, slots, checkpointPages: 1_000 },
+  ...{ file: await openFile(directory, onWarning), directory, slots, checkpointPages: 1_000, onWarning },
   ...{ ttlMs: 7 * DAY_MS, wallClock: Date.now, now: () => performance.now() },
-  onWarning: (message: string) => assert.fail(message),
 });
 let made = 0;
 

@@ -27,11 +27,17 @@ export function isRunning({ pid, space: own, began }: Holder): boolean | null {
 
 function space(): string {
   return process.platform === 'linux'
-    ? textOf(
-        () =>
-          `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()} ${readlinkSync('/proc/self/ns/pid')}`,
-      )
+    ? textOf(() => `${bootId()} ${readlinkSync('/proc/self/ns/pid')}`)
     : process.platform;
+}
+
+/** A name for this start of the system: what it wrote before may be lost in part. Empty where the system has none. */
+export function currentBoot(): string {
+  return textOf(bootId);
+}
+
+function bootId(): string {
+  return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
 }
 
 /** The fields behind the name, which may have spaces and brackets, begin with the third (proc_pid_stat(5)). */

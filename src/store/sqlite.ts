@@ -42,7 +42,7 @@ export interface SqliteOptions {
  */
 export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const { directory, slots, transactionRows = 0, onWarning = () => undefined } = options;
-  const file = await openFile(directory);
+  const file = await openFile(directory, onWarning);
   try {
     await assertWritable(join(directory, 'exports'));
     const isBulk = transactionRows > BULK_ROWS;

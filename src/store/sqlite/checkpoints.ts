@@ -6,26 +6,23 @@ import type { Maintenance } from './maintenance.ts';
 const LONG_LOG_BYTES = 256 * 1024 * 1024;
 const LONG_LOG_PAGES = 16_384;
 
+interface CheckpointOptions {
+  readonly file: StoreFile;
+  readonly checkpointPages: number;
+  readonly onWarning: (message: string) => void;
+}
+
 /** Moves what the write-ahead log has into the file, in a thread, when there is much of it. */
 export class Checkpoints {
-  readonly #file: StoreFile;
+  readonly #options: CheckpointOptions;
   readonly #maintenance: Maintenance;
-  readonly #eachPages: number;
-  readonly #onWarning: (message: string) => void;
   #next: number;
   #hasWarned = false;
 
-  constructor(
-    file: StoreFile,
-    maintenance: Maintenance,
-    eachPages: number,
-    onWarning: (message: string) => void,
-  ) {
-    this.#file = file;
+  constructor(options: CheckpointOptions, maintenance: Maintenance) {
+    this.#options = options;
     this.#maintenance = maintenance;
-    this.#eachPages = eachPages;
-    this.#onWarning = onWarning;
-    this.#next = eachPages;
+    this.#next = options.checkpointPages;
   }
 
   /**
@@ -33,23 +30,24 @@ export class Checkpoints {
    * from beginning anew, the next one comes after as many pages again.
    */
   async make(): Promise<void> {
+    const { file, checkpointPages, onWarning } = this.#options;
     try {
-      const pages = this.#file.pagesInLog();
-      if (pages < this.#eachPages) this.#next = this.#eachPages;
+      const pages = file.pagesInLog();
+      if (pages < checkpointPages) this.#next = checkpointPages;
       if (pages < this.#next) return;
-      this.#next = pages + this.#eachPages;
+      this.#next = pages + checkpointPages;
       const kind = pages > LONG_LOG_PAGES ? 'restart' : 'passive';
       await this.#maintenance.run(
         `pragma busy_timeout=0; pragma wal_checkpoint(${kind}); pragma busy_timeout=2000`,
       );
-      const bytes = this.#file.logBytes();
+      const bytes = file.logBytes();
       if (bytes > LONG_LOG_BYTES && !this.#hasWarned)
-        this.#onWarning(
+        onWarning(
           `the write-ahead log of the store has ${bytes} bytes: another process may read the file and keep it from beginning anew`,
         );
       this.#hasWarned = bytes > LONG_LOG_BYTES;
     } catch (error) {
-      this.#onWarning(`the write-ahead log of the store was not moved into the file: ${reasonOf(error)}`);
+      onWarning(`the write-ahead log of the store was not moved into the file: ${reasonOf(error)}`);
     }
   }
 }

@@ -89,6 +89,18 @@ export class Connection {
     }
   }
 
+  /** Runs queries that write, all of them or none. */
+  transaction<T>(queries: () => T): T {
+    this.run('begin immediate');
+    try {
+      const result = queries();
+      this.run('commit');
+      return result;
+    } finally {
+      this.undo();
+    }
+  }
+
   /** Whether another connection may have written since the last call. */
   hasNews(): boolean {
     const before = this.#dataVersion;

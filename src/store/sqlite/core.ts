@@ -1,10 +1,10 @@
+import { reasonOf } from '../../error-reason.ts';
 import type { Slots } from '../slots.ts';
 import { BackgroundCheck } from './background-check.ts';
 import { Checkpoints } from './checkpoints.ts';
 import type { Connection } from './connection.ts';
 import { Epochs } from './epochs.ts';
 import type { StoreFile } from './file.ts';
-import { FileGuard } from './guard.ts';
 import { dropSql, meta } from './layout.ts';
 import { ChangeLog, type LogOptions } from './log.ts';
 import { Looks } from './looks.ts';
@@ -40,36 +40,34 @@ export class Core {
   readonly background: BackgroundCheck;
   readonly watch: LogWatch;
   readonly writes: Writes;
-  readonly #guard: FileGuard;
 
   constructor(options: CoreOptions) {
-    const { file, slots, onWarning } = options;
+    const { file, slots } = options;
     const { connection } = file;
     this.options = options;
     this.file = file;
     this.connection = connection;
-    this.#guard = new FileGuard(options);
     this.sets = new Sets(connection);
     this.log = new ChangeLog(connection, this.sets, options);
     this.epochs = new Epochs(connection, this.sets, this.log, options);
-    this.looks = new Looks(connection, this.#guard);
+    this.looks = new Looks(connection, file);
     this.reader = new Reader(connection, slots);
     this.maintenance = new Maintenance(file.path);
     this.background = new BackgroundCheck(this);
     this.watch = new LogWatch(() => connection.hasNews());
-    const checkpoints = new Checkpoints(file, this.maintenance, options.checkpointPages, onWarning);
+    const checkpoints = new Checkpoints(options, this.maintenance);
     const onCommitted = () => {
       this.watch.committed();
       return checkpoints.make();
     };
-    this.writes = new Writes({ connection, guard: this.#guard, epochs: this.epochs, onCommitted });
+    this.writes = new Writes({ connection, file, epochs: this.epochs, onCommitted });
   }
 
   /** Rejects when the file is damaged as far as it was read or checked until now. */
   async ping(): Promise<void> {
     await this.looks.soon(() => meta(this.connection, 'format'));
     this.background.assertFit();
-    this.#guard.assertWhole();
+    this.file.assertWhole();
   }
 
   /**
@@ -88,7 +86,7 @@ export class Core {
     if (numbers.length === 0) return;
     const freePages = () => looks.soon(() => Number(connection.get('pragma freelist_count')?.freelist_count));
     await writes.alone(async () => {
-      this.#guard.check(); // the store may have been closed meanwhile
+      this.file.check(); // the store may have been closed meanwhile
       const before = await freePages();
       await maintenance.run(numbers.map(dropSql).join(' '));
       if (!(givesBack || isLeft)) return;
@@ -101,9 +99,13 @@ export class Core {
   async close(): Promise<void> {
     await this.background.close();
     await this.writes.idle();
-    this.#guard.close();
+    this.file.refuse();
     this.watch.close();
     await this.maintenance.close();
-    await this.#guard.closeFile();
+    try {
+      await this.file.close('stopped');
+    } catch (error) {
+      this.options.onWarning(`the clean stop of the store was not noted: ${reasonOf(error)}`);
+    }
   }
 }

@@ -1,11 +1,12 @@
 import { open, readFile } from 'node:fs/promises';
 import { endianness } from 'node:os';
 import { dirname } from 'node:path';
+import { currentBoot } from '../holder.ts';
 import { Connection } from './connection.ts';
 import { sizeOf, unlessMissing } from './directory.ts';
 import { faultOfLog } from './log-file.ts';
 import { knowsEpoch, meta } from './layout.ts';
-import { currentBoot, MARK_FILE, readMark, type Mark } from './mark.ts';
+import { MARK_FILE, readMark, type Mark } from './mark.ts';
 
 /** What a file of SQLite begins with, and where its header says how many pages it has (fileformat2.html). */
 const MAGIC = 'SQLite format 3\0';
@@ -59,7 +60,7 @@ async function lookAtLog(path: string): Promise<string | null> {
   // A log may go after a stop.
   if (mark?.writtenAt === undefined || mark.stops > mark.writtenAt) return null;
   // A loss of power takes what was not acknowledged, in any order.
-  const isSameStart = Boolean(mark.boot) && mark.boot === (await currentBoot());
+  const isSameStart = Boolean(mark.boot) && mark.boot === currentBoot();
   if (await sizeOf(log)) return isSameStart ? faultOfLog(log) : null;
   // SQLite itself removes or empties a log, when it has moved all of it into the file.
   const isMoved = !(isSameStart && (await hasFramesLeft(path))) && hasWritten(path, mark);

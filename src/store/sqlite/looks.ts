@@ -1,24 +1,19 @@
 import type { Connection } from './connection.ts';
 import { retryBusy } from './errors.ts';
+import type { StoreFile } from './file.ts';
 
 /** How long looks may run in a row before other work of the process gets its turn. */
 const TURN_MILLISECONDS = 4;
 
-/** What a look asks before, and what translates its failures. */
-interface Guard {
-  check(): void;
-  faultOf(error: unknown): unknown;
-}
-
 /** Looks at the file: short pieces of synchronous work, each of which sees one state of it. */
 export class Looks {
   readonly #connection: Connection;
-  readonly #guard: Guard;
+  readonly #file: Pick<StoreFile, 'check' | 'faultOf'>;
   readonly #inTurn = fairTurns();
 
-  constructor(connection: Connection, guard: Guard) {
+  constructor(connection: Connection, file: Pick<StoreFile, 'check' | 'faultOf'>) {
     this.#connection = connection;
-    this.#guard = guard;
+    this.#file = file;
   }
 
   /** Looks when its turn comes. `isPatient`: others may go first. Rejects with the signal's reason. */
@@ -31,7 +26,7 @@ export class Looks {
     try {
       return this.#lookAt(look);
     } catch (error) {
-      throw this.#guard.faultOf(error);
+      throw this.#file.faultOf(error);
     }
   }
 
@@ -41,7 +36,7 @@ export class Looks {
   }
 
   #lookAt<T>(look: () => T): T {
-    this.#guard.check();
+    this.#file.check();
     return this.#connection.look(look);
   }
 
@@ -49,7 +44,7 @@ export class Looks {
     try {
       return await retryBusy(look, signal);
     } catch (error) {
-      throw this.#guard.faultOf(error);
+      throw this.#file.faultOf(error);
     }
   }
 }
@@ -59,9 +54,6 @@ export class Looks {
  * the look under way) the loop continues with sockets and timers. Looks of two kinds take turns while there are both: urgent
  * ones that a client waits for, and patient ones of streams under way. Each kind is served first come, first served. So a
  * page waits for the pages before it and as many looks of streams, even when hundreds of streams fill their sockets' buffers.
- *
- * A queue of promises cannot run several looks in one step of the loop and stop by the clock. These take 2.5 µs each when
- * many wait.
  *
  * Returns the function that runs a look when its turn comes and resolves with its result. It rejects with the signal's reason
  * when the signal is aborted by then. `now` is a clock in milliseconds.

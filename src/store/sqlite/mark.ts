@@ -52,8 +52,3 @@ export function storeGone(path: string, found: string): Error {
     `${path} ${found}, but ${MARK_FILE} beside it says that there was a store: restore a backup, or remove ${MARK_FILE} to begin anew`,
   );
 }
-
-/** A name for this start of the system: what it wrote before may be lost in part. Empty where the system has none. */
-export async function currentBoot(): Promise<string> {
-  return ((await unlessMissing(readFile('/proc/sys/kernel/random/boot_id', 'utf8'))) ?? '').trim();
-}

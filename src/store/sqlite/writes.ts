@@ -2,14 +2,14 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Connection } from './connection.ts';
 import type { Epochs } from './epochs.ts';
 import { retryBusy } from './errors.ts';
-import type { FileGuard } from './guard.ts';
+import type { StoreFile } from './file.ts';
 
 /** How long actions may share a transaction, which holds the event loop and the file's only write lock. Milliseconds. */
 const TRANSACTION_MS = 8;
 
 interface WritesOptions {
   readonly connection: Connection;
-  readonly guard: FileGuard;
+  readonly file: StoreFile;
   readonly epochs: Epochs;
   /** Called after each commit. What it returns is awaited before the next transaction. */
   readonly onCommitted: () => void | Promise<void>;
@@ -80,22 +80,22 @@ export class Writes {
     try {
       resolve(await action());
     } catch (error) {
-      reject(this.#options.guard.faultOf(error));
+      reject(this.#options.file.faultOf(error));
     }
   }
 
   async #transaction(): Promise<void> {
-    const { guard, onCommitted } = this.#options;
+    const { file, onCommitted } = this.#options;
     const taken: Wanted[] = [];
     try {
-      guard.checkWritable(this.#queue[0]?.frees === true);
+      file.checkWritable(this.#queue[0]?.frees === true);
       const settled = await retryBusy(() => this.#commit(taken));
       this.#unsynced.push(...settled);
       this.#syncing ??= this.#sync();
       await onCommitted();
       await turn(); // others of the process go on
     } catch (error) {
-      const fault = guard.faultOf(error);
+      const fault = file.faultOf(error);
       if (taken.length === 0) taken.push(this.#next());
       for (const { reject } of taken) reject(fault);
     }
@@ -104,8 +104,7 @@ export class Writes {
   /** Runs as many actions as fit into a transaction. Returns the functions to call when they are durable. */
   #commit(taken: Wanted[]): Settle[] {
     const { connection, epochs } = this.#options;
-    connection.run('begin immediate');
-    try {
+    return connection.transaction(() => {
       epochs.begin();
       const end = performance.now() + TRANSACTION_MS;
       const settled: Settle[] = [];
@@ -114,12 +113,8 @@ export class Writes {
         taken.push(wanted);
         settled.push(this.#attempt(wanted));
       }
-      connection.run('commit');
       return settled;
-    } catch (error) {
-      connection.undo();
-      throw error;
-    }
+    });
   }
 
   /** Runs an action. What it wrote before it failed is undone. */
@@ -134,7 +129,7 @@ export class Writes {
       if (!connection.isInTransaction) throw error; // SQLite has undone all of it
       connection.run('rollback to action');
       connection.run('release action');
-      const fault = this.#options.guard.faultOf(error);
+      const fault = this.#options.file.faultOf(error);
       return () => reject(fault);
     }
   }
@@ -144,10 +139,10 @@ export class Writes {
       const waiting = this.#unsynced;
       this.#unsynced = [];
       try {
-        await this.#options.guard.sync();
+        await this.#options.file.sync();
         for (const settle of waiting) settle(null);
       } catch (error) {
-        const failure = { error: this.#options.guard.faultOf(error) };
+        const failure = { error: this.#options.file.faultOf(error) };
         for (const settle of waiting) settle(failure);
       }
     }

@@ -20,12 +20,12 @@ import { temporaryFolder } from '../../support/directory.ts';
 
 test('a write is acknowledged only after its sync', async (t) => {
   const directory = await temporaryFolder(t);
-  const opened = await openFile(directory);
+  const onWarning = (message: string) => assert.fail(message);
+  const opened = await openFile(directory, onWarning);
   const syncs: (() => void)[] = [];
   let isHeld = false;
   const syncNow = opened.sync.bind(opened);
   const sync = () => (isHeld ? new Promise<void>((resolve) => syncs.push(resolve)) : syncNow());
-  const onWarning = (message: string) => assert.fail(message);
   const slots = new Slots();
   const core = new Core({
     ...{ file: Object.assign(opened, { sync }), directory, slots, onWarning, checkpointPages: 1_000 },

@@ -43,11 +43,11 @@ export class ChangeSet {
     if (this.#core.connection.run(this.#insertSql, row.key, stored, ...row.entries) > 0) {
       this.#keepOrder(row.key);
       this.#added++;
-      this.#notes?.add(null, row.document);
+      this.#noteChange(null, row.document);
     } else if (onConflict === 'skip') return 'skipped';
     else if (onConflict === 'fail') return { refused: KEY_EXISTS };
     else this.#replace(row, stored);
-    this.#note(row);
+    this.#noteFirst(row);
     return 'written';
   }
 
@@ -58,7 +58,7 @@ export class ChangeSet {
     if (!before) return false;
     this.#core.connection.run(`delete from ${this.#table} where n = ?`, before.n);
     this.#added--;
-    this.#notes?.add(before.document, null);
+    this.#noteChange(before.document, null);
     return true;
   }
 
@@ -80,7 +80,7 @@ export class ChangeSet {
     const before = this.#rowOf(row.key);
     if (!before) throw new DamagedRowError('a row that exists cannot be read');
     this.#core.connection.run(this.#updateSql, row.key, stored, ...row.entries, before.n);
-    this.#notes?.add(before.document, row.document);
+    this.#noteChange(before.document, row.document);
   }
 
   #rowOf(key: Key): { readonly n: SqlValue; readonly document: Uint8Array } | null {
@@ -90,10 +90,14 @@ export class ChangeSet {
   }
 
   /** Notes what the row changes of the set itself. */
-  #note({ document, unusable }: KeyedRow): void {
+  #noteFirst({ document, unusable }: KeyedRow): void {
     const isFirstLarge = document.length > LARGE_BYTES && this.#set.hasLargeRows !== true;
     if (unusable.length === 0 && !isFirstLarge) return;
     this.#put({ ...withUnusable(this.#set, unusable), ...(isFirstLarge && { hasLargeRows: true }) });
+  }
+
+  #noteChange(before: Uint8Array | null, after: Uint8Array | null): void {
+    if (this.#notes) this.#core.log.note(this.#notes, before, after);
   }
 
   #put(changed: SetRecord): void {

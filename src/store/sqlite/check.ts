@@ -10,7 +10,7 @@ import { mmapBytesIn, sizeOf } from './directory.ts';
 import { freeBytes, RESERVE_BYTES } from './errors.ts';
 import { FILE } from './file.ts';
 import { keyRow } from './keyed.ts';
-import { columnOf, columnsOf, indexName, rowsTable } from './layout.ts';
+import { columnOf, columnsOf, indexName, rowsIn } from './layout.ts';
 import { isWhole, nameOf, Sets, type IndexRecord, type SetRecord } from './sets.ts';
 
 const ROWS_AT_ONCE = 500;
@@ -101,25 +101,16 @@ function checkSet(
   for (const column of ['k', ...columnsOf(indexes.filter(isWhole))])
     if (!connection.get('select 1 from sqlite_schema where name = ?', indexName(number, column)))
       fault(`${label}: the index ${indexName(number, column)} is missing`);
+  const columns = ['n', 'k', 'd', ...columnsOf(indexes)];
+  const atOnce = set.hasLargeRows === true ? 1 : ROWS_AT_ONCE;
   let rows = 0;
-  for (const row of rowsOf(connection, set)) {
+  for (const row of rowsIn(connection, number, columns, atOnce)) {
     rows++;
     for (const line of faultsOf(row, indexes)) fault(`${label}: row ${String(row.n)} ${line}`);
   }
   const counted = sets.rows(name);
   if (rows !== counted) fault(`${label}: there are ${rows} rows, and the counter says ${counted}`);
   report(`${label}: ${rows} rows, ${indexes.length} indexes`);
-}
-
-function* rowsOf(connection: Connection, set: SetRecord): Generator<SqlRow> {
-  const columns = ['n', 'k', 'd', ...columnsOf(set.indexes)];
-  const most = set.hasLargeRows === true ? 1 : ROWS_AT_ONCE;
-  const sql = `select ${columns.join()} from ${rowsTable(set.number)} where n > ? order by n limit ${most}`;
-  for (let after = -1, rows: readonly SqlRow[] = []; ; after = Number(rows.at(-1)?.n)) {
-    rows = connection.all(sql, after);
-    yield* rows;
-    if (rows.length < most) return;
-  }
 }
 
 /** What is wrong with a row, as the ends of sentences. */

@@ -3,7 +3,7 @@ import type { From, Plan } from '../store.ts';
 import type { Core } from './core.ts';
 import type { Indexes } from './indexes.ts';
 import { indexFor, isByKey, isSingle, rangeOf, readByOf, type Range } from './range.ts';
-import { indexOf, type SetRecord } from './sets.ts';
+import { indexOf, type SetRecord, type SetShape } from './sets.ts';
 
 /** Entries of an index that one look passes over: about 2 ms. */
 export const PASSED_AT_ONCE = 40_000;
@@ -13,26 +13,26 @@ class SetReplaced extends Error {}
 
 /** Looks at one set of the file. */
 export class CollectionLooks {
-  readonly #core: Core;
-  readonly #name: string;
+  readonly core: Core;
+  readonly shape: SetShape;
   readonly #indexes: Indexes;
 
-  constructor(core: Core, name: string, indexes: Indexes) {
-    this.#core = core;
-    this.#name = name;
+  constructor(core: Core, shape: SetShape, indexes: Indexes) {
+    this.core = core;
+    this.shape = shape;
     this.#indexes = indexes;
   }
 
   /** In a look: the set as it is. */
   current(): SetRecord {
-    const set = this.#core.sets.get(this.#name);
+    const set = this.core.sets.get(this.shape.name);
     this.#indexes.buildLater(set);
     return set;
   }
 
   /** In a look: the set as it is, which must be of the plan's identity, and its index for the plan usable. */
   present(plan: Plan): SetRecord {
-    this.#core.background.assertFit();
+    this.core.background.assertFit();
     const set = this.current();
     if (plan.identity !== undefined && plan.identity !== set.identity) throw collectionReplaced();
     if (isByKey(plan) || isSingle(plan)) return set;
@@ -48,7 +48,7 @@ export class CollectionLooks {
   async within<T>(plan: Plan, signal: AbortSignal, work: (looks: SteadyLooks) => T | Promise<T>): Promise<T> {
     for (;;)
       try {
-        return await work(new SteadyLooks(this.#core, this, plan, signal));
+        return await work(new SteadyLooks(this, plan, signal));
       } catch (error) {
         if (!(error instanceof SetReplaced)) throw error;
       }
@@ -57,14 +57,12 @@ export class CollectionLooks {
 
 /** Looks of one read, which all see the set that the first one saw. */
 export class SteadyLooks {
-  readonly #core: Core;
   readonly #looks: CollectionLooks;
   readonly #plan: Plan;
   readonly #signal: AbortSignal;
   #first: SetRecord | null = null;
 
-  constructor(core: Core, looks: CollectionLooks, plan: Plan, signal: AbortSignal) {
-    this.#core = core;
+  constructor(looks: CollectionLooks, plan: Plan, signal: AbortSignal) {
     this.#looks = looks;
     this.#plan = plan;
     this.#signal = signal;
@@ -77,7 +75,7 @@ export class SteadyLooks {
       if (isOther(set, (this.#first ??= set))) throw new SetReplaced();
       return look(set);
     };
-    return this.#core.looks.take(lookAt, this.#signal, isPatient);
+    return this.#looks.core.looks.take(lookAt, this.#signal, isPatient);
   }
 
   /** The range of the plan. */
@@ -97,7 +95,7 @@ export class SteadyLooks {
     let rows = 0;
     while (rest && rows < most && (rows === 0 || mayGoOn())) {
       const [next, some]: [Range, number] = [rest, Math.min(most - rows, PASSED_AT_ONCE)];
-      const passed = await this.take(() => this.#core.reader.pass(next, some));
+      const passed = await this.take(() => this.#looks.core.reader.pass(next, some));
       rest = passed.rest;
       rows += passed.rows;
     }

@@ -23,15 +23,13 @@ export class SqliteCollection implements OwnedCollection, Records {
   readonly changes: Feed | undefined;
 
   private constructor(core: Core, shape: SetShape) {
-    const { name } = shape;
     this.#core = core;
-    this.#indexes = new Indexes(core, name);
-    this.#looks = new CollectionLooks(core, name, this.#indexes);
-    this.#reads = new Reads(core, shape, this.#looks);
-    this.#counts = new Counts(core, this.#looks, this.#reads);
+    this.#indexes = new Indexes(core, shape.name);
+    this.#looks = new CollectionLooks(core, shape, this.#indexes);
+    this.#reads = new Reads(this.#looks);
+    this.#counts = new Counts(this.#looks, this.#reads);
     this.#writes = new RowWrites(core, shape);
-    const parts = { name, looks: this.#looks, reads: this.#reads, scope: null };
-    this.changes = shape.hasChanges ? new Feed(core, parts) : undefined;
+    this.changes = shape.hasChanges ? new Feed(this.#looks, this.#reads) : undefined;
   }
 
   /** Opens a set of rows. Makes it and the indexes that are missing. */

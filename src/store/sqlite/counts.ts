@@ -5,7 +5,6 @@ import { ABOVE_IDS, compareKeys, HIGHEST, joinKeys, LOWEST, type Key } from '../
 import type { Count, CountMode, Equality, Plan, Size, ValuesFrom } from '../store.ts';
 import { DamagedRowError } from './checked-rows.ts';
 import type { CollectionLooks } from './collection-looks.ts';
-import type { Core } from './core.ts';
 import { isByKey, isSingle, keysOfBookmark, orderFor, prefixOf, rangeBounds, type Range } from './range.ts';
 import type { Reads } from './reads.ts';
 
@@ -17,12 +16,10 @@ const UNNAMEABLE: readonly number[] = [1, 2, 50, 55, 127];
 
 /** Counts the rows of a set, and finds where its parts and its values begin. */
 export class Counts {
-  readonly #core: Core;
   readonly #looks: CollectionLooks;
   readonly #reads: Reads;
 
-  constructor(core: Core, looks: CollectionLooks, reads: Reads) {
-    this.#core = core;
+  constructor(looks: CollectionLooks, reads: Reads) {
     this.#looks = looks;
     this.#reads = reads;
   }
@@ -30,7 +27,7 @@ export class Counts {
   /** See Collection.count. The number of all rows is kept by writes; others are counted in the index. */
   async count(plan: Plan, mode: CountMode, signal: AbortSignal): Promise<Count> {
     signal.throwIfAborted();
-    const { sets, options } = this.#core;
+    const { sets, options } = this.#looks.core;
     return this.#looks.within(plan, signal, async (looks) => {
       if (isSingle(plan)) {
         const batch = await looks.take((set) => this.#reads.single(set, plan, {}));
@@ -61,7 +58,7 @@ export class Counts {
         at += passed.rows;
         if (at === 0 || !rest) continue;
         const next = await looks.take(() => {
-          const batch = this.#core.reader.batch(rest, 0, ONE, plan);
+          const batch = this.#looks.core.reader.batch(rest, 0, ONE, plan);
           batch.release();
           return batch.last;
         });
@@ -111,7 +108,7 @@ export class Counts {
     return this.#looks.within(read, signal, (looks) =>
       looks.take((set) => {
         const range = { ...orderFor(set, plan), reverse: false, ...bounds };
-        const batch = this.#core.reader.batch(range, 0, ONE, BY_ID);
+        const batch = this.#looks.core.reader.batch(range, 0, ONE, BY_ID);
         const value = batch.rows > 0 ? valueBookmarkOf(documentOf(batch).slice(), plan.sort) : null;
         batch.release();
         return value;

@@ -11,27 +11,24 @@ import type { SetRecord } from './sets.ts';
 /** The log has to be asked to keep rows before their changes. */
 const WISH_IS_DUE = Symbol('wish is due');
 
-/** What a feed is of. */
-interface FeedParts {
-  readonly name: string;
-  readonly looks: CollectionLooks;
-  readonly reads: Reads;
-  /** Null: all rows of the set. */
-  readonly scope: ScopePredicate | null;
-}
-
 /** The changes of a set, or of a scope of it. From its first call on, the log keeps for a scope rows as they were. */
 export class Feed implements ScopeLog {
   readonly #core: Core;
-  readonly #parts: FeedParts;
+  readonly #looks: CollectionLooks;
+  readonly #reads: Reads;
+  readonly #scope: ScopePredicate | null;
+  readonly lookUp: ChangeFeed['lookUp'] = (...call) => this.#reads.lookUp(...call);
 
-  constructor(core: Core, parts: FeedParts) {
-    this.#core = core;
-    this.#parts = parts;
+  /** `scope`: null for all rows of the set. */
+  constructor(looks: CollectionLooks, reads: Reads, scope: ScopePredicate | null = null) {
+    this.#core = looks.core;
+    this.#looks = looks;
+    this.#reads = reads;
+    this.#scope = scope;
   }
 
   within(scope: ScopePredicate): ScopeLog {
-    return new Feed(this.#core, { ...this.#parts, scope });
+    return new Feed(this.#looks, this.#reads, scope);
   }
 
   /** The log can always be asked to keep rows. */
@@ -42,10 +39,6 @@ export class Feed implements ScopeLog {
   /** Never called: the embedded store has no points in time. */
   at(): FeedPlace {
     throw snapshotUnsupported();
-  }
-
-  lookUp(...call: Parameters<ChangeFeed['lookUp']>): ReturnType<ChangeFeed['lookUp']> {
-    return this.#parts.reads.lookUp(...call);
   }
 
   now(signal: AbortSignal): Promise<FeedPlace> {
@@ -86,13 +79,12 @@ export class Feed implements ScopeLog {
   /** In a look. */
   #readIn(set: SetRecord, { epoch, set: number, sequence, seen }: LogPlace, most: number) {
     const { epochs, log } = this.#core;
-    const { scope } = this.#parts;
     const { last, floor } = log.state(set);
     const end = epochs.endOf(epoch, set.number);
-    const since = scope && set.before ? Math.max(floor, set.before.since) : floor;
+    const since = this.#scope && set.before ? Math.max(floor, set.before.since) : floor;
     if (end === null || number !== set.number || sequence < since || seen > Math.min(end, last))
       throw changesExpired();
-    const logged = log.read(set, sequence, most, scope);
+    const logged = log.read(set, sequence, most, this.#scope);
     const next = { epoch: epochs.latest(), set: set.number, sequence: logged.next, seen: last };
     return { last, logged, next, seen: versionOf(set, last) };
   }
@@ -101,17 +93,17 @@ export class Feed implements ScopeLog {
   readonly #version = (): string => {
     const { log, looks, sets } = this.#core;
     return looks.now(() => {
-      const set = sets.get(this.#parts.name);
+      const set = sets.get(this.#looks.shape.name);
       return versionOf(set, log.state(set).last);
     });
   };
 
   #placeOf(token: Uint8Array): LogPlace {
-    return this.#parts.scope ? placeOfSealed(token, this.#core.file.secret) : placeOf(token);
+    return this.#scope ? placeOfSealed(token, this.#core.file.secret) : placeOf(token);
   }
 
   #tokenOf(place: LogPlace): Uint8Array {
-    return this.#parts.scope ? sealedTokenOf(place, this.#core.file.secret) : tokenOf(place);
+    return this.#scope ? sealedTokenOf(place, this.#core.file.secret) : tokenOf(place);
   }
 
   /** Looks, when the log keeps the rows that a scope needs. `isPatient`: others go first. */
@@ -122,17 +114,16 @@ export class Feed implements ScopeLog {
     identity?: Identity,
   ): Promise<T> {
     const { log, looks, sets, writes } = this.#core;
-    const { name, scope } = this.#parts;
     const plan = { sort: KEY, direction: 1, ...(identity !== undefined && { identity }) } as const;
     const lookIn = (): T | typeof WISH_IS_DUE => {
-      const set = this.#parts.looks.present(plan);
-      return scope && log.isWishDue(set) ? WISH_IS_DUE : look(set);
+      const set = this.#looks.present(plan);
+      return this.#scope && log.isWishDue(set) ? WISH_IS_DUE : look(set);
     };
     for (;;) {
       const seen = await looks.take(lookIn, signal, isPatient);
       if (seen !== WISH_IS_DUE) return seen;
       signal.throwIfAborted();
-      await writes.run(() => log.keepRows(sets.get(name)));
+      await writes.run(() => log.keepRows(sets.get(this.#looks.shape.name)));
     }
   }
 }

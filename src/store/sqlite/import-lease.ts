@@ -2,9 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { CommandRefusal } from '../../errors.ts';
 import { thisProcess } from '../holder.ts';
 import type { Core } from './core.ts';
-import { isUnderWay, type ImportRecord, type SideTables } from './import-record.ts';
 import { tablesSql } from './layout.ts';
-import type { SetRecord, SetShape } from './sets.ts';
+import { isUnderWay, type ImportRecord, type SetRecord, type SetShape, type SideTables } from './sets.ts';
 
 /** For how long a process counts as running when that cannot be told otherwise, and how often it says so. Milliseconds. */
 const LEASE_MS = 60_000;

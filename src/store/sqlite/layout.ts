@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Connection } from './connection.ts';
+import type { Connection, SqlRow } from './connection.ts';
 
 /** The format of the file. A program does not open a file of a later one. */
 export const FORMAT = 'sluice 4';
@@ -78,6 +78,22 @@ export function setMeta(connection: Connection, key: string, value: string | num
 
 export function rowsTable(number: number): string {
   return `s${number}`;
+}
+
+/** Columns, `n` among them, of all rows of a set by their numbers. */
+export function* rowsIn(
+  connection: Connection,
+  number: number,
+  columns: readonly string[],
+  atOnce: number,
+): Generator<SqlRow, void, undefined> {
+  const sql = `select ${columns.join()} from ${rowsTable(number)} where n > ? order by n limit ${atOnce}`;
+  for (
+    let rows = connection.all(sql, -1);
+    rows.length > 0;
+    rows = connection.all(sql, rows.at(-1)?.n ?? null)
+  )
+    yield* rows;
 }
 
 export function logTable(number: number): string {

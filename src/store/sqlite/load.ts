@@ -6,10 +6,17 @@ import { documentAt, documentIn, storedRow } from './checked-rows.ts';
 import type { Core } from './core.ts';
 import { diskFull, freeBytes, RESERVE_BYTES } from './errors.ts';
 import type { ImportLease } from './import-lease.ts';
-import type { SideTables } from './import-record.ts';
 import { keyOfRow, keyRow } from './keyed.ts';
-import { columnOf, columnsOf, indexSql, rowsTable } from './layout.ts';
-import { LARGE_BYTES, NEW, newIdentity, type IndexRecord, type SetRecord, type SetShape } from './sets.ts';
+import { columnOf, columnsOf, indexSql, rowsIn, rowsTable } from './layout.ts';
+import {
+  LARGE_BYTES,
+  NEW,
+  newIdentity,
+  type IndexRecord,
+  type SetRecord,
+  type SetShape,
+  type SideTables,
+} from './sets.ts';
 
 /** The most rows and bytes in one transaction: about 0.1 s. */
 const TRANSACTION_ROWS = 10_000;
@@ -199,11 +206,7 @@ export class SideLoad {
       return;
     }
     // The rows were removed meanwhile: all that are there came later.
-    const sql = `select n, d from ${rowsTable(set.number)} where n > ? order by n limit ${READ_AT_ONCE}`;
-    for (let rows = connection.all(sql, -1); rows.length > 0;) {
-      for (const row of rows) yield documentAt(row, 'd');
-      rows = connection.all(sql, rows.at(-1)?.n ?? null);
-    }
+    for (const row of rowsIn(connection, set.number, ['n', 'd'], READ_AT_ONCE)) yield documentAt(row, 'd');
   }
 
   /** `left`: the places of rows for which there were others. */

@@ -37,6 +37,15 @@ interface LogState {
   readonly rows: number;
 }
 
+/** The changes of one transaction, which follow the last change until now. */
+export interface ChangeNotes {
+  readonly sql: string;
+  readonly at: number;
+  /** Whether readers of a scope need rows as they were. */
+  readonly keepsRows: boolean;
+  last: number;
+}
+
 interface LoggedIds {
   /** Each once. */
   readonly ids: readonly Bookmark[];
@@ -91,7 +100,21 @@ export class ChangeLog {
   begin(set: SetRecord): ChangeNotes {
     const at = this.#timeOf(set);
     const keepsRows = set.before !== undefined && at - set.before.usedAt <= this.#options.ttlMs;
-    return new ChangeNotes(this.#connection, set, { last: this.state(set).last, at, keepsRows });
+    const sql = `insert into ${logTable(set.number)} values (?, ?, ?, ?, ?)`;
+    return { sql, at, keepsRows, last: this.state(set).last };
+  }
+
+  /** Notes a row before and after its change. Null: there is none. */
+  note(notes: ChangeNotes, before: Uint8Array | null, after: Uint8Array | null): void {
+    const [idBefore, idAfter] = [before && idOf(before), after && idOf(after)];
+    if (idBefore && idAfter && Buffer.compare(idBefore, idAfter) !== 0) {
+      // The _id is of another type: 7 and 7.0 are one row.
+      this.#insert(notes, idBefore, before, null);
+      this.#insert(notes, idAfter, null, after);
+      return;
+    }
+    const id = idAfter ?? idBefore;
+    if (id) this.#insert(notes, id, before, after);
   }
 
   /** Whether the log has to be asked to keep rows before their changes. */
@@ -168,6 +191,13 @@ export class ChangeLog {
       throw new DamagedRowError(`a row of ${set.label} is not found, and nothing has removed it`);
   }
 
+  #insert(notes: ChangeNotes, id: Bookmark, before: Uint8Array | null, after: Uint8Array | null): void {
+    const rowBefore = notes.keepsRows && before ? storedRow(before) : null;
+    // Without the row before, that after it is not needed.
+    const rowAfter = rowBefore && after ? storedRow(after) : after && IS_THERE;
+    this.#connection.run(notes.sql, ++notes.last, storedRow(id), notes.at, rowBefore, rowAfter);
+  }
+
   /** The number up to which changes are not to be kept. Null: there are none. */
   #prunableTo(set: SetRecord): number | null {
     const { ttlMs, mostChanges = MOST_CHANGES } = this.#options;
@@ -196,49 +226,6 @@ export class ChangeLog {
 function storedIn(change: SqlRow, column: string): Uint8Array | null {
   const stored = bytesIn(change, column);
   return stored && stored.length > IS_THERE.length ? documentIn(stored) : null;
-}
-
-interface NotesBegun {
-  readonly last: number;
-  readonly at: number;
-  /** Whether readers of a scope need rows as they were. */
-  readonly keepsRows: boolean;
-}
-
-/** Notes the changes of one transaction, which follow the last change until now. */
-export class ChangeNotes {
-  readonly #connection: Connection;
-  readonly #sql: string;
-  readonly #begun: NotesBegun;
-  #last: number;
-
-  constructor(connection: Connection, set: SetRecord, begun: NotesBegun) {
-    this.#connection = connection;
-    this.#sql = `insert into ${logTable(set.number)} values (?, ?, ?, ?, ?)`;
-    this.#begun = begun;
-    this.#last = begun.last;
-  }
-
-  /** Notes a row before and after its change. Null: there is none. */
-  add(before: Uint8Array | null, after: Uint8Array | null): void {
-    const [idBefore, idAfter] = [before && idOf(before), after && idOf(after)];
-    if (idBefore && idAfter && Buffer.compare(idBefore, idAfter) !== 0) {
-      // The _id is of another type: 7 and 7.0 are one row.
-      this.#insert(idBefore, before, null);
-      this.#insert(idAfter, null, after);
-      return;
-    }
-    const id = idAfter ?? idBefore;
-    if (id) this.#insert(id, before, after);
-  }
-
-  #insert(id: Bookmark, before: Uint8Array | null, after: Uint8Array | null): void {
-    const { at, keepsRows } = this.#begun;
-    const rowBefore = keepsRows && before ? storedRow(before) : null;
-    // Without the row before, that after it is not needed.
-    const rowAfter = rowBefore && after ? storedRow(after) : after && IS_THERE;
-    this.#connection.run(this.#sql, ++this.#last, storedRow(id), at, rowBefore, rowAfter);
-  }
 }
 
 function idOf(row: Uint8Array): Bookmark {

@@ -8,10 +8,9 @@ import { keyOfValue } from '../order.ts';
 import type { From, Plan, Size } from '../store.ts';
 import { DamagedRowError, documentIn } from './checked-rows.ts';
 import { PASSED_AT_ONCE, type CollectionLooks } from './collection-looks.ts';
-import type { Core } from './core.ts';
 import { keyOfRow } from './keyed.ts';
 import { boundsBehind, isSingle, keysOfBookmark, prefixOf, rangeOf, type Range } from './range.ts';
-import type { SetRecord, SetShape } from './sets.ts';
+import type { SetRecord } from './sets.ts';
 
 /** Rows looked up in one look: about 4 ms. */
 const LOOKED_UP_AT_ONCE = 512;
@@ -24,15 +23,11 @@ interface Walked {
 
 /** Reads the rows of a set. */
 export class Reads {
-  readonly #core: Core;
-  readonly #hasChanges: boolean;
   readonly #looks: CollectionLooks;
   /** By the bookmark that the walk goes on from. */
   readonly #walks = new WeakMap<Bookmark, Walked>();
 
-  constructor(core: Core, { hasChanges }: SetShape, looks: CollectionLooks) {
-    this.#core = core;
-    this.#hasChanges = hasChanges;
+  constructor(looks: CollectionLooks) {
     this.#looks = looks;
   }
 
@@ -50,7 +45,7 @@ export class Reads {
       return looks.take((set) => {
         if (isSingle(plan)) return this.#proved(set, plan, this.single(set, plan, from));
         const range = passed ? passed.rest : rangeOf(set, plan, from.after);
-        const batch = this.#core.reader.batch(range, passed ? 0 : skip, size, plan);
+        const batch = this.#looks.core.reader.batch(range, passed ? 0 : skip, size, plan);
         try {
           assertAhead(range, set, plan, batch);
           this.#assertCounted(set, plan, from, batch);
@@ -66,7 +61,7 @@ export class Reads {
   /** See ChangeFeed.lookUp. */
   async lookUp(keys: readonly Bookmark[], plan: Plan, size: Size, signal: AbortSignal): Promise<LookedUp> {
     if (plan.at !== undefined) throw snapshotUnsupported();
-    const { looks, reader, log } = this.#core;
+    const { looks, reader, log } = this.#looks.core;
     const wanted = wantedOf(plan.equals);
     const look = (): LookedUp => {
       const set = this.#looks.present({ ...plan, sort: KEY, equals: [] });
@@ -93,7 +88,7 @@ export class Reads {
 
   /** In a look: the row of an id, if it also has the other values of the plan and comes after the bookmark. */
   single(set: SetRecord, plan: Plan, from: From): Batch {
-    const { reader } = this.#core;
+    const { reader } = this.#looks.core;
     const key = keyOfValue(plan.equals?.find(({ path }) => path === KEY)?.value);
     const row = reader.row(set.number, key);
     const isFound = row !== null && !from.skip && isWanted(documentIn(row), plan, from.after);
@@ -106,7 +101,7 @@ export class Reads {
 
   /** Rejects unless the plan can read the set as it is now, and it is of this identity. */
   async #confirm(plan: Plan, identity: Identity): Promise<void> {
-    await this.#core.looks.soon(() => this.#looks.present({ ...plan, identity }));
+    await this.#looks.core.looks.soon(() => this.#looks.present({ ...plan, identity }));
   }
 
   /**
@@ -114,8 +109,8 @@ export class Reads {
    * rows than were written, and nothing was written meanwhile: a page of the file is damaged.
    */
   #assertCounted(set: SetRecord, plan: Plan, from: From, batch: Batch): void {
-    if (!this.#hasChanges || from.skip || plan.equals?.length || plan.range || plan.ids) return;
-    const { last, rows } = this.#core.log.state(set);
+    if (!this.#looks.shape.hasChanges || from.skip || plan.equals?.length || plan.range || plan.ids) return;
+    const { last, rows } = this.#looks.core.log.state(set);
     const state = `${set.number} ${last}`;
     const before = from.after ? this.#walks.get(from.after) : { rows: 0, state };
     if (before?.state !== state) return;

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { KEY, type Identity } from '../bookmark.ts';
 import type { Index } from '../indexes.ts';
+import { isRunning, type Holder } from '../holder.ts';
 import { compareKeys } from '../keys.ts';
 import { bytesIn, type Connection } from './connection.ts';
 import { DamagedRowError, documentIn, storedRow } from './checked-rows.ts';
-import { isUnderWay, type ImportRecord } from './import-record.ts';
 import { columnsOf, indexSql, meta, setMeta, tablesSql } from './layout.ts';
 
 /** A row above this size makes its set one with large rows. Bytes. */
@@ -31,6 +31,26 @@ export interface IndexRecord {
   readonly builtTo: string | null;
   /** Why no plan may use it, as the end of a sentence. It stays so: rows no longer have keys in it. */
   readonly unusable?: string;
+}
+
+/** The import of a process into a set, as its record has it. */
+export interface ImportRecord {
+  readonly id: string;
+  readonly holder: Holder;
+  /** Milliseconds since 1970. */
+  readonly until: number;
+  /** Present: it fills tables that nothing else leads to. */
+  readonly side?: SideTables;
+}
+
+export interface SideTables {
+  /** The numbers of the tables. The last one becomes that of the set. */
+  readonly numbers: readonly number[];
+  /** The rows that the set had when the import began. */
+  readonly rows: number;
+  /** The number of the set's tables then, and of the last change in their log: what came later stays. */
+  readonly of: number;
+  readonly after: number;
 }
 
 export interface SetRecord extends Pick<SetShape, 'name' | 'label'> {
@@ -62,6 +82,10 @@ export function indexOf({ paths, builtTo, unusable }: IndexRecord): Index {
     isUnique: false,
     ...(refused !== undefined && { refused }),
   };
+}
+
+export function isUnderWay({ holder, until }: ImportRecord, now: number): boolean {
+  return isRunning(holder) ?? now < until;
 }
 
 /** Whether rows still lack their keys in an index that is not unusable. */

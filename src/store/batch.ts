@@ -1,6 +1,6 @@
 import { bookmarkOf, type Bookmark, type Identity, type Ordered, type PointInTime } from './bookmark.ts';
-import { documentAt, endOfDocument, endOfRow } from './bson-array.ts';
-import type { Slot } from './slots.ts';
+import { beginRow, documentAt, endOfDocument, endOfRow, ROW_HEAD_BYTES } from './bson-array.ts';
+import type { Slot, Slots } from './slots.ts';
 
 /** Rows as the body of a BSON array (bson-array.ts), unparsed. The function that takes a batch must release it once. */
 export interface Batch {
@@ -29,6 +29,27 @@ export interface ReadBatch extends Batch {
    * replaced by a partial index of the same name, no row has an array in an indexed field, and none lies where bounds end.)
    */
   confirm(signal: AbortSignal): Promise<void>;
+}
+
+/** Documents, at least one, as a batch in a slot of its own. */
+export function batchOf(slots: Slots, documents: readonly Uint8Array[], order: Ordered): Batch {
+  const last = bookmarkOf(documents.at(-1) ?? new Uint8Array(), order);
+  const { slot, length } = slotOf(slots, documents);
+  return { slot, start: 0, length, rows: documents.length, last, more: false, release: () => slot.release() };
+}
+
+/** A slot that begins with documents as rows, and the length of these in bytes. */
+export function slotOf(slots: Slots, documents: readonly Uint8Array[]) {
+  const length = documents.reduce((bytes, document) => bytes + ROW_HEAD_BYTES + document.length, 0);
+  const slot = slots.take(length);
+  const bytes = slot.bytes(length);
+  let at = 0;
+  for (const document of documents) {
+    at = beginRow(bytes, at);
+    bytes.set(document, at);
+    at += document.length;
+  }
+  return { slot, length };
 }
 
 /** Runs `work`, which takes over the batch. When it fails before that, the batch is released. */

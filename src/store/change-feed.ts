@@ -2,6 +2,7 @@ import type { Batch } from './batch.ts';
 import type { Bookmark, Identity, PointInTime } from './bookmark.ts';
 import type { Plan, Size } from './plan.ts';
 import type { ScopePredicate } from './scope-predicate.ts';
+import type { Slots } from './slots.ts';
 
 /**
  * A place in the history of a collection, for the cursors of clients. It does not name the collection: a caller that
@@ -25,7 +26,12 @@ export interface ChangedKeys {
   readonly next: FeedPlace;
   /** Whether `next` was behind every change that was made before the call. */
   readonly isUpToDate: boolean;
+  /** Rows of the first keys, where they had to be read to decide on a scope. For `lookUp`. */
+  readonly found?: RowsByKey;
 }
+
+/** Rows (BSON documents) by the texts of the keys that were asked for (see `textOf`). Each is taken out once. */
+export type RowsByKey = Map<string, Uint8Array>;
 
 /** The keys of rows of a whole collection that changed, and which of these rows were in a scope. */
 export interface ChangedInScope extends ChangedKeys {
@@ -41,6 +47,8 @@ export interface ScopeLog extends ChangeFeed {
   /** See ChangeFeed. None of its places names a row. Rejects with `forbidden` when `refusal` has a reason. */
   read(...call: Parameters<ChangeFeed['read']>): Promise<ChangedInScope>;
   readonly refusal: (signal: AbortSignal) => Promise<string | null>;
+  /** Where batches of its rows lie. */
+  readonly slots: Slots;
 }
 
 export interface LookedUp {
@@ -91,9 +99,15 @@ export interface ChangeFeed {
   ): Promise<ChangedKeys>;
   /**
    * Reads the rows of the first of these keys, of which no two name one row. Rejects with `collection-replaced` when the
-   * collection is not that of `plan.identity`.
+   * collection is not that of `plan.identity`. `found`: of the read that gave these keys, whose rows need not be read again.
    */
-  lookUp(keys: readonly Bookmark[], plan: Plan, size: Size, signal: AbortSignal): Promise<LookedUp>;
+  lookUp(
+    keys: readonly Bookmark[],
+    plan: Plan,
+    size: Size,
+    signal: AbortSignal,
+    found?: RowsByKey,
+  ): Promise<LookedUp>;
   /** The changes for the readers of a scope. Missing: the feed is itself one for such readers. */
   within?(scope: ScopePredicate): ScopeLog;
   /** Why the changes of a scope cannot be read at present, in a sentence. Null: they can. */

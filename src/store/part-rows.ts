@@ -3,7 +3,7 @@ import type { Bookmark } from './bookmark.ts';
 import type { ChangeFeed } from './change-feed.ts';
 import type { Index } from './indexes.ts';
 import { predicateOf, type Scope } from './scope-predicate.ts';
-import { scopedFeed } from './scoped-feed.ts';
+import { ScopedFeed } from './scoped-feed.ts';
 import type { Collection, Count, CountMode, Equality, From, Plan, Size, ValuesFrom } from './store.ts';
 
 const ONE: Size = { rows: 1, bytes: 1 };
@@ -32,8 +32,7 @@ export class PartRows implements Collection {
   get changes(): ChangeFeed | undefined {
     if (this.#changes !== undefined) return this.#changes ?? undefined;
     const log = this.#rows.changes?.within?.(predicateOf(this.#scope));
-    const [within, edge] = [(plan: Plan) => this.#within(plan), (plan: Plan) => this.#atEdge(plan)];
-    this.#changes = log ? scopedFeed(log, within, edge) : null;
+    this.#changes = log ? new ScopedFeed(log, (plan) => this.#atEdge(this.#within(plan))) : null;
     return this.#changes ?? undefined;
   }
 

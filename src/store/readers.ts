@@ -1,6 +1,6 @@
 import type { Batch, ReadBatch } from './batch.ts';
 import type { Bookmark } from './bookmark.ts';
-import type { ChangeFeed, LookedUp } from './change-feed.ts';
+import type { ChangeFeed, LookedUp, RowsByKey } from './change-feed.ts';
 import { LoopTurns } from './loop-turns.ts';
 import { placeTextOf } from './order.ts';
 import type { ReadTurns } from './read-turns.ts';
@@ -43,8 +43,14 @@ export function streamReader(
 
 /** Reads changes and their rows for answers that have begun and would rather wait than break off. */
 export interface FeedReader extends Pick<ChangeFeed, 'read' | 'reaches'> {
-  /** The rows of keys: see `lookUps`. */
-  rows(keys: readonly Bookmark[], plan: Plan, size: Size, signal: AbortSignal): AsyncIterable<Batch>;
+  /** The rows of keys: see `lookUps`. `found`: see ChangeFeed.lookUp. */
+  rows(
+    keys: readonly Bookmark[],
+    plan: Plan,
+    size: Size,
+    signal: AbortSignal,
+    found?: RowsByKey,
+  ): AsyncIterable<Batch>;
 }
 
 /**
@@ -63,11 +69,11 @@ export function retryingFeed(feed: ChangeFeed, turns: ReadTurns, options: RetryO
       signal.throwIfAborted();
       return changed;
     },
-    rows: (keys, plan, size, signal) =>
+    rows: (keys, plan, size, signal, found) =>
       lookUps(keys, plan, (rest, bound) =>
         last(signal, (limited) =>
           turns.take({ ...size, patient: false }, limited, async () => {
-            const { taken, batch } = await feed.lookUp(rest, bound, size, limited);
+            const { taken, batch } = await feed.lookUp(rest, bound, size, limited, found);
             return { taken, batch: batch && turns.hold(batch) };
           }),
         ),

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { BSON, Decimal128, Double, Int32, Long } from '../../src/store/bson.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
-import type { ChangeFeed, FeedPlace } from '../../src/store/change-feed.ts';
+import type { ChangeFeed, FeedPlace, ScopeLog } from '../../src/store/change-feed.ts';
 import { PartRows } from '../../src/store/part-rows.ts';
+import { predicateOf } from '../../src/store/scope-predicate.ts';
+import { ScopedFeed } from '../../src/store/scoped-feed.ts';
 import type { Slots } from '../../src/store/slots.ts';
 import type { Plan, OwnedCollection } from '../../src/store/store.ts';
 import { lookUps } from '../../src/store/readers.ts';
@@ -273,6 +275,72 @@ export function changeFeedContract(test: ContractTest<OpenFeed>): void {
     },
   );
 
+  testOpened(
+    'a row that comes into a scope is read once, and is sent as it was when that was decided',
+    async (set, opened) => {
+      const { values, field } = opened;
+      const [own, other] = values;
+      const { log, read } = countedLog(set.feed, opened);
+      const feed = new ScopedFeed(log, (plan) => ({
+        ...plan,
+        equals: [{ path: field, value: own }, ...(plan.equals ?? [])],
+      }));
+      await set.write(['was here', 'stays out'], other);
+      const place = await feed.now(NEVER);
+      await set.write(['was here', 'new'], own);
+      await set.write(['stays out'], other);
+      const { keys, found, next } = await feed.read(place, { most: 10, waitMs: 0 }, undefined, NEVER);
+      assert.deepEqual([shown(keys.map(idIn)), found?.size], [shown(['was here', 'new']), 2]);
+      await set.write(['new'], other); // it leaves the scope before it is sent
+      const plan = next.seen === undefined ? BY_ID : { ...BY_ID, since: next.seen };
+      const few = { rows: 1_000, bytes: PLENTY };
+      const sent = await lookUp(feed, keys, plan, few, found);
+      assert.deepEqual(sent.map((row) => [idIn(row), BSON.deserialize(row)[field] as unknown]).sort(), [
+        ['new', own],
+        ['was here', own],
+      ]);
+      assert.equal(read.rows, 2, 'each was read once');
+      assert.deepEqual(shown((await lookUp(feed, keys, plan, few, found)).map(idIn)), shown(['was here']));
+      const { keys: left } = await feed.read(next, { most: 10, waitMs: 0 }, undefined, NEVER);
+      assert.deepEqual(shown(left.map(idIn)), shown(['new']), 'what a later change says');
+    },
+  );
+
+  testOpened(
+    'a row that was read for a scope must also have the values that a reader asks for',
+    async (set, opened) => {
+      const feed = feedOf(scopeOf(opened));
+      const place = await feed.now(NEVER);
+      await set.write(['a'], opened.values[0]);
+      const read = () => feed.read(place, { most: 10, waitMs: 0 }, undefined, NEVER);
+      for (const [price, count] of [
+        [1, 1],
+        [2, 0],
+      ] as const) {
+        const { keys, found } = await read();
+        const plan: Plan = { ...BY_ID, equals: [{ path: 'price', value: price }] };
+        const rows = await lookUp(feed, keys, plan, { rows: 1_000, bytes: PLENTY }, found);
+        assert.deepEqual([keys.length, rows.length], [1, count]);
+      }
+    },
+  );
+
+  testOpened('rows of many bytes that come into a scope are left to their turn', async (_, opened) => {
+    const { field, values, rows } = opened;
+    const feed = feedOf(scopeOf(opened));
+    const place = await feed.now(NEVER);
+    const note = 'x'.repeat(20_000);
+    const ids = [1, 2, 3, 4, 5].map((n) => new Int32(n));
+    await rows.insert(
+      ids.map((_id) => BSON.serialize({ _id, [field]: values[0], price: 1, note })),
+      'fail',
+    );
+    const { keys, found } = await feed.read(place, { most: 10, waitMs: 0 }, undefined, NEVER);
+    assert.deepEqual([keys.length, found?.size], [5, 3]);
+    const all = await lookUp(feed, keys, BY_ID, { rows: 2, bytes: PLENTY }, found);
+    assert.deepEqual(shown(all.map(idIn)), shown(ids));
+  });
+
   for (const [what, narrowed] of [
     ['the set', ({ rows }: OpenFeed) => rows],
     ['the scope of the set that a key opens', scopeOf],
@@ -324,6 +392,28 @@ export function changeFeedContract(test: ContractTest<OpenFeed>): void {
       assert.equal(await set.remove([]), 0);
     },
   );
+}
+
+/** The log for a scope, and how many rows were read from it. */
+function countedLog(feed: ChangeFeed, { field, values: [value] }: OpenFeed) {
+  const scope = predicateOf({ where: [{ path: field, value }], hide: [] });
+  const log = feed.within?.(scope) ?? assert.fail('the feed has scopes');
+  const read = { rows: 0 };
+  const lookUp: ChangeFeed['lookUp'] = async (...call) => {
+    const found = await log.lookUp(...call);
+    read.rows += found.batch?.rows ?? 0;
+    return found;
+  };
+  const counted: ScopeLog = {
+    now: (...call) => log.now(...call),
+    at: (...call) => log.at(...call),
+    reaches: (...call) => log.reaches(...call),
+    read: (...call) => log.read(...call),
+    refusal: (...call) => log.refusal(...call),
+    slots: log.slots,
+    lookUp,
+  };
+  return { log: counted, read };
 }
 
 /** The rows with the first value, as a key with `where` opens them. */

@@ -141,13 +141,13 @@ export async function* linesOf(
   at: Position,
   want: Pick<Want, 'plan' | 'reads'>,
 ): AsyncGenerator<Step, void, undefined> {
-  const { next } = changed;
+  const { next, found } = changed;
   const plan = planAt(want.plan, next);
   // The walk will meet these rows. Only rows are left out for that: removals never are.
   const isToCome = (id: Bookmark) =>
     at.walk !== 'over' && (at.walk === null || comparePlaces(id, at.walk) > 0);
   for (let round = new Round(changed.keys); round.keys.length > 0; round = round.next) {
-    for await (const batch of log.rows(round.keys, plan, LOOK_UP, want.reads)) {
+    for await (const batch of log.rows(round.keys, plan, LOOK_UP, want.reads, found)) {
       try {
         for (const { batch: rows, ids } of piecesOf(batch, (id) => round.isNow(id, isToCome(id)))) {
           const after = (row: Bookmark) => ({

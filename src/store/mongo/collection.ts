@@ -72,7 +72,7 @@ export function openCollection(
   };
 
   const rows: OwnedCollection = {
-    ...(streams && { changes: mongoFeed({ connection, layouts, lookUp, ...streams }) }),
+    ...(streams && { changes: mongoFeed({ connection, layouts, lookUp, slots, ...streams }) }),
     close: () => layouts.close(),
     read: reads.read,
 

@@ -1,5 +1,5 @@
 import { Long, type Document, type Timestamp } from '../bson.ts';
-import { beginRow, ROW_HEAD_BYTES } from '../bson-array.ts';
+import { slotOf } from '../batch.ts';
 import type { Slots } from '../slots.ts';
 import { named } from './commands.ts';
 import type { MongoConnection } from './connection.ts';
@@ -44,15 +44,7 @@ export function driverWay(
       const reply = await run(command, signal, when);
       const { rows, id } = rowsOf(reply);
       if (id !== 0n) await kill(command.find ?? command.aggregate, id, signal);
-      const length = rows.reduce((bytes, row) => bytes + ROW_HEAD_BYTES + row.length, 0);
-      const slot = slots.take(length);
-      const bytes = slot.bytes(length);
-      let at = 0;
-      for (const row of rows) {
-        at = beginRow(bytes, at);
-        bytes.set(row, at);
-        at += row.length;
-      }
+      const { slot, length } = slotOf(slots, rows);
       const time = reply.operationTime as Timestamp | undefined;
       return { slot, start: 0, length, cut: id !== 0n, asOf: time && pointInTimeOf(time) };
     },

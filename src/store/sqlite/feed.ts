@@ -7,6 +7,7 @@ import type { Core } from './core.ts';
 import { placeOf, placeOfSealed, sealedTokenOf, tokenOf, type LogPlace } from './place.ts';
 import type { Reads } from './reads.ts';
 import type { SetRecord } from './sets.ts';
+import type { Slots } from '../slots.ts';
 
 /** The log has to be asked to keep rows before their changes. */
 const WISH_IS_DUE = Symbol('wish is due');
@@ -17,11 +18,14 @@ export class Feed implements ScopeLog {
   readonly #looks: CollectionLooks;
   readonly #reads: Reads;
   readonly #scope: ScopePredicate | null;
-  readonly lookUp: ChangeFeed['lookUp'] = (...call) => this.#reads.lookUp(...call);
+  readonly slots: Slots;
+  readonly lookUp: ChangeFeed['lookUp'] = (keys, plan, size, signal) =>
+    this.#reads.lookUp(keys, plan, size, signal);
 
   /** `scope`: null for all rows of the set. */
   constructor(looks: CollectionLooks, reads: Reads, scope: ScopePredicate | null = null) {
     this.#core = looks.core;
+    this.slots = looks.core.options.slots;
     this.#looks = looks;
     this.#reads = reads;
     this.#scope = scope;

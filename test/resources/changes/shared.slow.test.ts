@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BSON } from '../../../src/store/bson.ts';
+import type { ChangeFeed, ScopeLog } from '../../../src/store/change-feed.ts';
+import { bearer, keyedServer } from '../../support/access/keyed.ts';
 import { feedOf, until } from '../../support/store/changes.ts';
+import { keepImages } from '../../support/store/parts.ts';
 import { Copy } from '../../support/resources/copy.ts';
 import { testClient } from '../../support/store/mongo/mongo.ts';
 import { testMongo } from '../../support/store/mongo/mongod.ts';
@@ -49,6 +52,54 @@ for (const store of ['sqlite', 'mongodb'] as const)
       assert.ok(counts.every((count) => count <= MOST));
       isOver = true;
       await put(CHANGES + 1);
+      await Promise.all(done);
+    },
+  );
+
+for (const store of ['sqlite', 'mongodb'] as const)
+  test(
+    `followers of ${store} cause one read of each row that comes into their scope`,
+    { timeout: 60_000 },
+    async (t) => {
+      const acme = { name: 'acme', where: { items: { category: 'acme' } } };
+      const server = await keyedServer(t, store, [{ name: 'other' }], []);
+      if (!server) return;
+      await keepImages(t, server.mongo, 'items');
+      const changes = feedOf(server.store.items) as ChangeFeed & Required<Pick<ChangeFeed, 'within'>>;
+      const within = changes.within.bind(changes);
+      let rows = 0;
+      const counted = (log: ScopeLog): ScopeLog => {
+        const lookUp = log.lookUp.bind(log);
+        t.mock.method(log, 'lookUp', async (...call: Parameters<typeof lookUp>) => {
+          const found = await lookUp(...call);
+          rows += found.batch?.rows ?? 0;
+          return found;
+        });
+        return log;
+      };
+      t.mock.method(changes, 'within', (...call: Parameters<typeof within>) => counted(within(...call)));
+      assert.ok(await server.rewrite([acme])); // from now on its scope has a log that is counted
+      const put = (_id: string, category: string) =>
+        server.store.items.insert([BSON.serialize({ _id, category, price: 1 })], 'replace');
+      const copies = Array.from({ length: 10 }, () => new Copy(false, bearer('acme')));
+      let isOver = false;
+      const done = copies.map((copy) =>
+        copy.read(`${server.url}/items/changes?follow=true`, { until: () => isOver }),
+      );
+      const all = (holds: (copy: Copy) => boolean) =>
+        until('all have it', () => Promise.resolve(copies.every(holds)));
+      const come = async (_id: string) => {
+        await put(_id, 'acme');
+        await all((copy) => copy.isUpToDate && copy.rows.has(`"${_id}"`));
+      };
+      await all((copy) => copy.isUpToDate);
+      await come('first');
+      rows = 0;
+      for (let n = 0; n < CHANGES; n++) await come(`row ${n}`);
+      t.diagnostic(`${rows} rows were read of ${CHANGES} that came`);
+      assert.equal(rows, CHANGES);
+      isOver = true;
+      await put('last', 'acme');
       await Promise.all(done);
     },
   );

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Document, MongoClient } from 'mongodb';
 import { AppError } from '../../../src/errors.ts';
 import type { Bookmark } from '../../../src/store/bookmark.ts';
-import type { ChangeFeed, FeedPlace } from '../../../src/store/change-feed.ts';
+import type { ChangeFeed, FeedPlace, RowsByKey } from '../../../src/store/change-feed.ts';
 import type { Plan, Collection } from '../../../src/store/store.ts';
 import { lookUps } from '../../../src/store/readers.ts';
 import { NEVER, PLENTY, takeRows } from './reading.ts';
@@ -31,15 +31,18 @@ export async function keysSince(feed: ChangeFeed, place: FeedPlace, most = 1_000
   }
 }
 
-/** The documents of the rows of keys. */
+/** The documents of the rows of keys. `found`: see ChangeFeed.lookUp. */
 export async function lookUp(
   feed: ChangeFeed,
   keys: readonly Bookmark[],
   plan: Plan = BY_ID,
   size = { rows: 1_000, bytes: PLENTY },
+  found?: RowsByKey,
 ): Promise<readonly Buffer[]> {
   const rows: Buffer[] = [];
-  for await (const batch of lookUps(keys, plan, (rest, bound) => feed.lookUp(rest, bound, size, NEVER)))
+  for await (const batch of lookUps(keys, plan, (rest, bound) =>
+    feed.lookUp(rest, bound, size, NEVER, found),
+  ))
     rows.push(...takeRows(batch));
   return rows;
 }

@@ -77,11 +77,10 @@ export class Follower {
   async #drain(most: number): Promise<boolean> {
     const waitMs = this.#random() < 0.3 ? 1 : 0; // a read that waits uses what readers share
     const size = { most, waitMs };
-    const { keys, next, isUpToDate } = await this.#feed.read(this.#place, size, this.#plan.identity, NEVER);
-    const rows = await lookUp(this.#feed, keys, this.#planAt(next), {
-      rows: 1 + below(this.#random, 9),
-      bytes: PLENTY,
-    });
+    const read = await this.#feed.read(this.#place, size, this.#plan.identity, NEVER);
+    const { keys, next, isUpToDate, found } = read;
+    const few = { rows: 1 + below(this.#random, 9), bytes: PLENTY };
+    const rows = await lookUp(this.#feed, keys, this.#planAt(next), few, found);
     for (const key of keys) this.copy.delete(nameOf(key));
     for (const row of rows) if (this.#hasPassed(row)) this.copy.set(nameOf(row), row);
     this.#place = next;

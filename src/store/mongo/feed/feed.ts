@@ -3,6 +3,7 @@ import { AppError, changesUnsupported, collectionReplaced } from '../../../error
 import type { Identity, PointInTime } from '../../bookmark.ts';
 import type { ChangedInScope, ChangeFeed, FeedPlace, FeedSize, ScopeLog } from '../../change-feed.ts';
 import type { ScopeFields, ScopePredicate } from '../../scope-predicate.ts';
+import type { Slots } from '../../slots.ts';
 import { coalesced } from '../coalesced.ts';
 import { awaitAtMost } from '../../deadline.ts';
 import { findOne } from '../commands.ts';
@@ -41,6 +42,7 @@ export interface FeedParts {
   readonly connection: MongoConnection;
   readonly layouts: Layouts;
   readonly lookUp: ChangeFeed['lookUp'];
+  readonly slots: Slots;
   /** The stream of the collection's database. */
   readonly stream: DatabaseStream;
   /** The changes of the collection alone, as the readers of scopes by these fields see them. */
@@ -53,7 +55,7 @@ export interface FeedParts {
  * reads its history by a cursor of its own.
  */
 export function mongoFeed(parts: FeedParts, scope?: ScopePredicate): ScopeLog {
-  const { connection, layouts, lookUp, stream } = parts;
+  const { connection, layouts, lookUp, slots, stream } = parts;
   const { collection } = layouts;
   /** The time of the collection. Callers that ask at the same time share one question. */
   const times = coalesced<'', PointInTime>(async () => {
@@ -202,6 +204,7 @@ export function mongoFeed(parts: FeedParts, scope?: ScopePredicate): ScopeLog {
 
   return {
     lookUp,
+    slots,
     at,
     refusal,
     /** All readers of scopes by the same fields share one stream, which is open while there are any. */

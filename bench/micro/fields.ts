@@ -13,8 +13,8 @@ import { chain, FIRST_BATCH } from '../../src/pipeline/chain.ts';
 import { COMMAND_LIMIT_MS, GRACE_MS, MongoConnection } from '../../src/store/mongo/connection.ts';
 import { driverWay } from '../../src/store/mongo/driver.ts';
 import { isForgotten, mayRetry, translate } from '../../src/store/mongo/errors.ts';
-import { finderOf } from '../../src/store/mongo/find.ts';
-import { readsOf } from '../../src/store/mongo/read.ts';
+import { Finder } from '../../src/store/mongo/find.ts';
+import { Reads } from '../../src/store/mongo/read.ts';
 import { openLane, type FindWay } from '../../src/store/mongo/lane/lane.ts';
 import { Layouts } from '../../src/store/mongo/layouts.ts';
 import { Slots } from '../../src/store/slots.ts';
@@ -53,7 +53,7 @@ const lane = openLane(connection, {
 const projected: FindWay = {
   find: (command, signal, when) => lane.find({ ...command, projection: { _id: 1, price: 1 } }, signal, when),
 };
-const itemsOf = (way: FindWay) => readsOf({ layouts, slots, finder: finderOf(way, layouts) });
+const itemsOf = (way: FindWay) => new Reads(layouts, new Finder(way, layouts), slots);
 const candidates = { 'whole rows': itemsOf(lane), 'a projection': itemsOf(projected) };
 await layouts.start();
 

@@ -2,16 +2,16 @@ import { collectionReplaced } from '../../errors.ts';
 import type { Identity } from '../bookmark.ts';
 import { addIndexes, fillByInserts } from '../fill-by-inserts.ts';
 import type { Slots } from '../slots.ts';
-import type { Declaration, OwnedCollection, Plan } from '../store.ts';
+import type { Count, Declaration, OwnedCollection, Plan } from '../store.ts';
 import { replaceByEmpty } from './clear.ts';
 import type { MongoConnection } from './connection.ts';
 import { countRows } from './count.ts';
 import type { Layout, LayoutOptions } from './create-collection.ts';
 import { faultOf, inPresentCollection } from './faults.ts';
-import { mongoFeed, type FeedParts } from './feed/feed.ts';
-import { lookUpIn } from './feed/look-up.ts';
+import { MongoFeed, type FeedParts } from './feed/feed.ts';
+import { LookUps } from './feed/look-up.ts';
 import { addRows, countToReplace, replaceRows, type Filled } from './fill.ts';
-import { finderOf } from './find.ts';
+import { Finder } from './find.ts';
 import { isSingle } from './index-ranges.ts';
 import { insertRows } from './insert.ts';
 import { Layouts, type LookTiming } from './layouts.ts';
@@ -19,7 +19,7 @@ import { addIndex } from './make-indexes.ts';
 import { nextValueIn } from './next-value.ts';
 import type { IndexedPlan } from './plan.ts';
 import { deleteRaw } from './raw-write.ts';
-import { readsOf } from './read.ts';
+import { Reads } from './read.ts';
 import type { FindWay } from './lane/lane.ts';
 import { presentTime } from './snapshot.ts';
 import { splitRows } from './split.ts';
@@ -37,123 +37,142 @@ export interface OpenCollection<Rows = OwnedCollection> {
   readonly layouts: Layouts;
 }
 
+type Streams = Pick<FeedParts, 'stream' | 'streamWith'>;
+
 /** Opens a collection. Nothing is asked of the server before its first use. `streams`: those of its changes, if it has any. */
 export function openCollection(
-  { connection, way, slots, timing }: Ground,
+  ground: Ground,
   options: LayoutOptions,
   declaration: Pick<Declaration, 'indexes' | 'refusalOf'>,
-  streams?: Pick<FeedParts, 'stream' | 'streamWith'>,
+  streams?: Streams,
 ): OpenCollection {
-  const { collection } = options;
-  const layouts = new Layouts(connection, options, timing);
-  const finder = finderOf(way, layouts);
-  const reads = readsOf({ layouts, finder, slots });
-  const lookUp = lookUpIn({ layouts, finder, slots });
-  /** The collection that the first rows were written into. An import does not continue in another collection. */
-  let writtenTo: Identity | undefined;
+  const rows = new MongoCollection(ground, options, declaration, streams);
+  return { rows, layouts: rows.layouts };
+}
 
-  const inLayout = async <T>(
+/** A collection of MongoDB. Its methods are properties, because other collections are made of it and of methods of their own. */
+class MongoCollection implements OwnedCollection {
+  readonly layouts: Layouts;
+  readonly changes: OwnedCollection['changes'];
+  readonly read: OwnedCollection['read'];
+  readonly nextValue: OwnedCollection['nextValue'];
+  readonly #connection: MongoConnection;
+  readonly #finder: Finder;
+  readonly #filled: Filled;
+  /** The collection that the first rows were written into. An import does not continue in another collection. */
+  #writtenTo: Identity | undefined;
+
+  constructor(
+    { connection, way, slots, timing }: Ground,
+    options: LayoutOptions,
+    { indexes, refusalOf }: Pick<Declaration, 'indexes' | 'refusalOf'>,
+    streams?: Streams,
+  ) {
+    const layouts = new Layouts(connection, options, timing);
+    const finder = new Finder(way, layouts);
+    const reads = new Reads(layouts, finder, slots);
+    const { lookUp } = new LookUps(layouts, finder, slots);
+    this.layouts = layouts;
+    this.changes = streams && new MongoFeed({ connection, layouts, lookUp, slots, ...streams });
+    this.read = reads.read;
+    this.nextValue = nextValueIn(layouts, reads);
+    this.#connection = connection;
+    this.#finder = finder;
+    const replacing: Filled['replacing'] = (work) => this.#replacing(work);
+    this.#filled = { connection, layouts, rows: this, options, refusalOf, wanted: indexes, replacing };
+  }
+
+  readonly close = (): void => this.layouts.close();
+
+  readonly describe: OwnedCollection['describe'] = async (signal, { now } = { now: false }) => {
+    const { layouts } = this;
+    if (!now) return layouts.layout(signal);
+    signal.throwIfAborted();
+    return inPresentCollection(undefined, signal, async () => {
+      const layout = await layouts.layout(signal); // a collection that does not exist yet has no time
+      try {
+        const time = presentTime(this.#connection, layouts.collection, layout.identity, signal);
+        return { ...layout, now: await time };
+      } catch (error) {
+        throw faultOf(error, layouts, {});
+      }
+    });
+  };
+
+  readonly count: OwnedCollection['count'] = async (plan, mode, signal) => {
+    if (plan.ids)
+      throw new TypeError('no query says a range of ids of several types: it is read, not counted');
+    return this.#inLayout(plan, signal, async (layout, indexed): Promise<Count> => {
+      if (!isSingle(indexed)) return countRows(this.layouts, indexed, mode, layout, signal);
+      const batch = await this.read(plan, {}, { rows: 1, bytes: 1 }, signal);
+      batch.release();
+      return { rows: batch.rows, is: 'exact' };
+    });
+  };
+
+  readonly split: OwnedCollection['split'] = (plan, parts, signal) =>
+    this.#inLayout(plan, signal, async (layout, indexed) => {
+      const all = { layouts: this.layouts, finder: this.#finder };
+      return isSingle(indexed) ? [] : splitRows(all, indexed, parts, layout, signal);
+    });
+
+  readonly insert: OwnedCollection['insert'] = (rows, onConflict) =>
+    this.#written((identity) => {
+      this.#writtenTo ??= identity;
+      if (this.#writtenTo !== identity) throw collectionReplaced();
+      const { options, refusalOf } = this.#filled;
+      return insertRows(this.#connection, options.collection, rows, onConflict, refusalOf);
+    });
+
+  readonly remove: OwnedCollection['remove'] = (keys) =>
+    this.#written(() => deleteRaw(this.#connection, this.layouts.collection, keys));
+
+  readonly fill: OwnedCollection['fill'] = async (batches, how) => {
+    const { isEndless, onRemoved } = how;
+    if (isEndless) await fillByInserts(this, batches, how);
+    else if (onRemoved) await replaceRows(this.#filled, batches, how, onRemoved);
+    else await addRows(this.#filled, batches, how);
+    await addIndexes(this, how);
+  };
+
+  readonly addIndex: OwnedCollection['addIndex'] = async (paths, _, signal) => {
+    const added = await addIndex(this.#connection, this.layouts.collection, paths, signal);
+    this.layouts.forget();
+    return added;
+  };
+
+  readonly clear: OwnedCollection['clear'] = async (signal) => {
+    const count = await countToReplace(this.#filled, signal);
+    await this.#replacing(() => replaceByEmpty(this.#connection, this.layouts.collection));
+    return count;
+  };
+
+  async #inLayout<T>(
     plan: Plan,
     signal: AbortSignal,
     work: (layout: Layout, plan: IndexedPlan) => Promise<T>,
-  ): Promise<T> => {
+  ): Promise<T> {
     signal.throwIfAborted();
     return inPresentCollection(plan.identity, signal, async () =>
-      work(...(await layouts.layoutFor(plan, signal))),
+      work(...(await this.layouts.layoutFor(plan, signal))),
     );
-  };
+  }
 
   /** A write cannot name the identity of its collection, and creates a missing one: it is checked before and after. */
-  const written = async <T>(write: (identity: Identity | undefined) => Promise<T>): Promise<T> => {
-    const identity = await layouts.present();
+  async #written<T>(write: (identity: Identity | undefined) => Promise<T>): Promise<T> {
+    const identity = await this.layouts.present();
     const result = await write(identity);
-    if ((await layouts.present()) !== identity) throw collectionReplaced();
+    if ((await this.layouts.present()) !== identity) throw collectionReplaced();
     return result;
-  };
+  }
 
-  const rows: OwnedCollection = {
-    ...(streams && { changes: mongoFeed({ connection, layouts, lookUp, slots, ...streams }) }),
-    close: () => layouts.close(),
-    read: reads.read,
-
-    async describe(signal, { now } = { now: false }) {
-      if (!now) return layouts.layout(signal);
-      signal.throwIfAborted();
-      return inPresentCollection(undefined, signal, async () => {
-        const layout = await layouts.layout(signal); // a collection that does not exist yet has no time
-        try {
-          return { ...layout, now: await presentTime(connection, collection, layout.identity, signal) };
-        } catch (error) {
-          throw faultOf(error, layouts, {});
-        }
-      });
-    },
-
-    async count(plan, mode, signal) {
-      if (plan.ids)
-        throw new TypeError('no query says a range of ids of several types: it is read, not counted');
-      return inLayout(plan, signal, async (layout, indexed) => {
-        if (!isSingle(indexed)) return countRows(layouts, indexed, mode, layout, signal);
-        const batch = await reads.read(plan, {}, { rows: 1, bytes: 1 }, signal);
-        batch.release();
-        return { rows: batch.rows, is: 'exact' };
-      });
-    },
-
-    split: (plan, parts, signal) =>
-      inLayout(plan, signal, async (layout, indexed) =>
-        isSingle(indexed) ? [] : splitRows({ layouts, finder }, indexed, parts, layout, signal),
-      ),
-
-    nextValue: nextValueIn(layouts, reads),
-
-    insert: (rows, onConflict) =>
-      written((identity) => {
-        writtenTo ??= identity;
-        if (writtenTo !== identity) throw collectionReplaced();
-        return insertRows(connection, collection, rows, onConflict, declaration.refusalOf);
-      }),
-
-    remove: (keys) => written(() => deleteRaw(connection, collection, keys)),
-
-    fill: async (batches, how) => {
-      const { isEndless, onRemoved } = how;
-      if (isEndless) await fillByInserts(rows, batches, how);
-      else if (onRemoved) await replaceRows(filled, batches, how, onRemoved);
-      else await addRows(filled, batches, how);
-      await addIndexes(rows, how);
-    },
-
-    async addIndex(paths, _, signal) {
-      const added = await addIndex(connection, collection, paths, signal);
-      layouts.forget();
-      return added;
-    },
-
-    async clear(signal) {
-      const count = await countToReplace(filled, signal);
-      await replacing(() => replaceByEmpty(connection, collection));
-      return count;
-    },
-  };
-
-  const replacing: Filled['replacing'] = async (work) => {
-    const layout = await layouts.layout();
+  async #replacing(work: () => Promise<void>): Promise<void> {
+    const layout = await this.layouts.layout();
     try {
       await work();
     } finally {
-      layouts.forget(layout);
-      writtenTo = undefined; // the next rows go into the new collection
+      this.layouts.forget(layout);
+      this.#writtenTo = undefined; // the next rows go into the new collection
     }
-  };
-  const filled: Filled = {
-    connection,
-    layouts,
-    rows,
-    options,
-    refusalOf: declaration.refusalOf,
-    wanted: declaration.indexes,
-    replacing,
-  };
-  return { rows, layouts };
+  }
 }

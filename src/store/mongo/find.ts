@@ -9,42 +9,28 @@ import type { FindWay, Reply, When } from './lane/lane.ts';
 import type { Layouts } from './layouts.ts';
 import { isAhead } from './snapshot.ts';
 
-export type Finder = ReturnType<typeof finderOf>;
+/** Sends the finds of one collection. */
+export class Finder {
+  readonly #way: FindWay;
+  readonly #layouts: Layouts;
 
-export function finderOf(way: FindWay, layouts: Layouts) {
-  /** Every command names the identity of its collection: that of the plan, else the one found at layouts. */
-  const send = async (command: Record<string, unknown>, layout: Layout, signal: AbortSignal, asked: When) => {
-    const { at, since, identity = layout.identity } = asked;
-    let reply: Reply;
-    try {
-      reply = await way.find(command, signal, { at, since, identity });
-    } catch (error) {
-      const isTooEarly = since !== undefined && serverCodeOf(error) === CODES.invalidOptions;
-      if (isTooEarly && (await isAhead(layouts.connection, since, signal))) throw noSuchPlace(error);
-      throw faultOf(error, layouts, asked);
-    }
-    if (layouts.isProved) return reply;
-    try {
-      await layouts.layout(signal); // the server that answered may have taken the place of a lost one
-      return reply;
-    } catch (error) {
-      reply.slot.release();
-      throw error;
-    }
-  };
+  constructor(way: FindWay, layouts: Layouts) {
+    this.#way = way;
+    this.#layouts = layouts;
+  }
 
   /** At most `limit` rows of a range after its first `skip`; fewer where a reply has 16 MB. `path`: only that. */
-  const range = (
+  range(
     asked: Range,
     limit: number,
     layout: Layout,
     signal: AbortSignal,
     skip = 0,
     path?: string,
-  ): Promise<Reply> => {
+  ): Promise<Reply> {
     const { index, sort, min, max, filter, isForward = !Object.values(sort).includes(-1) } = asked;
     const find = {
-      find: layouts.collection,
+      find: this.#layouts.collection,
       limit,
       // As many as the limit, so that mongod closes the cursor with this reply. Without batchSize, a reply has 101 rows.
       // With singleBatch, a reply cut at 16 MB looks like the end.
@@ -59,15 +45,22 @@ export function finderOf(way: FindWay, layouts: Layouts) {
       ...(path !== undefined && { projection: { [path]: 1 } }),
       ...(skip > 0 && { skip }),
     };
-    return send(find, layout, signal, asked);
+    return this.#send(find, layout, signal, asked);
+  }
+
+  /** The rows of these ids that meet all conditions. */
+  readonly byIds: ByIds = (ids, conditions, layout, signal, when) => {
+    if (layout.clustered) return this.#byEachId(ids, conditions, layout, signal, when);
+    const filter = { $and: [{ _id: { $in: ids } }, ...conditions] };
+    return this.range({ ...when, index: KEY_INDEX, sort: {}, filter }, ids.length, layout, signal);
   };
 
   /**
    * The rows of ids in a clustered collection, where MongoDB 6.0 answers `$in` on the key by reading every row. Equality it
    * answers by one row, so each id has a pipeline of its own. (Single finds take four times as long.)
    */
-  const byEachId: ByIds = async (ids, conditions, layout, signal, when) => {
-    const { collection: coll } = layouts;
+  readonly #byEachId: ByIds = async (ids, conditions, layout, signal, when) => {
+    const { collection: coll } = this.#layouts;
     const pipelineOf = (id: unknown) => [{ $match: { $and: [{ _id: { $eq: id } }, ...conditions] } }];
     const [first, ...others] = ids;
     const pipeline = [
@@ -76,11 +69,11 @@ export function finderOf(way: FindWay, layouts: Layouts) {
     ];
     // One more than can come, so that the server finds the end and closes the cursor.
     const command = { aggregate: coll, pipeline, cursor: { batchSize: ids.length + 1 } };
-    const reply = await send(command, layout, signal, when);
+    const reply = await this.#send(command, layout, signal, when);
     try {
       // The pipelines name their collection, and only the first one its identity. It still had it if it has it now.
       const filter = { _id: { $eq: first } };
-      (await range({ ...when, sort: {}, filter }, 1, layout, signal)).slot.release();
+      (await this.range({ ...when, sort: {}, filter }, 1, layout, signal)).slot.release();
     } catch (error) {
       reply.slot.release();
       throw error;
@@ -88,14 +81,27 @@ export function finderOf(way: FindWay, layouts: Layouts) {
     return reply;
   };
 
-  /** The rows of these ids that meet all conditions. */
-  const byIds: ByIds = (ids, conditions, layout, signal, when) => {
-    if (layout.clustered) return byEachId(ids, conditions, layout, signal, when);
-    const filter = { $and: [{ _id: { $in: ids } }, ...conditions] };
-    return range({ ...when, index: KEY_INDEX, sort: {}, filter }, ids.length, layout, signal);
-  };
-
-  return { range, byIds };
+  /** Every command names the identity of its collection: that of the plan, else the one found at layouts. */
+  async #send(command: Record<string, unknown>, layout: Layout, signal: AbortSignal, asked: When) {
+    const { at, since, identity = layout.identity } = asked;
+    const layouts = this.#layouts;
+    let reply: Reply;
+    try {
+      reply = await this.#way.find(command, signal, { at, since, identity });
+    } catch (error) {
+      const isTooEarly = since !== undefined && serverCodeOf(error) === CODES.invalidOptions;
+      if (isTooEarly && (await isAhead(layouts.connection, since, signal))) throw noSuchPlace(error);
+      throw faultOf(error, layouts, asked);
+    }
+    if (layouts.isProved) return reply;
+    try {
+      await layouts.layout(signal); // the server that answered may have taken the place of a lost one
+      return reply;
+    } catch (error) {
+      reply.slot.release();
+      throw error;
+    }
+  }
 }
 
 type ByIds = (

@@ -8,7 +8,7 @@ import { commandKey } from './bookmark-in-command.ts';
 import type { Layouts } from './layouts.ts';
 import type { IndexedPlan } from './plan.ts';
 import { conditionOf, rangeCondition, type Condition } from './predicates.ts';
-import type { readsOf } from './read.ts';
+import type { Reads } from './read.ts';
 import { BRACKETS, isNaNValue } from './type-brackets.ts';
 
 /** Values of these types are listed nowhere: no query can name them. In the order of BSON_RANK. */
@@ -56,7 +56,7 @@ const STRETCHES: readonly Stretch[] = [
  * behind it: to the next text that is UTF-8, to the dates that JavaScript has, and else to the next type. An answer
  * about a range alone is for the kinds of a field, which are known for seconds.
  */
-export function nextValueIn(layouts: Layouts, reads: Pick<ReturnType<typeof readsOf>, 'first'>) {
+export function nextValueIn(layouts: Layouts, reads: Pick<Reads, 'first'>) {
   return async (
     index: Index,
     equals: readonly Equality[],

@@ -5,7 +5,7 @@ import { BSON_TYPE } from '../bson-types.ts';
 import { storeUnfit } from '../../errors.ts';
 import { comparePlaces } from '../order.ts';
 import type { Slots } from '../slots.ts';
-import type { From, Plan, Size } from '../store.ts';
+import type { From, Plan, RowReader, Size } from '../store.ts';
 import { BatchBuilder } from './batch-builder.ts';
 import type { Layout } from './create-collection.ts';
 import type { Finder } from './find.ts';
@@ -19,61 +19,96 @@ import { conditionsOf, type Condition } from './predicates.ts';
 const MARGIN = 1.1;
 
 /** Reads the rows of a collection by finds with index bounds, whose replies are not parsed. */
-export function readsOf({
-  layouts,
-  finder,
-  slots,
-}: {
-  readonly layouts: Layouts;
-  readonly finder: Finder;
-  readonly slots: Slots;
-}) {
+export class Reads {
+  readonly #layouts: Layouts;
+  readonly #finder: Finder;
+  readonly #slots: Slots;
   /** Recent average size of a row, in bytes. Keeps a read of large rows from requesting 16 MB to use a single row. */
-  let recentBytes = 256;
+  #recentBytes = 256;
 
-  /** One row more than requested shows whether more follow. Another one when the bookmark's own row comes first. */
-  const limitOf = ({ rows, bytes, missing }: BatchBuilder, { bookmark }: Range): number => {
-    const rowBytes = rows > 0 ? bytes / rows : recentBytes;
-    const enough = Math.max(0, Math.ceil((missing.bytes / rowBytes) * MARGIN));
-    return Math.min(missing.rows, enough) + 1 + (bookmark ? 1 : 0);
-  };
+  constructor(layouts: Layouts, finder: Finder, slots: Slots) {
+    this.#layouts = layouts;
+    this.#finder = finder;
+    this.#slots = slots;
+  }
 
-  /** The number of rows in a range, at most `most`. They come as keys, so a reply that is cut is followed by others. */
-  const countUpTo = async (most: number, range: Range, layout: Layout, signal: AbortSignal) => {
-    let rows = 0;
-    for (let isCut = true; isCut && rows < most;) {
-      const reply = await finder.range(range, most - rows, layout, signal, rows, KEY);
-      const bytes = reply.slot.bytes(reply.start + reply.length);
-      for (let at = reply.start; at < bytes.length; at = endOfRow(bytes, at)) rows++;
-      reply.slot.release();
-      isCut = reply.cut;
+  /** Nearly always one find. More when a reply hit its limit of 16 MB, or rows were smaller than the recent average. */
+  readonly read: RowReader['read'] = async (plan, from, size, signal) => {
+    if (from.after && from.skip)
+      throw new TypeError('a read begins after a row or after a number of rows, not both');
+    signal.throwIfAborted();
+    try {
+      return await inPresentCollection(plan.identity, signal, () => this.#readOnce(plan, from, size, signal));
+    } catch (error) {
+      throw await this.#layouts.orReplaced(error, plan.identity, signal);
     }
-    return rows;
   };
+
+  /** The value behind `equals` of the first row that meets `condition`, in the direction `sign` of the index. */
+  async first(plan: IndexedPlan, condition: Condition, signal: AbortSignal): Promise<Bookmark | null> {
+    const { index, equals = [], sort, direction } = plan;
+    const isForward = direction === 1;
+    const filter = { ...conditionsOf(equals), [sort]: condition };
+    const range = { index, sort: sortOf(index, isForward), isForward, filter };
+    const { slot, start, length } = await inPresentCollection(undefined, signal, async () => {
+      const [layout] = await this.#layouts.layoutFor(plan, signal);
+      return this.#finder.range(range, 1, layout, signal, 0, sort);
+    });
+    const bytes = slot.bytes(start + length).subarray(start);
+    const found =
+      length > 0 ? valueBookmarkOf(bytes.slice(documentAt(bytes, 0), endOfRow(bytes, 0)), sort) : null;
+    slot.release();
+    return found;
+  }
+
+  async #readOnce(asked: Plan, from: From, size: Size, signal: AbortSignal): Promise<ReadBatch> {
+    const layouts = this.#layouts;
+    const [layout, plan] = await layouts.layoutFor(asked, signal);
+    const { index, identity = layout.identity } = plan;
+    const looking = layouts.recent(index);
+    const isOne = isSingle(plan);
+    const builder = new BatchBuilder(plan, size);
+    try {
+      const more = await this.#gather(builder, plan, from, layout, signal);
+      if (builder.rows > 0) this.#recentBytes += (builder.bytes / builder.rows - this.#recentBytes) / 4;
+      if (!isOne) this.#checkOrder(plan, from.after, builder.last);
+      await (looking ?? layouts.recent(index, !more && !isOne));
+      await layouts.check(index, signal);
+      return {
+        ...builder.toBatch(this.#slots, more, identity),
+        // Each read names its collection, and the index of _id is as old as that: only an end needs a look at these.
+        confirm: async (end) =>
+          isOfKey(index) && more ? undefined : layouts.confirm(index, identity, !more, end),
+      };
+    } catch (error) {
+      builder.release();
+      throw error;
+    }
+  }
 
   /** Fills a builder from the plan's ranges. Returns whether rows are left after those that it took. */
-  const gather = async (
+  async #gather(
     builder: BatchBuilder,
     plan: IndexedPlan,
     { after = null, skip = 0 }: { readonly after?: Bookmark | null; readonly skip?: number },
     layout: Layout,
     signal: AbortSignal,
-  ): Promise<boolean> => {
+  ): Promise<boolean> {
     let ranges = rangesOf(plan, after, layout.clustered);
     let toSkip = skip;
     for (let range = ranges[0]; range; range = ranges[0]) {
       const before = builder.rows;
-      const limit = limitOf(builder, range);
+      const limit = this.#limitOf(builder, range);
       const [, ...lower] = ranges;
       if (toSkip > 0 && lower.length > 0) {
-        const before = await countUpTo(toSkip, range, layout, signal);
+        const before = await this.#countUpTo(toSkip, range, layout, signal);
         if (before < toSkip) {
           toSkip -= before;
           ranges = lower;
           continue;
         }
       }
-      const reply = await finder.range(range, limit, layout, signal, toSkip);
+      const reply = await this.#finder.range(range, limit, layout, signal, toSkip);
       toSkip = 0;
       const { rows, left } = builder.take(reply, range.bookmark, range.isLoose ? plan.direction : undefined);
       if ((left || reply.cut) && builder.isFull) return true;
@@ -85,71 +120,36 @@ export function readsOf({
       ranges = lower;
     }
     return false;
-  };
+  }
+
+  /** One row more than requested shows whether more follow. Another one when the bookmark's own row comes first. */
+  #limitOf({ rows, bytes, missing }: BatchBuilder, { bookmark }: Range): number {
+    const rowBytes = rows > 0 ? bytes / rows : this.#recentBytes;
+    const enough = Math.max(0, Math.ceil((missing.bytes / rowBytes) * MARGIN));
+    return Math.min(missing.rows, enough) + 1 + (bookmark ? 1 : 0);
+  }
+
+  /** The number of rows in a range, at most `most`. They come as keys, so a reply that is cut is followed by others. */
+  async #countUpTo(most: number, range: Range, layout: Layout, signal: AbortSignal): Promise<number> {
+    let rows = 0;
+    for (let isCut = true; isCut && rows < most;) {
+      const reply = await this.#finder.range(range, most - rows, layout, signal, rows, KEY);
+      const bytes = reply.slot.bytes(reply.start + reply.length);
+      for (let at = reply.start; at < bytes.length; at = endOfRow(bytes, at)) rows++;
+      reply.slot.release();
+      isCut = reply.cut;
+    }
+    return rows;
+  }
 
   /** Every read must continue beyond its bookmark. Otherwise its index does not hold each row exactly once. */
-  const checkOrder = (plan: Plan, after: Bookmark | undefined, last: Bookmark | null): void => {
+  #checkOrder(plan: Plan, after: Bookmark | undefined, last: Bookmark | null): void {
     if (!last) return;
     const isArray = last[4] === BSON_TYPE.array; // the type of a document's first value is behind its length
     if (!isArray && (!after || comparePlaces(last, after) * plan.direction > 0)) return;
-    layouts.forget();
+    this.#layouts.forget();
     throw storeUnfit('Rows were read out of order: their index does not contain each row exactly once.');
-  };
-
-  const readOnce = async (asked: Plan, from: From, size: Size, signal: AbortSignal): Promise<ReadBatch> => {
-    const [layout, plan] = await layouts.layoutFor(asked, signal);
-    const { index, identity = layout.identity } = plan;
-    const looking = layouts.recent(index);
-    const isOne = isSingle(plan);
-    const builder = new BatchBuilder(plan, size);
-    try {
-      const more = await gather(builder, plan, from, layout, signal);
-      if (builder.rows > 0) recentBytes += (builder.bytes / builder.rows - recentBytes) / 4;
-      if (!isOne) checkOrder(plan, from.after, builder.last);
-      await (looking ?? layouts.recent(index, !more && !isOne));
-      await layouts.check(index, signal);
-      return {
-        ...builder.toBatch(slots, more, identity),
-        // Each read names its collection, and the index of _id is as old as that: only an end needs a look at these.
-        confirm: async (end) =>
-          isOfKey(index) && more ? undefined : layouts.confirm(index, identity, !more, end),
-      };
-    } catch (error) {
-      builder.release();
-      throw error;
-    }
-  };
-
-  return {
-    /** Nearly always one find. More when a reply hit its limit of 16 MB, or rows were smaller than the recent average. */
-    read: async (plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<ReadBatch> => {
-      if (from.after && from.skip)
-        throw new TypeError('a read begins after a row or after a number of rows, not both');
-      signal.throwIfAborted();
-      try {
-        return await inPresentCollection(plan.identity, signal, () => readOnce(plan, from, size, signal));
-      } catch (error) {
-        throw await layouts.orReplaced(error, plan.identity, signal);
-      }
-    },
-
-    /** The value behind `equals` of the first row that meets `condition`, in the direction `sign` of the index. */
-    async first(plan: IndexedPlan, condition: Condition, signal: AbortSignal): Promise<Bookmark | null> {
-      const { index, equals = [], sort, direction } = plan;
-      const isForward = direction === 1;
-      const filter = { ...conditionsOf(equals), [sort]: condition };
-      const range = { index, sort: sortOf(index, isForward), isForward, filter };
-      const { slot, start, length } = await inPresentCollection(undefined, signal, async () => {
-        const [layout] = await layouts.layoutFor(plan, signal);
-        return finder.range(range, 1, layout, signal, 0, sort);
-      });
-      const bytes = slot.bytes(start + length).subarray(start);
-      const found =
-        length > 0 ? valueBookmarkOf(bytes.slice(documentAt(bytes, 0), endOfRow(bytes, 0)), sort) : null;
-      slot.release();
-      return found;
-    },
-  };
+  }
 }
 
 /**

@@ -56,7 +56,7 @@ export async function openEvents(connection: MongoConnection, request: StreamReq
   // The command is not aborted: its reply names the cursor that the server would keep.
   const opening = connection
     .onCursor(command, COMMAND_LIMIT_MS, undefined)
-    .then((reply) => cursorOver(connection, request, eventsOf(reply, fields)));
+    .then((reply) => new EventCursor(connection, request, eventsOf(reply, fields)));
   try {
     return await awaitAtMost(COMMAND_LIMIT_MS, signal, opening);
   } catch (error) {
@@ -69,69 +69,82 @@ export async function openEvents(connection: MongoConnection, request: StreamReq
   }
 }
 
-function cursorOver(connection: MongoConnection, { from, batch, fields }: StreamRequest, opened: EventReply) {
-  let id = opened.cursor;
-  let first: EventReply | null = opened;
+/** A cursor of events that the server keeps. */
+class EventCursor {
+  readonly #connection: MongoConnection;
+  readonly #request: StreamRequest;
+  #id: bigint;
+  #first: EventReply | null;
   /** Behind all that was passed on. */
-  let passed = from;
+  #passed: Place;
   /** The last events that came, when the place behind them cannot be given to clients. */
-  let held: readonly ChangeEvent[] = [];
+  #held: readonly ChangeEvent[] = [];
 
-  const more = async (waitMs: number, signal: AbortSignal): Promise<EventReply> => {
+  constructor(connection: MongoConnection, request: StreamRequest, opened: EventReply) {
+    this.#connection = connection;
+    this.#request = request;
+    this.#id = opened.cursor;
+    this.#first = opened;
+    this.#passed = request.from;
+  }
+
+  /** Waits for events, for at most `waitMs` milliseconds. Rejects as `openEvents` does. */
+  async next(waitMs: number, signal: AbortSignal): Promise<EventPage> {
+    const reply = this.#first ?? (await this.#more(waitMs, signal));
+    this.#first = null;
+    return this.#pageOf(reply);
+  }
+
+  /** Closes the server's cursor. Resolves also when that fails: the server then closes it by itself after a while. */
+  async close(): Promise<void> {
+    if (this.#id === 0n) return;
+    const command = { killCursors: WHOLE_DATABASE, cursors: [Long.fromBigInt(this.#id)] };
+    this.#id = 0n;
+    await this.#connection.run(command).catch(() => undefined); // no member has it any more, or none answers
+  }
+
+  async #more(waitMs: number, signal: AbortSignal): Promise<EventReply> {
+    const { batch, fields } = this.#request;
     const command = {
-      getMore: Long.fromBigInt(id),
+      getMore: Long.fromBigInt(this.#id),
       collection: WHOLE_DATABASE,
       batchSize: batch,
       maxTimeMS: waitMs, // for getMore of such a cursor: how long to wait for an event
     };
-    const events = eventsOf(await connection.onCursor(command, waitMs + COMMAND_LIMIT_MS, signal), fields);
-    id = events.cursor;
+    const reply = await this.#connection.onCursor(command, waitMs + COMMAND_LIMIT_MS, signal);
+    const events = eventsOf(reply, fields);
+    this.#id = events.cursor;
     return events;
-  };
-
-  /** The time of a place, which stands before it, but behind all that was passed on. */
-  const timeAt = (place: Place): Place => {
-    const time = placeOfTime(timeOf(place));
-    return isBefore(passed, time) ? time : passed;
-  };
+  }
 
   /**
    * When the place behind an event of the last time is too long for clients, the events of that time are held back until
    * it is over, because all events of a transaction have one time. Then a time is the place, and nothing comes twice.
    */
-  const pageOf = ({ events: came, behind, cursor }: EventReply): EventPage => {
+  #pageOf({ events: came, behind, cursor }: EventReply): EventPage {
+    const { fields } = this.#request;
     const isDrained = came.length === 0;
     const shown = fields ? came.filter(({ isUnseen }) => !isUnseen) : came;
-    const all = held.length > 0 ? [...held, ...shown] : shown;
+    const all = this.#held.length > 0 ? [...this.#held, ...shown] : shown;
     const last = came.at(-1) ?? all.at(-1); // also one that is not shown lets the time go on
     const pass = (events: readonly ChangeEvent[], place: Place): EventPage => {
-      held = all.slice(events.length);
-      passed = place;
+      this.#held = all.slice(events.length);
+      this.#passed = place;
       return { events, behind: place, isDrained, hasEnded: cursor === 0n };
     };
-    if (!last) return pass(all, fields ? timeAt(behind) : behind);
+    if (!last) return pass(all, fields ? this.#timeAt(behind) : behind);
     const { time: until } = last;
     if (!fields && isShort(behind) && all.every(({ time, place }) => time < until || isShort(place)))
       return pass(all, behind);
     // The server keeps the place behind its last event while nothing else happens.
-    if (isDrained) return pass(all, placeOfTime(last.time + 1n));
-    const over = all.filter(({ time }) => time < last.time);
-    return pass(over, timeAt(placeOfTime(last.time)));
-  };
+    if (isDrained) return pass(all, placeOfTime(until + 1n));
+    const over = all.filter(({ time }) => time < until);
+    return pass(over, this.#timeAt(placeOfTime(until)));
+  }
 
-  return {
-    /** Waits for events, for at most `waitMs` milliseconds. Rejects as `openEvents` does. */
-    async next(waitMs: number, signal: AbortSignal): Promise<EventPage> {
-      const reply = first ?? (await more(waitMs, signal));
-      first = null;
-      return pageOf(reply);
-    },
-    /** Closes the server's cursor. Resolves also when that fails: the server then closes it by itself after a while. */
-    async close(): Promise<void> {
-      if (id === 0n) return;
-      const command = { killCursors: WHOLE_DATABASE, cursors: [Long.fromBigInt(id)] };
-      id = 0n;
-      await connection.run(command).catch(() => undefined); // no member has it any more, or none answers
-    },
-  };
+  /** The time of a place, which stands before it, but behind all that was passed on. */
+  #timeAt(place: Place): Place {
+    const time = placeOfTime(timeOf(place));
+    return isBefore(this.#passed, time) ? time : this.#passed;
+  }
 }

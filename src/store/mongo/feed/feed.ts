@@ -1,7 +1,7 @@
 import type { Timestamp } from 'mongodb';
 import { AppError, changesUnsupported, collectionReplaced } from '../../../errors.ts';
 import type { Identity, PointInTime } from '../../bookmark.ts';
-import type { ChangedInScope, ChangeFeed, FeedPlace, FeedSize, ScopeLog } from '../../change-feed.ts';
+import type { ChangedInScope, ChangeFeed, FeedPlace, ScopeLog } from '../../change-feed.ts';
 import type { ScopeFields, ScopePredicate } from '../../scope-predicate.ts';
 import type { Slots } from '../../slots.ts';
 import { coalesced } from '../coalesced.ts';
@@ -12,8 +12,8 @@ import { describeCollection } from '../create-collection.ts';
 import { faultOf, inPresentCollection } from '../faults.ts';
 import type { Layouts } from '../layouts.ts';
 import { isAhead, pointInTimeOf } from '../snapshot.ts';
-import { openEvents } from './cursor.ts';
-import { endOf, feedFault, placeFault, STANDALONE } from './faults.ts';
+import { endOf, feedFault, STANDALONE } from './faults.ts';
+import { readHistory } from './history.ts';
 import {
   decodePlace,
   encodePlace,
@@ -30,10 +30,6 @@ import type { Window } from './window.ts';
 
 /** How long a reader waits for the shared stream before it looks into the history again. Milliseconds. */
 const LOOK_AGAIN_MS = 500;
-/** How long a look into the history goes on over foreign changes before the answer is that there was none so far. Milliseconds. */
-const LONGEST_MS = 1_000;
-/** Events in a reply to such a look. Keys take some 200 bytes each. */
-const [FEWEST, MOST] = [100, 5_000];
 
 /** The signal of what no reader can end alone. */
 const NEVER = new AbortController().signal;
@@ -49,135 +45,118 @@ export interface FeedParts {
   readonly streamWith: (fields: ScopeFields) => DatabaseStream;
 }
 
+/** What one read of a feed asks for. */
+interface Question {
+  readonly place: Place;
+  /** See FeedPlace. */
+  readonly seen: PointInTime | undefined;
+  readonly most: number;
+  /** performance.now() at which the reader has waited long enough. */
+  readonly end: number;
+}
+
 /**
  * The changes of a collection in MongoDB, as the readers of a scope see them if there is one. Readers whose place is in
  * the window of the stream of the database wait on that, and share one look at what is behind it. A reader that lags
  * reads its history by a cursor of its own.
  */
-export function mongoFeed(parts: FeedParts, scope?: ScopePredicate): ScopeLog {
-  const { connection, layouts, lookUp, slots, stream } = parts;
-  const { collection } = layouts;
+export class MongoFeed implements ScopeLog {
+  readonly lookUp: ChangeFeed['lookUp'];
+  readonly slots: Slots;
+  readonly #parts: FeedParts;
+  readonly #scope: ScopePredicate | undefined;
   /** The time of the collection. Callers that ask at the same time share one question. */
-  const times = coalesced<'', PointInTime>(async () => {
-    const { identity } = await layouts.layout();
-    try {
-      const { operationTime } = await connection.run(findOne(collection, identity));
-      if (!operationTime) throw changesUnsupported(STANDALONE);
-      return pointInTimeOf(operationTime as Timestamp);
-    } catch (error) {
-      throw faultOf(error, layouts, {});
-    }
-  });
+  readonly #times = coalesced<'', PointInTime>(() => this.#time());
   /** The place up to which nothing has changed behind the window. Null: something has. */
-  const looks = coalesced<'', Place | null>(() => lookBehind());
+  readonly #looks = coalesced<'', Place | null>(() => this.#lookBehind());
 
-  /** The time of a read of the collection that begins now or later: a majority has every change up to it. */
-  const present = (signal: AbortSignal): Promise<PointInTime> =>
-    awaitAtMost(COMMAND_LIMIT_MS, signal, times.fresh(''));
+  constructor(parts: FeedParts, scope?: ScopePredicate) {
+    this.lookUp = parts.lookUp;
+    this.slots = parts.slots;
+    this.#parts = parts;
+    this.#scope = scope;
+  }
 
-  const refusal = async (signal: AbortSignal): Promise<string | null> => {
+  /** All readers of scopes by the same fields share one stream, which is open while there are any. */
+  within(scope: ScopePredicate): ScopeLog {
+    return new MongoFeed({ ...this.#parts, stream: this.#parts.streamWith(scope.fields) }, scope);
+  }
+
+  async refusal(signal: AbortSignal): Promise<string | null> {
+    const { connection, layouts } = this.#parts;
+    const { collection } = layouts;
     signal.throwIfAborted();
     const { options } = (await describeCollection(connection, collection)) ?? {};
     const { changeStreamPreAndPostImages: images } = (options ?? {}) as Readonly<Record<string, unknown>>;
     if ((images as { readonly enabled?: boolean } | undefined)?.enabled === true) return null;
     return `The collection '${collection}' keeps no pre-images. Its operator enables them by db.runCommand({collMod: ${JSON.stringify(collection)}, changeStreamPreAndPostImages: {enabled: true}}).`;
-  };
+  }
 
-  const refuseScope = async (signal: AbortSignal): Promise<void> => {
-    const reason = scope ? await refusal(signal) : null;
-    if (reason === null) return;
-    layouts.warn(`Changes of parts are refused. ${reason}`); // its names and commands are not for clients
-    throw new AppError(
-      'forbidden',
-      'The key opens a part, whose changes are not known. The log of the server says why.',
-    );
-  };
+  async now(signal: AbortSignal): Promise<FeedPlace> {
+    signal.throwIfAborted();
+    const work = async (): Promise<FeedPlace> => {
+      await this.#refuseScope(signal);
+      return this.at(await this.#present(signal));
+    };
+    return inPresentCollection(undefined, signal, () => this.#translated(undefined, signal, work));
+  }
 
-  /** Rejects with `collection-replaced` unless the collection that has the name now is the reader's. */
-  const refuseOther = async (identity: Identity | undefined, signal: AbortSignal): Promise<void> => {
-    const layout = await layouts.layout(signal);
-    if (identity === undefined || layout.identity === identity) return;
-    if ((await layouts.present()) !== identity) throw collectionReplaced(); // the layout may have been an old one
-  };
+  /** Reads see everything up to this time, so the changes begin one tick later. */
+  at(time: PointInTime): FeedPlace {
+    return { token: encodePlace(placeOfTime(time + 1n)), seen: time };
+  }
 
-  const translated = async <T>(
-    identity: Identity | undefined,
-    signal: AbortSignal,
-    work: () => Promise<T>,
-  ): Promise<T> => {
-    try {
-      return await work();
-    } catch (error) {
-      signal.throwIfAborted();
-      const fault = faultOf(feedFault(error), layouts, { identity });
-      throw await layouts.orReplaced(fault, identity, signal);
-    }
-  };
+  reaches(place: FeedPlace, other: FeedPlace): boolean {
+    return !isBefore(decodePlace(place.token), decodePlace(other.token));
+  }
 
-  const pageFrom = (from: Place, seen: PointInTime | undefined, most: number) =>
-    new FeedPage(most, from, seen, scope);
-
-  /**
-   * Adds the events from a page's place on to it, by a cursor of its own. Ends when the keys are enough, when everything
-   * up to `until` was read, or when reading foreign changes takes long. Resolves with whether everything was read.
-   */
-  const readHistory = async (page: FeedPage, until: PointInTime, signal: AbortSignal): Promise<boolean> => {
-    const end = performance.now() + LONGEST_MS;
-    const from = page.next;
-    const batch = Math.min(Math.max(page.most, FEWEST), MOST);
-    const request = { collections: [collection], from, batch, fields: scope?.fields };
-    const cursor = await openEvents(connection, request, signal).catch((error: unknown) => {
-      throw placeFault(error, from);
-    });
-    try {
-      for (;;) {
-        const { events, behind, isDrained, hasEnded } = await cursor.next(0, signal);
-        if (!page.add(events, behind)) return false;
-        if (hasEnded) throw collectionReplaced(); // the database was dropped
-        if (hasReached(behind, isDrained, until)) return true;
-        if (performance.now() > end) return false;
+  async read(
+    ...[{ token, seen }, { most, waitMs }, identity, signal]: Parameters<ChangeFeed['read']>
+  ): Promise<ChangedInScope> {
+    const { layouts, stream } = this.#parts;
+    signal.throwIfAborted();
+    const place = decodePlace(token);
+    if (this.#scope && !isTime(place)) throw notOfThisStore();
+    const question = { place, seen, most, end: performance.now() + waitMs };
+    const work = async (): Promise<ChangedInScope> => {
+      await this.#refuseOther(identity, signal);
+      const isWaiting = waitMs > 0;
+      if (!isWaiting) await this.#refuseScope(signal);
+      const window = isWaiting ? stream.join(layouts.collection) : stream.peek(layouts.collection);
+      try {
+        return await this.#changesFrom(question, window, signal);
+      } finally {
+        if (isWaiting && window) stream.leave(window);
       }
-    } finally {
-      await cursor.close();
+    };
+    try {
+      return await this.#translated(identity, signal, work);
+    } catch (error) {
+      throw endOf(error);
     }
-  };
+  }
 
-  const lookBehind = async (): Promise<Place | null> => {
-    const { behind } = stream;
-    const window = stream.peek(collection);
-    if (!behind || !window) return null;
-    const page = pageFrom(window.placeAt(behind), undefined, 1);
-    const isWhole = await readHistory(page, await present(NEVER), NEVER);
-    return isWhole && page.count === 0 ? page.next : null;
-  };
-
-  const answerOf = ({ keys, next, seen, matchedBefore }: FeedPage, isUpToDate: boolean): ChangedInScope => ({
-    ...{ keys, matchedBefore, isUpToDate },
-    next: { token: encodePlace(next), ...(seen !== undefined && { seen }) },
-  });
-
-  /** The changes from a place on. `end`: performance.now() at which the reader has waited long enough. */
-  const readFrom = async (
-    place: Place,
-    time: PointInTime | undefined,
+  async #changesFrom(
+    { place, seen: time, most, end }: Question,
     window: Window | undefined,
-    size: FeedSize,
-    end: number,
     signal: AbortSignal,
-  ): Promise<ChangedInScope> => {
-    const asked = await present(signal);
-    // mongod would accept a time beyond its clock, and leave out every change before it. A stream may be one tick ahead.
-    for (const known of [timeOf(place) - 1n, time ?? 0n])
-      if (await isAhead(connection, known, signal)) throw notOfThisStore();
+  ): Promise<ChangedInScope> {
+    const { stream } = this.#parts;
+    const asked = await this.#present(signal);
+    await this.#refuseFuture(place, time, signal);
     const askedAt = performance.now();
     // A stream may be one tick ahead of the clock, so what the server answered before that time was known does not count
     // for the time itself.
     const isReached = () =>
       stream.behind !== null && hasReached(stream.behind, stream.drainedAt >= askedAt, asked);
-    let [until, hasLooked, quiet]: [number, boolean, Place | null] = [end, false, null];
-    for (let [from, seen] = [place, time]; ;) {
+    let until = end;
+    let hasLooked = false;
+    let quiet: Place | null = null;
+    let from = place;
+    let seen = time;
+    for (;;) {
       const behind = quiet && stream.behind && isBefore(stream.behind, quiet) ? quiet : stream.behind;
-      const page = pageFrom(from, seen, size.most);
+      const page = new FeedPage(most, from, seen, this.#scope);
       const isInWindow = window && behind && window.fill(page, behind);
       const left = until - performance.now();
       if (isInWindow && (page.count > 0 || (left <= 0 && (hasLooked || isReached()))))
@@ -185,58 +164,98 @@ export function mongoFeed(parts: FeedParts, scope?: ScopePredicate): ScopeLog {
       if (isInWindow) {
         if (left > 0) await window.changed(left, signal);
         else {
-          [hasLooked, quiet] = [true, await awaitAtMost(null, signal, looks.fresh(''))];
+          hasLooked = true;
+          quiet = await awaitAtMost(null, signal, this.#looks.fresh(''));
           if (!quiet) until = performance.now() + LOOK_AGAIN_MS; // the stream will give it in a moment
         }
         stream.refuseFailed();
         continue;
       }
-      const isUpToDate = await readHistory(page, asked, signal);
+      const isUpToDate = await this.#readHistory(page, asked, signal);
       if (page.count > 0 || left <= 0) return answerOf(page, isUpToDate);
       ({ next: from, seen } = page);
       if (window && (!window.start || isBefore(from, window.start)))
         await window.changed(Math.max(0, Math.min(LOOK_AGAIN_MS, end - performance.now())), signal);
     }
-  };
+  }
 
-  /** Reads see everything up to this time, so the changes begin one tick later. */
-  const at = (time: PointInTime): FeedPlace => ({ token: encodePlace(placeOfTime(time + 1n)), seen: time });
+  #readHistory(page: FeedPage, until: PointInTime, signal: AbortSignal): Promise<boolean> {
+    const { connection, layouts } = this.#parts;
+    const { collection } = layouts;
+    return readHistory({ connection, collection, fields: this.#scope?.fields }, page, until, signal);
+  }
 
-  return {
-    lookUp,
-    slots,
-    at,
-    refusal,
-    /** All readers of scopes by the same fields share one stream, which is open while there are any. */
-    within: (own) => mongoFeed({ ...parts, stream: parts.streamWith(own.fields) }, own),
-    async now(signal) {
+  async #lookBehind(): Promise<Place | null> {
+    const { layouts, stream } = this.#parts;
+    const { behind } = stream;
+    const window = stream.peek(layouts.collection);
+    if (!behind || !window) return null;
+    const page = new FeedPage(1, window.placeAt(behind), undefined, this.#scope);
+    const isWhole = await this.#readHistory(page, await this.#present(NEVER), NEVER);
+    return isWhole && page.count === 0 ? page.next : null;
+  }
+
+  /** The time of a read of the collection that begins now or later: a majority has every change up to it. */
+  #present(signal: AbortSignal): Promise<PointInTime> {
+    return awaitAtMost(COMMAND_LIMIT_MS, signal, this.#times.fresh(''));
+  }
+
+  async #time(): Promise<PointInTime> {
+    const { connection, layouts } = this.#parts;
+    const { identity } = await layouts.layout();
+    try {
+      const { operationTime } = await connection.run(findOne(layouts.collection, identity));
+      if (!operationTime) throw changesUnsupported(STANDALONE);
+      return pointInTimeOf(operationTime as Timestamp);
+    } catch (error) {
+      throw faultOf(error, layouts, {});
+    }
+  }
+
+  async #refuseScope(signal: AbortSignal): Promise<void> {
+    const reason = this.#scope ? await this.refusal(signal) : null;
+    if (reason === null) return;
+    this.#parts.layouts.warn(`Changes of parts are refused. ${reason}`); // its names and commands are not for clients
+    throw new AppError(
+      'forbidden',
+      'The key opens a part, whose changes are not known. The log of the server says why.',
+    );
+  }
+
+  /** Rejects with `collection-replaced` unless the collection that has the name now is the reader's. */
+  async #refuseOther(identity: Identity | undefined, signal: AbortSignal): Promise<void> {
+    const { layouts } = this.#parts;
+    const layout = await layouts.layout(signal);
+    if (identity === undefined || layout.identity === identity) return;
+    if ((await layouts.present()) !== identity) throw collectionReplaced(); // the layout may have been an old one
+  }
+
+  /**
+   * Rejects a place beyond mongod's clock: it would accept the time, and leave out every change before it. A stream may
+   * be one tick ahead.
+   */
+  async #refuseFuture(place: Place, seen: PointInTime | undefined, signal: AbortSignal): Promise<void> {
+    for (const known of [timeOf(place) - 1n, seen ?? 0n])
+      if (await isAhead(this.#parts.connection, known, signal)) throw notOfThisStore();
+  }
+
+  async #translated<T>(
+    identity: Identity | undefined,
+    signal: AbortSignal,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    const { layouts } = this.#parts;
+    try {
+      return await work();
+    } catch (error) {
       signal.throwIfAborted();
-      return inPresentCollection(undefined, signal, () =>
-        translated(undefined, signal, async () => {
-          await refuseScope(signal);
-          return at(await present(signal));
-        }),
-      );
-    },
-    reaches: (place, other) => !isBefore(decodePlace(place.token), decodePlace(other.token)),
-    async read({ token, seen }, size, identity, signal) {
-      signal.throwIfAborted();
-      const from = decodePlace(token);
-      if (scope && !isTime(from)) throw notOfThisStore();
-      const end = performance.now() + size.waitMs;
-      return translated(identity, signal, async () => {
-        await refuseOther(identity, signal);
-        const isWaiting = size.waitMs > 0;
-        if (!isWaiting) await refuseScope(signal);
-        const window = isWaiting ? stream.join(collection) : stream.peek(collection);
-        try {
-          return await readFrom(from, seen, window, size, end, signal);
-        } finally {
-          if (isWaiting && window) stream.leave(window);
-        }
-      }).catch((error: unknown) => {
-        throw endOf(error);
-      });
-    },
-  };
+      const fault = faultOf(feedFault(error), layouts, { identity });
+      throw await layouts.orReplaced(fault, identity, signal);
+    }
+  }
+}
+
+function answerOf({ keys, next, seen, matchedBefore }: FeedPage, isUpToDate: boolean): ChangedInScope {
+  const place = { token: encodePlace(next), ...(seen !== undefined && { seen }) };
+  return { keys, matchedBefore, isUpToDate, next: place };
 }

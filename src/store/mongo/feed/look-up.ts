@@ -22,69 +22,74 @@ const MOST_KEY_BYTES = 1024 * 1024;
 const MOST_TIMES = 4;
 
 /** Looks up the rows of keys: see ChangeFeed. */
-export function lookUpIn(parts: {
-  readonly layouts: Layouts;
-  readonly finder: Finder;
-  readonly slots: Slots;
-}): ChangeFeed['lookUp'] {
-  const { layouts, finder, slots } = parts;
+export class LookUps {
+  readonly #layouts: Layouts;
+  readonly #finder: Finder;
+  readonly #slots: Slots;
   /** Recent average size of a row, in bytes, so that a find asks for about as much as a batch may hold. */
-  let rowBytes = 1_024;
+  #rowBytes = 1_024;
 
-  const batchOf = (reply: Reply, plan: Plan, identity: Identity | undefined): Batch | null => {
-    const builder = new BatchBuilder(plan, { rows: Infinity, bytes: Infinity });
-    builder.take(reply);
-    if (builder.rows === 0) return null;
-    rowBytes += (builder.bytes / builder.rows - rowBytes) / 4;
-    return builder.toBatch(slots, false, identity);
-  };
+  constructor(layouts: Layouts, finder: Finder, slots: Slots) {
+    this.#layouts = layouts;
+    this.#finder = finder;
+    this.#slots = slots;
+  }
 
-  /** How many of the first keys to look up at once. */
-  const fitting = (keys: readonly Bookmark[], mostKeys: number, { rows, bytes }: Size): number => {
-    const most = Math.max(1, Math.min(rows, mostKeys, Math.floor(bytes / rowBytes), keys.length));
-    let size = 0;
-    for (let n = 0; n < most; n++) {
-      size += keys[n]?.length ?? 0;
-      if (size > MOST_KEY_BYTES) return Math.max(1, n);
+  readonly lookUp: ChangeFeed['lookUp'] = async (keys, plan, size, signal) => {
+    signal.throwIfAborted();
+    try {
+      const layout = await this.#layouts.layout(signal);
+      const { reply, taken } = await this.#find(keys, plan, size, layout, signal);
+      return { taken, batch: this.#batchOf(reply, plan, plan.identity ?? layout.identity) };
+    } catch (error) {
+      signal.throwIfAborted();
+      throw endOf(await this.#layouts.orReplaced(feedFault(error), plan.identity, signal));
     }
-    return most;
   };
 
   /**
    * The rows of the first keys, all of them: a reply that was cut would make its other rows look removed. It is asked
    * for again with fewer keys, and so is one that is far larger than was expected.
    */
-  const find = async (
+  async #find(
     keys: readonly Bookmark[],
     plan: Plan,
     size: Size,
     layout: Layout,
     signal: AbortSignal,
-  ): Promise<{ readonly reply: Reply; readonly taken: number }> => {
+  ): Promise<{ readonly reply: Reply; readonly taken: number }> {
     const conditions =
       plan.equals?.flatMap(({ path, value }) => withoutArrays(path, conditionOf(value))) ?? [];
     const most = layout.clustered ? MOST_KEYS_CLUSTERED : MOST_KEYS;
-    for (let taken = fitting(keys, most, size); ; taken = Math.min(taken >> 1, fitting(keys, most, size))) {
+    const fitting = () => this.#fitting(keys, most, size);
+    for (let taken = fitting(); ; taken = Math.min(taken >> 1, fitting())) {
       const ids = keys.slice(0, taken).map(idOf);
-      const reply = await finder.byIds(ids, conditions, layout, signal, whenOf(plan));
+      const reply = await this.#finder.byIds(ids, conditions, layout, signal, whenOf(plan));
       if (!reply.cut && (taken === 1 || reply.length <= MOST_TIMES * size.bytes)) return { reply, taken };
       reply.slot.release();
       if (taken === 1) throw new TypeError('a reply with one row was cut');
-      rowBytes = Math.max(rowBytes, reply.length / taken);
+      this.#rowBytes = Math.max(this.#rowBytes, reply.length / taken);
     }
-  };
+  }
 
-  return async (keys, plan, size, signal) => {
-    signal.throwIfAborted();
-    try {
-      const layout = await layouts.layout(signal);
-      const { reply, taken } = await find(keys, plan, size, layout, signal);
-      return { taken, batch: batchOf(reply, plan, plan.identity ?? layout.identity) };
-    } catch (error) {
-      signal.throwIfAborted();
-      throw endOf(await layouts.orReplaced(feedFault(error), plan.identity, signal));
+  /** How many of the first keys to look up at once. */
+  #fitting(keys: readonly Bookmark[], mostKeys: number, { rows, bytes }: Size): number {
+    const most = Math.max(1, Math.min(rows, mostKeys, Math.floor(bytes / this.#rowBytes), keys.length));
+    let size = 0;
+    for (let n = 0; n < most; n++) {
+      size += keys[n]?.length ?? 0;
+      if (size > MOST_KEY_BYTES) return Math.max(1, n);
     }
-  };
+    return most;
+  }
+
+  #batchOf(reply: Reply, plan: Plan, identity: Identity | undefined): Batch | null {
+    const builder = new BatchBuilder(plan, { rows: Infinity, bytes: Infinity });
+    builder.take(reply);
+    if (builder.rows === 0) return null;
+    this.#rowBytes += (builder.bytes / builder.rows - this.#rowBytes) / 4;
+    return builder.toBatch(this.#slots, false, identity);
+  }
 }
 
 /** The id of a key as a command carries it. A key that no command can carry is a fault of the collection. */

@@ -47,57 +47,75 @@ interface LaneParts {
   readonly onWarning: (message: string) => void;
 }
 
-export type Lane = ReturnType<typeof laneOver>;
-
 /**
  * The data lane: finds whose replies are read off the socket straight into a slot. It asks each member once. When that
  * fails, the driver takes over: it finds members, waits for one, and retries by its own rules.
  */
-export function laneOver(parts: LaneParts) {
-  const { members, session, tailFor, driver, database: $db, onWarning } = parts;
-  const { memberTimeoutMs = MEMBER_TIMEOUT_MS } = parts;
-  const { isForgotten, mayRetry, translate } = parts.errors;
-  const tail = tailFor($db);
-  const isPassing = (error: unknown) => error instanceof LaneBroken || mayRetry(error);
+export class Lane implements FindWay {
+  readonly #parts: LaneParts;
+  readonly #tail: CommandTail;
 
-  const find: FindWay['find'] = async (command, signal, when = {}) => {
+  constructor(parts: LaneParts) {
+    this.#parts = parts;
+    this.#tail = parts.tailFor(parts.database);
+  }
+
+  async find(command: Command, signal: AbortSignal, when: When = {}): Promise<Reply> {
+    const { members, driver } = this.#parts;
+    const { isForgotten, mayRetry, translate } = this.#parts.errors;
     signal.throwIfAborted();
     let forgotten: unknown = null;
     for (const pool of members.inTurn()) {
       try {
-        return await askInTime(pool, command, signal, when);
+        return await this.#askInTime(pool, command, signal, when);
       } catch (error) {
         signal.throwIfAborted();
         if (when.at !== undefined && isForgotten(error)) forgotten ??= error;
-        else if (!isPassing(error)) throw translate(error);
+        else if (!(error instanceof LaneBroken || mayRetry(error))) throw translate(error);
       }
     }
     // A point in time is gone only when no member has it.
     if (forgotten !== null) throw translate(forgotten);
     return driver.find(command, signal, when);
-  };
+  }
+
+  /** The lane to another database, over the same connections. */
+  in(database: string, driver: FindWay): FindWay {
+    return new Lane({ ...this.#parts, database, driver });
+  }
+
+  /** Why all reads go through the driver after all. Null when they do not. */
+  get refusal(): string | null {
+    return this.#parts.members.areSharded ? 'MongoDB is a sharded cluster' : null;
+  }
+
+  /** Ends the connections, for the lanes to all databases. */
+  close(): void {
+    this.#parts.members.close();
+  }
 
   /** Rejects with LaneBroken when the next batch of a chain takes too long. Other reads have no known limit. */
-  const askInTime = async (pool: Pool, command: Command, signal: AbortSignal, when: When): Promise<Reply> => {
+  async #askInTime(pool: Pool, command: Command, signal: AbortSignal, when: When): Promise<Reply> {
+    const { members, memberTimeoutMs = MEMBER_TIMEOUT_MS } = this.#parts;
     const isInChain = when.since !== undefined;
-    if (!isInChain || !members.areSeveral) return ask(pool, command, signal, when);
+    if (!isInChain || !members.areSeveral) return this.#ask(pool, command, signal, when);
     try {
-      return await withDeadline(memberTimeoutMs, signal, (end) => ask(pool, command, end, when));
+      return await withDeadline(memberTimeoutMs, signal, (end) => this.#ask(pool, command, end, when));
     } catch (error) {
       if (signal.aborted || !(error instanceof AppError)) throw error;
       pool.rest(REST_MS);
       throw new LaneBroken(`no response within ${memberTimeoutMs} ms`, { cause: error });
     }
-  };
+  }
 
-  const ask = async (pool: Pool, command: Command, signal: AbortSignal, when: When): Promise<Reply> => {
+  async #ask(pool: Pool, command: Command, signal: AbortSignal, when: When): Promise<Reply> {
     const elements = elementsOf(command);
     const connection = await pool.take(signal);
-    const message = await connection.request([elements, ...tail.elements(when)], signal);
+    const message = await connection.request([elements, ...this.#tail.elements(when)], signal);
     try {
-      const answer = readAnswer(message, session);
-      if (answer.cursor !== 0n)
-        await kill(connection, command.find ?? command.aggregate, answer.cursor, signal);
+      const answer = readAnswer(message, this.#parts.session);
+      const collection = command.find ?? command.aggregate;
+      if (answer.cursor !== 0n) await this.#kill(connection, collection, answer.cursor, signal);
       pool.give(connection);
       return answer;
     } catch (error) {
@@ -105,30 +123,19 @@ export function laneOver(parts: LaneParts) {
       else pool.give(connection);
       throw error;
     }
-  };
+  }
 
   /** Closes a cursor that will not be read again, on its own connection. The server would keep it for 10 minutes. */
-  const kill = async (connection: Connection, collection: unknown, cursor: bigint, signal: AbortSignal) => {
-    const command = { killCursors: collection, cursors: [Long.fromBigInt(cursor)], lsid: session.id, $db };
+  async #kill(connection: Connection, collection: unknown, cursor: bigint, signal: AbortSignal) {
+    const { session, database, onWarning } = this.#parts;
+    const cursors = [Long.fromBigInt(cursor)];
+    const command = { killCursors: collection, cursors, lsid: session.id, $db: database };
     try {
       (await connection.request([elementsOf(command)], signal)).slot.release();
     } catch (error) {
       onWarning(`a MongoDB cursor could not be closed and will time out: ${String(error)}`);
     }
-  };
-
-  return {
-    find,
-    /** The lane to another database, over the same connections. */
-    in: (other: string, itsDriver: FindWay): FindWay =>
-      laneOver({ ...parts, database: other, driver: itsDriver }),
-    /** Why all reads go through the driver after all. Null when they do not. */
-    get refusal(): string | null {
-      return members.areSharded ? 'MongoDB is a sharded cluster' : null;
-    },
-    /** Ends the connections, for the lanes to all databases. */
-    close: (): void => members.close(),
-  };
+  }
 }
 
 type Command = Readonly<Record<string, unknown>>;
@@ -183,5 +190,5 @@ export function openLane({ client, session, database }: DriverConnection, option
         : {}),
       $db,
     });
-  return laneOver({ members, session, tailFor, driver, database, errors, onWarning });
+  return new Lane({ members, session, tailFor, driver, database, errors, onWarning });
 }

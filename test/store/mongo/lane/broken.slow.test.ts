@@ -6,7 +6,7 @@ import { MongoClient } from 'mongodb';
 import { AppError, storeUnavailable } from '../../../../src/errors.ts';
 import { BSON, Long, type Document } from '../../../../src/store/bson.ts';
 import { CommandTail } from '../../../../src/store/mongo/lane/command.ts';
-import { laneOver, type FindWay, type Lane, type Reply } from '../../../../src/store/mongo/lane/lane.ts';
+import { Lane, type FindWay, type Reply } from '../../../../src/store/mongo/lane/lane.ts';
 import { Members } from '../../../../src/store/mongo/lane/members.ts';
 import { openConnection } from '../../../../src/store/mongo/lane/connection.ts';
 import { Pool } from '../../../../src/store/mongo/lane/pool.ts';
@@ -66,7 +66,7 @@ async function openLane(
   const driver: FindWay = { find: () => Promise.reject(TO_DRIVER) };
   const tailFor = ($db: string) => new CommandTail(session, { $db });
   const onWarning = () => undefined;
-  const lane = laneOver({
+  const lane = new Lane({
     ...{ members, session, tailFor, driver, database: 'a', memberTimeoutMs: MEMBER_MS, onWarning },
     errors: { isForgotten, mayRetry, translate },
   });

@@ -45,16 +45,6 @@ export interface FeedParts {
   readonly streamWith: (fields: ScopeFields) => DatabaseStream;
 }
 
-/** What one read of a feed asks for. */
-interface Question {
-  readonly place: Place;
-  /** See FeedPlace. */
-  readonly seen: PointInTime | undefined;
-  readonly most: number;
-  /** performance.now() at which the reader has waited long enough. */
-  readonly end: number;
-}
-
 /**
  * The changes of a collection in MongoDB, as the readers of a scope see them if there is one. Readers whose place is in
  * the window of the stream of the database wait on that, and share one look at what is behind it. A reader that lags
@@ -117,14 +107,15 @@ export class MongoFeed implements ScopeLog {
     signal.throwIfAborted();
     const place = decodePlace(token);
     if (this.#scope && !isTime(place)) throw notOfThisStore();
-    const question = { place, seen, most, end: performance.now() + waitMs };
+    const empty = new FeedPage(most, place, seen, this.#scope);
+    const end = performance.now() + waitMs;
     const work = async (): Promise<ChangedInScope> => {
       await this.#refuseOther(identity, signal);
       const isWaiting = waitMs > 0;
       if (!isWaiting) await this.#refuseScope(signal);
       const window = isWaiting ? stream.join(layouts.collection) : stream.peek(layouts.collection);
       try {
-        return await this.#changesFrom(question, window, signal);
+        return await this.#changesFrom(empty, end, window, signal);
       } finally {
         if (isWaiting && window) stream.leave(window);
       }
@@ -136,8 +127,10 @@ export class MongoFeed implements ScopeLog {
     }
   }
 
+  /** The changes behind an empty page. `end`: performance.now() at which the reader has waited long enough. */
   async #changesFrom(
-    { place, seen: time, most, end }: Question,
+    { next: place, seen: time, most }: FeedPage,
+    end: number,
     window: Window | undefined,
     signal: AbortSignal,
   ): Promise<ChangedInScope> {
@@ -181,8 +174,8 @@ export class MongoFeed implements ScopeLog {
 
   #readHistory(page: FeedPage, until: PointInTime, signal: AbortSignal): Promise<boolean> {
     const { connection, layouts } = this.#parts;
-    const { collection } = layouts;
-    return readHistory({ connection, collection, fields: this.#scope?.fields }, page, until, signal);
+    const wanted = { collections: [layouts.collection], fields: this.#scope?.fields };
+    return readHistory(connection, wanted, page, until, signal);
   }
 
   async #lookBehind(): Promise<Place | null> {

@@ -1,8 +1,7 @@
 import { collectionReplaced } from '../../../errors.ts';
 import type { PointInTime } from '../../bookmark.ts';
-import type { ScopeFields } from '../../scope-predicate.ts';
 import type { MongoConnection } from '../connection.ts';
-import { openEvents } from './cursor.ts';
+import { openEvents, type StreamRequest } from './cursor.ts';
 import { placeFault } from './faults.ts';
 import { hasReached, type FeedPage } from './page.ts';
 
@@ -11,19 +10,13 @@ const LONGEST_MS = 1_000;
 /** Events in a reply to such a look. Keys take some 200 bytes each. */
 const [FEWEST, MOST] = [100, 5_000];
 
-/** The changes of a collection, as the readers of scopes by these fields see them if there are any. */
-interface History {
-  readonly connection: MongoConnection;
-  readonly collection: string;
-  readonly fields: ScopeFields | undefined;
-}
-
 /**
  * Adds the events from a page's place on to it, by a cursor of its own. Ends when the keys are enough, when everything
  * up to `until` was read, or when reading foreign changes takes long. Resolves with whether everything was read.
  */
 export async function readHistory(
-  { connection, collection, fields }: History,
+  connection: MongoConnection,
+  wanted: Pick<StreamRequest, 'collections' | 'fields'>,
   page: FeedPage,
   until: PointInTime,
   signal: AbortSignal,
@@ -31,7 +24,7 @@ export async function readHistory(
   const end = performance.now() + LONGEST_MS;
   const from = page.next;
   const batch = Math.min(Math.max(page.most, FEWEST), MOST);
-  const request = { collections: [collection], from, batch, fields };
+  const request = { ...wanted, from, batch };
   const cursor = await openEvents(connection, request, signal).catch((error: unknown) => {
     throw placeFault(error, from);
   });

@@ -202,10 +202,11 @@ export async function beginSet(
   const from = await startOf(asked, plan, rows.changes, resource, signal);
   const { place, walk, identity } = from;
   const bound = { ...plan, ...(identity !== undefined && { identity }) };
+  const fields = readFields(query, resource); // before there is a batch that somebody must release
   const first = await firstOf(from, bound, asked.query, streams, changes, signal);
   return {
     ...{ collection, changes, plan: bound, rows: streams, start: { place, walk, first } },
-    shown: shown.pick(readFields(query, resource)),
+    shown: shown.pick(fields),
   };
 }
 

@@ -72,3 +72,10 @@ test('a stream continued by cursor and the parts of a set read nothing older tha
   assert.equal(onPage.status, 200, 'pages go on after a row of a stream');
   await onPage.text();
 });
+
+test('a stream that follows keeps no batch when its fields are refused', async (t) => {
+  const server = await testServer(t, 'sqlite', 'node', { RATE_LIMIT: 'off' });
+  await server.store.items.insert([BSON.serialize({ _id: 'a', category: 'x', price: 1 })], 'fail');
+  const response = await server.get('/items/stream?follow=true&fields=,');
+  assert.deepEqual([response.status, server.slots.taken], [400, 0]);
+});

@@ -1,4 +1,5 @@
 import { open } from 'node:fs/promises';
+import { unlessMissing } from './directory.ts';
 
 /** The layout of a write-ahead log (fileformat2.html, "WAL file format"). Numbers are big-endian, sizes in bytes. */
 const [HEADER, FRAME_HEADER] = [32, 24];
@@ -12,10 +13,12 @@ type Sums = readonly [number, number];
 
 /**
  * What is wrong with the log of a file that was not stopped in order, or null. A killed process leaves a log that ends
- * with a part of a transaction. A transaction behind bytes that are not what was written is one that SQLite will not see.
+ * with a part of a transaction. A transaction behind bytes that are not what was written is one that SQLite will not see. A
+ * log that is missing was moved into the file meanwhile, by the last process that closed it.
  */
 export async function faultOfLog(path: string): Promise<string | null> {
-  const file = await open(path, 'r');
+  const file = await unlessMissing(open(path, 'r'));
+  if (!file) return null;
   try {
     const head = Buffer.alloc(HEADER);
     await file.read(head, 0, HEADER, 0);

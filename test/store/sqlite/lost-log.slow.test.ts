@@ -11,6 +11,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { BSON } from '../../../src/store/bson.ts';
 import { backUp } from '../../../src/store/sqlite/backup.ts';
 import { FILE } from '../../../src/store/sqlite/file.ts';
+import { faultOfLog } from '../../../src/store/sqlite/log-file.ts';
 import { temporaryFolder } from '../../support/directory.ts';
 import { sluice } from '../../support/process/commands.ts';
 import { SEED } from '../../support/seed.ts';
@@ -195,4 +196,8 @@ test('a backup takes the place of a store whose process was killed', async (t) =
   }
   for (const end of ['-wal', '-shm']) await rm(join(directory, FILE + end));
   assert.equal(await rowsIn(directory), WRITES);
+});
+
+test('a log that another process moves into the file while it is looked at is no fault', async (t) => {
+  assert.equal(await faultOfLog(join(await temporaryFolder(t), `${FILE}-wal`)), null);
 });

@@ -186,9 +186,14 @@ class MongoStore implements Store {
     return openCollection(
       { ...route, slots, timing },
       {
-        ...{ collection, indexes, create, manage, onWarning, onNotice },
+        collection,
+        indexes,
+        create,
+        manage,
+        onWarning,
+        onNotice,
         ...(adopts !== undefined && { adopts }),
-        warnsOfServer: create !== undefined,
+        warnsOfServer: create !== undefined, // who reads collections of others has chosen their server
       },
       declaration,
       {

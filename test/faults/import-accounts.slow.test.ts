@@ -9,7 +9,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { codeOf } from '../../src/error-reason.ts';
 import { temporaryFolder } from '../support/directory.ts';
 import { asAccount, childServer, cli, type CommandOf } from '../support/process/child-server.ts';
-import { openDirectory, openRaw } from '../support/store/sqlite/sqlite.ts';
+import { ITEMS, openDirectory, openRaw } from '../support/store/sqlite/sqlite.ts';
 import { insertItems, makeItems } from '../support/store/items.ts';
 
 const GROUP = 31_000;
@@ -94,7 +94,7 @@ for (const umask of ['027', '077'])
         await source.write(lines(0, NEW / 2));
         const isImporting = () => {
           const { sets, close } = openRaw(directory);
-          const { imports = [] } = sets.get('items');
+          const { imports = [] } = sets.get(ITEMS);
           close();
           return imports.length > 0;
         };
@@ -110,7 +110,7 @@ for (const umask of ['027', '077'])
         assert.equal(await rowsOf(), end === 'killed' ? OLD : NEW);
       }
       const file = openRaw(directory);
-      assert.deepEqual([file.faults(), file.count(), file.sets.get('items').imports ?? []], [[], NEW, []]);
+      assert.deepEqual([file.faults(), file.count(), file.sets.get(ITEMS).imports ?? []], [[], NEW, []]);
       file.close();
     },
   );

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
 import { FILE } from '../../src/store/sqlite/file.ts';
 import { startProgram } from '../support/process/child-program.ts';
-import { openDirectory, openRaw } from '../support/store/sqlite/sqlite.ts';
+import { ITEMS, openDirectory, openRaw } from '../support/store/sqlite/sqlite.ts';
 import { insertItems, makeItems } from '../support/store/items.ts';
 import { NEVER, PLENTY, readRows } from '../support/store/reading.ts';
 import { temporaryFolder } from '../support/directory.ts';
@@ -69,10 +69,7 @@ async function checkIsWhole(directory: string, old: number): Promise<boolean> {
   const found = [rows.length, counted, file.rows().length, file.count()];
   const isWhole = counted > old;
   assert.deepEqual(found, new Array(found.length).fill(isWhole ? COUNT : old));
-  assert.deepEqual(
-    [file.faults(), file.sets.get('items').imports ?? [], file.sets.discarded()],
-    [[], [], []],
-  );
+  assert.deepEqual([file.faults(), file.sets.get(ITEMS).imports ?? [], file.sets.discarded()], [[], [], []]);
   file.close();
   return isWhole;
 }

@@ -156,7 +156,7 @@ test('the check comes once a day, and not later when a clock that was ahead come
   assert.equal(Number(third) - Number(second), -3 * DAY_MS);
   assert.deepEqual(warnings, []);
   const other = new DatabaseSync(path);
-  other.exec("update sets set rows = rows - 1 where name = 'items'");
+  other.exec("update sets set rows = rows - 1 where name = 'resource items'");
   other.close();
   pass(DAY_MS);
   assert.match(

@@ -17,7 +17,7 @@ import { childServer } from '../../support/process/child-server.ts';
 import { makeItem, makeItems, insertItems } from '../../support/store/items.ts';
 import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
 import { serverOn, type TestServer } from '../../support/process/server.ts';
-import { openDirectory, openFor, openRaw } from '../../support/store/sqlite/sqlite.ts';
+import { ITEMS, openDirectory, openFor, openRaw } from '../../support/store/sqlite/sqlite.ts';
 import { temporaryFolder } from '../../support/directory.ts';
 
 const ORDERS = { name: 'orders', collection: 'orders', indexes: [['status']] };
@@ -143,13 +143,13 @@ test('a check names rows, entries, counters and indexes that are wrong, and find
   await store.close();
   assert.deepEqual(await faultsOf(path), []);
   const { connection, sets, close } = openRaw(directory);
-  const table = rowsTable(sets.get('items').number);
+  const table = rowsTable(sets.get(ITEMS).number);
   const { bytes } = makeItem(new Int32(-7), 'a', new Int32(1));
   connection.run(`update ${table} set d = ? where n = 3`, storedRow(bytes));
   connection.run(`update ${table} set d = d || x'00' where n = 4`);
   connection.run(`update ${table} set i1 = x'00' where n = 5`);
-  connection.run("update sets set rows = 7 where name = 'items'");
-  connection.exec(`drop index i2_${sets.get('items').number}`);
+  connection.run("update sets set rows = 7 where name = 'resource items'");
+  connection.exec(`drop index i2_${sets.get(ITEMS).number}`);
   close();
   const faults = await faultsOf(path);
   for (const line of [

@@ -14,7 +14,7 @@ import { Follower, idIn, nameOf } from '../../support/store/following.ts';
 import { BY_ID, feedOf, lookUp } from '../../support/store/changes.ts';
 import { startFill } from '../../support/store/filling.ts';
 import { makeItems } from '../../support/store/items.ts';
-import { openDirectory, openFor, openRaw } from '../../support/store/sqlite/sqlite.ts';
+import { ITEMS, openDirectory, openFor, openRaw } from '../../support/store/sqlite/sqlite.ts';
 import { below, randomFrom } from '../../support/store/random-collection.ts';
 import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
 import { temporaryFolder } from '../../support/directory.ts';
@@ -334,14 +334,14 @@ test('a log that several processes write and prune is within its limits', async 
         items,
         Array.from({ length: 1 + below(random, 9) }, () => below(random, 15)),
       );
-      const { number } = sets.get('items');
+      const { number } = sets.get(ITEMS);
       const kept = connection.all(`select seq, at from l${number} order by seq`);
       const label = `seed ${seed}, step ${step}`;
       // A set of 15 rows may have twice as many changes.
       assert.ok(kept.length <= Math.max(mostChanges, 30) * SPARE, `${label}: ${kept.length} changes`);
       const old = kept.filter(({ at }) => now - Number(at) > changesTtlMs * SPARE);
       assert.deepEqual(old, [], label);
-      const floor = Number(connection.get("select floor from sets where name = 'items'")?.floor);
+      const floor = Number(connection.get("select floor from sets where name = 'resource items'")?.floor);
       const last = Number(kept.at(-1)?.seq);
       assert.deepEqual(
         kept.map(({ seq }) => seq),
@@ -383,8 +383,7 @@ test('each process keeps rows as they were for the readers of a part that anothe
   now = 1_200;
   await write(importer, [3], 'b');
   const rows = openRaw(directory);
-  const kept = () =>
-    Number(rows.connection.get(`select count(b) n from l${rows.sets.get('items').number}`)?.n);
+  const kept = () => Number(rows.connection.get(`select count(b) n from l${rows.sets.get(ITEMS).number}`)?.n);
   assert.ok(kept() > 0, 'it is kept as long as changes are');
   now = 3_000;
   await write(importer, [1], 'a');

@@ -292,7 +292,7 @@ test('a set whose record is lost is damage, and its rows are kept', async (t) =>
   };
   const before = tables();
   const database = file();
-  database.exec("delete from sets where name = 'items'");
+  database.exec("delete from sets where name = 'resource items'");
   database.close();
   await assert.rejects(openDirectory(directory), {
     code: 'store-unfit',

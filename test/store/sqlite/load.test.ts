@@ -12,7 +12,7 @@ import {
   makeItems,
   type Item,
 } from '../../support/store/items.ts';
-import { openFor, openRaw } from '../../support/store/sqlite/sqlite.ts';
+import { ITEMS, openFor, openRaw } from '../../support/store/sqlite/sqlite.ts';
 import { NEVER, PLENTY, assertChain } from '../../support/store/reading.ts';
 import { temporaryFolder } from '../../support/directory.ts';
 
@@ -38,7 +38,7 @@ const bytesOf = (items: readonly Item[]) => items.map(({ bytes }) => bytes);
 function assertClean(directory: string, rows: number): void {
   const file = openRaw(directory);
   assert.deepEqual([file.count(), file.rows().length, file.faults()], [rows, rows, []]);
-  assert.deepEqual([file.sets.get('items').imports ?? [], file.sets.discarded()], [[], []]);
+  assert.deepEqual([file.sets.get(ITEMS).imports ?? [], file.sets.discarded()], [[], []]);
   file.close();
 }
 
@@ -138,13 +138,13 @@ test('a load of a process that cannot be seen ends when its time is over, and do
   lost.add(bytesOf(rows.slice(10, 20)));
   await lost.asks();
   const file = openRaw(directory);
-  const set = file.sets.get('items');
+  const set = file.sets.get(ITEMS);
   // As if another container had begun it.
   const imports = set.imports?.map((one) => ({ ...one, holder: { ...one.holder, space: 'elsewhere' } }));
   file.sets.put({ ...set, imports });
   file.close();
   await assert.rejects(startFill(later, { replaces: true }).done, /^CommandRefusal: Another import/);
-  now += 61_000;
+  now = Date.now() + 61_000;
   await fillWith(later, bytesOf(rows.slice(20)), { replaces: true });
   lost.end();
   await assert.rejects(lost.done, /was taken for one whose process had ended/);

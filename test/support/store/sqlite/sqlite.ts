@@ -66,8 +66,8 @@ export function queryFile(path: string, sql: string): unknown[][] {
   }
 }
 
-/** The set of items. */
-const ITEMS = 'resource items';
+/** The set of items in a file. */
+export const ITEMS = 'resource items';
 
 /** Opens the contents of the store's file, with a connection of its own. The sets of resources are named `resource NAME`. */
 export function openRaw(directory: string) {

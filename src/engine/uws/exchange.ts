@@ -1,12 +1,11 @@
 import { STATUS_CODES } from 'node:http';
 import { addressFromBytes } from '../address.ts';
 import { CORK_BYTES } from '../cork.ts';
-import type { Reply, StreamBody } from '../edge.ts';
+import type { Reply } from '../edge.ts';
 import { Exchange, type Exchanges } from '../exchange.ts';
 import { Head } from '../framing.ts';
 import { bodiless, checkHead } from '../headers.ts';
-import { UwsSized } from './sized.ts';
-import { UwsStream } from './stream.ts';
+import { UwsBody } from './body.ts';
 import type { HttpRequest, HttpResponse } from './library.ts';
 import { ClientGoneError } from '../stall-timer.ts';
 
@@ -91,17 +90,13 @@ export class UwsExchange extends Exchange {
       });
       this.finish();
       if (body.kind === 'stream') this.runUnread(body, new Error('This answer has no body.'));
-    } else if (body.kind === 'stream' && body.length !== undefined) {
-      this.#stream(response, body.run, this.#sized(response, reply, body.length, close));
     } else if (body.kind === 'stream') {
-      const { writeHead, stallTimer, cut, ended } = this.#writingOptions(response, reply, close);
-      const { signal } = this;
-      const stream = new UwsStream({ response, writeHead, headBytes, stallTimer, signal, cut, ended });
-      this.#stream(response, body.run, stream);
+      const writing = this.#body(response, { reply, close, headBytes }, body.length ?? null);
+      this.#whenWritable(response, writing);
+      void this.produce(body.run, writing);
     } else if (body.kind === 'bytes' && headBytes + body.bytes.length > CORK_BYTES) {
-      const whole = this.#sized(response, reply, body.bytes.length, close);
-      this.writing = whole;
-      if (!whole.writeWhole(body.bytes)) this.#whenWritable(response, whole);
+      const writing = this.#body(response, { reply, close, headBytes }, body.bytes.length);
+      if (!writing.writeWhole(body.bytes)) this.#whenWritable(response, writing);
     } else {
       response.cork(() => {
         writeHead(response, reply, false, this.#isContinued);
@@ -112,41 +107,33 @@ export class UwsExchange extends Exchange {
     }
   }
 
+  /** The body was sent to its end. */
+  ended(): void {
+    this.finish();
+  }
+
   protected override finish(): void {
     this.#response = null;
     super.finish();
   }
 
-  #sized(response: HttpResponse, reply: Reply, length: number, close: boolean): UwsSized {
-    const signal = () => this.signal;
-    return new UwsSized({ ...this.#writingOptions(response, reply, close), length, signal });
-  }
-
-  #writingOptions(response: HttpResponse, reply: Reply, close: boolean) {
-    const { cut, ended } = this.#endings();
-    const { stallTimer } = this.exchanges;
+  /** The body of an answer. The function that writes its head is kept until then, and with it the reply. */
+  #body(
+    response: HttpResponse,
+    {
+      reply,
+      close,
+      headBytes,
+    }: { readonly reply: Reply; readonly close: boolean; readonly headBytes: number },
+    length: number | null,
+  ): UwsBody {
     const isContinued = this.#isContinued;
-    return {
-      response,
-      stallTimer,
-      cut,
-      ended,
-      writeHead: () => writeHead(response, reply, close, isContinued),
-    };
+    const head = { bytes: headBytes, write: () => writeHead(response, reply, close, isContinued) };
+    const { stallTimer } = this.exchanges;
+    return (this.writing = new UwsBody({ response, owner: this, stallTimer, head, length }));
   }
 
-  /** In a function of their own, because they would keep what another one uses: the reply, of which a stream needs its head once. */
-  #endings() {
-    return { cut: (reason: unknown) => this.cut(reason), ended: () => this.finish() };
-  }
-
-  #stream(response: HttpResponse, run: StreamBody['run'], sink: UwsStream | UwsSized): void {
-    this.writing = sink;
-    this.#whenWritable(response, sink);
-    void this.produce(run, sink);
-  }
-
-  #whenWritable(response: HttpResponse, writing: UwsStream | UwsSized): void {
+  #whenWritable(response: HttpResponse, writing: UwsBody): void {
     response.onWritable(() => {
       this.#guard(() => writing.writable());
       return true;

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, mock } from 'node:test';
 import { CORK_BYTES } from '../../../src/engine/cork.ts';
-import { UwsStream, type StreamResponse } from '../../../src/engine/uws/stream.ts';
+import { UwsBody } from '../../../src/engine/uws/body.ts';
+import type { BodyResponse } from '../../../src/engine/uws/pieces.ts';
 import { StallError, StallTimer } from '../../../src/engine/stall-timer.ts';
 
 const HEAD_BYTES = 300;
@@ -11,7 +12,7 @@ const STALL_MS = 60_000;
 mock.timers.enable({ apis: ['setInterval'] });
 
 /** A response like that of uWebSockets.js. Its socket takes `room` bytes until the test gives it more. */
-class FakeResponse implements StreamResponse {
+class FakeResponse implements BodyResponse {
   room = Infinity;
   /** The bytes that the socket took, and those that uWebSockets.js holds because it did not. */
   taken = '';
@@ -49,6 +50,19 @@ class FakeResponse implements StreamResponse {
     return undefined as never;
   }
 
+  tryEnd(bytes: Uint8Array, length: number): [boolean, boolean] {
+    assert.ok(!this.ended);
+    const taken = Buffer.from(bytes.subarray(0, this.room)).toString('latin1');
+    this.taken += taken;
+    this.room -= taken.length;
+    this.ended = this.taken.length === length;
+    return [taken.length === bytes.length, this.ended];
+  }
+
+  getWriteOffset(): number {
+    return this.taken.length;
+  }
+
   pause(): void {
     // resume sets the timer
   }
@@ -65,25 +79,24 @@ class FakeResponse implements StreamResponse {
   }
 }
 
-function setUp() {
+/** `length`: of the whole body, where it is known. */
+function setUp(length: number | null = null) {
   const response = new FakeResponse();
   const controller = new AbortController();
   let time = 0;
   const stallTimer = new StallTimer(STALL_MS, () => time);
   const events: (string | Error)[] = [];
-  const stream: UwsStream = new UwsStream({
-    response,
-    writeHead: () => response.writeHead(),
-    headBytes: HEAD_BYTES,
+  const owner = {
     signal: controller.signal,
-    stallTimer,
-    cut: (reason) => {
+    cut(reason: unknown) {
       events.push(reason as Error);
       controller.abort(reason);
       stream.lost(reason);
     },
     ended: () => events.push('ended'),
-  });
+  };
+  const head = { bytes: HEAD_BYTES, write: () => response.writeHead() };
+  const stream: UwsBody = new UwsBody({ response, owner, stallTimer, head, length });
   /** Lets the socket take `bytes` more and report that it is writable. */
   const writable = (bytes = Infinity) => {
     response.room = bytes;
@@ -111,7 +124,7 @@ async function settled(promise: void | Promise<void>): Promise<boolean> {
 const A = Buffer.alloc(10_000, 'a');
 const B = Buffer.alloc(10_000, 'b');
 
-describe('a stream on uWebSockets.js', () => {
+describe('a chunked body on uWebSockets.js', () => {
   it('makes its writer wait when the socket is full, and continues when it is writable', async () => {
     const { response, stream, writable } = setUp();
     void stream.write(A);
@@ -232,5 +245,67 @@ describe('a stream on uWebSockets.js', () => {
     pass(10);
     assert.throws(() => void stream.write(B), /gone/);
     assert.throws(() => void stream.end(), /gone/);
+  });
+});
+
+describe('a body of known length on uWebSockets.js', () => {
+  it('makes its writer wait for the bytes that the socket did not take, and copies them', async () => {
+    const { response, stream, events, writable } = setUp(A.length + B.length);
+    response.room = 1_000;
+    const memory = Buffer.from(A);
+    const waits = stream.write(memory);
+    memory.fill('X');
+    writable(4_000);
+    assert.deepEqual([stream.sent, await settled(waits)], [5_000, false]);
+    writable();
+    assert.equal(await settled(waits), true);
+    assert.equal(stream.write(B), undefined);
+    void stream.end();
+    assert.equal(response.taken, A.toString() + B.toString());
+    assert.deepEqual([stream.sent, events], [A.length + B.length, ['ended']]);
+  });
+
+  it('passes on what is behind a flush, although the socket takes it later', async () => {
+    const { response, stream, events, writable } = setUp(A.length + 2);
+    void stream.write(A);
+    response.room = 1;
+    const waits = stream.flush(Buffer.from('{}'));
+    assert.equal(await settled(waits), false);
+    writable();
+    assert.equal(await settled(waits), true);
+    assert.deepEqual([response.taken, events], [`${A.toString()}{}`, ['ended']]);
+  });
+
+  it('does not end with fewer bytes than were announced, and takes no more', () => {
+    const { stream, events } = setUp(A.length);
+    void stream.write(A.subarray(1));
+    assert.throws(() => void stream.end(), /fewer than the 10000 bytes/);
+    void stream.write(A.subarray(0, 1));
+    assert.throws(() => void stream.write(A), /ended already/);
+    assert.deepEqual(events, ['ended']);
+  });
+
+  it('counts bytes that the socket takes without reporting it as activity, and stalls when it takes none', async () => {
+    const { response, stream, events, pass } = setUp(A.length);
+    response.room = 0;
+    const waits = stream.write(A);
+    pass(STALL_MS / 1000 - 4);
+    response.room = 100;
+    pass(STALL_MS / 1000 - 1);
+    assert.deepEqual([events, response.taken.length], [[], 100]);
+    const rejected = assert.rejects(Promise.resolve(waits), StallError);
+    pass(4);
+    assert.equal(events.length, 1);
+    await rejected;
+  });
+
+  it('tries often whether the socket takes bytes, so that the timer of uWebSockets.js does not end', () => {
+    const { response, stream, pass } = setUp(A.length);
+    response.room = 0;
+    assert.equal(stream.writeWhole(A), false);
+    let tries = 0;
+    response.tryEnd = () => (tries++, [false, false]);
+    pass(30);
+    assert.ok(tries >= 9, `${tries} times in 30 s`);
   });
 });

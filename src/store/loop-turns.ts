@@ -5,10 +5,12 @@ const TURN_MS = 2;
 export class LoopTurns {
   readonly #waiting: (() => void)[] = [];
   readonly #now: () => number;
+  readonly #turnMs: number;
 
-  /** `now` is a clock in milliseconds. */
-  constructor(now: () => number = () => performance.now()) {
+  /** `now` is a clock in milliseconds, and `turnMs` how long those that wait may go on in a row. */
+  constructor(now: () => number = () => performance.now(), turnMs = TURN_MS) {
     this.#now = now;
+    this.#turnMs = turnMs;
   }
 
   /** Resolves after all earlier calls have, and after what their callers then did at once. */
@@ -20,7 +22,7 @@ export class LoopTurns {
   }
 
   readonly #run = (): void => {
-    const end = this.#now() + TURN_MS;
+    const end = this.#now() + this.#turnMs;
     const step = (): void => {
       if (this.#now() >= end) {
         setImmediate(this.#run);

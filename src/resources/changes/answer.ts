@@ -9,7 +9,7 @@ import type { FeedReader } from '../../store/readers.ts';
 import { encodeFeedCursor } from '../token/feed-cursor.ts';
 import { follow, type Position, type Start, type Step, type Want } from './follow.ts';
 import { feedLines, removedLine } from './lines.ts';
-import type { FeedSums, Standing } from './room.ts';
+import type { FeedSums, Standing } from './page.ts';
 
 /** What was sent is followed by a checkpoint within this time, when nothing more comes. */
 const SETTLE_MS = 1_000;

@@ -34,7 +34,8 @@ import { feedPlaceOf, placeBefore, type FeedCursor } from '../token/feed-cursor.
 import { AS_EVENTS, EVENT_STREAM, framed, framedLines } from './events.ts';
 import type { Start } from './follow.ts';
 import { assertUnordered, type FeedQuery } from './parameters.ts';
-import { Room, roomOf, type FeedSums, type Question, type Standing } from './room.ts';
+import type { FeedSums, Standing } from './page.ts';
+import { Pages, pagesOf, type Question } from './pages.ts';
 
 export interface FeedOptions extends Pick<RouteOptions, 'transcoder' | 'parked' | 'heartbeatMs'> {
   /** Aborted when the server stops. Feeds then end at a checkpoint. */
@@ -75,7 +76,7 @@ async function begin(input: Input, asked: Asked, options: FeedOptions): Promise<
     framed: (text) => (isEvents ? framed(text, AS_EVENTS) : text),
   };
   const leg = { start, end: asked.query };
-  const run = new FeedRun(roomOf(own)?.question ?? own, leg, { request, isEvents, options });
+  const run = new FeedRun(pagesOf(own)?.question ?? own, leg, { request, isEvents, options });
   return replyOf(type, (sink) => run.run(sink));
 }
 
@@ -96,8 +97,8 @@ interface To {
 }
 
 /**
- * The run of a reader: by its own loop, and in the room of its question while it has everything. There may be thousands at
- * rest, so a reader keeps nothing of its loop then, nor its query, and its question is the one of its room.
+ * The run of a reader: by its own loop, and by the pages of its question while it has everything. There may be thousands
+ * at rest, so a reader keeps nothing of its loop then, nor its query, and its question is the one of its pages.
  */
 class FeedRun {
   readonly #question: Question;
@@ -126,7 +127,7 @@ class FeedRun {
     if (!leg) return;
     this.#leg = null;
     const { start, ...asked } = leg;
-    const mayRest = (at: FeedPlace) => roomOf(question)?.takes(at) ?? true;
+    const mayRest = (at: FeedPlace) => pagesOf(question)?.reaches(at) ?? true;
     const followed = oneSet(question);
     const answer = feedAnswer(question.lines(), start, { ...question, ...asked, followed, mayRest });
     const { request, isEvents, options } = this.#to;
@@ -140,11 +141,13 @@ class FeedRun {
     this.#rest = null;
     const { request, options } = this.#to;
     const wrote = (rows: number) => void (request.notes.rows = rows);
-    return Room.stay(this.#question, rest, { sink, wrote, parked: options.parked }).then(({ at, sums }) => {
-      const { place, isUpToDate } = at;
-      const first = { keys: [], next: place, isUpToDate };
-      this.#leg = { start: { place, walk: 'over', first }, end: ON, sums };
-    });
+    return Pages.follow(this.#question, rest, { sink, wrote, parked: options.parked }).then(
+      ({ at, sums }) => {
+        const { place, isUpToDate } = at;
+        const first = { keys: [], next: place, isUpToDate };
+        this.#leg = { start: { place, walk: 'over', first }, end: ON, sums };
+      },
+    );
   }
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { AppError } from '../../../src/errors.ts';
 import type { Sink } from '../../../src/pipeline/sink.ts';
-import { Room, roomOf } from '../../../src/resources/changes/room.ts';
+import { Pages, pagesOf } from '../../../src/resources/changes/pages.ts';
 import { BSON, Double, Int32, ObjectId, type Document } from '../../../src/store/bson.ts';
 import { around } from '../../support/store/around.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
@@ -38,12 +38,12 @@ const KEYS: readonly KeyGiven[] = [
   { name: 'x-hides', where: { items: { category: 'x' } }, hide: { items: ['filler'] } },
 ];
 
-/** What histories run on: a server whose feeds soon say that they are up to date, with rooms whose readers stall. */
+/** What histories run on: a server whose feeds soon say that they are up to date, with pages whose readers stall. */
 interface Ground {
   readonly server: TestServer;
   readonly store: StoreName;
   readonly stalls: Stalls;
-  /** How often a room had a number of readers when one came. */
+  /** How often pages had a number of followers when one came. */
   readonly sizes: Map<number, number>;
   /** Kills the database and starts it again. Null: nothing kills it. */
   readonly kill: (() => Promise<void>) | null;
@@ -78,10 +78,10 @@ for (const { name: store, ...place } of PLACES)
     const ground = await groundOn(t, place);
     if (!ground) return;
     const [{ sizes }, begin] = [ground, performance.now()];
-    const stay = Room.stay.bind(Room);
-    t.mock.method(Room, 'stay', (...[question, at, reader]: Parameters<typeof stay>) => {
+    const stay = Pages.follow.bind(Pages);
+    t.mock.method(Pages, 'follow', (...[question, at, reader]: Parameters<typeof stay>) => {
       const stays = stay(question, at, { ...reader, sink: ground.stalls.around(reader.sink) });
-      const size = roomOf(question)?.size ?? 0;
+      const size = pagesOf(question)?.size ?? 0;
       sizes.set(size, 1 + (sizes.get(size) ?? 0));
       return stays;
     });
@@ -92,7 +92,7 @@ for (const { name: store, ...place } of PLACES)
         throw new Error(`seed ${seed}: ${String(error)}`, { cause: error });
       }
     }
-    const tally = { stalls: ground.stalls.count, rooms: Object.fromEntries(sizes) };
+    const tally = { stalls: ground.stalls.count, together: Object.fromEntries(sizes) };
     t.diagnostic(`${JSON.stringify(tally)}, ${Math.round(performance.now() - begin)} ms`);
   });
 
@@ -122,14 +122,14 @@ async function runHistory(ground: Ground, random: Random): Promise<void> {
   assert.deepEqual(sorted(follower.copy.rows), set, 'the copy of the stream that follows');
   assert.deepEqual(sorted(poller.copy.rows), set, 'the copy of the changes since a cursor');
   const set2 = await setOf(others);
-  await until('all who follow all the time and have one key were in one room', () =>
+  await until('all who follow all the time and have one key got the same pages', () =>
     Promise.resolve(sizes.has(MATES)),
   );
   await Promise.all(mates.map((mate, n) => mate.finish(n < MATES ? set : set2)));
   await writer.clear();
 }
 
-/** The readers that stall in rooms: their sinks take some writes only later in the history. */
+/** The readers of pages that stall: their sinks take some writes only later in the history. */
 class Stalls {
   count = 0;
   #random: Random | null = null;

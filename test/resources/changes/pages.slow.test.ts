@@ -43,7 +43,7 @@ async function followed(t: TestContext, store: StoreName) {
 }
 
 for (const store of ['sqlite', 'mongodb'] as const) {
-  test(`followers of ${store} whose key is taken away are cut out of their room, and the others stay`, async (t) => {
+  test(`followers of ${store} whose key is taken away get no other page, and the others do`, async (t) => {
     const opened = await followed(t, store);
     if (!opened) return;
     const { server, readers, all, put, has, end } = opened;
@@ -57,7 +57,7 @@ for (const store of ['sqlite', 'mongodb'] as const) {
     await end();
   });
 
-  test(`followers of ${store} in a room get a checkpoint and an end when the server stops`, async (t) => {
+  test(`followers of ${store} at rest get a checkpoint and an end when the server stops`, async (t) => {
     const opened = await followed(t, store);
     if (!opened) return;
     void opened.server.close();
@@ -69,7 +69,7 @@ for (const store of ['sqlite', 'mongodb'] as const) {
   });
 }
 
-test('followers of mongodb in a room get what changes while the server of the change stream ends it', async (t) => {
+test('followers of mongodb get what changes while the server of the change stream ends it', async (t) => {
   const opened = await followed(t, 'mongodb');
   if (!opened) return;
   const { server, all, put, has, end } = opened;

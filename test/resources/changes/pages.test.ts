@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { crc32 } from '../../../src/pipeline/crc32.ts';
-import { Room, roomOf, type Question, type Standing } from '../../../src/resources/changes/room.ts';
+import type { Standing } from '../../../src/resources/changes/page.ts';
+import { Pages, pagesOf, type Question } from '../../../src/resources/changes/pages.ts';
 import { createTranscoder } from '../../../src/rows/transcoder.ts';
 import { BSON } from '../../../src/store/bson.ts';
 import { ReadTurns } from '../../../src/store/read-turns.ts';
@@ -17,11 +18,12 @@ type Tally = Readonly<Record<'rows' | 'removed' | 'bytes', number>> & {
   readonly crc32: string;
 };
 
-/** A reader in a room: a sink that takes everything at once, or waits at a gate. It checks every checkpoint. */
+/** A follower: a sink that takes everything at once, or waits at a gate. It checks every checkpoint. */
 class Reader {
   readonly left = new AbortController();
   readonly pieces: string[] = [];
   parked = false;
+  readonly parks = deferred();
   readonly stay: Promise<Standing>;
   last: Tally | null = null;
   /** What writes wait for from now on. */
@@ -34,9 +36,10 @@ class Reader {
     const sink = { ...sinkTo(write), signal: this.left.signal };
     const parked = () => {
       this.parked = true;
+      this.parks.resolve();
       return () => void (this.parked = false);
     };
-    this.stay = Room.stay(question, at, { sink, wrote: () => undefined, parked });
+    this.stay = Pages.follow(question, at, { sink, wrote: () => undefined, parked });
     this.stay.catch(() => undefined); // awaited by its test
   }
 
@@ -75,7 +78,7 @@ async function opened(t: TestContext, change: Partial<Question> = {}) {
     ...change,
   };
   t.after(() => {
-    assert.equal(roomOf(question), undefined, 'the room is closed');
+    assert.equal(pagesOf(question), undefined, 'the pages have ended');
     assert.equal(slots.taken, 0, 'every slot was released');
   });
   const at = async (): Promise<Standing> => ({
@@ -87,13 +90,13 @@ async function opened(t: TestContext, change: Partial<Question> = {}) {
   return { question, at, put };
 }
 
-/** All readers leave, and with them the room ends. */
+/** All followers leave, and with them the pages end. */
 async function leave(...readers: readonly Reader[]): Promise<void> {
   for (const { left } of readers) left.abort(new Error('left'));
   for (const { stay } of readers) await assert.rejects(stay, /left/);
 }
 
-test('a reader that has not taken the lines before leaves with its place, and another stays', async (t) => {
+test('a follower that has not taken the page before gets no other one, and leaves with its place; another stays', async (t) => {
   const { question, at, put } = await opened(t);
   const start = await at();
   const [slow, fast] = [new Reader(question, start), new Reader(question, start)];
@@ -110,6 +113,7 @@ test('a reader that has not taken the lines before leaves with its place, and an
   });
   await put('c');
   await fast.has(3);
+  await slow.parks.promise;
   assert.deepEqual([slow.pieces.length, slow.parked, isBack], [1, true, false], 'it waits for its sink');
   gate.resolve();
   const { sums, at: last } = await standing;
@@ -117,7 +121,7 @@ test('a reader that has not taken the lines before leaves with its place, and an
   await leave(fast);
 });
 
-test('lines that are many bytes are left to the loops of the readers', async (t) => {
+test('lines of many bytes are no page, and are left to the loops of the readers', async (t) => {
   const { question, at, put } = await opened(t);
   const start = await at();
   const readers = [new Reader(question, start), new Reader(question, start)];
@@ -128,7 +132,7 @@ test('lines that are many bytes are left to the loops of the readers', async (t)
   }
 });
 
-test('a room sends checkpoints while nothing happens, and does not take a reader whose place is before its own', async (t) => {
+test('there is a page of a checkpoint while nothing happens, and none for a reader whose place is before the others', async (t) => {
   const { question, at, put } = await opened(t, { heartbeatMs: 20 });
   const start = await at();
   const reader = new Reader(question, start);
@@ -136,13 +140,13 @@ test('a room sends checkpoints while nothing happens, and does not take a reader
   await put('a');
   await reader.has(reader.pieces.length + 2);
   assert.equal(reader.last?.rows, 1);
-  assert.equal(roomOf(question)?.takes(start.at.place), false);
+  assert.equal(pagesOf(question)?.reaches(start.at.place), false);
   const early = new Reader(question, start);
   assert.deepEqual([(await early.stay).at, early.pieces], [start.at, []]);
   await leave(reader);
 });
 
-test('a room that has given lines for long rests before it reads what changed meanwhile', async (t) => {
+test('the next page is read after a rest as long as followers had with the one before', async (t) => {
   let late = 0;
   const { question, at, put } = await opened(t, { now: () => performance.now() + late });
   const read = question.changes.read.bind(question.changes);

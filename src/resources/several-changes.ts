@@ -7,11 +7,12 @@ import { STORE_PROBLEMS, type Input, type Route } from '../http/route.ts';
 import { invalid } from '../input/parameter.ts';
 import { quote, type Query } from '../input/query.ts';
 import { namedObject, text, Type } from '../schema.ts';
-import { beginSet, followReply } from './changes/feed.ts';
+import { beginSet } from './changes/feed.ts';
+import { followReply } from './changes/response.ts';
 import { REMOVED } from './changes/lines.ts';
 import { readChangesQuery, readResources, SEVERAL_CHANGES } from './changes/parameters.ts';
 import { answerOf, PROBLEMS, TYPES } from './changes/routes.ts';
-import { BETWEEN_CURSORS, ofOneSet, severalSets } from './changes/several.ts';
+import { BETWEEN_CURSORS, ofOneSet, SeveralSets } from './changes/several.ts';
 import type { OpenResource } from './open.ts';
 import { resourceFor } from './query/part.ts';
 import { isField } from './query/grammar.ts';
@@ -82,7 +83,9 @@ async function reply(input: Input, served: Served, options: Options): Promise<Re
     }),
   );
   const stops = chosen.flatMap(({ stopping }) => stopping ?? []);
-  const { stopping, ...what } = severalSets(begun, stops, options.transcoder);
+  const followed = new SeveralSets(begun, stops, options.transcoder);
+  const { lines, start, stopping } = followed;
+  const what = { lines, start, followed };
   const { headers, ...whole } = followReply(input, { ...asked, limit: Infinity }, what, {
     ...options,
     stopping,

@@ -96,123 +96,167 @@ const EMPTY: Batch = {
   release: () => undefined,
 };
 
-export type FeedAnswer = ReturnType<typeof feedAnswer>;
-
-/** The answer to a reader that begins at `start`, with checkpoints between the lines of `lines`. */
-export function feedAnswer(
-  lines: RowEncoder,
-  start: Start,
-  { followed, end, now, stopping, heartbeatMs, sums, mayRest }: AnswerOptions,
-) {
-  const waitEnd = now() + end.waitMs;
-  let at: Step = { place: start.place, walk: start.walk, isUpToDate: false };
-  let cursor = '';
-  let [isOpening, isCutShort] = [end.opens, false];
+/** The answer to a reader that begins at a place, with checkpoints between its lines. */
+export class FeedAnswer {
+  /** It writes checkpoints between the batches. */
+  readonly encoder: CheckpointEncoder;
+  readonly #options: AnswerOptions;
+  readonly #start: Start;
+  /** When a feed that brings nothing has waited long enough. */
+  readonly #waitEnd: number;
+  #at: Step;
+  #cursor = '';
+  #isOpening: boolean;
+  #isCutShort = false;
   /** Whether the last control line said that the reader is up to date. */
-  let isKnownUpToDate = false;
-  let removed = sums?.removed ?? 0;
-  let rest: Standing | null = null;
-  let keys = keysIn(start);
-  let [most, linesOfRead, takenMs] = [FIRST_KEYS, 0, 0];
+  #isKnownUpToDate = false;
+  #removed: number;
+  #rest: Standing | null = null;
+  /** The keys that were read. */
+  #keys: number;
+  /** Of the read of the log under way: the most keys, the lines that were sent, and how long the reader took for them. */
+  #most = FIRST_KEYS;
+  #lines = 0;
+  #takenMs = 0;
 
-  /** Continues after a place only if it fits: an earlier place is always right, too. */
-  const cursorAt = (position: Position): string => (cursor = followed.cursorAt(position) ?? cursor);
-  cursorAt(at);
+  constructor(lines: RowEncoder, start: Start, options: AnswerOptions) {
+    const { end, now, sums } = options;
+    this.#options = options;
+    this.#start = start;
+    this.#waitEnd = now() + end.waitMs;
+    this.#at = { place: start.place, walk: start.walk, isUpToDate: false };
+    this.#isOpening = end.opens;
+    this.#removed = sums?.removed ?? 0;
+    this.#keys = keysIn(start);
+    this.#cursorAt(this.#at);
+    this.encoder = new CheckpointEncoder(lines, {
+      plan: BY_ID,
+      ...(sums && { sums }),
+      cursorOf: (row) => this.#cursorAt(this.#at.after?.(row) ?? this.#at),
+      start: () => this.#cursorAt(this.#at),
+      now,
+      form: feedLines(() => this.#state()),
+    });
+  }
 
-  const encoder = new CheckpointEncoder(lines, {
-    ...{ plan: BY_ID, ...(sums && { sums }) },
-    cursorOf: (row) => cursorAt(at.after?.(row) ?? at),
-    start: () => cursorAt(at),
-    now,
-    form: feedLines(() => {
-      isKnownUpToDate = at.isUpToDate;
-      return { removed, isUpToDate: at.isUpToDate, cursor: cursorAt(at), isCutShort };
-    }),
-  });
+  /** The batches to their end, for the pump. They also end when the server stops. */
+  batches(signal: AbortSignal): AsyncGenerator<Batch, void, undefined> {
+    return this.#batches(this.#start, signal);
+  }
 
-  function* checkpoint(): Generator<Batch, void, undefined> {
-    encoder.want();
+  /** The batches after a row of the batch that the pump had: its reader stalled there. */
+  after(row: Bookmark, signal: AbortSignal): AsyncGenerator<Batch, void, undefined> {
+    return this.#batches(this.#at.after?.(row) ?? this.#at, signal);
+  }
+
+  /** Where the reader is when the batches ended because it may rest. */
+  get rest(): Standing | null {
+    return this.#rest;
+  }
+
+  async *#batches(from: Start, signal: AbortSignal): AsyncGenerator<Batch, void, undefined> {
+    const { followed, end, stopping } = this.#options;
+    const left = new AbortController();
+    const waits = firstAbort([signal, stopping], left.signal); // a read that waits for changes ends when the server stops
+    try {
+      for await (this.#at of followed.steps(from, this.#want(signal, waits))) {
+        if (this.#at.rows || this.#at.removed) {
+          yield* this.#send(this.#at);
+          continue;
+        }
+        yield* this.#arrive();
+        if (this.#isDone()) break;
+        if ((this.#rest = this.#restAt())) return;
+      }
+      this.#isCutShort = end.follows;
+    } catch (error) {
+      if (signal.aborted || !stopping.aborted) throw error;
+      this.#isCutShort = end.follows || !this.#at.isUpToDate;
+    } finally {
+      left.abort();
+    }
+    if (this.#isCutShort) yield* this.#checkpoint();
+  }
+
+  #want(reads: AbortSignal, waits: AbortSignal): Omit<Want, 'plan'> {
+    const { end, now } = this.#options;
+    return {
+      now,
+      reads,
+      waits,
+      onKeys: (count) => void (this.#keys += count),
+      most: () => Math.min(this.#most, end.limit - this.#keys),
+      waitMs: () => Math.max(0, Math.min(this.#dueIn(), end.follows ? Infinity : this.#waitEnd - now())),
+    };
+  }
+
+  /** Sends the lines of a step. */
+  *#send({ rows, removed = [] }: Step): Generator<Batch, void, undefined> {
+    const { followed, now } = this.#options;
+    for (const id of removed) this.encoder.say(followed.removedLine(id));
+    this.#removed += removed.length;
+    const begun = now();
+    yield rows ?? EMPTY;
+    this.#takenMs += now() - begun;
+    this.#lines += removed.length + (rows?.rows ?? 0);
+  }
+
+  /** Everything before a place was sent. */
+  *#arrive(): Generator<Batch, void, undefined> {
+    if (this.#lines > 0)
+      this.#most = Math.min(MOST_KEYS, rowsOfSlice(this.#lines, this.#takenMs, this.#most));
+    this.#lines = 0;
+    this.#takenMs = 0;
+    if (this.#isOpening || this.#dueIn() <= 0) yield* this.#checkpoint();
+    this.#isOpening = false;
+  }
+
+  *#checkpoint(): Generator<Batch, void, undefined> {
+    this.encoder.want();
     yield EMPTY;
   }
 
   /** Milliseconds until a checkpoint is due. A reader that is up to date soon learns that it is. */
-  const dueIn = (): number => {
-    const { lines: count, at: since } = encoder.sinceCheckpoint;
-    if (count >= MANY_LINES) return 0;
-    const isNews = at.isUpToDate && (count > 0 || !isKnownUpToDate);
-    return since + (isNews ? Math.min(SETTLE_MS, heartbeatMs) : heartbeatMs) - now();
-  };
+  #dueIn(): number {
+    const { heartbeatMs, now } = this.#options;
+    const { lines, at } = this.encoder.sinceCheckpoint;
+    if (lines >= MANY_LINES) return 0;
+    const isNews = this.#at.isUpToDate && (lines > 0 || !this.#isKnownUpToDate);
+    return at + (isNews ? Math.min(SETTLE_MS, heartbeatMs) : heartbeatMs) - now();
+  }
+
+  #isDone(): boolean {
+    const { end, now, stopping } = this.#options;
+    if (end.follows) return stopping.aborted;
+    if (this.#keys >= end.limit) return true;
+    const { isUpToDate, isSettled = isUpToDate } = this.#at;
+    return isSettled && (this.#keys > 0 || now() >= this.#waitEnd || stopping.aborted);
+  }
 
   /** Where a reader that follows is when it was sent everything, and knows it. */
-  const restAt = (): Standing | null => {
-    const { place, isUpToDate } = at;
-    if (!end.follows || !isUpToDate || !isKnownUpToDate || encoder.sinceCheckpoint.lines > 0) return null;
-    if (mayRest?.(place) !== true) return null;
-    return { at: { place, isUpToDate, cursor: cursorAt(at) }, sums: { ...encoder.sums, removed } };
-  };
-
-  const isDone = (): boolean => {
-    if (end.follows) return stopping.aborted;
-    if (keys >= end.limit) return true;
-    return (at.isSettled ?? at.isUpToDate) && (keys > 0 || now() >= waitEnd || stopping.aborted);
-  };
-
-  function* send(batch: Batch, count: number): Generator<Batch, void, undefined> {
-    const begun = now();
-    yield batch;
-    takenMs += now() - begun;
-    linesOfRead += count;
+  #restAt(): Standing | null {
+    const { end, mayRest } = this.#options;
+    const { place, isUpToDate } = this.#at;
+    const hasAll = isUpToDate && this.#isKnownUpToDate && this.encoder.sinceCheckpoint.lines === 0;
+    if (!end.follows || !hasAll || mayRest?.(place) !== true) return null;
+    const sums = { ...this.encoder.sums, removed: this.#removed };
+    return { at: { place, isUpToDate, cursor: this.#cursorAt(this.#at) }, sums };
   }
 
-  function* arrive(): Generator<Batch, void, undefined> {
-    if (linesOfRead > 0) most = Math.min(MOST_KEYS, rowsOfSlice(linesOfRead, takenMs, most));
-    [linesOfRead, takenMs] = [0, 0];
-    if (isOpening || dueIn() <= 0) yield* checkpoint();
-    isOpening = false;
-  }
-
-  async function* batches(from: Start, signal: AbortSignal): AsyncGenerator<Batch, void, undefined> {
-    const left = new AbortController();
-    const waits = firstAbort([signal, stopping], left.signal); // a read that waits for changes ends when the server stops
-    const want = {
-      ...{ now, reads: signal, waits },
-      onKeys: (count: number) => void (keys += count),
-      most: () => Math.min(most, end.limit - keys),
-      waitMs: () => Math.max(0, Math.min(dueIn(), end.follows ? Infinity : waitEnd - now())),
+  /** What a control line says of the present place. */
+  #state() {
+    const { isUpToDate } = this.#at;
+    this.#isKnownUpToDate = isUpToDate;
+    return {
+      removed: this.#removed,
+      isUpToDate,
+      cursor: this.#cursorAt(this.#at),
+      isCutShort: this.#isCutShort,
     };
-    try {
-      for await (at of followed.steps(from, want)) {
-        if (at.rows) yield* send(at.rows, at.rows.rows);
-        else if (at.removed) {
-          for (const id of at.removed) encoder.say(followed.removedLine(id));
-          removed += at.removed.length;
-          yield* send(EMPTY, at.removed.length);
-        } else {
-          yield* arrive();
-          if (isDone()) break;
-          if ((rest = restAt())) return;
-        }
-      }
-      isCutShort = end.follows;
-    } catch (error) {
-      if (signal.aborted || !stopping.aborted) throw error;
-      isCutShort = end.follows || !at.isUpToDate;
-    } finally {
-      left.abort();
-    }
-    if (isCutShort) yield* checkpoint();
   }
 
-  return {
-    /** It writes checkpoints between the batches. */
-    encoder,
-    /** The batches to their end, for the pump. They also end when the server stops. */
-    batches: (signal: AbortSignal) => batches(start, signal),
-    /** The batches after a row of the batch that the pump had: its reader stalled there. */
-    after: (row: Bookmark, signal: AbortSignal) => batches(at.after?.(row) ?? at, signal),
-    /** Where the reader is when the batches ended because it may rest. */
-    get rest(): Standing | null {
-      return rest;
-    },
-  };
+  /** Continues after a place only if it fits: an earlier place is always right, too. */
+  #cursorAt(position: Position): string {
+    return (this.#cursor = this.#options.followed.cursorAt(position) ?? this.#cursor);
+  }
 }

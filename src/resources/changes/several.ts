@@ -3,11 +3,12 @@ import type { Query } from '../../input/query.ts';
 import type { RowEncoder, Transcoder } from '../../rows/rows.ts';
 import { MAX_CURSOR_BYTES } from '../token/cursor.ts';
 import { PARK_AFTER_MS } from '../../pipeline/pump.ts';
+import type { Bookmark } from '../../store/bookmark.ts';
 import { firstAbort } from '../../store/deadline.ts';
 import { cursorOf, keysIn, type Followed } from './answer.ts';
 import { framedLines } from './events.ts';
 import type { BegunSet } from './feed.ts';
-import { follow, type Start, type Step, type Want } from './follow.ts';
+import { follow, type Position, type Start, type Step, type Want } from './follow.ts';
 import { removedLine } from './lines.ts';
 
 /** What separates the cursors of the sets in the cursor of all. No cursor has this character. */
@@ -27,108 +28,135 @@ interface NamedSet extends BegunSet, OneSet {
 
 /**
  * Follows sets: their steps as they come, so that none waits for another. A set is read on only when its last step was
- * taken, so a reader that stalls stalls all of them, and each keeps one batch at most. `stops`: see AnswerOptions.
+ * taken, so a reader that stalls stalls all of them, and each keeps one batch at most.
  */
-export function severalSets(
-  sets: readonly NamedSet[],
-  stops: readonly AbortSignal[],
-  transcoder: Pick<Transcoder, 'encoder'>,
-) {
-  const runs = sets.map((set) => setRun(set, transcoder));
-  const [first] = runs;
-  if (!first) throw new TypeError('no sets');
-  const closed = new AbortController();
-  let current = first;
-  const followed: Followed = {
-    async *steps(from, want) {
-      current.at = from;
-      for (let isParked = true; isParked;) {
-        isParked = false;
-        const left = new AbortController();
-        const reads = firstAbort([want.reads], left.signal);
-        const waits = firstAbort([want.waits], left.signal);
-        const all = runs.map((run) => run.steps({ ...want, reads, waits }));
-        const steps = merged(all, () => left.abort(new Error('the reader has left')));
-        const park = () => {
-          isParked = true;
-          void steps.return();
-        };
-        for await (const [n, step] of steps) {
-          current = runs[n] ?? current;
-          current.at = step;
-          const isUpToDate = runs.every(({ at }) => at.isUpToDate);
-          const isSettled = runs.every(({ at }) => at.isSettled ?? at.isUpToDate);
-          // A reader that stalls at rows is parked by the pump, which does not know of rows that others have read.
-          const timer = step.rows ? undefined : setTimeout(park, PARK_AFTER_MS);
-          try {
-            yield { ...step, isUpToDate, isSettled };
-          } finally {
-            clearTimeout(timer);
-          }
+export class SeveralSets implements Followed {
+  /** Where the first of them begins. */
+  readonly start: Start;
+  /** Closing it ends the listening to `stops`. */
+  readonly lines: RowEncoder;
+  /** Aborted with the first of `stops`. */
+  readonly stopping: AbortSignal;
+  readonly #runs: readonly SetRun[];
+  /** The one of the last step. */
+  #current: SetRun;
+
+  /** `stops`: see AnswerOptions. */
+  constructor(
+    sets: readonly NamedSet[],
+    stops: readonly AbortSignal[],
+    transcoder: Pick<Transcoder, 'encoder'>,
+  ) {
+    this.#runs = sets.map((set) => new SetRun(set, transcoder));
+    const [first] = this.#runs;
+    if (!first) throw new TypeError('no sets');
+    this.#current = first;
+    this.start = first.at;
+    const closed = new AbortController();
+    this.stopping = firstAbort(stops, closed.signal);
+    this.lines = {
+      encode: (...call) => this.#current.lines.encode(...call),
+      cut: () => this.#current.lines.cut(),
+      close: () => {
+        for (const { lines } of this.#runs) lines.close();
+        closed.abort(new Error('the answer has ended'));
+      },
+    };
+  }
+
+  async *steps(from: Start, want: Omit<Want, 'plan'>): AsyncGenerator<Step, void, undefined> {
+    this.#current.at = from;
+    for (let isParked = true; isParked;) {
+      isParked = false;
+      const steps = this.#merged(want);
+      const park = () => {
+        isParked = true;
+        void steps.return();
+      };
+      for await (const [n, step] of steps) {
+        // A reader that stalls at rows is parked by the pump, which does not know of rows that others have read.
+        const timer = step.rows ? undefined : setTimeout(park, PARK_AFTER_MS);
+        try {
+          yield this.#taken(n, step);
+        } finally {
+          clearTimeout(timer);
         }
       }
-    },
-    cursorAt(position) {
-      const cursors = runs.map(({ set, at }, n) => cursorOf(set, runs[n] === current ? position : at));
-      const cursor = cursors.join(BETWEEN_CURSORS);
-      return cursors.includes(undefined) || cursor.length > MAX_CURSOR_BYTES ? undefined : cursor;
-    },
-    removedLine: (id) => current.head + removedLine(id).slice(1),
-  };
-  const lines: RowEncoder = {
-    encode: (...call) => current.lines.encode(...call),
-    cut: () => current.lines.cut(),
-    close: () => {
-      for (const { lines } of runs) lines.close();
-      closed.abort(new Error('the answer has ended'));
-    },
-  };
-  return {
-    followed,
-    /** Where the first of them begins. */
-    start: first.at,
-    /** Closing it ends the listening to `stops`. */
-    lines,
-    /** Aborted with the first of `stops`. */
-    stopping: firstAbort(stops, closed.signal),
-  };
+    }
+  }
+
+  cursorAt(position: Position): string | undefined {
+    const cursors = this.#runs.map((run) => cursorOf(run.set, run === this.#current ? position : run.at));
+    const cursor = cursors.join(BETWEEN_CURSORS);
+    return cursors.includes(undefined) || cursor.length > MAX_CURSOR_BYTES ? undefined : cursor;
+  }
+
+  removedLine(id: Bookmark): string {
+    return this.#current.removedLine(id);
+  }
+
+  /** The steps of all, until they end or their reader leaves. */
+  #merged(want: Omit<Want, 'plan'>): ReturnType<typeof merged> {
+    const left = new AbortController();
+    const reads = firstAbort([want.reads], left.signal);
+    const waits = firstAbort([want.waits], left.signal);
+    const all = this.#runs.map((run) => run.steps({ ...want, reads, waits }));
+    return merged(all, () => left.abort(new Error('the reader has left')));
+  }
+
+  /** A step that the reader gets now. It is up to date, or settled, only when all sets are. */
+  #taken(n: number, step: Step): Step {
+    this.#current = this.#runs[n] ?? this.#current;
+    this.#current.at = step;
+    const isUpToDate = this.#runs.every(({ at }) => at.isUpToDate);
+    const isSettled = this.#runs.every(({ at }) => at.isSettled ?? at.isUpToDate);
+    return { ...step, isUpToDate, isSettled };
+  }
 }
 
-function setRun(set: NamedSet, transcoder: Pick<Transcoder, 'encoder'>) {
-  const { plan, rows, changes } = set;
-  const head = `{"resource":${JSON.stringify(set.name)},`;
-  const ofRow = Buffer.from(`${head}"row":`);
-  const framing = { head: () => ofRow, end: Buffer.from('}\n') };
-  /** The keys that it may still read. Below 0 after a stall, when some were read again. */
-  let left = set.limit - keysIn(set.start);
+/** One of the sets: where it is, and its lines, which name it. */
+class SetRun {
+  readonly set: NamedSet;
+  readonly lines: RowEncoder;
   /** Where it is. A step that was read and not taken yet does not count. */
-  const at: Start & Partial<Pick<Step, 'isUpToDate' | 'isSettled'>> = set.start;
-  const run = {
-    ...{ set, head, at },
-    /** Its rows as lines that name it. */
-    lines: framedLines(transcoder.encoder('lines', set.shown), framing),
-    /** The steps from where it is, up to its share of keys. */
-    async *steps(want: Omit<Want, 'plan'>): AsyncGenerator<Step, void, undefined> {
-      const own: Want = {
-        ...{ ...want, plan, most: () => Math.max(1, Math.min(want.most(), left)) },
-        onKeys: (keys) => {
-          left -= keys;
-          if (keys > 0) run.at = { ...run.at, isUpToDate: false, isSettled: false };
-          want.onKeys(keys);
-        },
-      };
-      try {
-        for await (const step of follow(changes, rows, run.at, own)) {
-          const isFull = !step.rows && !step.removed && left <= 0;
-          yield isFull ? { ...step, isSettled: true } : step;
-          if (isFull) return;
-        }
-      } catch (error) {
-        throw want.reads.aborted ? error : ofOneSet(error, set); // a reader that leaves is no error of the set
+  at: Start & Partial<Pick<Step, 'isUpToDate' | 'isSettled'>>;
+  readonly #head: string;
+  /** The keys that it may still read. Below 0 after a stall, when some were read again. */
+  #left: number;
+
+  constructor(set: NamedSet, transcoder: Pick<Transcoder, 'encoder'>) {
+    this.set = set;
+    this.at = set.start;
+    this.#left = set.limit - keysIn(set.start);
+    this.#head = `{"resource":${JSON.stringify(set.name)},`;
+    const ofRow = Buffer.from(`${this.#head}"row":`);
+    const framing = { head: () => ofRow, end: Buffer.from('}\n') };
+    this.lines = framedLines(transcoder.encoder('lines', set.shown), framing);
+  }
+
+  /** The steps from where it is, up to its share of keys. */
+  async *steps(want: Omit<Want, 'plan'>): AsyncGenerator<Step, void, undefined> {
+    const { plan, rows, changes } = this.set;
+    const most = () => Math.max(1, Math.min(want.most(), this.#left));
+    const onKeys = (keys: number) => {
+      this.#left -= keys;
+      if (keys > 0) this.at = { ...this.at, isUpToDate: false, isSettled: false };
+      want.onKeys(keys);
+    };
+    try {
+      for await (const step of follow(changes, rows, this.at, { ...want, plan, most, onKeys })) {
+        const isFull = !step.rows && !step.removed && this.#left <= 0;
+        yield isFull ? { ...step, isSettled: true } : step;
+        if (isFull) return;
       }
-    },
-  };
-  return run;
+    } catch (error) {
+      throw want.reads.aborted ? error : ofOneSet(error, this.set); // a reader that leaves is no error of the set
+    }
+  }
+
+  removedLine(id: Bookmark): string {
+    return this.#head + removedLine(id).slice(1);
+  }
 }
 
 /** An error that names its set, with the URL of the stream to read anew when the cursor of the set has become useless. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { BY_ID, feedAnswer } from '../../../src/resources/changes/answer.ts';
-import { severalSets } from '../../../src/resources/changes/several.ts';
+import { BY_ID, FeedAnswer } from '../../../src/resources/changes/answer.ts';
+import { SeveralSets } from '../../../src/resources/changes/several.ts';
 import { createTranscoder } from '../../../src/rows/transcoder.ts';
 import { EVERYTHING } from '../../../src/rows/selection.ts';
 import { makeBookmark, type Bookmark } from '../../../src/store/bookmark.ts';
@@ -39,11 +39,11 @@ async function running(
     return { rows, set };
   };
   const [a, b] = [await open('a'), await open('b')];
-  const several = severalSets([a.set, b.set], [stop.signal], createTranscoder(slots));
-  const { lines, start, followed, stopping } = several;
+  const followed = new SeveralSets([a.set, b.set], [stop.signal], createTranscoder(slots));
+  const { lines, start, stopping } = followed;
   const end = { opens: true, follows: true, waitMs: 0, limit: Infinity };
   const times = { now: () => performance.now(), heartbeatMs: 15_000 };
-  const answer = feedAnswer(lines, start, { followed, end, stopping, ...times });
+  const answer = new FeedAnswer(lines, start, { followed, end, stopping, ...times });
   const sink = { ...sinkTo((chunk) => write(Buffer.from(chunk).toString())), chunkBytes: 512 };
   const again = { plan: BY_ID, after: (row: Bookmark) => answer.after(row, sink.signal) };
   const frame = { head: '', tail: () => answer.encoder.end() };

@@ -1,0 +1,72 @@
+import type { Sink } from '../../pipeline/sink.ts';
+import type { FeedPlace } from '../../store/change-feed.ts';
+import { FeedAnswer, oneSet, type FeedEnd } from './answer.ts';
+import type { Start } from './follow.ts';
+import type { FeedSums, Standing } from './page.ts';
+import { Pages, pagesOf, type Question } from './pages.ts';
+import { sendAnswer, type FeedResponse } from './response.ts';
+
+/** What a reader asks for that goes on behind pages. */
+const ON = { opens: false, follows: true, waitMs: 0, limit: Infinity } as const;
+
+/** Where a reader's own loop begins. */
+interface Leg {
+  readonly start: Start;
+  readonly end: FeedEnd;
+  readonly sums?: FeedSums;
+}
+
+/**
+ * The run of a reader: by its own loop, and by the pages of its question while it has everything. There may be thousands at
+ * rest, so a reader keeps nothing of its loop then, nor its query, and its question is the one of its pages.
+ */
+export class FeedRun {
+  readonly #question: Question;
+  readonly #response: FeedResponse;
+  /** Where its loop is about to begin. */
+  #leg: Leg | null;
+  /** Where it waits for pages. */
+  #rest: Standing | null = null;
+
+  constructor(question: Question, leg: Leg, response: FeedResponse) {
+    this.#question = question;
+    this.#leg = leg;
+    this.#response = response;
+  }
+
+  /** Resolves at the end of the response. */
+  async run(sink: Sink): Promise<void> {
+    await this.#loop(sink);
+    while (this.#rest) {
+      await this.#follow(sink);
+      await this.#loop(sink);
+    }
+  }
+
+  async #loop(sink: Sink): Promise<void> {
+    const question = this.#question;
+    const leg = this.#leg;
+    if (!leg) return;
+    this.#leg = null;
+    const { start, ...asked } = leg;
+    const mayRest = (at: FeedPlace) => pagesOf(question)?.reaches(at) ?? true;
+    const followed = oneSet(question);
+    const answer = new FeedAnswer(question.lines(), start, { ...question, ...asked, followed, mayRest });
+    await sendAnswer(answer, sink, this.#response);
+    this.#rest = answer.rest;
+  }
+
+  /** Without an await, which would keep where it stood for as long as it rests. */
+  #follow(sink: Sink): Promise<void> | undefined {
+    const rest = this.#rest;
+    this.#rest = null;
+    if (!rest) return;
+    const { request, parked } = this.#response;
+    const wrote = (rows: number) => void (request.notes.rows = rows);
+    return Pages.follow(this.#question, rest, { sink, wrote, parked }).then(({ at, sums }) => {
+      const { place, isUpToDate } = at;
+      const first = { keys: [], next: place, isUpToDate };
+      this.#leg = { start: { place, walk: 'over', first }, end: ON, sums };
+    });
+  }
+}

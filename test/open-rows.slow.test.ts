@@ -139,6 +139,17 @@ test('a database of MongoDB for which nothing is declared has items and users', 
   assert.deepEqual(await servedOnce(t, { MONGODB_URI: uri }), { items: 0, users: undefined });
 });
 
+test('items that cannot be served stop the start with the reason, which is no fault of the settings', async (t) => {
+  const uri = await testMongo(t);
+  if (uri === null) return;
+  await testClient(t, uri).db().createCollection('items', { viewOn: 'others', pipeline: [] });
+  await assert.rejects(
+    serverOn(t, { MONGODB_URI: uri }),
+    (error) =>
+      error instanceof Error && error.name === 'MongoRefusal' && error.message.includes('it is a view'),
+  );
+});
+
 test('a key names one thing: a collection users is refused where keys open the users of /api/users', async (t) => {
   const uri = await testMongo(t);
   if (uri === null) return;

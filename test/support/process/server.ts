@@ -89,12 +89,12 @@ export async function serverOn(
     });
     return check.watch(serve);
   };
-  const opened: { items?: OwnedCollection } = {};
+  const opened: { items?: OwnedCollection; again?: OwnedCollection | undefined } = {};
   const tapStore: ServerOptions['tapStore'] = (store) => {
     const tapped = options.tapStore?.(store) ?? store;
     return around(tapped, {
       open: async (declaration, may) => {
-        const rows = await tapped.open(declaration, may);
+        const rows = opened.again ?? (await tapped.open(declaration, may));
         if (declaration.collection === ITEM_COLLECTION.collection) opened.items = rows;
         return rows;
       },
@@ -110,6 +110,11 @@ export async function serverOn(
     await server.close();
     assert.deepEqual(check.faults, [], 'every answer matches /openapi.json');
   });
+  if (opened.items) {
+    opened.again = opened.items; // what the test writes is timed, as all that is opened is
+    opened.items = await server.store.open(ITEM_COLLECTION);
+    opened.again = undefined;
+  }
   const store = withThese(server.store, () => {
     if (opened.items) return opened.items;
     throw new Error('the server has not opened items');

@@ -36,6 +36,7 @@ export type GetContent = (
  * so far, because the server no longer has the changes since the last place, as `reason` says; all rows follow again.
  */
 type Voided = { readonly kind: 'void' } | { readonly kind: 'restart'; readonly reason: string };
+export type ProvedStep = RowBytes | Proof | Voided;
 
 /** The status of changes that are no longer kept, and of a collection that was replaced. */
 const GONE = 410;
@@ -48,7 +49,7 @@ const GONE = 410;
 export async function* provedRows(
   url: URL,
   options: ProvingOptions,
-): AsyncGenerator<RowBytes | Proof | Voided, void, undefined> {
+): AsyncGenerator<ProvedStep, void, undefined> {
   const { follow, getContent } = options;
   const backoff = new Backoff(options);
   const limit = limitOf(url);

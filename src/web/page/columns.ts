@@ -76,3 +76,8 @@ export function cellText(value: Json | undefined, { kind, fraction, isKey }: Col
   const text = shown(value, isKey);
   return kind === 'number' && kindOf(value) === 'number' ? aligned(text, fraction) : text;
 }
+
+/** The classes of the cells of a column. */
+export function classOf({ kind, isKey }: Column): string {
+  return `cell ${kind}${isKey ? ' key' : ''}`;
+}

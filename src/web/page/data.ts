@@ -7,10 +7,10 @@ import { showFilters, type Shown } from './filters.ts';
 import { toggleTake } from './get-all.ts';
 import { findPlace } from './jump.ts';
 import { showLive } from './live-highlights.ts';
-import { createReader, type Page, type Reader } from './reader.ts';
+import { Reader, type Page } from './reader.ts';
 import { isCounted } from './resource.ts';
-import { createBlocks, type Blocks } from './row-cache.ts';
-import { createTable, type Table } from './table.ts';
+import { Blocks } from './row-cache.ts';
+import { Table } from './table.ts';
 import { listed, reasonOf, rowsOf } from './text.ts';
 import { filterQuery, spelled, urlOf, viewQuery, wordsOf, type View } from './view.ts';
 
@@ -44,7 +44,7 @@ export function showData(view: View, go: (view: View) => void, reload: () => unk
     element('live').hidden = true;
     return;
   }
-  const reader = createReader(view, (url, ms) =>
+  const reader = new Reader(view, (url, ms) =>
     say('request', `GET ${url} \u2192 200 in ${ms.toFixed(1)} ms`),
   );
   const isWhole = viewQuery({ ...view, sort: 'id', direction: 1 }).size === 0;
@@ -89,8 +89,10 @@ function unreadable(view: View): string {
 function showTable(shown: Shown, reader: Reader, expected: number | undefined, first?: Page): Current {
   const { view, go } = shown;
   let hasFailed = false;
-  const blocks = createBlocks({
-    ...{ reader, expected, first },
+  const blocks = new Blocks({
+    reader,
+    expected,
+    first,
     changed: () => {
       if (current?.blocks !== blocks) return;
       if (hasFailed) warn('');
@@ -104,8 +106,10 @@ function showTable(shown: Shown, reader: Reader, expected: number | undefined, f
       if (blocks.rows().length === 0) showEmpty('The rows could not be read.');
     },
   });
-  const table = createTable({
-    ...{ place: element('grid'), view, blocks },
+  const table = new Table({
+    place: element('grid'),
+    view,
+    blocks,
     sorted: async (path) => {
       if (sortsOf(view).includes(path) || !(await isRefused(view, path))) go(withSort(view, path));
     },
@@ -164,7 +168,7 @@ async function isRefused(view: View, path: string): Promise<boolean> {
 }
 
 function showCount({ view, blocks }: Current): void {
-  const { rows, is } = blocks.total();
+  const { rows, is } = blocks.total;
   const about = { exact: '', estimated: 'about ', atLeast: 'at least ' }[is];
   const place = 'rows from the place that you jumped to';
   say('data-count', blocks.beginsInside ? place : `${about}${rowsOf(rows)}`);
@@ -195,7 +199,7 @@ async function jump(now: Current, wanted: string): Promise<void> {
   const [, number] = /^#([\d.,\s]+)$/.exec(wanted) ?? [];
   const place =
     number === undefined
-      ? await findPlace(reader, wanted, blocks.total().rows, signal)
+      ? await findPlace(reader, wanted, blocks.total.rows, signal)
       : Number(number.replace(/\D/g, '')) - 1;
   if (place === null) warn(`There is no row at ${wanted}, or behind it.`);
   else if (typeof place === 'number') table.goTo(place);

@@ -39,7 +39,7 @@ export function showLive(shown: ShownTable): void {
     leave = new AbortController();
     const signal = AbortSignal.any([shown.signal, leave.signal]);
     run(
-      () => markChanges({ ...shown, signal }),
+      () => new ChangeMarks({ ...shown, signal }).follow(),
       (text) => say('live-state', text),
     );
   };
@@ -48,54 +48,72 @@ export function showLive(shown: ShownTable): void {
   become(isOn && canFollow);
 }
 
-async function markChanges({ view, blocks, table, signal }: ShownTable): Promise<void> {
-  const seen = { rows: 0, removed: 0 };
-  let again: ReturnType<typeof setTimeout> | undefined;
-  let counting: ReturnType<typeof setTimeout> | undefined;
-  let countedAt = -Infinity;
+/** Marks what changes in a table until its signal aborts. */
+class ChangeMarks {
+  readonly #shown: ShownTable;
+  readonly #seen = { rows: 0, removed: 0 };
+  #again: ReturnType<typeof setTimeout> | undefined;
+  #counting: ReturnType<typeof setTimeout> | undefined;
+  #countedAt = -Infinity;
 
-  const readAgain = () => {
-    again = undefined;
-    if (signal.aborted) return;
-    blocks.refresh();
-    counting ??= setTimeout(() => run(count), Math.max(0, countedAt + COUNT_MS - performance.now()));
-  };
-  const count = async () => {
-    countedAt = performance.now();
-    counting = undefined;
-    await blocks.count(signal, true);
-  };
+  constructor(shown: ShownTable) {
+    this.#shown = shown;
+  }
+
+  async follow(): Promise<void> {
+    const { view, blocks, signal } = this.#shown;
+    say('live-state', 'waiting for changes');
+    const url = new URL(urlOf(view.resource.links.changes ?? '', filterQuery(view)), location.href);
+    const steps = provedRows(url, {
+      ...PROVING,
+      follow: true,
+      signal,
+      retryForMs: RETRY_MS,
+      onInterrupted: ({ message }) => say('live-state', `Connecting again: ${message}`),
+    });
+    let unproved: Uint8Array<ArrayBuffer>[] = [];
+    for await (const step of steps) {
+      if (step.kind === 'rows') unproved.push(step.bytes.slice());
+      else {
+        const lines = await new Blob(unproved).text();
+        unproved = [];
+        // The server no longer has all changes, so everything is read again.
+        if (step.kind === 'restart') blocks.refresh();
+        else if (step.kind === 'proof' && step.rows > 0) this.#mark(lines.split('\n').slice(0, -1));
+      }
+    }
+  }
+
   /** `lines`: rows as they are now, and the keys of rows that are gone, or that no longer match. */
-  const changed = (lines: readonly string[]) => {
+  #mark(lines: readonly string[]): void {
+    const { blocks, table } = this.#shown;
     const known = new Set(blocks.rows().map(keyOf));
     const marks = new Map<string, string>();
     for (const line of lines) {
       const isRemoved = line.startsWith(REMOVAL_BEGINNING);
       const value = parseJson(line) as Row;
       const key = keyOf(isRemoved ? (value.removed as Row) : value);
-      seen[isRemoved ? 'removed' : 'rows']++;
+      this.#seen[isRemoved ? 'removed' : 'rows']++;
       marks.set(key, isRemoved ? 'gone' : known.has(key) ? 'changed' : 'new');
     }
-    table.mark(marks);
-    say('live-state', `${rowsOf(seen.rows)} new or changed, ${counted(seen.removed)} gone`);
+    table.rows.mark(marks);
+    const { rows, removed } = this.#seen;
+    say('live-state', `${rowsOf(rows)} new or changed, ${counted(removed)} gone`);
     // Rows stay in sight as they were, marked, until they are read again.
-    again ??= setTimeout(readAgain, AGAIN_MS);
-  };
-  say('live-state', 'waiting for changes');
-  const url = new URL(urlOf(view.resource.links.changes ?? '', filterQuery(view)), location.href);
-  const steps = provedRows(url, {
-    ...{ ...PROVING, follow: true, signal, retryForMs: RETRY_MS },
-    onInterrupted: ({ message }) => say('live-state', `Connecting again: ${message}`),
-  });
-  let unproved: Uint8Array<ArrayBuffer>[] = [];
-  for await (const step of steps) {
-    if (step.kind === 'rows') unproved.push(step.bytes.slice());
-    else {
-      const lines = await new Blob(unproved).text();
-      unproved = [];
-      // The server no longer has all changes, so everything is read again.
-      if (step.kind === 'restart') blocks.refresh();
-      else if (step.kind === 'proof' && step.rows > 0) changed(lines.split('\n').slice(0, -1));
-    }
+    this.#again ??= setTimeout(() => this.#readAgain(), AGAIN_MS);
+  }
+
+  #readAgain(): void {
+    this.#again = undefined;
+    if (this.#shown.signal.aborted) return;
+    this.#shown.blocks.refresh();
+    const wait = Math.max(0, this.#countedAt + COUNT_MS - performance.now());
+    this.#counting ??= setTimeout(() => run(() => this.#count()), wait);
+  }
+
+  async #count(): Promise<void> {
+    this.#countedAt = performance.now();
+    this.#counting = undefined;
+    await this.#shown.blocks.count(this.#shown.signal, true);
   }
 }

@@ -6,7 +6,7 @@ import { element, on, run, say, warn } from './dom.ts';
 import { setUpTake, showTake } from './get-all.ts';
 import { showHome, showList } from './home.ts';
 import { showForget } from './key.ts';
-import { setUpProof, showProof } from './proof.ts';
+import { ProofPart } from './proof.ts';
 import { isCounted, type Resource } from './resource.ts';
 import { addressOf, readPlace, wholeOf, type Part, type View } from './view.ts';
 
@@ -16,6 +16,7 @@ const LOOK_MS = 2500;
 
 /** Null: they were not listed yet. */
 let resources: readonly Resource[] | null = null;
+const proofPart = new ProofPart();
 
 function show(): void {
   if (!resources) return;
@@ -67,7 +68,7 @@ function openPart(part: Part, name = '', title = name || TITLES[part]): void {
 function proof(view: View | null): void {
   const first = resources?.find(isCounted);
   const shown = view ?? (first ? wholeOf(first) : null);
-  if (shown && isCounted(shown.resource)) showProof(shown);
+  if (shown && isCounted(shown.resource)) proofPart.show(shown);
   else say('proof-what', 'No resource has streams.');
 }
 
@@ -115,7 +116,6 @@ async function isAnswering(): Promise<boolean> {
 showForget();
 setUpData();
 setUpTake();
-setUpProof();
 if (matchMedia('(max-width: 56rem)').matches) element('filter-box', HTMLDetailsElement).open = false;
 on(window, 'hashchange', show);
 on(element('skip'), 'click', (clicked) => {

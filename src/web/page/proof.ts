@@ -1,6 +1,6 @@
 /** A live stream that the user pauses and cuts: a pause stops reading, and a cut stream continues after its last proof. */
 import { BEGINNING } from '../../pull/proof.ts';
-import { provedRows, type GetContent } from '../../pull/proved-rows.ts';
+import { provedRows, type GetContent, type ProvedStep } from '../../pull/proved-rows.ts';
 import { Interrupted } from '../../pull/retry.ts';
 import { PROVING } from './api.ts';
 import { crc32, crcText } from './crc32.ts';
@@ -18,169 +18,181 @@ const [EASY_SECONDS, LEAST_RATE] = [15, 500];
 type State = 'idle' | 'running' | 'paused' | 'cut' | 'whole' | 'failed';
 
 /** What a stream has brought. */
-interface Counts {
+class Counts {
   /** Rows that are proved, or wait for their proof, and all bytes that came. */
-  rows: number;
-  bytes: number;
+  rows = 0;
+  bytes = 0;
   /** The CRC-32 of `rows` as this page computes it, and the same at the last proof. */
-  own: number;
-  ownProved: number;
+  own = 0;
+  #ownProved = 0;
   /** The last proof, with the CRC-32 of the server's CRCs of all pieces, joined. */
-  place: typeof BEGINNING;
+  place = BEGINNING;
   /** The number of proved rows that each answer brought. */
-  readonly pieces: number[];
-}
+  readonly pieces: number[] = [];
 
-function noCounts(): Counts {
-  return { rows: 0, bytes: 0, own: 0, ownProved: 0, place: BEGINNING, pieces: [] };
-}
+  add(step: ProvedStep): void {
+    if (step.kind === 'rows') {
+      this.rows += step.rows;
+      this.bytes += step.bytes.length;
+      this.own = crc32(step.bytes, this.own);
+    } else if (step.kind === 'proof') {
+      this.place = step.place;
+      this.#ownProved = this.own;
+      this.pieces.push((this.pieces.pop() ?? 0) + step.rows);
+    } else {
+      this.rows = this.place.rows;
+      this.own = this.#ownProved;
+    }
+  }
 
-let shown: View | null = null;
-let stop = (): void => undefined;
-
-/** Names the rows of the stream. Stops a stream of other rows. */
-export function showProof(view: View): void {
-  if (shown && urlOfStream(shown) === urlOfStream(view)) return;
-  stop();
-  shown = view;
-  const words = wordsOf(view);
-  const which = words === '' ? '' : ` where ${words}`;
-  say('proof-what', `All rows of ${view.resource.name}${which}, as one stream.`);
+  /** Whether every row is proved, and the checksum of the joined pieces is that of the rows. */
+  get match(): boolean {
+    return this.place.ended && this.own === this.place.crc32 && this.rows === this.place.rows;
+  }
 }
 
 function urlOfStream(view: View): string {
   return urlOf(view.resource.links.stream ?? '', viewQuery(view));
 }
 
-export function setUpProof(): void {
-  const button = (id: string) => element(id, HTMLButtonElement);
-  const [start, pause, cut] = [button('start'), button('pause'), button('cut')];
-  let state: State = 'idle';
-  let counts = noCounts();
-  /** Ends the stream, or its connection alone. */
-  let [leave, lose] = [new AbortController(), new AbortController()];
-  let goOn = (): void => undefined;
+/** The part of the page that shows a stream, with its three buttons. */
+export class ProofPart {
+  readonly #start = element('start', HTMLButtonElement);
+  readonly #pause = element('pause', HTMLButtonElement);
+  readonly #cut = element('cut', HTMLButtonElement);
+  #view: View | null = null;
+  #state: State = 'idle';
+  #counts = new Counts();
+  /** Ends the stream. */
+  #leave = new AbortController();
+  /** Ends its connection alone. */
+  #lose = new AbortController();
+  #goOn = (): void => undefined;
 
-  const become = (next: State, words: string) => {
-    state = next;
+  constructor() {
+    this.#start.onclick = () => {
+      const view = this.#view;
+      if (!view) return;
+      run(
+        () => this.#read(view),
+        (text) => this.#become('failed', `given up: ${text}`),
+      );
+    };
+    this.#pause.onclick = () => {
+      if (this.#state === 'running') this.#become('paused', 'paused: this page reads nothing');
+      else this.#become('running', 'running');
+      this.#goOn();
+    };
+    this.#cut.onclick = () => {
+      this.#lose.abort(new Interrupted('cut'));
+      this.#goOn();
+    };
+    this.#showRate();
+  }
+
+  /** Names the rows of the stream. Stops a stream of other rows. */
+  show(view: View): void {
+    if (this.#view && urlOfStream(this.#view) === urlOfStream(view)) return;
+    this.#leave.abort();
+    this.#goOn();
+    this.#counts = new Counts();
+    this.#become('idle', 'not started');
+    say('stream-request', '');
+    this.#view = view;
+    const words = wordsOf(view);
+    const which = words === '' ? '' : ` where ${words}`;
+    say('proof-what', `All rows of ${view.resource.name}${which}, as one stream.`);
+  }
+
+  #become(next: State, words: string): void {
+    this.#state = next;
     const canCut = next === 'running' || next === 'paused';
-    start.disabled = canCut || next === 'cut';
-    pause.disabled = cut.disabled = !canCut;
-    pause.setAttribute('aria-pressed', String(next === 'paused'));
-    pause.textContent = next === 'paused' ? 'Continue' : 'Pause';
+    this.#start.disabled = canCut || next === 'cut';
+    this.#pause.disabled = this.#cut.disabled = !canCut;
+    this.#pause.setAttribute('aria-pressed', String(next === 'paused'));
+    this.#pause.textContent = next === 'paused' ? 'Continue' : 'Pause';
     element('stream-state').dataset.state = next;
     say('stream-state', words);
-    showCounts(counts);
-  };
-  const isPaused = () => state === 'paused' && !lose.signal.aborted && !leave.signal.aborted;
+    this.#showCounts();
+  }
 
-  /** Begins another answer, which goes on after the last proof. */
-  const connect: GetContent = (url, accept, options) => {
-    lose = new AbortController();
-    counts.pieces.push(0);
-    say('stream-request', `GET ${url.pathname}${url.search}`);
-    become('running', counts.pieces.length > 1 ? 'running again, after the last proved row' : 'running');
-    const signal = AbortSignal.any([options.signal, lose.signal]);
-    return PROVING.getContent(url, accept, { ...options, signal });
-  };
-
-  const read = async (view: View, mine: Counts) => {
-    leave = new AbortController();
-    const { signal } = leave;
+  async #read(view: View): Promise<void> {
+    const counts = (this.#counts = new Counts());
+    this.#leave = new AbortController();
+    const { signal } = this.#leave;
     const pace = pacing(rateOf(view.resource));
     const steps = provedRows(new URL(urlOfStream(view), location.href), {
-      ...{ ...PROVING, follow: false, getContent: connect, signal, retryForMs: RETRY_MS },
+      ...PROVING,
+      follow: false,
+      getContent: (...request) => this.#connect(...request),
+      signal,
+      retryForMs: RETRY_MS,
       onInterrupted: ({ message }) => {
-        const why = lose.signal.aborted ? 'cut' : `cut: ${message}`;
-        become('cut', `${why}. It goes on by itself after row ${counted(mine.place.rows)}`);
+        const why = this.#lose.signal.aborted ? 'cut' : `cut: ${message}`;
+        this.#become('cut', `${why}. It goes on by itself after row ${counted(counts.place.rows)}`);
       },
     });
     for await (const step of steps) {
       // A paused stream is not read. Buffers fill up, and the server then waits and reads no more from its store.
-      while (isPaused()) await new Promise<void>((resolve) => (goOn = resolve));
+      while (this.#isPaused) await new Promise<void>((resolve) => (this.#goOn = resolve));
       signal.throwIfAborted();
-      if (step.kind === 'rows') {
-        mine.rows += step.rows;
-        mine.bytes += step.bytes.length;
-        mine.own = crc32(step.bytes, mine.own);
-        await pace(step.rows);
-      } else if (step.kind === 'proof') {
-        mine.place = step.place;
-        mine.ownProved = mine.own;
-        mine.pieces.push((mine.pieces.pop() ?? 0) + step.rows);
-      } else {
-        mine.rows = mine.place.rows;
-        mine.own = mine.ownProved;
-      }
+      counts.add(step);
+      if (step.kind === 'rows') await pace(step.rows);
     }
-    become('whole', matches(mine) ? 'complete and verified' : 'complete, but the checksums differ');
-  };
+    this.#become('whole', counts.match ? 'complete and verified' : 'complete, but the checksums differ');
+  }
 
-  start.onclick = () => {
-    const view = shown;
-    if (!view) return;
-    counts = noCounts();
-    const mine = counts;
-    run(
-      () => read(view, mine),
-      (text) => become('failed', `given up: ${text}`),
-    );
-  };
-  pause.onclick = () => {
-    if (state === 'running') become('paused', 'paused: this page reads nothing');
-    else become('running', 'running');
-    goOn();
-  };
-  cut.onclick = () => {
-    lose.abort(new Interrupted('cut'));
-    goOn();
-  };
-  stop = () => {
-    counts = noCounts();
-    leave.abort();
-    goOn();
-    become('idle', 'not started');
-    say('stream-request', '');
-  };
+  get #isPaused(): boolean {
+    return this.#state === 'paused' && !this.#lose.signal.aborted && !this.#leave.signal.aborted;
+  }
 
-  let last = { at: performance.now(), rows: 0 };
-  setInterval(() => {
-    const now = { at: performance.now(), rows: counts.rows };
-    const rate = (Math.max(0, now.rows - last.rows) * 1000) / (now.at - last.at);
-    last = now;
-    if (state === 'running' || state === 'paused') showCounts(counts);
-    say('stream-rate', counted(rate));
-  }, EVERY_MS);
+  /** Begins another answer, which goes on after the last proof. */
+  #connect(...[url, accept, options]: Parameters<GetContent>): ReturnType<GetContent> {
+    this.#lose = new AbortController();
+    const { pieces } = this.#counts;
+    pieces.push(0);
+    say('stream-request', `GET ${url.pathname}${url.search}`);
+    this.#become('running', pieces.length > 1 ? 'running again, after the last proved row' : 'running');
+    const signal = AbortSignal.any([options.signal, this.#lose.signal]);
+    return PROVING.getContent(url, accept, { ...options, signal });
+  }
+
+  /** Shows the rows of each second, and the counts of a stream that is under way. */
+  #showRate(): void {
+    let last = { at: performance.now(), rows: 0 };
+    setInterval(() => {
+      const now = { at: performance.now(), rows: this.#counts.rows };
+      const rate = (Math.max(0, now.rows - last.rows) * 1000) / (now.at - last.at);
+      last = now;
+      if (this.#state === 'running' || this.#state === 'paused') this.#showCounts();
+      say('stream-rate', counted(rate));
+    }, EVERY_MS);
+  }
+
+  #showCounts(): void {
+    const { rows, bytes, own, place, pieces, match } = this.#counts;
+    say('stream-rows', counted(rows));
+    say('stream-proved', counted(place.rows));
+    say('stream-bytes', sizeOf(bytes));
+    say('stream-pieces', String(pieces.length));
+    const result = match ? 'good' : place.ended ? 'bad' : 'open';
+    const joined = pieces.length === 1 ? 'one piece' : `${pieces.length} pieces joined`;
+    const words = {
+      good: `They match: ${joined}, every row once.`,
+      bad: 'They differ.',
+      open: 'Compared when the last row has come.',
+    };
+    element('checksum').dataset.state = result;
+    say('checksum-own', place.rows > 0 ? crcText(own) : '\u2013');
+    say('checksum-joined', place.rows > 0 ? crcText(place.crc32) : '\u2013');
+    say('checksum-words', words[result]);
+    showPieces(pieces, place.ended ? 0 : (this.#view?.resource.rows ?? 0) - place.rows);
+  }
 }
 
 function rateOf({ rows = 0 }: Resource): number {
   if (element('speed', HTMLSelectElement).value === 'full') return Infinity;
   return Math.max(LEAST_RATE, rows / EASY_SECONDS);
-}
-
-/** Whether every row is proved, and the checksum of the joined pieces is that of the rows. */
-function matches({ place, own, rows }: Counts): boolean {
-  return place.ended && own === place.crc32 && rows === place.rows;
-}
-
-function showCounts(counts: Counts): void {
-  const { rows, bytes, own, place, pieces } = counts;
-  say('stream-rows', counted(rows));
-  say('stream-proved', counted(place.rows));
-  say('stream-bytes', sizeOf(bytes));
-  say('stream-pieces', String(pieces.length));
-  const result = matches(counts) ? 'good' : place.ended ? 'bad' : 'open';
-  const joined = pieces.length === 1 ? 'one piece' : `${pieces.length} pieces joined`;
-  const words = {
-    good: `They match: ${joined}, every row once.`,
-    bad: 'They differ.',
-    open: 'Compared when the last row has come.',
-  };
-  element('checksum').dataset.state = result;
-  say('checksum-own', place.rows > 0 ? crcText(own) : '\u2013');
-  say('checksum-joined', place.rows > 0 ? crcText(place.crc32) : '\u2013');
-  say('checksum-words', words[result]);
-  showPieces(pieces, place.ended ? 0 : (shown?.resource.rows ?? 0) - place.rows);
 }
 
 /** A bar of the rows that each connection brought, and of the `rest` that is missing. */

@@ -23,133 +23,145 @@ interface BlocksOptions {
   readonly first: Page | undefined;
 }
 
-export type Blocks = ReturnType<typeof createBlocks>;
-
-export function createBlocks({ reader, expected, changed, failed, first }: BlocksOptions) {
-  const blocks = new Map<number, readonly Row[]>();
+export class Blocks {
+  readonly #options: BlocksOptions;
+  readonly #blocks = new Map<number, readonly Row[]>();
   /** The cursor that each block begins after. */
-  const cursors = new Map<number, string>();
-  const loading = new Map<number, AbortController>();
-  let wanted: readonly number[] = [];
-  let settled: ReturnType<typeof setTimeout> | undefined;
-  let isClosed = false;
-  let total: Total = {
-    rows: expected ?? BLOCK,
-    is: expected === undefined || first ? 'atLeast' : 'estimated',
-  };
+  readonly #cursors = new Map<number, string>();
+  readonly #loading = new Map<number, AbortController>();
+  #wanted: readonly number[] = [];
+  #settled: ReturnType<typeof setTimeout> | undefined;
+  #isClosed = false;
+  #total: Total;
 
-  const isReachable = (block: number): boolean =>
-    block === 0 || blocks.has(block) || cursors.has(block) || blocks.has(block - 1);
+  constructor(options: BlocksOptions) {
+    this.#options = options;
+    const { expected, first } = options;
+    this.#total = { rows: expected ?? BLOCK, is: expected === undefined || first ? 'atLeast' : 'estimated' };
+    if (first) this.#keep(0, first);
+  }
+
+  get total(): Total {
+    return this.#total;
+  }
+
+  /** Whether the table begins inside the set, so that its rows have no known numbers. */
+  get beginsInside(): boolean {
+    return this.#options.first !== undefined;
+  }
+
+  row(index: number): Row | undefined {
+    return this.#blocks.get(Math.floor(index / BLOCK))?.[index % BLOCK];
+  }
+
+  /** All rows that are here. */
+  rows(): readonly Row[] {
+    return [...this.#blocks.values()].flat();
+  }
+
+  /** Counts the rows of a table that begins with the set. Only `isNew` lets an estimate replace an exact count. */
+  async count(signal: AbortSignal, isNew = false): Promise<void> {
+    const count = this.beginsInside ? null : await this.#options.reader.count(signal);
+    if (!count || (!isNew && this.#total.is === 'exact' && count.is !== 'exact')) return;
+    this.#total = count;
+    this.#options.changed();
+  }
+
+  /** Reads the rows from `from` to `to` unless they are there, and gives up the reading of others. */
+  need(from: number, to: number): void {
+    if (this.#isClosed) return;
+    const begin = Math.floor(Math.max(0, from) / BLOCK);
+    const end = Math.floor(Math.max(0, Math.min(to, this.#total.rows - 1)) / BLOCK);
+    this.#wanted = Array.from({ length: end - begin + 1 }, (_, n) => begin + n);
+    for (const [block, leave] of this.#loading) {
+      if (this.#wanted.includes(block)) continue;
+      leave.abort();
+      this.#loading.delete(block);
+    }
+    clearTimeout(this.#settled);
+    if (this.#wanted.some((block) => this.#isReachable(block))) this.#readWanted();
+    else this.#settled = setTimeout(() => this.#readWanted(), SETTLED_MS);
+  }
+
+  /** Forgets all rows but not their cursors, and reads those in sight again. */
+  refresh(): void {
+    if (this.#isClosed) return;
+    for (const block of this.#blocks.keys()) if (!this.#wanted.includes(block)) this.#blocks.delete(block);
+    for (const block of this.#wanted) void this.#read(block);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#settled);
+    for (const leave of this.#loading.values()) leave.abort();
+  }
+
+  #isReachable(block: number): boolean {
+    return block === 0 || this.#blocks.has(block) || this.#cursors.has(block) || this.#blocks.has(block - 1);
+  }
 
   /** A block whose predecessor is being read waits for the cursor that this brings. */
-  const readWanted = (): void => {
-    for (const block of wanted) {
-      const isComing = loading.has(block) || (loading.has(block - 1) && !cursors.has(block));
-      if (!isComing && !blocks.has(block)) void read(block);
+  #readWanted(): void {
+    for (const block of this.#wanted) {
+      const waits = this.#loading.has(block - 1) && !this.#cursors.has(block);
+      if (!waits && !this.#loading.has(block) && !this.#blocks.has(block)) void this.#read(block);
     }
-  };
+  }
 
-  const read = async (block: number): Promise<void> => {
-    loading.get(block)?.abort();
+  async #read(block: number): Promise<void> {
+    this.#loading.get(block)?.abort();
     const leave = new AbortController();
-    loading.set(block, leave);
+    this.#loading.set(block, leave);
+    const { changed, failed } = this.#options;
     try {
-      const page = await pageOf(block, leave.signal);
-      if (isClosed || leave.signal.aborted) return;
-      keep(block, page);
-      loading.delete(block);
+      const page = await this.#pageOf(block, leave.signal);
+      if (this.#isClosed || leave.signal.aborted) return;
+      this.#keep(block, page);
+      this.#loading.delete(block);
       changed();
-      readWanted();
+      this.#readWanted();
     } catch (error) {
-      if (!isAbort(error) && !isClosed) failed(isTooDeep(error) ? deepError(block, error) : error);
+      if (!isAbort(error) && !this.#isClosed) failed(isTooDeep(error) ? deepError(block, error) : error);
     } finally {
-      if (loading.get(block) === leave) loading.delete(block);
+      if (this.#loading.get(block) === leave) this.#loading.delete(block);
     }
-  };
+  }
 
-  const pageOf = async (block: number, signal: AbortSignal): Promise<Page> => {
-    const cursor = cursors.get(block);
+  async #pageOf(block: number, signal: AbortSignal): Promise<Page> {
+    const { reader, first } = this.#options;
+    const cursor = this.#cursors.get(block);
     if (cursor !== undefined) return reader.read({ cursor }, BLOCK, signal);
     if (first && block === 0) return first;
     try {
       return await reader.read(block === 0 ? {} : { offset: block * BLOCK }, BLOCK, signal);
     } catch (error) {
       // The server finds rows by number only near the beginning. Near the end, they are counted from there.
-      const { rows, is } = total;
+      const { rows, is } = this.#total;
       const behind = Math.max(0, rows - (block + 1) * BLOCK);
       if (!isTooDeep(error) || is !== 'exact' || behind > block * BLOCK) throw error;
       return reader.readFromEnd(behind, Math.min(BLOCK, rows - block * BLOCK), signal);
     }
-  };
+  }
 
-  const keep = (block: number, { rows, next, hasMore }: Page): void => {
-    blocks.delete(block);
-    blocks.set(block, rows);
-    if (next !== null && hasMore) cursors.set(block + 1, next);
-    for (const old of blocks.keys()) {
-      if (blocks.size <= MOST_BLOCKS) break;
-      if (!wanted.includes(old)) blocks.delete(old);
+  #keep(block: number, { rows, next, hasMore }: Page): void {
+    this.#blocks.delete(block);
+    this.#blocks.set(block, rows);
+    if (next !== null && hasMore) this.#cursors.set(block + 1, next);
+    for (const old of this.#blocks.keys()) {
+      if (this.#blocks.size <= MOST_BLOCKS) break;
+      if (!this.#wanted.includes(old)) this.#blocks.delete(old);
     }
-    for (const old of cursors.keys()) {
-      if (cursors.size <= MOST_CURSORS) break;
-      cursors.delete(old);
+    for (const old of this.#cursors.keys()) {
+      if (this.#cursors.size <= MOST_CURSORS) break;
+      this.#cursors.delete(old);
     }
     const reached = block * BLOCK + rows.length;
+    const { rows: before } = this.#total;
     // An empty block behind the end says only that there are fewer rows than thought.
-    if (!hasMore && (rows.length > 0 || block === 0)) total = { rows: reached, is: 'exact' };
-    else if (!hasMore) total = { rows: Math.min(total.rows, reached), is: 'atLeast' };
-    else if (total.rows <= reached) total = { rows: reached + BLOCK, is: 'atLeast' };
-  };
-
-  if (first) keep(0, first);
-
-  return {
-    total: () => total,
-
-    /** Whether the table begins inside the set, so that its rows have no known numbers. */
-    beginsInside: first !== undefined,
-
-    row: (index: number): Row | undefined => blocks.get(Math.floor(index / BLOCK))?.[index % BLOCK],
-
-    rows: (): readonly Row[] => [...blocks.values()].flat(),
-
-    /** Counts the rows of a table that begins with the set. Only `isNew` lets an estimate replace an exact count. */
-    async count(signal: AbortSignal, isNew = false): Promise<void> {
-      const count = first ? null : await reader.count(signal);
-      if (!count || (!isNew && total.is === 'exact' && count.is !== 'exact')) return;
-      total = count;
-      changed();
-    },
-
-    /** Reads the rows from `from` to `to` unless they are there, and gives up the reading of others. */
-    need(from: number, to: number): void {
-      if (isClosed) return;
-      const begin = Math.floor(Math.max(0, from) / BLOCK);
-      const end = Math.floor(Math.max(0, Math.min(to, total.rows - 1)) / BLOCK);
-      wanted = Array.from({ length: end - begin + 1 }, (_, n) => begin + n);
-      for (const [block, leave] of loading) {
-        if (wanted.includes(block)) continue;
-        leave.abort();
-        loading.delete(block);
-      }
-      clearTimeout(settled);
-      if (wanted.some(isReachable)) readWanted();
-      else settled = setTimeout(readWanted, SETTLED_MS);
-    },
-
-    /** Forgets all rows but not their cursors, and reads those in sight again. */
-    refresh(): void {
-      if (isClosed) return;
-      for (const block of blocks.keys()) if (!wanted.includes(block)) blocks.delete(block);
-      for (const block of wanted) void read(block);
-    },
-
-    close(): void {
-      isClosed = true;
-      clearTimeout(settled);
-      for (const leave of loading.values()) leave.abort();
-    },
-  };
+    if (!hasMore && (rows.length > 0 || block === 0)) this.#total = { rows: reached, is: 'exact' };
+    else if (!hasMore) this.#total = { rows: Math.min(before, reached), is: 'atLeast' };
+    else if (before <= reached) this.#total = { rows: reached + BLOCK, is: 'atLeast' };
+  }
 }
 
 function isTooDeep(error: unknown): error is Refused {

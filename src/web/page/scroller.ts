@@ -7,86 +7,97 @@ const MOST_PIXELS = 8_000_000;
 /** How far one scrolls until the space moves along. Pixels. */
 const PAGE = MOST_PIXELS / 100;
 
-/** `place`: the element that scrolls. `moved`: other rows are in sight. `signal`: aborts when this is given up. */
-export function createScroller(
-  place: HTMLElement,
-  rowHeight: number,
-  moved: () => void,
-  signal: AbortSignal,
-) {
-  let rows = 0;
+export class Scroller {
+  readonly #place: HTMLElement;
+  readonly #rowHeight: number;
+  readonly #moved: () => void;
+  #rows = 0;
   /** How far the space has moved along. Pixels. */
-  let offset = 0;
-  let top = 0;
+  #offset = 0;
+  #top = 0;
 
-  /** The height of all rows, and of the space that they lie in. Pixels. */
-  const all = () => rows * rowHeight;
-  const space = () => Math.min(all(), MOST_PIXELS);
+  /** `place`: the element that scrolls. `moved`: other rows are in sight. `signal`: aborts when this is given up. */
+  constructor(place: HTMLElement, rowHeight: number, moved: () => void, signal: AbortSignal) {
+    this.#place = place;
+    this.#rowHeight = rowHeight;
+    this.#moved = moved;
+    place.addEventListener('scroll', () => this.#scrolled(), { passive: true, signal });
+  }
 
-  /** The height in which rows are in sight, below the head of the table. Pixels. */
-  const height = (): number =>
-    Math.max(rowHeight, place.clientHeight - (place.firstElementChild?.clientHeight ?? 0));
+  /** The height of the space that the rows lie in. Pixels. */
+  get space(): number {
+    return Math.min(this.#all, MOST_PIXELS);
+  }
 
-  const offsetAt = (wanted: number): number => {
-    const last = Math.floor(all() / PAGE) - 1;
-    const page = Math.min(last, Math.floor(wanted / PAGE));
-    return all() === space() ? 0 : Math.round((page / last) * (all() - space()));
-  };
+  /** The number of the first row in sight, and of the one behind the last. */
+  inSight(): readonly [first: number, end: number] {
+    const first = Math.floor((this.#top + this.#offset) / this.#rowHeight);
+    return [first, Math.min(this.#rows, first + Math.ceil(this.#height / this.#rowHeight) + 1)];
+  }
 
-  const goTo = (wanted: number): void => {
-    const to = Math.max(0, Math.min(wanted, all() - height()));
-    offset = offsetAt(to);
-    const inSpace = to - offset;
-    if (Math.abs(inSpace - place.scrollTop) >= 1) place.scrollTop = inSpace;
-    // The browser rounds, and stops at the ends.
-    top = place.scrollTop;
-  };
+  /** The place of a row inside the space. Pixels. */
+  topOf(row: number): number {
+    return row * this.#rowHeight - this.#offset;
+  }
 
-  const scrolled = (): void => {
-    const now = place.scrollTop;
-    const way = Math.abs(now - top);
-    if (way === 0) return;
-    if (way < height() || all() === space()) goTo(now + offset);
-    else {
-      const share = now / Math.max(1, space() - height());
-      offset = offsetAt(share * (all() - height()));
-      top = now;
-    }
-    moved();
-  };
-  place.addEventListener('scroll', scrolled, { passive: true, signal });
+  setRows(rows: number): void {
+    if (rows === this.#rows) return;
+    const before = this.#top + this.#offset;
+    this.#rows = rows;
+    this.#offset = this.#offsetAt(before);
+  }
 
   /** Makes a row the first in sight. The space must have its height already. */
-  const scrollTo = (row: number): void => {
-    goTo(row * rowHeight);
-    moved();
-  };
+  scrollTo(row: number): void {
+    this.#goTo(row * this.#rowHeight);
+    this.#moved();
+  }
 
-  return {
-    scrollTo,
-    space,
+  /** Scrolls as little as possible until a row is in sight. */
+  reveal(row: number): void {
+    const rowHeight = this.#rowHeight;
+    const [wanted, now] = [row * rowHeight, this.#top + this.#offset];
+    if (wanted < now) this.scrollTo(row);
+    else if (wanted + rowHeight > now + this.#height)
+      this.scrollTo((wanted + rowHeight - this.#height) / rowHeight);
+  }
 
-    /** The number of the first row in sight, and of the one behind the last. */
-    inSight(): readonly [first: number, end: number] {
-      const first = Math.floor((top + offset) / rowHeight);
-      return [first, Math.min(rows, first + Math.ceil(height() / rowHeight) + 1)];
-    },
+  /** The height of all rows. Pixels. */
+  get #all(): number {
+    return this.#rows * this.#rowHeight;
+  }
 
-    /** The place of a row inside the space. Pixels. */
-    topOf: (row: number) => row * rowHeight - offset,
+  /** The height in which rows are in sight, below the head of the table. Pixels. */
+  get #height(): number {
+    const head = this.#place.firstElementChild?.clientHeight ?? 0;
+    return Math.max(this.#rowHeight, this.#place.clientHeight - head);
+  }
 
-    setRows(wanted: number): void {
-      if (wanted === rows) return;
-      const before = top + offset;
-      rows = wanted;
-      offset = offsetAt(before);
-    },
+  #offsetAt(wanted: number): number {
+    const last = Math.floor(this.#all / PAGE) - 1;
+    const page = Math.min(last, Math.floor(wanted / PAGE));
+    return this.#all === this.space ? 0 : Math.round((page / last) * (this.#all - this.space));
+  }
 
-    /** Scrolls as little as possible until a row is in sight. */
-    reveal(row: number): void {
-      const [wanted, now] = [row * rowHeight, top + offset];
-      if (wanted < now) scrollTo(row);
-      else if (wanted + rowHeight > now + height()) scrollTo((wanted + rowHeight - height()) / rowHeight);
-    },
-  };
+  #goTo(wanted: number): void {
+    const to = Math.max(0, Math.min(wanted, this.#all - this.#height));
+    this.#offset = this.#offsetAt(to);
+    const inSpace = to - this.#offset;
+    if (Math.abs(inSpace - this.#place.scrollTop) >= 1) this.#place.scrollTop = inSpace;
+    // The browser rounds, and stops at the ends.
+    this.#top = this.#place.scrollTop;
+  }
+
+  #scrolled(): void {
+    const now = this.#place.scrollTop;
+    const way = Math.abs(now - this.#top);
+    if (way === 0) return;
+    if (way < this.#height || this.#all === this.space) this.#goTo(now + this.#offset);
+    else {
+      const share = now / Math.max(1, this.space - this.#height);
+      this.#offset = this.#offsetAt(share * (this.#all - this.#height));
+      this.#top = now;
+    }
+    this.#moved();
+  }
 }

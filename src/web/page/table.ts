@@ -1,11 +1,11 @@
 /** A table of any number of rows, of which only those in sight are in the page. */
 import { sortsOf } from './allowed-queries.ts';
 import type { Blocks } from './row-cache.ts';
-import { dateText, kindOf } from './cells.ts';
-import { cellOf, cellText, columnsOf, type Column } from './columns.ts';
+import { classOf, columnsOf, type Column } from './columns.ts';
 import { make } from './dom.ts';
-import { keyOf, type Row } from './json.ts';
-import { createScroller } from './scroller.ts';
+import type { Row } from './json.ts';
+import { Scroller } from './scroller.ts';
+import { TableRows } from './table-rows.ts';
 import { counted } from './text.ts';
 import type { View } from './view.ts';
 
@@ -18,8 +18,6 @@ const LOOKED_AT = 100;
 const [NUMBER_AROUND, DIGIT, LEAST_DIGITS] = [20, 7, 6];
 /** The share of the width that a pinned key may take. A wider one would leave no place for anything else. */
 const MOST_PINNED = 0.9;
-/** How long a mark stays. Milliseconds. */
-const MARKED_MS = 4000;
 
 interface TableOptions {
   readonly place: HTMLElement;
@@ -35,43 +33,75 @@ interface TableOptions {
   readonly left: () => void;
 }
 
-export type Table = ReturnType<typeof createTable>;
+export class Table {
+  readonly rows: TableRows;
+  readonly #options: TableOptions;
+  readonly #head = make('div.grid-row', { role: 'row', 'aria-rowindex': 1 });
+  readonly #scroller: Scroller;
+  readonly #resized = new ResizeObserver(() => this.show());
+  readonly #leave = new AbortController();
+  #columns: readonly Column[] = [];
+  #seen: Row | undefined;
 
-export function createTable({ place, view, blocks, sorted, opened, activated, left }: TableOptions) {
-  const head = make('div.grid-row', { role: 'row', 'aria-rowindex': 1 });
-  const body = make('div.grid-body', { role: 'rowgroup' });
-  const leave = new AbortController();
-  /** The rows that are in the page, by their numbers, and the row that each shows; null: it waits for one. */
-  const made = new Map<number, HTMLElement>();
-  const shownIn = new WeakMap<HTMLElement, Row | null>();
-  /** What is said of the rows with these keys: see `mark`. */
-  const marks = new Map<string, string>();
-  let columns: readonly Column[] = [];
-  let active = 0;
-  let seen: Row | undefined;
+  constructor(options: TableOptions) {
+    const { place, view, blocks } = options;
+    this.#options = options;
+    this.rows = new TableRows(place, blocks);
+    this.#scroller = new Scroller(place, ROW_HEIGHT, () => this.show(), this.#leave.signal);
+    place.replaceChildren(make('div.grid-head', { role: 'rowgroup' }, this.#head), this.rows.body);
+    place.setAttribute('aria-label', `Rows of ${view.resource.name}`);
+    place.scrollTop = 0;
+    this.#resized.observe(place);
+    place.onkeydown = (pressed) => this.#keyPressed(pressed);
+    this.rows.body.addEventListener('click', ({ target }) => {
+      const row = target instanceof Element ? target.closest<HTMLElement>('[data-row]') : null;
+      if (row) this.#open(Number(row.dataset.row));
+    });
+  }
 
   /** Shows the rows in sight as they are now, and asks for those that are missing. */
-  const show = (): void => {
-    const total = blocks.total();
-    const [first, end] = scroller.inSight();
+  show(): void {
+    const { place, view, blocks } = this.#options;
+    const { rows: total, is } = blocks.total;
+    const [first, end] = this.#scroller.inSight();
     const rows = rowsBetween(blocks, first, Math.max(end, first + LOOKED_AT));
-    if (rows.length > 0 && rows[0] !== seen) {
-      seen = rows[0];
-      const next = columnsOf(view.resource, rows, columns);
-      if (next.length !== columns.length || next.some((one, n) => one !== columns[n]))
-        setColumns(next, total.rows);
+    if (rows.length > 0 && rows[0] !== this.#seen) {
+      this.#seen = rows[0];
+      const next = columnsOf(view.resource, rows, this.#columns);
+      if (next.length !== this.#columns.length || next.some((one, n) => one !== this.#columns[n]))
+        this.#setColumns(next, total);
     }
-    scroller.setRows(total.rows);
-    body.style.height = `${scroller.space()}px`;
-    place.setAttribute('aria-rowcount', String(total.is === 'atLeast' ? -1 : total.rows + 1));
-    placeRows();
-    const [from, to] = scroller.inSight();
+    this.#scroller.setRows(total);
+    this.rows.body.style.height = `${this.#scroller.space}px`;
+    place.setAttribute('aria-rowcount', String(is === 'atLeast' ? -1 : total + 1));
+    const [from, to] = this.#scroller.inSight();
+    this.rows.show(Math.max(0, from - BEYOND), Math.min(total, to + BEYOND), this.#scroller);
     blocks.need(from - BEYOND, to + BEYOND - 1);
-  };
-  const scroller = createScroller(place, ROW_HEIGHT, show, leave.signal);
+  }
 
-  const setColumns = (next: readonly Column[], rows: number): void => {
-    columns = next;
+  /** Makes the active row another one, and brings it into sight. */
+  activate(index: number): void {
+    this.rows.select(index);
+    this.#scroller.reveal(this.rows.active);
+    this.show();
+  }
+
+  /** Scrolls to a row and makes it the active one. */
+  goTo(index: number): void {
+    this.show();
+    this.#scroller.scrollTo(Math.max(0, index - 2));
+    this.rows.select(index);
+  }
+
+  close(): void {
+    this.#leave.abort();
+    this.#resized.disconnect();
+    this.#options.place.onkeydown = null;
+  }
+
+  #setColumns(columns: readonly Column[], rows: number): void {
+    const { place, view, sorted } = this.#options;
+    this.#columns = columns;
     const number = NUMBER_AROUND + Math.max(LEAST_DIGITS, counted(rows).length) * DIGIT;
     const widths = [number, ...columns.map(({ width }) => width)];
     place.style.setProperty('--columns', widths.map((width) => `${width}px`).join(' '));
@@ -81,95 +111,20 @@ export function createTable({ place, view, blocks, sorted, opened, activated, le
     place.classList.toggle('pinned', key <= place.clientWidth * MOST_PINNED);
     place.setAttribute('aria-colcount', String(widths.length));
     const numbers = make('div.cell.row-number', { role: 'columnheader' }, make('span.unseen', 'Number'));
-    head.replaceChildren(numbers, ...columns.map((column) => headerOf(column, view, sorted)));
-    for (const row of made.values()) row.remove();
-    made.clear();
-  };
+    this.#head.replaceChildren(numbers, ...columns.map((column) => headerOf(column, view, sorted)));
+    this.rows.setColumns(columns);
+  }
 
-  /** Makes the rows in sight, and removes the others. */
-  const placeRows = (): void => {
-    const [first, end] = scroller.inSight();
-    const [from, to] = [Math.max(0, first - BEYOND), Math.min(blocks.total().rows, end + BEYOND)];
-    for (const [index, element] of made)
-      if (index < from || index >= to) {
-        element.remove();
-        made.delete(index);
-      }
-    // From the last to the first, so that each is put before the next one: readers of the screen follow this order.
-    for (let index = to - 1; index >= from; index--) {
-      let element = made.get(index);
-      if (!element) {
-        const isActive = String(index === active);
-        element = make(
-          'div.grid-row',
-          { role: 'row', id: `row-${index}`, 'data-row': index },
-          { 'aria-rowindex': index + 2, 'aria-selected': isActive },
-        );
-        made.set(index, element);
-        body.insertBefore(element, made.get(index + 1) ?? null);
-      }
-      element.style.transform = `translateY(${scroller.topOf(index)}px)`;
-      fill(element, index, blocks.row(index));
-    }
-    point();
-  };
+  #open(index: number): void {
+    this.rows.select(index);
+    this.#options.opened(index);
+  }
 
-  const fill = (element: HTMLElement, index: number, row: Row | undefined): void => {
-    if (shownIn.get(element) === (row ?? null)) return;
-    shownIn.set(element, row ?? null);
-    const number = blocks.beginsInside ? '' : counted(index + 1);
-    const cells = columns.map((column) => {
-      const value = row && cellOf(row, column);
-      const cell = make(
-        'div',
-        { role: 'gridcell', class: classOf(column) },
-        row ? cellText(value, column) : '',
-      );
-      if (typeof value === 'string' && kindOf(value) === 'date') cell.title = `${dateText(value)} (${value})`;
-      return cell;
-    });
-    element.replaceChildren(make('div.cell.row-number', { role: 'rowheader' }, number), ...cells);
-    element.classList.toggle('coming', !row);
-    element.dataset.key = row ? keyOf(row) : '';
-    showMark(element);
-  };
-
-  const showMark = (row: HTMLElement) => (row.dataset.mark = marks.get(row.dataset.key ?? '') ?? '');
-  const showMarks = (): void => [...made.values()].forEach(showMark);
-
-  /** Names the active row to screen readers, while it is in the page. */
-  const point = (): void => {
-    const element = made.get(active);
-    if (element) place.setAttribute('aria-activedescendant', element.id);
-    else place.removeAttribute('aria-activedescendant');
-  };
-
-  const select = (index: number): void => {
-    active = Math.max(0, Math.min(index, blocks.total().rows - 1));
-    for (const [at, element] of made) element.setAttribute('aria-selected', String(at === active));
-    point();
-  };
-
-  /** Makes the active row another one, and brings it into sight. */
-  const activate = (index: number): void => {
-    select(index);
-    scroller.reveal(active);
-    show();
-  };
-
-  const open = (index: number): void => {
-    select(index);
-    opened(index);
-  };
-
-  place.replaceChildren(make('div.grid-head', { role: 'rowgroup' }, head), body);
-  place.setAttribute('aria-label', `Rows of ${view.resource.name}`);
-  place.scrollTop = 0;
-  const resized = new ResizeObserver(show);
-  resized.observe(place);
-  place.onkeydown = (pressed) => {
+  #keyPressed(pressed: KeyboardEvent): void {
+    const { place, blocks, activated, left } = this.#options;
     if (pressed.target !== place || pressed.altKey || pressed.metaKey) return;
-    const [first, end] = scroller.inSight();
+    const { active } = this.rows;
+    const [first, end] = this.#scroller.inSight();
     const page = Math.max(1, end - first - 2);
     const moves: Readonly<Record<string, number>> = {
       ArrowDown: active + 1,
@@ -177,53 +132,17 @@ export function createTable({ place, view, blocks, sorted, opened, activated, le
       PageDown: active + page,
       PageUp: active - page,
       Home: 0,
-      End: blocks.total().rows - 1,
+      End: blocks.total.rows - 1,
     };
     const to = moves[pressed.key];
     if (to !== undefined) {
-      activate(to);
-      activated(active);
-    } else if (pressed.key === 'Enter' || pressed.key === ' ') open(active);
+      this.activate(to);
+      activated(this.rows.active);
+    } else if (pressed.key === 'Enter' || pressed.key === ' ') this.#open(active);
     else if (pressed.key === 'Escape') left();
     else return;
     pressed.preventDefault();
-  };
-  body.addEventListener('click', ({ target }) => {
-    const row = target instanceof Element ? target.closest<HTMLElement>('[data-row]') : null;
-    if (row) open(Number(row.dataset.row));
-  });
-
-  return {
-    show,
-    activate,
-
-    close(): void {
-      leave.abort();
-      resized.disconnect();
-      place.onkeydown = null;
-    },
-
-    /** Scrolls to a row and makes it the active one. */
-    goTo(index: number): void {
-      show();
-      scroller.scrollTo(Math.max(0, index - 2));
-      select(index);
-    },
-
-    /** Marks rows by their keys for a while, those too that come into sight meanwhile. */
-    mark(added: ReadonlyMap<string, string>): void {
-      for (const [key, mark] of added) marks.set(key, mark);
-      showMarks();
-      setTimeout(() => {
-        for (const key of added.keys()) marks.delete(key);
-        showMarks();
-      }, MARKED_MS);
-    },
-  };
-}
-
-function classOf({ kind, isKey }: Column): string {
-  return `cell ${kind}${isKey ? ' key' : ''}`;
+  }
 }
 
 /** The head of a column: a click orders by it, or says why it cannot. */

@@ -6,7 +6,7 @@
  * asserted first.
  */
 import assert from 'node:assert/strict';
-import { createAdmissions } from '../../src/access/admission.ts';
+import { Admissions } from '../../src/access/admission.ts';
 import { createClientReader } from '../../src/access/client.ts';
 import { Keyring, sha256, type Authenticate, type Key } from '../../src/access/keys.ts';
 import { createMemoryLimiter } from '../../src/access/limiter-memory.ts';
@@ -14,7 +14,7 @@ import { authenticateBy } from '../../src/access/open.ts';
 import { parseTrustedProxies } from '../../src/access/proxies.ts';
 import { ALL_RIGHTS, rightsOf } from '../../src/access/rights.ts';
 import { createStreamSlots } from '../../src/access/stream-slots.ts';
-import { createTokens } from '../../src/access/tokens.ts';
+import { Tokens } from '../../src/access/tokens.ts';
 import { newNotes, type Request } from '../../src/engine/edge.ts';
 import { mayKnow, mayUse } from '../../src/http/permit.ts';
 import { inSeconds, AUDIENCE, ISSUER, signingPair, tokenOf } from '../../test/support/access/issuer.ts';
@@ -39,7 +39,7 @@ const keyring = new Keyring([keyOf('plain', ALL_RIGHTS), keyOf('scoped', rightsO
 const byKeyring: Authenticate = (authorization) => keyring.authenticate(authorization);
 
 const pair = await signingPair('one', 'RS256');
-const tokens = createTokens({
+const tokens = new Tokens({
   settings: { url: '', issuer: ISSUER, audience: AUDIENCE, claim: 'sluice', fallback: null },
   check: { fetchedAt: 0, verify: () => Promise.resolve() },
   faultsOf: () => Promise.resolve([]),
@@ -52,7 +52,7 @@ interface Candidate {
 }
 
 function candidate(name: string, authenticate: Authenticate | null, credential?: string): Candidate {
-  const admissions = createAdmissions({
+  const admissions = new Admissions({
     readClient: createClientReader({ trusts, onWarning: (message) => assert.fail(message) }),
     authenticate,
     rate: { policy, limiter: createMemoryLimiter() },

@@ -8,7 +8,7 @@
 import assert from 'node:assert/strict';
 import { cpus } from 'node:os';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
-import { createAdmissions, type Admissions } from '../../src/access/admission.ts';
+import { Admissions } from '../../src/access/admission.ts';
 import { createClientReader } from '../../src/access/client.ts';
 import type { Request } from '../../src/engine/edge.ts';
 import { newNotes } from '../../src/engine/edge.ts';
@@ -32,7 +32,7 @@ const keyring = new Keyring([{ name: 'bench', digest: sha256(key), rights: ALL_R
 const authenticate = (authorization: string | undefined) => keyring.authenticate(authorization);
 
 function admissions(withKeys: boolean): Admissions {
-  return createAdmissions({
+  return new Admissions({
     readClient: createClientReader({ trusts, onWarning: (message) => assert.fail(message) }),
     authenticate: withKeys ? authenticate : null,
     rate: { policy, limiter: createMemoryLimiter() },

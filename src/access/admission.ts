@@ -79,21 +79,41 @@ interface Identity {
 const UNROUTED: Demand = { access: 'keyed', cost: 'page' };
 const NOTHING = () => undefined;
 
-export type Admissions = ReturnType<typeof createAdmissions>;
-
 /** Decides which requests are admitted: by key, by rate, and by open streams. Each request is authenticated once. */
-export function createAdmissions(options: AdmissionOptions) {
-  const { readClient, authenticate, checkHost, allows, rate, slots, guard } = options;
-  const done = () => guard?.backlog.done();
+export class Admissions {
+  readonly #options: AdmissionOptions;
+  readonly #done = (): void => this.#options.guard?.backlog.done();
 
-  /** Closes over no request: a function made for each would cost 0.6 µs. */
-  const unidentified = (request: Request, access: Access, error: unknown): Identity => {
-    if (!(error instanceof AppError)) throw error;
-    return { name: readClient(request), key: null, refused: access === 'keyed' ? error : null };
-  };
+  constructor(options: AdmissionOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Counts the request for its client. A client without a valid key is counted by its address, so that keys cannot be
+   * guessed faster than RATE_LIMIT, and no client uses up the requests of another. `demand` is that of the route;
+   * null: there is no route. Never throws or rejects.
+   */
+  admit(request: Request, demand: Demand | null): Admission | Promise<Admission> {
+    const asked = demand ?? UNROUTED;
+    return after(this.#identify(request, asked), (known) => this.#count(request, asked, known));
+  }
+
+  /** See StreamSlots.acquire. */
+  acquire({ name, key }: Client): () => void {
+    return this.#options.slots.acquire(name, key?.streams);
+  }
+
+  /** Whether an answer that a client's key began may go on: see Keyring.allows. */
+  mayGoOn(
+    { key }: Client,
+    { right, resource = null }: Pick<Demand, 'right'> & { readonly resource?: string | null },
+  ): boolean {
+    return key === null || this.#options.allows?.(key, right, resource) !== false;
+  }
 
   /** Other routes are answered without a key, but a valid key may decide on the answer: see openapi/routes.ts. */
-  const identify = (request: Request, { access }: Demand): Identity | Promise<Identity> => {
+  #identify(request: Request, { access }: Demand): Identity | Promise<Identity> {
+    const { authenticate, readClient, checkHost } = this.#options;
     const { authorization } = request.headers;
     if (authenticate === null)
       return { name: readClient(request), key: null, refused: checkHost?.(request.headers.host) ?? null };
@@ -102,61 +122,49 @@ export function createAdmissions(options: AdmissionOptions) {
     try {
       const key = authenticate(authorization);
       if (!(key instanceof Promise)) return identified(key);
-      return key.then(identified, (error: unknown) => unidentified(request, access, error));
+      return key.then(identified, (error: unknown) => this.#unidentified(request, access, error));
     } catch (error) {
-      return unidentified(request, access, error);
+      return this.#unidentified(request, access, error);
     }
-  };
+  }
 
-  /** Streams have a limit of their own. A body takes as long as its client wants, so it is not counted. */
-  const decided = (
-    { method }: Request,
-    { cost }: Demand,
-    headers: Reply['headers'],
-    { name, key, refused }: Identity,
-  ): Admission => {
-    const owner = key === null ? name : ownerOf(name, key);
-    const client = { name, hasKey: authenticate !== null, key, owner };
-    const idle = { client, headers, refused, done: NOTHING };
-    if (refused !== null || cost === 'stream') return idle;
-    if (method !== 'GET' && method !== 'HEAD') return idle;
-    guard?.backlog.began();
-    return { ...idle, done };
-  };
+  #unidentified(request: Request, access: Access, error: unknown): Identity {
+    if (!(error instanceof AppError)) throw error;
+    return { name: this.#options.readClient(request), key: null, refused: access === 'keyed' ? error : null };
+  }
 
-  const count = (request: Request, asked: Demand, known: Identity): Admission | Promise<Admission> => {
+  #count(request: Request, asked: Demand, known: Identity): Admission | Promise<Admission> {
+    const { rate, guard } = this.#options;
     const { name, key } = known;
     const overloaded = asked.cost === 'watch' ? null : (guard?.refusal() ?? null);
     const refused = overloaded ?? known.refused;
     request.notes.client = name;
     request.notes.rights = key?.rights.hash ?? '';
     const policy = key?.rate ?? rate?.policy ?? null;
-    if (rate === null || policy === null) return decided(request, asked, {}, { name, key, refused });
+    if (rate === null || policy === null) return this.#decided(request, asked, {}, { name, key, refused });
     return after(rate.limiter.take(name, policy), (taken) => {
       const isWithin = taken.allowed || asked.access === 'probe';
       const tooMany = isWithin ? null : tooManyRequests(policy, taken, key?.rate !== undefined);
-      return decided(request, asked, limitHeaders(policy, taken), { name, key, refused: tooMany ?? refused });
+      const headers = limitHeaders(policy, taken);
+      return this.#decided(request, asked, headers, { name, key, refused: tooMany ?? refused });
     });
-  };
+  }
 
-  return {
-    /**
-     * Counts the request for its client. A client without a valid key is counted by its address, so that keys cannot be
-     * guessed faster than RATE_LIMIT, and no client uses up the requests of another. `demand` is that of the route;
-     * null: there is no route. Never throws or rejects.
-     */
-    admit: (request: Request, demand: Demand | null): Admission | Promise<Admission> => {
-      const asked = demand ?? UNROUTED;
-      return after(identify(request, asked), (known) => count(request, asked, known));
-    },
-    /** See StreamSlots.acquire. */
-    acquire: ({ name, key }: Client): (() => void) => slots.acquire(name, key?.streams),
-    /** Whether an answer that a client's key began may go on: see Keyring.allows. */
-    mayGoOn: (
-      { key }: Client,
-      { right, resource = null }: Pick<Demand, 'right'> & { readonly resource?: string | null },
-    ): boolean => key === null || allows?.(key, right, resource) !== false,
-  };
+  /** Streams have a limit of their own. A body takes as long as its client wants, so it is not counted. */
+  #decided(
+    { method }: Request,
+    { cost }: Demand,
+    headers: Reply['headers'],
+    { name, key, refused }: Identity,
+  ): Admission {
+    const owner = key === null ? name : ownerOf(name, key);
+    const client = { name, hasKey: this.#options.authenticate !== null, key, owner };
+    const idle = { client, headers, refused, done: NOTHING };
+    if (refused !== null || cost === 'stream') return idle;
+    if (method !== 'GET' && method !== 'HEAD') return idle;
+    this.#options.guard?.backlog.began();
+    return { ...idle, done: this.#done };
+  }
 }
 
 /** Calls `next` at once where a value is no promise: a promise for each request would cost more than its admission. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import { getOrMake } from '../get-or-make.ts';
-import { connectRedis } from '../redis/connect.ts';
+import { connectRedis, type RedisConnection } from '../redis/connect.ts';
 import type { Limiter } from './limiter.ts';
 import { createMemoryLimiter } from './limiter-memory.ts';
 import type { Policy, Taken } from './policy.ts';
@@ -22,71 +22,89 @@ interface RedisLimiterOptions {
 }
 
 /**
- * Connects to limits that all processes on one Redis share. A request that Redis does not count, because it is away,
- * read-only or full, is counted in this process. The log says so once, and once when Redis counts again. Resolves when
- * it is known whether Redis answers; it does not reject when Redis does not.
+ * Limits that all processes on one Redis share. A request that Redis does not count, because it is away, read-only or
+ * full, is counted in this process. The log says so once, and once when Redis counts again.
  *
  * The library's `insuranceLimiter` would do the same, but it drops the error, which has the reason for the log.
  */
-export async function connectRedisLimiter({
-  url,
-  log,
-  now = () => performance.now(),
-}: RedisLimiterOptions): Promise<Limiter> {
-  const local = createMemoryLimiter({ now });
-  let failedAt: number | null = null;
-  let isClosed = false;
-  const failed = (error: unknown) => {
-    const before = failedAt;
-    failedAt = now();
-    if (before !== null || isClosed) return;
+class RedisLimiter implements Limiter {
+  readonly #log: Log;
+  readonly #now: () => number;
+  readonly #local: Limiter;
+  readonly #redis: RedisConnection;
+  readonly #limiters = new Map<string, RateLimiterRedis>();
+  #failedAt: number | null = null;
+  #isClosed = false;
+
+  constructor({ url, log, now = () => performance.now() }: RedisLimiterOptions) {
+    this.#log = log;
+    this.#now = now;
+    this.#local = createMemoryLimiter({ now });
+    this.#redis = connectRedis(url, {
+      // A request is never queued for later: it is answered now, without Redis.
+      enableOfflineQueue: false,
+      autoResendUnfulfilledCommands: false,
+      maxRetriesPerRequest: 0,
+      connectTimeout: SILENCE_MS,
+      socketTimeout: SILENCE_MS,
+      onError: (error) => this.#failed(error),
+    });
+  }
+
+  /** Resolves when it is known whether Redis answers. */
+  async firstAnswer(): Promise<void> {
+    // `once` rejects with the error of an `error` event, which is logged. A peer that hangs up causes no such event.
+    await Promise.race([once(this.#redis, 'ready'), once(this.#redis, 'close')]).catch(() => undefined);
+  }
+
+  async take(client: string, policy: Policy): Promise<Taken> {
+    // The library also rejects with a result, when the client is above the limit.
+    const answer = await this.#limiterOf(policy)
+      .consume(client)
+      .catch((rejected: unknown) => rejected);
+    if (!(answer instanceof RateLimiterRes)) {
+      this.#failed(answer);
+      return this.#local.take(client, policy);
+    }
+    this.#counted();
+    return takenOf(answer, policy);
+  }
+
+  close(): Promise<void> {
+    this.#isClosed = true;
+    this.#redis.close();
+    return Promise.resolve();
+  }
+
+  /** Another policy has another counter: the use of one says nothing about the other. */
+  #limiterOf({ limit, windowSeconds }: Policy): RateLimiterRedis {
+    const keyPrefix = `sluice:rate:${limit}/${windowSeconds}`;
+    const options = { storeClient: this.#redis, keyPrefix, points: limit, duration: windowSeconds };
+    const make = () => new RateLimiterRedis({ ...options, rejectIfRedisNotReady: true });
+    return getOrMake(this.#limiters, keyPrefix, make);
+  }
+
+  #failed(error: unknown): void {
+    const before = this.#failedAt;
+    this.#failedAt = this.#now();
+    if (before !== null || this.#isClosed) return;
     // Log the message alone: the error of a failed login has the password among its fields.
     const reason = reasonOf(error);
-    log.warn({ reason }, 'Redis does not respond: RATE_LIMIT applies per process until it does');
-  };
-  const counted = () => {
-    if (failedAt === null || now() < failedAt + STEADY_MS) return;
-    failedAt = null;
-    log.info({}, 'Redis responds again: RATE_LIMIT applies to all processes together');
-  };
-  const redis = connectRedis(url, {
-    // A request is never queued for later: it is answered now, without Redis.
-    enableOfflineQueue: false,
-    autoResendUnfulfilledCommands: false,
-    maxRetriesPerRequest: 0,
-    connectTimeout: SILENCE_MS,
-    socketTimeout: SILENCE_MS,
-    onError: failed,
-  });
-  const limiters = new Map<string, RateLimiterRedis>();
-  /** Another policy has another counter: the use of one says nothing about the other. */
-  const limiterOf = ({ limit, windowSeconds }: Policy): RateLimiterRedis => {
-    const keyPrefix = `sluice:rate:${limit}/${windowSeconds}`;
-    const options = { storeClient: redis, keyPrefix, points: limit, duration: windowSeconds };
-    const make = () => new RateLimiterRedis({ ...options, rejectIfRedisNotReady: true });
-    return getOrMake(limiters, keyPrefix, make);
-  };
-  // `once` rejects with the error of an `error` event, which is logged. A peer that hangs up causes no such event.
-  await Promise.race([once(redis, 'ready'), once(redis, 'close')]).catch(() => undefined);
-  return {
-    async take(client, policy) {
-      // The library also rejects with a result, when the client is above the limit.
-      const answer = await limiterOf(policy)
-        .consume(client)
-        .catch((rejected: unknown) => rejected);
-      if (!(answer instanceof RateLimiterRes)) {
-        failed(answer);
-        return local.take(client, policy);
-      }
-      counted();
-      return takenOf(answer, policy);
-    },
-    close: () => {
-      isClosed = true;
-      redis.close();
-      return Promise.resolve();
-    },
-  };
+    this.#log.warn({ reason }, 'Redis does not respond: RATE_LIMIT applies per process until it does');
+  }
+
+  #counted(): void {
+    if (this.#failedAt === null || this.#now() < this.#failedAt + STEADY_MS) return;
+    this.#failedAt = null;
+    this.#log.info({}, 'Redis responds again: RATE_LIMIT applies to all processes together');
+  }
+}
+
+/** Resolves when it is known whether Redis answers; it does not reject when Redis does not. */
+export async function connectRedisLimiter(options: RedisLimiterOptions): Promise<Limiter> {
+  const limiter = new RedisLimiter(options);
+  await limiter.firstAnswer();
+  return limiter;
 }
 
 function takenOf({ consumedPoints, msBeforeNext }: RateLimiterRes, { limit }: Policy): Taken {

@@ -1,5 +1,5 @@
 import type { Log } from '../log.ts';
-import { createAdmissions } from './admission.ts';
+import { Admissions } from './admission.ts';
 import { createHostCheck } from './hosts.ts';
 import { createClientReader, type ClientReaderOptions } from './client.ts';
 import { credentialOf, isCurrent, Keyring, sha256, type Authenticate, type Key } from './keys.ts';
@@ -9,7 +9,7 @@ import { watchKeys } from './keys-file.ts';
 import type { RightsCheck } from './rights-check.ts';
 import type { Rights } from './rights.ts';
 import { Faults } from '../errors.ts';
-import { createOverloadGuard, type OverloadProbe } from './overload.ts';
+import { OverloadGuard, type OverloadProbe } from './overload.ts';
 import type { Policy } from './policy.ts';
 import { createStreamSlots } from './stream-slots.ts';
 import type { TokenSettings } from './token-settings.ts';
@@ -46,30 +46,9 @@ export async function openAccess(
   check: RightsCheck,
   probe?: OverloadProbe,
 ) {
-  const checkKeys = async (keys: readonly Key[]): Promise<readonly string[]> => {
-    const faults: string[] = [];
-    const warnings: string[] = [];
-    for (const { name, rights } of keys) {
-      const place = `API_KEYS_FILE, key ${name}`;
-      const checked = await check(rights);
-      faults.push(...checked.faults.map((fault) => `${place}: ${fault.join(': ')}`));
-      if (rights.namesChanges)
-        for (const [resource, reason] of checked.refusals)
-          warnings.push(
-            `${place}: changes of ${resource} are refused, because the key opens a part of it. ${reason}`,
-          );
-    }
-    if (faults.length === 0) for (const warning of warnings) log.warn({}, warning);
-    return faults;
-  };
-  const fallback = config.tokens?.fallback && (await check(config.tokens.fallback.rights));
-  const faults = [
-    ...(config.apiKeys ? await checkKeys(config.apiKeys) : []),
-    ...(fallback?.faults ?? []).map((fault) => `JWT_DEFAULT: ${fault.join(': ')}`),
-  ];
-  if (faults.length > 0) throw new Faults(faults);
+  await assertRights(config, check, log);
   const streams = createStreamSlots({ perClient: config.STREAM_LIMIT, total: config.MAX_STREAMS });
-  const guard = createOverloadGuard({
+  const guard = new OverloadGuard({
     maxLoopDelayMs: config.MAX_LOOP_DELAY,
     maxWaitMs: config.MAX_WAIT,
     maxMemoryBytes: config.maxMemoryBytes,
@@ -78,9 +57,10 @@ export async function openAccess(
   const limiter = await openLimiter(config, log);
   const keyring = config.apiKeys && new Keyring(config.apiKeys);
   const { API_KEYS_FILE: path } = config;
+  const checkKeys = (keys: readonly Key[]) => faultsOfKeys(keys, check, log);
   const watch = keyring && path !== undefined ? watchKeys({ path, keyring, check: checkKeys, log }) : null;
   const opened = config.tokens && (await openTokens(config.tokens, check, log));
-  const admissions = createAdmissions({
+  const admissions = new Admissions({
     readClient: createClientReader({
       trusts: config.trustsProxy,
       onWarning: (message) => log.warn({}, message),
@@ -109,6 +89,38 @@ export async function openAccess(
   };
 }
 
+/** Rejects with Faults for rights in the settings. */
+async function assertRights(
+  { apiKeys, tokens }: AccessSettings,
+  check: RightsCheck,
+  log: Log,
+): Promise<void> {
+  const fallback = tokens?.fallback && (await check(tokens.fallback.rights));
+  const faults = [
+    ...(apiKeys ? await faultsOfKeys(apiKeys, check, log) : []),
+    ...(fallback?.faults ?? []).map((fault) => `JWT_DEFAULT: ${fault.join(': ')}`),
+  ];
+  if (faults.length > 0) throw new Faults(faults);
+}
+
+/** What is wrong with the rights of keys. Without faults it logs which changes are refused to them. */
+async function faultsOfKeys(keys: readonly Key[], check: RightsCheck, log: Log): Promise<readonly string[]> {
+  const faults: string[] = [];
+  const warnings: string[] = [];
+  for (const { name, rights } of keys) {
+    const place = `API_KEYS_FILE, key ${name}`;
+    const checked = await check(rights);
+    faults.push(...checked.faults.map((fault) => `${place}: ${fault.join(': ')}`));
+    if (rights.namesChanges)
+      for (const [resource, reason] of checked.refusals)
+        warnings.push(
+          `${place}: changes of ${resource} are refused, because the key opens a part of it. ${reason}`,
+        );
+  }
+  if (faults.length === 0) for (const warning of warnings) log.warn({}, warning);
+  return faults;
+}
+
 /** The credentials of requests: keys, then tokens. null: no request needs any. */
 export function authenticateBy(keyring: Keyring | null, tokens: Tokens | null): Authenticate | null {
   if (tokens === null) return keyring && ((authorization) => keyring.authenticate(authorization));
@@ -122,18 +134,16 @@ export function authenticateBy(keyring: Keyring | null, tokens: Tokens | null): 
 /** Opens tokens and fetches the signing keys. A key server that cannot be reached does not stop the start. */
 async function openTokens(settings: TokenSettings, checkRights: RightsCheck, log: Log) {
   // Most servers do without these.
-  const [{ createTokens }, { openTokenCheck }] = await Promise.all([
-    import('./tokens.ts'),
-    import('./token-check.ts'),
-  ]);
-  const check = await openTokenCheck(settings, log);
+  const [{ Tokens }, { TokenCheck }] = await Promise.all([import('./tokens.ts'), import('./token-check.ts')]);
+  const check = new TokenCheck(settings, log);
+  await check.refresh();
   const faultsOf = async (granted: Rights) => {
     const { faults } = await checkRights(granted);
     const whole = faults.map((fault) => fault.join(': '));
     if (faults.length > 0) log.warn({ faults: whole }, 'the rights of a token have faults');
     return [...new Set(faults.map(([shown]) => shown))];
   };
-  return { tokens: createTokens({ settings, check, faultsOf }), close: () => check.close() };
+  return { tokens: new Tokens({ settings, check, faultsOf }), close: () => check.close() };
 }
 
 /**

@@ -19,6 +19,10 @@ interface OverloadOptions {
   readonly probe?: OverloadProbe | undefined;
 }
 
+const PROCESS: OverloadProbe = {
+  memoryBytes: () => process.memoryUsage.rss(),
+  now: () => performance.now(),
+};
 const LOOK_MS = 100;
 /** The weight of the newest measurement. One pause of 300 ms refuses no request; half a second of delay does. */
 const NEWEST = 0.3;
@@ -28,105 +32,114 @@ const RECOVERED = 0.7;
 /** At or below this number of requests in progress there is no backlog: the pace of a few requests is no measure. */
 const FEW = 32;
 
-export type OverloadGuard = ReturnType<typeof createOverloadGuard>;
-
 /**
  * Detects more work than the process can do well: its event loop is delayed, requests in progress would make the next
  * one wait too long, or its memory is above its limit. It then refuses requests early, which is cheap, until the
  * process has caught up.
  */
-export function createOverloadGuard({
-  maxLoopDelayMs,
-  maxWaitMs,
-  maxMemoryBytes,
-  probe = { memoryBytes: () => process.memoryUsage.rss(), now: () => performance.now() },
-}: OverloadOptions) {
-  const backlog = createBacklog();
-  let timer: NodeJS.Timeout | undefined;
-  let expected = 0;
-  let delayMs = 0;
-  let reason: string | null = null;
-  let memoryBytes = 0;
+export class OverloadGuard {
+  /** Counts the requests that are admitted: its `began` and `done` must be called. */
+  readonly backlog = new Backlog();
+  readonly #limits: OverloadOptions;
+  readonly #probe: OverloadProbe;
+  #timer: NodeJS.Timeout | undefined;
+  #expected = 0;
+  #delayMs = 0;
+  #memoryBytes = 0;
+  #reason: string | null = null;
 
-  /** The system reads it from a file: without descriptors it counts as it was, because a timer that fails ends the process. */
-  const memoryNow = (): number => {
-    try {
-      return probe.memoryBytes();
-    } catch {
-      return memoryBytes;
-    }
-  };
+  constructor(options: OverloadOptions) {
+    this.#limits = options;
+    this.#probe = options.probe ?? PROCESS;
+  }
 
-  /** The delay of the timer that calls it is what it measures. */
-  const look = (): void => {
-    const now = probe.now();
-    memoryBytes = memoryNow();
-    const late = Math.max(0, now - expected);
-    backlog.look(LOOK_MS + late);
-    expected = now + LOOK_MS;
-    delayMs += NEWEST * (late - delayMs);
-    if (delayMs > (reason === null ? 1 : RECOVERED) * maxLoopDelayMs)
-      reason = `The delay of the event loop exceeds MAX_LOOP_DELAY (${maxLoopDelayMs} ms)`;
-    else if (memoryBytes > maxMemoryBytes)
-      reason = `The server has reached its memory limit (${Math.round(maxMemoryBytes / 2 ** 20)} MiB, see MAX_MEMORY)`;
-    else reason = null;
-  };
+  get overloaded(): boolean {
+    return this.#why() !== null;
+  }
+
+  /** Returns why a request must be refused now; null when it is admitted. */
+  refusal(): AppError | null {
+    const why = this.#why();
+    return why === null
+      ? null
+      : new AppError('overloaded', `${why}. Try again in ${PROBLEMS.overloaded.retry} s.`);
+  }
+
+  /** Starts to measure. Called once the server listens, because work before that delays no request. */
+  start(): void {
+    this.#expected = this.#probe.now() + LOOK_MS;
+    this.#timer = setInterval(() => this.#look(), LOOK_MS).unref();
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
 
   /** The number of requests in progress changes with each request. The other signs are measured periodically. */
-  const why = (): string | null => {
-    if (reason !== null || backlog.waitMs() <= maxWaitMs) return reason;
+  #why(): string | null {
+    const { maxWaitMs } = this.#limits;
+    if (this.#reason !== null || this.backlog.waitMs() <= maxWaitMs) return this.#reason;
     return `A request would now wait longer than MAX_WAIT (${maxWaitMs} ms)`;
-  };
+  }
 
-  return {
-    /** Counts the requests that are admitted: its `began` and `done` must be called. */
-    backlog,
-    get overloaded(): boolean {
-      return why() !== null;
-    },
-    /** Returns why a request must be refused now; null when it is admitted. */
-    refusal(): AppError | null {
-      const now = why();
-      return now === null
-        ? null
-        : new AppError('overloaded', `${now}. Try again in ${PROBLEMS.overloaded.retry} s.`);
-    },
-    /** Starts to measure. Called once the server listens, because work before that delays no request. */
-    start(): void {
-      expected = probe.now() + LOOK_MS;
-      timer = setInterval(look, LOOK_MS).unref();
-    },
-    close: () => clearInterval(timer),
-  };
+  /** The delay of the timer that calls it is what it measures. */
+  #look(): void {
+    const { maxLoopDelayMs, maxMemoryBytes } = this.#limits;
+    const now = this.#probe.now();
+    this.#memoryBytes = this.#memoryNow();
+    const late = Math.max(0, now - this.#expected);
+    this.backlog.look(LOOK_MS + late);
+    this.#expected = now + LOOK_MS;
+    this.#delayMs += NEWEST * (late - this.#delayMs);
+    if (this.#delayMs > (this.#reason === null ? 1 : RECOVERED) * maxLoopDelayMs)
+      this.#reason = `The delay of the event loop exceeds MAX_LOOP_DELAY (${maxLoopDelayMs} ms)`;
+    else if (this.#memoryBytes > maxMemoryBytes)
+      this.#reason = `The server has reached its memory limit (${Math.round(maxMemoryBytes / 2 ** 20)} MiB, see MAX_MEMORY)`;
+    else this.#reason = null;
+  }
+
+  /** The system reads it from a file: without descriptors it counts as it was, because a timer that fails ends the process. */
+  #memoryNow(): number {
+    try {
+      return this.#probe.memoryBytes();
+    } catch {
+      return this.#memoryBytes;
+    }
+  }
 }
 
 /**
  * Estimates how long a request that arrives now would wait: requests in progress divided by the pace of answers
  * (Little's law). A request that waits for bytes of its client is not counted.
  */
-function createBacklog() {
-  let underWay = 0;
-  let answered = 0;
+class Backlog {
+  #underWay = 0;
+  #answered = 0;
   /** Answers per millisecond while there was a backlog throughout; null when there was none. */
-  let pace: number | null = null;
-  let wasLong = false;
-  return {
-    began: (): void => {
-      underWay++;
-    },
-    done: (): void => {
-      underWay--;
-      answered++;
-    },
-    /** The wait in milliseconds. It is 0 while few requests are in progress, or while the pace is not known yet. */
-    waitMs: (): number => (pace === null || underWay <= FEW ? 0 : underWay / pace),
-    /** Measures the pace. To be called repeatedly, with `elapsedMs` since the previous call. */
-    look(elapsedMs: number): void {
-      const isLong = underWay > FEW;
-      const latest = answered / elapsedMs;
-      pace = isLong && wasLong ? (pace ?? latest) + NEWEST * (latest - (pace ?? latest)) : null;
-      answered = 0;
-      wasLong = isLong;
-    },
-  };
+  #pace: number | null = null;
+  #wasLong = false;
+
+  began(): void {
+    this.#underWay++;
+  }
+
+  done(): void {
+    this.#underWay--;
+    this.#answered++;
+  }
+
+  /** The wait in milliseconds. It is 0 while few requests are in progress, or while the pace is not known yet. */
+  waitMs(): number {
+    return this.#pace === null || this.#underWay <= FEW ? 0 : this.#underWay / this.#pace;
+  }
+
+  /** Measures the pace. To be called repeatedly, with `elapsedMs` since the previous call. */
+  look(elapsedMs: number): void {
+    const isLong = this.#underWay > FEW;
+    const latest = this.#answered / elapsedMs;
+    const before = this.#pace ?? latest;
+    this.#pace = isLong && this.#wasLong ? before + NEWEST * (latest - before) : null;
+    this.#answered = 0;
+    this.#wasLong = isLong;
+  }
 }

@@ -37,68 +37,73 @@ const TIMEOUT_MS = 5_000;
 const MOST_BYTES = 1_000_000;
 
 /** Checks tokens with the keys that a key server publishes. Known keys are used while the key server is away. */
-export interface TokenCheck {
+export class TokenCheck {
+  readonly #options: JWTVerifyOptions;
+  readonly #log: Log;
+  readonly #known: Partial<ExportedJWKSCache> = {};
+  readonly #keys: ReturnType<typeof createRemoteJWKSet>;
+  readonly #timer: NodeJS.Timeout;
+  #triedAt = -Infinity;
+
+  constructor({ url, issuer, audience }: Pick<TokenSettings, 'url' | 'issuer' | 'audience'>, log: Log) {
+    this.#options = {
+      issuer,
+      audience,
+      algorithms: ALGORITHMS,
+      clockTolerance: LEEWAY_SECONDS,
+      requiredClaims: ['exp', 'sub'],
+    };
+    this.#log = log;
+    this.#keys = createRemoteJWKSet(new URL(url), {
+      timeoutDuration: TIMEOUT_MS,
+      cooldownDuration: COOL_MS,
+      cacheMaxAge: Infinity,
+      [jwksCache]: this.#known as JWKSCacheInput,
+      [customFetch]: (...request) => this.#fetch(...request),
+    });
+    this.#timer = setInterval(() => void this.refresh(), REFRESH_MS).unref();
+  }
+
   /** When the known keys were fetched, in milliseconds since 1970. Undefined: none ever were. */
-  readonly fetchedAt: number | undefined;
+  get fetchedAt(): number | undefined {
+    return this.#known.uat;
+  }
+
+  /** Fetches the keys. Resolves when they could not be fetched, too: that is logged, and is no error. */
+  async refresh(): Promise<void> {
+    this.#triedAt = -Infinity;
+    try {
+      await this.#keys.reload();
+    } catch (error) {
+      const then = this.fetchedAt === undefined ? 'no token can be verified' : 'the known keys stay valid';
+      this.#log.warn({ reason: causeOf(error) }, `JWT_JWKS_URL gave no keys: ${then}`);
+    }
+  }
+
   /**
    * Verifies the signature of a token in compact form, then its issuer, audience and times. Rejects with AppError
    * `unauthorized` or `key-server-unavailable`. Only the error for a token with a valid signature says what is wrong.
    */
-  verify(token: string): Promise<void>;
-  close(): void;
-}
-
-/** Resolves when the keys were fetched, or could not be: that is logged, and is no error. */
-export async function openTokenCheck(
-  { url, issuer, audience }: Pick<TokenSettings, 'url' | 'issuer' | 'audience'>,
-  log: Log,
-): Promise<TokenCheck> {
-  const known: Partial<ExportedJWKSCache> = {};
-  let triedAt = -Infinity;
-  const keys = createRemoteJWKSet(new URL(url), {
-    timeoutDuration: TIMEOUT_MS,
-    cooldownDuration: COOL_MS,
-    cacheMaxAge: Infinity,
-    [jwksCache]: known as JWKSCacheInput,
-    // jose cools down after a success only: without this, each unknown key would ask a key server that is away.
-    [customFetch]: async (address, options) => {
-      const cool = known.uat === undefined ? FIRST_COOL_MS : COOL_MS;
-      if (Date.now() < triedAt + cool) throw new Error('the key server was asked a moment ago');
-      triedAt = Date.now();
-      return wholeOf(await fetch(address, options));
-    },
-  });
-  const refresh = async () => {
-    triedAt = -Infinity;
+  async verify(token: string): Promise<void> {
     try {
-      await keys.reload();
+      await verifyWithAny(token, this.#keys, this.#options);
     } catch (error) {
-      const then = known.uat === undefined ? 'no token can be verified' : 'the known keys stay valid';
-      log.warn({ reason: causeOf(error) }, `JWT_JWKS_URL gave no keys: ${then}`);
+      if (this.fetchedAt === undefined) throw new AppError('key-server-unavailable', UNAVAILABLE);
+      throw refusedToken(wordsFor(error), error);
     }
-  };
-  const timer = setInterval(() => void refresh(), REFRESH_MS).unref();
-  await refresh();
-  return {
-    get fetchedAt() {
-      return known.uat;
-    },
-    async verify(token) {
-      try {
-        await verifyWithAny(token, keys, {
-          issuer,
-          audience,
-          algorithms: ALGORITHMS,
-          clockTolerance: LEEWAY_SECONDS,
-          requiredClaims: ['exp', 'sub'],
-        });
-      } catch (error) {
-        if (known.uat === undefined) throw new AppError('key-server-unavailable', UNAVAILABLE);
-        throw refusedToken(wordsFor(error), error);
-      }
-    },
-    close: () => clearInterval(timer),
-  };
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** jose cools down after a success only: without this, each unknown key would ask a key server that is away. */
+  async #fetch(...request: Parameters<typeof fetch>): Promise<Response> {
+    const cool = this.fetchedAt === undefined ? FIRST_COOL_MS : COOL_MS;
+    if (Date.now() < this.#triedAt + cool) throw new Error('the key server was asked a moment ago');
+    this.#triedAt = Date.now();
+    return wholeOf(await fetch(...request));
+  }
 }
 
 /** The answer of a key server, read to its end before any other code reads it. Rejects beyond MOST_BYTES. */

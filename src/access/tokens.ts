@@ -24,28 +24,67 @@ export interface TokensOptions {
   readonly faultsOf: (rights: Rights) => Promise<readonly string[]>;
 }
 
-export type Tokens = ReturnType<typeof createTokens>;
-
 /**
  * Turns tokens into keys: JSON Web Tokens (RFC 7519) signed with a key of the key server. A verified token is
  * remembered by its SHA-256 until it ends or keys are fetched, so that a request with it costs a look-up.
  */
-export function createTokens({ settings: { issuer, claim, fallback }, check, faultsOf }: TokensOptions) {
-  const issuerHash = sha256(issuer).slice(0, 16);
-  const known = new RecentMap<Key>(REMEMBERED);
+export class Tokens {
+  readonly #options: TokensOptions;
+  readonly #issuer: string;
+  readonly #known = new RecentMap<Key>(REMEMBERED);
   /** When the keys were fetched that the remembered tokens were verified with. */
-  let fetchedAt: number | undefined;
+  #fetchedAt: number | undefined;
   /** Tokens that are being verified: requests with the same one share the work. */
-  const pending = new Map<string, Promise<Key>>();
+  readonly #pending = new Map<string, Promise<Key>>();
+
+  constructor(options: TokensOptions) {
+    this.#options = options;
+    this.#issuer = sha256(options.settings.issuer).slice(0, 16);
+  }
+
+  /** The key of a token with this SHA-256. Throws or rejects with AppError `unauthorized` or `key-server-unavailable`. */
+  authenticate(token: string, digest: string): Key | Promise<Key> {
+    const key = this.#remembered(digest) ?? this.#pending.get(digest);
+    if (key) return key;
+    if (token.length > LONGEST) throw refusedToken(`A token may have at most ${LONGEST} characters.`);
+    if (!FORM.test(token)) throw unauthorized('The key or token in the Authorization header is not valid.');
+    const verifying = this.#verify(token, digest).finally(() => this.#pending.delete(digest));
+    this.#pending.set(digest, verifying);
+    return verifying;
+  }
+
+  /** Returns the key of a token that is remembered; null when it is not. Throws AppError `unauthorized` when it has ended. */
+  #remembered(digest: string): Key | null {
+    this.#forgetOlderKeys();
+    const key = this.#known.get(digest);
+    if (!key) return null;
+    if (!isCurrent(key)) throw unauthorized('The token has expired.');
+    return key;
+  }
+
+  async #verify(token: string, digest: string): Promise<Key> {
+    const { check } = this.#options;
+    partOf(token, 0);
+    const payload = partOf(token, 1);
+    const before = check.fetchedAt;
+    await check.verify(token);
+    const key = await this.#keyOf(payload, digest);
+    this.#forgetOlderKeys();
+    if (before === this.#fetchedAt) this.#known.set(digest, key);
+    return key;
+  }
 
   /** A key that the key server no longer publishes may have been stolen, so tokens are verified again. */
-  const forgetOlderKeys = (): void => {
-    if (check.fetchedAt === fetchedAt) return;
-    fetchedAt = check.fetchedAt;
-    known.clear();
-  };
+  #forgetOlderKeys(): void {
+    const { fetchedAt } = this.#options.check;
+    if (fetchedAt === this.#fetchedAt) return;
+    this.#fetchedAt = fetchedAt;
+    this.#known.clear();
+  }
 
-  const keyOf = async (payload: JsonBody, digest: string): Promise<Key> => {
+  async #keyOf(payload: JsonBody, digest: string): Promise<Key> {
+    const { settings, faultsOf } = this.#options;
+    const { claim, fallback } = settings;
     const claims = payload.value as Readonly<Record<string, unknown>>;
     const { sub, exp } = claims;
     if (typeof sub !== 'string' || sub === '') throw refusedToken('The token has no claim sub.');
@@ -58,45 +97,12 @@ export function createTokens({ settings: { issuer, claim, fallback }, check, fau
       ...grant,
       name: SUBJECT.test(sub) ? sub : `~${sha256(sub).slice(0, 32)}`,
       digest,
-      issuer: issuerHash,
+      issuer: this.#issuer,
       expires: Math.min((Number(exp) + LEEWAY_SECONDS) * 1000, grant.expires),
     };
     if (!isCurrent(key)) throw refusedToken('The token has expired.');
     return key;
-  };
-
-  const verify = async (token: string, digest: string): Promise<Key> => {
-    partOf(token, 0);
-    const payload = partOf(token, 1);
-    const before = check.fetchedAt;
-    await check.verify(token);
-    const key = await keyOf(payload, digest);
-    forgetOlderKeys();
-    if (before === fetchedAt) known.set(digest, key);
-    return key;
-  };
-
-  /** Returns the key of a token that is remembered; null when it is not. Throws AppError `unauthorized` when it has ended. */
-  const remembered = (digest: string): Key | null => {
-    forgetOlderKeys();
-    const key = known.get(digest);
-    if (!key) return null;
-    if (!isCurrent(key)) throw unauthorized('The token has expired.');
-    return key;
-  };
-
-  return {
-    /** The key of a token with this SHA-256. Throws or rejects with AppError `unauthorized` or `key-server-unavailable`. */
-    authenticate: (token: string, digest: string): Key | Promise<Key> => {
-      const key = remembered(digest) ?? pending.get(digest);
-      if (key) return key;
-      if (token.length > LONGEST) throw refusedToken(`A token may have at most ${LONGEST} characters.`);
-      if (!FORM.test(token)) throw unauthorized('The key or token in the Authorization header is not valid.');
-      const verifying = verify(token, digest).finally(() => pending.delete(digest));
-      pending.set(digest, verifying);
-      return verifying;
-    },
-  };
+  }
 }
 
 /**

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { createOverloadGuard } from '../../src/access/overload.ts';
+import { OverloadGuard } from '../../src/access/overload.ts';
 import { serverOn } from '../support/process/server.ts';
 
 const MIB = 2 ** 20;
@@ -12,7 +12,7 @@ const MIB = 2 ** 20;
 function guarded(t: TestContext, memory = { bytes: 0 }) {
   t.mock.timers.enable({ apis: ['setInterval'] });
   let now = 0;
-  const guard = createOverloadGuard({
+  const guard = new OverloadGuard({
     maxLoopDelayMs: 200,
     maxWaitMs: 2000,
     maxMemoryBytes: 100 * MIB,

@@ -3,8 +3,8 @@ import { createServer } from 'node:http';
 import { test, type TestContext } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { sha256 } from '../../src/access/keys.ts';
-import { openTokenCheck } from '../../src/access/token-check.ts';
-import { createTokens, type TokensOptions } from '../../src/access/tokens.ts';
+import { TokenCheck } from '../../src/access/token-check.ts';
+import { Tokens, type TokensOptions } from '../../src/access/tokens.ts';
 import { AppError } from '../../src/errors.ts';
 import { listening } from '../support/ports.ts';
 import { logTo } from '../support/access/log-lines.ts';
@@ -35,9 +35,10 @@ async function tokensOf(t: TestContext, { pairs, answer = null, faultsOf }: Sett
   t.mock.timers.enable({ apis: ['Date', 'setInterval'], now: Date.now() });
   const lines: string[] = [];
   const settings = { url: issuer.url, issuer: ISSUER, audience: AUDIENCE, claim: 'sluice', fallback: null };
-  const check = await openTokenCheck(settings, logTo(lines));
+  const check = new TokenCheck(settings, logTo(lines));
+  await check.refresh();
   t.after(() => check.close());
-  const tokens = createTokens({ settings, check, faultsOf: faultsOf ?? (() => Promise.resolve([])) });
+  const tokens = new Tokens({ settings, check, faultsOf: faultsOf ?? (() => Promise.resolve([])) });
   const ask = (token: string) => tokens.authenticate(token, sha256(token));
   const code = async (token: string) => {
     try {
@@ -192,7 +193,8 @@ test('no more than a megabyte of an answer of the key server is read, whatever i
   for (const path of ['endless', 'failing', 'gzip']) {
     const lines: string[] = [];
     const settings = { url: `http://127.0.0.1:${port}/${path}`, issuer: ISSUER, audience: AUDIENCE };
-    const check = await openTokenCheck(settings, logTo(lines));
+    const check = new TokenCheck(settings, logTo(lines));
+    await check.refresh();
     check.close();
     assert.match(lines.join(''), /the key server sent more than 1000000 bytes/, path);
   }

@@ -5,7 +5,7 @@ import { getOrMake } from './get-or-make.ts';
 import type { Admissions, Client } from './access/admission.ts';
 import { createCors } from './http/cors.ts';
 import { getProblem } from './http/problem-pages.ts';
-import { createServe, type Observer } from './http/respond.ts';
+import { Responder, type Observer } from './http/respond.ts';
 import type { Route } from './http/route.ts';
 import { createRouter, type Router } from './http/router.ts';
 import { severalChangesRoute } from './resources/several-changes.ts';
@@ -69,7 +69,7 @@ export function createApp(options: AppOptions) {
     },
   };
   return {
-    serve: createServe(router, { ...options, cors: createCors(options.corsOrigin) }),
+    serve: new Responder(router, { ...options, cors: createCors(options.corsOrigin) }).serve,
     routes: () => now().routes,
   };
 }

@@ -24,47 +24,68 @@ export interface Observer {
   readonly waits: () => () => void;
 }
 
+interface ResponderOptions {
+  readonly observer: Observer;
+  readonly cors: Cors;
+  readonly admissions: Pick<Admissions, 'admit' | 'acquire' | 'mayGoOn'>;
+}
+
 /** Wraps the router with what applies to every answer: admission, request id, problems, conditional GET, coding, HEAD. */
-export function createServe(
-  router: Router,
-  options: {
-    readonly observer: Observer;
-    readonly cors: Cors;
-    readonly admissions: Pick<Admissions, 'admit' | 'acquire' | 'mayGoOn'>;
-  },
-): Serve {
-  const { observer, cors, admissions } = options;
-  const negotiate = encodingNegotiator(codings);
-  const answer = async (request: Request): Promise<Reply> => {
-    const found = router.find(request);
+export class Responder {
+  readonly #router: Router;
+  readonly #options: ResponderOptions;
+  readonly #negotiate = encodingNegotiator(codings);
+
+  constructor(router: Router, options: ResponderOptions) {
+    this.#router = router;
+    this.#options = options;
+  }
+
+  /** Answers a request, and tells the observer. */
+  readonly serve: Serve = async (request) => {
+    const { observer } = this.#options;
+    const came = performance.now();
+    const finished = (ending: Ending) => observer.finished(request, ending, performance.now() - came);
+    observer.began();
+    try {
+      const reply = await this.#answer(request);
+      const settled = (ending: Ending) => {
+        reply.settled?.(ending);
+        finished(ending);
+      };
+      return { ...reply, settled };
+    } catch (error) {
+      finished({ status: 500, bytes: 0, cut: { reason: error } });
+      throw error;
+    }
+  };
+
+  async #answer(request: Request): Promise<Reply> {
+    const found = this.#router.find(request);
     const route = found && routeOf(found, request)?.route;
     request.notes.route = found?.path ?? null;
     request.notes.resource = found?.resource ?? null;
     request.notes.cost = route?.cost ?? 'page';
-    const admission = await admissions.admit(request, route ?? null);
+    const admission = await this.#options.admissions.admit(request, route ?? null);
     try {
-      return await admitted(request, found, admission);
+      return await this.#answerAdmitted(request, found, admission);
     } finally {
       admission.done();
     }
-  };
-  const admitted = async (request: Request, found: Found | null, admission: Admission): Promise<Reply> => {
+  }
+
+  async #answerAdmitted(request: Request, found: Found | null, admission: Admission): Promise<Reply> {
+    const { admissions, observer, cors } = this.#options;
+    const { client } = admission;
     const requestId = requestIdOf(request);
-    const coding = negotiate(request.headers['accept-encoding']);
+    const coding = this.#negotiate(request.headers['accept-encoding']);
     let reply: Reply;
     try {
       if (admission.refused) throw admission.refused;
-      if (request.path.length + request.query.length > LONGEST_URL) {
-        throw new AppError('uri-too-long', `The URL may have at most ${LONGEST_URL} bytes.`);
-      }
-      if (coding === null) {
-        throw new AppError(
-          'not-acceptable',
-          `Accept-Encoding refuses identity and allows none of ${codings.join(', ')}.`,
-        );
-      }
-      reply = await dispatch(request, found, admission.client, {
-        router,
+      assertShort(request);
+      if (coding === null) throw notCodable();
+      reply = await dispatch(request, found, client, {
+        router: this.#router,
         admissions,
         coded: (plain) => codedAs(plain, coding, request).headers,
       });
@@ -80,27 +101,21 @@ export function createServe(
       'x-content-type-options': 'nosniff',
       ...encoded.headers,
       ...admission.headers,
-      ...(admission.client.hasKey && { vary: varyOf(encoded) }),
-      ...(isFiltered(admission.client, found) && { 'filtered-by-key': 'true' }),
+      ...(client.hasKey && { vary: varyOf(encoded) }),
+      ...(isFiltered(client, found) && { 'filtered-by-key': 'true' }),
     };
     return headOnly(request, cors(request, { ...encoded, headers }));
-  };
-  return async (request) => {
-    const came = performance.now();
-    const finished = (ending: Ending) => observer.finished(request, ending, performance.now() - came);
-    observer.began();
-    try {
-      const reply = await answer(request);
-      const settled = (ending: Ending) => {
-        reply.settled?.(ending);
-        finished(ending);
-      };
-      return { ...reply, settled };
-    } catch (error) {
-      finished({ status: 500, bytes: 0, cut: { reason: error } });
-      throw error;
-    }
-  };
+  }
+}
+
+function assertShort({ path, query }: Request): void {
+  if (path.length + query.length > LONGEST_URL)
+    throw new AppError('uri-too-long', `The URL may have at most ${LONGEST_URL} bytes.`);
+}
+
+function notCodable(): AppError {
+  const words = `Accept-Encoding refuses identity and allows none of ${codings.join(', ')}.`;
+  return new AppError('not-acceptable', words);
 }
 
 /** Whether a client gets only some rows of the resource that it asks for. */

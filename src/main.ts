@@ -23,7 +23,7 @@ import { RETRY_MS } from './store/retrying.ts';
 import { Slots } from './store/slots.ts';
 import type { Store } from './store/store.ts';
 import type { Logger } from './telemetry/log.ts';
-import { createMetrics, type MetricValues } from './telemetry/metrics.ts';
+import { Metrics, type MetricValues } from './telemetry/metrics.ts';
 import { auditLog, requestLog } from './telemetry/request-log.ts';
 import { checkUsers } from './users/part.ts';
 import { USERS } from './users/row.ts';
@@ -79,14 +79,14 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
   if (!sharedPort) await freePort(config.HOST, config.PORT);
   try {
     const slots = new Slots();
-    const metrics = createMetrics();
+    const metrics = new Metrics();
     const store = await openTimedStore({ ...options, config, log, slots, metrics });
     closes.push(() => store.close());
     await fillWithSample(store, config, log);
 
     const users = await openUsers(store, config);
     const transcoder = createTranscoder(slots);
-    const retry = { retryMs, onRetry: metrics.retried };
+    const retry = { retryMs, onRetry: () => metrics.retried() };
     const turns = new ReadTurns();
     const resources = await openDeclared(store, (rows) => streamReader(rows, turns, retry), config, log);
     const checks = (): ReadonlyMap<string, CheckPart> =>
@@ -120,7 +120,7 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
       transcoder,
       limits: { maxLimit: config.MAX_LIMIT, maxOffset: config.MAX_OFFSET },
       cacheControl: config.CACHE_CONTROL,
-      parked: metrics.parked,
+      parked: () => metrics.parked(),
       heartbeatMs,
     };
     const { serve, routes } = createApp({
@@ -131,8 +131,8 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
       corsOrigin: config.CORS_ORIGIN,
       admissions: access.admissions,
       observer: {
-        began: metrics.began,
-        waits: metrics.waits,
+        began: () => metrics.began(),
+        waits: () => metrics.waits(),
         finished: (...request) => {
           metrics.finished(...request);
           logged(...request);

@@ -7,12 +7,12 @@
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
 import { newNotes, type Ending, type Request } from '../../src/engine/edge.ts';
-import { createMetrics } from '../../src/telemetry/metrics.ts';
+import { Metrics } from '../../src/telemetry/metrics.ts';
 import { requestLog } from '../../src/telemetry/request-log.ts';
 import { printMachine, takeTurns } from './turns.ts';
 
 const turns = Number(process.argv[2]) || 20_000; // --micro is not a number
-const metrics = createMetrics();
+const metrics = new Metrics();
 metrics.watch({
   openStreams: () => 0,
   runningExports: () => 0,

@@ -1,8 +1,7 @@
 import { AggregatorRegistry, collectDefaultMetrics, Registry } from 'prom-client';
-import type { Notes } from '../engine/edge.ts';
+import type { Ending, Notes, Request } from '../engine/edge.ts';
 import { getOrMake } from '../get-or-make.ts';
 import { bytes } from '../http/reply.ts';
-import type { Finished } from '../http/respond.ts';
 import type { Route } from '../http/route.ts';
 import { Counter, createFamily, Histogram, overlapping, type MetricJson } from './counters.ts';
 import { endOf } from './request-log.ts';
@@ -59,60 +58,95 @@ type Metric = Omit<MetricJson, 'values'> & { readonly values: () => MetricJson['
 const REQUEST_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120];
 const STORE_BUCKETS = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
-export type Metrics = ReturnType<typeof createMetrics>;
+/** The metrics of one server in the order in which they are shown. */
+class MetricList {
+  readonly #all: Metric[] = [];
+
+  add(name: Name, metric: Omit<Metric, 'name' | 'help' | 'aggregator'> & Partial<Metric>): void {
+    this.#all.push({ name, help: HELP[name], aggregator: 'sum', ...metric });
+  }
+
+  /** A value that is read on demand. */
+  read(name: Name, value: () => number, type: 'gauge' | 'counter' = 'gauge'): void {
+    this.add(name, { type, values: () => [{ value: value(), labels: {} }] });
+  }
+
+  counters(name: Name) {
+    return this.#family(name, 'counter', () => new Counter());
+  }
+
+  counter(name: Name): Counter {
+    return this.counters(name)('', () => ({}));
+  }
+
+  histograms(name: Name, bounds: readonly number[]) {
+    return this.#family(name, 'histogram', () => new Histogram(bounds));
+  }
+
+  values(): MetricJson[] {
+    return this.#all.map((one) => ({ ...one, values: one.values() }));
+  }
+
+  #family<Child extends Counter | Histogram>(name: Name, type: 'counter' | 'histogram', make: () => Child) {
+    const made = createFamily(make);
+    this.add(name, { type, values: () => made.values(name) });
+    return made.of;
+  }
+}
+
+/** What each answer of a route changes. */
+interface RouteMetrics {
+  readonly seconds: Histogram;
+  readonly rows: Counter;
+  readonly sent: Counter;
+}
 
 /** Counts the work of the server for GET /metrics. */
-export function createMetrics() {
-  const all: Metric[] = [];
-  const add = (name: Name, metric: Omit<Metric, 'name' | 'help' | 'aggregator'> & Partial<Metric>): void => {
-    all.push({ name, help: HELP[name], aggregator: 'sum', ...metric });
-  };
-  const family = <Child extends Counter | Histogram>(
-    name: Name,
-    type: 'counter' | 'histogram',
-    make: () => Child,
-  ) => {
-    const made = createFamily(make);
-    add(name, { type, values: () => made.values(name) });
-    return made.of;
-  };
-  const counters = (name: Name) => family(name, 'counter', () => new Counter());
-  const counter = (name: Name) => counters(name)('', () => ({}));
-  const histograms = (name: Name, bounds: readonly number[]) =>
-    family(name, 'histogram', () => new Histogram(bounds));
-  const readLater = (name: Name, read: () => number, type: 'gauge' | 'counter' = 'gauge') =>
-    add(name, { type, values: () => [{ value: read(), labels: {} }] });
+export class Metrics {
+  readonly #list = new MetricList();
+  readonly #requests = this.#list.counters('sluice_requests_total');
+  readonly #cuts = this.#list.counters('sluice_answers_cut_total');
+  readonly #seconds = this.#list.histograms('sluice_request_duration_seconds', REQUEST_BUCKETS);
+  readonly #rowsSent = this.#list.counters('sluice_rows_sent_total');
+  readonly #bytesSent = this.#list.counters('sluice_sent_bytes_total');
+  readonly #batches = this.#list.counter('sluice_store_batches_total');
+  readonly #rowsRead = this.#list.counter('sluice_store_rows_total');
+  readonly #retries = this.#list.counter('sluice_store_retries_total');
+  readonly #storeSeconds = this.#list.histograms('sluice_store_seconds', STORE_BUCKETS);
+  readonly #storeFailures = this.#list.counters('sluice_store_failures_total');
+  readonly #byRoute = new Map<string, RouteMetrics>();
+  readonly #waiting = overlapping(() => performance.now());
+  #inFlight = 0;
+  #parked = 0;
 
-  const requests = counters('sluice_requests_total');
-  const cuts = counters('sluice_answers_cut_total');
-  const seconds = histograms('sluice_request_duration_seconds', REQUEST_BUCKETS);
-  const rowsSent = counters('sluice_rows_sent_total');
-  const bytesSent = counters('sluice_sent_bytes_total');
-  const batches = counter('sluice_store_batches_total');
-  const rowsRead = counter('sluice_store_rows_total');
-  const retries = counter('sluice_store_retries_total');
-  const storeSeconds = histograms('sluice_store_seconds', STORE_BUCKETS);
-  const storeFailures = counters('sluice_store_failures_total');
-  let inFlight = 0;
-  let parkedNow = 0;
-  const waiting = overlapping(() => performance.now());
+  /** Adds the metrics that are read on demand. To be called once. */
+  watch({ openStreams, runningExports, exports, overloaded, transcodedMs, logBytes }: MetricSources): void {
+    const list = this.#list;
+    const ofLog = () => (logBytes ? [{ value: logBytes(), labels: {} }] : []);
+    const byState = () => Object.entries(exports()).map(([state, value]) => ({ value, labels: { state } }));
+    list.add('sluice_store_log_bytes', { type: 'gauge', aggregator: 'max', values: ofLog });
+    list.read('sluice_requests_in_flight', () => this.#inFlight);
+    list.read('sluice_overloaded', () => Number(overloaded()));
+    list.read('sluice_exports_running', runningExports);
+    list.add('sluice_exports', { type: 'gauge', aggregator: 'max', values: byState });
+    list.read('sluice_streams_open', openStreams);
+    list.read('sluice_streams_stalled', () => this.#parked);
+    list.read('sluice_transcode_seconds_total', () => transcodedMs() / 1000, 'counter');
+    list.read('sluice_socket_wait_seconds_total', () => this.#waiting(0) / 1000, 'counter');
+  }
 
-  const metricsOf = (place: Place) => ({
-    seconds: seconds(place.route, () => place),
-    rows: rowsSent(place.route, () => place),
-    sent: bytesSent(place.route, () => place),
-  });
-  /** Those that each answer of a route changes, found at once. */
-  const byRoute = new Map<string, ReturnType<typeof metricsOf>>();
-  const ofRoute = (place: Place) => getOrMake(byRoute, place.route, () => metricsOf(place));
+  began(): void {
+    this.#inFlight++;
+  }
 
-  const finished: Finished = ({ method, notes }, { status, bytes, cut }, ms) => {
-    inFlight--;
+  /** See Observer.finished. */
+  finished({ method, notes }: Request, { status, bytes, cut }: Ending, ms: number): void {
+    this.#inFlight--;
     const place = placeOf(notes);
-    const own = ofRoute(place);
+    const own = this.#ofRoute(place);
     const label = methodOf(method);
     const labels = () => ({ ...place, method: label, status: String(status) });
-    requests(`${place.route} ${label} ${status}`, labels).value++;
+    this.#requests(`${place.route} ${label} ${status}`, labels).value++;
     own.seconds.observe(ms / 1000);
     if (bytes > 0) {
       own.sent.value += bytes;
@@ -120,67 +154,54 @@ export function createMetrics() {
     }
     if (cut === null) return;
     const end = endOf(cut);
-    cuts(`${place.route} ${end}`, () => ({ ...place, end })).value++;
-  };
+    this.#cuts(`${place.route} ${end}`, () => ({ ...place, end })).value++;
+  }
 
-  return {
-    /** Adds the metrics that are read on demand. To be called once. */
-    watch({ openStreams, runningExports, exports, overloaded, transcodedMs, logBytes }: MetricSources): void {
-      const ofLog = () => (logBytes ? [{ value: logBytes(), labels: {} }] : []);
-      const byState = () => Object.entries(exports()).map(([state, value]) => ({ value, labels: { state } }));
-      add('sluice_store_log_bytes', { type: 'gauge', aggregator: 'max', values: ofLog });
-      readLater('sluice_requests_in_flight', () => inFlight);
-      readLater('sluice_overloaded', () => Number(overloaded()));
-      readLater('sluice_exports_running', runningExports);
-      add('sluice_exports', { type: 'gauge', aggregator: 'max', values: byState });
-      readLater('sluice_streams_open', openStreams);
-      readLater('sluice_streams_stalled', () => parkedNow);
-      readLater('sluice_transcode_seconds_total', () => transcodedMs() / 1000, 'counter');
-      readLater('sluice_socket_wait_seconds_total', () => waiting(0) / 1000, 'counter');
-    },
+  /** Counts a stream that stalls. Call the returned function when the stream continues or ends. */
+  parked(): () => void {
+    this.#parked++;
+    return () => this.#parked--;
+  }
 
-    began: (): void => {
-      inFlight++;
-    },
-    finished,
+  /** Counts a stream that waits for its client. Call the returned function once, when the wait is over. */
+  waits(): () => void {
+    this.#waiting(1);
+    return () => void this.#waiting(-1);
+  }
 
-    /** Counts a stream that stalls. Call the returned function when the stream continues or ends. */
-    parked: (): (() => void) => {
-      parkedNow++;
-      return () => parkedNow--;
-    },
+  retried(): void {
+    this.#retries.value++;
+  }
 
-    /** Counts a stream that waits for its client. Call the returned function once, when the wait is over. */
-    waits: (): (() => void) => {
-      waiting(1);
-      return () => void waiting(-1);
-    },
+  /** The meter of one operation of the store, which takes its duration in milliseconds. */
+  storeOperation(operation: string): (ms: number, hasFailed: boolean) => void {
+    const labels = () => ({ operation });
+    const took = this.#storeSeconds(operation, labels);
+    const failures = this.#storeFailures(operation, labels);
+    return (ms, hasFailed) => {
+      took.observe(ms / 1000);
+      if (hasFailed) failures.value++;
+    };
+  }
 
-    retried: (): void => {
-      retries.value++;
-    },
+  batchRead(rows: number): void {
+    this.#batches.value++;
+    this.#rowsRead.value += rows;
+  }
 
-    /** The meter of one operation of the store, which takes its duration in milliseconds. */
-    storeOperation(operation: string): (ms: number, hasFailed: boolean) => void {
-      const labels = () => ({ operation });
-      const [took, failures] = [storeSeconds(operation, labels), storeFailures(operation, labels)];
-      return (ms, hasFailed) => {
-        took.observe(ms / 1000);
-        if (hasFailed) failures.value++;
-      };
-    },
+  /** The values of all metrics, those of the process included. */
+  async values(): Promise<MetricValues> {
+    return [...this.#list.values(), ...(await processMetrics().getMetricsAsJSON())];
+  }
 
-    batchRead(rows: number): void {
-      batches.value++;
-      rowsRead.value += rows;
-    },
-
-    /** The values of all metrics, those of the process included. */
-    async values(): Promise<MetricValues> {
-      const own = all.map((one) => ({ ...one, values: one.values() }));
-      return [...own, ...(await processMetrics().getMetricsAsJSON())];
-    },
-  };
+  /** Found at once for each answer. */
+  #ofRoute(place: Place): RouteMetrics {
+    return getOrMake(this.#byRoute, place.route, () => ({
+      seconds: this.#seconds(place.route, () => place),
+      rows: this.#rowsSent(place.route, () => place),
+      sent: this.#bytesSent(place.route, () => place),
+    }));
+  }
 }
 
 /** Memory, event loop and garbage collection. They are registered once, however many servers the process has. */

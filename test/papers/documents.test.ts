@@ -7,7 +7,7 @@ import { PROBLEMS } from '../../src/problems.ts';
 import { ITEM_FORM } from '../../src/resources/items.ts';
 import { streamParameters } from '../../src/resources/stream/parameters.ts';
 import { pageParameters } from '../../src/resources/page/parameters.ts';
-import { createMetrics } from '../../src/telemetry/metrics.ts';
+import { Metrics } from '../../src/telemetry/metrics.ts';
 import {
   DESIGNS,
   DOCUMENTS,
@@ -65,7 +65,7 @@ test('the tables of parameters equal the code', () => {
 });
 
 async function metrics() {
-  const all = createMetrics();
+  const all = new Metrics();
   all.watch({
     openStreams: () => 0,
     runningExports: () => 0,

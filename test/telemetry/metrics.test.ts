@@ -4,7 +4,7 @@ import { STATES } from '../../src/exports/export.ts';
 import { cancel, claim, isFinal } from '../../src/exports/job.ts';
 import { EXPORTS, Jobs } from '../../src/exports/jobs.ts';
 import { overlapping } from '../../src/telemetry/counters.ts';
-import { createMetrics, metricsText } from '../../src/telemetry/metrics.ts';
+import { Metrics, metricsText } from '../../src/telemetry/metrics.ts';
 import { catalogue } from '../support/resources/catalogue.ts';
 import { openDirectory } from '../support/store/sqlite/sqlite.ts';
 import { until } from '../support/store/changes.ts';
@@ -141,7 +141,7 @@ test('the time of the transcoder is counted, in each format', async (t) => {
 
 test('metrics of several processes are added up', async () => {
   const common = { runningExports: () => 0, overloaded: () => false, transcodedMs: () => 0 };
-  const [one, other] = [createMetrics(), createMetrics()];
+  const [one, other] = [new Metrics(), new Metrics()];
   one.watch({ ...common, openStreams: () => 2, exports: () => ({ queued: 4, failed: 0 }) });
   other.watch({ ...common, openStreams: () => 3, exports: () => ({ queued: 3, failed: 0 }) });
   one.batchRead(10);

@@ -134,8 +134,8 @@ async function startAlone(config: Config, log: Logger) {
 
 async function startSeveral({ WORKERS, HOST, PORT }: Config, log: Logger) {
   const port = await freePort(HOST, PORT);
-  const { stop, hangUp } = await startWorkers(WORKERS, port, log);
-  return { url: urlOf(HOST, port), stop, reload: hangUp };
+  const workers = await startWorkers(WORKERS, port, log);
+  return { url: urlOf(HOST, port), stop: () => workers.stop(), reload: () => workers.hangUp() };
 }
 
 async function importItems(argv: readonly string[]): Promise<number> {

@@ -10,28 +10,48 @@ const STOP = 'stop';
 /** The pause before an ended worker is replaced: a fault that ends all of them at once is not aggravated by restarts. */
 const PAUSE_MS = 1_000;
 
+interface ErrorLog {
+  error(details: object, message: string): void;
+}
+
 /**
  * Starts workers, which are each a complete server on the same free port, and replaces one that ends. They share only what
  * is in the store (and in Redis). Resolves when all of them listen. Rejects when one ends before it listens.
  */
-export async function startWorkers(
-  count: number,
-  port: number,
-  log: { error(details: object, message: string): void },
-) {
-  const running = new Set<Worker>();
-  const listening = new Set<Worker>();
-  let hangUps = 0;
-  let isStopped = false;
+export async function startWorkers(count: number, port: number, log: ErrorLog): Promise<Workers> {
+  const workers = new Workers(port, log);
+  passMetrics();
+  try {
+    await workers.start(); // alone: it creates what is missing in the store
+    await Promise.all(Array.from({ length: count - 1 }, () => workers.start()));
+    return workers;
+  } catch (error) {
+    await workers.stop();
+    throw error;
+  }
+}
+
+class Workers {
+  readonly #port: number;
+  readonly #log: ErrorLog;
+  readonly #running = new Set<Worker>();
+  readonly #listening = new Set<Worker>();
+  #hangUps = 0;
+  #isStopped = false;
+
+  constructor(port: number, log: ErrorLog) {
+    this.#port = port;
+    this.#log = log;
+  }
 
   /** Starts a worker, which is replaced when it ends. Resolves when it listens. */
-  const start = async (): Promise<void> => {
-    const worker = cluster.fork({ PORT: String(port) });
-    const before = hangUps;
-    running.add(worker);
+  async start(): Promise<void> {
+    const worker = cluster.fork({ PORT: String(this.#port) });
+    const before = this.#hangUps;
+    this.#running.add(worker);
     const ended = once(worker, 'exit').then(([code, signal]: unknown[]) => {
-      running.delete(worker);
-      listening.delete(worker);
+      this.#running.delete(worker);
+      this.#listening.delete(worker);
       return { code, signal };
     });
     const first = await Promise.race([ended, listeningOf(worker)]);
@@ -39,53 +59,44 @@ export async function startWorkers(
       throw new Error(
         `a worker process exited before it listened (${String(first.code ?? first.signal)}): see its output`,
       );
-    listening.add(worker);
-    if (hangUps > before) worker.process.kill('SIGHUP');
+    this.#listening.add(worker);
+    if (this.#hangUps > before) worker.process.kill('SIGHUP');
     void ended.then((end) => {
-      if (isStopped) return;
-      log.error({ workerPid: worker.process.pid, ...end }, 'worker process exited: starting another');
-      void replace();
+      if (this.#isStopped) return;
+      const { pid } = worker.process;
+      this.#log.error({ workerPid: pid, ...end }, 'worker process exited: starting another');
+      void this.#replace();
     });
-  };
+  }
 
-  /** Starts a worker after a pause, until one listens. Never rejects. */
-  const replace = async (): Promise<void> => {
-    for (let isStarted = false; !isStarted;) {
-      await sleep(PAUSE_MS);
-      if (isStopped) return;
-      try {
-        await start();
-        isStarted = true;
-      } catch (error) {
-        log.error({ err: error }, 'worker process could not be started: trying again');
-      }
-    }
-  };
-
-  const stop = async (): Promise<void> => {
-    isStopped = true;
-    const ends = [...running].map(async (worker) => {
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    const ends = [...this.#running].map(async (worker) => {
       const ended = once(worker, 'exit');
       if (worker.isConnected()) worker.send(STOP);
       await ended;
     });
     await Promise.all(ends);
-  };
+  }
 
   /** Passes SIGHUP on to all workers: to one that starts when it listens, because a new process dies of it. */
-  const hangUp = (): void => {
-    hangUps++;
-    for (const { process } of listening) process.kill('SIGHUP');
-  };
+  hangUp(): void {
+    this.#hangUps++;
+    for (const { process } of this.#listening) process.kill('SIGHUP');
+  }
 
-  passMetrics();
-  try {
-    await start(); // alone: it creates what is missing in the store
-    await Promise.all(Array.from({ length: count - 1 }, start));
-    return { stop, hangUp };
-  } catch (error) {
-    await stop();
-    throw error;
+  /** Starts a worker after a pause, until one listens. Never rejects. */
+  async #replace(): Promise<void> {
+    for (let isStarted = false; !isStarted;) {
+      await sleep(PAUSE_MS);
+      if (this.#isStopped) return;
+      try {
+        await this.start();
+        isStarted = true;
+      } catch (error) {
+        this.#log.error({ err: error }, 'worker process could not be started: trying again');
+      }
+    }
   }
 }
 

@@ -26,74 +26,82 @@ interface Message {
  * A queue that all processes on one Redis share. When a worker is gone, its message goes to another one. While Redis
  * is unavailable, no message is taken up. The queue reconnects by itself, even when Redis comes back empty.
  */
-export function createBullQueue({ url, name, concurrency, work, log }: BullQueueOptions): JobQueue {
-  const underWay = new Set<Promise<unknown>>();
-  let isAway = false;
-  let isClosed = false;
+export class BullQueue implements JobQueue {
+  readonly #options: BullQueueOptions;
+  readonly #adding: RedisConnection;
+  readonly #working: RedisConnection;
+  readonly #queue: Queue<Message>;
+  readonly #worker: AbandonableWorker;
+  readonly #underWay = new Set<Promise<unknown>>();
+  #isAway = false;
+  #isClosed = false;
 
-  const lost = (error: Error): void => {
-    // The records know about a message that Redis had forgotten when it came back.
-    if (isAway || isClosed || adding.status === 'ready') return;
-    isAway = true;
-    // Logs the message only: the error of a failed login carries the password in its fields.
-    log.warn({ reason: error.message }, 'Redis does not respond: exports wait until it does');
-  };
-  const found = (): void => {
-    if (!isAway) return;
-    isAway = false;
-    log.info({}, 'Redis responds again: exports continue');
-  };
-  /** BullMQ opens more connections with the same options. */
-  const connect = (): RedisConnection =>
-    connectRedis(url, {
-      maxRetriesPerRequest: null, // BullMQ requires it
-      isWanted: () => !isClosed,
-      onError: lost, // BullMQ listens too, but stops before the connection ends
+  constructor(options: BullQueueOptions) {
+    this.#options = options;
+    this.#adding = this.#connect();
+    this.#working = this.#connect();
+    const common = { prefix: 'sluice' };
+    this.#queue = new Queue(options.name, { ...common, connection: this.#adding });
+    this.#worker = new AbandonableWorker(options.name, (job, token) => this.#work(job, token), {
+      ...common,
+      connection: this.#working,
+      concurrency: options.concurrency,
+      lockDuration: HOLD_MS,
+      stalledInterval: STALLED_LOOK_MS,
+      maxStalledCount: Number.MAX_SAFE_INTEGER, // a stall is not the job's fault: the records count attempts
     });
-  const workOn = async (job: Job<Message>, token: string | undefined): Promise<void> => {
-    const working = work(job.data.id);
-    underWay.add(working);
-    const again = await working.finally(() => underWay.delete(working));
+    const lost = (error: Error) => this.#lost(error);
+    this.#queue.on('error', lost);
+    this.#worker.on('error', lost);
+    this.#adding.on('ready', () => this.#found());
+  }
+
+  async add(id: string, delayMs = 0): Promise<void> {
+    const settings = { jobId: `export-${id}`, delay: delayMs, removeOnComplete: true, removeOnFail: true };
+    await within(SILENCE_MS, this.#queue.add('export', { id }, settings));
+  }
+
+  async close(): Promise<void> {
+    const closing = Promise.all([this.#worker.close(), this.#queue.close()]);
+    closing.catch(() => undefined); // handled below
+    await Promise.all(this.#underWay);
+    this.#isClosed = true;
+    // Redis is unavailable: other workers take over the messages held here.
+    await within(SILENCE_MS, closing).catch(() => this.#worker.abandon());
+    for (const connection of [this.#adding, this.#working]) connection.close();
+  }
+
+  /** BullMQ opens more connections with the same options. */
+  #connect(): RedisConnection {
+    return connectRedis(this.#options.url, {
+      maxRetriesPerRequest: null, // BullMQ requires it
+      isWanted: () => !this.#isClosed,
+      onError: (error) => this.#lost(error), // BullMQ listens too, but stops before the connection ends
+    });
+  }
+
+  async #work(job: Job<Message>, token: string | undefined): Promise<void> {
+    const working = this.#options.work(job.data.id);
+    this.#underWay.add(working);
+    const again = await working.finally(() => this.#underWay.delete(working));
     if (again === null) return;
     await job.moveToDelayed(Date.now() + again, token);
     throw new DelayedError();
-  };
+  }
 
-  const [adding, working] = [connect(), connect()];
-  const common = { prefix: 'sluice' };
-  const queue = new Queue<Message>(name, { ...common, connection: adding });
-  const worker = new AbandonableWorker(name, workOn, {
-    ...common,
-    connection: working,
-    concurrency,
-    lockDuration: HOLD_MS,
-    stalledInterval: STALLED_LOOK_MS,
-    maxStalledCount: Number.MAX_SAFE_INTEGER, // a stall is not the job's fault: the records count attempts
-  });
-  queue.on('error', lost);
-  worker.on('error', lost);
-  adding.on('ready', found);
+  #lost(error: Error): void {
+    // The records know about a message that Redis had forgotten when it came back.
+    if (this.#isAway || this.#isClosed || this.#adding.status === 'ready') return;
+    this.#isAway = true;
+    // Logs the message only: the error of a failed login carries the password in its fields.
+    this.#options.log.warn({ reason: error.message }, 'Redis does not respond: exports wait until it does');
+  }
 
-  return {
-    async add(id, delayMs = 0) {
-      const settings = {
-        jobId: `export-${id}`,
-        delay: delayMs,
-        removeOnComplete: true,
-        removeOnFail: true,
-      };
-      await within(SILENCE_MS, queue.add('export', { id }, settings));
-    },
-    async close() {
-      const closing = Promise.all([worker.close(), queue.close()]);
-      closing.catch(() => undefined); // handled below
-      await Promise.all(underWay);
-      isClosed = true;
-      // Redis is unavailable: other workers take over the messages held here.
-      await within(SILENCE_MS, closing).catch(() => worker.abandon());
-      for (const connection of [adding, working]) connection.close();
-    },
-  };
+  #found(): void {
+    if (!this.#isAway) return;
+    this.#isAway = false;
+    this.#options.log.info({}, 'Redis responds again: exports continue');
+  }
 }
 
 /** BullMQ's close() waits forever for a connection that is gone (taskforcesh/bullmq#4656). */

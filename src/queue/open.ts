@@ -18,11 +18,9 @@ export async function queueOpener(
 ): Promise<(options: Pick<QueueOptions, 'work'>) => JobQueue> {
   const { REDIS_URL: url, EXPORT_CONCURRENCY: concurrency } = settings;
   if (url === undefined) return ({ work }) => createLocalQueue({ work, concurrency });
-  const { createBullQueue } = await import('./bullmq.ts');
+  const { BullQueue } = await import('./bullmq.ts');
   return ({ work }) =>
-    lateQueue(async () =>
-      createBullQueue({ work, concurrency, url, name: `exports-${await storeId()}`, log }),
-    );
+    lateQueue(async () => new BullQueue({ work, concurrency, url, name: `exports-${await storeId()}`, log }));
 }
 
 /** A queue that opens with its first id. Its name is that of the store's exports, which are made with the first one. */

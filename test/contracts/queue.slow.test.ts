@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { EventEmitter, on, once } from 'node:events';
 import type { TestContext } from 'node:test';
-import { createBullQueue } from '../../src/queue/bullmq.ts';
+import { BullQueue } from '../../src/queue/bullmq.ts';
 import { createLocalQueue } from '../../src/queue/local.ts';
 import { queueOpener } from '../../src/queue/open.ts';
 import type { JobQueue, QueueOptions } from '../../src/queue/queue.ts';
@@ -24,7 +24,7 @@ const PLACES: [name: string, place: (t: TestContext) => Promise<Open | null>][] 
 ];
 
 function onRedis({ url }: TestRedis, options: QueueOptions): JobQueue {
-  return createBullQueue({ ...options, url, name: 'exports-test', log: quiet });
+  return new BullQueue({ ...options, url, name: 'exports-test', log: quiet });
 }
 
 /** The arguments of `wanted` events, in order. */

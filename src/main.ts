@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { openAccess } from './access/open.ts';
 import type { OverloadProbe } from './access/overload.ts';
 import { rightsCheck, type CheckPart } from './access/rights-check.ts';
-import type { Scope } from './access/rights.ts';
 import { createApp } from './app.ts';
 import type { Config } from './config.ts';
 import { urlOf } from './engine/address.ts';
@@ -15,7 +14,10 @@ import { exportSources } from './exports/order.ts';
 import { requestIdOf } from './http/request-id.ts';
 import type { Route } from './http/route.ts';
 import { fillWithSample, openDeclared, openTimedStore, openUsers } from './open-rows.ts';
+import type { OpenResource } from './resources/open.ts';
 import { checkPart } from './resources/query/part.ts';
+import type { ServedResources } from './resources/served.ts';
+import type { Transcoder } from './rows/rows.ts';
 import { createTranscoder } from './rows/transcoder.ts';
 import { ReadTurns } from './store/read-turns.ts';
 import { streamReader } from './store/readers.ts';
@@ -25,7 +27,7 @@ import type { Store } from './store/store.ts';
 import type { Logger } from './telemetry/log.ts';
 import { Metrics, type MetricValues } from './telemetry/metrics.ts';
 import { auditLog, requestLog } from './telemetry/request-log.ts';
-import { checkUsers } from './users/part.ts';
+import { checkUsers, type Users } from './users/part.ts';
 import { USERS } from './users/row.ts';
 import { VERSION } from './version.ts';
 
@@ -65,17 +67,8 @@ export type Server = Awaited<ReturnType<typeof startServer>>;
  * order. Rejects when the address is taken or the store refuses permanently, and then closes what it opened.
  */
 export async function startServer(config: Config, log: Logger, options: ServerOptions = {}) {
-  const {
-    retryMs = RETRY_MS,
-    quietMs = QUIET_MS,
-    leaseMs,
-    sharedPort = false,
-    heartbeatMs = HEARTBEAT_MS,
-  } = options;
-  const closes: (() => void | Promise<void>)[] = [];
-  const closeAll = async (): Promise<void> => {
-    for (const close of closes.toReversed()) await close();
-  };
+  const { retryMs = RETRY_MS, leaseMs, sharedPort = false } = options;
+  const closes = new Closes();
   if (!sharedPort) await freePort(config.HOST, config.PORT);
   try {
     const slots = new Slots();
@@ -89,13 +82,7 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
     const retry = { retryMs, onRetry: () => metrics.retried() };
     const turns = new ReadTurns();
     const resources = await openDeclared(store, (rows) => streamReader(rows, turns, retry), config, log);
-    const checks = (): ReadonlyMap<string, CheckPart> =>
-      new Map([
-        ...resources.now.map(
-          ({ resource }) => [resource.name, (scope: Scope) => checkPart(resource, scope)] as const,
-        ),
-        ...(users ? [[USERS.name, (scope: Scope) => checkUsers(users, scope)] as const] : []),
-      ]);
+    const checks = () => checksOf(resources.now, users);
     const check = rightsCheck(checks, (name) => resources.mayCome(name));
     const access = await openAccess(config, log, check, options.overloadProbe);
     closes.push(() => access.close());
@@ -111,43 +98,13 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
       transcodedMs: () => transcoder.busyMs(),
       logBytes: store.size && (() => store.size?.() ?? 0),
     });
-    const logged = requestLog(log);
-    const audited = config.needsKeys ? auditLog(log) : null;
-    const ownMetrics = () => metrics.values();
-
-    let isDraining = false;
-    const reading = {
-      transcoder,
-      limits: { maxLimit: config.MAX_LIMIT, maxOffset: config.MAX_OFFSET },
-      cacheControl: config.CACHE_CONTROL,
-      parked: () => metrics.parked(),
-      heartbeatMs,
-    };
-    const { serve, routes } = createApp({
-      resources: { ...reading, served: resources },
-      users: users && { ...reading, users, now: Date.now },
-      exports,
-      health: { store, isDraining: () => isDraining, faults: () => resources.faults, log },
-      corsOrigin: config.CORS_ORIGIN,
-      admissions: access.admissions,
-      observer: {
-        began: () => metrics.began(),
-        waits: () => metrics.waits(),
-        finished: (...request) => {
-          metrics.finished(...request);
-          logged(...request);
-          audited?.(...request);
-        },
-      },
-      document: { version: VERSION, withKeys: config.needsKeys, limited: config.RATE_LIMIT !== null },
-      metrics: options.gatherMetrics?.(ownMetrics) ?? (async () => [await ownMetrics()]),
-    });
-
+    const parts = { store, metrics, users, transcoder, resources, access, exports };
+    const { serve, routes } = appOf(parts, config, log, options, () => closes.isDraining);
     const { engine, warning } = createEngine(config.HTTP_ENGINE, {
       serve: options.tap?.(serve, routes) ?? serve,
       bodyLimit: BODY_LIMIT,
       stallTimeoutMs: config.STALL_TIMEOUT,
-      quietMs,
+      quietMs: options.quietMs ?? QUIET_MS,
       cacheDirectory: config.cacheDirectory,
       sharedPort,
       onError: (err, request) =>
@@ -165,25 +122,102 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
     const url = urlOf(config.HOST, port);
     log.info({ url, engine: engine.name, store: store.name }, 'listening');
 
-    const close = async (): Promise<void> => {
-      isDraining = true;
-      await sleep(config.DRAIN_DELAY);
-      await closeAll();
-    };
-    let closed: Promise<void> | null = null;
-    const reload = async () => (await resources.reload()) && access.reloadKeys();
     return {
-      ...{ url, engine: engine.name, store, slots },
+      url,
+      engine: engine.name,
+      store,
+      slots,
       /**
        * Stops in order. /readyz reports the stop for DRAIN_DELAY. Then the server accepts no new requests, running ones
        * finish or are cut after STREAM_GRACE, exports return to the queue, and the store closes.
        */
-      close: () => (closed ??= close()),
+      close: () => closes.drain(config.DRAIN_DELAY),
       /** Looks for resources and keys again, as the server also does by itself. Resolves with whether both are without faults. */
-      reload,
+      reload: async () => (await resources.reload()) && access.reloadKeys(),
     };
   } catch (error) {
-    await closeAll();
+    await closes.all();
     throw error;
   }
+}
+
+/** What closes the parts of a server again, in the order in which they were opened. */
+class Closes {
+  readonly #closes: (() => void | Promise<void>)[] = [];
+  #draining: Promise<void> | null = null;
+
+  get isDraining(): boolean {
+    return this.#draining !== null;
+  }
+
+  push(close: () => void | Promise<void>): void {
+    this.#closes.push(close);
+  }
+
+  /** Closes all parts, in the reverse order. */
+  async all(): Promise<void> {
+    for (const close of this.#closes.toReversed()) await close();
+  }
+
+  /** Closes all parts after a delay, once. */
+  drain(delayMs: number): Promise<void> {
+    return (this.#draining ??= sleep(delayMs).then(() => this.all()));
+  }
+}
+
+/** What says of a scope whether a resource, or the users, can be read by it. By their names. */
+function checksOf(resources: readonly OpenResource[], users: Users | null): ReadonlyMap<string, CheckPart> {
+  const checks = new Map<string, CheckPart>();
+  for (const { resource } of resources) checks.set(resource.name, (scope) => checkPart(resource, scope));
+  if (users) checks.set(USERS.name, (scope) => checkUsers(users, scope));
+  return checks;
+}
+
+interface Parts {
+  readonly store: Store;
+  readonly metrics: Metrics;
+  readonly users: Users | null;
+  readonly transcoder: Transcoder;
+  readonly resources: ServedResources;
+  readonly access: Awaited<ReturnType<typeof openAccess>>;
+  readonly exports: Awaited<ReturnType<typeof openExports>>;
+}
+
+/** The application over the opened parts. */
+function appOf(
+  { store, metrics, users, transcoder, resources, access, exports }: Parts,
+  config: Config,
+  log: Logger,
+  { heartbeatMs = HEARTBEAT_MS, gatherMetrics }: ServerOptions,
+  isDraining: () => boolean,
+) {
+  const logged = requestLog(log);
+  const audited = config.needsKeys ? auditLog(log) : null;
+  const ownMetrics = () => metrics.values();
+  const reading = {
+    transcoder,
+    limits: { maxLimit: config.MAX_LIMIT, maxOffset: config.MAX_OFFSET },
+    cacheControl: config.CACHE_CONTROL,
+    parked: () => metrics.parked(),
+    heartbeatMs,
+  };
+  return createApp({
+    resources: { ...reading, served: resources },
+    users: users && { ...reading, users, now: Date.now },
+    exports,
+    health: { store, isDraining, faults: () => resources.faults, log },
+    corsOrigin: config.CORS_ORIGIN,
+    admissions: access.admissions,
+    observer: {
+      began: () => metrics.began(),
+      waits: () => metrics.waits(),
+      finished: (...request) => {
+        metrics.finished(...request);
+        logged(...request);
+        audited?.(...request);
+      },
+    },
+    document: { version: VERSION, withKeys: config.needsKeys, limited: config.RATE_LIMIT !== null },
+    metrics: gatherMetrics?.(ownMetrics) ?? (async () => [await ownMetrics()]),
+  });
 }

@@ -1,8 +1,9 @@
 import { storeUnavailable } from '../../errors.ts';
 import { documented, integer } from '../../input/parameter.ts';
+import type { Reply } from '../../engine/edge.ts';
 import { json } from '../../http/reply.ts';
 import { valueTypes } from '../token/cursor.ts';
-import { JSON_TYPE, jsonAnswer, type Route } from '../../http/route.ts';
+import { JSON_TYPE, jsonAnswer, type Input, type Route } from '../../http/route.ts';
 import { namedObject, object, text, Type } from '../../schema.ts';
 import { serializerOf } from '../../rows/serializers.ts';
 import type { Identity, Plan, Collection } from '../../store/store.ts';
@@ -27,7 +28,8 @@ const parts = documented(
 );
 /** Parameters of one stream that its parts do not share. A part is in order of id, so it has no other sort. */
 const NOT_SHARED = ['part', 'cursor', 'after', 'limit'];
-const TIME = [consistencyParameter.name, atParameter.name];
+/** Parameters of this request that its streams do not repeat as they are. */
+const OWN: readonly string[] = [parts.name, consistencyParameter.name, atParameter.name];
 
 const PART = object('a part: a range of ids', { url: text('the URL of the stream of this part') });
 const PARTITIONS = namedObject('Partitions', 'disjoint ranges of ids that together cover all matching rows', {
@@ -42,7 +44,6 @@ const serialize = serializerOf(PARTITIONS);
 export function partitionsRoute(docs: RouteDocs, whole: Resource): Route {
   const ofStreams = streamParameters(docs.unordered ?? []);
   const query = [parts, ...ofStreams.filter(({ name }) => !NOT_SHARED.includes(name))];
-  const own = [parts.name, ...TIME];
   return {
     ...routeOf(docs, 'partitions', ['conflicting-parameters', 'snapshot-unsupported', 'snapshot-expired']),
     cost: 'page',
@@ -58,47 +59,52 @@ export function partitionsRoute(docs: RouteDocs, whole: Resource): Route {
         sometimes: ['Changes-From'],
       },
     },
-    handler: async ({ request, query: given, client }) => {
-      const resource = resourceFor(whole, client);
-      const { rows } = resource;
-      const { time, fields } = readStreamQuery(given, resource);
-      const plan = await readPlan(given, resource, request.signal, undefined, true);
-      assertDivisible(plan, 'sort');
-      const at = await timeOf(time, rows, request.signal);
-      const most = parts.read(given) ?? DEFAULT_PARTS;
-      const place = (identity: Identity | undefined) => {
-        const time = at !== undefined && { at };
-        const bound = { ...plan, ...time, ...(identity !== undefined && { identity }) };
-        return changesFrom(resource, bound, request.signal);
-      };
-      const cutOnce = () => cutIn(rows, plan, most, place, request.signal);
-      // The first try may find that the collection has been replaced since the last request.
-      const cut = (await cutOnce()) ?? (await cutOnce());
-      if (!cut)
-        throw storeUnavailable(new Error('the collection was replaced while it was split into parts'));
-      const { identity, changes, found } = cut;
-      const since = changes?.bounds.since;
-      const head = {
-        types: valueTypes(plan),
-        ...(since !== undefined && { since }),
-        ...(identity !== undefined && { identity }),
-      };
-      const format = formatOf(formatParameter.read(given) ?? FORMATS[0].name);
-      const set = { resource, plan, fields, signal: request.signal };
-      const ofForm = (await format.ofParts?.(given, set)) ?? [];
-      const bounds = found.filter(isBoundOfPart); // no part can carry other bounds
-      const partitions = [undefined, ...bounds].map((from, n) => {
-        const to = bounds[n];
-        const part = encodePart({ ...(from && { from }), ...(to && { to }) }, head);
-        const shared = [...given].filter(([name]) => !own.includes(name));
-        const search = new URLSearchParams([['part', part], ...shared]);
-        if (at !== undefined) search.set(atParameter.name, String(at));
-        for (const [name, text] of ofForm) search.set(name, text);
-        return { url: `${docs.path}/stream?${search.toString()}` };
-      });
-      return json(200, serialize({ partitions }), { 'cache-control': 'no-store', ...headersOf(changes) });
-    },
+    handler: (input) => answerPartitions(input, docs.path, whole),
   };
+}
+
+async function answerPartitions(
+  { request, query: given, client }: Input,
+  path: string,
+  whole: Resource,
+): Promise<Reply> {
+  const { signal } = request;
+  const resource = resourceFor(whole, client);
+  const { rows } = resource;
+  const { time, fields } = readStreamQuery(given, resource);
+  const plan = await readPlan(given, resource, signal, undefined, true);
+  assertDivisible(plan, 'sort');
+  const at = await timeOf(time, rows, signal);
+  const most = parts.read(given) ?? DEFAULT_PARTS;
+  const place = (identity: Identity | undefined) => {
+    const time = at !== undefined && { at };
+    const bound = { ...plan, ...time, ...(identity !== undefined && { identity }) };
+    return changesFrom(resource, bound, signal);
+  };
+  const cutOnce = () => cutIn(rows, plan, most, place, signal);
+  // The first try may find that the collection has been replaced since the last request.
+  const cut = (await cutOnce()) ?? (await cutOnce());
+  if (!cut) throw storeUnavailable(new Error('the collection was replaced while it was split into parts'));
+  const { identity, changes, found } = cut;
+  const since = changes?.bounds.since;
+  const head = {
+    types: valueTypes(plan),
+    ...(since !== undefined && { since }),
+    ...(identity !== undefined && { identity }),
+  };
+  const format = formatOf(formatParameter.read(given) ?? FORMATS[0].name);
+  const ofForm = (await format.ofParts?.(given, { resource, plan, fields, signal })) ?? [];
+  const shared = new URLSearchParams([...given].filter(([name]) => !OWN.includes(name)));
+  if (at !== undefined) shared.set(atParameter.name, String(at));
+  for (const [name, text] of ofForm) shared.set(name, text);
+  const bounds = found.filter(isBoundOfPart); // no part can carry other bounds
+  const partitions = [undefined, ...bounds].map((from, n) => {
+    const to = bounds[n];
+    const part = encodePart({ ...(from && { from }), ...(to && { to }) }, head);
+    const search = new URLSearchParams([['part', part], ...shared]);
+    return { url: `${path}/stream?${search.toString()}` };
+  });
+  return json(200, serialize({ partitions }), { 'cache-control': 'no-store', ...headersOf(changes) });
 }
 
 /** The ids at which parts begin, their collection, and where its changes follow. Null: it was replaced meanwhile. */

@@ -96,10 +96,9 @@ export function valuesRoute(
         count.read(query) === 'exact'
           ? await countValues(found.values, asked, resource.rows, time, signal)
           : null;
-      const data = found.values.map((value, n) => {
-        const shown = rowToJson(asKey(value)).slice('{"id":'.length, -1);
-        return `{"value":${shown}${counts ? `,"count":${counts[n] ?? 'null'}` : ''}}`;
-      });
+      const data = found.values.map((value, n) =>
+        valueToJson(value, counts ? (counts[n] ?? null) : undefined),
+      );
       const last = found.values.at(-1) ?? after;
       const nextCursor = (last && cursorOf(last)) ?? null;
       const page = JSON.stringify({ limit: most, hasMore: found.hasMore, nextCursor });
@@ -109,6 +108,12 @@ export function valuesRoute(
       });
     },
   };
+}
+
+/** `count`: undefined where none was asked for, null where the time was up. */
+function valueToJson(value: Bookmark, count: number | null | undefined): string {
+  const shown = rowToJson(asKey(value)).slice('{"id":'.length, -1);
+  return `{"value":${shown}${count === undefined ? '' : `,"count":${count}`}}`;
 }
 
 /** The parameters of a closed form that give a field a value. */

@@ -10,7 +10,7 @@ import type { Authenticate, Key, Keyring } from './keys.ts';
 import type { Right } from './rights.ts';
 
 /** `open`: everybody. `probe`: everybody, at any rate. `keyed`: with a valid key, where the server requires keys. */
-export type Access = 'open' | 'probe' | 'keyed';
+type Access = 'open' | 'probe' | 'keyed';
 
 /**
  * The cost of a request, which decides which limits apply to it.
@@ -20,7 +20,7 @@ export type Access = 'open' | 'probe' | 'keyed';
  * - `write`: has a body. Its client determines when the body arrives, so it does not count as work in progress.
  * - `stream`, `download`: holds one of the client's stream slots until it ends.
  */
-export type Cost = 'watch' | 'page' | 'write' | 'stream' | 'download';
+type Cost = 'watch' | 'page' | 'write' | 'stream' | 'download';
 
 /** What a route declares. A keyed route without a right is open only to keys without limits. */
 export interface Demand {

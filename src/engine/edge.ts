@@ -74,7 +74,7 @@ export interface Reply {
   readonly settled?: (ending: Ending) => void;
 }
 
-export type Body =
+type Body =
   | { readonly kind: 'none' }
   /** For HEAD. `length` is the value of Content-Length, although no body follows. */
   | { readonly kind: 'head'; readonly length: number }

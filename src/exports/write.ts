@@ -19,7 +19,7 @@ export interface WriteOptions {
 }
 
 /** Receives what an attempt has found or written. */
-export type Report = (news: Partial<Progress>) => void;
+type Report = (news: Partial<Progress>) => void;
 
 /** Writes a job's file: its query's whole stream. Rejects with errors of store and files, and the signal's reason. */
 export async function writeFile(

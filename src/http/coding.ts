@@ -5,7 +5,7 @@ import type { Reply, Request } from '../engine/edge.ts';
 const SMALLEST_COMPRESSED = 1024;
 
 /** A reply's headers as sent once `coding` was negotiated, and the coding that the reply gets. */
-export interface Coded {
+interface Coded {
   readonly coding: Coding | 'identity';
   readonly headers: Reply['headers'];
 }

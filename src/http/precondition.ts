@@ -3,7 +3,7 @@ import type { Reply, Request } from '../engine/edge.ts';
 import { quote } from '../input/query.ts';
 
 /** Throws AppError `precondition-failed` if it does not hold. `etag` null: the resource has no strong tag. */
-export type Precondition = (state: { readonly etag: string | null } | 'missing') => void;
+type Precondition = (state: { readonly etag: string | null } | 'missing') => void;
 
 /** `*`, or the entity tags of a list. */
 type Tags = '*' | readonly string[];

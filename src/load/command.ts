@@ -16,7 +16,7 @@ import { describe, NoTarget } from './target.ts';
 export { parseLoadArguments } from './arguments.ts';
 export { LOAD_HELP } from './help.ts';
 
-export interface LoadIo {
+interface LoadIo {
   readonly stdout: NodeJS.WritableStream;
   readonly stderr: NodeJS.WritableStream;
   /** Whether stderr is a terminal. */

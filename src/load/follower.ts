@@ -11,7 +11,7 @@ import type { Requests } from './http/requests.ts';
 import { StreamContent } from './http/stream-content.ts';
 import type { Recorder } from './recorder.ts';
 
-export interface FollowerOptions {
+interface FollowerOptions {
   readonly requests: Requests;
   /** The path of the feed of changes. */
   readonly path: string;

@@ -7,7 +7,7 @@ import type { Recorder } from './recorder.ts';
 import type { Followers as FollowersResult } from './result.ts';
 import { Writes, type WritesTo } from './writes.ts';
 
-export interface FollowersOptions {
+interface FollowersOptions {
   readonly requests: Requests;
   /** The path of the feed of changes. */
   readonly path: string;

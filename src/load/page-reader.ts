@@ -18,7 +18,7 @@ export interface PageEnd {
   readonly isUnreachable: boolean;
 }
 
-export interface PageReaderOptions {
+interface PageReaderOptions {
   readonly requests: Requests;
   readonly now: () => number;
   readonly random: () => number;

@@ -7,7 +7,7 @@ import type { Mix, PageQuery } from './queries.ts';
 import type { Recorder } from './recorder.ts';
 import type { Schedule } from './schedule.ts';
 
-export interface PagesOptions {
+interface PagesOptions {
   readonly requests: Requests;
   readonly connections: number;
   readonly mix: Mix;

@@ -11,7 +11,7 @@ import { StreamContent } from './http/stream-content.ts';
 import type { Recorder } from './recorder.ts';
 import type { PullerRow } from './result.ts';
 
-export interface PullerOptions {
+interface PullerOptions {
   readonly requests: Requests;
   /** The URL of a stream. */
   readonly url: URL;

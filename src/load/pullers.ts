@@ -7,7 +7,7 @@ import type { Recorder } from './recorder.ts';
 import type { Fairness, PullerRow } from './result.ts';
 import { StalledReader } from './stalled.ts';
 
-export interface PullersOptions {
+interface PullersOptions {
   readonly requests: Requests;
   /** The streams that are pulled, by turns. */
   readonly urls: readonly URL[];

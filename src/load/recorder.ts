@@ -6,7 +6,7 @@ import { Slowest } from './slowest.ts';
 import { Tally, type Sums } from './tally.ts';
 
 /** The values that are read at the end of each second. */
-export interface Gauges {
+interface Gauges {
   /** See Second. */
   readonly asked: number | null;
   readonly waiting: number;

@@ -3,7 +3,7 @@ import type { Counts, Second } from './figures.ts';
 import type { Faults } from './faults.ts';
 import type { Followers, ShownOptions, Target, Verdict } from './result.ts';
 
-export interface Judged {
+interface Judged {
   readonly counts: Counts;
   readonly series: readonly Second[];
   readonly faults: Faults;

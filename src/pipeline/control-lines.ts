@@ -20,7 +20,7 @@ const END_TALLY = namedObject('EndTally', 'what the stream has sent', {
     text('the cursor from which the changes since this stream began follow: see /{resource}/changes'),
   ),
 });
-export type Tally = Readonly<Static<typeof TALLY>>;
+type Tally = Readonly<Static<typeof TALLY>>;
 export type EndTally = Readonly<Static<typeof END_TALLY>>;
 /** What a stream has sent so far. */
 export type Sums = Omit<Tally, 'cursor'>;

@@ -11,7 +11,7 @@ interface Frame {
   readonly tail?: (() => string | Uint8Array) | undefined;
 }
 
-export interface Rows {
+interface Rows {
   readonly first: AsyncIterable<Batch>;
   /** How to continue after a stall. Without it, batches are kept during a stall. */
   readonly again?: {
@@ -25,7 +25,7 @@ export interface Rows {
 }
 
 /** Receives the progress of a run. */
-export interface PumpObserver {
+interface PumpObserver {
   /** `count` more rows were written. */
   rows(count: number): void;
   /** The sink takes nothing, and all batches were released. The function is called once when the stall is over. */

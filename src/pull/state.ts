@@ -9,7 +9,7 @@ const STATE_VERSION = 1;
  * What the state file of a pull holds: a line with the task, then a line for each proof of a part. A last line that a
  * kill truncated is ignored. The file promises nothing about the data on disk: the next run checks the rows against it.
  */
-export interface State {
+interface State {
   /** The URL as it was given, and the URLs of its parts in order (the URL itself when there is one part). */
   readonly task: { readonly url: string; readonly parts: readonly string[] };
   /** The proved places of each part, in the order of their proofs. */

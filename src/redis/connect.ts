@@ -12,7 +12,7 @@ type Chosen =
   | 'maxRetriesPerRequest'
   | 'socketTimeout';
 
-export interface Connecting extends Pick<RedisOptions, Chosen> {
+interface Connecting extends Pick<RedisOptions, Chosen> {
   /** Called on every loss of the connection. Without a listener, ioredis prints the error. */
   readonly onError: (error: Error) => void;
   /** Whether to reconnect after a loss. Default: always. */

@@ -13,7 +13,7 @@ export function keyAt(document: Uint8Array, path: string): Key | string {
 }
 
 /** A path, and the key of the value that a row must have there. */
-export interface Wanted {
+interface Wanted {
   readonly path: string;
   readonly key: Key;
 }

@@ -4,7 +4,7 @@ import type { Log } from '../log.ts';
 
 const BULK_ROWS = 10_000;
 
-export interface OpenOptions {
+interface OpenOptions {
   /** The store serves no clients. So its transactions may be large, and an import waits 20 times less for the disk. */
   readonly bulk?: boolean;
   /** Whether indexes that declarations of this server want are also made in collections that another program has made. */

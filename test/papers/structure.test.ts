@@ -257,6 +257,48 @@ test('no folder of src has more lines than test/budget.json allows', () => {
   );
 });
 
+/** The names that files import from each file of src, also through one that exports all of it. */
+function importedNames(): Map<string, Set<string>> {
+  const named = new Map<string, Set<string>>();
+  const passedOn: [by: string, from: string][] = [];
+  for (const folder of ['src', 'test', 'bench', 'clients/javascript'])
+    for (const path of readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })) {
+      if (!path.endsWith('.ts') || path.endsWith('.d.ts')) continue;
+      const text = readFileSync(join(ROOT, folder, path), 'utf8');
+      const fileOf = (from = '') => posix.join(folder, posix.dirname(path), from);
+      for (const [, from] of text.matchAll(/^export (?:type )?\* from '(\.[^']+)'/gm))
+        passedOn.push([posix.join(folder, path), fileOf(from)]);
+      for (const [, names = '', from] of text.matchAll(/\{([^{}]*)\}\s+from\s+'(\.[^']+)'/g)) {
+        const all = named.get(fileOf(from)) ?? new Set();
+        for (const name of names.split(','))
+          all.add(
+            name
+              .trim()
+              .replace(/^type /, '')
+              .replace(/ as .*/, ''),
+          );
+        named.set(fileOf(from), all);
+      }
+    }
+  for (const [by, from] of passedOn)
+    named.set(from, new Set([...(named.get(from) ?? []), ...(named.get(by) ?? [])]));
+  return named;
+}
+
+test('a type is exported only where another file names it', () => {
+  const named = importedNames();
+  // What pull.ts exports is the interface of the package.
+  const needless = sources
+    .filter(({ path }) => path !== 'pull/pull.ts')
+    .flatMap(({ path, text }) =>
+      [...text.matchAll(/^export (?:declare )?(?:type|interface) (\w+)/gm)]
+        .map(([, name = '']) => name)
+        .filter((name) => !named.get(`src/${path}`)?.has(name))
+        .map((name) => `${path}: ${name}`),
+    );
+  assert.deepEqual(needless, []);
+});
+
 /** What tests of any folder use: values of a store, sums, rows that are made, the composition. */
 const TOOLS =
   /^(errors|config|main|problems|sqlite|store\/(\w+|read-turns)|pipeline\/(chain|crc32|crc32-combine|compress)|import\/(command|import|synthetic)|process\/store-name|resources\/(item-collection|token\/cursor)|rows\/transcoder)\.ts$/;

@@ -22,7 +22,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   '813d788b347c6fd76b779d8932311ec05a044e612b4b83af220f16e6ea789683',
 ]);
 
-export interface AddonOptions {
+interface AddonOptions {
   /** The absolute path of the `.node` file as installed. The file is not changed. */
   readonly file: string;
   /** The directory for a fitted copy. It is created when missing, for this user alone. */

@@ -9,7 +9,7 @@ import { NotHttp, type Head } from './answer-reader.ts';
 import { Connection, type Answered } from './connection.ts';
 
 /** What a stream does, for those who measure it. */
-export interface StreamEvents {
+interface StreamEvents {
   /** Bytes of the body came, as they were sent. */
   bytes(number: number): void;
   /** The body has begun. `ms`: since the request was sent. */

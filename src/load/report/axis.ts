@@ -1,5 +1,5 @@
 /** A place on an axis that has a line and a label. */
-export interface Tick {
+interface Tick {
   /** From 0 (the axis's beginning) to 1 (its end). */
   readonly at: number;
   readonly label: string;

@@ -4,7 +4,7 @@ import type { Line, Plot, Tone } from './plot.ts';
 import { shown } from './text.ts';
 
 /** A histogram to draw. */
-export interface Named {
+interface Named {
   readonly name: string;
   readonly tone: Tone;
   readonly latencies: Latencies;

@@ -7,7 +7,7 @@ const LF = 0x0a;
 const NAMES = { checkpoint: 'checkpoint', end: 'end', error: 'failure' } as const;
 
 /** Each line stands between what its beginning calls for and `end`, in place of its LF. Chunks may end within one. */
-export interface Framing {
+interface Framing {
   readonly head: (line: Uint8Array) => Uint8Array;
   readonly end: Uint8Array;
 }

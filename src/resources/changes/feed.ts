@@ -33,7 +33,7 @@ export interface FeedOptions extends Pick<RouteOptions, 'transcoder' | 'parked' 
 const OF_FEEDS = ['since', 'cursor', 'limit', 'wait', 'follow', 'checkpoints', 'format'];
 
 /** What a feed must send, and where it starts. */
-export interface Asked {
+interface Asked {
   readonly query: FeedQuery;
   /** Whether a feed without a cursor begins with all rows. */
   readonly walks: boolean;

@@ -14,7 +14,7 @@ const PATIENCE_MS = 2_000;
 const GRACE_MS = 20;
 
 /** The number of rows, which may still be asked for. Null: it is not known. Never rejects. */
-export type Estimated = number | null | Promise<number | null>;
+type Estimated = number | null | Promise<number | null>;
 
 /** The last count of a collection, or the one that is under way. */
 const counts = new WeakMap<Pick<Collection, 'count'>, { readonly rows: Estimated; readonly at: number }>();

@@ -7,7 +7,7 @@ import { scaleOf, type Column, type ColumnKind } from './columns.ts';
  */
 
 /** Facts of a message or a schema that only those who know them read, by name. */
-export type Metadata = Readonly<Record<string, string>>;
+type Metadata = Readonly<Record<string, string>>;
 
 /** A column of a record batch: the number of its nulls, and its buffers. Offsets from the beginning of the body, bytes. */
 export interface Part {

@@ -20,7 +20,7 @@ export interface WriteError {
   readonly errmsg?: string;
 }
 
-export interface Written {
+interface Written {
   /** Rows that were inserted, matched by an update, or deleted. */
   readonly rows: number;
   readonly errors: readonly WriteError[];

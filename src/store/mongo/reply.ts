@@ -1,7 +1,7 @@
 import type { Document, Long } from '../bson.ts';
 
 /** The reply to a command of a cursor, as the driver decodes it when rows stay bytes. */
-export interface RowsReply {
+interface RowsReply {
   /** Each row is a BSON document. */
   readonly rows: readonly Uint8Array[];
   /** Not 0n when the server keeps the cursor open. */

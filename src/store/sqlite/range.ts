@@ -11,7 +11,7 @@ import { columnOf, indexName, rowsTable } from './layout.ts';
 import { nameOf, type IndexRecord, type SetRecord } from './sets.ts';
 
 /** An index of a set, by the column of its keys. */
-export interface Column {
+interface Column {
   readonly set: number;
   readonly column: string;
 }

@@ -14,7 +14,7 @@ declare global {
 }
 
 export type Json = string | number | boolean | null | Digits | readonly Json[] | Members;
-export interface Members {
+interface Members {
   readonly [name: string]: Json;
 }
 export type Row = Members;

@@ -18,7 +18,7 @@ export interface Resource {
 }
 
 /** A form of query that an index answers: a value for each filter, in the order of the index, and an order. */
-export interface Form {
+interface Form {
   readonly filters: readonly string[];
   /** null: the filters name one row at most. */
   readonly sort: string | null;

@@ -1,6 +1,6 @@
 /** Programs that read all rows of a view with the clients that the server hands out. Needs no browser. */
 
-export interface Wanted {
+interface Wanted {
   /** The URL of the stream with the filters of the view. It has no quotes and no spaces. */
   readonly url: string;
   readonly name: string;

@@ -95,7 +95,7 @@ export function readView(resource: Resource, query: URLSearchParams): View {
 
 export type Part = 'home' | 'data' | 'proof';
 
-export interface Place {
+interface Place {
   readonly part: Part;
   /** The name of the resource. Empty: none is named. */
   readonly name: string;

@@ -47,7 +47,7 @@ export interface Format {
 }
 
 /** A parameter of one format. */
-export interface Option {
+interface Option {
   readonly parameter: Parameter<unknown>;
   /** The text with which it is accepted for other formats, too: it asks for nothing. */
   readonly neutral?: string;
@@ -85,7 +85,7 @@ export interface BegunSet extends FormSet {
 export type AskedForm = (set: BegunSet, transcoder: Transcoder) => Form | Promise<Form>;
 
 /** How the rows of one stream are written. */
-export interface Form {
+interface Form {
   readonly contentType: string;
   /** What stands before the rows. */
   readonly head: string | Uint8Array;
@@ -97,7 +97,7 @@ export interface Form {
 /** What a proof of the rows is made of. */
 export type Proof = ArrowEncoderOptions & Pick<CheckpointOptions, 'now'>;
 
-export interface Writing {
+interface Writing {
   readonly encoder: RowEncoder;
   /** What stands after the rows. Absent: nothing. */
   readonly tail?: () => string | Uint8Array;

@@ -6,7 +6,7 @@ import type { PointInTime } from '../../store.ts';
 import { BODY, LaneBroken, documentOfMessage, type Message } from './message.ts';
 
 /** The answer to a find: its rows in place in the slot, and the id of the cursor that is still open, or 0n. */
-export interface Answer extends Reply {
+interface Answer extends Reply {
   readonly cursor: bigint;
 }
 

@@ -140,7 +140,7 @@ export class Lane implements FindWay {
 
 type Command = Readonly<Record<string, unknown>>;
 
-export interface LaneOptions extends Pick<LaneParts, 'driver' | 'errors' | 'onWarning'> {
+interface LaneOptions extends Pick<LaneParts, 'driver' | 'errors' | 'onWarning'> {
   readonly slots: Slots;
   /** How long the server works on a find, in milliseconds. */
   readonly limitMs: number;

@@ -11,7 +11,7 @@ import { runClients } from '../support/faults/soak/catalogue-clients.ts';
 import { replicaClients } from '../support/faults/soak/replica-clients.ts';
 import { insist, openWorld } from '../support/faults/soak/replica-world.ts';
 import { assertFlat, clockOf, draw, sampled } from '../support/faults/soak/samples.ts';
-import { UPSETS } from '../support/faults/soak/upsets.ts';
+import { INCIDENTS } from '../support/faults/soak/incidents.ts';
 
 const SECONDS = Number(process.env.SOAK_SECONDS ?? 600);
 const REPLICA_SECONDS = Number(process.env.SOAK_SECONDS ?? 1_800);
@@ -41,7 +41,7 @@ test(`${SECONDS} seconds of everything at once: memory and files stay as they ar
   await stop(server);
 });
 
-/** The time for readers between two upsets. */
+/** The time for readers between two incidents. */
 const CALM_MS = 8_000;
 const WRITERS = 4;
 const LOAD_EVERY_MS = 15_000;
@@ -59,7 +59,7 @@ test(`${REPLICA_SECONDS} seconds of everything at once on a replica set whose pa
   const clock = clockOf(REPLICA_SECONDS);
   const { isOver } = clock;
   let [writes, loaded] = [0, 0];
-  const upsets: string[] = [];
+  const incidents: string[] = [];
   const copies = ['all', 'part'].map((name) => ({ name, copy: new Copy(false, world.headers(name)) }));
   const [taken, takenOfEmbedded] = await Promise.all([
     sampled(stays, clock, world.headers('all')),
@@ -88,13 +88,13 @@ test(`${REPLICA_SECONDS} seconds of everything at once on a replica set whose pa
     })(),
     (async () => {
       for (;;)
-        for (const [name, upset] of Object.entries(UPSETS)) {
+        for (const [name, cause] of Object.entries(INCIDENTS)) {
           await pause(CALM_MS);
           if (isOver()) return;
-          await upset(world).catch((error: unknown) => {
+          await cause(world).catch((error: unknown) => {
             throw new Error(name, { cause: error });
           });
-          upsets.push(name);
+          incidents.push(name);
         }
     })(),
   ]);
@@ -118,12 +118,14 @@ test(`${REPLICA_SECONDS} seconds of everything at once on a replica set whose pa
   const tallies = [...clients.tallies].map(
     ([what, { whole, cut }]) => `${what} ${whole} whole and ${cut} cut`,
   );
-  t.diagnostic(`${upsets.length} upsets, ${writes} writes, ${loaded} rows imported; ${tallies.join(', ')}`);
+  t.diagnostic(
+    `${incidents.length} incidents, ${writes} writes, ${loaded} rows imported; ${tallies.join(', ')}`,
+  );
   assert.deepEqual(world.faults, [], 'no server logs a fault');
   assert.deepEqual(
-    Object.keys(UPSETS).filter((name) => !upsets.includes(name)),
+    Object.keys(INCIDENTS).filter((name) => !incidents.includes(name)),
     [],
-    'each upset came',
+    'each incident came',
   );
   for (const [what, { whole }] of clients.tallies) assert.ok(whole > 0, what);
   t.diagnostic(assertFlat('the server that stays', taken, { files: 20 }));

@@ -43,7 +43,7 @@ const CASES: readonly (readonly [StoreName, 'identity' | 'br'])[] = LONG
     ]
   : [['mongodb', 'identity']];
 
-interface Ground {
+interface PreparedStore {
   readonly settings: Record<string, string>;
   readonly openCursors: () => Promise<number>;
 }
@@ -57,11 +57,11 @@ function rowsOf(coding: string): Uint8Array[] {
 }
 
 /** A store of this kind, with these rows, and closed. Null, and the test skipped, without a mongod. */
-async function groundOf(
+async function prepareStore(
   t: TestContext,
   store: StoreName,
   rows: readonly Uint8Array[],
-): Promise<Ground | null> {
+): Promise<PreparedStore | null> {
   const place = store === 'sqlite' ? await temporaryFolder(t) : await testMongo(t);
   if (place === null) return null;
   const opened = await openPlace(place);
@@ -131,19 +131,19 @@ for (const [store, coding] of CASES)
       assert.equal(kernelWarning(), null, 'the kernel cuts readers itself when 5,000 fill its memory');
     const python = program(t, ['python3'], ['--version']);
     if (python === null) return;
-    const ground = await groundOf(t, store, rowsOf(coding));
-    if (!ground) return;
+    const prepared = await prepareStore(t, store, rowsOf(coding));
+    if (!prepared) return;
     const limits = { STREAM_LIMIT: 'off', RATE_LIMIT: 'off', STALL_TIMEOUT: `${STALL_SECONDS} s` };
-    const server = await childServer(t, { ...ground.settings, ...limits });
+    const server = await childServer(t, { ...prepared.settings, ...limits });
     await pageP99(server); // compiled and connected
     const alone = await pageP99(server);
     const idle = server.rss();
-    const cursors = await ground.openCursors();
+    const cursors = await prepared.openCursors();
 
     const end = await stallAll(t, python, server.url, coding);
     const each = ((await settled(server)) - idle) / READERS;
     const beside = await pageP99(server);
-    assert.equal(await ground.openCursors(), cursors);
+    assert.equal(await prepared.openCursors(), cursors);
     const { lives, others } = await lifetimes(server);
     const [first = NaN, last = NaN] = [lives[0], lives.at(-1)];
     end();
@@ -162,9 +162,9 @@ for (const store of ['mongodb', 'sqlite'] satisfies StoreName[])
     `${store}: pages are served beside ${FAST.streams} streams at full speed, and the streams continue`,
     { skip: LONG ? false : 'LONG=1 is not set' },
     async (t) => {
-      const ground = await groundOf(t, store, []);
-      if (!ground) return;
-      const { settings } = ground;
+      const prepared = await prepareStore(t, store, []);
+      if (!prepared) return;
+      const { settings } = prepared;
       await run(['import', '--generate', String(FAST.rows)], settings);
       const server = await childServer(t, { ...settings, STREAM_LIMIT: 'off', RATE_LIMIT: 'off' });
       await pageP99(server); // compiled and connected

@@ -16,13 +16,13 @@ import { temporaryFolder } from '../support/directory.ts';
 
 const ROWS = process.env.LONG ? 2_000 : 500;
 const LAST = ROWS / BATCH_ROWS;
-/** The batches before which the collection is upset: the second, one inside, the last; in the long form all. */
+/** The batches before which the collection is replaced: the second, one inside, the last, or all. */
 const PLACES = process.env.LONG
   ? Array.from({ length: LAST - 1 }, (_, n) => n + 1)
   : [1, LAST >> 1, LAST - 1];
 
 /** What happens to a collection in mid-stream. */
-const UPSETS = {
+const REPLACEMENTS = {
   dropped: (db: Db) => db.dropCollection('items'),
   'renamed away': (db: Db) => db.renameCollection('items', 'gone', { dropTarget: true }),
   'replaced by another one': (db: Db) => db.renameCollection('next', 'items', { dropTarget: true }),
@@ -103,7 +103,7 @@ async function outcomeOf(url: string): Promise<{ text: string; whole: boolean }>
 }
 
 onMongo(open, (test) => {
-  for (const [name, upset] of Object.entries(UPSETS))
+  for (const [name, replace] of Object.entries(REPLACEMENTS))
     test(`reads of a collection that is ${name} in mid-stream, at ${PLACES.length} places, are cut, failed or refused in every form`, async (shop) => {
       const { server, db, barrier } = shop;
       for (const place of PLACES) {
@@ -125,7 +125,7 @@ onMongo(open, (test) => {
         const running = streams.map((path) => outcomeOf(server.url + path));
         const { id } = await order(server.url, { format: 'csv', fields: ['of'], sort: 'price_asc' });
         await barrier.held(streams.length + 1);
-        await upset(db);
+        await replace(db);
         barrier.release();
 
         for (const [n, { text, whole }] of (await Promise.all(running)).entries()) {
@@ -182,7 +182,7 @@ onMongo(open, (test) => {
       barrier.hold((after, { ids }) => after >= (ids?.from ? after - (after % size) : 0) + size * 0.95);
       const pulling = runPullOf([`${server.url}/items/stream`, '-o', file, '--parallel', String(parallel)]);
       await barrier.held(parallel);
-      await UPSETS['replaced by another one'](db);
+      await REPLACEMENTS['replaced by another one'](db);
       barrier.release();
       const { code, text } = await pulling;
       assert.equal(code, 1, text);

@@ -33,7 +33,7 @@ async function shop(t: TestContext): Promise<Shop | null> {
 }
 
 /** Changes prices, deletes and inserts, so that few rows stay in place. */
-async function upset(items: Collection, round: number): Promise<void> {
+async function changeRows(items: Collection, round: number): Promise<void> {
   await items.updateMany({ n: { $mod: [3, 0] } }, [{ $set: { price: { $subtract: [10, '$price'] } } }]);
   await items.deleteMany({ n: { $mod: [97, round] } });
   await items.insertMany(
@@ -76,7 +76,7 @@ onMongo(shop, (test) => {
         const { end } = JSON.parse(piece.at(-1) ?? '') as { end: { cursor: string; rows: number } };
         all.push(...piece.slice(0, -1));
         if (end.rows === 0) break;
-        if (round < 2) await upset(items, 10 * n + round);
+        if (round < 2) await changeRows(items, 10 * n + round);
         piece = await linesOf(server.get(`${path}&cursor=${end.cursor}`)); // the cursor carries the time
       }
       const { sort, category } = cases[n] ?? assert.fail();
@@ -90,7 +90,7 @@ onMongo(shop, (test) => {
   }) => {
     const path = '/items/partitions?n=4&consistency=snapshot&fields=price,n';
     const { partitions } = (await jsonOf(server.get(path))) as { partitions: { url: string }[] };
-    await upset(items, 1);
+    await changeRows(items, 1);
     const all: string[] = [];
     for (const { url } of partitions) {
       assert.match(url, /&at=\d+$/);
@@ -98,7 +98,7 @@ onMongo(shop, (test) => {
       assert.ok(url.endsWith(`at=${begin.headers.get('snapshot-at')}`));
       const lines = await linesOf(begin);
       const { id } = JSON.parse(lines[99] ?? '') as { id: string | number };
-      await upset(items, 2 + all.length);
+      await changeRows(items, 2 + all.length);
       all.push(...lines, ...(await linesOf(server.get(`${url}&after=${id}`))));
     }
     assert.deepEqual(all, expectedIds(ROWS, 'id_asc').map(lineOf));
@@ -126,7 +126,7 @@ onMongo(shop, (test) => {
           ...[`${cutter.url}/items/stream`, '-o', file, '--snapshot'],
           ...['--parallel', String(parallel), '--compression', 'none'],
         ],
-        { seen: (line) => line.includes('retrying in') && changes.push(upset(items, changes.length)) },
+        { seen: (line) => line.includes('retrying in') && changes.push(changeRows(items, changes.length)) },
       );
       assert.equal(code, 0, text);
       assert.ok(changes.length >= before + 2, text);

@@ -4,7 +4,7 @@ import type { ReplicaWorld } from './replica-world.ts';
 const DOWN_MS = 4_000;
 
 /** What goes wrong, in turn. Each is over when it resolves. */
-export const UPSETS: Readonly<Record<string, (world: ReplicaWorld) => Promise<void>>> = {
+export const INCIDENTS: Readonly<Record<string, (world: ReplicaWorld) => Promise<void>>> = {
   'the primary steps down': async ({ set }) => {
     const primary = await set.primary();
     await primary.admin(

@@ -2,7 +2,9 @@ import { createServer } from 'node:http';
 import { Server as NetServer, type AddressInfo } from 'node:net';
 import type { Engine, EngineOptions } from './edge.ts';
 import { endExchanges, openExchanges } from './exchange.ts';
-import { NodeExchange, refuse } from './node/exchange.ts';
+import { LoopTurns } from '../store/loop-turns.ts';
+import { Arrivals } from './node/arrivals.ts';
+import { NodeExchange } from './node/exchange.ts';
 import { cannotListen } from './cannot-listen.ts';
 
 /** The largest request head in bytes; a larger one is answered with 431. */
@@ -38,7 +40,9 @@ export function createNodeEngine(options: NodeOptions): Engine {
       }
     },
   );
-  server.on('clientError', (error, socket) => refuse(socket, statusOf(error)));
+  const turns = new LoopTurns();
+  server.on('connection', (socket) => Arrivals.pace(socket, turns));
+  server.on('clientError', (error, socket) => NodeExchange.refuse(socket, statusOf(error)));
   const close = async (graceMs: number) => {
     exchanges.stopping = true;
     // http's own close also closes idle connections at once, although a request may be on its way on some of them.

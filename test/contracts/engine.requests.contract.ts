@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { describe, it } from 'node:test';
 import type { Serve } from '../../src/engine/edge.ts';
 import { deferred, rawExchange, RawClient, request } from '../support/engine/raw.ts';
+import type { Sink } from '../../src/pipeline/sink.ts';
 import { echo, text, type EngineName, type received, type Serving } from '../support/engine/engines.ts';
 
 /** How requests and their bodies reach the application. */
@@ -184,6 +185,58 @@ export function hostileContract(serving: Serving, name: EngineName): void {
       await begun.promise;
       const waited = Number(await (await fetch(`http://127.0.0.1:${port}/other`)).text());
       assert.ok(waited <= 1_000, `${waited} requests of the burst came first`);
+    });
+  });
+
+  describe('requests without end behind one that is not answered', () => {
+    it('are not read into memory, and are answered in order afterwards', async (t) => {
+      const first = deferred();
+      const { port } = await serving(t, async ({ path }) => {
+        if (path === '/0') await first.promise;
+        return text(`<${path}>`);
+      });
+      const client = await RawClient.connect(t, port);
+      const paths = Array.from({ length: 8000 }, (_, i) => `/${i}`);
+      const long = [`X-Long: ${'x'.repeat(2000)}`];
+      client.send(
+        paths.map((path) => request(path, long)).join('') + request('/last', ['Connection: close']),
+      );
+      if (name === 'uws') {
+        await client.untilClosed();
+        return;
+      }
+      // as many turns of the event loop as it took to read all
+      for (let n = 0; n < 100; n++) await (await fetch(`http://127.0.0.1:${port}/other`)).text();
+      assert.ok(client.socket.writableLength > 0, 'all of 16 MB were read');
+      first.resolve();
+      const answers = (await client.untilClosed()).match(/<\/\d+>/g);
+      assert.deepEqual(
+        answers,
+        paths.map((path) => `<${path}>`),
+      );
+    });
+  });
+
+  describe('what is no request, behind one that is being answered', () => {
+    it('cuts the answer, and is never answered inside it', async (t) => {
+      const written = deferred();
+      const { port } = await serving(t, () => {
+        const run = async (sink: Sink) => {
+          await sink.write(Buffer.from('begin'));
+          written.resolve();
+          await once(sink.signal, 'abort');
+          sink.signal.throwIfAborted();
+        };
+        return Promise.resolve({ status: 200, headers: {}, body: { kind: 'stream', length: 500, run } });
+      });
+      const client = await RawClient.connect(t, port);
+      await client.send(request('/')).until((came) => came.endsWith('begin'));
+      await written.promise;
+      const came = await client.send('\0\0 no request\r\n\r\n').untilClosed();
+      // uWebSockets.js writes its own 505 in there: see docs/operations.md.
+      if (name === 'uws') return;
+      assert.equal(came.split('HTTP/1.1').length - 1, 1, came);
+      assert.match(came, /begin$/);
     });
   });
 

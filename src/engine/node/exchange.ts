@@ -4,6 +4,7 @@ import type { Reply } from '../edge.ts';
 import { Exchange, type Exchanges } from '../exchange.ts';
 import { Head } from '../framing.ts';
 import { bodiless, checkHead } from '../headers.ts';
+import { Arrivals } from './arrivals.ts';
 import { NodeBody } from './body.ts';
 import { ClientGoneError } from '../stall-timer.ts';
 
@@ -13,6 +14,7 @@ const latest = new WeakMap<Duplex, NodeExchange>();
 /** One request and its answer on node:http. Those of one connection begin one after another: a burst of them is one turn. */
 export class NodeExchange extends Exchange {
   readonly #response: ServerResponse;
+  readonly #arrivals: Arrivals | undefined;
   #isOver = false;
   /** The next request on the connection, which begins when this one is over. */
   #next: NodeExchange | null = null;
@@ -22,9 +24,7 @@ export class NodeExchange extends Exchange {
     // node continues to parse what it has received, so another request may follow one that was refused.
     if (request.socket.destroyed) return;
     if (request.httpVersion !== '1.1') {
-      // Behind an answer that is still on its way, a status would become part of that answer.
-      if (response.socket === null) request.socket.destroy();
-      else refuse(request.socket, '505 HTTP Version Not Supported');
+      NodeExchange.refuse(request.socket, '505 HTTP Version Not Supported');
       return;
     }
     const method = request.method ?? '';
@@ -38,8 +38,23 @@ export class NodeExchange extends Exchange {
     const exchange = new NodeExchange(exchanges, request, request.url, response, head);
     const before = latest.get(request.socket);
     latest.set(request.socket, exchange);
-    if (before && !before.#isOver) before.#next = exchange;
-    else exchange.run();
+    if (!before || before.#isOver) {
+      exchange.run();
+      return;
+    }
+    before.#next = exchange;
+    exchange.#arrivals?.waits();
+  }
+
+  /**
+   * Answers what is not a request of HTTP/1.1 with a status and no body, and then closes the connection. HTTP/1.0 is
+   * refused because a body of unknown length ends there where the connection ends (RFC 9112, 6.3), so that a proxy takes a
+   * stream that was cut for a whole one.
+   */
+  static refuse(socket: Duplex, status: string): void {
+    if (socket.writable && latest.get(socket)?.takesStatus() !== false)
+      socket.write(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+    socket.destroy();
   }
 
   private constructor(
@@ -58,6 +73,7 @@ export class NodeExchange extends Exchange {
       address: request.socket.remoteAddress ?? '',
     });
     this.#response = response;
+    this.#arrivals = Arrivals.of(request.socket);
     response.on('close', () => {
       if (response.writableFinished) this.finish();
       else this.lose(new ClientGoneError());
@@ -71,6 +87,16 @@ export class NodeExchange extends Exchange {
     request.on('end', () => collector.finish());
   }
 
+  /**
+   * Whether a status would now be read as the answer to this request, or to what comes behind it. Otherwise it would become
+   * part of an answer that is on its way, or stand for one to a request that has no fault.
+   */
+  takesStatus(): boolean {
+    if (this.#isOver) return true;
+    const response = this.#response;
+    return !response.req.complete && !response.headersSent && response.socket !== null;
+  }
+
   override cut(reason: unknown): void {
     this.lose(reason);
     this.#response.destroy();
@@ -80,8 +106,10 @@ export class NodeExchange extends Exchange {
     super.finish();
     this.#isOver = true;
     const next = this.#next;
+    if (next === null) return;
     this.#next = null;
-    next?.run();
+    this.#arrivals?.begins();
+    next.run();
   }
 
   protected override send(reply: Reply, close: boolean): void {
@@ -114,14 +142,4 @@ export class NodeExchange extends Exchange {
     response.setHeader('content-length', bytes.length);
     void this.produce(() => writing.writeAll(bytes), writing);
   }
-}
-
-/**
- * Answers what is not a request of HTTP/1.1 with a status and no body, and then closes the connection. HTTP/1.0 is
- * refused because a body of unknown length ends there where the connection ends (RFC 9112, 6.3), so that a proxy takes a
- * stream that was cut for a whole one.
- */
-export function refuse(socket: Duplex, status: string): void {
-  if (socket.writable) socket.write(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
-  socket.destroy();
 }

@@ -5,13 +5,14 @@ import type { Key, Keyring } from './keys.ts';
 import type { Log } from '../log.ts';
 
 /** Reads API_KEYS_FILE. Faults name the setting and the place, but never show what stands there: it may be a key. */
-export function readKeysFile(path: string): KeysRead {
+export function readKeysFile(path: string): KeysRead & { readonly isUnread?: boolean } {
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
     const code = String(codeOf(error));
-    return { keys: [], faults: [`API_KEYS_FILE must be a readable file; got ${code} for "${path}"`] };
+    const faults = [`API_KEYS_FILE must be a readable file; got ${code} for "${path}"`];
+    return { keys: [], faults, isUnread: true };
   }
   return parseKeys(text);
 }
@@ -57,9 +58,13 @@ interface KeysWatchOptions {
 
 /** Reads API_KEYS_FILE again when it changes. With faults the keys of before stay, and the log says why. */
 export function watchKeys({ path, keyring, check, log }: KeysWatchOptions) {
+  let again: NodeJS.Timeout | undefined;
   const read = async () => {
+    clearTimeout(again);
     try {
-      const { keys, faults } = readKeysFile(path);
+      const { keys, faults, isUnread } = readKeysFile(path);
+      // It may have other keys than those of before, such as one less, and no change of it may follow.
+      if (isUnread) again = setTimeout(changed, LOOK_MS).unref();
       const all = faults.length > 0 ? faults : await check(keys);
       if (all.length > 0) {
         log.error({ faults: all }, 'API_KEYS_FILE has faults: the keys that were read before stay valid');
@@ -87,6 +92,7 @@ export function watchKeys({ path, keyring, check, log }: KeysWatchOptions) {
     close: async (): Promise<void> => {
       unwatchFile(path, changed);
       await reading;
+      clearTimeout(again);
     },
   };
 }

@@ -1,4 +1,4 @@
-import cluster from 'node:cluster';
+import cluster, { type Worker } from 'node:cluster';
 
 /** How long a worker waits for the metrics of the others, in milliseconds. One that hangs is left out. */
 const PATIENCE_MS = 1000;
@@ -19,9 +19,18 @@ export function passMetrics(): void {
     const connected = Object.values(cluster.workers ?? {}).filter((one) => one?.isConnected());
     if (message.metrics === 'wanted') {
       const asked = { metrics: 'asked', id: message.id, by: sender.id, workers: connected.length };
-      for (const worker of connected) worker?.send(asked);
-    } else connected.find((one) => one?.id === message.by)?.send(message);
+      for (const worker of connected) send(worker, asked);
+    } else
+      send(
+        connected.find((one) => one?.id === message.by),
+        message,
+      );
   });
+}
+
+/** A worker that ends meanwhile gets nothing. Without a callback its channel would report that as an error of the primary. */
+function send(worker: Worker | undefined, message: object): void {
+  worker?.send(message, undefined, undefined, () => undefined);
 }
 
 /** Runs in a worker: returns a function that resolves with the metrics of all workers. `own` reads those of this one. */
@@ -30,10 +39,14 @@ export function gatherMetrics(own: () => Promise<Values>): () => Promise<readonl
   let last = 0;
   // A failed send needs no handling: the timeout below covers a primary that is gone.
   const send = (message: Message) => process.send?.(message, undefined, undefined, () => undefined);
+  /** A worker that cannot read its metrics is left out, as one that hangs: whoever asks it is told why. */
+  const answer = async (message: Message & { readonly metrics: 'asked' }): Promise<void> => {
+    const values = await own().catch(() => []);
+    send({ ...message, metrics: 'values', values });
+  };
   process.on('message', (message: unknown) => {
     if (!isMessage(message)) return;
-    if (message.metrics === 'asked')
-      void own().then((values) => send({ ...message, metrics: 'values', values }));
+    if (message.metrics === 'asked') void answer(message);
     if (message.metrics === 'values') collecting.get(message.id)?.(message.values, message.workers);
   });
   return async () => {

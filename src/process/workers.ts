@@ -1,5 +1,4 @@
 import cluster, { type Worker } from 'node:cluster';
-import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { passMetrics } from './worker-metrics.ts';
 
@@ -49,16 +48,18 @@ class Workers {
     const worker = cluster.fork({ PORT: String(this.#port) });
     const before = this.#hangUps;
     this.#running.add(worker);
-    const ended = once(worker, 'exit').then(([code, signal]: unknown[]) => {
+    const ended = endOf(worker).then((end) => {
       this.#running.delete(worker);
       this.#listening.delete(worker);
-      return { code, signal };
+      return end;
     });
     const first = await Promise.race([ended, listeningOf(worker)]);
-    if (first !== LISTENING)
+    if (first !== LISTENING) {
+      if (first.error) throw first.error;
       throw new Error(
         `a worker process exited before it listened (${String(first.code ?? first.signal)}): see its output`,
       );
+    }
     this.#listening.add(worker);
     if (this.#hangUps > before) worker.process.kill('SIGHUP');
     void ended.then((end) => {
@@ -72,8 +73,8 @@ class Workers {
   async stop(): Promise<void> {
     this.#isStopped = true;
     const ends = [...this.#running].map(async (worker) => {
-      const ended = once(worker, 'exit');
-      if (worker.isConnected()) worker.send(STOP);
+      const ended = endOf(worker);
+      if (worker.isConnected()) worker.send(STOP, undefined, undefined, () => undefined); // it may be about to end
       await ended;
     });
     await Promise.all(ends);
@@ -127,9 +128,29 @@ export function untilPrimaryStops(): Promise<string> {
   });
 }
 
-async function listeningOf(worker: Worker): Promise<typeof LISTENING> {
-  for (;;) {
-    const [message] = (await once(worker, 'message')) as [unknown];
-    if (message === LISTENING) return LISTENING;
-  }
+interface WorkerEnd {
+  readonly code: number | null;
+  readonly signal: string | null;
+  /** Why there never was a process, such as EMFILE. */
+  readonly error?: Error;
+}
+
+/** Resolves when the process has ended, or when there is none because it could not be started. */
+function endOf(worker: Worker): Promise<WorkerEnd> {
+  return new Promise((resolve) => {
+    worker.once('exit', (code, signal) => resolve({ code, signal }));
+    worker.on('error', (error) => {
+      // Else a message or a signal was not delivered: the process has ended, or is about to.
+      if (worker.process.pid === undefined) resolve({ code: null, signal: null, error });
+    });
+  });
+}
+
+/** Resolves when the worker listens. Never rejects. */
+function listeningOf(worker: Worker): Promise<typeof LISTENING> {
+  return new Promise((resolve) => {
+    worker.on('message', (message: unknown) => {
+      if (message === LISTENING) resolve(LISTENING);
+    });
+  });
 }

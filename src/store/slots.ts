@@ -117,20 +117,26 @@ export class Slots {
   #look(): void {
     const isQuiet = this.#recently <= this.#most / 4 && !this.#taken.all().some((slot) => slot.isFilling);
     this.#recently = this.#bytes;
-    this.#timer = isQuiet ? null : setTimeout(() => this.#look(), QUIET_MS).unref();
-    if (!isQuiet) return;
-    this.#most = this.#bytes;
-    this.#replace();
+    const isReplaced = isQuiet && this.#replace();
+    this.#timer = isReplaced ? null : setTimeout(() => this.#look(), QUIET_MS).unref();
+    if (isReplaced) this.#most = this.#bytes;
   }
 
-  #replace(): void {
+  /** Returns whether there is a new memory. A system that has none to spare keeps the old one: a timer must not fail. */
+  #replace(): boolean {
     const slots = this.#taken.all();
     const from = slots.map((slot) => slot.bytes());
     const end = slots.reduce((most, { address, capacity }) => Math.max(most, address + capacity), INITIAL);
-    this.#memory = newMemory(end);
+    try {
+      this.#memory = newMemory(end);
+    } catch (error) {
+      if (error instanceof RangeError) return false;
+      throw error;
+    }
     for (const [at, slot] of slots.entries()) slot.bytes().set(from[at] ?? []);
     for (const remake of this.#remake) remake();
     new ArrayBuffer(NOTICED); // else the old memory would stay as long as the server is idle
+    return true;
   }
 
   #find(order: number): number {

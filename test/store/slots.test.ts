@@ -79,3 +79,21 @@ test('a memory that many slots took is replaced when they are released, and slot
   t.mock.timers.tick(5_000);
   assert.equal(slots.memory, second, 'a few slots are no reason');
 });
+
+test('a memory that the system does not replace stays, and is replaced later', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const slots = new Slots();
+  const many = Array.from({ length: 32 }, () => slots.take(1 << 20));
+  for (const slot of many) slot.release();
+  t.mock.timers.tick(1_000);
+  const { memory } = slots;
+  const refused = t.mock.method(WebAssembly, 'Memory', function () {
+    throw new RangeError('WebAssembly.Memory(): could not allocate memory');
+  });
+  t.mock.timers.tick(1_000);
+  assert.equal(refused.mock.callCount(), 1);
+  assert.equal(slots.memory, memory);
+  refused.mock.restore();
+  t.mock.timers.tick(1_000);
+  assert.notEqual(slots.memory, memory);
+});

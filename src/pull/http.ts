@@ -64,7 +64,10 @@ function send(url: URL, accept: string, { compression, key, signal }: RequestOpt
   });
 }
 
-/** Undoes a content coding. A cut stream is decoded as far as its bytes came. null: it is not supported. */
+/**
+ * Undoes a content coding. A cut stream is decoded as far as its bytes came. null: it is not supported. zlib reads nothing
+ * behind zeros between two members of gzip, and behind the end of Brotli: what is lost there has no checkpoint.
+ */
 export function decoderOf(coding: string | undefined): Transform | null {
   switch (coding) {
     case 'br':

@@ -79,7 +79,10 @@ const LOCAL: ReadonlySet<number> = new Set([
   0xef53, 0x58465342, 0x9123683e, 0xf2f52010, 0x2fc12fc1, 0x01021994, 0x794c7630,
 ]);
 
-/** SQLite maps at most 2 GiB. */
+/**
+ * SQLite maps at most 2 GiB. A file that another program shortens under the process may end it (SIGBUS). Without the map, each
+ * of 100,000 rows by an index takes 4.0 us of CPU in place of 1.5, in a file of 110 MB, four turns; a walk takes 0.14, not 0.20.
+ */
 const MMAP_BYTES = 0x7fff0000;
 
 /** Bytes of a file that SQLite may map here. Throws an Error when the file system keeps files elsewhere. */

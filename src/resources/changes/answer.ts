@@ -69,7 +69,7 @@ export function keysIn({ first }: Start): number {
   return first && 'keys' in first ? first.keys.length : 0;
 }
 
-interface AnswerOptions {
+export interface AnswerOptions {
   readonly followed: Followed;
   readonly end: FeedEnd;
   /** A clock in milliseconds. */

@@ -17,7 +17,7 @@ interface EventPage {
 }
 
 /** Which events to read, from which place, and how many at a time. */
-interface StreamRequest {
+export interface StreamRequest {
   readonly collections: readonly string[];
   readonly from: Place;
   readonly batch: number;

@@ -51,6 +51,12 @@ interface Output {
   readonly parked: () => () => void;
 }
 
+/** A follower that was given a page. */
+interface Given extends Standing {
+  /** Resolves when the sink has taken it. Null: it has. */
+  readonly taken: Promise<unknown> | null;
+}
+
 const opened = new WeakMap<FeedReader, Map<string, Pages>>();
 
 /** The pages of a question that has followers. */
@@ -113,26 +119,30 @@ export class Pages {
     return this.question.changes.reaches(place, this.#at.place);
   }
 
-  async #follow({ at, sums }: Standing, { sink, wrote, parked }: Output): Promise<Standing> {
+  async #follow(standing: Standing, output: Output): Promise<Standing> {
     for (;;) {
-      const page = await this.#behind(at.place, sink.signal);
-      if (!page) return { at, sums };
-      at = page.at;
-      sums = page.sumsAfter(sums);
-      wrote(sums.rows);
-      const taken = sink.write(page.textWith(sums));
-      const flushed = sink.flush();
-      if (taken || flushed) await untilTaken(Promise.all([taken, flushed]), parked);
+      const given = await this.#give(standing, output);
+      if (!given) return standing;
+      standing = given;
+      if (given.taken) await untilTaken(given.taken, output.parked);
     }
   }
 
-  /** The page behind a place, when it is the follower's turn. Null: there is none for it. */
-  async #behind(place: FeedPlace, signal: AbortSignal): Promise<Page | null> {
-    if (this.#reads.aborted || !this.reaches(place)) return null;
-    const page = await awaitAtMost(null, signal, (this.#next ??= this.#read()));
+  /**
+   * Writes the page behind a place, when it is the follower's turn. Null: there is none for it. What waits for the sink
+   * afterwards does not hold the page.
+   */
+  async #give({ at, sums: before }: Standing, { sink, wrote }: Output): Promise<Given | null> {
+    if (this.#reads.aborted || !this.reaches(at.place)) return null;
+    const page = await awaitAtMost(null, sink.signal, (this.#next ??= this.#read()));
     await this.#turns.next();
-    signal.throwIfAborted();
-    return page;
+    sink.signal.throwIfAborted();
+    if (!page) return null;
+    const sums = page.sumsAfter(before);
+    wrote(sums.rows);
+    const taken = sink.write(page.textWith(sums));
+    const flushed = sink.flush();
+    return { at: page.at, sums, taken: taken || flushed ? Promise.all([taken, flushed]) : null };
   }
 
   /** Null: followers read on by themselves. Each meets an error in its own loop, and says what it is. */

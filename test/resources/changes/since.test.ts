@@ -27,10 +27,8 @@ function seenOf(response: Response): bigint {
 
 /** The earliest times of the reads that a request causes. */
 async function timesOf(server: TestServer, path: string): Promise<readonly (bigint | undefined)[]> {
-  const { items } = server.store;
-  const read = items.read.bind(items);
   const times: (bigint | undefined)[] = [];
-  items.read = (plan, ...more) => {
+  server.instead.read = (read, plan, ...more) => {
     times.push(plan.since);
     return read(plan, ...more);
   };
@@ -39,7 +37,7 @@ async function timesOf(server: TestServer, path: string): Promise<readonly (bigi
     assert.equal(response.status, 200);
     await response.text();
   } finally {
-    items.read = read;
+    server.instead.read = undefined;
   }
   assert.ok(times.length > 0);
   return times;

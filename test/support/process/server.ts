@@ -29,9 +29,13 @@ export const COMBINATIONS: readonly (readonly [StoreName, EngineName])[] = [
 /** The longest time in which a busy machine gives slots back. Milliseconds. */
 const RELEASED_MS = 20_000;
 
+type Read = OwnedCollection['read'];
+
 export interface TestServer extends Omit<Server, 'store'> {
   /** Its store, with the items that the server itself has opened. */
   readonly store: StoreWithItems;
+  /** What the server does for a read of items, which it gets as the first argument. Absent: that read. */
+  readonly instead: { read?: ((read: Read, ...call: Parameters<Read>) => ReturnType<Read>) | undefined };
   /** Sends a GET request. fetch decodes the body. */
   get(path: string, headers?: Record<string, string>): Promise<Response>;
   insert(documents: readonly Document[]): Promise<void>;
@@ -90,13 +94,19 @@ export async function serverOn(
     return check.watch(serve);
   };
   const opened: { items?: OwnedCollection; again?: OwnedCollection | undefined } = {};
+  const instead: TestServer['instead'] = {};
   const tapStore: ServerOptions['tapStore'] = (store) => {
     const tapped = options.tapStore?.(store) ?? store;
     return around(tapped, {
       open: async (declaration, may) => {
-        const rows = opened.again ?? (await tapped.open(declaration, may));
-        if (declaration.collection === ITEM_COLLECTION.collection) opened.items = rows;
-        return rows;
+        if (opened.again) return opened.again;
+        const rows = await tapped.open(declaration, may);
+        if (declaration.collection !== ITEM_COLLECTION.collection) return rows;
+        const read: Read = (...call) => rows.read(...call);
+        opened.items = around(rows, {
+          read: (...call) => (instead.read ? instead.read(read, ...call) : read(...call)),
+        });
+        return opened.items;
       },
     });
   };
@@ -122,6 +132,7 @@ export async function serverOn(
   return {
     ...server,
     store,
+    instead,
     check,
     get: (path, headers = {}) => fetch(server.url + path, { headers }),
     insert: async (documents) => {

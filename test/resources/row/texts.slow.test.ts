@@ -91,7 +91,7 @@ function idIn(line: string): string {
 /** Whether two texts are the same, or numbers of one value. */
 function isSameText(one: string, other: string): boolean {
   if (one === other) return true;
-  const isNumber = [one, other].every((text) => /^-?[\d.]+([eE][+-]?\d{1,6})?$/.test(text) && text !== '.');
+  const isNumber = [one, other].every((text) => /^-?[\d.]+([eE][+-]?\d{1,15})?$/.test(text) && text !== '.');
   if (!isNumber) return false;
   const parts = [one, other].map((text) => {
     const [, sign = '', whole = '', fraction = '', exponent = '0'] =

@@ -39,7 +39,7 @@ interface BodyOwner {
   ended(): void;
 }
 
-export interface BodyOptions {
+interface BodyOptions {
   readonly response: BodyResponse;
   readonly owner: BodyOwner;
   readonly stallTimer: StallTimer;

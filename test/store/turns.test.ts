@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { fairTurns } from '../../src/store/sqlite/looks.ts';
+import { LookTurns } from '../../src/store/look-turns.ts';
 import { LoopTurns } from '../../src/store/loop-turns.ts';
 import type { Plan } from '../../src/store/store.ts';
 import { Turns, TurnsByKey } from '../../src/turns.ts';
@@ -40,10 +40,10 @@ const STEP_MS = 3;
 
 test('reads take turns in order of arrival, and yield to the event loop after some milliseconds', async () => {
   let now = 0;
-  const inTurn = fairTurns(() => now);
+  const turns = new LookTurns(() => now);
   const events: string[] = [];
   const looks = [1, 2, 3, 4].map((n) =>
-    inTurn(() => {
+    turns.take(() => {
       now += STEP_MS; // a turn has 4 ms
       events.push(`look ${n}`);
       return n;
@@ -58,13 +58,13 @@ test('reads take turns in order of arrival, and yield to the event loop after so
 });
 
 test('a read that fails, or whose client left, passes the turn to the next', async () => {
-  const inTurn = fairTurns();
+  const turns = new LookTurns();
   const leaving = new AbortController();
-  const failing = inTurn(() => {
+  const failing = turns.take(() => {
     throw new RangeError('no memory');
   }, NEVER);
-  const left = inTurn(() => assert.fail('no caller wants it'), leaving.signal);
-  const last = inTurn(() => inTurn(() => 'nested', NEVER), NEVER);
+  const left = turns.take(() => assert.fail('no caller wants it'), leaving.signal);
+  const last = turns.take(() => turns.take(() => 'nested', NEVER), NEVER);
   leaving.abort('gone');
   await assert.rejects(failing, RangeError);
   await assert.rejects(left, (reason) => reason === 'gone');

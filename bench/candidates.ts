@@ -25,8 +25,13 @@ interface Candidate {
  * requests to a server that is too busy.
  */
 const UNLIMITED = {
-  ...{ PORT: '0', SAMPLE: 'off', LOG_LEVEL: 'info' },
-  ...{ RATE_LIMIT: 'off', STREAM_LIMIT: 'off', MAX_LOOP_DELAY: '1 h', MAX_WAIT: '1 h' },
+  PORT: '0',
+  SAMPLE: 'off',
+  LOG_LEVEL: 'info',
+  RATE_LIMIT: 'off',
+  STREAM_LIMIT: 'off',
+  MAX_LOOP_DELAY: '1 h',
+  MAX_WAIT: '1 h',
 };
 /** The rate of the limited candidates, in requests per minute. */
 const RATE = 100;

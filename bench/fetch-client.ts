@@ -10,7 +10,8 @@ const started = performance.now();
 const [, , url = '', asked] = process.argv;
 const response = await fetch(url, asked === undefined ? {} : { headers: { 'accept-encoding': asked } });
 if (!response.ok || !response.body) throw new Error(`status ${response.status}`);
-let [rows, chunks] = [0, 0];
+let rows = 0;
+let chunks = 0;
 for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
   chunks++;
   for (let at = chunk.indexOf(LF); at >= 0; at = chunk.indexOf(LF, at + 1)) rows++;

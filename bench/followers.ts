@@ -22,13 +22,20 @@ const LOOK_AGAIN_MS = 20;
 const recorder = new Recorder(
   () => performance.now(),
   () => ({
-    ...{ asked: null, waiting: 0, streams: 0, followers: count },
+    asked: null,
+    waiting: 0,
+    streams: 0,
+    followers: count,
     client: { cpu: 0, loopDelay: 0, memory: 0 },
   }),
 );
 const followers = new Followers({
-  ...{ requests: new Requests(url, null), path: url.pathname, count, write: null },
-  ...{ recorder, faults: new Faults() },
+  requests: new Requests(url, null),
+  path: url.pathname,
+  count,
+  write: null,
+  recorder,
+  faults: new Faults(),
 });
 let reached: Promise<void> = Promise.resolve();
 

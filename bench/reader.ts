@@ -93,7 +93,8 @@ async function verify(url: string, encoding: Encoding, reading: RowReading): Pro
   const events = { bytes: nothing, firstByte: nothing, gap: nothing };
   const content = new StreamContent(to, requestOf(to, encoding), events);
   const hash = createHash('md5');
-  let [rows, bytes] = [0, 0];
+  let rows = 0;
+  let bytes = 0;
   const head = await content.head();
   assertHead(url, head, encoding);
   for await (const piece of content.decoded(head.header('content-encoding'))) {

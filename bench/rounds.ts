@@ -90,7 +90,12 @@ export async function runScenario(
   }
   const { name, shows, group, x } = scenario;
   return {
-    ...{ name, kind: scenario.kind, shows, group, store, rows },
+    name,
+    kind: scenario.kind,
+    shows,
+    group,
+    store,
+    rows,
     ...(x !== undefined && { x }),
     series: [...taken].map(([candidate, all]) => ({ candidate, rounds: all })),
   };

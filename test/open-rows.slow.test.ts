@@ -48,7 +48,8 @@ async function servedOnce(t: TestContext, environment: Record<string, string>) {
 }
 
 test('the first start of an embedded store loads the catalogue, and a later one of an empty store does not', async (t) => {
-  const [fresh, empty] = [await temporaryFolder(t), await temporaryFolder(t)];
+  const fresh = await temporaryFolder(t);
+  const empty = await temporaryFolder(t);
   const settings = { MONGODB_URI: '', SAMPLE: 'auto' };
   const whole = { items: SAMPLE_ROWS, users: undefined };
   assert.deepEqual(await servedOnce(t, { ...settings, DATA_DIR: fresh }), whole);

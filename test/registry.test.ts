@@ -4,8 +4,11 @@ import { Registry } from '../src/registry.ts';
 
 test('what is removed twice does not remove what took its place', () => {
   const open = new Registry<{ readonly name: string }>();
-  const [a, b, c] = [{ name: 'a' }, { name: 'b' }, { name: 'c' }];
-  const [ofA, ofB] = [open.add(a), open.add(b)];
+  const a = { name: 'a' };
+  const b = { name: 'b' };
+  const c = { name: 'c' };
+  const ofA = open.add(a);
+  const ofB = open.add(b);
   open.remove(ofA, a);
   assert.equal(open.add(c), ofA, 'a free place is used again');
   open.remove(ofA, a);

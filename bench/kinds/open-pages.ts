@@ -35,12 +35,21 @@ export const openPages: Kind<OpenPagesScenario> = {
     const rate = fastest.requests / fastest.seconds / 2;
     const now = () => performance.now();
     const recorder = new Recorder(now, () => ({
-      ...{ asked: rate, waiting: 0, streams: 0, followers: 0, client: NO_CLIENT },
+      asked: rate,
+      waiting: 0,
+      streams: 0,
+      followers: 0,
+      client: NO_CLIENT,
     }));
     const faults = new Faults();
     const pages = new Pages({
-      ...{ requests: new Requests(new URL(url), null), connections, recorder, faults, now },
-      ...{ random: () => 1, codings: ['identity'] }, // no conditional requests
+      requests: new Requests(new URL(url), null),
+      connections,
+      recorder,
+      faults,
+      now,
+      random: () => 1,
+      codings: ['identity'], // no conditional requests
       checkMs: null, // a peer's page has another form; `check` compares the content
       mix: new Mix([{ path, walks: false, weight: 1 }], () => 0),
     });

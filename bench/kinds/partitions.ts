@@ -14,7 +14,8 @@ export interface PartitionsScenario {
 export const partitions: Kind<PartitionsScenario> = {
   /** The parts depend on a random sample, but their sum does not. */
   async check(job) {
-    let [rows, bytes] = [0, 0];
+    let rows = 0;
+    let bytes = 0;
     for (const url of await urlsOf(job)) {
       const part = await verifyStream(url, 'identity');
       rows += part.rows;

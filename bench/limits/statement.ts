@@ -17,7 +17,8 @@ const connection = new Connection(join(directory, FILE), {
 const sets = new Sets(connection);
 
 await answerLines((plan) => {
-  let [rows, bytes] = [0, 0];
+  let rows = 0;
+  let bytes = 0;
   let range = rangeOf(sets.get('items'), plan, undefined);
   while (range) {
     const { column, low, high, reverse } = range;

@@ -28,8 +28,14 @@ const directory = mkdtempSync(join(tmpdir(), 'sluice-bench-'));
 const slots = new Slots();
 const onWarning = (message: string) => assert.fail(message);
 const core = new Core({
-  ...{ file: await openFile(directory, onWarning), directory, slots, checkpointPages: 1_000, onWarning },
-  ...{ ttlMs: 7 * DAY_MS, wallClock: Date.now, now: () => performance.now() },
+  file: await openFile(directory, onWarning),
+  directory,
+  slots,
+  checkpointPages: 1_000,
+  onWarning,
+  ttlMs: 7 * DAY_MS,
+  wallClock: Date.now,
+  now: () => performance.now(),
 });
 let made = 0;
 
@@ -59,7 +65,8 @@ async function writeRound(set: SqliteCollection, rows: readonly Uint8Array[], si
 }
 
 async function measure(size: 1 | 512, what: 'new' | 'replaced', logs: 'changes' | 'a part'): Promise<void> {
-  const [logged, plain] = [await open(logs), await open('nothing')];
+  const logged = await open(logs);
+  const plain = await open('nothing');
   const items = new SyntheticItems(1);
   let rows: readonly Uint8Array[] = [];
   const costs: { readonly with: number; readonly without: number }[] = [];

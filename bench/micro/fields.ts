@@ -79,7 +79,8 @@ async function measure(name: string, plan: Plan): Promise<void> {
   for (let round = -1; round < ROUNDS; round++)
     for (const [key, items] of Object.entries(candidates)) {
       const mongod = cpuSeconds(mongodPid);
-      const [cpu, started] = [process.cpuUsage(), performance.now()];
+      const cpu = process.cpuUsage();
+      const started = performance.now();
       sums.add(await write(items, plan));
       const { user, system } = process.cpuUsage(cpu);
       const cost = {

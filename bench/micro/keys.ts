@@ -32,7 +32,9 @@ const SCOPED = {
 } as const;
 
 const keyOf = (name: string, rights: Key['rights']): Key => ({
-  ...{ name, rights, expires: Infinity },
+  name,
+  rights,
+  expires: Infinity,
   digest: sha256(`secret-of-${name}`),
 });
 const keyring = new Keyring([keyOf('plain', ALL_RIGHTS), keyOf('scoped', rightsOf(SCOPED))]);
@@ -60,7 +62,11 @@ function candidate(name: string, authenticate: Authenticate | null, credential?:
   });
   const headers = credential === undefined ? {} : { authorization: `Bearer ${credential}` };
   const request: Request = {
-    ...{ method: 'GET', path: '/orders', query: 'limit=50', address: '192.0.2.1', notes: newNotes() },
+    method: 'GET',
+    path: '/orders',
+    query: 'limit=50',
+    address: '192.0.2.1',
+    notes: newNotes(),
     headers: { host: 'localhost', accept: '*/*', ...headers },
     signal: new AbortController().signal,
     body: () => Promise.resolve(new Uint8Array(0)),

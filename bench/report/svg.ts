@@ -22,7 +22,8 @@ export interface BarPlot {
   }[];
 }
 
-const [WIDTH, HEIGHT] = [800, 380];
+const WIDTH = 800;
+const HEIGHT = 380;
 const FRAME = { left: 70, right: 220, top: 44, bottom: 52 };
 const INNER = { width: WIDTH - FRAME.left - FRAME.right, height: HEIGHT - FRAME.top - FRAME.bottom };
 /** The colours of Okabe and Ito, which colour-blind readers can distinguish. */

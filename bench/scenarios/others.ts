@@ -43,7 +43,10 @@ export function others(): Scenario[] {
     ...exports(),
     ...frames(),
     ...(['ndjson', 'arrow'] as const).map((form): Scenario => ({
-      ...{ kind: 'clickhouse', group: 'others', form, set: form === 'ndjson' ? 'quick' : 'default' },
+      kind: 'clickhouse',
+      group: 'others',
+      form,
+      set: form === 'ndjson' ? 'quick' : 'default',
       name: `clickhouse-${form}`,
       shows: `all items out of a table of ClickHouse into a pipe, one thread, as ${form}`,
       on: { sqlite: ['sluice'] },
@@ -136,7 +139,10 @@ function exports(): Scenario[] {
 function frames(): Scenario[] {
   return (['polars', 'pandas'] as const).flatMap((into) =>
     (['ndjson', 'csv', 'arrow', 'pymongoarrow'] as const).map((from): Scenario => ({
-      ...{ kind: 'frames', group: 'others', into, from },
+      kind: 'frames',
+      group: 'others',
+      into,
+      from,
       name: `frames-${into}-${from}`,
       shows:
         from === 'pymongoarrow'

@@ -21,11 +21,9 @@ export function createMemoryLimiter({
   clients = CLIENTS,
 }: MemoryLimiterOptions = {}) {
   // Apart, so that a flood of one kind does not displace another.
-  const [ofAddresses, ofKeys, ofTokens] = [
-    windowsByLength(clients),
-    windowsByLength(clients),
-    windowsByLength(clients),
-  ];
+  const ofAddresses = windowsByLength(clients);
+  const ofKeys = windowsByLength(clients);
+  const ofTokens = windowsByLength(clients);
   return {
     take: (client, { limit, windowSeconds }) => {
       const isToken = client.startsWith(TOKEN_PREFIX);

@@ -127,7 +127,8 @@ function startBeat(job: Running, { jobs, now, leaseMs, pause }: AttemptOptions, 
     if (progress === saved && lease.until.getTime() - now().getTime() > leaseMs / 2) return;
     const renewed: Lease = { token: lease.token, until: new Date(now().getTime() + leaseMs) };
     await jobs.advance(job.id, lease.token, (held) => ({ ...held, progress, lease: renewed }));
-    [lease, saved] = [renewed, progress];
+    lease = renewed;
+    saved = progress;
   };
   const pauses = (): Promise<boolean> =>
     pause(Math.min(BEAT_MS, leaseMs / BEATS_A_LEASE), ended.signal).then(

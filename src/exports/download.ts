@@ -139,7 +139,8 @@ async function* verified(
   start: number,
   end: number,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  let [at, found] = [start, 0];
+  let at = start;
+  let found = 0;
   for await (const chunk of files.read(name, start, end)) {
     found = crc32(chunk, found);
     at += chunk.length;

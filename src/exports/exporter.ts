@@ -173,7 +173,11 @@ export async function openExports(
   const jobs = new Jobs({ records, perClient: settings.EXPORT_LIMIT, now });
   const shared = { jobs, files, now, ttlMs: settings.EXPORT_TTL };
   const exporter = createExporter({
-    ...{ ...shared, sources, transcoder, log, leaseMs },
+    ...shared,
+    sources,
+    transcoder,
+    log,
+    leaseMs,
     pause: (ms, signal) => sleep(ms, undefined, { signal }),
     openQueue: await queueOpener(settings, log, () => jobs.storeId()),
   });

@@ -18,7 +18,8 @@ export async function createExportFile(
   const writer = await files.create(name);
   const codec = pieceCodecs[compression]();
   const hash = createHash('sha256');
-  let [bytes, crc] = [0, 0];
+  let bytes = 0;
+  let crc = 0;
   let piece = Buffer.allocUnsafeSlow(PIECE_BYTES);
   let filled = 0;
   /** Pieces whose text is in the file. New ones would be garbage of tens of megabytes before it is collected. */
@@ -37,7 +38,8 @@ export async function createExportFile(
   };
   /** Appends bytes behind those before. Resolves when there is room for another piece. `text`: what they are made of. */
   const append = (packing: Promise<Uint8Array>, text?: Buffer<ArrayBuffer>): Promise<void> => {
-    const [room, behind] = [before, last];
+    const room = before;
+    const behind = last;
     packing.catch(() => undefined); // its turn may not come
     before = behind;
     last = behind.then(async () => {

@@ -24,7 +24,9 @@ const BY_ID: Plan = { sort: '_id', direction: 1 };
 const ID = /^[0-9a-f]{32}$/;
 
 export const EXPORTS: RecordDeclaration = {
-  ...{ name: 'exports', collection: 'exports', indexes: [['client', 'createdAt']] },
+  name: 'exports',
+  collection: 'exports',
+  indexes: [['client', 'createdAt']],
   validator: {
     $jsonSchema: {
       bsonType: 'object',

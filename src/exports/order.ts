@@ -140,7 +140,8 @@ async function ordered(
   const plan = await readPlan(query, resource, signal);
   if (!query.has('sort')) query.set('sort', sortText(plan));
   return {
-    ...{ resource: resource.name, query: new URLSearchParams([...query]).toString() },
+    resource: resource.name,
+    query: new URLSearchParams([...query]).toString(),
     ...form,
     ...(resource.scope && { scope: resource.scope.given }),
   };

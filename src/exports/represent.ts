@@ -45,7 +45,8 @@ function shownRequest({ resource, query, format, compression }: ExportRequest): 
     resource,
     ...Object.fromEntries(texts),
     ...(fields !== undefined && { fields: fields.split(',') }),
-    ...{ format, compression },
+    format,
+    compression,
     ...Object.fromEntries(flags.map(([name, text]) => [name, text === 'true'])),
   };
 }

@@ -177,7 +177,8 @@ function otherMethod(request: Request, { methods }: Found): Reply {
 /** Accept-Post and Accept-Patch. No such header is defined for the other methods. */
 function bodyHeaders(methods: Found['methods']): Record<string, string> {
   const typesOf = (method: string) => methods.get(method)?.route.body?.types;
-  const [post, patch] = [typesOf('POST'), typesOf('PATCH')];
+  const post = typesOf('POST');
+  const patch = typesOf('PATCH');
   return {
     ...(post && acceptHeader('POST', post)),
     ...(patch && acceptHeader('PATCH', patch)),

@@ -103,7 +103,10 @@ export function parseImportArguments(argv: readonly string[]): ImportCommand {
   const stored = { onConflict, drop } as const;
   if (file !== undefined && format !== null && name !== undefined)
     return {
-      ...{ kind: 'file', file, ...readingOf(file, format, name === ITEMS, values), ...stored },
+      kind: 'file',
+      file,
+      ...readingOf(file, format, name === ITEMS, values),
+      ...stored,
       into: {
         ...intoOf(name, values.index ?? [], values.force),
         ...(values.into === undefined && { isOfFile: true }),
@@ -141,7 +144,8 @@ function readingOf(file: string, format: TextFormat, isItem: boolean, values: Va
   const twice = named.find((name, n) => named.indexOf(name) < n);
   if (twice !== undefined) throw new UsageError(`the column ${quoted(twice)} cannot become two fields`);
   return {
-    ...{ format, columns },
+    format,
+    columns,
     types: values.type === undefined ? new Map<string, Kind>() : typesOf(values.type),
     delimiter: values.delimiter === undefined ? delimiterOfFile(file) : delimiterNamed(values.delimiter),
     hasDecimalComma: values['decimal-comma'] ?? false,

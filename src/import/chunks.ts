@@ -48,7 +48,9 @@ export interface Piece {
 
 /** The chunks of a source as pieces. A long row is not scanned anew with each chunk: a piece is twice as long as its rest was. */
 export async function* piecesOf(source: AsyncIterable<Buffer>): AsyncGenerator<Piece> {
-  let [parts, length, wanted]: [Buffer[], number, number] = [[], 0, 0];
+  let parts: Buffer[] = [];
+  let length = 0;
+  let wanted = 0;
   const join = (isLast: boolean): Piece => {
     const [only] = parts;
     return { bytes: only && parts.length === 1 ? only : Buffer.concat(parts), isLast, rest: 0 };

@@ -83,7 +83,10 @@ export async function runImport(
     const opened = (source = await openRows(command, target, io));
     const { rows, unit, position } = opened;
     const result = await importItems({
-      ...{ source: rows, onConflict: command.onConflict, signal: io.signal, open: () => open(opened) },
+      source: rows,
+      onConflict: command.onConflict,
+      signal: io.signal,
+      open: () => open(opened),
       isEndless: isStdin(command),
       ...(command.drop !== 'no' && {
         onRemoved: (removed) => say(`removed ${countText(removed)} from ${io.place}`),

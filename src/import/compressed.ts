@@ -3,9 +3,14 @@ import { crc32 } from '../pipeline/crc32.ts';
 import { CompressedBytes, isZlib, type Coding } from './compressed-bytes.ts';
 import { zstdFrames, isZstd } from './zstd.ts';
 
-const [GZIP_MAGIC, DEFLATE] = [0x8b1f, 8];
+const GZIP_MAGIC = 0x8b1f;
+const DEFLATE = 8;
 /** The flags of a gzip header (RFC 1952, 2.3.1): what it has behind its first ten bytes. */
-const [HEADER_CHECKSUM, EXTRA, NAME, COMMENT, RESERVED] = [0x02, 0x04, 0x08, 0x10, 0xe0];
+const HEADER_CHECKSUM = 0x02;
+const EXTRA = 0x04;
+const NAME = 0x08;
+const COMMENT = 0x10;
+const RESERVED = 0xe0;
 
 /** How compressed bytes begin: the coding, if they are of one that has such bytes. */
 export function codingOf(head: Buffer): Coding | null {
@@ -26,7 +31,8 @@ export function decompressed(source: AsyncIterable<Buffer>, coding: Coding): Asy
 async function* members(input: CompressedBytes): AsyncGenerator<Buffer> {
   for (let isFirst = true; isFirst || !(await skipZeros(input)); isFirst = false) {
     await takeGzipHeader(input, isFirst);
-    let [checksum, length] = [0, 0];
+    let checksum = 0;
+    let length = 0;
     for await (const chunk of inflated(input, zlib.createInflateRaw())) {
       checksum = crc32(chunk, checksum);
       length = (length + chunk.length) >>> 0;

@@ -2,7 +2,9 @@ import { isUtf8 } from 'node:buffer';
 import { piecesOf, type Piece } from './chunks.ts';
 import { BadRow, BrokenSource, LONGEST_ROW, type SourceRow } from './row.ts';
 
-const [QUOTE, LF, CR] = [0x22, 0x0a, 0x0d];
+const QUOTE = 0x22;
+const LF = 0x0a;
+const CR = 0x0d;
 
 const NOT_UTF8 = 'the row is not valid UTF-8; iconv -f WINDOWS-1252 -t UTF-8 FILE converts a file of Windows';
 
@@ -115,7 +117,8 @@ export class CsvScanner {
 
   /** Whether a cell has no value. A cell in quotes has one: see Dialect. */
   isMissing(column: number): boolean {
-    const [from = 0, to = 0] = [this.starts[column], this.ends[column]];
+    const from = this.starts[column] ?? 0;
+    const to = this.ends[column] ?? 0;
     if (this.bytes[from - 1] === QUOTE) return false;
     if (from === to) return true;
     for (const text of this.#missing)
@@ -157,8 +160,11 @@ export class CsvScanner {
 
   /** Returns where a cell without quotes ends. `at`: from where on its end is looked for. */
   #plainCell(from: number, start: number): number {
-    const [bytes, delimiter, length] = [this.bytes, this.#delimiter, this.bytes.length];
-    let [above, at] = [0, start];
+    const bytes = this.bytes;
+    const delimiter = this.#delimiter;
+    const length = this.bytes.length;
+    let above = 0;
+    let at = start;
     for (; at < length; at++) {
       const byte = bytes[at] ?? 0;
       if (byte === delimiter || byte === LF || byte === CR) break;
@@ -172,8 +178,12 @@ export class CsvScanner {
 
   /** The same for a cell in quotes. `from` is behind the first of them. */
   #quotedCell(from: number): number {
-    const [bytes, delimiter, length] = [this.bytes, this.#delimiter, this.bytes.length];
-    let [hasQuotes, above, at] = [false, 0, from];
+    const bytes = this.bytes;
+    const delimiter = this.#delimiter;
+    const length = this.bytes.length;
+    let hasQuotes = false;
+    let above = 0;
+    let at = from;
     for (; at < length; at++) {
       const byte = bytes[at] ?? 0;
       above |= byte;

@@ -164,7 +164,8 @@ export class DocumentWriter {
 
   /** Moves an element to the front of the document, under a name. */
   moveToFront(from: number, to: number, name: Uint8Array): void {
-    const [type, value] = [this.byteAt(from), this.bytesAt(from, to).slice()];
+    const type = this.byteAt(from);
+    const value = this.bytesAt(from, to).slice();
     const size = 1 + name.length + value.length;
     this.room(size);
     const first = this.#start + FIRST;

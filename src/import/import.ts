@@ -102,7 +102,8 @@ async function* batchesOf(
   refuse: (at: number, reason: string, of?: string) => void,
 ): AsyncGenerator<readonly FilledRow[], void, undefined> {
   let batch: FilledRow[] = [];
-  let [bytes, isFirst] = [0, true];
+  let bytes = 0;
+  let isFirst = true;
   let broken: { readonly error: unknown } | null = null;
   try {
     for await (const row of source) {
@@ -120,7 +121,8 @@ async function* batchesOf(
       bytes += row.item.length;
       if (batch.length < BATCH_ROWS && bytes < BATCH_BYTES) continue;
       yield batch;
-      [batch, bytes] = [[], 0];
+      batch = [];
+      bytes = 0;
     }
   } catch (error) {
     broken = { error };

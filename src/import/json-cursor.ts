@@ -2,7 +2,12 @@ import { quoted } from '../terminal/text.ts';
 import type { DocumentWriter } from './document-writer.ts';
 import { BadRow, NotJson } from './row.ts';
 
-const [TAB, LF, CR, SPACE, QUOTE, BACKSLASH] = [0x09, 0x0a, 0x0d, 0x20, 0x22, 0x5c];
+const TAB = 0x09;
+const LF = 0x0a;
+const CR = 0x0d;
+const SPACE = 0x20;
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
 const BRACE = 0x7b;
 /** What stands for the byte behind the last one: it is no blank. */
 const END = 0x7f;
@@ -66,7 +71,8 @@ export class JsonCursor {
 
   /** Writes a part of a string whose escapes are of one character, without the detour of a code. False: others are. */
   #putMeant(from: number, end: number): boolean {
-    const [row, writer] = [this.bytes, this.writer];
+    const row = this.bytes;
+    const writer = this.writer;
     writer.room(end - from);
     let { at } = writer;
     for (let n = from; n < end; n++) {

@@ -9,9 +9,16 @@ import { JsonCursor } from './json-cursor.ts';
 import { jsonNumber, simpleNumber } from './numbers.ts';
 import { BadRow } from './row.ts';
 
-const [QUOTE, COMMA, COLON, DOLLAR] = [0x22, 0x2c, 0x3a, 0x24];
-const [LETTER_F, LETTER_T] = [0x66, 0x74];
-const [BRACE, END_BRACE, BRACKET, END_BRACKET] = [0x7b, 0x7d, 0x5b, 0x5d];
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const DOLLAR = 0x24;
+const LETTER_F = 0x66;
+const LETTER_T = 0x74;
+const BRACE = 0x7b;
+const END_BRACE = 0x7d;
+const BRACKET = 0x5b;
+const END_BRACKET = 0x5d;
 const WORDS = [
   { word: Buffer.from('true'), type: BSON_TYPE.boolean, value: Uint8Array.of(1) },
   { word: Buffer.from('false'), type: BSON_TYPE.boolean, value: Uint8Array.of(0) },
@@ -133,7 +140,8 @@ export class JsonReader extends JsonCursor {
 
   /** Reads a string, a number, true or false as text. */
   #scalarText(): string {
-    const [writer, from] = [this.writer, this.at];
+    const writer = this.writer;
+    const from = this.at;
     const { offset } = writer;
     this.value(NO_NAME, 0, null);
     const text =
@@ -244,8 +252,12 @@ export class JsonReader extends JsonCursor {
     writer.rewind(offset);
     const text = bytes.toString();
     return getOrMake(this.#names, bytes.toString('latin1'), () => ({
-      ...{ text, bytes: nameBytes(text), fault: nameFault(text), isPlain: !ODD_NAME.test(text) },
-      ...{ seenIn: [], becomes: null },
+      text,
+      bytes: nameBytes(text),
+      fault: nameFault(text),
+      isPlain: !ODD_NAME.test(text),
+      seenIn: [],
+      becomes: null,
     }));
   }
 }

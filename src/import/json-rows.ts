@@ -9,7 +9,8 @@ import { writeKind, type Types } from './kinds.ts';
 import { BadRow, NotJson } from './row.ts';
 import { RowWriter } from './row-writer.ts';
 
-const [ROOT_NAME, ROOT_DEPTH] = [nameBytes(''), 1];
+const ROOT_NAME = nameBytes('');
+const ROOT_DEPTH = 1;
 
 /** The kinds that were declared for the fields of JSON rows by their paths. Paths lead through arrays. */
 export class FieldTypes {
@@ -75,7 +76,10 @@ export function jsonRows(
     }
     if (bytes === null) writer.rewind(offset);
     else if (isKey) writer.setKey(offset);
-    else if (isSpare) [spare.from, spare.to] = [offset, writer.offset];
+    else if (isSpare) {
+      spare.from = offset;
+      spare.to = writer.offset;
+    }
   };
 
   const rowOf = (text: Buffer): Uint8Array => {

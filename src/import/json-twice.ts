@@ -4,7 +4,8 @@ import { BadRow } from './row.ts';
 /** The only name that begins with it in a marked text is that of the text of a number. */
 const NUMBER = '#';
 const NAME_MARK = ':';
-const [QUOTE, COLON] = ['"', ':'];
+const QUOTE = '"';
+const COLON = ':';
 const NEXT = /"|-?\d[\d.eE+-]*/g;
 const BEHIND_BLANKS = /[ \t\r\n]*/y;
 

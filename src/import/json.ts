@@ -2,8 +2,14 @@ import { piecesOf } from './chunks.ts';
 import { isBlank } from './json-cursor.ts';
 import { BadRow, BrokenSource, LONGEST_ROW, LongRow, NotJson, type SourceRow } from './row.ts';
 
-const [LF, QUOTE, BACKSLASH, COMMA] = [0x0a, 0x22, 0x5c, 0x2c];
-const [BRACE, END_BRACE, BRACKET, END_BRACKET] = [0x7b, 0x7d, 0x5b, 0x5d];
+const LF = 0x0a;
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const BRACE = 0x7b;
+const END_BRACE = 0x7d;
+const BRACKET = 0x5b;
+const END_BRACKET = 0x5d;
 
 /** Makes the item of the text of a row: see jsonRows. */
 type ItemOfText = (text: Buffer) => Uint8Array;
@@ -86,7 +92,8 @@ export async function* readJsonObjects(
 
 /** The index behind the brace that ends the object. The length of the bytes when it does not end before. */
 function endOfObject(bytes: Buffer, from: number): number {
-  let [depth, isInText] = [0, false];
+  let depth = 0;
+  let isInText = false;
   for (let at = from; at < bytes.length; at++) {
     const byte = bytes[at];
     if (byte === QUOTE) isInText = !isInText;
@@ -99,7 +106,8 @@ function endOfObject(bytes: Buffer, from: number): number {
 
 /** The index of the comma or bracket that ends the element. The length of the bytes when it does not end there. */
 function endOfElement(bytes: Buffer, from: number): number {
-  let [depth, isInText] = [0, false];
+  let depth = 0;
+  let isInText = false;
   for (let at = from; at < bytes.length; at++) {
     const byte = bytes[at];
     if (byte === QUOTE) isInText = !isInText;

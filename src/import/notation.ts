@@ -20,7 +20,9 @@ interface DateForm {
 }
 
 const TOKENS: Readonly<Record<string, string>> = {
-  ...{ Y: String.raw`(\d{4})`, y: String.raw`(\d\d)`, f: String.raw`(\d{1,9})` },
+  Y: String.raw`(\d{4})`,
+  y: String.raw`(\d\d)`,
+  f: String.raw`(\d{1,9})`,
   ...Object.fromEntries(['m', 'd', 'H', 'M', 'S'].map((token) => [token, String.raw`(\d\d?)`])),
   z: String.raw`(Z|[+-]\d\d:?\d\d)`,
 };

@@ -12,7 +12,10 @@ const WITH_COMMA = /^[+-]?(?:[1-9]\d{0,2}(?:\.\d{3})+|\d*)(?:,\d*)?(?:[eE][+-]?\
 /** A double distinguishes all decimals of 15 digits. */
 const SAFE_LENGTH = 15;
 const POWERS = Array.from({ length: SAFE_LENGTH }, (_, power) => Number(`1e${power}`));
-const [MINUS, POINT, ZERO, NINE] = [0x2d, 0x2e, 0x30, 0x39];
+const MINUS = 0x2d;
+const POINT = 0x2e;
+const ZERO = 0x30;
+const NINE = 0x39;
 
 /**
  * The number whose text is in these bytes, when it is short and written as JSON writes it, without an exponent. NaN for

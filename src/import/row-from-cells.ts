@@ -75,7 +75,8 @@ function writeCell(
   record: CsvRecord,
   notation: Notation,
 ): boolean {
-  const [from = 0, to = 0] = [record.starts[index], record.ends[index]];
+  const from = record.starts[index] ?? 0;
+  const to = record.ends[index] ?? 0;
   // `""` is a text. In a column of numbers it is no value: some programs write every cell in quotes.
   if (record.isMissing(index) || (from === to && (kind !== 'string' || isKey))) {
     if (isKey) throw new BadRow('the id is empty').in('column', name);
@@ -103,7 +104,8 @@ function writeCell(
 function writeText(writer: RowWriter, name: Uint8Array, record: CsvRecord, index: number): void {
   const { bytes: source } = record;
   const hasQuotes = record.hasQuotes[index] ?? false;
-  const [from = 0, to = 0] = [record.starts[index], record.ends[index]];
+  const from = record.starts[index] ?? 0;
+  const to = record.ends[index] ?? 0;
   const start = writer.openText(name);
   writer.room(to - from);
   const { bytes } = writer;

@@ -46,8 +46,10 @@ export async function openSource(file: string, stdin: Readable, signal: AbortSig
     const { head, bytes } = await peek(counted(), (seen) => seen.length >= MAGIC_BYTES);
     const coding = codingOfFile(file, head);
     return {
-      ...{ bytes: coding ? closing(decompressed(bytes, coding)) : bytes, size },
-      ...{ position: () => position, close: () => void stream.destroy() },
+      bytes: coding ? closing(decompressed(bytes, coding)) : bytes,
+      size,
+      position: () => position,
+      close: () => void stream.destroy(),
     };
   } catch (error) {
     stream.destroy();

@@ -3,10 +3,13 @@ import * as zlib from 'node:zlib';
 import { isZlib, type CompressedBytes } from './compressed-bytes.ts';
 import { BrokenSource } from './row.ts';
 
-const [ZSTD_MAGIC, SKIPPABLE_MAGIC] = [0xfd2fb528, 0x184d2a50];
+const ZSTD_MAGIC = 0xfd2fb528;
+const SKIPPABLE_MAGIC = 0x184d2a50;
 /** Bytes of the size of the content, and of the dictionary's number, by their codes (RFC 8878, 3.1.1.1.1). */
-const [SIZE_BYTES, DICTIONARY_BYTES] = [[0, 2, 4, 8] as const, [0, 1, 2, 4] as const];
-const [REPEATED, RESERVED_BLOCK] = [1, 3];
+const SIZE_BYTES = [0, 2, 4, 8] as const;
+const DICTIONARY_BYTES = [0, 1, 2, 4] as const;
+const REPEATED = 1;
+const RESERVED_BLOCK = 3;
 /** The pieces of a frame are given to the decoder together. Bytes. */
 const WRITE_BYTES = 64 * 1024;
 
@@ -82,7 +85,8 @@ async function* joined(pieces: AsyncIterable<Buffer | null>): AsyncGenerator<Buf
     length += piece?.length ?? 0;
     if (piece && length < WRITE_BYTES) continue;
     if (length > 0) yield Buffer.concat(parts);
-    [parts, length] = [[], 0];
+    parts = [];
+    length = 0;
   }
 }
 

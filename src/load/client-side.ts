@@ -15,7 +15,8 @@ export class ClientMeter {
   }
 
   read(): ClientSide {
-    const [now, { user, system }] = [performance.now(), process.cpuUsage(this.#cpu)];
+    const now = performance.now();
+    const { user, system } = process.cpuUsage(this.#cpu);
     const cpu = (user + system) / 1000 / Math.max(1, now - this.#at);
     const longest = Math.max(0, this.#delay.max / 1e6 - RESOLUTION_MS);
     this.#cpu = process.cpuUsage();

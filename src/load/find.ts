@@ -16,13 +16,18 @@ export async function findRate(
   step: (rate: number) => Promise<Pick<Phase, 'held' | 'broke'>>,
   signal: AbortSignal,
 ): Promise<Found> {
-  let [held, broke, why]: [number | null, number | null, string | null] = [null, null, null];
+  let held: number | null = null;
+  let broke: number | null = null;
+  let why: string | null = null;
   let rate = first;
   for (let i = 0; i < MOST_STEPS && rate >= 1; i++) {
     const result = await step(rate);
     if (signal.aborted) break;
     if (result.held) held = rate;
-    else [broke, why] = [rate, result.broke];
+    else {
+      broke = rate;
+      why = result.broke;
+    }
     if (broke === null) rate *= 2;
     else if (held === null) rate = Math.round(rate / 2);
     else if (broke / held <= CLOSE) break;

@@ -122,7 +122,10 @@ export class PageReader {
   }
 
   #end(outcome: Outcome, reason: string | null = null, isUnreachable = false): void {
-    const [head, query, path, waited] = [this.#head, this.#query, this.#path, this.#sent - this.#intended];
+    const head = this.#head;
+    const query = this.#query;
+    const path = this.#path;
+    const waited = this.#sent - this.#intended;
     if (!query) throw new TypeError('an answer without a request');
     this.#query = null;
     const shown = () => ({

@@ -51,7 +51,10 @@ export class Pages {
       { length: options.connections },
       (_, i) =>
         new PageReader({
-          ...{ requests, now, random, conditional: CONDITIONAL },
+          requests,
+          now,
+          random,
+          conditional: CONDITIONAL,
           coding: codings[i % codings.length] ?? 'identity',
           check: (query) => this.#check(query),
           onEnd: (reader, end) => this.#ended(reader, end),

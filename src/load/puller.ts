@@ -45,8 +45,18 @@ export class Puller {
     this.#row = {
       kind: bytesPerSecond === null ? 'full' : 'slow',
       query: url.pathname + url.search,
-      ...{ whole: 0, rows: 0, bytes: 0, rowsPerSecond: 0, firstByte: null, longestGap: 0 },
-      ...{ cutByUs: 0, cut: 0, refused: 0, proof: 'none', provedRows: 0, reason: null },
+      whole: 0,
+      rows: 0,
+      bytes: 0,
+      rowsPerSecond: 0,
+      firstByte: null,
+      longestGap: 0,
+      cutByUs: 0,
+      cut: 0,
+      refused: 0,
+      proof: 'none',
+      provedRows: 0,
+      reason: null,
     };
   }
 
@@ -107,7 +117,11 @@ export class Puller {
   async #prove(): Promise<void> {
     const { url, compression, recorder, signal } = this.#options;
     const options = {
-      ...{ ...DEFAULTS, compression, signal, clock: REAL_CLOCK, retryForMs: RETRY_FOR_MS },
+      ...DEFAULTS,
+      compression,
+      signal,
+      clock: REAL_CLOCK,
+      retryForMs: RETRY_FOR_MS,
       getContent: (to: URL, accept: string) => this.#getContent(to, accept, compression),
       onInterrupted: (failure: Interrupted) => this.#failed(failure),
     };
@@ -156,7 +170,10 @@ export class Puller {
         row.firstByte ??= Math.round(ms * 10) / 10;
         recorder.latency('firstByte', ms);
         recorder.slow(ms, () => ({
-          ...{ kind: 'stream', waited: 0, query: path, status: head.status },
+          kind: 'stream',
+          waited: 0,
+          query: path,
+          status: head.status,
           requestId: head.header('x-request-id'),
         }));
       },

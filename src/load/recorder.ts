@@ -126,12 +126,18 @@ export class Recorder {
     step: Pick<Phase, 'held' | 'broke'> = { held: null, broke: null },
   ): Phase {
     this.roll();
-    const [from, to] = [this.#phaseFrom, this.seconds];
+    const from = this.#phaseFrom;
+    const to = this.seconds;
     const seconds = Math.max(0.001, to - from);
     const part = this.#series.slice(Math.round(from));
     const { counts, sums } = this.#phase;
     const phase: Phase = {
-      ...{ kind, from: rounded(from), to: rounded(to), asked, counts, ...step },
+      kind,
+      from: rounded(from),
+      to: rounded(to),
+      asked,
+      counts,
+      ...step,
       ...this.#phase.quantiles(),
       pagesPerSecond: rounded(sums.goodPages / seconds),
       rowsPerSecond: Math.round(sums.rows / seconds),

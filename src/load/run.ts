@@ -54,7 +54,10 @@ export class Run {
     live: Live,
     signal: AbortSignal,
   ) {
-    [this.#command, this.#plan, this.#target, this.#live] = [command, plan, target, live];
+    this.#command = command;
+    this.#plan = plan;
+    this.#target = target;
+    this.#live = live;
     this.#signal = AbortSignal.any([signal, this.#stop.signal]);
     const now = () => performance.now();
     this.#recorder = new Recorder(now, () => ({
@@ -69,7 +72,10 @@ export class Run {
     this.#pages =
       plan.mix &&
       new Pages({
-        ...{ ...shared, now, mix: plan.mix, connections: command.connections },
+        ...shared,
+        now,
+        mix: plan.mix,
+        connections: command.connections,
         codings: codings.map((coding) => (coding === 'none' ? 'identity' : coding)),
         checkMs: CHECK_MS,
       });

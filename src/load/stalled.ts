@@ -47,9 +47,20 @@ export class StalledReader implements Answered {
 
   row(): PullerRow {
     return {
-      ...{ kind: 'stalled', query: this.#query, whole: 0, rows: 0, bytes: this.#bytes, rowsPerSecond: 0 },
-      ...{ firstByte: this.#firstByte, longestGap: 0, cutByUs: 0, cut: this.#cut, refused: this.#refused },
-      ...{ proof: 'none', provedRows: 0, reason: this.#reason },
+      kind: 'stalled',
+      query: this.#query,
+      whole: 0,
+      rows: 0,
+      bytes: this.#bytes,
+      rowsPerSecond: 0,
+      firstByte: this.#firstByte,
+      longestGap: 0,
+      cutByUs: 0,
+      cut: this.#cut,
+      refused: this.#refused,
+      proof: 'none',
+      provedRows: 0,
+      reason: this.#reason,
     };
   }
 

@@ -74,7 +74,11 @@ function resourcesOf(list: unknown): ListedResource[] {
   return (resources as (Partial<ListedResource> & { unavailable?: string })[])
     .filter(({ name, links, unavailable }) => name && links && unavailable === undefined)
     .map(({ name = '', rows = null, formats = [], queries = [], links = {} }) => ({
-      ...{ name, rows, formats, queries, links },
+      name,
+      rows,
+      formats,
+      queries,
+      links,
     }));
 }
 

@@ -34,7 +34,10 @@ export class Writes {
 
   /** `followers`: those that are open now. */
   constructor(to: WritesTo, followers: () => readonly Follower[], recorder: Recorder, faults: Faults) {
-    [this.#to, this.#followers, this.#recorder, this.#faults] = [to, followers, recorder, faults];
+    this.#to = to;
+    this.#followers = followers;
+    this.#recorder = recorder;
+    this.#faults = faults;
   }
 
   /** Writes until the signal is aborted, each time when all have the line of the write before. Then removes the user. */

@@ -43,7 +43,8 @@ export class ParquetSink implements Sink {
   constructor(head: Uint8Array, file: Sink, facts: readonly (readonly [name: string, value: string])[]) {
     this.#head = head;
     this.signal = file.signal;
-    const [input, output] = [new TransformStream<Uint8Array>(), new TransformStream<Uint8Array>()];
+    const input = new TransformStream<Uint8Array>();
+    const output = new TransformStream<Uint8Array>();
     const ends = [input.readable, output.writable] as unknown as Transferable[];
     const workerData = { rows: input.readable, file: output.writable, group: GROUP, facts };
     this.#thread = new Worker(THREAD, { name: 'parquet', workerData, transferList: ends });

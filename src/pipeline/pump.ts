@@ -82,7 +82,10 @@ class Run {
   #blockedMs = 0;
 
   constructor(source: Rows, encoder: RowEncoder, frame: Frame, sink: Sink) {
-    [this.#source, this.#encoder, this.#frame, this.#sink] = [source, encoder, frame, sink];
+    this.#source = source;
+    this.#encoder = encoder;
+    this.#frame = frame;
+    this.#sink = sink;
   }
 
   /** Writes batches to their end, or until the sink stalls. It has then released them and returns where to continue. */

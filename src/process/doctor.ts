@@ -112,7 +112,10 @@ async function collectionsOf(
       else {
         const { name, database, collection, indexes = [] } = one;
         found.push({
-          ...{ name, collection, indexes, needsPreImages: needsPreImages(name) },
+          name,
+          collection,
+          indexes,
+          needsPreImages: needsPreImages(name),
           ...(database !== undefined && { database }),
         });
       }

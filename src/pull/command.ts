@@ -103,7 +103,12 @@ class PullRun {
     // A write may fail after the pull has gone on to wait for more rows.
     stdout.on('error', (error) => this.#stop.abort(error));
     this.#options = {
-      ...{ ...DEFAULTS, compression, key, retryForMs, clock, signal: this.#signal },
+      ...DEFAULTS,
+      compression,
+      key,
+      retryForMs,
+      clock,
+      signal: this.#signal,
       onInterrupted: ({ message }, waitMs) => {
         this.#cuts++;
         this.#say(`${message}; retrying in ${(waitMs / 1000).toFixed(1)} s`);

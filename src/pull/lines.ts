@@ -64,7 +64,8 @@ export class LineReader {
   }
 
   *read(chunk: Uint8Array): Generator<RowBytes | ControlLine, void, undefined> {
-    let [run, rows] = [0, 0]; // the start of row bytes in this chunk, and the number of rows that end in it
+    let run = 0;
+    let rows = 0; // the start of row bytes in this chunk, and the number of rows that end in it
     for (let at = 0; at < chunk.length;) {
       const lf = chunk.indexOf(LF, at);
       const isWhole = lf !== -1;
@@ -73,10 +74,14 @@ export class LineReader {
         if (at > run) yield { kind: 'rows', bytes: chunk.subarray(run, at), rows };
         const part = this.#begin(chunk.subarray(at, end), isWhole);
         if (part) yield part;
-        [run, rows] = [end, 0];
+        run = end;
+        rows = 0;
       } else {
         this.#growRow(end - at);
-        if (isWhole) [this.#rowBytes, rows] = [0, rows + 1];
+        if (isWhole) {
+          this.#rowBytes = 0;
+          rows = rows + 1;
+        }
       }
       at = end;
     }

@@ -48,7 +48,8 @@ export async function openPartFile(path: string, from: ProvedPlace, record: Reco
     },
     takeBack,
     async *proved() {
-      let [length, crc] = [0, 0];
+      let length = 0;
+      let crc = 0;
       for await (const chunk of bytesOf(path, 0, place.bytes)) {
         crc = crc32(chunk, crc);
         length += chunk.length;
@@ -72,7 +73,8 @@ export async function openPartFile(path: string, from: ProvedPlace, record: Reco
 /** The last of these places, in their order, up to which a file matches the proofs byte for byte. */
 export async function lastTruePlace(path: string, places: readonly ProvedPlace[]): Promise<ProvedPlace> {
   let found = BEGINNING;
-  let [at, crc] = [0, 0];
+  let at = 0;
+  let crc = 0;
   for (const place of places) {
     for await (const chunk of bytesOf(path, at, place.bytes)) {
       crc = crc32(chunk, crc);

@@ -177,7 +177,8 @@ class SqliteCopy implements Copy {
   }
 
   #apply(lines: readonly string[]): void {
-    const [database, table] = [this.#database, this.#table];
+    const database = this.#database;
+    const table = this.#table;
     database.exec(
       `CREATE TABLE IF NOT EXISTS ${table} (id PRIMARY KEY NOT NULL, row TEXT NOT NULL) WITHOUT ROWID`,
     );

@@ -49,7 +49,8 @@ export async function locate(declared: Declared, lists: Lists): Promise<Located 
   const ownDatabase = own?.[0]?.database;
   const plain = { ...declared, name: name ?? collection, database: undefined, isThere: isOwn, ownDatabase };
   if (dot <= 0) return plain;
-  const [database, rest] = [collection.slice(0, dot), collection.slice(dot + 1)];
+  const database = collection.slice(0, dot);
+  const rest = collection.slice(dot + 1);
   const others = await lists(database);
   const elsewhere = { ...declared, name: name ?? rest, collection: rest, database };
   if (!own || !others) return { ...elsewhere, indexes: [], isThere: null }; // no index is made where it may mean another
@@ -71,8 +72,13 @@ export async function locateAll(
   return found
     .filter(({ collection, refused }) => refused === undefined && matches(collection))
     .map((one) => ({
-      ...{ name: one.collection, collection: one.collection, database, place },
-      ...{ isThere: true, isOfPattern: true, ...(database === undefined && { ownDatabase: one.database }) },
+      name: one.collection,
+      collection: one.collection,
+      database,
+      place,
+      isThere: true,
+      isOfPattern: true,
+      ...(database === undefined && { ownDatabase: one.database }),
     }));
 }
 

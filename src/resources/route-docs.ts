@@ -67,7 +67,9 @@ export function routeOf<N extends RouteName>(
 ) {
   return {
     ...({ method: 'GET', path: name === 'list' ? path : `${path}/${name}`, access: 'keyed' } as const),
-    ...{ id: ids[name], tag, problems: [...own, ...problems, ...STORE_PROBLEMS] },
+    id: ids[name],
+    tag,
+    problems: [...own, ...problems, ...STORE_PROBLEMS],
     ...(isField && { isField }),
   };
 }

@@ -37,7 +37,9 @@ export function resourceRoutes(
   const { closed } = form;
   const parameters = [...form.parameters, ...(closed ? [] : fieldParameters(forms, kinds))];
   const docs: RouteDocs = {
-    ...{ ...form.docs, path: `/${name}`, parameters },
+    ...form.docs,
+    path: `/${name}`,
+    parameters,
     unordered: parameters.filter((one) => !needsOrder(one.name, closed)),
     ...(!closed && { isField, problems: PLAN_PROBLEMS }),
   };

@@ -43,7 +43,11 @@ export function severalChangesRoute(
   const byName = new Map(open.map((one) => [one.resource.name, one]));
   const served = { byName, mayCome };
   return {
-    ...{ method: 'GET', path: '/changes', id: 'listChanges', tag: 'Resources', access: 'keyed' },
+    method: 'GET',
+    path: '/changes',
+    id: 'listChanges',
+    tag: 'Resources',
+    access: 'keyed',
     cost: 'stream',
     right: 'changes',
     needs: (query) => readResources(query).map((name) => ({ resource: name })),

@@ -76,7 +76,10 @@ const FORMS: readonly (readonly [type: number, rank: number, fixed: number, coun
 const RANKS = new Map(FORMS.map(([type, rank]) => [type, rank]));
 const FIXED = new Int8Array(256).fill(-1);
 const COUNTED = new Int8Array(256).fill(-1);
-for (const [type, , fixed, counted = -1] of FORMS) [FIXED[type], COUNTED[type]] = [fixed, counted];
+for (const [type, , fixed, counted = -1] of FORMS) {
+  FIXED[type] = fixed;
+  COUNTED[type] = counted;
+}
 
 /** The rank of the values of a BSON type in BSON's order. Throws TypeError for a type that BSON does not have. */
 export function rankOf(type: number): number {

@@ -20,7 +20,8 @@ export function parseDecimal(text: string, { exact = false } = {}): Decimal | nu
   if (!parts) return null;
   const [, sign, whole = '', fraction = '', exponent = '0'] = parts;
   const all = whole + fraction;
-  const [start, end] = [firstDigit(all), lastDigit(all)];
+  const start = firstDigit(all);
+  const end = lastDigit(all);
   if (start === all.length) return { mantissa: 0n, exponent: 0 };
   const place = Number(exponent) - fraction.length + all.length - end;
   const digits = end - start;
@@ -108,7 +109,8 @@ function scaled({ mantissa, exponent }: Decimal, target: number): bigint {
 export function numbersShownAs(digits: string): readonly (Double | Decimal128)[] {
   const asked = parseDecimal(digits, { exact: true });
   if (!asked) throw new TypeError(`${digits} is no bound of a range of numbers`);
-  const [decimal, double] = [toDecimal128(asked), nearestDouble(asked)];
+  const decimal = toDecimal128(asked);
+  const double = nearestDouble(asked);
   if (!Number.isFinite(double) || compareDecimals(shownValue(double), asked) !== 0) return [decimal];
   const order = compareDecimals(exactValue(double), asked);
   if (order === 0) return [new Double(double)];

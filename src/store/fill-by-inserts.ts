@@ -56,7 +56,8 @@ class Inserts {
     store: Pick<OwnedCollection, 'insert'>,
     how: Pick<HowToFill, 'onConflict' | 'refuse' | 'onWritten'>,
   ) {
-    [this.#store, this.#how] = [store, how];
+    this.#store = store;
+    this.#how = how;
   }
 
   /** Resolves when the next batch may come. */

@@ -40,11 +40,13 @@ export function placesBetween(first: Bookmark, last: Bookmark, parts: number, pa
 /** The function that gives the value at the end of each part, counted from 1. */
 function valuesBetween(from: unknown, to: unknown, parts: number): ((part: number) => unknown) | null {
   for (const { read, write } of SCALES) {
-    const [low, high] = [read(from), read(to)];
+    const low = read(from);
+    const high = read(to);
     if (low !== null && high !== null)
       return (part) => write(low + ((high - low) * BigInt(part)) / BigInt(parts));
   }
-  const [low, high] = [numberOf(from), numberOf(to)];
+  const low = numberOf(from);
+  const high = numberOf(to);
   const share = (part: number) => low * (1 - part / parts) + high * (part / parts);
   return Number.isFinite(low) && Number.isFinite(high) ? (part) => new Double(share(part)) : null;
 }

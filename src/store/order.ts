@@ -129,7 +129,8 @@ export function comparePlaces(a: Bookmark, b: Bookmark): number {
 
 /** The same of two values, each a BSON class or a JavaScript value that BSON writes unchanged. Undefined is null. */
 export function compareValues(a: unknown, b: unknown): number {
-  const [side, other] = [sideOf(a), sideOf(b)];
+  const side = sideOf(a);
+  const other = sideOf(b);
   return side !== 0 || other !== 0 ? side - other : compareKeys(keyOfValue(a), keyOfValue(b));
 }
 

@@ -5,7 +5,9 @@ import type { Size } from './store.ts';
  * While the batches of all streams hold less than this many bytes, a stream reads ahead, goes on, and begins. Two dozen
  * batches of full size keep any store busy. First batches and looks for changes are small, and need not wait for those.
  */
-const [AHEAD, NEXT, FIRST] = [16 << 20, 24 << 20, 32 << 20];
+const AHEAD = 16 << 20;
+const NEXT = 24 << 20;
+const FIRST = 32 << 20;
 /** The size of a row until its batch has come, in bytes. */
 const ROW_BYTES = 256;
 

@@ -90,7 +90,8 @@ export async function* lookUps(
   plan: Plan,
   ask: (rest: readonly Bookmark[], plan: Plan) => Promise<LookedUp>,
 ): AsyncGenerator<Batch, void, undefined> {
-  let [rest, bound] = [distinctKeys(keys), plan];
+  let rest = distinctKeys(keys);
+  let bound = plan;
   while (rest.length > 0) {
     const { batch, taken } = await ask(rest, bound);
     rest = rest.slice(taken);

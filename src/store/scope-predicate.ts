@@ -46,7 +46,8 @@ export function isUnseen(before: Uint8Array, after: Uint8Array, { where, hide }:
 }
 
 function isSameAt(before: Uint8Array, after: Uint8Array, path: string): boolean {
-  const [one, other] = [keyAt(before, path), keyAt(after, path)];
+  const one = keyAt(before, path);
+  const other = keyAt(after, path);
   if (typeof one === 'string' || typeof other === 'string') return one === other; // an array is in no scope
   return compareKeys(one, other) === 0;
 }

@@ -21,7 +21,8 @@ const LARGEST_MEMORY = 1 << 30;
 const MERGED = 16;
 
 /** A memory of which slots took more than LARGE bytes is replaced after QUIET_MS milliseconds in which they took little. */
-const [LARGE, QUIET_MS] = [8 << 20, 1_000];
+const LARGE = 8 << 20;
+const QUIET_MS = 1_000;
 /** V8 begins to collect garbage, in small steps, when this number of bytes outside of its heap is new. */
 const NOTICED = 65 << 20;
 
@@ -81,7 +82,8 @@ export class Slots {
   /** Takes a slot of at least `size` bytes. Throws RangeError when the memory reaches its ceiling. */
   take(size: number): Slot {
     const order = 32 - Math.clz32(Math.max(SMALLEST, size) - 1);
-    const [address, capacity] = [this.#find(order), 1 << order];
+    const address = this.#find(order);
+    const capacity = 1 << order;
     const present = this.memory.buffer.byteLength;
     const missing = address + capacity - present;
     // Each growth makes V8 collect garbage, so the memory doubles. What no one has touched costs addresses only.

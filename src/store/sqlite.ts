@@ -13,7 +13,8 @@ import type { CollectionEntry, Declaration, Listing, OwnedCollection, Store } fr
 const CHANGES_TTL_MS = 7 * 24 * 60 * 60_000;
 /** Rows per transaction above which a process is one that imports: it may wait longer for the disk. */
 const BULK_ROWS = 1_000;
-const [CHECKPOINT_PAGES, BULK_CHECKPOINT_PAGES] = [1_000, 8_000];
+const CHECKPOINT_PAGES = 1_000;
+const BULK_CHECKPOINT_PAGES = 8_000;
 /** What the names of resources begin with among the sets. */
 const RESOURCE = 'resource ';
 /** The set of items of a file of before, which every start made. */
@@ -47,7 +48,10 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     await assertWritable(join(directory, 'exports'));
     const isBulk = transactionRows > BULK_ROWS;
     const core = new Core({
-      ...{ file, directory, slots, onWarning },
+      file,
+      directory,
+      slots,
+      onWarning,
       checkpointPages: isBulk ? BULK_CHECKPOINT_PAGES : CHECKPOINT_PAGES,
       transactionRows: options.transactionRows,
       ttlMs: options.changesTtlMs ?? CHANGES_TTL_MS,

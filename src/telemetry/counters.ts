@@ -33,11 +33,14 @@ export class Counter implements Measured {
 
 /** The milliseconds of overlapping waits, from their beginning on. Takes how many more there are now. */
 export function overlapping(now: () => number): (more: number) => number {
-  let [open, sum, last] = [0, 0, 0];
+  let open = 0;
+  let sum = 0;
+  let last = 0;
   return (more) => {
     const at = now();
     sum += open * (at - last);
-    [last, open] = [at, open + more];
+    last = at;
+    open = open + more;
     return sum;
   };
 }

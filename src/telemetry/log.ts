@@ -6,7 +6,8 @@ import { clipped, printable } from '../terminal/text.ts';
 /** The kernel writes up to so many bytes to a pipe in one piece (PIPE_BUF), so lines of several workers never mix. */
 const WHOLE_WRITE = 4096;
 /** Lines wait for so many bytes or milliseconds. A write for each costs a busy server a quarter of the CPU of a page. */
-const [ENOUGH, LATEST_MS] = [WHOLE_WRITE / 2, 100];
+const ENOUGH = WHOLE_WRITE / 2;
+const LATEST_MS = 100;
 /** Lines of this level and above do not wait: the process may be about to end. */
 const URGENT = 40;
 /** The maximum amount of log that waits for a slow reader, in bytes. Further lines are dropped. */

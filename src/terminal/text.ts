@@ -32,7 +32,8 @@ export function countOf(count: number, noun: string): string {
 
 /** The letters to add, remove, replace or swap with the next one that make one text of another. */
 export function distance(a: string, b: string): number {
-  let [before, last]: [number[], number[]] = [[], Array.from({ length: b.length + 1 }, (_, j) => j)];
+  let before: number[] = [];
+  let last: number[] = Array.from({ length: b.length + 1 }, (_, j) => j);
   for (let i = 1; i <= a.length; i++) {
     const row = [i];
     for (let j = 1; j <= b.length; j++) {

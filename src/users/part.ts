@@ -22,7 +22,11 @@ export interface Users {
 export function usersOf(records: Records): Users {
   const { name } = USERS;
   const resource: Resource = {
-    ...{ name, rows: records, declared: [], shown: EVERYTHING, kinds: new Texts() },
+    name,
+    rows: records,
+    declared: [],
+    shown: EVERYTHING,
+    kinds: new Texts(),
     idType: 'string',
     form: { ...openForm(name), parameters: [], closed: [] },
     indexLine: indexLine(true, name, undefined, name),

@@ -81,10 +81,14 @@ export function userRoutes(options: UserOptions, client?: Client) {
 /** GET of the users of a client, and of one. */
 function readingRoutes(options: UserOptions, showsAll: boolean) {
   const docs: RouteDocs<'list' | 'get'> = {
-    ...{ path: PATH, tag: SHARED.tag, noun: { one: 'user', many: 'users' }, parameters: [] },
+    path: PATH,
+    tag: SHARED.tag,
+    noun: { one: 'user', many: 'users' },
+    parameters: [],
     row: {
       name: showsAll ? 'User' : 'ShownUser',
-      ...{ plural: 'users', schema: showsAll ? USER : SHOWN_USER },
+      plural: 'users',
+      schema: showsAll ? USER : SHOWN_USER,
     },
     ids: { list: 'listUsers', get: 'getUser' },
     list: {
@@ -103,7 +107,8 @@ function readingRoutes(options: UserOptions, showsAll: boolean) {
   return {
     list: pageRoute(docs, resource, false, options),
     get: {
-      ...{ ...rowRoute(docs, resource, options), ...ONE_USER },
+      ...rowRoute(docs, resource, options),
+      ...ONE_USER,
       summary: 'Get a user',
       description: 'The ETag of all fields is that of the answers to writes.',
     },

@@ -17,7 +17,9 @@ export interface StoredUser {
 }
 
 export const USERS: RecordDeclaration = {
-  ...{ name: 'users', collection: 'users', indexes: [] },
+  name: 'users',
+  collection: 'users',
+  indexes: [],
   validator: {
     $jsonSchema: {
       bsonType: 'object',

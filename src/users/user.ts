@@ -44,12 +44,15 @@ const texts = (type: unknown, orNull = '') => ({
 });
 
 const metadata = Type.Unsafe<Readonly<Record<string, string>>>({
-  ...{ type: 'object', maxProperties: MOST_TEXTS, ...texts('string') },
+  type: 'object',
+  maxProperties: MOST_TEXTS,
+  ...texts('string'),
   description: `an object with at most ${MOST_TEXTS} strings`,
 });
 
 const metadataPatch = Type.Unsafe<Readonly<Record<string, string | null>> | null>({
-  ...{ type: ['object', 'null'], ...texts(['string', 'null'], ', or null to remove it') },
+  type: ['object', 'null'],
+  ...texts(['string', 'null'], ', or null to remove it'),
   description: `an object of strings, or null to remove it`,
 });
 

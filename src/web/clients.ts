@@ -77,8 +77,13 @@ export function clientRoutes(): { readonly list: Route; readonly files: readonly
     },
     files: clients.map(({ name, type, id, summary, use, content }) =>
       fileRoute({
-        ...{ path: `/clients/${name}`, id, summary, description: use },
-        ...{ type, cache: CACHE_CONTROL, read: () => Promise.resolve(content) },
+        path: `/clients/${name}`,
+        id,
+        summary,
+        description: use,
+        type,
+        cache: CACHE_CONTROL,
+        read: () => Promise.resolve(content),
       }),
     ),
   };

@@ -44,14 +44,23 @@ export function explorerRoutes(formats: readonly string[]): {
   };
   return {
     page: fileRoute({
-      ...{ path: '/', id: 'getExplorer', summary: 'Get the explorer page', produces: ['text/html'] },
+      path: '/',
+      id: 'getExplorer',
+      summary: 'Get the explorer page',
+      produces: ['text/html'],
       description:
         'A web page that shows the rows of every resource, gets all of them, and proves a stream. It needs no key: it asks for one, and its requests carry it.',
-      ...{ type: HTML, cache: 'no-cache', policy: OF_EXPLORER, read },
+      type: HTML,
+      cache: 'no-cache',
+      policy: OF_EXPLORER,
+      read,
     }),
     files: FILES.map(([name, type, id, summary], n) =>
       fileRoute({
-        ...{ path: folder + name.slice(name.lastIndexOf('/')), id, summary, type },
+        path: folder + name.slice(name.lastIndexOf('/')),
+        id,
+        summary,
+        type,
         description:
           'The path contains a hash of all files of the page, so it changes when one of them changes.',
         cache: 'public, max-age=31536000, immutable',
@@ -66,16 +75,26 @@ export function referenceRoutes() {
   const page = { cache: 'no-cache', policy: OF_REFERENCE };
   return {
     page: fileRoute({
-      ...{ path: '/docs', id: 'getReference', summary: 'Get the API reference page', type: HTML, ...page },
+      path: '/docs',
+      id: 'getReference',
+      summary: 'Get the API reference page',
+      type: HTML,
+      ...page,
       read: () => readFile(asset('web/reference/index.html')),
     }),
     start: fileRoute({
-      ...{ path: '/docs/start.js', id: 'getReferenceStart', type: SCRIPT, ...page },
+      path: '/docs/start.js',
+      id: 'getReferenceStart',
+      type: SCRIPT,
+      ...page,
       summary: 'Get the start script of the reference page',
       read: () => readFile(asset('web/reference/start.js')),
     }),
     script: fileRoute({
-      ...{ path: '/docs/scalar.js', id: 'getReferenceScript', type: SCRIPT, ...page },
+      path: '/docs/scalar.js',
+      id: 'getReferenceScript',
+      type: SCRIPT,
+      ...page,
       summary: 'Get the renderer script of the reference page',
       read: () => readFile(asset('web/scalar.js')),
     }),

@@ -17,7 +17,8 @@ test('a client with a key is its key from any address, and a client without a ke
     const { code = 'in' } = (await answer.json()) as { readonly code?: string };
     return `${code} ${/r=\d/.exec(answer.headers.get('ratelimit') ?? '')?.[0]}`;
   };
-  const [one, other] = ['192.0.2.1', '192.0.2.2'];
+  const one = '192.0.2.1';
+  const other = '192.0.2.2';
   assert.equal(await decide('alice', one), 'in r=2');
   assert.equal(await decide('alice', other), 'in r=1');
   assert.equal(await decide('bob', one), 'in r=2');

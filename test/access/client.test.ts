@@ -246,7 +246,8 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
       all?.some(({ address }) => address === '::1'),
     );
     if (!hasIPv6) t.diagnostic('no ::1 on this machine: asked from IPv4 alone');
-    const [oneFamily, both] = ['127.0.0.1', hasIPv6 ? '::' : '0.0.0.0'];
+    const oneFamily = '127.0.0.1';
+    const both = hasIPv6 ? '::' : '0.0.0.0';
     for (const host of [oneFamily, both]) {
       const named: Serve = ({ address, headers }) => Promise.resolve(text(client(address, headers)));
       const { port, errors } = await serveWith(t, engine, named, { host });

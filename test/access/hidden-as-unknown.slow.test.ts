@@ -46,7 +46,10 @@ type Pair = (typeof PAIRS)[number];
 
 /** The paths to try with each key, and those to order exports of. */
 const PATHS_OF: Readonly<Record<string, RegExp>> = {
-  ...{ acme: /^(?!tenant)/, hides: /^(margin|deep)/, blind: /^tenant/, all: /^operator$/ },
+  acme: /^(?!tenant)/,
+  hides: /^(margin|deep)/,
+  blind: /^tenant/,
+  all: /^operator$/,
 };
 const EXPORTED = /^(margin|nowhere|deep.secret|operator)$/;
 

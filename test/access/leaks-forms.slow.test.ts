@@ -7,7 +7,8 @@ import { bearer, keyedServer, type KeyGiven, type Rows } from '../support/access
 import type { StoreName } from '../support/process/server.ts';
 
 /** More rows than a store counts before it estimates, and more of others. */
-const [OWN, FOREIGN] = [10_600, 3_000];
+const OWN = 10_600;
+const FOREIGN = 3_000;
 /** The first row with a field that no sample of columns is sure to meet. */
 const LATE = 10_000;
 

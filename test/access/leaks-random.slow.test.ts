@@ -117,7 +117,8 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
     const resource: Rows = { name: 'orders', rows, indexes: INDEXES };
     const server = await keyedServer(t, store, keys, [resource], { RATE_LIMIT: 'off' });
     if (!server) return;
-    let [answered, nonempty] = [0, 0];
+    let answered = 0;
+    let nonempty = 0;
     for (let n = 0; n < QUERIES; n++) {
       const key = oneOf(random, keys);
       const query = randomQuery(random, rows, key);
@@ -174,7 +175,8 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
     };
     const { searchParams } = new URL(partitions[1]?.url ?? '', server.url);
     const part = Buffer.from(searchParams.get('part') ?? '', 'base64url');
-    let [accepted, refused] = [0, 0];
+    let accepted = 0;
+    let refused = 0;
     for (let n = 0; n < FORGED; n++) {
       const { form, token } = oneOf(random, cursors);
       const isPart = n % 4 === 0;

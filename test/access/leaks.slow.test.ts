@@ -8,7 +8,8 @@ import { keepImages } from '../support/store/parts.ts';
 import type { StoreName } from '../support/process/server.ts';
 
 /** The rows that the key may see are fewer than the others, and lie between them in every order. */
-const [OWN, ALL] = [40, 400];
+const OWN = 40;
+const ALL = 400;
 const isOwn = (n: number) => n % (ALL / OWN) === 5;
 const pad = (n: number) => String(n).padStart(4, '0');
 

@@ -90,7 +90,8 @@ onCombinations(
             for (const headers of HEADERS) {
               const url = path.replaceAll(/\{\w+\}/g, 'x');
               const answer = await fetch(server.url + url, {
-                ...{ method, headers: { 'content-type': 'application/json', ...headers } },
+                method,
+                headers: { 'content-type': 'application/json', ...headers },
                 ...(method.startsWith('P') && { body: '{}' }),
               });
               statuses.add(answer.status);

@@ -77,7 +77,8 @@ test(`${TIMES} times what the server can do, for ${SECONDS} s: it refuses, keeps
   assert.equal(flood.came.size, 1, 'nothing is refused');
   flood.came.clear();
 
-  let [sent, highest] = [0, 0];
+  let sent = 0;
+  let highest = 0;
   for (const from = seconds(); seconds() < from + SECONDS;) {
     const due = (seconds() - from) * TIMES * capacity;
     for (; sent < due && flood.open < MOST_OPEN; sent++) flood.send();

@@ -10,7 +10,11 @@ test('two workers accept a token, give it its part, and count its subject togeth
   const pair = await signingPair('one');
   const issuer = await testIssuer(t, [pair]);
   const server = await childServer(t, {
-    ...{ MONGODB_URI: '', WORKERS: '2', SAMPLE: 'auto', REDIS_URL: redis.url, RATE_LIMIT: '12/h' },
+    MONGODB_URI: '',
+    WORKERS: '2',
+    SAMPLE: 'auto',
+    REDIS_URL: redis.url,
+    RATE_LIMIT: '12/h',
     ...jwtSettings(issuer),
   });
   const rights = { resources: ['items'], actions: ['read'], where: { items: { category: 'Fair' } } };

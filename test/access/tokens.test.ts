@@ -21,7 +21,9 @@ import { awaited, order } from '../support/exports/exports.ts';
 import { shared, testsWith } from '../support/tests-with.ts';
 
 const ORDERS = Array.from({ length: 20 }, (_, n) => ({
-  ...{ _id: n, tenant: n % 2 ? 'acme' : 'other', margin: n },
+  _id: n,
+  tenant: n % 2 ? 'acme' : 'other',
+  margin: n,
 }));
 const RESOURCES: readonly Rows[] = ['orders', 'secrets'].map((name) => ({
   name,
@@ -316,7 +318,8 @@ test('a running stream of a token is cut at its next batch when the token ends',
     const token = await tokenOf(pair, { sluice: { ...READ, actions: ['stream'] }, exp: inSeconds(600) });
     return begun(ask(token, '/orders/stream'));
   };
-  const [whole, cut] = [await begin(), await begin()];
+  const whole = await begin();
+  const cut = await begin();
   assert.ok((await whole()) > 19_000_000);
   t.mock.timers.setTime(Date.now() + 661_000);
   await assert.rejects(cut(), /terminated/);

@@ -23,8 +23,13 @@ function scenario(
   series: Readonly<Record<string, readonly Round[]>>,
 ): ScenarioResult {
   return {
-    ...{ name, group, kind: group === 'streams' ? 'stream' : 'requests', shows: 'a made-up run', x: 10 },
-    ...{ store: 'mongodb', rows: 1000 },
+    name,
+    group,
+    kind: group === 'streams' ? 'stream' : 'requests',
+    shows: 'a made-up run',
+    x: 10,
+    store: 'mongodb',
+    rows: 1000,
     series: Object.entries(series).map(([candidate, rounds]) => ({ candidate, rounds })),
   };
 }
@@ -68,7 +73,8 @@ const made = run(
 );
 
 test('the documents show the figures of the published results', () => {
-  const [benchmarks, readme] = [documentText('docs/benchmarks.md'), documentText('README.md')];
+  const benchmarks = documentText('docs/benchmarks.md');
+  const readme = documentText('README.md');
   const results = published();
   assert.equal(benchmarks, withFigures(benchmarks, results));
   assert.equal(readme, withHeadlines(readme, results));

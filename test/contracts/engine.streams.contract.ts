@@ -66,7 +66,8 @@ export function streamContract(serving: Serving): void {
         );
         const times: number[] = [];
         for (let leaves = 0; leaves < 3; leaves++) {
-          [aborted, failed] = [deferred(), deferred()];
+          aborted = deferred();
+          failed = deferred();
           const client = await RawClient.connect(t, port);
           await client.send(request('/')).until((came) => came.length > 10_000);
           const left = performance.now();

@@ -42,7 +42,8 @@ for (const [name, place] of PLACES) {
   it('every id is worked on, within the concurrency limit, and never twice at the same time', async (open) => {
     const events = new EventEmitter();
     const two = once(events, 'two');
-    let [most, now] = [0, 0];
+    let most = 0;
+    let now = 0;
     const queue = open({
       concurrency: 2,
       work: async (id) => {

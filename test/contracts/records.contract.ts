@@ -36,7 +36,8 @@ export const countUp: Change = (current) => {
 export function userStoreContract(test: StoreTest): void {
   test('a change creates, replaces, keeps and removes, and returns the documents before and after', async (opened) => {
     const users = await opened.store.records(USERS);
-    const [first, second] = [toRow(user('a', 'Ada')), toRow(user('a', 'Ada', { odd: 'yes' }))];
+    const first = toRow(user('a', 'Ada'));
+    const second = toRow(user('a', 'Ada', { odd: 'yes' }));
     const seen: (Uint8Array | null)[] = [];
     const becomes = (after: ReturnType<Change>) =>
       users.change('a', (current) => {
@@ -118,8 +119,10 @@ export function userStoreContract(test: StoreTest): void {
     const found = (await users.describe(NEVER)).indexes.find((one) => one.name === index.name);
     assert.ok(found);
     const plan: Plan = {
-      ...{ index: found, equals: [{ path: 'metadata.team', value: 'blue' }] },
-      ...{ sort: 'name', direction: -1 },
+      index: found,
+      equals: [{ path: 'metadata.team', value: 'blue' }],
+      sort: 'name',
+      direction: -1,
     };
     const wanted = made.filter(({ metadata }) => metadata?.team === 'blue');
     wanted.sort((a, b) => Number(b.name) - Number(a.name) || (a._id < b._id ? 1 : -1));
@@ -139,7 +142,11 @@ export function userStoreContract(test: StoreTest): void {
     assert.deepEqual([batch.rows, batch.more, batch.last], [0, false, null]);
     const own: Plan = { sort: 'createdAt', direction: -1, equals: [{ path: 'client', value: 'ada' }] };
     const row = BSON.serialize({
-      ...{ _id: 'a', state: 'queued', request: {}, createdAt: new Date(0), client: 'ada' },
+      _id: 'a',
+      state: 'queued',
+      request: {},
+      createdAt: new Date(0),
+      client: 'ada',
     });
     const none = await exports.read(own, {}, { rows: 5, bytes: PLENTY }, NEVER);
     assert.equal(await readRow(exports, makeBookmark({ _id: 'a' }), NEVER), null);

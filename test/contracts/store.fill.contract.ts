@@ -37,7 +37,8 @@ export function fillContract(test: StoreTest): void {
   test('readers of rows that are replaced see the old ones until the new ones are all there', async ({
     store,
   }) => {
-    const [before, after] = [makeItems(60), makeItems(100).slice(40)];
+    const before = makeItems(60);
+    const after = makeItems(100).slice(40);
     await insertItems(store.items, before);
     const { identity } = await store.items.describe(NEVER);
     const fill = startFill(store.items, { replaces: true });
@@ -106,7 +107,8 @@ export function fillContract(test: StoreTest): void {
   test('an import that would replace the rows of another one is refused before it reads', async ({
     store,
   }) => {
-    const [before, after] = [makeItems(20), makeItems(40).slice(20)];
+    const before = makeItems(20);
+    const after = makeItems(40).slice(20);
     await insertItems(store.items, before);
     const fill = startFill(store.items, { replaces: true });
     await fill.asks();

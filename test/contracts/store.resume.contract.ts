@@ -31,7 +31,8 @@ export function resumeContract(test: StoreTest): void {
     const { store, slots } = opened;
     const items = makeItems(32);
     await insert(store.items, items);
-    const [gone, changed] = [items.filter((_, n) => n % 4 === 1), items.filter((_, n) => n % 4 === 2)];
+    const gone = items.filter((_, n) => n % 4 === 1);
+    const changed = items.filter((_, n) => n % 4 === 2);
     for (const { id } of gone) await opened.remove(id);
     const moved = changed.map(({ id, category }) => makeItem(id, category, new Double(2.75)));
     await insertItems(store.items, moved, 'replace');

@@ -18,10 +18,8 @@ test('--version and -v print the version, and the help lists them', async () => 
 for (const engine of ['uws', 'node']) {
   test(`a server that cannot listen prints the reason, by ${engine}, alone and with workers`, async (t) => {
     const port = String(await listening(t, createServer()));
-    const [none, taken] = [
-      /: this machine does not have this address\./,
-      /: the address is already in use by another process\./,
-    ];
+    const none = /: this machine does not have this address\./;
+    const taken = /: the address is already in use by another process\./;
     const cases = [
       ['192.0.2.1', '3000', '1', none],
       ['127.0.0.1', port, '1', taken],

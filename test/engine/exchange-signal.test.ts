@@ -6,7 +6,8 @@ import { ExchangeSignal } from '../../src/engine/exchange-signal.ts';
 import { firstAbort } from '../../src/store/deadline.ts';
 
 test('the signal of an exchange ends what waits for it as any AbortSignal does', async () => {
-  const [signal, reason] = [new ExchangeSignal(), new Error('gone')];
+  const signal = new ExchangeSignal();
+  const reason = new Error('gone');
   signal.throwIfAborted();
   assert.equal(signal.aborted, false);
   const heard: string[] = [];

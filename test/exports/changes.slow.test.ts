@@ -12,7 +12,10 @@ import { decodeFeedCursor } from '../support/resources/tokens.ts';
 
 const STORES = ['sqlite', 'mongodb'] as const;
 const REQUEST: ExportRequest = {
-  ...{ resource: 'items', query: 'sort=id_asc&fields=price,note', format: 'ndjson', compression: 'none' },
+  resource: 'items',
+  query: 'sort=id_asc&fields=price,note',
+  format: 'ndjson',
+  compression: 'none',
 };
 const BEAT_MS = 1_000;
 const ROWS = exportRows(13_000).map((row) => BSON.serialize(row)); // two pieces and a remainder

@@ -62,7 +62,8 @@ test('an export whose point in time expires while it runs reads the rest of the 
   const lineOf = ({ _id, price }: (typeof ROWS)[number]) => `${JSON.stringify({ id: _id, price })}\n`;
   await insert(ROWS);
   const changed = ROWS.map((row) => ({ ...row, price: row.price + 1 }));
-  const [times, since] = [[] as unknown[], new Set<unknown>()];
+  const times = [] as unknown[];
+  const since = new Set<unknown>();
   const worker = new Worker(handle, {
     reads: async (_, plan) => {
       if (plan.at === undefined) since.add(plan.since);

@@ -7,7 +7,8 @@ import { serverOn } from '../support/process/server.ts';
 import { filled, resourcesFile } from '../support/resources/resources.ts';
 
 const ROWS = [{ _id: 1, total: 5, margin: 7 }];
-const [SHOWN, OTHER] = [{ resources: { orders: {} } }, { resources: { others: {} } }];
+const SHOWN = { resources: { orders: {} } };
+const OTHER = { resources: { others: {} } };
 const MOVED = { resources: { orders: { collection: 'others' } } };
 
 /** What the operator may do after an export, with whether its file may still be had. */

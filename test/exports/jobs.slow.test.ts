@@ -7,7 +7,10 @@ import type { Records } from '../../src/store/records.ts';
 import { twoHandles, Worker } from '../support/exports/export-worker.ts';
 
 const REQUEST: ExportRequest = {
-  ...{ resource: 'items', query: 'sort=id_asc', format: 'ndjson', compression: 'none' },
+  resource: 'items',
+  query: 'sort=id_asc',
+  format: 'ndjson',
+  compression: 'none',
 };
 const BY_ID = { sort: '_id', direction: 1 } as const;
 const STRANGERS = 100;

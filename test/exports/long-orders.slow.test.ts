@@ -41,12 +41,10 @@ const BODIES: Readonly<Record<string, string>> = {
 for (const engine of ['uws', 'node'] satisfies EngineName[])
   test(`${engine}: no order holds the event loop for over ${MOST_MS} ms, whatever is long in it`, async (t) => {
     const server = await childServer(t, {
-      ...{
-        ...(await filled(t, 'sqlite', [ORDERS])),
-        SAMPLE: 'off',
-        HTTP_ENGINE: engine,
-        NODE_OPTIONS: `--import ${METER}`,
-      },
+      ...(await filled(t, 'sqlite', [ORDERS])),
+      SAMPLE: 'off',
+      HTTP_ENGINE: engine,
+      NODE_OPTIONS: `--import ${METER}`,
     });
     const held = async () => {
       process.kill(server.pid, 'SIGUSR2');
@@ -58,7 +56,9 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
         for (let n = 0; n < TIMES && least > MOST_MS; n++) {
           await held();
           const answer = await fetch(new URL(path, server.url), {
-            ...{ method: 'POST', headers: { 'content-type': 'application/json' }, body },
+            method: 'POST',
+            headers: { 'content-type': 'application/json' },
+            body,
           });
           await answer.text();
           assert.equal(answer.status, 422, `${path}: ${name}`);
@@ -73,7 +73,9 @@ test('an order asks for no more than a URL can, and the fault names its longest 
   const server = await serverOn(t, await filled(t, 'sqlite', [ORDERS]));
   const order = (body: object) =>
     fetch(`${server.url}/exports`, {
-      ...{ method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) },
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
     });
   const { code, detail } = await problemOf(
     order({ resource: 'orders', total: `0.${'1'.repeat(14_336)}`, sort: 'id_asc' }),
@@ -86,7 +88,9 @@ test('the exports of a client are counted before an order is read', async (t) =>
   const server = await serverOn(t, { EXPORT_LIMIT: '1' });
   const order = (body: object) =>
     fetch(`${server.url}/exports`, {
-      ...{ method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) },
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
     });
   assert.equal((await order({ nope: 1 })).status, 422);
   assert.equal((await order({})).status, 202);

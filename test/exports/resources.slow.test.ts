@@ -45,13 +45,14 @@ for (const store of STORES)
       { resource: 'orders', status: 'größe', sort: 'createdAt_asc', format: 'json', compression: 'gzip' },
       {
         resource: 'orders',
-        ...{
-          status: 'paid',
-          sort: 'createdAt_desc',
-          'createdAt.gte': '2026-01-05',
-          'createdAt.lt': '2026-01-20',
-        },
-        ...{ fields: ['customer.country', 'total'], format: 'csv', safe: true, compression: 'br' },
+        status: 'paid',
+        sort: 'createdAt_desc',
+        'createdAt.gte': '2026-01-05',
+        'createdAt.lt': '2026-01-20',
+        fields: ['customer.country', 'total'],
+        format: 'csv',
+        safe: true,
+        compression: 'br',
       },
       { resource: 'orders', 'total.gte': 500, 'total.lt': 700, format: 'csv' },
       { resource: 'orders', total: null },
@@ -66,15 +67,23 @@ for (const store of STORES)
     const list = (await (await server.get('/exports')).json()) as { data: Export[] };
     assert.deepEqual(list.data[3]?.request, third, 'a request is shown as it was given');
     assert.deepEqual(list.data[2]?.request, {
-      ...{ resource: 'orders', 'total.gte': '500', 'total.lt': '700', sort: 'total_asc' },
-      ...{ format: 'csv', compression: 'none' },
+      resource: 'orders',
+      'total.gte': '500',
+      'total.lt': '700',
+      sort: 'total_asc',
+      format: 'csv',
+      compression: 'none',
     });
     const preferred = await server.get('/orders/stream?total.lt=9&fields=total', { Prefer: 'respond-async' });
     assert.equal(preferred.status, 202);
     const { id, request } = (await preferred.json()) as Export;
     assert.deepEqual(request, {
-      ...{ resource: 'orders', 'total.lt': '9', sort: 'total_asc', fields: ['total'] },
-      ...{ format: 'ndjson', compression: 'none' },
+      resource: 'orders',
+      'total.lt': '9',
+      sort: 'total_asc',
+      fields: ['total'],
+      format: 'ndjson',
+      compression: 'none',
     });
     const done = await awaited(server.url, id);
     const stream = await textOf(server.get('/orders/stream?total.lt=9&fields=total'));
@@ -283,10 +292,8 @@ test('an export whose resource is no longer declared fails with that reason, and
   const has = new Worker(handle, { now, resources: await resourcesOf(handle) });
   const lacks = new Worker(handle, { now });
   const request = await requestFor(handle, await resourcesOf(handle), PAID, t.signal);
-  const [lost, kept] = [
-    await has.jobs.create('ada', () => Promise.resolve(request), t.signal),
-    await has.jobs.create('ada', () => Promise.resolve(request), t.signal),
-  ];
+  const lost = await has.jobs.create('ada', () => Promise.resolve(request), t.signal);
+  const kept = await has.jobs.create('ada', () => Promise.resolve(request), t.signal);
   assert.deepEqual(await workOn(lacks, lost.id, (ms) => (time += ms)), [1_000, 2_000, 4_000, 8_000]);
   const failed = await lacks.jobs.get(lost.id, t.signal);
   assert.ok(failed?.state === 'failed');

@@ -29,7 +29,8 @@ const hexOf = (crc: number) => crc.toString(16).padStart(8, '0');
 /** Reads a file in Arrow, with all its proofs. */
 function proved(bytes: Buffer): { readonly schema: string | undefined; readonly end: End } {
   const [schema, ...batches] = arrowMessages(bytes);
-  let [size, crc] = [0, 0];
+  let size = 0;
+  let crc = 0;
   for (const [n, { metadata, body }] of batches.entries()) {
     const proof = JSON.parse(
       metadata.get(n === batches.length - 1 ? 'sluice.end' : 'sluice.checkpoint') ?? '',

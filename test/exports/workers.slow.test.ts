@@ -23,7 +23,10 @@ import type { StoreWithItems } from '../support/store/with-items.ts';
 
 const ROWS = exportRows(13_000); // two pieces and a remainder
 const REQUEST: ExportRequest = {
-  ...{ resource: 'items', query: 'sort=id_asc&fields=price,note', format: 'ndjson', compression: 'none' },
+  resource: 'items',
+  query: 'sort=id_asc&fields=price,note',
+  format: 'ndjson',
+  compression: 'none',
 };
 const TEXT = ROWS.map(({ _id, price, note }) => `${JSON.stringify({ id: _id, price, note })}\n`).join('');
 const STORES = ['sqlite', 'mongodb'] as const;
@@ -58,7 +61,8 @@ for (const name of STORES)
     if (!handles) return;
     const begun: string[] = [];
     const hooks = { begins: (file: string) => void begun.push(file) };
-    const [one, other] = [new Worker(handles[0], hooks), new Worker(handles[1], hooks)];
+    const one = new Worker(handles[0], hooks);
+    const other = new Worker(handles[1], hooks);
     const jobs = await Promise.all(
       [1, 2, 3].map(() => one.jobs.create('ada', () => Promise.resolve(REQUEST), t.signal)),
     );
@@ -94,7 +98,8 @@ for (const name of STORES)
     if (!handles) return;
     let time = Date.now();
     const now = () => new Date(time);
-    const [begun, held] = [gate(), gate()];
+    const begun = gate();
+    const held = gate();
     const slow = new Worker(handles[0], {
       now,
       begins: () => {
@@ -123,7 +128,9 @@ for (const name of STORES)
   test(`${name}: a worker that gives a job back leaves the file of the worker that takes it at once`, async (t) => {
     const handles = await twoFilled(t, name);
     if (!handles) return;
-    const [begun, held, start] = [gate(), gate(), new Date()];
+    const begun = gate();
+    const held = gate();
+    const start = new Date();
     const now = () => start;
     let working: Promise<unknown> = Promise.resolve();
     const next = new Worker(handles[1], {
@@ -230,7 +237,9 @@ test('the attempt after a failed one writes the whole file, and five failures, a
   assert.deepEqual(await worker.files.names(), []);
   assert.ok(failed.progress.rows > 0, 'as the beat reported'); // all of them while a piece waits for a slow disk
   assert.equal(await worker.work(id), 1_000, 'it is not due yet');
-  [from, fault, time] = [[], null, time + 1_000];
+  from = [];
+  fault = null;
+  time = time + 1_000;
   assert.equal(await worker.work(id), null);
   assert.deepEqual(from[0], {});
   const done = await worker.jobs.get(id, t.signal);

@@ -46,8 +46,13 @@ async function bundledVictim(t: TestContext): Promise<string> {
   const outfile = join(ROOT, `node_modules/.cache/victim-${process.pid}.mjs`); // there it finds its libraries
   t.after(() => rm(outfile, { force: true }));
   await build({
-    ...{ entryPoints: [join(ROOT, 'test/support/exports/export-victim.ts')], outfile, bundle: true },
-    ...{ platform: 'node', format: 'esm', packages: 'external', logLevel: 'error' },
+    entryPoints: [join(ROOT, 'test/support/exports/export-victim.ts')],
+    outfile,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    packages: 'external',
+    logLevel: 'error',
     define: { 'import.meta.url': JSON.stringify(pathToFileURL(join(ROOT, 'src/asset.ts'))) },
   });
   return outfile;

@@ -105,7 +105,10 @@ function pull(url: URL, path: string, share: number, strike: () => Promise<void>
   return new Promise((resolve, reject) => {
     const socket = connect(Number(url.port), url.hostname);
     const pieces: Buffer[] = [];
-    let [taken, gap, at, struck] = [0, 0, performance.now(), false];
+    let taken = 0;
+    let gap = 0;
+    let at = performance.now();
+    let struck = false;
     socket.write(`GET ${path} HTTP/1.1\r\nHost: ${url.host}\r\nConnection: close\r\n\r\n`);
     socket.on('data', (piece: Buffer) => {
       if (piece.includes('{"id":')) {

@@ -13,7 +13,8 @@ import { ITEMS, openDirectory, openRaw } from '../support/store/sqlite/sqlite.ts
 import { insertItems, makeItems } from '../support/store/items.ts';
 
 const GROUP = 31_000;
-const [SERVER, IMPORTER] = [31_001, 31_002];
+const SERVER = 31_001;
+const IMPORTER = 31_002;
 const OLD = 300;
 const NEW = 5_000;
 

@@ -64,12 +64,12 @@ test(`an import, killed ${3 * ROUNDS} times, loses no durable row and is complet
     }
     const store = await openDirectory(directory);
     const { written, skipped, failed } = await importItems({
-      ...{ open: () => Promise.resolve(store.items), source: generateItems(COUNT, 1), onConflict: 'skip' },
-      ...{
-        signal: NEVER,
-        progress: () => undefined,
-        report: (at, reason) => assert.fail(`${at}: ${reason}`),
-      },
+      open: () => Promise.resolve(store.items),
+      source: generateItems(COUNT, 1),
+      onConflict: 'skip',
+      signal: NEVER,
+      progress: () => undefined,
+      report: (at, reason) => assert.fail(`${at}: ${reason}`),
     });
     assert.deepEqual([written + skipped, skipped, failed], [COUNT, before, 0]);
     assert.ok(Buffer.concat(await allRows(store.items)).equals(Buffer.concat([...expected.values()])));

@@ -173,14 +173,18 @@ for (const storeName of STORES)
     if (opened === null) return;
     const { store, slots } = opened;
     await insertDocuments(store.items, exportRows(ROWS));
-    const [atFiles, atRecords] = [new Faults(), new Faults()];
+    const atFiles = new Faults();
+    const atRecords = new Faults();
     let clock = Date.UTC(2026, 0, 1);
     const now = () => new Date(clock);
     const records = await store.records(EXPORTS);
     const jobs = new Jobs({ records: atRecords.port(records), perClient: 1_000, now });
     const own = new Jobs({ records, perClient: 1_000, now });
     const exporter: Exporter = createExporter({
-      ...{ jobs, now, sources: () => exportSources([itemsOf(store)]), files: atFiles.files(store.files) },
+      jobs,
+      now,
+      sources: () => exportSources([itemsOf(store)]),
+      files: atFiles.files(store.files),
       transcoder: createTranscoder(slots),
       log: { info: () => undefined, warn: () => undefined, error: () => undefined },
       leaseMs: 10_000,

@@ -23,7 +23,8 @@ async function storeOf(t: Parameters<typeof temporaryFolder>[0], rows: number): 
 // `cp` writes into the file that is there: pages of a mapped file that go while they are read end the process (SIGBUS).
 for (let n = 0; n < TIMES; n++)
   test(`a shorter file that is copied over the store under ${READERS} streams: no stream ends in order with other rows (${n + 1})`, async (t) => {
-    const [directory, other] = [await storeOf(t, ROWS), await storeOf(t, 10)];
+    const directory = await storeOf(t, ROWS);
+    const other = await storeOf(t, 10);
     const server = await childServer(t, { MONGODB_URI: '', DATA_DIR: directory, SAMPLE: 'off' });
     let begun = 0;
     const rowsOf = async (): Promise<number | 'cut'> => {

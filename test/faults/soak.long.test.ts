@@ -58,7 +58,8 @@ test(`${REPLICA_SECONDS} seconds of everything at once on a replica set whose pa
   assert.ok(stays);
   const clock = clockOf(REPLICA_SECONDS);
   const { isOver } = clock;
-  let [writes, loaded] = [0, 0];
+  let writes = 0;
+  let loaded = 0;
   const incidents: string[] = [];
   const copies = ['all', 'part'].map((name) => ({ name, copy: new Copy(false, world.headers(name)) }));
   const [taken, takenOfEmbedded] = await Promise.all([

@@ -34,7 +34,8 @@ for (const [name, { old, args, isRight }] of Object.entries(WAYS))
         const _id = from + ((n * 7_919) % rows);
         return `${JSON.stringify({ _id, total: n % 97, text: 'x'.repeat(200) })}\n`;
       });
-    const [before, after] = [join(DATA_DIR, 'before.ndjson'), join(DATA_DIR, 'after.ndjson')];
+    const before = join(DATA_DIR, 'before.ndjson');
+    const after = join(DATA_DIR, 'after.ndjson');
     await writeFile(before, lines(-OLD, OLD));
     await writeFile(after, lines(0, NEW));
     if (old > 0) await run(['import', before, '--into', 'orders', '--index', 'total'], settings);

@@ -26,7 +26,8 @@ const WRITES_AFTER = 20;
  */
 function loadOn(url: () => Promise<string>, known: readonly Known[]) {
   const writes = new EventEmitter();
-  let [count, isStopped] = [0, false];
+  let count = 0;
+  let isStopped = false;
   const write = async (writer: Known, n: number): Promise<void> => {
     while (!isStopped) {
       const version = ++writer.sent;
@@ -102,7 +103,8 @@ async function kill(child: ChildProcess): Promise<void> {
 }
 
 test(`each of ${VICTIMS.length} kinds of processes is killed ${KILLS} times beside the others: nothing acknowledged is lost`, async (t) => {
-  const [directory, backups] = [await temporaryFolder(t), await temporaryFolder(t)];
+  const directory = await temporaryFolder(t);
+  const backups = await temporaryFolder(t);
   const settings = { MONGODB_URI: '', DATA_DIR: directory, RATE_LIMIT: 'off', SAMPLE: 'off', WORKERS: '2' };
   const file = join(backups, 'orders.ndjson');
   const row = (n: number) => `{"_id":${n},"status":"s${n % 7}","total":${n % 11},"at":${n}}\n`;
@@ -122,7 +124,9 @@ test(`each of ${VICTIMS.length} kinds of processes is killed ${KILLS} times besi
   void follow(server);
   const order = () =>
     fetch(new URL('/exports', server.url), {
-      ...{ method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"resource":"orders"}' },
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"resource":"orders"}',
     }).catch(() => null);
 
   const kills: Record<(typeof VICTIMS)[number], (n: number) => Promise<void>> = {

@@ -103,8 +103,11 @@ async function pageP99({ url }: ChildServer): Promise<number> {
 
 /** Resolves when the memory has stopped growing. A stalled stream releases its batches after a second. */
 async function settled(server: ChildServer): Promise<number> {
-  for (let [before, now] = [0, server.rss()]; ; before = now, now = server.rss()) {
+  let before = 0;
+  for (;;) {
+    const now = server.rss();
     if (Math.abs(now - before) < 1024 * 1024) return now;
+    before = now;
     await pause(1_500);
   }
 }
@@ -145,7 +148,8 @@ for (const [store, coding] of CASES)
     const beside = await pageP99(server);
     assert.equal(await prepared.openCursors(), cursors);
     const { lives, others } = await lifetimes(server);
-    const [first = NaN, last = NaN] = [lives[0], lives.at(-1)];
+    const first = lives[0] ?? NaN;
+    const last = lives.at(-1) ?? NaN;
     end();
     t.diagnostic(
       `${READERS} readers, ${store}, ${coding}: ${Math.round(each / 1024)} KiB each; page p99 ${alone.toFixed(1)} ms alone, ` +

@@ -41,7 +41,8 @@ test(`after ${KILLS} kill -9 of mongod under ${WRITERS} writers every acknowledg
   const member = mongod?.members[0];
   if (!mongod || !member) return;
   const server = await serverOn(t, { MONGODB_URI: impatient(mongod, 'shop'), RATE_LIMIT: 'off' });
-  const [users, known] = [usersAt(server.url), newWriters(WRITERS)];
+  const users = usersAt(server.url);
+  const known = newWriters(WRITERS);
   for (let kill = 1; kill <= KILLS; kill++) {
     await writeUntilGone(users, known, 1 + ((kill * 389) % MOST_WRITES), () => member.kill());
     await member.start();

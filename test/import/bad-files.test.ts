@@ -4,11 +4,9 @@ import type { TextFormat } from '../../src/rows/text-files.ts';
 import { read } from '../support/import/import-reading.ts';
 
 const ROWS = { columns: { category: null, price: null, id: null } };
-const [NUMBER, STRING, VALUE] = [
-  'a number as JSON writes it',
-  'a character of a string, or its quote',
-  'a value',
-];
+const NUMBER = 'a number as JSON writes it';
+const STRING = 'a character of a string, or its quote';
+const VALUE = 'a value';
 
 /** Texts that are no JSON value, the characters before the fault, what was expected there, and what was found. */
 const NO_VALUES: readonly (readonly [text: string, before: number, expected: string, got: string])[] = [

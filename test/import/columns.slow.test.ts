@@ -312,7 +312,11 @@ test('--type gives JSON fields their kinds by their paths, through arrays, and s
   for (const format of ['ndjson', 'json'] as const) {
     const { items, described } = await read(format === 'json' ? `[${row}]` : row, format, { types });
     assert.deepEqual(items[0], {
-      ...{ _id: 1, category: 'c', price: 2, at: new Date('2024-01-01'), address: { zip: '1234', n: 1 } },
+      _id: 1,
+      category: 'c',
+      price: 2,
+      at: new Date('2024-01-01'),
+      address: { zip: '1234', n: 1 },
       lines: [
         { price: Decimal128.fromString('1.50') },
         { price: Decimal128.fromString('2.50') },

@@ -83,13 +83,17 @@ test('The arguments give a command, with defaults for what is missing', () => {
           ['a, b=c', 'string'],
           ['price', 'decimal'],
         ]),
-        ...{ delimiter: '\t', hasDecimalComma: true, drop: 'unconfirmed' },
+        delimiter: '\t',
+        hasDecimalComma: true,
+        drop: 'unconfirmed',
       },
     ],
     [
       ['a.csv', ...'--null NA --null - --name 1=index --name 2=a=b --no-paths'.split(' ')],
       {
-        ...{ ...file, missing: ['NA', '-'], isFlat: true },
+        ...file,
+        missing: ['NA', '-'],
+        isFlat: true,
         names: new Map([
           [1, 'index'],
           [2, 'a=b'],

@@ -3,10 +3,8 @@ import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { imported } from '../support/import/imported.ts';
 
-const [A, B] = [
-  { _id: 1, tags: ['a', '}{'], lines: [{ n: 1 }] },
-  { _id: 2, tags: [], lines: [{ n: 2 }, { n: 3 }] },
-];
+const A = { _id: 1, tags: ['a', '}{'], lines: [{ n: 1 }] };
+const B = { _id: 2, tags: [], lines: [{ n: 2 }, { n: 3 }] };
 const pretty = (value: unknown) => JSON.stringify(value, null, 2);
 const lines = `${JSON.stringify(A)}\n${JSON.stringify(B)}\n`;
 

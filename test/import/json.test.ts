@@ -103,10 +103,8 @@ test('Of a name that an object has twice, the last value counts, and all else st
     ],
     ['{"_id":1,"v":{"#":1,"#":"2"},"__x":-0,"__x":1E5}', '{"_id":1,"v":{"#":"2"},"__x":100000}'],
   ] as const) {
-    const [got, wanted] = [
-      await read(text, 'ndjson', { columns }),
-      await read(expected, 'ndjson', { columns }),
-    ];
+    const got = await read(text, 'ndjson', { columns });
+    const wanted = await read(expected, 'ndjson', { columns });
     assert.deepEqual([got.bad, got.error, wanted.bad, wanted.documents.length], [[], undefined, [], 1], text);
     const shown = (document: Uint8Array | undefined) => itemToJson(document ?? assert.fail());
     assert.equal(shown(got.documents[0]), shown(wanted.documents[0]), text);

@@ -13,7 +13,9 @@ async function rowsOf(content: string, changes: Parameters<typeof read>[2] = {})
   );
   const [file, pipe] = outcomes.map(({ items, bad, described, error }) => ({
     rows: withoutId(items),
-    ...{ bad, described, error: error?.message },
+    bad,
+    described,
+    error: error?.message,
   }));
   assert.deepEqual(pipe, file);
   return file ?? assert.fail();

@@ -150,14 +150,17 @@ function parsedRows(content: Buffer, header: readonly string[]) {
     relax_column_count: true,
   };
   const records = parse(content, {
-    ...{ ...options, info: true, relax_quotes: true },
+    ...options,
+    info: true,
+    relax_quotes: true,
     cast: (cell, { quoting }) => (!quoting && cell === '' ? null : cell),
   }) as unknown as { record: (string | null)[]; info: { bytes: number } }[];
   let from = 0;
   return records
     .map(({ record: cells, info: { bytes: to } }) => {
       while (content[from] === 0x0a || content[from] === 0x0d) from++;
-      const [line, raw] = [1 + lineEnds(content.subarray(0, from)), content.subarray(from, to)];
+      const line = 1 + lineEnds(content.subarray(0, from));
+      const raw = content.subarray(from, to);
       from = to;
       const fault = faultOf(cells, raw);
       const fields = header.flatMap((name, index) =>
@@ -178,7 +181,8 @@ function parsedRows(content: Buffer, header: readonly string[]) {
 }
 
 test('Rows, lines and faults of CSV are those that csv-parse finds', async () => {
-  let [good, bad] = [0, 0];
+  let good = 0;
+  let bad = 0;
   for (let round = 0; round < ROUNDS * 4; round++) {
     const where = `seed ${SEED + round}`;
     const random = randomFrom(SEED + round);

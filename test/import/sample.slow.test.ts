@@ -24,18 +24,18 @@ test('The rows of the sample never change, because documents show them', async (
   const items = await collect(sampleItems());
   assert.equal(items.length, SAMPLE_ROWS);
   assert.deepEqual(BSON.deserialize(items[0] ?? Buffer.alloc(0)), {
-    ...{ _id: 'd00001', name: '0.23 ct Ideal cut diamond, color E, clarity SI2', category: 'Ideal' },
-    ...{
-      price: 326,
-      carat: 0.23,
-      color: 'E',
-      clarity: 'SI2',
-      depth: 61.5,
-      table: 55,
-      x: 3.95,
-      y: 3.98,
-      z: 2.43,
-    },
+    _id: 'd00001',
+    name: '0.23 ct Ideal cut diamond, color E, clarity SI2',
+    category: 'Ideal',
+    price: 326,
+    carat: 0.23,
+    color: 'E',
+    clarity: 'SI2',
+    depth: 61.5,
+    table: 55,
+    x: 3.95,
+    y: 3.98,
+    z: 2.43,
   });
   assert.equal(digest(items), '2600e715907e4af2e4a6ff0c95f3b8c16f9215587159d88c9af964081e7dca64');
 });

@@ -67,7 +67,8 @@ test('a cut stream counts as cut, and not as wrong', async (t) => {
 });
 
 test('a stall shows in the latencies of all that was due meanwhile, and where it was', async (t) => {
-  let [now, goOn] = [0, (): void => undefined];
+  let now = 0;
+  let goOn = (): void => undefined;
   const stalled = new Promise<void>((resolve) => (goOn = resolve));
   const { url } = await faultyServer(t, { before: () => stalled });
   const client = { cpu: 0, loopDelay: 0, memory: 0 };
@@ -76,9 +77,15 @@ test('a stall shows in the latencies of all that was due meanwhile, and where it
     () => ({ asked: RATE, waiting: pages.waiting, streams: 0, followers: 0, client }),
   );
   const pages = new Pages({
-    ...{ requests: new Requests(new URL(url), null), connections: 4, recorder, faults: new Faults() },
-    ...{ mix: new Mix([{ path: '/items', walks: false, weight: 1 }], () => 0), random: () => 1 },
-    ...{ now: () => now, codings: ['identity'], checkMs: 0 },
+    requests: new Requests(new URL(url), null),
+    connections: 4,
+    recorder,
+    faults: new Faults(),
+    mix: new Mix([{ path: '/items', walks: false, weight: 1 }], () => 0),
+    random: () => 1,
+    now: () => now,
+    codings: ['identity'],
+    checkMs: 0,
   });
   t.after(() => pages.close());
   pages.start(steadySchedule(RATE));

@@ -74,15 +74,13 @@ test('a run whose writes reach no follower is not valid', () => {
   };
   const judge = (missed: number, reached: number) =>
     verdictOf({
-      ...{
-        counts: noCounts(),
-        series,
-        faults: new Faults(),
-        target,
-        options,
-        failure: null,
-        isInterrupted: false,
-      },
+      counts: noCounts(),
+      series,
+      faults: new Faults(),
+      target,
+      options,
+      failure: null,
+      isInterrupted: false,
       followers: { ...followers, writes: 3, failedWrites: 0, missed, reached },
     }).reasons;
   assert.deepEqual(judge(6, 0), [

@@ -20,8 +20,11 @@ async function startOdd(t: TestContext): Promise<TestServer> {
   const server = await serverOn(t, { MONGODB_URI: '' });
   await server.insert(
     Array.from({ length: ROWS }, (_, i) => ({
-      ...{ _id: `i${i}`, category: 'a', price: i },
-      ...{ text: ODD[i % ODD.length], nested: [{ a: { b: ODD[i % ODD.length] } }, {}] },
+      _id: `i${i}`,
+      category: 'a',
+      price: i,
+      text: ODD[i % ODD.length],
+      nested: [{ a: { b: ODD[i % ODD.length] } }, {}],
     })),
   );
   return server;

@@ -37,7 +37,8 @@ test('the histogram distinguishes latencies to a tick, or to a thousandth, up to
 });
 
 test('histograms are added up and emptied', () => {
-  const [all, one] = [new LatencyHistogram(), new LatencyHistogram()];
+  const all = new LatencyHistogram();
+  const one = new LatencyHistogram();
   assert.equal(all.quantiles().p50, null);
   one.record(3);
   all.record(1);

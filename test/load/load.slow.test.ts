@@ -63,7 +63,8 @@ test('a report and a comparison with an earlier run are written', async (t) => {
   const server = await serverOn(t, {});
   await server.insert([{ _id: 'a', category: 'toys', price: 1 }]);
   const directory = await temporaryFolder(t);
-  const [old, report] = [join(directory, 'old.json'), join(directory, 'report.html')];
+  const old = join(directory, 'old.json');
+  const report = join(directory, 'report.html');
   const words = [server.url, '--query', '/items', '--pages', '20/s', ...SHORT];
   const { result } = await loading(words);
   await writeFile(old, JSON.stringify(result));

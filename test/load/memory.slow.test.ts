@@ -15,7 +15,8 @@ const ENOUGH = 60;
 test('the memory of a load test does not grow with the bytes that its pullers read', async (t) => {
   const server = await serverOn(t, { STREAM_LIMIT: 'off', MAX_STREAMS: '1000', MAX_LOOP_DELAY: '60 s' });
   await server.insert(catalogue(20_000).map(({ document }) => document));
-  let [read, grown] = [0, Infinity];
+  let read = 0;
+  let grown = Infinity;
   for (const seconds of TIMES) {
     const words = `--pullers ${PULLERS} --for ${seconds}s --ramp 1s --json -`.split(' ');
     // A process of its own: this one has the memory of the server.

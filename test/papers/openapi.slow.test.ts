@@ -271,7 +271,8 @@ async function seenOfAnExport(t: TestContext): Promise<ReadonlySet<string>> {
   };
   await ask('/items/stream', 'GET', { prefer: 'respond-async' });
   await ask('/exports');
-  const [one, other] = [await order(), await order()];
+  const one = await order();
+  const other = await order();
   for (const path of [one, other])
     for (let state = ''; state !== 'complete';)
       ({ state } = JSON.parse((await ask(path)).text) as { state: string });

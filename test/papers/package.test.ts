@@ -21,7 +21,8 @@ function allowsOldest(range: string): boolean {
   return range.split('||').some((one) => {
     const [, sign = '', major = '0', minor = '0'] =
       /(>=|\^|~|>)?\s*v?(\d+)?(?:\.(\d+))?/.exec(one.trim()) ?? [];
-    const [given, oldest] = [Number(major) * 1000 + Number(minor), OLDEST[0] * 1000 + OLDEST[1]];
+    const given = Number(major) * 1000 + Number(minor);
+    const oldest = OLDEST[0] * 1000 + OLDEST[1];
     return given <= oldest && (sign.startsWith('>') || given === 0 || Number(major) === OLDEST[0]);
   });
 }

@@ -29,12 +29,14 @@ for (const [language, name] of [
   ['sh', 'sh'],
 ] as const) {
   test(`the ${language} program of the documents pulls the whole set through cuts, and verifies it`, async (t) => {
-    const [own, curl] = [program(t, [name], []), program(t, ['curl'], [])];
+    const own = program(t, [name], []);
+    const curl = program(t, ['curl'], []);
     if (own === null || curl === null) return;
     const server = await catalogue(t);
     const directory = await temporaryFolder(t);
     const source = programIn(DOCUMENT, language);
-    const [script, output] = [join(directory, 'client'), join(directory, 'items')];
+    const script = join(directory, 'client');
+    const output = join(directory, 'items');
     await writeFile(script, source);
 
     const cutter = await startCutter(t, server.url);

@@ -40,7 +40,11 @@ test('the key and the JSON file of operations.md do what the text shows', async 
   const orders: Rows = {
     name: 'orders',
     rows: ['acme', 'bolt', 'acme'].map((tenant, n) => ({
-      ...{ _id: n + 1, tenant, status: 'new', total: 10 * (n + 1), margin: n },
+      _id: n + 1,
+      tenant,
+      status: 'new',
+      total: 10 * (n + 1),
+      margin: n,
     })),
     indexes: [['tenant']],
   };

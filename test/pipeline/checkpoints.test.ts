@@ -63,7 +63,8 @@ function checked(batches: readonly number[], step: number, chunkBytes = 16_000):
 
 /** Checks every control line against the rows before it. Returns the largest number of rows between two of them. */
 function verify(text: string): { rows: number; widest: number; checkpoints: number } {
-  let [bytes, sum] = [0, 0];
+  let bytes = 0;
+  let sum = 0;
   let rows = 0;
   let before = 0;
   let widest = 0;

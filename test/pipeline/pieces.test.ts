@@ -12,7 +12,8 @@ for (const coding of ['none', 'gzip', 'br'] as const)
     for (const texts of [TEXTS, [Buffer.alloc(0)]]) {
       const codec = pieceCodecs[coding]();
       const pieces = await Promise.all([...texts.map((text) => codec.compress(text)), codec.end()]);
-      const [file, whole] = [Buffer.concat(pieces), Buffer.concat(texts)];
+      const file = Buffer.concat(pieces);
+      const whole = Buffer.concat(texts);
       assert.deepEqual(DECODE[coding](file), whole);
       if (coding !== 'none' && whole.length > 0)
         assert.ok(file.length < whole.length / 3, `${file.length} bytes`);

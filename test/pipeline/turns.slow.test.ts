@@ -31,10 +31,14 @@ test('a client that is slow gives back the memory that others wait for, and stil
   const streams = streamReader(store.items, turns, { retryMs: 60_000 });
   const run = async (takes: () => Promise<void>, parkAfterMs: number) => {
     const ids: number[] = [];
-    let [text, parks] = ['', 0];
+    let text = '';
+    let parks = 0;
     const sink: Sink = {
-      ...{ chunkBytes: 16_384, signal: NEVER },
-      ...{ flush: () => undefined, end: () => undefined, fail: () => undefined },
+      chunkBytes: 16_384,
+      signal: NEVER,
+      flush: () => undefined,
+      end: () => undefined,
+      fail: () => undefined,
       write: (chunk) => {
         text += Buffer.from(chunk).toString();
         return takes();
@@ -73,7 +77,8 @@ for (const name of ['sqlite', 'mongodb'] satisfies StoreName[])
   test(`${name}: pages and streams that begin do not wait behind those that wait, and neither does the end`, async (t) => {
     const uri = name === 'mongodb' ? await testMongo(t) : '';
     if (uri === null) return;
-    let [asked, left] = [0, 0];
+    let asked = 0;
+    let left = 0;
     const settings = { MONGODB_URI: uri, STREAM_LIMIT: 'off', RATE_LIMIT: 'off', STREAM_GRACE: '10 ms' };
     const server = await serverOn(t, settings, {
       // The streams' next reads hang until they are aborted.

@@ -56,8 +56,13 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
     const uri = store === 'mongodb' ? await testMongo(t) : '';
     if (uri === null) return;
     const server = await childServer(t, {
-      ...{ MONGODB_URI: uri, SAMPLE: 'on', RATE_LIMIT: 'off', STREAM_LIMIT: 'off', EXPORT_LIMIT: '1000' },
-      ...{ LOG_LEVEL: 'info', NODE_OPTIONS: `--import ${METER}` },
+      MONGODB_URI: uri,
+      SAMPLE: 'on',
+      RATE_LIMIT: 'off',
+      STREAM_LIMIT: 'off',
+      EXPORT_LIMIT: '1000',
+      LOG_LEVEL: 'info',
+      NODE_OPTIONS: `--import ${METER}`,
     });
     const ask = async ({ path, init }: (typeof REQUESTS)[number][1], times: number) => {
       let status = 0;

@@ -7,7 +7,8 @@ const END = proofOf('end', ROWS_OF_TWO, 2);
 const CHECKPOINT = proofOf('checkpoint', ROWS_OF_TWO, 2);
 const ZEROS = Buffer.alloc(512);
 const NONSENSE = Buffer.from('no member of gzip');
-const [ROWS, WHOLE] = [gzipSync(ROWS_OF_TWO), gzipSync(ROWS_OF_TWO + END)];
+const ROWS = gzipSync(ROWS_OF_TWO);
+const WHOLE = gzipSync(ROWS_OF_TWO + END);
 
 /** Answers, by what is behind or between the members, and whether the rows come with their proof. */
 const ANSWERS: Readonly<Record<string, readonly [isProved: boolean | 'either', pieces: readonly Buffer[]]>> =

@@ -221,7 +221,8 @@ test('standard output gets the proved lines of a followed set', async (t) => {
 
 test('a follower ends when the reader of its standard output has gone', async (t) => {
   let lines = '';
-  let [count, timer] = [0, setTimeout(() => undefined)];
+  let count = 0;
+  let timer = setTimeout(() => undefined);
   const { url } = await scriptedServer(t, [
     noEstimate,
     streamOnly((request, response) => {
@@ -277,10 +278,8 @@ test('a copy in SQLite keeps ids apart that SQLite cuts at NUL, or that UTF-8 do
 
 test('a copy in SQLite refuses ids that JSON cannot distinguish, in each run', async (t) => {
   const file = join(await temporaryFolder(t), 'copy.sqlite');
-  const [lines, ids] = [
-    '{"id":"5","v":1}\n{"id":"5","v":2}\n{"id":1}\n',
-    '{"id":"5"}\n{"id":"5"}\n{"id":1}\n',
-  ];
+  const lines = '{"id":"5","v":1}\n{"id":"5","v":2}\n{"id":1}\n';
+  const ids = '{"id":"5"}\n{"id":"5"}\n{"id":1}\n';
   const { url } = await scriptedServer(t, [followedAnd(lines, ids)]);
   for (let run = 0; run < 2; run++) {
     const { code, text } = await runPullOf([url, '--into', file]);
@@ -291,7 +290,8 @@ test('a copy in SQLite refuses ids that JSON cannot distinguish, in each run', a
 
 test('rows that changed while they were copied are no reason to refuse a copy, and are compared once', async (t) => {
   const file = join(await temporaryFolder(t), 'copy.sqlite');
-  const [lines, ids] = ['{"id":"5","v":1}\n{"id":"5","v":2}\n{"id":1}\n', '{"id":"5"}\n{"id":1}\n'];
+  const lines = '{"id":"5","v":1}\n{"id":"5","v":2}\n{"id":1}\n';
+  const ids = '{"id":"5"}\n{"id":1}\n';
   const { url, asked } = await scriptedServer(t, [followedAnd(lines, ids)]);
   for (let run = 0; run < 2; run++) {
     const { code, text } = await runPullOf([url, '--into', file]);

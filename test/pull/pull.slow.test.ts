@@ -58,7 +58,8 @@ describe('a pull', () => {
       const file = join(directory, 'items.ndjson');
       const { code, text } = await runPullOf([`${server.url}/items/stream?${query}`, '-o', file]);
       assert.equal(code, 0, text);
-      const [pulled, expected] = [await readFile(file), await streamed(query)];
+      const pulled = await readFile(file);
+      const expected = await streamed(query);
       assert.ok(pulled.equals(expected), query);
       const piped = await runPullOf([`${server.url}/items/stream?${query}&format=ndjson`, '-o', '-']);
       assert.ok(piped.code === 0 && piped.out.equals(expected), `${query} into a pipe`);

@@ -51,7 +51,8 @@ for (const [what, listener] of Object.entries(DRIPS)) {
 }
 
 test('the time limit starts again with each proved row', async (t) => {
-  let [sent, now] = ['', 0];
+  let sent = '';
+  let now = 0;
   const { url } = await scriptedServer(t, [
     drip(
       (response) => response.writeHead(200, NDJSON),

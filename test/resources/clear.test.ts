@@ -108,7 +108,8 @@ test('a MongoDB collection keeps its options and indexes, and gets another ident
     const [info] = await db.listCollections<CollectionInfo>({ name: 'items' }).toArray();
     return { options: info?.options, indexes: await collection.indexes() };
   };
-  const [before, identity] = [await described(), (await items.describe(NEVER)).identity];
+  const before = await described();
+  const identity = (await items.describe(NEVER)).identity;
   await items.clear(NEVER);
   assert.deepEqual(await described(), before);
   assert.notEqual((await items.describe(NEVER)).identity, identity);

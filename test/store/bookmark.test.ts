@@ -80,7 +80,8 @@ test('the bookmark of a row with a regular expression, a rare type, has the byte
 });
 
 test('the first of two fields of a name is that of the bookmark', () => {
-  const [one, two] = [BSON.serialize({ p: 1 }), BSON.serialize({ p: 2, _id })];
+  const one = BSON.serialize({ p: 1 });
+  const two = BSON.serialize({ p: 2, _id });
   const row = Buffer.concat([Buffer.alloc(4), one.subarray(4, -1), two.subarray(4)]);
   row.writeInt32LE(row.length);
   assertBytes(bookmarkOf(row, { sort: 'p' }), BSON.serialize({ p: 1, _id }), '');

@@ -8,7 +8,8 @@ test('the first of many signals aborts, without a warning, and none is listened 
   process.on('warning', warn);
   t.after(() => process.off('warning', warn));
   const many = Array.from({ length: 16 }, () => new AbortController());
-  const [one, until] = [new AbortController(), new AbortController()];
+  const one = new AbortController();
+  const until = new AbortController();
   const signals = many.map(({ signal }) => signal);
   const first = firstAbort(signals, one.signal);
   const other = firstAbort(signals, until.signal);

@@ -35,10 +35,8 @@ test('places are calculated between keys of one type, and between numbers', () =
 });
 
 test('places in the order of a path are calculated from its values', () => {
-  const [first, last] = [
-    makeBookmark({ 'a.b': new Int32(0), _id: 'z' }),
-    makeBookmark({ 'a.b': new Int32(4), _id: 'y' }),
-  ];
+  const first = makeBookmark({ 'a.b': new Int32(0), _id: 'z' });
+  const last = makeBookmark({ 'a.b': new Int32(4), _id: 'y' });
   const places = [1, 2, 3].map((n) => makeBookmark({ 'a.b': new Double(n), _id: 'z' }));
   assert.deepEqual(placesBetween(first, last, 4, 'a.b'), places);
 });

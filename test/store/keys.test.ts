@@ -21,15 +21,30 @@ test('keys of every type are ordered as MongoDB orders the values', () => {
 
 test('the ranks of types, with which keys in existing files begin, are those of MongoDB and stay', () => {
   assert.deepEqual(BSON_RANK, {
-    ...{ null: 5, number: 10, string: 15, document: 20, array: 25, binary: 30, objectId: 35 },
-    ...{ boolean: 40, date: 45, timestamp: 47, regularExpression: 50, code: 60, scopedCode: 65, maxKey: 127 },
+    null: 5,
+    number: 10,
+    string: 15,
+    document: 20,
+    array: 25,
+    binary: 30,
+    objectId: 35,
+    boolean: 40,
+    date: 45,
+    timestamp: 47,
+    regularExpression: 50,
+    code: 60,
+    scopedCode: 65,
+    maxKey: 127,
   });
 });
 
 test('joined keys are ordered by the first, then the second', () => {
   fc.assert(
     fc.property(anyValue, anyValue, anyValue, anyValue, (a, b, c, d) => {
-      const [first, second, third, fourth] = [keyOf(a), keyOf(b), keyOf(c), keyOf(d)];
+      const first = keyOf(a);
+      const second = keyOf(b);
+      const third = keyOf(c);
+      const fourth = keyOf(d);
       const joined = compareKeys(joinKeys(first, second), joinKeys(third, fourth));
       assert.equal(Math.sign(joined), Math.sign(compareKeys(first, third) || compareKeys(second, fourth)));
     }),

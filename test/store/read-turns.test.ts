@@ -50,7 +50,8 @@ test('streams wait for their turn in their order, and those that begin go before
 test('no more than a full memory is asked for at once, and a failed read gives its turn back', async () => {
   const turns = new ReadTurns();
   const gate = deferred();
-  let [running, most] = [0, 0];
+  let running = 0;
+  let most = 0;
   const read = async () => {
     most = Math.max(most, ++running);
     await gate.promise;

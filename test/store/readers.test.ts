@@ -18,7 +18,8 @@ const AWAY = storeUnavailable(new Error('away'));
 /** A reader with a clock that only pauses move. `answers` are the store's answers in order; the last one repeats. */
 function reader(...answers: (ReadBatch | Error)[]) {
   const pauses: number[] = [];
-  let [time, asked] = [0, 0];
+  let time = 0;
+  let asked = 0;
   const rows = streamReader(
     {
       read: () => {

@@ -50,7 +50,8 @@ test('two states of a row look the same exactly when what is shown of them is th
     const before = { _id: below(random, 2), ...fieldsOf(random, 0) };
     const after = random() < 0.02 ? { ...before, _id: 2 } : (changed(before, random, 0) as Document);
     const hide = Array.from({ length: 1 + below(random, 2) }, () => oneOf(random, PATHS));
-    const [a, b] = [BSON.serialize(before), BSON.serialize(after)];
+    const a = BSON.serialize(before);
+    const b = BSON.serialize(after);
     const isSame = shown(a, hide) === shown(b, hide);
     if (isSameButHidden(a, b, hide) !== isSame) assert.fail(JSON.stringify([before, after, hide]));
     if (isSame && Buffer.compare(a, b) !== 0) same++;

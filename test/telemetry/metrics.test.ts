@@ -141,7 +141,8 @@ test('the time of the transcoder is counted, in each format', async (t) => {
 
 test('metrics of several processes are added up', async () => {
   const common = { runningExports: () => 0, overloaded: () => false, transcodedMs: () => 0 };
-  const [one, other] = [new Metrics(), new Metrics()];
+  const one = new Metrics();
+  const other = new Metrics();
   one.watch({ ...common, openStreams: () => 2, exports: () => ({ queued: 4, failed: 0 }) });
   other.watch({ ...common, openStreams: () => 3, exports: () => ({ queued: 3, failed: 0 }) });
   one.batchRead(10);

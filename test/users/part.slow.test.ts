@@ -137,7 +137,8 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
                   id,
                 );
               const at = JSON.stringify({ headers, method, body });
-              const [taken, free] = [await ask('u01'), await ask('z01')];
+              const taken = await ask('u01');
+              const free = await ask('z01');
               assert.equal(taken, free, at);
               assert.match(taken, /^4(?!12)/, at);
             }

@@ -271,7 +271,8 @@ function checkWrite(says: string, method: string, answer: Answer, was: Answer, i
   if (method !== 'HEAD') assert.equal(answer.text, is.text, says);
   if (answer.status === 201) assert.equal(answer.headers.get('location'), `${PATH}/${(is.json as User).id}`);
   if (was.status !== 200) return;
-  const [before, after] = [was.json as User, is.json as User];
+  const before = was.json as User;
+  const after = is.json as User;
   assert.equal(after.createdAt, before.createdAt, says);
   if (was.text !== is.text) assert.ok(after.updatedAt > before.updatedAt, says);
 }

@@ -112,7 +112,8 @@ test('follow takes the changes of several resources, each with its name, and nee
   const url = `${at.server.url}${PATH}`;
   await assert.rejects(allOf(follow(url)), TypeError);
   const seen: unknown[] = [];
-  let [cursor, wrote] = ['now', false];
+  let cursor = 'now';
+  let wrote = false;
   for (let round = 0; round < 2; round++)
     for await (const batch of follow(url, { since: cursor, key: 'secret-of-all' })) {
       cursor = batch.cursor;

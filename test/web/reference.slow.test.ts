@@ -55,7 +55,9 @@ test('/docs shows every operation in a browser, contacts no other host, sends re
     [390, 'dark', ['color-contrast']],
   ] as const) {
     const { page: read } = await openTab(browser, {
-      ...{ viewport: { width, height: 800 }, colorScheme, bypassCSP: true },
+      viewport: { width, height: 800 },
+      colorScheme,
+      bypassCSP: true,
     });
     await read.goto(`${server.url}/docs`);
     await read.getByRole('heading', { name: 'sluice' }).first().waitFor();

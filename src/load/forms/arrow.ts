@@ -62,7 +62,8 @@ export class ArrowRows implements RowReading {
     else if (this.#state === 'head') this.#takeHead(bytes);
     else {
       this.#check();
-      [this.#state, this.#left] = ['prefix', PREFIX_BYTES];
+      this.#state = 'prefix';
+      this.#left = PREFIX_BYTES;
     }
   }
 
@@ -92,7 +93,8 @@ export class ArrowRows implements RowReading {
       this.#checkpoint = whole ?? facts.get('sluice.checkpoint') ?? null;
       if (this.#checkpoint === null) throw new Mismatched('a record batch has no checkpoint');
     }
-    [this.#state, this.#left] = ['body', length === null ? 0 : Number(head.readInt64(length))];
+    this.#state = 'body';
+    this.#left = length === null ? 0 : Number(head.readInt64(length));
   }
 
   #check(): void {

@@ -1,7 +1,9 @@
 import { Mismatched } from '../../pull/retry.ts';
 import type { RowReading } from './reading.ts';
 
-const [QUOTE, COMMA, LF] = [0x22, 0x2c, 0x0a];
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const LF = 0x0a;
 
 /** Counts the records of CSV below its header, each of which must have as many cells as the header. */
 export class CsvRows implements RowReading {

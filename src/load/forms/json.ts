@@ -1,8 +1,12 @@
 import { Mismatched } from '../../pull/retry.ts';
 import type { RowReading } from './reading.ts';
 
-const [QUOTE, BACKSLASH] = [0x22, 0x5c];
-const [OPEN, CLOSE, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d];
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN = 0x7b;
+const CLOSE = 0x7d;
+const OPEN_ARRAY = 0x5b;
+const CLOSE_ARRAY = 0x5d;
 
 /** Counts the outermost objects of JSON text, one below the other or in an array, however it is split. */
 export class JsonRows {
@@ -28,7 +32,10 @@ export class JsonRows {
         if (--objects === 0) rows++;
       } else if (byte === OPEN_ARRAY) arrays++;
       else if (byte === CLOSE_ARRAY) arrays--;
-    [this.#objects, this.#arrays, this.#isText, this.#isEscaped] = [objects, arrays, isText, isEscaped];
+    this.#objects = objects;
+    this.#arrays = arrays;
+    this.#isText = isText;
+    this.#isEscaped = isEscaped;
     return rows;
   }
 

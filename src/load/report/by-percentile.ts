@@ -27,7 +27,9 @@ export function percentilePlot(title: string, histograms: readonly Named[]): Plo
   const values = lines.flatMap(({ points }) => points.flatMap(([, y]) => (y === null ? [] : [y])));
   const label = (value: number) => shown(value, 'ms');
   return {
-    ...{ title, x, lines },
+    title,
+    x,
+    lines,
     sentence: `${title}: ${drawn.map(sentenceOf).join('; ')}`,
     y: logAxis(Math.min(...values, Infinity), Math.max(...values, 1), label),
     hints: [],

@@ -35,25 +35,33 @@ interface Measure {
 
 const MEASURES: readonly Measure[] = [
   {
-    ...{ name: 'pages per second', unit: 'rate', isBetter: 'higher' },
+    name: 'pages per second',
+    unit: 'rate',
+    isBetter: 'higher',
     of: ({ phases }) => phases.findLast(({ kind }) => kind !== 'ramp')?.pagesPerSecond ?? null,
     perSecond: ({ goodPages }) => goodPages,
   },
   ...(['p50', 'p99', 'p999'] as const).map((quantile) => latency('pages', 'pages', quantile)),
   ...(['p50', 'p99'] as const).map((quantile) => latency('firstByte', 'first byte', quantile)),
   {
-    ...{ name: 'rows per second of all pullers', unit: 'rate', isBetter: 'higher' },
+    name: 'rows per second of all pullers',
+    unit: 'rate',
+    isBetter: 'higher',
     of: ({ phases }) => phases.findLast(({ kind }) => kind !== 'ramp')?.rowsPerSecond ?? null,
     perSecond: ({ rows }) => rows,
   },
   ...(['p50', 'p99'] as const).map((quantile) => latency('delay', 'delay of followers', quantile)),
   {
-    ...{ name: "server's processor", unit: 'cores', isBetter: 'lower' },
+    name: "server's processor",
+    unit: 'cores',
+    isBetter: 'lower',
     of: (result) => mean(steady(result).map(({ server }) => server?.cpu ?? null)),
     perSecond: ({ server }) => server?.cpu ?? null,
   },
   {
-    ...{ name: "server's memory", unit: 'bytes', isBetter: 'lower' },
+    name: "server's memory",
+    unit: 'bytes',
+    isBetter: 'lower',
     of: (result) => mean(steady(result).map(({ server }) => server?.memory ?? null)),
     perSecond: ({ server }) => server?.memory ?? null,
   },
@@ -65,7 +73,9 @@ function latency(
   quantile: 'p50' | 'p99' | 'p999',
 ): Measure {
   return {
-    ...{ name: `${name}, ${quantile === 'p999' ? 'p99.9' : quantile}`, unit: 'ms', isBetter: 'lower' },
+    name: `${name}, ${quantile === 'p999' ? 'p99.9' : quantile}`,
+    unit: 'ms',
+    isBetter: 'lower',
     of: ({ latencies }) => latencies[kind][quantile],
     perSecond: (second) => second[kind][quantile],
   };
@@ -81,7 +91,8 @@ const SMALLEST = 0.03;
 /** Compares a run with an earlier one. Only figures that both have are compared. */
 export function compare(before: LoadResult, now: LoadResult): Comparison {
   const differences = MEASURES.flatMap((measure) => {
-    const [was, is] = [measure.of(before), measure.of(now)];
+    const was = measure.of(before);
+    const is = measure.of(now);
     if (was === null || is === null || was === 0) return [];
     const change = (is - was) / was;
     const noise = Math.max(SMALLEST, SURE * Math.hypot(errorOf(before, measure), errorOf(now, measure)));
@@ -157,7 +168,8 @@ function otherwise(before: LoadResult, now: LoadResult): string[] {
     ['the rows', ({ target }) => target.resources.map(({ name, rows }) => `${name} ${rows}`).join(', ')],
   ];
   return facts.flatMap(([name, of]) => {
-    const [was, is] = [of(before), of(now)];
+    const was = of(before);
+    const is = of(now);
     const verb = name.endsWith('s') ? 'differ' : 'differs';
     return was === is ? [] : [`${name} ${verb}: ${was ?? 'none'} before, ${is ?? 'none'} now`];
   });

@@ -72,11 +72,13 @@ function timePlot(
   isLog = false,
 ): Plot {
   const lines: Line[] = drawn.map(([name, tone, of]) => ({
-    ...{ name, tone },
+    name,
+    tone,
     points: series.map((second) => [second.second, of(second)] as const),
   }));
   const values = lines.flatMap(({ points }) => points.flatMap(([, y]) => (y === null ? [] : [y])));
-  const [lowest, highest] = [values.reduce((a, b) => Math.min(a, b), Infinity), Math.max(0, ...values)];
+  const lowest = values.reduce((a, b) => Math.min(a, b), Infinity);
+  const highest = Math.max(0, ...values);
   const label = (value: number) => shown(value, unit);
   return {
     title,

@@ -23,7 +23,12 @@ export interface Plot {
 }
 
 /** In units of the drawing, which a phone shows at about their size. */
-const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [360, 200, 48, 10, 10, 22];
+const WIDTH = 360;
+const HEIGHT = 200;
+const LEFT = 48;
+const RIGHT = 10;
+const TOP = 10;
+const BOTTOM = 22;
 const INNER = { width: WIDTH - LEFT - RIGHT, height: HEIGHT - TOP - BOTTOM };
 
 /** The plot as a figure: title, legend, drawing. It needs no script and no file beside the page. */
@@ -57,7 +62,8 @@ function vertical(at: number, label: string): string {
 
 /** A line for points that have a neighbour, and dots for those that stand alone. */
 function drawn({ points, tone }: Line, { x, y }: Plot): string {
-  const [line, dots]: [string[], string[]] = [[], []];
+  const line: string[] = [];
+  const dots: string[] = [];
   points.forEach(([at, value], n) => {
     if (value === null) return;
     const place = `${round(LEFT + x.place(at) * INNER.width)} ${round(TOP + (1 - y.place(value)) * INNER.height)}`;

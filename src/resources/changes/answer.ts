@@ -19,7 +19,8 @@ const MANY_LINES = 5_000;
  * Keys of a read: as many as the reader takes in a moment, so that a checkpoint follows soon. Only its own time counts:
  * a server of a thousand others would end at one key a read, and be slower still.
  */
-const [FIRST_KEYS, MOST_KEYS] = [250, 1_000];
+const FIRST_KEYS = 250;
+const MOST_KEYS = 1_000;
 
 /** When a feed ends of itself. */
 export interface FeedEnd {
@@ -92,7 +93,11 @@ const NOTHING = new Uint8Array(0);
 /** A batch without rows and without memory, for what an encoder writes between rows. */
 const EMPTY: Batch = {
   slot: { address: 0, capacity: 0, bytes: () => NOTHING, release: () => undefined },
-  ...{ start: 0, length: 0, rows: 0, last: null, more: true },
+  start: 0,
+  length: 0,
+  rows: 0,
+  last: null,
+  more: true,
   release: () => undefined,
 };
 

@@ -95,7 +95,8 @@ export async function* follow(
         yield* linesOf(log, changed, { place, walk }, want);
         const { next, keys } = changed;
         const isUpToDate = walk === 'over' ? await isWhole(log, changed, want) : changed.isUpToDate;
-        [place, changed] = [next, null];
+        place = next;
+        changed = null;
         yield { place, walk, isUpToDate: isUpToDate && walk === 'over' };
         if (walk !== 'over' && isUpToDate) break;
         wait = walk !== 'over' ? 0 : isUpToDate ? want.waitMs() : keys.length === 0 ? BEHIND_MS : 0;

@@ -52,7 +52,8 @@ export function checkpointLine(at: At): string {
 /** The control lines of a feed. `state` returns its present state. */
 export function feedLines(state: () => FeedState): ControlForm {
   const stateAt = ({ cursor, ...sums }: EndTally) => ({
-    ...{ ...state(), ...sums },
+    ...state(),
+    ...sums,
     ...(typeof cursor === 'string' && { cursor }),
   });
   return {

@@ -49,7 +49,8 @@ export function pageRoute(
     page: PAGE,
   });
   return {
-    ...{ ...routeOf(docs, 'list', PAGE_PROBLEMS), ...list },
+    ...routeOf(docs, 'list', PAGE_PROBLEMS),
+    ...list,
     cost: 'page',
     right: 'read',
     query: pageParameters(options.limits, parameters, counts),

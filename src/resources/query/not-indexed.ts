@@ -26,7 +26,8 @@ export function askableOf(indexes: readonly Index[]): readonly Askable[] {
     .flatMap(({ name, keys, isUnique }): Askable[] => {
       const paths = keys.map(({ path }) => shownPath(path));
       const keyAt = keys.findIndex(({ path }) => path === KEY);
-      const [before, key] = [keys[keyAt - 1], keys[keyAt]];
+      const before = keys[keyAt - 1];
+      const key = keys[keyAt];
       const forms: Askable[] = [];
       if (isUnique) forms.push({ filters: paths, sort: null, index: name });
       if (isUnique && keyAt < 0)
@@ -154,7 +155,8 @@ export function askableOfResource(
   const forms = askableOf(indexes);
   const own = scope ? formsInScope(forms, scope.where) : forms;
   if (!closed) return own;
-  const [filters, sorts] = [pathsOf(closed, false), ['id', ...pathsOf(closed, true)]];
+  const filters = pathsOf(closed, false);
+  const sorts = ['id', ...pathsOf(closed, true)];
   return own.filter(
     (form) =>
       form.sort !== null && sorts.includes(form.sort) && form.filters.every((path) => filters.includes(path)),

@@ -74,8 +74,10 @@ function orderedByIndex(
     if (!next || next.path === KEY || (by !== true && by !== next.path)) continue;
     if (isSuffixed(index, equals, next.path) || isUniqueFor(index, equals, next.path))
       return {
-        ...{ index, equals: pathsOf(index).slice(0, equals.length) },
-        ...{ sort: next.path, direction: next.sign },
+        index,
+        equals: pathsOf(index).slice(0, equals.length),
+        sort: next.path,
+        direction: next.sign,
       };
   }
   return undefined;

@@ -77,7 +77,8 @@ async function keyOfGone(
   resource: Ids,
   signal: AbortSignal,
 ): Promise<unknown> {
-  const [lowest, highest] = [await endOf(resource.rows, 1, signal), await endOf(resource.rows, -1, signal)];
+  const lowest = await endOf(resource.rows, 1, signal);
+  const highest = await endOf(resource.rows, -1, signal);
   const valuesOf = (readings: readonly IdReading[]) => readings.map(({ id }) => keyOf(id)._id);
   if (lowest === null || highest === null) return valuesOf(ids)[0];
   if (lowest !== highest) return undefined; // ids are in the order of their kinds

@@ -64,7 +64,9 @@ export async function textColumns({
   const seen = sampler(null, resource);
   const wanted = Math.min(SAMPLED_ROWS, most);
   seen.add(first);
-  for (let [{ last, more }, left] = [first, wanted - first.rows]; more && last && left > 0;) {
+  let { last, more } = first;
+  let left = wanted - first.rows;
+  while (more && last && left > 0) {
     const batch = await resource.rows.read(plan, { after: last }, { rows: left, bytes: BATCH_BYTES }, signal);
     try {
       seen.add(batch);
@@ -86,7 +88,8 @@ async function* sampled({
   const size = { rows: ROWS_AT_PLACE, bytes: BATCH_BYTES };
   const from = (after: From['after']) => rows.read(plan, after ? { after } : {}, size, signal);
   const first = await from(undefined);
-  const [isAll, low] = [!first.more, first.last];
+  const isAll = !first.more;
+  const low = first.last;
   yield first;
   if (isAll) return;
   const end = await rows.read({ ...plan, direction: plan.direction === 1 ? -1 : 1 }, {}, size, signal);

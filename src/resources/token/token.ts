@@ -45,7 +45,8 @@ type TokenKind = keyof typeof KINDS;
 
 const TIMES = { none: 0, at: 1, since: 2 } as const;
 /** The bit of the form of a token with an identity, and the bytes of that. */
-const [IDENTIFIED, IDENTITY_BYTES] = [4, 16];
+const IDENTIFIED = 4;
+const IDENTITY_BYTES = 16;
 const MANY = 7;
 
 /** Bytes before the types, and of the checksum. */

@@ -158,7 +158,8 @@ function emptyTable(builder: Builder): number {
 /** A vector of pairs of strings. 0 when there are none, which leaves the member out. */
 function keyValues(builder: Builder, metadata: Metadata): number {
   const pairs = Object.entries(metadata).map(([key, value]) => {
-    const [keyAt, valueAt] = [builder.createString(key), builder.createString(value)];
+    const keyAt = builder.createString(key);
+    const valueAt = builder.createString(value);
     builder.startObject(2);
     builder.addFieldOffset(0, keyAt, 0);
     builder.addFieldOffset(1, valueAt, 0);

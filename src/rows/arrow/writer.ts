@@ -13,7 +13,8 @@ const BATCH_BYTES = 256 * 1024;
 const MOST_ROWS = 16_384;
 /** A record batch of many columns has fewer rows: its notes take nine bytes for each cell. */
 const MOST_CELLS = 250_000;
-const [FULL, UNFIT] = [-4, -5];
+const FULL = -4;
+const UNFIT = -5;
 
 /** How rows become a table of Arrow. */
 export interface ArrowTable {

@@ -182,7 +182,8 @@ function deploymentOf(uri: string): Deployment {
   refuseCompression(uri);
   const client = new MongoClient(uri, clientOptions(uri));
   const deployment = {
-    ...{ client, serversFound: 0 },
+    client,
+    serversFound: 0,
     session: client.startSession({ causalConsistency: true }),
     timeless: client.startSession({ causalConsistency: false }),
     database: /^mongodb(?:\+srv)?:\/\/[^/?]*\/[^?]/.test(uri) ? undefined : DATABASE,

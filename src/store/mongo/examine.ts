@@ -166,7 +166,11 @@ async function examineCollection(
   });
   if (!existing) return;
   const options = {
-    ...{ collection, indexes, create, adopts, manage: false },
+    collection,
+    indexes,
+    create,
+    adopts,
+    manage: false,
     unmanaged: manages ? 'a start of the server tries to make it' : UNMANAGED,
     onWarning: (seen: string) => report({ promise: `${path} stays readable`, holds: null, seen }),
   };

@@ -25,7 +25,8 @@ interface GridFsOptions {
  * majority confirms each. DESIGN.md says why this is not the driver's GridFSBucket.
  */
 export function gridFs(connection: MongoConnection, { prefix, onNotice }: GridFsOptions): FileStore {
-  const [files, chunks] = [`${prefix}exports.files`, `${prefix}exports.chunks`];
+  const files = `${prefix}exports.files`;
+  const chunks = `${prefix}exports.chunks`;
 
   const write = async (command: Document): Promise<void> => {
     const { writeErrors = [] } = await connection.run({ ...command, writeConcern: MAJORITY }, ON_PRIMARY);

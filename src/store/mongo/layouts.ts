@@ -211,7 +211,8 @@ export class Layouts {
   }
 
   async #look(): Promise<Layout> {
-    const [connection, options] = [this.connection, this.#options];
+    const connection = this.connection;
+    const options = this.#options;
     try {
       await connection.connect();
       this.#provedServers = connection.serversFound;
@@ -244,7 +245,8 @@ export class Layouts {
 
   /** Rejects when an index of the layout can no longer be used, and forgets the layout. */
   async #lookAt(name: string): Promise<void> {
-    const [connection, collection] = [this.connection, this.collection];
+    const connection = this.connection;
+    const collection = this.collection;
     const layout = await this.layout();
     const isKey = name === KEY_INDEX.name;
     const index = layout.indexes.find((one) => one.name === name && one.refused === undefined);

@@ -88,7 +88,8 @@ export function nextValueIn(layouts: Layouts, reads: Pick<Reads, 'first'>) {
 function stretchesBehind(after: Bookmark | null, path: string): readonly Stretch[] {
   if (!after) return STRETCHES;
   const value = carried(after, path);
-  const [rank, isNaN] = [rankOf(after[4] ?? 0), isNaNValue(value?.value)];
+  const rank = rankOf(after[4] ?? 0);
+  const isNaN = isNaNValue(value?.value);
   const above = STRETCHES.filter((one) => one.rank > rank || (one.rank === rank && isNaN && !one.isNaN));
   const own = STRETCHES.find((one) => one.rank === rank && !one.isNaN);
   const isAlone = isNaN || rank === BSON_RANK.null || !own?.isNameable;
@@ -140,7 +141,8 @@ const characterOf = (n: number) => String.fromCodePoint(n < 0xd800 ? n : n + 0x8
 
 /** The first character whose bytes come after these. Null: there is none. */
 function characterAbove(bytes: Uint8Array): string | null {
-  let [low, high] = [0, CHARACTERS];
+  let low = 0;
+  let high = CHARACTERS;
   while (low < high) {
     const middle = (low + high) >>> 1;
     if (Buffer.compare(Buffer.from(characterOf(middle)), bytes) > 0) high = middle;

@@ -126,7 +126,8 @@ export function changed(before: Uint8Array, after: Uint8Array | null): Uint8Arra
   );
   const isSame = documentWith(elementOf(BSON_TYPE.array, '$eq', same));
   const query = documentWith(keyOf(before), elementOf(BSON_TYPE.document, '$expr', isSame));
-  const [q, end] = [elementOf(BSON_TYPE.document, 'q', query), elementsOf({ limit: 1 })];
+  const q = elementOf(BSON_TYPE.document, 'q', query);
+  const end = elementsOf({ limit: 1 });
   return after ? documentWith(q, elementOf(BSON_TYPE.document, 'u', after)) : documentWith(q, end);
 }
 
@@ -141,7 +142,8 @@ function byKey(row: Uint8Array): Uint8Array {
 /** The condition that the key is that of a row. */
 function keyOf(row: Uint8Array): Uint8Array {
   const key = bookmarkOf(row, { sort: KEY }); // one element: length, type, name, value
-  const [type = 0, value] = [key[4], key.subarray(4 + 1 + KEY.length + 1, -1)];
+  const type = key[4] ?? 0;
+  const value = key.subarray(4 + 1 + KEY.length + 1, -1);
   return elementOf(BSON_TYPE.document, KEY, documentWith(elementOf(type, '$eq', value)));
 }
 

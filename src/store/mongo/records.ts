@@ -28,7 +28,10 @@ export function openRecords(
 ): OpenCollection<Records> {
   let changing = 0;
   const asked: LayoutOptions = {
-    ...{ ...options, indexes, records: name, adopts: false },
+    ...options,
+    indexes,
+    records: name,
+    adopts: false,
     create: { clustered: true, validator },
     isToCome: () => changing === 0,
   };

@@ -48,7 +48,8 @@ async function byCounting(
   signal: AbortSignal,
 ): Promise<Bookmark[]> {
   const ids: Bookmark[] = [];
-  let [after, at]: [Bookmark | null, number] = [null, 0];
+  let after: Bookmark | null = null;
+  let at = 0;
   for (let part = 1; part < parts; part++) {
     const step = Math.floor((part * rows) / parts) - at;
     const [range] = rangesOf(plan, after, layout.clustered);

@@ -94,7 +94,8 @@ export class SteadyLooks {
     let rest = range;
     let rows = 0;
     while (rest && rows < most && (rows === 0 || mayGoOn())) {
-      const [next, some]: [Range, number] = [rest, Math.min(most - rows, PASSED_AT_ONCE)];
+      const next: Range = rest;
+      const some: number = Math.min(most - rows, PASSED_AT_ONCE);
       const passed = await this.take(() => this.#looks.core.reader.pass(next, some));
       rest = passed.rest;
       rows += passed.rows;

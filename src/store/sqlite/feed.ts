@@ -56,7 +56,8 @@ export class Feed implements ScopeLog {
   }
 
   reaches(place: FeedPlace, other: FeedPlace): boolean {
-    const [own, others] = [this.#placeOf(place.token), this.#placeOf(other.token)];
+    const own = this.#placeOf(place.token);
+    const others = this.#placeOf(other.token);
     return own.epoch === others.epoch && own.set === others.set && own.sequence >= others.sequence;
   }
 

@@ -104,7 +104,8 @@ export class SideLoad {
 
   /** Starts to write the rows that wait. Resolves when those before them are written, so that reading goes on beside. */
   async #append(): Promise<void> {
-    const [rows, bytes] = [this.#rows, this.#bytes];
+    const rows = this.#rows;
+    const bytes = this.#bytes;
     this.#rows = [];
     this.#bytes = 0;
     await this.#writing;

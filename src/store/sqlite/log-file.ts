@@ -2,7 +2,8 @@ import { open } from 'node:fs/promises';
 import { unlessMissing } from './directory.ts';
 
 /** The layout of a write-ahead log (fileformat2.html, "WAL file format"). Numbers are big-endian, sizes in bytes. */
-const [HEADER, FRAME_HEADER] = [32, 24];
+const HEADER = 32;
+const FRAME_HEADER = 24;
 const LITTLE_ENDIAN_SUMS = 0x377f0682;
 const FRAMES_AT_ONCE = 256;
 /** A transaction that outgrows the cache of SQLite sums up its frames when the last one is written: a kill may come first. */
@@ -27,7 +28,10 @@ export async function faultOfLog(path: string): Promise<string | null> {
     if (!hasSums(head, 24, sums)) return `${path} does not begin with what was written`;
     const frameBytes = FRAME_HEADER + head.readUInt32BE(8);
     const frames = Buffer.alloc(FRAMES_AT_ONCE * frameBytes);
-    let [number, broken, lost, last] = [0, 0, 0, 0];
+    let number = 0;
+    let broken = 0;
+    let lost = 0;
+    let last = 0;
     for (let at = HEADER; ; at += frames.length) {
       const { bytesRead } = await file.read(frames, 0, frames.length, at);
       for (let start = 0; start + frameBytes <= bytesRead; start += frameBytes) {
@@ -40,7 +44,10 @@ export async function faultOfLog(path: string): Promise<string | null> {
         }
         const endsTransaction = frame.readUInt32BE(4) > 0;
         const isOfThisLog = Buffer.compare(frame.subarray(8, 16), head.subarray(16, 24)) === 0;
-        if (broken > 0 && endsTransaction && isOfThisLog) [lost, last] = [lost + 1, number];
+        if (broken > 0 && endsTransaction && isOfThisLog) {
+          lost = lost + 1;
+          last = number;
+        }
       }
       if (bytesRead < frames.length) break;
     }

@@ -106,7 +106,8 @@ export class ChangeLog {
 
   /** Notes a row before and after its change. Null: there is none. */
   note(notes: ChangeNotes, before: Uint8Array | null, after: Uint8Array | null): void {
-    const [idBefore, idAfter] = [before && idOf(before), after && idOf(after)];
+    const idBefore = before && idOf(before);
+    const idAfter = after && idOf(after);
     if (idBefore && idAfter && Buffer.compare(idBefore, idAfter) !== 0) {
       // The _id is of another type: 7 and 7.0 are one row.
       this.#insert(notes, idBefore, before, null);
@@ -162,7 +163,8 @@ export class ChangeLog {
       if (id === null || Number(change.seq) !== next + 1)
         throw new DamagedRowError('a change is missing in the log');
       const name = textOf(id);
-      const [before, now] = [storedIn(change, 'b'), storedIn(change, 'a')];
+      const before = storedIn(change, 'b');
+      const now = storedIn(change, 'a');
       if (!scope || !before || !now || !isUnseen(before, now, scope.fields)) {
         if (found.size >= most && !found.has(name)) return page();
         found.set(name, id);

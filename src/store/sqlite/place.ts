@@ -18,12 +18,14 @@ export interface LogPlace {
 const VERSION = 0x51;
 const SEALED_VERSION = 0x53;
 const EPOCH_BYTES = 8;
-const [SET_AT, SEQUENCE_AT] = [1 + EPOCH_BYTES, 1 + EPOCH_BYTES + 4];
+const SET_AT = 1 + EPOCH_BYTES;
+const SEQUENCE_AT = 1 + EPOCH_BYTES + 4;
 /** Tokens of version 0.3 end with the sequence number. */
 const OLD_TOKEN_BYTES = SEQUENCE_AT + 8;
 const TOKEN_BYTES = OLD_TOKEN_BYTES + 8;
 const CIPHER = 'aes-256-gcm';
-const [NONCE_BYTES, TAG_BYTES] = [12, 16];
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
 
 /** The token of a place: the form (1 byte), the epoch (8), the set (4), the sequence number (8), the last change seen (8). */
 export function tokenOf({ epoch, set, sequence, seen }: LogPlace): Uint8Array {

@@ -106,7 +106,8 @@ export class Reader {
     const end = this.#number(range, 'high') ?? Number.MAX_SAFE_INTEGER;
     const to = Math.min(end, from + asked + 1);
     const found = this.#connection.get(betweenSql(range), from, to);
-    const [documents, rows] = [bytesIn(found, 'd'), Number(found?.rows)];
+    const documents = bytesIn(found, 'd');
+    const rows = Number(found?.rows);
     if (!documents || rows < asked / 2) return null;
     const more = rows < asked && this.#connection.get(anySql(range), to - 1, end) !== undefined;
     return { documents, more };
@@ -134,7 +135,8 @@ export class Reader {
       `select length(d) n ${sqlOf(range)} limit ? offset ?`,
       ...[range.low, range.high, rows + 1, skip],
     );
-    let [count, sum] = [0, 0];
+    let count = 0;
+    let sum = 0;
     while (count < Math.min(rows, sizes.length) && sum < Math.min(bytes, MOST_BYTES))
       sum += Number(sizes[count++]?.n);
     return { rows: Math.max(1, count), more: count < sizes.length };

@@ -71,7 +71,11 @@ const AGAIN_MS = 1500;
 
 /** What all streams of this page are proved with. */
 export const PROVING = {
-  ...{ from: BEGINNING, firstRow: null, compression: 'none', key: null, idleMs: 60_000 },
+  from: BEGINNING,
+  firstRow: null,
+  compression: 'none',
+  key: null,
+  idleMs: 60_000,
   clock: { ...REAL_CLOCK, sleep: (_ms, signal) => REAL_CLOCK.sleep(AGAIN_MS, signal) },
   getContent: (url, _accept, { signal }) => Promise.resolve(contentOf(url, signal)),
 } as const satisfies Partial<ProvingOptions>;

@@ -9,7 +9,10 @@ const MOST_FRACTION = 6;
 /** The operator behind a path. */
 const BOUND = /\.[gl]te?$/;
 /** Pixels of a letter, of what surrounds a text, and the limits of a column. */
-const [LETTER, AROUND, NARROWEST, WIDEST] = [7.9, 26, 64, 340];
+const LETTER = 7.9;
+const AROUND = 26;
+const NARROWEST = 64;
+const WIDEST = 340;
 
 export interface Column {
   readonly name: string;

@@ -19,7 +19,8 @@ import { filterQuery, shownText, spelled, urlOf, wordsOf, type View } from './vi
 const OPEN_AT_FIRST = 2;
 
 /** Values that one request lists, and requests until they are counted. */
-const [LISTED, MOST_ROUNDS] = [20, 3];
+const LISTED = 20;
+const MOST_ROUNDS = 3;
 
 export interface Shown {
   readonly view: View;
@@ -159,7 +160,9 @@ function afterValues(
 ): readonly HTMLElement[] {
   if (next === null && count > 0) return [];
   const input = make('input', {
-    ...{ name: path, autocomplete: 'off', placeholder: 'another value' },
+    name: path,
+    autocomplete: 'off',
+    placeholder: 'another value',
     'aria-label': `Another value of ${path}`,
   });
   const filter = () => input.value !== '' && go(withFilter(view, path, input.value));
@@ -173,7 +176,8 @@ function rangeForm({ view, go }: Shown, path: string): HTMLElement {
     input.value = view.sort === path ? value : '';
     return input;
   };
-  const [from, to] = [bound('from', view.low), bound('to', view.high)];
+  const from = bound('from', view.low);
+  const to = bound('to', view.high);
   return make(
     'form.range',
     { 'aria-label': `Range of ${path}` },

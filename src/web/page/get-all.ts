@@ -27,7 +27,9 @@ export function showTake(view: View): void {
   );
   element('downloads').replaceChildren(...downloads);
   const snippets = snippetsFor({
-    ...{ url: location.origin + url, name, withKey: currentKey() !== null },
+    url: location.origin + url,
+    name,
+    withKey: currentKey() !== null,
     version: document.documentElement.dataset.version ?? '',
   });
   element('programs').replaceChildren(...snippets.map(choiceOf));

@@ -70,7 +70,8 @@ async function numberOf(
 ): Promise<number | null> {
   const { sort, direction } = reader.view;
   const isHere = (other: Row | undefined) => other !== undefined && keyOf(other) === keyOf(row);
-  let [low, high] = [0, total];
+  let low = 0;
+  let high = total;
   try {
     while (low < high) {
       const middle = Math.floor((low + high) / 2);
@@ -95,7 +96,8 @@ function compared(one: Row, other: Row, sort: string): number | null {
 }
 
 function comparedValues(one: Json | undefined, other: Json | undefined): number | null {
-  const [first, second] = [numberIn(one), numberIn(other)];
+  const first = numberIn(one);
+  const second = numberIn(other);
   if (first !== null && second !== null) return Math.sign(first - second);
   if (typeof one !== 'string' || typeof other !== 'string') return null;
   return comparedTexts(Array.from(one), Array.from(other));

@@ -13,7 +13,8 @@ const EVERY_MS = 250;
 /** A stream is given up after this time without a proved row. Milliseconds. */
 const RETRY_MS = 30_000;
 /** Seconds that a stream at an easy pace takes, however many rows it has; and its least rows per second. */
-const [EASY_SECONDS, LEAST_RATE] = [15, 500];
+const EASY_SECONDS = 15;
+const LEAST_RATE = 500;
 
 type State = 'idle' | 'running' | 'paused' | 'cut' | 'whole' | 'failed';
 

@@ -56,7 +56,8 @@ export class Scroller {
   /** Scrolls as little as possible until a row is in sight. */
   reveal(row: number): void {
     const rowHeight = this.#rowHeight;
-    const [wanted, now] = [row * rowHeight, this.#top + this.#offset];
+    const wanted = row * rowHeight;
+    const now = this.#top + this.#offset;
     if (wanted < now) this.scrollTo(row);
     else if (wanted + rowHeight > now + this.#height)
       this.scrollTo((wanted + rowHeight - this.#height) / rowHeight);

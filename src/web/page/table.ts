@@ -15,7 +15,9 @@ const BEYOND = 6;
 /** Rows whose values decide the kinds and widths of new columns. */
 const LOOKED_AT = 100;
 /** Pixels around the number of a row, of one of its digits, and digits that there is always place for. */
-const [NUMBER_AROUND, DIGIT, LEAST_DIGITS] = [20, 7, 6];
+const NUMBER_AROUND = 20;
+const DIGIT = 7;
+const LEAST_DIGITS = 6;
 /** The share of the width that a pinned key may take. A wider one would leave no place for anything else. */
 const MOST_PINNED = 0.9;
 

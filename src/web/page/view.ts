@@ -82,10 +82,12 @@ export function readView(resource: Resource, query: URLSearchParams): View {
     if (operator === 'gte' || operator === 'lte') bounds.set(operator, { path, text });
     else if (name !== 'sort') equals.set(path, text);
   }
-  const [low, high] = [bounds.get('gte'), bounds.get('lte')];
+  const low = bounds.get('gte');
+  const high = bounds.get('lte');
   const [, path, direction] = /^(.+)_(asc|desc)$/.exec(query.get('sort') ?? '') ?? [];
   return {
-    ...{ resource, equals },
+    resource,
+    equals,
     sort: path ?? low?.path ?? high?.path ?? 'id',
     direction: direction === 'desc' ? -1 : 1,
     low: low?.text ?? '',

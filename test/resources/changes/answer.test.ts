@@ -171,13 +171,16 @@ test('a reader that stalls holds no slot, and gets the rows that it has not read
   const { run, store, slots, stop } = await runOn(t, counted, () => 0);
   const rows = Array.from({ length: 40 }, (_, n) => ({
     _id: `a${String(n).padStart(2, '0')}`,
-    ...{ category: 'x', price: 0, filler: 'x'.repeat(100) },
+    category: 'x',
+    price: 0,
+    filler: 'x'.repeat(100),
   }));
   await store.items.insert(
     rows.map((row) => BSON.serialize(row)),
     'fail',
   );
-  const [stalled, goOn] = [deferred(), deferred()];
+  const stalled = deferred();
+  const goOn = deferred();
   let text = '';
   let isStalled = false;
   const done = pumped(run, (chunk) => {

@@ -10,7 +10,8 @@ function wholeChunks(answer: string): string {
   let content = '';
   for (let at = answer.indexOf('\r\n\r\n') + 4; at > 3;) {
     const [head = '', digits = ''] = /^([0-9a-f]+)\r\n/i.exec(answer.slice(at, at + 16)) ?? [];
-    const [from, end] = [at + head.length, at + head.length + parseInt(digits, 16)];
+    const from = at + head.length;
+    const end = at + head.length + parseInt(digits, 16);
     if (head === '' || answer.length < end + 2) break;
     assert.equal(answer.slice(end, end + 2), '\r\n');
     content += answer.slice(from, end);

@@ -41,7 +41,8 @@ async function linesOf(t: TestContext, language: string, command: string, argume
 }
 
 test('the shell program of the documents prints each change, also after it was cut', async (t) => {
-  const [shell, curl] = [program(t, ['sh'], []), program(t, ['curl'], ['--version'])];
+  const shell = program(t, ['sh'], []);
+  const curl = program(t, ['curl'], ['--version']);
   if (shell === null || curl === null) return;
   const server = await serverOn(t, { MONGODB_URI: '' });
   await put(server, 'before', 1);

@@ -8,7 +8,9 @@ import { NEVER } from '../../support/store/reading.ts';
 
 const placeAt = (n: number) => ({ token: Uint8Array.of(n) });
 const changed = (n: number, ...ids: readonly number[]): ChangedKeys => ({
-  ...{ keys: ids.map((_id) => makeBookmark({ _id })), next: placeAt(n), isUpToDate: true },
+  keys: ids.map((_id) => makeBookmark({ _id })),
+  next: placeAt(n),
+  isUpToDate: true,
 });
 
 test('a reader is up to date when nothing has changed since its rows were looked up', async () => {
@@ -23,8 +25,13 @@ test('a reader is up to date when nothing has changed since its rows were looked
   };
   const none = () => Promise.reject(new Error('no row is read'));
   const want = {
-    ...{ plan: BY_ID, most: () => 10, waitMs: () => 0, onKeys: () => undefined, now: () => 0 },
-    ...{ reads: NEVER, waits: NEVER },
+    plan: BY_ID,
+    most: () => 10,
+    waitMs: () => 0,
+    onKeys: () => undefined,
+    now: () => 0,
+    reads: NEVER,
+    waits: NEVER,
   };
   const seen: (number | boolean)[] = [];
   const start = { place: placeAt(0), walk: 'over' } as const;

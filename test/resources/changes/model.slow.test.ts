@@ -77,7 +77,8 @@ for (const { name: store, ...place } of PLACES)
   test(`${store}: clients that are cut anywhere have the set in the end, or the part of it that their key opens`, async (t) => {
     const ground = await groundOn(t, place);
     if (!ground) return;
-    const [{ sizes }, begin] = [ground, performance.now()];
+    const { sizes } = ground;
+    const begin = performance.now();
     const stay = Pages.follow.bind(Pages);
     t.mock.method(Pages, 'follow', (...[question, at, reader]: Parameters<typeof stay>) => {
       const stays = stay(question, at, { ...reader, sink: ground.stalls.around(reader.sink) });
@@ -100,7 +101,8 @@ async function runHistory(ground: Ground, random: Random): Promise<void> {
   const { server, stalls, sizes, kill } = ground;
   const writer = writerOf(ground, random);
   const query = oneOf(random, ['', 'fields=n', 'category=x', 'category=y&fields=n']);
-  const [headers, others] = [bearer(oneOf(random, KEYS).name), bearer(oneOf(random, KEYS).name)];
+  const headers = bearer(oneOf(random, KEYS).name);
+  const others = bearer(oneOf(random, KEYS).name);
   await writer.write();
   const follower = followingOf(ground, query, headers, random);
   const poller = await pollingOf(ground, query, headers, random);
@@ -184,7 +186,8 @@ function writerOf({ server, store, kill }: Ground, random: Random) {
   let n = 0;
   const rowOf = (_id: unknown): Document => {
     const own = random() < 0.1 ? { id: 'own' } : {};
-    const [category, filler] = [oneOf(random, ['x', 'y']), 'x'.repeat(below(random, 300))];
+    const category = oneOf(random, ['x', 'y']);
+    const filler = 'x'.repeat(below(random, 300));
     return { _id, category, price: 1, n: n++, filler, ...own };
   };
   /** Writes, again while the database is away. */

@@ -9,7 +9,8 @@ import { testClient } from '../../support/store/mongo/mongo.ts';
 import type { StoreName } from '../../support/process/server.ts';
 
 const READERS = 10;
-const [KEPT, LOST] = [{ name: 'kept' }, { name: 'lost' }];
+const KEPT = { name: 'kept' };
+const LOST = { name: 'lost' };
 
 /** Followers of the items that are up to date: as many with a key that is kept as with one that the test takes away. */
 async function followed(t: TestContext, store: StoreName) {

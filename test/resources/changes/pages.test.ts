@@ -71,10 +71,16 @@ async function opened(t: TestContext, change: Partial<Question> = {}) {
   const { identity } = await store.items.describe(NEVER);
   const transcoder = createTranscoder(slots);
   const question: Question = {
-    ...{ name: 'all', collection: 'items', rows, changes, lines: () => transcoder.encoder('lines') },
+    name: 'all',
+    collection: 'items',
+    rows,
+    changes,
+    lines: () => transcoder.encoder('lines'),
     plan: { sort: '_id', direction: 1, ...(identity !== undefined && { identity }) },
     framed: (text) => text,
-    ...{ now: () => performance.now(), stopping: new AbortController().signal, heartbeatMs: 60_000 },
+    now: () => performance.now(),
+    stopping: new AbortController().signal,
+    heartbeatMs: 60_000,
     ...change,
   };
   t.after(() => {
@@ -99,7 +105,8 @@ async function leave(...readers: readonly Reader[]): Promise<void> {
 test('a follower that has not taken the page before gets no other one, and leaves with its place; another stays', async (t) => {
   const { question, at, put } = await opened(t);
   const start = await at();
-  const [slow, fast] = [new Reader(question, start), new Reader(question, start)];
+  const slow = new Reader(question, start);
+  const fast = new Reader(question, start);
   const gate = deferred();
   slow.gate = gate.promise.then(() => undefined);
   await put('a');

@@ -63,7 +63,8 @@ async function runHistory(at: Opened, random: Random): Promise<void> {
 /** Writes a few rows of any tenant into each set, and removes some. */
 async function write({ orders, customers }: Opened, random: Random): Promise<void> {
   for (let n = below(random, 20); n > 0; n--) {
-    const [table, id] = [oneOf(random, [orders, customers]), `r${below(random, 30)}`];
+    const table = oneOf(random, [orders, customers]);
+    const id = `r${below(random, 30)}`;
     if (random() < 0.3) await table.remove(id);
     else
       await table.put({

@@ -31,14 +31,20 @@ async function running(
     const place = await rows.changes.now(NEVER);
     const { identity } = await rows.describe(NEVER);
     const set = {
-      ...{ name, query: new Map(), collection: name, rows: streams, shown: EVERYTHING, limit: Infinity },
+      name,
+      query: new Map(),
+      collection: name,
+      rows: streams,
+      shown: EVERYTHING,
+      limit: Infinity,
       changes: wrap(streams.changes, name),
       plan: { sort: '_id', direction: 1 as const, ...(identity !== undefined && { identity }) },
       start: { place, walk: 'over' as const },
     };
     return { rows, set };
   };
-  const [a, b] = [await open('a'), await open('b')];
+  const a = await open('a');
+  const b = await open('b');
   const followed = new SeveralSets([a.set, b.set], [stop.signal], createTranscoder(slots));
   const { lines, start, stopping } = followed;
   const end = { opens: true, follows: true, waitMs: 0, limit: Infinity };
@@ -68,8 +74,11 @@ function idsOf(text: string, name: string): number[] {
 }
 
 test('a set that changes without an end does not keep another one from its reader', async (t) => {
-  let [text, from, isOver] = ['', 0, false];
-  const [changing, seen] = [deferred(), deferred()];
+  let text = '';
+  let from = 0;
+  let isOver = false;
+  const changing = deferred();
+  const seen = deferred();
   const run = await running(
     t,
     (piece) => {
@@ -100,8 +109,12 @@ for (const [place, begins] of [
 ] as const)
   test(`a reader that stalls ${place} stalls all sets, holds none of their rows, and loses nothing`, async (t) => {
     let text = '';
-    const [stalled, again, all] = [deferred(), deferred(), deferred()];
-    let [isFirst, open, read] = [true, 0, 0];
+    const stalled = deferred();
+    const again = deferred();
+    const all = deferred();
+    let isFirst = true;
+    let open = 0;
+    let read = 0;
     const counted = (reader: FeedReader): FeedReader => ({
       ...reader,
       async *rows(...call) {

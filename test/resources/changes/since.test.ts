@@ -8,7 +8,9 @@ import { decodeFeedCursor } from '../../support/resources/tokens.ts';
 async function filled(server: TestServer): Promise<void> {
   const rows = Array.from({ length: 900 }, (_, n) => ({
     _id: `a${String(n).padStart(4, '0')}`,
-    ...{ category: 'x', price: n, filler: 'x'.repeat(500) },
+    category: 'x',
+    price: n,
+    filler: 'x'.repeat(500),
   }));
   await server.store.items.insert(
     rows.map((row) => BSON.serialize(row)),

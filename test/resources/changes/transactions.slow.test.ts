@@ -47,7 +47,10 @@ async function followerOf(url: string, names: readonly string[]) {
   let ended: Answer | null = null;
   void follows.then((answer) => (ended = answer));
   return {
-    ...{ names, path, told, setsAt },
+    names,
+    path,
+    told,
+    setsAt,
     /** Resolves when the copy was these rows. */
     reached: (set: string) =>
       until(`the copy of ${names.join()} is the set`, () => {

@@ -28,7 +28,8 @@ function inRange(rows: readonly Uint8Array[]): number {
 }
 
 test('the embedded store counts in bounded steps, and returns a lower bound when its time is up', async (t) => {
-  let [now, step] = [0, 0];
+  let now = 0;
+  let step = 0;
   const slots = new Slots();
   const directory = await temporaryFolder(t);
   const store = await openDirectory(directory, {

@@ -11,7 +11,8 @@ import { serverOn } from '../../support/process/server.ts';
 import { filled } from '../../support/resources/resources.ts';
 import { NEVER } from '../../support/store/reading.ts';
 
-const [STRINGS, NUMBERS] = [BSON_TYPE.string, BSON_TYPE.int32];
+const STRINGS = BSON_TYPE.string;
+const NUMBERS = BSON_TYPE.int32;
 const PLACE = { index: KEY_INDEX, equals: [] };
 
 /** Rows of which some brackets are found, and how often each was looked for. */

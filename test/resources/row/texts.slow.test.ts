@@ -163,7 +163,8 @@ onStores(opened, (test) => {
     const random = randomFrom(SEED);
     const ids = SETS.at(-1)?.rows.map(({ _id }) => _id as unknown) ?? [];
     for (let n = 0; n < 60; n++) {
-      const [from, to] = [ids[below(random, ids.length)], ids[below(random, ids.length)]];
+      const from = ids[below(random, ids.length)];
+      const to = ids[below(random, ids.length)];
       const part = plainPart({ from: makeBookmark({ _id: from }), to: makeBookmark({ _id: to }) });
       const { status } = await asked(
         server,

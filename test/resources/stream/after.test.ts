@@ -61,7 +61,9 @@ const MIXED: readonly (readonly string[])[] = [
   names,
 ];
 
-const [OBJECT_IDS, UUIDS, TEXTS] = [KINDS.objectIds ?? [], KINDS.uuids ?? [], ['a', 'b', 'c']];
+const OBJECT_IDS = KINDS.objectIds ?? [];
+const UUIDS = KINDS.uuids ?? [];
+const TEXTS = ['a', 'b', 'c'];
 const HEX = '0123456789abcdef01234567';
 /** Ids of one kind with a few of another. Each that a text names must be found by it. */
 const STRAYS: Readonly<Record<string, readonly unknown[]>> = {

@@ -63,7 +63,8 @@ async function pull(
   get: (from: string) => Promise<{ bytes: Buffer; whole: boolean }>,
 ) {
   const joined: Buffer[] = [];
-  let [from, crc] = ['', 0];
+  let from = '';
+  let crc = 0;
   for (;;) {
     const { bytes, whole } = await get(from);
     const { lines, isProved, ended, next } = kept(bytes, query);
@@ -140,7 +141,9 @@ function takeUntil(
   return new Promise((resolve) => {
     const socket = connect(Number(url.port), url.hostname);
     const pieces: Buffer[] = [];
-    let [taken, tail, struck] = [0, '', false];
+    let taken = 0;
+    let tail = '';
+    let struck = false;
     socket.write(`GET ${path} HTTP/1.1\r\nHost: ${url.host}\r\n\r\n`);
     socket.on('data', (piece: Buffer) => {
       pieces.push(piece);
@@ -181,7 +184,8 @@ test(`the server is killed until ${KILLED} streams were cut at any byte, and the
   if (!prepared) return;
   const { settings, uncut } = prepared;
   const start = () => childServer(t, settings);
-  let [server, next] = [start(), start()]; // starting takes longer than everything else here
+  let server = start();
+  let next = start(); // starting takes longer than everything else here
   const kills: Promise<unknown>[] = [];
   const joins = new Joins();
   const get: Get = async (path, cutAfter) => {

@@ -47,7 +47,8 @@ onCombinations(
 );
 
 test('an estimate is asked for once in five seconds, and again when it failed', async (t) => {
-  let [now, calls] = [0, 0];
+  let now = 0;
+  let calls = 0;
   t.mock.method(performance, 'now', () => now);
   let answer: Collection['count'] = () => Promise.resolve({ rows: calls, is: 'estimated' });
   const rows: Pick<Collection, 'count'> = { count: (...call) => (calls++, answer(...call)) };

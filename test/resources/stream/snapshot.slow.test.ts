@@ -146,7 +146,8 @@ onMongo(shop, (test) => {
       };
       return { cursor: end.cursor, at: BigInt(response.headers.get('snapshot-at') ?? 0) };
     };
-    const [timed, plain] = [await begin('&consistency=snapshot'), await begin('')];
+    const timed = await begin('&consistency=snapshot');
+    const plain = await begin('');
     const go = (query: string) => server.get(`/items/stream?limit=1&${query}`);
     for (const query of [
       '',

@@ -29,10 +29,8 @@ function forge(plan: Plan, payload: Uint8Array): string {
 }
 
 test('a cursor belongs to the paths, values and types of its equalities, in whatever order an index has them', () => {
-  const [a, b] = [
-    { path: 'a.b', value: new Int32(5) },
-    { path: 'c', value: null },
-  ];
+  const a = { path: 'a.b', value: new Int32(5) };
+  const b = { path: 'c', value: null };
   const plan: Plan = { sort: 'd.e', direction: 1, equals: [a, b] };
   const cursor = encodeCursor('orders', plan, makeBookmark({ 'd.e': 'x', _id: 1 }));
   const codeFor = (equals: Plan['equals']) =>
@@ -137,7 +135,8 @@ test('the longest cursor of a bookmark that always fits is no longer than a curs
 
 test('a cursor has the identity of its plan, else that of the rows', () => {
   const bookmark = makeBookmark({ _id: 1 });
-  const [own, other] = ['a'.repeat(32), 'b'.repeat(32)];
+  const own = 'a'.repeat(32);
+  const other = 'b'.repeat(32);
   const plan = { ...BY_ID, identity: own };
   assert.equal(encodeCursor('items', plan, bookmark, other), encodeCursor('items', plan, bookmark));
   assert.equal(encodeCursor('items', BY_ID, bookmark, own), encodeCursor('items', plan, bookmark));

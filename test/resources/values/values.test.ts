@@ -142,7 +142,9 @@ test('values that are passed over are counted with the value behind them, once i
     return Promise.resolve(next < 5 ? makeValue(next) : null);
   };
   for (const most of [1, 2, 3, 5, 6]) {
-    let [after, all, more]: [Bookmark | null, number[], boolean] = [null, [], true];
+    let after: Bookmark | null = null;
+    let all: number[] = [];
+    let more = true;
     while (more) {
       const from = { after, most, cursorOf: () => 'a cursor' };
       const { values, hasMore, omitted } = await listValues(
@@ -154,7 +156,9 @@ test('values that are passed over are counted with the value behind them, once i
       );
       const numbers = values.map(numberOf);
       assert.equal(omitted, numbers.reduce((sum, n) => sum + n, 0) + (hasMore ? 0 : 2));
-      [after, all, more] = [values.at(-1) ?? null, [...all, ...numbers], hasMore];
+      after = values.at(-1) ?? null;
+      all = [...all, ...numbers];
+      more = hasMore;
     }
     assert.deepEqual(all, [0, 1, 2, 3, 4]);
   }

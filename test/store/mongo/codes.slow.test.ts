@@ -72,7 +72,9 @@ for (const [way, query] of [
     }
     const server = await serverOn(t, {
       MONGODB_URI: `${uri}${query}&heartbeatFrequencyMS=500`,
-      ...{ EXPOSE: 'r,r2', RATE_LIMIT: 'off', EXPORT_LIMIT: '1000' },
+      EXPOSE: 'r,r2',
+      RATE_LIMIT: 'off',
+      EXPORT_LIMIT: '1000',
     });
     const cursors = await cursorsOf(server, db);
     const random = randomFrom(SEED);

@@ -38,7 +38,8 @@ const it = testsWith(openBeside);
 
 it('every index is listed, and one that plans cannot use has the reason', async (open) => {
   const rows = open.db.collection('rows');
-  const [one, descending] = [1 as const, -1 as const];
+  const one = 1 as const;
+  const descending = -1 as const;
   await rows.insertOne({ tags: ['x'], items: [{ price: 1 }], n: { deep: 1 } });
   await rows.createIndexes([
     { key: { a: one, b: descending, _id: descending, c: one }, name: 'further' },
@@ -331,7 +332,8 @@ test('a walk by the key has no clean end when a row came that no bounds can incl
   await rows.insertMany(Array.from({ length: 20 }, (_, _id) => ({ _id: _id as never })));
   const opened = await open.store.open(ROWS);
   const plan = await planBy(opened, '_id_', { sort: '_id' });
-  const [first, all] = [await released(opened, plan, 10), await released(opened, plan, 100)];
+  const first = await released(opened, plan, 10);
+  const all = await released(opened, plan, 100);
   await first.confirm(NEVER);
   await rows.insertOne({ _id: new MaxKey() as never });
   const unfit = { code: 'store-unfit' };

@@ -105,7 +105,8 @@ for (const sign of [1, -1] as const)
     t.after(() => connection.close());
     const list = async (limit: number) => {
       const found: string[] = [];
-      let [omitted, cursor] = [0, ''];
+      let omitted = 0;
+      let cursor = '';
       for (let pages = 0; ; pages++) {
         assert.ok(pages <= VALUES.length);
         const response = await server.get(`/odd/values?field=v&limit=${limit}${cursor}`);

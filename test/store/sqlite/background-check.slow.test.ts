@@ -52,7 +52,8 @@ async function filled(t: TestContext) {
     swapPages: () =>
       change((file, at) => {
         const [one, other] = [0, 1].map((n) => at + file.readUInt16BE(at + 12 + 2 * n)) as [number, number];
-        const [first, second] = [file.readUInt32BE(one), file.readUInt32BE(other)];
+        const first = file.readUInt32BE(one);
+        const second = file.readUInt32BE(other);
         file.writeUInt32BE(second, one);
         file.writeUInt32BE(first, other);
       }),

@@ -39,9 +39,10 @@ test('a backup beside a server that takes writes has every write that was acknow
   const directory = await temporaryFolder(t);
   const settings = { MONGODB_URI: '', DATA_DIR: directory, SAMPLE: 'auto', RATE_LIMIT: 'off' };
   const server = await childServer(t, settings);
-  let [written, isDone] = [0, false];
+  let written = 0;
+  const until = new AbortController();
   const writing = (async () => {
-    while (!isDone) {
+    while (!until.signal.aborted) {
       const body = JSON.stringify({ name: `n${written}`, email: 'a@b.example' });
       const headers = { 'content-type': 'application/json' };
       const answer = await fetch(new URL(`/api/users/u${written}`, server.url), {
@@ -60,7 +61,7 @@ test('a backup beside a server that takes writes has every write that was acknow
   assert.deepEqual([ended.code, ended.said], [0, '']);
   assert.match(ended.stdout, /backup\.db has [\d,]+ bytes\n$/);
   const checked = await sluice(['check'], settings);
-  [isDone] = [true];
+  until.abort();
   await writing;
   assert.equal(checked.code, 0, checked.stdout);
   assert.match(checked.stdout, /^items: 53940 rows, 3 indexes\n/m);
@@ -68,7 +69,8 @@ test('a backup beside a server that takes writes has every write that was acknow
   assert.equal((await sluice(['check', file], {})).code, 0);
   assert.deepEqual(await readdir(join(file, '..')), ['backup.db']);
 
-  const [exists, itself] = [await sluice(['backup', file], settings), join(directory, FILE)];
+  const exists = await sluice(['backup', file], settings);
+  const itself = join(directory, FILE);
   assert.deepEqual([exists.code, exists.said], [1, `sluice: ${file} exists: use --replace to replace it\n`]);
   assert.equal((await sluice(['backup', file, '--replace'], settings)).code, 0);
   assert.match((await sluice(['backup', itself, '--replace'], settings)).said, /is the store itself/);
@@ -84,10 +86,12 @@ test('a backup beside a server that takes writes has every write that was acknow
 });
 
 test('backups are for their user alone, from their first byte, and remove what a killed one of their name has left', async (t) => {
-  const [directory, other] = [await temporaryFolder(t), await temporaryFolder(t)];
+  const directory = await temporaryFolder(t);
+  const other = await temporaryFolder(t);
   const store = await openFor(t, directory);
   await store.items.insert(rowsOf(0, 30_000), 'fail');
-  const [from, to] = [join(directory, FILE), join(other, 'backup.db')];
+  const from = join(directory, FILE);
+  const to = join(other, 'backup.db');
   const left = `backup.db.${randomUUID()}`;
   const kept = ['backup.db.1', `backup.db.${randomUUID()}.txt`, `others.db.${randomUUID()}`];
   for (const name of [left, `${left}-journal`, ...kept]) await writeFile(join(other, name), '');
@@ -105,10 +109,12 @@ test('backups are for their user alone, from their first byte, and remove what a
 });
 
 test('a backup that is interrupted or cannot be written leaves nothing behind', async (t) => {
-  const [directory, other] = [await temporaryFolder(t), await temporaryFolder(t)];
+  const directory = await temporaryFolder(t);
+  const other = await temporaryFolder(t);
   const store = await openFor(t, directory);
   await store.items.insert(rowsOf(0, 30_000), 'fail');
-  const [from, to] = [join(directory, FILE), join(other, 'backup.db')];
+  const from = join(directory, FILE);
+  const to = join(other, 'backup.db');
   const interrupt = new AbortController();
   const onPages = () => interrupt.abort(new Error('interrupted'));
   await assert.rejects(backUp({ ...QUIET, from, to, onPages, signal: interrupt.signal }), /interrupted/);
@@ -196,7 +202,8 @@ test('cursors of what a restored backup undid are 410, and never skip what is wr
   for (const rows of Object.values(sets)) await rows.insert(rowsOf(0, 10), 'fail');
   const environment = { MONGODB_URI: '', DATA_DIR: directory };
   const server = await serverOn(t, environment);
-  const [from, to] = [join(directory, FILE), join(await temporaryFolder(t), 'backup.db')];
+  const from = join(directory, FILE);
+  const to = join(await temporaryFolder(t), 'backup.db');
   const before = { items: await cursorsOf(server, 'items'), orders: await cursorsOf(server, 'orders') };
   await backUp({ ...QUIET, from, to });
   for (const rows of Object.values(sets)) await rows.insert(rowsOf(10, 20), 'fail');
@@ -247,7 +254,8 @@ test('the log of the store that was there before is not taken for that of a rest
   const directory = await temporaryFolder(t);
   const store = await openDirectory(directory);
   await store.items.insert(rowsOf(0, 10), 'fail');
-  const [from, to] = [join(directory, FILE), join(await temporaryFolder(t), 'backup.db')];
+  const from = join(directory, FILE);
+  const to = join(await temporaryFolder(t), 'backup.db');
   await backUp({ ...QUIET, from, to });
   await store.items.insert(rowsOf(10, 20), 'fail');
   const killed = await temporaryFolder(t);

@@ -156,7 +156,8 @@ test('the log keeps no more changes than it may, and those that it keeps are the
 for (const isEmpty of [true, false])
   test(`readers of changes go on beside a load into ${isEmpty ? 'an empty resource' : 'one with rows'}, and all places before its end expire`, async (t) => {
     const directory = await temporaryFolder(t);
-    const [store, other] = [await openFor(t, directory), await openFor(t, directory)];
+    const store = await openFor(t, directory);
+    const other = await openFor(t, directory);
     const rows = await openOrders(store);
     if (!isEmpty) await write(rows, ['old']);
     const feed = feedOf(rows);
@@ -187,10 +188,8 @@ for (const isEmpty of [true, false])
   });
 
 test('a place in another file, or ahead of the log, has expired', async (t) => {
-  const [rows, other] = [
-    await openOrders(await openFor(t, await temporaryFolder(t))),
-    await openOrders(await openFor(t, await temporaryFolder(t))),
-  ];
+  const rows = await openOrders(await openFor(t, await temporaryFolder(t)));
+  const other = await openOrders(await openFor(t, await temporaryFolder(t)));
   await write(rows, [1]);
   await write(other, [1]);
   const { token } = await feedOf(rows).now(NEVER);
@@ -212,10 +211,8 @@ test('a reader that waits for changes learns that the store is closed', async (t
 
 test('changes by another process reach a reader that waits', async (t) => {
   const directory = await temporaryFolder(t);
-  const [rows, other] = [
-    await openOrders(await openFor(t, directory)),
-    await openOrders(await openFor(t, directory)),
-  ];
+  const rows = await openOrders(await openFor(t, directory));
+  const other = await openOrders(await openFor(t, directory));
   const place = await feedOf(rows).now(NEVER);
   const { identity } = await rows.describe(NEVER);
   const waiting = feedOf(rows).read(place, { most: 10, waitMs: 60_000 }, identity, NEVER);
@@ -320,7 +317,8 @@ test('a log that several processes write and prune is within its limits', async 
     const random = randomFrom(seed);
     const directory = await temporaryFolder(t);
     let now = 0;
-    const [changesTtlMs, mostChanges] = [1 + below(random, 2_000), 1 + below(random, 60)];
+    const changesTtlMs = 1 + below(random, 2_000);
+    const mostChanges = 1 + below(random, 60);
     const options = { changesTtlMs, mostChanges, wallClock: () => now };
     const processes = [
       (await openFor(t, directory, options)).items,
@@ -357,10 +355,8 @@ test('each process keeps rows as they were for the readers of a part that anothe
   const directory = await temporaryFolder(t);
   let now = 0;
   const options = { changesTtlMs: 1_000, wallClock: () => now };
-  const [server, importer] = [
-    (await openFor(t, directory, options)).items,
-    (await openFor(t, directory, options)).items,
-  ];
+  const server = (await openFor(t, directory, options)).items;
+  const importer = (await openFor(t, directory, options)).items;
   const part = feedOf(server).within?.(predicateOf({ where: [{ path: 'status', value: 'a' }], hide: [] }));
   assert.ok(part);
   const matching = async (place: Awaited<ReturnType<typeof part.now>>) => {

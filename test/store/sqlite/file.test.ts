@@ -126,7 +126,8 @@ test('a directory of version 0.2 is refused with the way to bring its rows over,
 });
 
 test('a store that another process makes during the look at its directory is opened', async (t) => {
-  const [elsewhere, directory] = [await temporaryFolder(t), await temporaryFolder(t)];
+  const elsewhere = await temporaryFolder(t);
+  const directory = await temporaryFolder(t);
   const open = (at: string) => openDirectory(at);
   await (await open(elsewhere)).close();
   // A pipe in place of the mark holds the look until the other process is ready, which makes its file first.
@@ -153,7 +154,8 @@ test('a file that is replaced or removed while a process has it open is neither 
       const store = await openDirectory(directory, { onWarning: (message) => warnings.push(message) });
       await insertItems(store.items, makeItems(10));
       const unfit = { code: 'store-unfit', status: 503 };
-      const [path, other] = [join(directory, name), join(directory, 'other')];
+      const path = join(directory, name);
+      const other = join(directory, 'other');
       execFileSync('cp', [path, other]);
       if (isReplaced) await rename(other, path);
       else await rm(path);
@@ -173,7 +175,8 @@ test('a file that is replaced or removed while a process has it open is neither 
 
 test('a store that is gone, is another one or is older than its last clean stop is not begun anew', async (t) => {
   const directory = await temporaryFolder(t);
-  const [path, mark] = [join(directory, FILE), join(directory, 'sluice.mark')];
+  const path = join(directory, FILE);
+  const mark = join(directory, 'sluice.mark');
   const open = () => openDirectory(directory);
   const written = async (ids: readonly number[]) => {
     const store = await open();

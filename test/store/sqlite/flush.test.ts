@@ -28,8 +28,14 @@ test('a write is acknowledged only after its sync', async (t) => {
   const sync = () => (isHeld ? new Promise<void>((resolve) => syncs.push(resolve)) : syncNow());
   const slots = new Slots();
   const core = new Core({
-    ...{ file: Object.assign(opened, { sync }), directory, slots, onWarning, checkpointPages: 1_000 },
-    ...{ ttlMs: 1_000, wallClock: Date.now, now: () => performance.now() },
+    file: Object.assign(opened, { sync }),
+    directory,
+    slots,
+    onWarning,
+    checkpointPages: 1_000,
+    ttlMs: 1_000,
+    wallClock: Date.now,
+    now: () => performance.now(),
   });
   const shape = { name: 'rows', label: 'rows', indexes: [], hasChanges: true };
   const set = await SqliteCollection.open(core, { ...shape, refusalOf: () => null });

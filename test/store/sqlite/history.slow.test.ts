@@ -70,7 +70,8 @@ class World {
   #made = 0;
 
   constructor(t: TestContext, random: Random) {
-    [this.#t, this.#random] = [t, random];
+    this.#t = t;
+    this.#random = random;
   }
 
   async step(): Promise<void> {
@@ -103,7 +104,8 @@ class World {
 
   async #write(): Promise<void> {
     const { rows } = oneOf(this.#random, this.#open);
-    const [_id, value] = [below(this.#random, IDS), ++this.#made];
+    const _id = below(this.#random, IDS);
+    const value = ++this.#made;
     if (this.#random() < 0.3) await rows.remove([makeBookmark({ _id })]);
     else await rows.insert([BSON.serialize({ _id, value })], 'replace');
     this.#line = { ...this.#line, writes: [...this.#line.writes, value] };
@@ -121,7 +123,9 @@ class World {
   async resume(reader: Stopped | undefined): Promise<void> {
     if (!reader) return;
     const { rows } = oneOf(this.#random, this.#open);
-    const [feed, copy, most] = [feedOf(rows), new Map(reader.copy), 1 + below(this.#random, 4)];
+    const feed = feedOf(rows);
+    const copy = new Map(reader.copy);
+    const most = 1 + below(this.#random, 4);
     const { line, identity } = reader;
     const hasAll =
       line.history === this.#line.history && line.writes.every((write, n) => write === this.#line.writes[n]);
@@ -226,11 +230,9 @@ test('a place lives as long as changes are kept, however often the file is opene
 
 test('a copy of sluice pull is begun anew when the directory of the store is put back to an earlier state', async (t) => {
   const folder = await temporaryFolder(t);
-  const [directory, earlier, file] = [
-    join(folder, 'data'),
-    join(folder, 'earlier'),
-    join(folder, 'rows.csv'),
-  ];
+  const directory = join(folder, 'data');
+  const earlier = join(folder, 'earlier');
+  const file = join(folder, 'rows.csv');
   const settings = { DATA_DIR: directory, LOG_LEVEL: 'warn' };
   const port = await freePort();
   const put = async (ids: readonly number[], text: string) => {

@@ -15,10 +15,12 @@ const BY_ID = { sort: '_id', direction: 1 } as const;
 const SIZE = { rows: 1_000, bytes: PLENTY };
 
 test('a backup while rows are replaced has the rows of before, is whole, and can be loaded at once', async (t) => {
-  const [directory, restored] = [await temporaryFolder(t), join(await temporaryFolder(t), 'restored')];
+  const directory = await temporaryFolder(t);
+  const restored = join(await temporaryFolder(t), 'restored');
   await mkdir(restored);
   const { items } = await openFor(t, directory);
-  const [before, after] = [makeItems(60), makeItems(100).slice(60)];
+  const before = makeItems(60);
+  const after = makeItems(100).slice(60);
   await insertItems(items, before);
   const fill = startFill(items, { replaces: true });
   fill.add(after.map(({ bytes }) => bytes));

@@ -32,7 +32,10 @@ function makeRows(): Uint8Array[] {
   return VALUES.flatMap((value, n) =>
     ids(n).map((_id, m) =>
       BSON.serialize({
-        ...{ filler: 'x'.repeat(m), _id, status: value, total: VALUES[(n + m) % VALUES.length] },
+        filler: 'x'.repeat(m),
+        _id,
+        status: value,
+        total: VALUES[(n + m) % VALUES.length],
         ...(m > 0 && { at: VALUES[(n * m) % VALUES.length] }),
         customer: m % 2 === 0 ? { name: 'b', country: VALUES[(n + 3) % VALUES.length] } : VALUES[n],
       }),
@@ -65,11 +68,13 @@ for (const [order, orderOf] of Object.entries(ORDERS_OF_ROWS))
       });
       const refusedRow = BSON.serialize({ _id: [1] });
       const all = [...rows, refusedRow, ...again];
-      const [inserted, loaded] = [await temporaryFolder(t), await temporaryFolder(t)];
+      const inserted = await temporaryFolder(t);
+      const loaded = await temporaryFolder(t);
       const results: unknown[] = [];
       for (const directory of [inserted, loaded]) {
         const store = await openFor(t, directory);
-        const [orders, others] = [await store.open(ORDERS), await store.open(OTHERS)];
+        const orders = await store.open(ORDERS);
+        const others = await store.open(OTHERS);
         await others.insert(rows, 'fail');
         if (directory === inserted) {
           const { written, skipped, refused } = await orders.insert(all, onConflict);
@@ -113,7 +118,8 @@ test('a row with an array makes an index unusable in a load, and the other index
 
 test('an index that is added during a load is built after it, and other resources are written meanwhile', async (t) => {
   const directory = await temporaryFolder(t);
-  const [store, beside] = [await openFor(t, directory), await openFor(t, directory)];
+  const store = await openFor(t, directory);
+  const beside = await openFor(t, directory);
   const orders = await store.open(ORDERS);
   const others = await beside.open(OTHERS);
   const rows = makeRows();

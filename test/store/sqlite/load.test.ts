@@ -46,7 +46,8 @@ for (const onConflict of ['fail', 'skip', 'replace'] as const)
   for (const isInOrder of [true, false])
     test(`rows that another process writes during a load stay, as "${onConflict}" says, when the load is ${isInOrder ? '' : 'not '}in order`, async (t) => {
       const directory = await temporaryFolder(t);
-      const [items, others] = [await openIn(t, directory), await openIn(t, directory)];
+      const items = await openIn(t, directory);
+      const others = await openIn(t, directory);
       const rows = makeItems(60);
       const loaded = expectedItems(rows.slice(0, 40), BY_ID);
       const fill = startFill(items, { onConflict });
@@ -78,7 +79,8 @@ for (const onConflict of ['fail', 'skip', 'replace'] as const)
 
 test('rows that come while all others are replaced or removed stay', async (t) => {
   const directory = await temporaryFolder(t);
-  const [items, others] = [await openIn(t, directory), await openIn(t, directory)];
+  const items = await openIn(t, directory);
+  const others = await openIn(t, directory);
   const rows = makeItems(100);
   for (const isCleared of [false, true]) {
     await insertItems(items, rows.slice(0, 30), 'skip');
@@ -98,7 +100,8 @@ test('rows that come while all others are replaced or removed stay', async (t) =
 
 test('an import into a resource that another one fills is refused, one that adds rows beside others is not', async (t) => {
   const directory = await temporaryFolder(t);
-  const [items, others] = [await openIn(t, directory), await openIn(t, directory)];
+  const items = await openIn(t, directory);
+  const others = await openIn(t, directory);
   const rows = makeItems(60);
   const first = startFill(items);
   await first.asks();

@@ -137,7 +137,8 @@ test('readers that stall do not make the file grow, because they hold nothing be
     await store.close();
     return (await stat(join(directory, FILE))).size;
   };
-  const [without, withReaders] = [await sizeWith(0), await sizeWith(25)];
+  const without = await sizeWith(0);
+  const withReaders = await sizeWith(25);
   t.diagnostic(`${without} bytes without readers, ${withReaders} with 500 stalled ones`);
   assert.ok(withReaders <= 1.5 * without);
 });

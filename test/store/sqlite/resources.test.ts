@@ -75,7 +75,8 @@ test('a resource, its indexes and its rows are there when the store is opened ag
 for (const ends of ['with rows', 'without rows', 'with rows that came one by one'])
   test(`a new resource is not seen before its first import has ended: ${ends}`, async (t) => {
     const directory = await temporaryFolder(t);
-    const [importer, server] = [await openFor(t, directory), await openFor(t, directory)];
+    const importer = await openFor(t, directory);
+    const server = await openFor(t, directory);
     const said: string[] = [];
     const make = () => importer.open({ ...ORDERS, indexes: [], onMade: (line) => said.push(line) }, 'make');
     const seen = async () => (await seenBy(server)).map(({ isUnfilled = false }) => isUnfilled);

@@ -51,7 +51,8 @@ const QUERIES = {
 } as const;
 
 test('each statement is answered by an index, but for those that are named here', async (t) => {
-  const [DATA_DIR, other] = [await temporaryFolder(t), await temporaryFolder(t)];
+  const DATA_DIR = await temporaryFolder(t);
+  const other = await temporaryFolder(t);
   const STATEMENTS = join(other, 'statements');
   const preload = new URL('../../support/store/sqlite/statements.mjs', import.meta.url).href;
   const settings = { DATA_DIR, STATEMENTS, MONGODB_URI: '', NODE_OPTIONS: `--import=${preload}` };
@@ -59,7 +60,8 @@ test('each statement is answered by an index, but for those that are named here'
     const { code, said } = await sluice(args, settings);
     assert.equal(code, 0, `${args.join(' ')}: ${said}`);
   };
-  const [unsorted, sorted] = [join(other, 'unsorted.csv'), join(other, 'sorted.csv')];
+  const unsorted = join(other, 'unsorted.csv');
+  const sorted = join(other, 'sorted.csv');
   const csv = (ids: number[]) =>
     `_id,category,price\n${ids.map((id) => `${id},${'abc'[id % 3]},${id / 4}\n`).join('')}`;
   await writeFile(unsorted, csv([5, 3, 9, 3, 1]));

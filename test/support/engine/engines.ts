@@ -80,7 +80,12 @@ export function stream(run: (sink: Sink) => Promise<void>, headers: Reply['heade
 /** A request as an engine passes it on, of GET without a query, headers and a body but for what is given. */
 export function requestOf(given: Partial<Request> = {}): Request {
   return {
-    ...{ method: 'GET', path: '/', query: '', headers: {}, address: '192.0.2.7', notes: newNotes() },
+    method: 'GET',
+    path: '/',
+    query: '',
+    headers: {},
+    address: '192.0.2.7',
+    notes: newNotes(),
     signal: new AbortController().signal,
     body: () => Promise.resolve(new Uint8Array(0)),
     ...given,

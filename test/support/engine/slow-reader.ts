@@ -81,7 +81,8 @@ export function readSlowly({ port, path, coding }: Asked, pace: Pace, pattern = 
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1');
     const unzip = DECODERS[coding]();
-    let [at, hasEnded] = [0, false];
+    let at = 0;
+    let hasEnded = false;
     let wrongAt: number | null = null;
     let unzipped = unzip === null;
     const check = (bytes: Uint8Array) => {

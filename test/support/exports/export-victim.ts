@@ -70,7 +70,13 @@ export async function openWorker(
   const jobs = new Jobs({ records, perClient: 100_000, now: () => new Date() });
   const settings = { EXPORT_CONCURRENCY: 4, ...(redis !== undefined && { REDIS_URL: redis }) };
   const exporter = createExporter({
-    ...{ jobs, files, lookMs, log: QUIET, now: () => new Date(), ttlMs: DAY_MS, leaseMs: LEASE_MS },
+    jobs,
+    files,
+    lookMs,
+    log: QUIET,
+    now: () => new Date(),
+    ttlMs: DAY_MS,
+    leaseMs: LEASE_MS,
     sources: () => exportSources([itemsOf(store)]),
     transcoder: createTranscoder(slots),
     pause: (ms, signal) => sleep(ms, undefined, { signal }),

@@ -97,7 +97,10 @@ export class Worker {
     const resources = [itemsOf(store, (rows) => readerOf(streams, rows)), ...(hooks.resources ?? [])];
     const sources = exportSources(resources);
     this.#exporter = createExporter({
-      ...{ now, log, jobs: this.jobs, files: hooked(store.files, hooks) },
+      now,
+      log,
+      jobs: this.jobs,
+      files: hooked(store.files, hooks),
       sources: () => sources,
       transcoder: createTranscoder(slots),
       leaseMs: LEASE_MS,

@@ -46,7 +46,11 @@ export async function read(
   { chunk = 65_536, isFile = false, ...changes }: Options = {},
 ): Promise<Outcome> {
   const outcome: { -readonly [Name in keyof Outcome]: Outcome[Name] } = {
-    ...{ items: [], documents: [], bad: [], unit: '', described: [] },
+    items: [],
+    documents: [],
+    bad: [],
+    unit: '',
+    described: [],
   };
   const bytes = () => inChunks(Buffer.from(content), chunk);
   try {

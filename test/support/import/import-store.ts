@@ -64,7 +64,8 @@ export class ImportStore implements Pick<OwnedCollection, 'insert' | 'count' | '
   }
 
   #write({ rows, onConflict }: InsertCall): InsertResult {
-    let [written, skipped] = [0, 0];
+    let written = 0;
+    let skipped = 0;
     const refused: { index: number; reason: string }[] = [];
     for (const [index, row] of rows.entries()) {
       const id = JSON.stringify(BSON.deserialize(row)._id);

@@ -12,7 +12,8 @@ import { ImportStore } from './import-store.ts';
 export async function imported(t: TestContext, name: string, content: string | Buffer, ...options: string[]) {
   const file = join(await temporaryFolder(t), name);
   await writeFile(file, content);
-  const [store, stderr] = [new ImportStore(), Object.assign(new Kept(), { isTTY: false })];
+  const store = new ImportStore();
+  const stderr = Object.assign(new Kept(), { isTTY: false });
   const io = { stdin: Readable.from([]), stderr, isTTY: false, place: 'the test' };
   const target = { exists: false, open: () => Promise.resolve(store) };
   const { signal } = new AbortController();

@@ -6,7 +6,8 @@ import { promisify } from 'node:util';
 export async function selfSigned(
   directory: string,
 ): Promise<{ readonly key: string; readonly certificate: string }> {
-  const [key, certificate] = [join(directory, 'key.pem'), join(directory, 'certificate.pem')];
+  const key = join(directory, 'key.pem');
+  const certificate = join(directory, 'certificate.pem');
   const names = 'subjectAltName=DNS:localhost,IP:127.0.0.1';
   const made = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=localhost'];
   await promisify(execFile)('openssl', [...made, '-addext', names, '-keyout', key, '-out', certificate]);

@@ -16,7 +16,8 @@ export async function loading(
   words: readonly string[],
   signal: AbortSignal = new AbortController().signal,
 ): Promise<Loaded> {
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const stdout = new PassThrough();
+  const stderr = new PassThrough();
   const written = Promise.all([text(stdout), text(stderr)]);
   const command = parseLoadArguments([...words, '--json', '-']);
   const code = await runLoad(command, { stdout, stderr, isTTY: false, signal });

@@ -18,12 +18,25 @@ const STALLED_AT = 14;
 
 const CLIENT: ClientSide = { cpu: 0.5, loopDelay: 3, memory: 142e6 };
 const SERVER: ServerSide = {
-  ...{ cpu: 0.9, memory: 220e6, loopDelay: 4, store: 250, transcoder: 280, socket: 1_100 },
-  ...{ streams: 108, stalled: 0, inFlight: 110, refused429: 0, refused503: 0 },
+  cpu: 0.9,
+  memory: 220e6,
+  loopDelay: 4,
+  store: 250,
+  transcoder: 280,
+  socket: 1_100,
+  streams: 108,
+  stalled: 0,
+  inFlight: 110,
+  refused429: 0,
+  refused503: 0,
 };
 
 const quantiles = (p50: number, max = 10 * p50): Quantiles => ({
-  ...{ p50, p90: 2 * p50, p99: 5 * p50, p999: max, max },
+  p50,
+  p90: 2 * p50,
+  p99: 5 * p50,
+  p999: max,
+  max,
 });
 
 function latencies(values: readonly number[]): Latencies {
@@ -40,68 +53,97 @@ function second(n: number): Second {
   const goodPages = n === STALLED_AT - 1 ? 0 : n === STALLED_AT ? 2 * RATE : asked;
   return {
     ...noCounts(),
-    ...{ second: n, asked, arrivals: asked, ok: goodPages, goodPages, waiting: asked - goodPages },
-    ...{
-      pages: quantiles(3, n === STALLED_AT ? 2_003.8 : 30),
-      firstByte: quantiles(5),
-      delay: quantiles(100),
-    },
-    ...{ rows: 400_000, bytes: 82e6, streams: 8, followers: 100, lines: 1_000, heartbeats: 0 },
-    ...{ client: CLIENT, server: SERVER },
+    second: n,
+    asked,
+    arrivals: asked,
+    ok: goodPages,
+    goodPages,
+    waiting: asked - goodPages,
+    pages: quantiles(3, n === STALLED_AT ? 2_003.8 : 30),
+    firstByte: quantiles(5),
+    delay: quantiles(100),
+    rows: 400_000,
+    bytes: 82e6,
+    streams: 8,
+    followers: 100,
+    lines: 1_000,
+    heartbeats: 0,
+    client: CLIENT,
+    server: SERVER,
   };
 }
 
 function phase(kind: Phase['kind'], from: number, to: number): Phase {
   return {
-    ...{
-      kind,
-      from,
-      to,
-      asked: RATE,
-      pagesPerSecond: RATE,
-      counts: { ...noCounts(), ok: RATE * (to - from) },
-    },
-    ...{ pages: quantiles(3, 2_003.8), firstByte: quantiles(5), delay: quantiles(100) },
-    ...{
-      rowsPerSecond: 400_000,
-      bytesPerSecond: 82e6,
-      client: CLIENT,
-      server: SERVER,
-      held: null,
-      broke: null,
-    },
+    kind,
+    from,
+    to,
+    asked: RATE,
+    pagesPerSecond: RATE,
+    counts: { ...noCounts(), ok: RATE * (to - from) },
+    pages: quantiles(3, 2_003.8),
+    firstByte: quantiles(5),
+    delay: quantiles(100),
+    rowsPerSecond: 400_000,
+    bytesPerSecond: 82e6,
+    client: CLIENT,
+    server: SERVER,
+    held: null,
+    broke: null,
   };
 }
 
 function puller(kind: PullerRow['kind'], rowsPerSecond: number): PullerRow {
   const rows = SECONDS * rowsPerSecond;
   return {
-    ...{ kind, query: '/items/stream?checkpoints=true', whole: 20, rows, bytes: 200 * rows, rowsPerSecond },
-    ...{ firstByte: 9.5, longestGap: 2_010.4, cutByUs: 0, cut: 1, refused: 0, proof: 'proved' },
-    ...{ provedRows: rows, reason: null },
+    kind,
+    query: '/items/stream?checkpoints=true',
+    whole: 20,
+    rows,
+    bytes: 200 * rows,
+    rowsPerSecond,
+    firstByte: 9.5,
+    longestGap: 2_010.4,
+    cutByUs: 0,
+    cut: 1,
+    refused: 0,
+    proof: 'proved',
+    provedRows: rows,
+    reason: null,
   };
 }
 
 const OPTIONS: ShownOptions = {
   command: ['http://127.0.0.1:3000/', '--pages', '500/s', '--for', '20s', '--ramp', '4s'],
-  ...{ model: 'open', pagesPerSecond: RATE, connections: 32 },
+  model: 'open',
+  pagesPerSecond: RATE,
+  connections: 32,
   queries: [{ query: '/items?limit=50', share: 1 }],
-  ...{ pullers: 4, slow: { readers: 1, bytesPerSecond: 200_000 }, stalled: 1, cutsPerMinute: 5 },
-  ...{ followers: 100, write: 'http://127.0.0.1:3000/api/users', format: 'ndjson', compression: 'none' },
-  ...{ forSeconds: SECONDS - RAMP_SECONDS, rampSeconds: RAMP_SECONDS, find: null, expectRefusals: false },
+  pullers: 4,
+  slow: { readers: 1, bytesPerSecond: 200_000 },
+  stalled: 1,
+  cutsPerMinute: 5,
+  followers: 100,
+  write: 'http://127.0.0.1:3000/api/users',
+  format: 'ndjson',
+  compression: 'none',
+  forSeconds: SECONDS - RAMP_SECONDS,
+  rampSeconds: RAMP_SECONDS,
+  find: null,
+  expectRefusals: false,
 };
 
 /** The result of a load test on a server that stood still for two seconds. */
 export const SAMPLE: LoadResult = {
-  ...{
-    form: 1,
-    version: '0.3.0',
-    startedAt: '2026-11-25T01:20:00.000Z',
-    seconds: SECONDS,
-    interrupted: false,
-  },
+  form: 1,
+  version: '0.3.0',
+  startedAt: '2026-11-25T01:20:00.000Z',
+  seconds: SECONDS,
+  interrupted: false,
   target: {
-    ...{ url: 'http://127.0.0.1:3000/', version: '0.3.0', ready: { status: 200, reasons: [] } },
+    url: 'http://127.0.0.1:3000/',
+    version: '0.3.0',
+    ready: { status: 200, reasons: [] },
     rateLimit: { requests: 60_000, windowSeconds: 60 },
     metrics: { reachable: true, reason: null },
     resources: [{ name: 'items', rows: 53_940 }],
@@ -120,12 +162,27 @@ export const SAMPLE: LoadResult = {
   ],
   fairness: { slowest: 38_000, median: 41_000, fastest: 45_000, index: 0.996 },
   followers: {
-    ...{ asked: 100, begun: 100, open: 100, cut: 0, refused: 0, lines: 22_000, heartbeats: 100 },
-    ...{ longestSilence: 2_104.2, writes: 220, failedWrites: 0, missed: 0, reached: 22_000 },
+    asked: 100,
+    begun: 100,
+    open: 100,
+    cut: 0,
+    refused: 0,
+    lines: 22_000,
+    heartbeats: 100,
+    longestSilence: 2_104.2,
+    writes: 220,
+    failedWrites: 0,
+    missed: 0,
+    reached: 22_000,
   },
   slowest: Array.from({ length: 4 }, (_, n) => ({
-    ...{ kind: 'page', latency: 2_003.8 - n, waited: 1_990 - n, second: STALLED_AT },
-    ...{ query: '/items?limit=50', status: 200, requestId: `7f58f13b-8b94-42bf-84bc-f3cd89cef02${n}` },
+    kind: 'page',
+    latency: 2_003.8 - n,
+    waited: 1_990 - n,
+    second: STALLED_AT,
+    query: '/items?limit=50',
+    status: 200,
+    requestId: `7f58f13b-8b94-42bf-84bc-f3cd89cef02${n}`,
   })),
   found: null,
   verdict: {

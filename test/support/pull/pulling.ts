@@ -60,7 +60,8 @@ export interface PullRun {
 
 /** Runs `sluice pull` with these arguments, in this process. */
 export async function runPullOf(argv: readonly string[], run: PullRun = {}): Promise<Pulled> {
-  const [stdout, stderr] = [new Kept(), new Kept()];
+  const stdout = new Kept();
+  const stderr = new Kept();
   if (run.seen) stderr.seen = run.seen;
   const { isTTY = false, signal = new AbortController().signal } = run;
   const { clock = INSTANT } = run;

@@ -28,7 +28,8 @@ export async function testRedis(t: TestContext, more: readonly string[] = []): P
   const args = [...`--port ${port} --bind 127.0.0.1 --appendonly no --save`.split(' '), '', ...more];
   let child: ChildProcess | null = null;
   const redis: TestRedis = {
-    ...{ port, url: `redis://127.0.0.1:${port}` },
+    port,
+    url: `redis://127.0.0.1:${port}`,
     start: async () => {
       const started = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'inherit'] });
       child = started;

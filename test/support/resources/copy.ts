@@ -62,7 +62,8 @@ export class Copy {
   async read(url: string, { bytes = Infinity, until = () => false }: Limits = {}): Promise<Answer> {
     const answer = { lines: [] as string[], end: null as Tally | null, error: null as Answer['error'] };
     const sums = { rows: 0, removed: 0, bytes: 0, crc: 0 };
-    let [text, left] = ['', bytes];
+    let text = '';
+    let left = bytes;
     this.isUpToDate = false;
     const apply = (line: string) => {
       answer.lines.push(line);

@@ -20,7 +20,8 @@ export async function readEvents(
   } = await fetch(url, { headers: { accept: 'text/event-stream', ...headers } });
   assert.equal(status, 200);
   const events: ServerEvent[] = [];
-  let [text, lastEventId] = ['', headers['last-event-id'] ?? ''];
+  let text = '';
+  let lastEventId = headers['last-event-id'] ?? '';
   const seen = () => ({ events, lastEventId, contentType: own.get('content-type') });
   for await (const chunk of body?.pipeThrough<string>(new TextDecoderStream()) ?? []) {
     const blocks = (text + chunk).split('\n\n');

@@ -39,7 +39,8 @@ export async function opened<S extends StoreName>(
   const server = await keyedServer(t, store, KEYS, SETS, settings, { heartbeatMs: 20 });
   if (!server) return null as Skipped<S>;
   t.after(() => assert.equal(server.slots.taken, 0, 'every slot was released'));
-  const [orders, customers] = [await tableIn(t, server, SETS[0]), await tableIn(t, server, SETS[1])];
+  const orders = await tableIn(t, server, SETS[0]);
+  const customers = await tableIn(t, server, SETS[1]);
   return { server, orders, customers };
 }
 

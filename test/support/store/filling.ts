@@ -29,7 +29,8 @@ export function startFill(
   const refused: number[] = [];
   const result = { written: 0, skipped: 0 };
   let removed: Count | null = null;
-  let [at, isAsking] = [0, false];
+  let at = 0;
+  let isAsking = false;
   const next = async () => {
     isAsking = given.length === 0;
     if (isAsking) events.emit('asks');

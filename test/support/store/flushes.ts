@@ -13,13 +13,15 @@ export function flushFaults(trace: string, file: string): { faults: string[]; an
   const faults: string[] = [];
   let answers = 0;
   /** What was written since the last acknowledgement, and what of it is on disk. */
-  let [writes, flushed] = [0, 0];
+  let writes = 0;
+  let flushed = 0;
   for (const line of inOneLine(trace)) {
     const answer = /write\(1<.*"(acknowledged [^\\"]*)/.exec(line);
     if (answer) {
       answers++;
       if (writes === 0 || flushed < writes) faults.push(`${answer[1]}: ${flushed} of ${writes} writes`);
-      [writes, flushed] = [0, 0];
+      writes = 0;
+      flushed = 0;
     }
     const [, call = '', , path] = CALL.exec(line) ?? [];
     if (path !== file) continue;

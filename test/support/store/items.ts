@@ -140,7 +140,8 @@ export function shown(price: Price): string {
 
 /** Compares the numbers with these digits. Returns a negative number, 0 or a positive number. */
 export function compareDigits(a: string, b: string): number {
-  const [left, right] = [places(a), places(b)];
+  const left = places(a);
+  const right = places(b);
   const scale = Math.max(left.behind, right.behind);
   const difference =
     left.digits * 10n ** BigInt(scale - left.behind) - right.digits * 10n ** BigInt(scale - right.behind);
@@ -160,7 +161,8 @@ export function exactDigits(price: Price): string {
   if (!(price instanceof Double)) return price.toString();
   const { value } = price;
   if (Number.isInteger(value)) return String(BigInt(value));
-  let [scaled, behind] = [value, 0];
+  let scaled = value;
+  let behind = 0;
   for (; !Number.isInteger(scaled); behind++) scaled *= 2;
   return `${BigInt(scaled) * 5n ** BigInt(behind)}e-${behind}`;
 }

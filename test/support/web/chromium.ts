@@ -28,7 +28,8 @@ export async function openTab(
   options: Parameters<Browser['newPage']>[0] = {},
 ): Promise<Tab> {
   const page = await browser.newPage(options);
-  const [errors, requests]: [string[], string[]] = [[], []];
+  const errors: string[] = [];
+  const requests: string[] = [];
   page.on('console', (message) => {
     if (message.type() === 'error') errors.push(message.text());
   });

@@ -21,7 +21,9 @@ test('no part of the explorer page has a serious fault of accessibility, at both
   const server = await serverOn(t, { ...settings, RESOURCES_FILE });
   for (const width of [1280, 390]) {
     const { page } = await openTab(browser, {
-      ...{ viewport: { width, height: 800 }, colorScheme: 'light', reducedMotion: 'reduce' },
+      viewport: { width, height: 800 },
+      colorScheme: 'light',
+      reducedMotion: 'reduce',
       bypassCSP: true,
     });
     await page.goto(server.url);

@@ -57,7 +57,9 @@ async function throttled(page: Page, bytesPerSecond: number) {
   const session = await page.context().newCDPSession(page);
   const limit = (downloadThroughput: number) =>
     session.send('Network.emulateNetworkConditions', {
-      ...{ offline: false, latency: 0, uploadThroughput: -1 },
+      offline: false,
+      latency: 0,
+      uploadThroughput: -1,
       downloadThroughput,
     });
   await limit(bytesPerSecond);
@@ -287,9 +289,7 @@ test('the page can run scripts and contact only from its own server, and its fil
     bytes += (await file.arrayBuffer()).byteLength;
   }
   assert.ok(bytes < 150_000, `the page has ${bytes} bytes in all`);
-  const [again, missing] = [
-    await server.get('/', { 'if-none-match': page.headers.get('etag') ?? '' }),
-    await server.get(`${files[0]?.replace(/[^/]+$/, '') ?? ''}index.html`),
-  ];
+  const again = await server.get('/', { 'if-none-match': page.headers.get('etag') ?? '' });
+  const missing = await server.get(`${files[0]?.replace(/[^/]+$/, '') ?? ''}index.html`);
   assert.deepEqual([again.status, missing.status], [304, 404]);
 });

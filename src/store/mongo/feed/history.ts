@@ -8,7 +8,8 @@ import { hasReached, type FeedPage } from './page.ts';
 /** How long a look into the history goes on over foreign changes before the answer is that there was none so far. Milliseconds. */
 const LONGEST_MS = 1_000;
 /** Events in a reply to such a look. Keys take some 200 bytes each. */
-const [FEWEST, MOST] = [100, 5_000];
+const FEWEST = 100;
+const MOST = 5_000;
 
 /**
  * Adds the events from a page's place on to it, by a cursor of its own. Ends when the keys are enough, when everything

@@ -70,7 +70,9 @@ export class LatestEvents {
   }
 
   clear(): void {
-    [this.#entries, this.#replaced, this.#bytes] = [[], 0, 0];
+    this.#entries = [];
+    this.#replaced = 0;
+    this.#bytes = 0;
     this.#byKey.clear();
   }
 
@@ -81,7 +83,8 @@ export class LatestEvents {
 
   /** The index of the first event behind a place. */
   #indexBehind(place: Place): number {
-    let [low, high] = [0, this.#entries.length];
+    let low = 0;
+    let high = this.#entries.length;
     while (low < high) {
       const middle = (low + high) >> 1;
       const entry = this.#entries[middle];

@@ -20,7 +20,8 @@ const TIME_DIGITS = TIMESTAMP.length + 16;
 /** A token contains the id of its event. Longer tokens do not fit into the cursor of a URL. */
 const LONGEST_TOKEN = 1_024;
 
-const [OF_TIME, OF_TOKEN] = [1, 2];
+const OF_TIME = 1;
+const OF_TOKEN = 2;
 
 /** The place before all events of a time. */
 export function placeOfTime(time: PointInTime): Place {

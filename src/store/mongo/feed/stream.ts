@@ -16,7 +16,8 @@ const WAIT_MS = 500;
 const LINGER_MS = 30_000;
 const BATCH = 1_000;
 /** Pauses after failures, in milliseconds. They double. */
-const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [50, 1_000];
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 1_000;
 
 /**
  * The change stream of a database that all readers of its collections share, however many they are: every stream makes

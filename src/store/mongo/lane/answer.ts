@@ -97,7 +97,8 @@ function readCursor(cursor: Uint8Array): Cursor {
 }
 
 /** Of `firstBatch` (10 letters) and `id` (2). A cursor's other fields are `ns` and `partialResultsReturned`. */
-const [FIRST_LETTER_OF_BATCH, FIRST_LETTER_OF_ID] = [0x66, 0x69];
+const FIRST_LETTER_OF_BATCH = 0x66;
+const FIRST_LETTER_OF_ID = 0x69;
 
 function int64At(bytes: Uint8Array, at: number): bigint {
   return new DataView(bytes.buffer, bytes.byteOffset + at, 8).getBigInt64(0, true);

@@ -41,7 +41,8 @@ export function encodeMessage(requestId: number, elements: readonly Uint8Array[]
 /** The length of the message, in bytes. Throws LaneBroken unless it is the one answer to this request. */
 export function lengthOfReply(header: Buffer, requestId: number): number {
   const length = header.readInt32LE(0);
-  const [answersTo, operation] = [header.readInt32LE(8), header.readInt32LE(12)];
+  const answersTo = header.readInt32LE(8);
+  const operation = header.readInt32LE(12);
   if (operation !== OP_MSG) throw new LaneBroken(`the reply is of operation ${operation}, not OP_MSG`);
   if (answersTo !== requestId)
     throw new LaneBroken(`the reply answers request ${answersTo}, not ${requestId}`);
@@ -52,7 +53,9 @@ export function lengthOfReply(header: Buffer, requestId: number): number {
 /** The document of a message. Throws LaneBroken when it has unexpected flags or is not exactly one document. */
 export function documentOfMessage(message: Uint8Array): Uint8Array {
   const view = new DataView(message.buffer, message.byteOffset, message.length);
-  const [flags, kind, size] = [view.getUint32(16, true), view.getUint8(20), view.getInt32(BODY, true)];
+  const flags = view.getUint32(16, true);
+  const kind = view.getUint8(20);
+  const size = view.getInt32(BODY, true);
   if (flags !== 0 || kind !== 0 || BODY + size !== message.length)
     throw new LaneBroken(
       `the reply is not one document: flags ${flags}, kind ${kind}, ${size} of ${message.length} bytes`,

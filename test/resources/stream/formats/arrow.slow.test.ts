@@ -62,7 +62,8 @@ onStores(withItems, (test) => {
     const { columns, proofs, changesFrom } = await read(`${server.url}/items/stream?format=arrow`);
     assert.equal(columns, 'id:text,category:text,price:integer,note:text');
     assert.ok(proofs.length > 3);
-    let [bytes, crc] = [0, 0];
+    let bytes = 0;
+    let crc = 0;
     for (const { body, proof } of proofs) {
       bytes += body.length;
       crc = crc32(body, crc);
@@ -150,7 +151,10 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
     const fields = { id: 'string', total: 'number', at: 'date', note: 'string' };
     const RESOURCES_FILE = await resourcesFile(t, { resources: { sales: { fields, collection: 'sales' } } });
     const rows = Array.from({ length: 40 }, (_, n) => ({
-      ...{ _id: `s${String(n).padStart(2, '0')}`, total: n, at: new Date(n), other: n },
+      _id: `s${String(n).padStart(2, '0')}`,
+      total: n,
+      at: new Date(n),
+      other: n,
       note: n === 7 ? 7 : `note ${n}`,
     }));
     // Without EXPOSE: the file names the collection.

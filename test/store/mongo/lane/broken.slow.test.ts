@@ -67,7 +67,13 @@ async function openLane(
   const tailFor = ($db: string) => new CommandTail(session, { $db });
   const onWarning = () => undefined;
   const lane = new Lane({
-    ...{ members, session, tailFor, driver, database: 'a', memberTimeoutMs: MEMBER_MS, onWarning },
+    members,
+    session,
+    tailFor,
+    driver,
+    database: 'a',
+    memberTimeoutMs: MEMBER_MS,
+    onWarning,
     errors: { isForgotten, mayRetry, translate },
   });
   t.after(() => lane.close());

@@ -7,7 +7,10 @@ import { NEVER } from '../../../support/store/reading.ts';
 
 const NEAR = 1;
 const FAR = 50;
-const [P, S, U, A] = ['RSPrimary', 'RSSecondary', 'Unknown', 'RSArbiter'];
+const P = 'RSPrimary';
+const S = 'RSSecondary';
+const U = 'Unknown';
+const A = 'RSArbiter';
 type Seen = readonly [type: string | undefined, roundTripMs: number];
 
 /** Members in this state, called 0, 1, ..., and the member of the chosen pool. */

@@ -73,7 +73,8 @@ export function replicaClients(world: ReplicaWorld, cutters: readonly Cutter[], 
 
     /** A stream in some format and coding: it ends cleanly only when it is complete. */
     stream: async (): Promise<void> => {
-      const [format, coding] = [oneOf(random, FORMATS), oneOf(random, CODINGS)];
+      const format = oneOf(random, FORMATS);
+      const coding = oneOf(random, CODINGS);
       const cutter = oneOf(random, cutters);
       cutter.nextAfter = () => (random() < 0.5 ? Infinity : below(random, 3_000_000));
       const { bytes, whole } = await get(`${cutter.url}/stable/stream?format=${format}`, coding);

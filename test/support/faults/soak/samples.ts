@@ -80,7 +80,8 @@ export function assertFlat(name: string, all: readonly Sample[], most = { files:
   const begin = WARM * (all.at(-1)?.seconds ?? 0);
   const taken = all.filter((one) => one.seconds > begin);
   const memory = taken.map((one) => one.memory);
-  const [least, largest] = [Math.min(...memory), Math.max(...memory)];
+  const least = Math.min(...memory);
+  const largest = Math.max(...memory);
   const [more, heap, files] = (['memory', 'heap', 'files'] as const).map((figure) =>
     growth(taken, (one) => one[figure]),
   ) as [number, number, number];

@@ -25,7 +25,8 @@ export async function fakeMongod(t: TestContext, onCommand: (asked: Asked) => vo
       while (pending.length >= 4 && pending.length >= pending.readInt32LE(0)) {
         const message = pending.subarray(0, pending.readInt32LE(0));
         pending = pending.subarray(message.length);
-        const [requestId, command] = [message.readInt32LE(4), BSON.deserialize(message.subarray(21))];
+        const requestId = message.readInt32LE(4);
+        const command = BSON.deserialize(message.subarray(21));
         if ('hello' in command) socket.write(opMsg(requestId, { maxWireVersion: 17, ok: 1 }));
         else onCommand({ command, requestId, socket });
       }

@@ -14,7 +14,7 @@ import { listResources } from './resources/list.ts';
 import type { OpenResource } from './resources/open.ts';
 import type { ServedResources } from './resources/served.ts';
 import type { RouteOptions } from './resources/route-docs.ts';
-import { resourceRoutes, type Known } from './resources/routes.ts';
+import { resourceRoutes, type KnownFields } from './resources/routes.ts';
 import type { DocumentOptions } from './openapi/document.ts';
 import { getOpenApi } from './openapi/routes.ts';
 import { getMetrics, type MetricValues } from './telemetry/metrics.ts';
@@ -141,7 +141,7 @@ function sourcesShownTo(client: Client, sources: ExportSources): ExportSources {
 }
 
 /** The routes of each resource, items among them. */
-function rowsTable(one: OpenResource, options: AppOptions, known?: Known): readonly Route[] {
+function rowsTable(one: OpenResource, options: AppOptions, known?: KnownFields): readonly Route[] {
   const { resource } = one;
   const rows = ofResource(resource.name, resourceRoutes(one, options.resources, known));
   return table(

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openAccess } from './access/open.ts';
 import type { OverloadProbe } from './access/overload.ts';
-import { rightsCheck, type CheckPart } from './access/rights-check.ts';
+import { rightsCheck, type CheckScope } from './access/rights-check.ts';
 import { createApp } from './app.ts';
 import type { Config } from './config.ts';
 import { urlOf } from './engine/address.ts';
@@ -15,7 +15,7 @@ import { requestIdOf } from './http/request-id.ts';
 import type { Route } from './http/route.ts';
 import { fillWithSample, openDeclared, openTimedStore, openUsers } from './open-rows.ts';
 import type { OpenResource } from './resources/open.ts';
-import { checkPart } from './resources/query/part.ts';
+import { checkScope } from './resources/query/part.ts';
 import type { ServedResources } from './resources/served.ts';
 import type { Transcoder } from './rows/rows.ts';
 import { createTranscoder } from './rows/transcoder.ts';
@@ -166,9 +166,9 @@ class Closes {
 }
 
 /** What says of a scope whether a resource, or the users, can be read by it. By their names. */
-function checksOf(resources: readonly OpenResource[], users: Users | null): ReadonlyMap<string, CheckPart> {
-  const checks = new Map<string, CheckPart>();
-  for (const { resource } of resources) checks.set(resource.name, (scope) => checkPart(resource, scope));
+function checksOf(resources: readonly OpenResource[], users: Users | null): ReadonlyMap<string, CheckScope> {
+  const checks = new Map<string, CheckScope>();
+  for (const { resource } of resources) checks.set(resource.name, (scope) => checkScope(resource, scope));
   if (users) checks.set(USERS.name, (scope) => checkUsers(users, scope));
   return checks;
 }

@@ -1,8 +1,8 @@
 import type { Config } from './config.ts';
 import { Faults } from './errors.ts';
 import { ITEM_COLLECTION } from './resources/item-collection.ts';
-import { readDeclarations, type Declared } from './resources/declarations.ts';
-import { keptBy, locatedOf, locatedOwn, type Located } from './resources/locate.ts';
+import { readDeclarations, type ResourceDeclaration } from './resources/declarations.ts';
+import { keptBy, locatedOf, locatedOwn, type LocatedDeclaration } from './resources/locate.ts';
 import { itemsOf } from './resources/own.ts';
 import { ServedResources } from './resources/served.ts';
 import { openStore } from './store/open.ts';
@@ -86,7 +86,7 @@ export async function openDeclared(
 ): Promise<ServedResources> {
   const items = locatedOwn(itemsOf(config.ID_TYPE));
   let areServed = false;
-  const kept = async (): Promise<readonly Located[]> => {
+  const kept = async (): Promise<readonly LocatedDeclaration[]> => {
     const entries = await keptBy(store);
     areServed ||= servesItems(config, entries); // they stay once they are served
     const others = entries.flatMap((one) => (isItems(one) ? [] : (locatedOf(one) ?? [])));
@@ -106,7 +106,12 @@ function servesItems(config: Config, kept: readonly CollectionEntry[]): boolean 
 }
 
 /** What the settings declare now. Throws Faults. */
-function declaredNow({ EXPOSE, RESOURCES_FILE, MONGODB_URI, declaresItems }: Config): readonly Declared[] {
+function declaredNow({
+  EXPOSE,
+  RESOURCES_FILE,
+  MONGODB_URI,
+  declaresItems,
+}: Config): readonly ResourceDeclaration[] {
   const { resources, items, faults } = readDeclarations({ EXPOSE, RESOURCES_FILE, MONGODB_URI });
   const ofItems = 'RESOURCES_FILE: whether it has items is read at the start only: start the server again';
   const all = items === declaresItems ? faults : [...faults, ofItems];

@@ -4,7 +4,7 @@ import { bytesIn, Connection } from '../../src/store/sqlite/connection.ts';
 import { FILE } from '../../src/store/sqlite/file.ts';
 import { mmapBytesIn } from '../../src/store/sqlite/directory.ts';
 import { rangeOf, restBehind, sqlOf } from '../../src/store/sqlite/range.ts';
-import { Sets } from '../../src/store/sqlite/sets.ts';
+import { Collections } from '../../src/store/sqlite/sets.ts';
 import { answerLines } from './asked.ts';
 
 const ROWS_AT_ONCE = 2_000;
@@ -14,7 +14,7 @@ const connection = new Connection(join(directory, FILE), {
   readOnly: true,
   mmapBytes: await mmapBytesIn(directory),
 });
-const sets = new Sets(connection);
+const sets = new Collections(connection);
 
 await answerLines((plan) => {
   let rows = 0;

@@ -4,7 +4,7 @@
  * Reads the same 1,000 rows of about 205 bytes of BSON from NDJSON and from CSV.
  */
 import assert from 'node:assert/strict';
-import { itemsOfTable } from '../../src/import/row-from-cells.ts';
+import { rowsOfTable } from '../../src/import/row-from-cells.ts';
 import { COMMAS, CsvScanner, type CsvRecord } from '../../src/import/csv.ts';
 import { FieldTypes, jsonRows as jsonRowsOf } from '../../src/import/json-rows.ts';
 import { RowWriter } from '../../src/import/row-writer.ts';
@@ -57,7 +57,7 @@ const scanned = (turn: number): CsvRecord => {
 };
 const guess = guessing(table, reading);
 for (let turn = 0; turn < ROWS; turn++) guess(scanned(turn));
-const itemOfRecord = itemsOfTable(table, reading, new RowWriter(COLUMNS));
+const itemOfRecord = rowsOfTable(table, reading, new RowWriter(COLUMNS));
 const ways: Readonly<Record<string, (turn: number) => Uint8Array>> = {
   NDJSON: (turn) => jsonItem(at(lines, turn)),
   CSV: (turn) => itemOfRecord(scanned(turn)),

@@ -1,5 +1,5 @@
 import type { GetContent } from '../../src/pull/proved-rows.ts';
-import { failureOfAnswer, Interrupted, Refused } from '../../src/pull/retry.ts';
+import { failureOfAnswer, Interruption, Refusal } from '../../src/pull/retry.ts';
 
 /** The address of the page. undefined in Node. */
 export const PAGE = (globalThis as { location?: { readonly href: string; readonly origin: string } })
@@ -12,7 +12,7 @@ const UNCACHED = { cache: 'no-store' } as RequestInit;
 const LONGEST_PROBLEM = 64 * 1024;
 
 /** The server answers, but the browser lets no page of this origin read its answers. */
-export class CorsRefused extends Refused {}
+export class CorsRefused extends Refusal {}
 
 /** Gets the contents of answers by `fetch`, in browsers and in Node. */
 export function contentByFetch(): GetContent {
@@ -28,7 +28,7 @@ export function contentByFetch(): GetContent {
         `${url.origin} answers, but not to pages of ${PAGE?.origin}: its setting CORS_ORIGIN does not allow them`,
       );
     wasBlocked = isBlocked;
-    return new Interrupted(`the server does not answer: ${reasonOf(error)}`, { cause: error });
+    return new Interruption(`the server does not answer: ${reasonOf(error)}`, { cause: error });
   };
 
   return async (url, accept, { key, signal }) => {
@@ -50,7 +50,7 @@ export function contentByFetch(): GetContent {
     const type = header('content-type') ?? 'no content type';
     if (type.split(';')[0] === accept) return chunksOf(response);
     await response.body?.cancel();
-    throw new Refused(`the server answered with ${type}, not with ${accept}: is this the URL of a resource?`);
+    throw new Refusal(`the server answered with ${type}, not with ${accept}: is this the URL of a resource?`);
   };
 }
 
@@ -66,7 +66,7 @@ async function* chunksOf({ body }: Response): AsyncGenerator<Uint8Array, void, u
     }
   } catch (error) {
     if (error instanceof Error && error.name === 'TypeError')
-      throw new Interrupted(`the connection was cut: ${reasonOf(error)}`, { cause: error });
+      throw new Interruption(`the connection was cut: ${reasonOf(error)}`, { cause: error });
     throw error;
   } finally {
     await reader.cancel().catch(() => undefined); // it fails as the read did
@@ -78,7 +78,7 @@ async function failureOf(response: Response): Promise<Error> {
   const { status, type, headers } = response;
   if (type === 'opaqueredirect' || (status >= 300 && status < 400)) {
     await response.body?.cancel();
-    return new Refused('the server answered with a redirect, which is not followed: give the final URL');
+    return new Refusal('the server answered with a redirect, which is not followed: give the final URL');
   }
   return failureOfAnswer(status, (name) => headers.get(name), await beginningOf(response));
 }
@@ -94,7 +94,7 @@ async function beginningOf(response: Response): Promise<string> {
       if (bytes >= LONGEST_PROBLEM) break;
     }
   } catch (error) {
-    if (!(error instanceof Interrupted)) throw error; // the status says enough
+    if (!(error instanceof Interruption)) throw error; // the status says enough
   }
   return text;
 }

@@ -1,12 +1,12 @@
 /** SQLite for the pull that is one file: the library that Node itself has. */
 import process from 'node:process';
-import { Refused } from '../../src/pull/retry.ts';
+import { Refusal } from '../../src/pull/retry.ts';
 
 const sqlite = withoutWarning(
   () => process.getBuiltinModule('node:sqlite') as typeof import('../../src/sqlite.ts') | undefined,
 );
 if (!sqlite || !('isTransaction' in new sqlite.DatabaseSync(':memory:')))
-  throw new Refused(
+  throw new Refusal(
     `--into needs the SQLite of Node.js 22.16 or newer, and this is ${process.version}. Use -o FILE, or the command sluice pull of the package`,
   );
 

@@ -8,7 +8,7 @@
 import { REMOVAL_BEGINNING } from '../../src/pull/lines.ts';
 import { BEGINNING } from '../../src/pull/proof.ts';
 import { provedRows, type ProvingOptions } from '../../src/pull/proved-rows.ts';
-import { Interrupted, REAL_CLOCK, Refused } from '../../src/pull/retry.ts';
+import { Interruption, REAL_CLOCK, Refusal } from '../../src/pull/retry.ts';
 import { contentByFetch, CorsRefused, PAGE } from './fetch-content.ts';
 
 interface Options {
@@ -70,9 +70,9 @@ export class SluiceError extends Error {
   /** The status of the answer, if it was that. */
   readonly status: number | undefined;
 
-  constructor(cause: Interrupted | Refused) {
+  constructor(cause: Interruption | Refusal) {
     const { status, message } = cause;
-    const known = cause instanceof Refused ? NAMES[status ?? 0] : undefined;
+    const known = cause instanceof Refusal ? NAMES[status ?? 0] : undefined;
     const [name, remedy] = known ?? [cause.name, ''];
     super(remedy === '' ? message : `${message.replace(/\.?$/, '.')} ${remedy}`, { cause });
     this.name = cause instanceof CorsRefused ? 'CorsRefused' : name;
@@ -138,11 +138,11 @@ async function* batches(
     for await (const step of steps) {
       if (step.kind === 'rows') text.add(step.bytes);
       else if (step.kind === 'void') text.take();
-      else if (step.kind === 'restart') throw new Refused(step.reason, { status: 410 });
+      else if (step.kind === 'restart') throw new Refusal(step.reason, { status: 410 });
       else yield { lines: text.take(), cursor: step.place.cursor, upToDate: step.upToDate };
     }
   } catch (error) {
-    throw error instanceof Refused || error instanceof Interrupted ? new SluiceError(error) : error;
+    throw error instanceof Refusal || error instanceof Interruption ? new SluiceError(error) : error;
   }
 }
 

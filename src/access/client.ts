@@ -8,9 +8,9 @@ const REMEMBERED = 8192;
 /** The length of the longest address with brackets, zone and port. A longer text is not an address. */
 const LONGEST_ENTRY = 64;
 /** The client of connections whose peer the system does not name. */
-const UNKNOWN: Known = { address: 'unknown', client: 'unknown', trusted: false };
+const UNKNOWN: ClientAddress = { address: 'unknown', client: 'unknown', trusted: false };
 
-interface Known {
+interface ClientAddress {
   readonly address: string;
   readonly client: string;
   readonly trusted: boolean;
@@ -59,7 +59,11 @@ export function createClientReader({ trusts, onWarning }: ClientReaderOptions): 
 const CONSEQUENCE = 'all clients behind it count as one (logged once)';
 
 /** Returns the client behind a trusted proxy. When all entries are trusted, that is the farthest of them. */
-function behind(peer: Known, forwarded: string, known: (text: string) => Known | null): Known {
+function behind(
+  peer: ClientAddress,
+  forwarded: string,
+  known: (text: string) => ClientAddress | null,
+): ClientAddress {
   let last = peer;
   for (let end = forwarded.length; end >= 0 && last.trusted;) {
     const comma = end === 0 ? -1 : forwarded.lastIndexOf(',', end - 1);
@@ -74,8 +78,8 @@ function behind(peer: Known, forwarded: string, known: (text: string) => Known |
 }
 
 /** Parses an address once and remembers the result; null when the text is not an address. */
-function rememberAddresses(trusts: Trusts): (text: string) => Known | null {
-  const recent = new RecentMap<Known | null>(REMEMBERED);
+function rememberAddresses(trusts: Trusts): (text: string) => ClientAddress | null {
+  const recent = new RecentMap<ClientAddress | null>(REMEMBERED);
   return (text) => {
     const remembered = recent.get(text);
     if (remembered !== undefined) return remembered;
@@ -88,7 +92,7 @@ function rememberAddresses(trusts: Trusts): (text: string) => Known | null {
   };
 }
 
-function look(text: string, trusts: Trusts): Known | null {
+function look(text: string, trusts: Trusts): ClientAddress | null {
   const [, inBrackets, withPort] = /^(?:\[([^\]]*)\](?::\d{1,5})?|([\d.]+):\d{1,5})$/.exec(text) ?? [];
   const address = canonicalAddress(inBrackets ?? withPort ?? text);
   if (address === null) return null;

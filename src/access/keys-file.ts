@@ -1,11 +1,11 @@
 import { readFileSync, unwatchFile, watchFile } from 'node:fs';
 import { codeOf } from '../error-reason.ts';
-import { parseJsonKeys, type KeysRead } from './keys-json.ts';
+import { parseJsonKeys, type KeysFile } from './keys-json.ts';
 import type { Key, Keyring } from './keys.ts';
 import type { Log } from '../log.ts';
 
 /** Reads API_KEYS_FILE. Faults name the setting and the place, but never show what stands there: it may be a key. */
-export function readKeysFile(path: string): KeysRead & { readonly isUnread?: boolean } {
+export function readKeysFile(path: string): KeysFile & { readonly isUnread?: boolean } {
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
@@ -18,7 +18,7 @@ export function readKeysFile(path: string): KeysRead & { readonly isUnread?: boo
 }
 
 /** Parses the content of the file: a JSON object, or lines. */
-export function parseKeys(content: string): KeysRead {
+export function parseKeys(content: string): KeysFile {
   const text = content.replace(/^\ufeff/, '');
   const { keys, faults } = text.trimStart().startsWith('{') ? parseJsonKeys(text) : parseLines(text);
   if (keys.length > 0 || faults.length > 0) return { keys, faults };
@@ -29,7 +29,7 @@ export function parseKeys(content: string): KeysRead {
 }
 
 /** Parses lines of a name and a SHA-256 in hex: keys without other members. `#` begins a comment; empty lines are ignored. */
-function parseLines(text: string): KeysRead {
+function parseLines(text: string): KeysFile {
   const lines = text.split('\n').map((line) => line.replace(/#.*/, '').trim());
   const numbers = [...lines.keys()].filter((n) => lines[n] !== '');
   const given = numbers.map((n) => {

@@ -74,16 +74,16 @@ const FILE = object('an object with keys', { keys: listOf('an array of keys', KE
 const checkFile = bodyCheck(FILE);
 const checkGrant = bodyCheck(GRANT);
 
-type GivenKey = Static<typeof KEY>;
-type Given = Omit<GivenKey, 'name' | 'sha256'>;
+type KeyEntry = Static<typeof KEY>;
+type GrantEntry = Omit<KeyEntry, 'name' | 'sha256'>;
 
-export interface KeysRead {
+export interface KeysFile {
   readonly keys: readonly Key[];
   readonly faults: readonly string[];
 }
 
 /** Parses the JSON form of API_KEYS_FILE. Faults have a JSON pointer each, and never the value at that place. */
-export function parseJsonKeys(text: string): KeysRead {
+export function parseJsonKeys(text: string): KeysFile {
   const faults: string[] = [];
   const fault = (place: string, expected: string) =>
     faults.push(`API_KEYS_FILE ${place === '' ? '/' : place}: ${expected}`);
@@ -113,7 +113,7 @@ export function parseJsonKeys(text: string): KeysRead {
 /** What a claim or JWT_DEFAULT grants: a key without its name and digest. */
 export type Grant = Omit<Key, 'name' | 'digest' | 'issuer'>;
 
-interface GrantRead {
+interface GrantResult {
   readonly grant: Grant;
   /** With faults the grant is not to be used. Each has its place and what was expected, never the value there. */
   readonly faults: readonly string[];
@@ -123,7 +123,7 @@ interface GrantRead {
 export const NO_RIGHTS: Grant = { rights: rightsOf({ resources: [], actions: [] }), expires: Infinity };
 
 /** What a value in JSON grants: as a key, but it must name resources and actions: nothing opens by omission. */
-export function readGrant(value: unknown, at: readonly string[], body: JsonBody): GrantRead {
+export function readGrant(value: unknown, at: readonly string[], body: JsonBody): GrantResult {
   const place = pointer(at);
   const faults: string[] = [];
   const fault = (under: string, expected: string) =>
@@ -141,7 +141,7 @@ export function readGrant(value: unknown, at: readonly string[], body: JsonBody)
 }
 
 /** Reads the text of JWT_DEFAULT. */
-export function readGrantText(text: string): GrantRead {
+export function readGrantText(text: string): GrantResult {
   try {
     const body = parseJson(Buffer.from(text));
     return readGrant(body.value, [], body);
@@ -152,7 +152,7 @@ export function readGrantText(text: string): GrantRead {
 
 /** What a key or a claim at this place of a JSON text grants. `fault` is called with faults that no schema finds. */
 function grantOf(
-  given: Given,
+  given: GrantEntry,
   at: readonly string[],
   body: Pick<JsonBody, 'numbers'>,
   fault: (member: string, expected: string) => void,
@@ -176,7 +176,7 @@ function grantOf(
   };
 }
 
-type Where = NonNullable<GivenKey['where']>;
+type Where = NonNullable<KeyEntry['where']>;
 
 /** The values as texts with the prefix that fixes their kind, where JSON has kinds of its own. */
 function textsOf(

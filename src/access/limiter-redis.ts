@@ -4,7 +4,7 @@ import { getOrMake } from '../get-or-make.ts';
 import { connectRedis, type RedisConnection } from '../redis/connect.ts';
 import type { Limiter } from './limiter.ts';
 import { createMemoryLimiter } from './limiter-memory.ts';
-import type { Policy, Taken } from './policy.ts';
+import type { Policy, Allowance } from './policy.ts';
 import type { Log } from '../log.ts';
 import { reasonOf } from '../error-reason.ts';
 
@@ -57,7 +57,7 @@ class RedisLimiter implements Limiter {
     await Promise.race([once(this.#redis, 'ready'), once(this.#redis, 'close')]).catch(() => undefined);
   }
 
-  async take(client: string, policy: Policy): Promise<Taken> {
+  async take(client: string, policy: Policy): Promise<Allowance> {
     // The library also rejects with a result, when the client is above the limit.
     const answer = await this.#limiterOf(policy)
       .consume(client)
@@ -107,7 +107,7 @@ export async function connectRedisLimiter(options: RedisLimiterOptions): Promise
   return limiter;
 }
 
-function takenOf({ consumedPoints, msBeforeNext }: RateLimiterRes, { limit }: Policy): Taken {
+function takenOf({ consumedPoints, msBeforeNext }: RateLimiterRes, { limit }: Policy): Allowance {
   return {
     allowed: consumedPoints <= limit,
     remaining: Math.max(limit - consumedPoints, 0),

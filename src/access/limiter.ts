@@ -1,4 +1,4 @@
-import type { Policy, Taken } from './policy.ts';
+import type { Policy, Allowance } from './policy.ts';
 
 /**
  * The limiter port: how many requests a client has left. Adapters: limiter-memory.ts (one process),
@@ -15,7 +15,7 @@ import type { Policy, Taken } from './policy.ts';
  */
 export interface Limiter {
   /** `client` is the name from access/client.ts, or KEY_PREFIX or TOKEN_PREFIX and a name. */
-  take(client: string, policy: Policy): Taken | Promise<Taken>;
+  take(client: string, policy: Policy): Allowance | Promise<Allowance>;
   close(): Promise<void>;
 }
 

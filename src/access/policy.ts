@@ -14,7 +14,7 @@ export interface Policy {
 }
 
 /** What a client has left after a request. */
-export interface Taken {
+export interface Allowance {
   readonly allowed: boolean;
   /** Requests left in this window. */
   readonly remaining: number;
@@ -42,7 +42,7 @@ export function parseStreamLimit(text: string): number {
 /** See draft-ietf-httpapi-ratelimit-headers-10. q and r are in requests, w and t in seconds. */
 export function limitHeaders(
   { limit, windowSeconds }: Policy,
-  { remaining, resetSeconds }: Taken,
+  { remaining, resetSeconds }: Allowance,
 ): Readonly<Record<string, string>> {
   return {
     'ratelimit-policy': `"default";q=${limit};w=${windowSeconds}`,
@@ -53,7 +53,7 @@ export function limitHeaders(
 /** Retry-After is not earlier than the reset in RateLimit (draft, section 5). `isOwn`: the limit is the key's. */
 export function tooManyRequests(
   { limit, windowSeconds }: Policy,
-  { resetSeconds }: Taken,
+  { resetSeconds }: Allowance,
   isOwn = false,
 ): AppError {
   return new AppError(

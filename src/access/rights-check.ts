@@ -2,7 +2,7 @@ import type { Rights, Scope } from './rights.ts';
 import { Faults } from '../errors.ts';
 
 /** Checks the part of one resource. Rejects with Faults. Resolves with a sentence why its changes are refused, or null. */
-export type CheckPart = (scope: Scope) => Promise<string | null>;
+export type CheckScope = (scope: Scope) => Promise<string | null>;
 
 /** What a client may know of a fault, and what is for the operator, since it can name resources, collections and indexes. */
 type Fault = readonly [shown: string, detail: string];
@@ -15,7 +15,7 @@ export type RightsCheck = ReturnType<typeof rightsCheck>;
  * there may be a resource of a name that is not known yet. Its rights are checked once it is there.
  */
 export function rightsCheck(
-  parts: () => ReadonlyMap<string, CheckPart>,
+  parts: () => ReadonlyMap<string, CheckScope>,
   mayCome: (resource: string) => boolean,
 ) {
   return async ({ resources, scopes }: Rights) => {

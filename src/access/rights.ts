@@ -28,7 +28,7 @@ export interface Rights {
 }
 
 /** The members of a key that decide on its rights. A missing one sets no limit. */
-interface RightsGiven {
+interface RightsEntry {
   readonly resources?: readonly string[] | undefined;
   readonly actions?: readonly Action[] | undefined;
   readonly where?: Readonly<Record<string, Readonly<Record<string, string>>>> | undefined;
@@ -39,7 +39,7 @@ interface RightsGiven {
  * Nothing opens by omission: a key with `where` or `hide` opens only the resources that it names, and one that does not
  * open every resource has `metrics`, which names all of them, only by name.
  */
-export function rightsOf({ resources, actions, where = {}, hide = {} }: RightsGiven): Rights {
+export function rightsOf({ resources, actions, where = {}, hide = {} }: RightsEntry): Rights {
   const scoped = [...new Set([...Object.keys(where), ...Object.keys(hide)])].sort();
   const opened = resources ?? (scoped.length > 0 ? scoped : null);
   const scopes = new Map(

@@ -64,8 +64,8 @@ export class Tokens {
 
   async #verify(token: string, digest: string): Promise<Key> {
     const { check } = this.#options;
-    partOf(token, 0);
-    const payload = partOf(token, 1);
+    sectionOf(token, 0);
+    const payload = sectionOf(token, 1);
     const before = check.fetchedAt;
     await check.verify(token);
     const key = await this.#keyOf(payload, digest);
@@ -109,7 +109,7 @@ export class Tokens {
  * A part of a token as JSON. Throws AppError `unauthorized` unless it is an object. Two readers may read a name that is
  * given twice differently (RFC 8725, 2.4), so no such token is read.
  */
-function partOf(token: string, n: number): JsonBody {
+function sectionOf(token: string, n: number): JsonBody {
   let part: JsonBody;
   try {
     part = parseJson(Buffer.from(token.split('.')[n] ?? '', 'base64url'), MOST_VALUES);

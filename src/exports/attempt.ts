@@ -8,12 +8,12 @@ import {
   finalAt,
   giveBack,
   LeaseLostError,
-  type Failed,
+  type FailedJob,
   type Failure,
   type Lease,
   type Progress,
-  type Queued,
-  type Running,
+  type QueuedJob,
+  type RunningJob,
 } from './job.ts';
 import type { Jobs } from './jobs.ts';
 import { writeFile, type WriteOptions } from './write.ts';
@@ -53,7 +53,11 @@ export class StoppedError extends Error {}
  * when the record cannot be changed. The lease then expires. `abort` ends it: with StoppedError the job returns to the
  * queue, with LeaseLostError nothing is changed.
  */
-export async function attempt(job: Running, options: AttemptOptions, abort: AbortController): Promise<void> {
+export async function attempt(
+  job: RunningJob,
+  options: AttemptOptions,
+  abort: AbortController,
+): Promise<void> {
   const { jobs, now, ttlMs, log } = options;
   const { id, lease } = job;
   const { signal } = abort;
@@ -74,7 +78,7 @@ export async function attempt(job: Running, options: AttemptOptions, abort: Abor
 }
 
 async function failed(
-  { id, lease: { token } }: Running,
+  { id, lease: { token } }: RunningJob,
   { jobs, files, now, ttlMs, log }: AttemptOptions,
   error: unknown,
   { identity }: Progress,
@@ -88,7 +92,7 @@ async function failed(
       'attempt at an export failed',
     );
   if (failure.code === 'insufficient-storage') await files.remove(fileName(id, token)); // makes room for the record
-  await jobs.advance<Queued | Failed>(id, token, (job) => {
+  await jobs.advance<QueuedJob | FailedJob>(id, token, (job) => {
     // The next attempt reads the collection that this one read, or fails.
     const held = { ...job, progress: { ...job.progress, identity } };
     if (isStopped) return giveBack(held, now());
@@ -119,7 +123,7 @@ function failureOf(error: unknown): Failure {
  * Renews the lease of a claimed job and saves what is reported in `progress`. A failed save aborts the attempt with its
  * error, except while the store is unavailable and the lease holds: no other process can then have the job.
  */
-function startBeat(job: Running, { jobs, now, leaseMs, pause }: AttemptOptions, attempt: AbortController) {
+function startBeat(job: RunningJob, { jobs, now, leaseMs, pause }: AttemptOptions, attempt: AbortController) {
   const ended = new AbortController();
   let { lease, progress: saved } = job;
 

@@ -6,7 +6,7 @@ import { crc32 } from '../pipeline/crc32.ts';
 import { CHANGES_HEADER } from '../resources/token/feed-cursor.ts';
 import { formatOf, FORMATS } from '../resources/stream/formats/list.ts';
 import { ID, LOOK_AGAIN_SECONDS } from './export.ts';
-import { isFinal, lose, type Complete, type FinishedFile, type Job } from './job.ts';
+import { isFinal, lose, type CompleteJob, type FinishedFile, type Job } from './job.ts';
 import { noSuchExport, type Jobs } from './jobs.ts';
 import { resourceOf, shownAs, type ExportSources } from './order.ts';
 import { downloadName } from './represent.ts';
@@ -114,7 +114,7 @@ export function getExportFile(
  * collection, or other fields. The operator may have hidden what the file has.
  */
 async function assertShown(
-  { request, progress }: Complete,
+  { request, progress }: CompleteJob,
   sources: ExportSources,
   signal: AbortSignal,
 ): Promise<void> {
@@ -149,7 +149,7 @@ async function* verified(
   }
 }
 
-function headersOf({ id, request, file, progress: { changes } }: Complete): Reply['headers'] {
+function headersOf({ id, request, file, progress: { changes } }: CompleteJob): Reply['headers'] {
   const { format, compression } = request;
   const digest = Buffer.from(file.sha256, 'hex').toString('base64');
   return {

@@ -10,7 +10,7 @@ import type { Store } from '../store/store.ts';
 import { attempt, StoppedError, type AttemptOptions } from './attempt.ts';
 import { STATES, type State } from './export.ts';
 import { removeLeftovers } from './file.ts';
-import { claim, dueIn, filesOf, isExpired, LeaseLostError, type Job, type Running } from './job.ts';
+import { claim, dueIn, filesOf, isExpired, LeaseLostError, type Job, type RunningJob } from './job.ts';
 import { EXPORTS, Jobs } from './jobs.ts';
 import type { ExportSources } from './order.ts';
 
@@ -51,7 +51,7 @@ export function createExporter(options: ExporterOptions) {
   };
 
   /** Resolves with the job as the attempt left it. */
-  const attempted = async (job: Running): Promise<Job | null> => {
+  const attempted = async (job: RunningJob): Promise<Job | null> => {
     const abort = new AbortController();
     running.set(job.id, abort);
     if (isStopping()) abort.abort(new StoppedError());

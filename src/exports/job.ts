@@ -50,7 +50,7 @@ export interface Progress {
 
 const BEGINNING = { time: 'undecided', changes: null, rows: 0, bytes: 0 } as const;
 
-interface Common {
+interface JobFields {
   /** 32 random hexadecimal digits. */
   readonly id: string;
   /** The client that ordered it: a key's name, or a network address. */
@@ -61,23 +61,23 @@ interface Common {
   readonly failures: number;
 }
 
-interface Final {
+interface EndOfJob {
   readonly finishedAt: Date;
   /** The time when the record and the file are removed. */
   readonly expiresAt: Date;
 }
 
 /** The end of a job that is kept for `ttlMs` milliseconds. */
-export function finalAt(finishedAt: Date, ttlMs: number): Final {
+export function finalAt(finishedAt: Date, ttlMs: number): EndOfJob {
   return { finishedAt, expiresAt: new Date(finishedAt.getTime() + ttlMs) };
 }
 
-export type Queued = Common & { readonly state: 'queued'; readonly notBefore: Date };
-export type Running = Common & { readonly state: 'running'; readonly lease: Lease };
-export type Complete = Common & Final & { readonly state: 'complete'; readonly file: FinishedFile };
-export type Failed = Common & Final & { readonly state: 'failed'; readonly failure: Failure };
-type Cancelled = Common & Final & { readonly state: 'cancelled' };
-export type Job = Queued | Running | Complete | Failed | Cancelled;
+export type QueuedJob = JobFields & { readonly state: 'queued'; readonly notBefore: Date };
+export type RunningJob = JobFields & { readonly state: 'running'; readonly lease: Lease };
+export type CompleteJob = JobFields & EndOfJob & { readonly state: 'complete'; readonly file: FinishedFile };
+export type FailedJob = JobFields & EndOfJob & { readonly state: 'failed'; readonly failure: Failure };
+type CancelledJob = JobFields & EndOfJob & { readonly state: 'cancelled' };
+export type Job = QueuedJob | RunningJob | CompleteJob | FailedJob | CancelledJob;
 
 /** Another attempt has the job, or it was cancelled or removed. This attempt is over and must change nothing. */
 export class LeaseLostError extends Error {
@@ -87,7 +87,7 @@ export class LeaseLostError extends Error {
   }
 }
 
-export function newJob(id: string, client: string, request: ExportRequest, now: Date): Queued {
+export function newJob(id: string, client: string, request: ExportRequest, now: Date): QueuedJob {
   const progress = { ...BEGINNING, identity: null, estimatedRows: null };
   const common = { id, client, request, createdAt: now, progress, failures: 0 };
   return { ...common, state: 'queued', notBefore: now };
@@ -104,27 +104,32 @@ export function isExpired(job: Job, now: Date): boolean {
 }
 
 /** The job as claimed with this lease. The job must be due. The attempt begins with the first row. */
-export function claim(job: Job, lease: Lease): Running {
+export function claim(job: Job, lease: Lease): RunningJob {
   const { identity, estimatedRows } = job.progress;
   return { ...common(job), progress: { ...BEGINNING, identity, estimatedRows }, state: 'running', lease };
 }
 
 /** The job as its worker holds it. Throws LeaseLostError when another one does, or none. */
-export function ownedBy(job: Job, token: string): Running {
+export function ownedBy(job: Job, token: string): RunningJob {
   if (job.state === 'running' && job.lease.token === token) return job;
   throw new LeaseLostError(job.id);
 }
 
 /** Returns the job to the queue, after a stop or after a failed attempt. */
-export function giveBack(job: Running, notBefore: Date, failures = job.failures): Queued {
+export function giveBack(job: RunningJob, notBefore: Date, failures = job.failures): QueuedJob {
   return { ...common(job), failures, state: 'queued', notBefore };
 }
 
-export function complete(job: Running, progress: Progress, file: FinishedFile, final: Final): Complete {
+export function complete(
+  job: RunningJob,
+  progress: Progress,
+  file: FinishedFile,
+  final: EndOfJob,
+): CompleteJob {
   return { ...common(job), progress, ...final, state: 'complete', file };
 }
 
-export function fail(job: Job, failure: Failure, { finishedAt, expiresAt }: Final): Failed {
+export function fail(job: Job, failure: Failure, { finishedAt, expiresAt }: EndOfJob): FailedJob {
   return { ...common(job), finishedAt, expiresAt, state: 'failed', failure };
 }
 
@@ -136,11 +141,11 @@ export function lose(job: Job): Job {
 }
 
 /** Cancels a queued or running job for good. Its worker finds that its lease is lost. */
-export function cancel(job: Queued | Running, final: Final): Cancelled {
+export function cancel(job: QueuedJob | RunningJob, final: EndOfJob): CancelledJob {
   return { ...common(job), ...final, state: 'cancelled' };
 }
 
-export function isFinal(job: Job): job is Complete | Failed | Cancelled {
+export function isFinal(job: Job): job is CompleteJob | FailedJob | CancelledJob {
   return job.state !== 'queued' && job.state !== 'running';
 }
 
@@ -155,6 +160,6 @@ export function fileName(id: string, token: string): string {
   return `${id}.${token}`;
 }
 
-function common({ id, client, request, createdAt, progress, failures }: Job): Common {
+function common({ id, client, request, createdAt, progress, failures }: Job): JobFields {
   return { id, client, request, createdAt, progress, failures };
 }

@@ -17,7 +17,7 @@ import {
   ownedBy,
   type ExportRequest,
   type Job,
-  type Running,
+  type RunningJob,
 } from './job.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
@@ -136,7 +136,7 @@ export class Jobs {
   }
 
   /** Makes a step of the job's holder. Rejects with LeaseLostError, also when the job was removed. */
-  async advance<J extends Job>(id: string, token: string, step: (job: Running) => J): Promise<J> {
+  async advance<J extends Job>(id: string, token: string, step: (job: RunningJob) => J): Promise<J> {
     const { after } = await this.change(id, (job) => step(ownedBy(job, token)));
     if (!after) throw new LeaseLostError(id);
     return after as J; // the result of `step`, as it was stored

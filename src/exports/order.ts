@@ -10,11 +10,11 @@ import { bodyCheck, invalidBody } from '../input/validate.ts';
 import { getOrMake } from '../get-or-make.ts';
 import { Type, type TSchema } from '../schema.ts';
 import type { Compression } from '../pipeline/pieces.ts';
-import type { AskedForm } from '../resources/stream/formats/format.ts';
+import type { MakeForm } from '../resources/stream/formats/format.ts';
 import { formatOf, FORMATS, readForm } from '../resources/stream/formats/list.ts';
 import type { Form } from '../resources/query/form.ts';
 import { isField, sortText } from '../resources/query/grammar.ts';
-import { partOf, resourceFor } from '../resources/query/part.ts';
+import { scopedResource, resourceFor } from '../resources/query/part.ts';
 import type { Resource } from '../resources/query/resource.ts';
 import { readPlan } from '../resources/query/read-plan.ts';
 import { readStreamQuery } from '../resources/stream/parameters.ts';
@@ -40,7 +40,7 @@ export function resourceOf(
   sources: ExportSources,
 ): Resource {
   const resource = sources.get(name);
-  if (resource) return scope ? partOf(resource, scope) : resource;
+  if (resource) return scope ? scopedResource(resource, scope) : resource;
   throw new AppError(
     'not-found',
     `The resource ${name} is no longer declared. Declare it again, or order another export.`,
@@ -55,9 +55,9 @@ export function shownAs({ shown }: Pick<Resource, 'shown'>): string {
 /** The body of an order and its check, by the form of the resource that it is for. */
 interface Body {
   readonly schema: typeof OPEN_BODY | ReturnType<typeof closedBody>;
-  readonly check: (json: JsonBody) => Readonly<Record<string, Member>> & Partial<Written>;
+  readonly check: (json: JsonBody) => Readonly<Record<string, Member>> & Partial<FileKind>;
 }
-type Written = Pick<ExportRequest, 'format' | 'compression'>;
+type FileKind = Pick<ExportRequest, 'format' | 'compression'>;
 
 const OPEN: Body = { schema: OPEN_BODY, check: bodyCheck(OPEN_BODY) };
 const closed = new WeakMap<Form, Body>();
@@ -148,7 +148,7 @@ async function ordered(
 }
 
 /** What a query says of the form of a file. Throws the AppErrors of the stream. */
-export function readFileForm(query: Query, name: string, resource: Resource): AskedForm {
+export function readFileForm(query: Query, name: string, resource: Resource): MakeForm {
   const format = formatOf(name);
   const [type] = format.types;
   return readForm(query, format, { type, resource, ...readStreamQuery(query, resource) });

@@ -9,7 +9,7 @@ import { readFields, readPlan } from '../resources/query/read-plan.ts';
 import type { Resource } from '../resources/query/resource.ts';
 import { changesFrom } from '../resources/token/feed-cursor.ts';
 import { createExportFile } from './file.ts';
-import { fileName, type FinishedFile, type Progress, type Running } from './job.ts';
+import { fileName, type FinishedFile, type Progress, type RunningJob } from './job.ts';
 import { queryOf, readFileForm, resourceOf, shownAs, type ExportSources } from './order.ts';
 
 export interface WriteOptions {
@@ -23,7 +23,7 @@ type Report = (news: Partial<Progress>) => void;
 
 /** Writes a job's file: its query's whole stream. Rejects with errors of store and files, and the signal's reason. */
 export async function writeFile(
-  job: Running,
+  job: RunningJob,
   { sources, transcoder, files }: WriteOptions,
   signal: AbortSignal,
   report: Report,
@@ -68,7 +68,7 @@ export async function writeFile(
 
 /** Decides of which collection the rows are, of which time, and from where changes follow, before the first row is read. */
 async function begin(
-  { request, progress }: Running,
+  { request, progress }: RunningJob,
   resource: Resource,
   signal: AbortSignal,
   report: Report,

@@ -5,13 +5,13 @@ import type { Reply, Request } from '../engine/edge.ts';
 const SMALLEST_COMPRESSED = 1024;
 
 /** A reply's headers as sent once `coding` was negotiated, and the coding that the reply gets. */
-interface Coded {
+interface CodingChoice {
   readonly coding: Coding | 'identity';
   readonly headers: Reply['headers'];
 }
 
 /** Chooses how a reply is sent: in the negotiated coding, unless a rule forbids it. Compresses nothing. */
-export function codedAs(reply: Reply, coding: Coding | 'identity', request: Request): Coded {
+export function codedAs(reply: Reply, coding: Coding | 'identity', request: Request): CodingChoice {
   const { body } = reply;
   const uncoded = { coding: 'identity', headers: reply.headers } as const;
   if (body.kind !== 'bytes' && body.kind !== 'stream') return uncoded;

@@ -7,7 +7,7 @@ import { aroundWrites, empty } from './reply.ts';
 import { isPublicName, mayKnow, refusalOf, revocable } from './permit.ts';
 import { isPreflight, type Admissions, type Client } from '../access/admission.ts';
 import type { Input, Route } from './route.ts';
-import { parametersOf, type Compiled, type Found, type Router } from './router.ts';
+import { parametersOf, type CompiledRoute, type RouteMatch, type Router } from './router.ts';
 
 interface Surroundings {
   readonly router: Router;
@@ -19,7 +19,7 @@ interface Surroundings {
 /** Throws AppError `not-found`, `method-not-allowed` with Allow, and those of parsing, negotiation and the handler. */
 export async function dispatch(
   request: Request,
-  any: Found | null,
+  any: RouteMatch | null,
   client: Client,
   { router, admissions, coded }: Surroundings,
 ): Promise<Reply> {
@@ -88,17 +88,17 @@ function assertMay(client: Client, route: Route): void {
 const ROWS_ALLOW = 'GET, HEAD, OPTIONS';
 
 /** A preflight has no key. With keys it must not show which resources there are: any declared path answers alike. */
-function isSecretPreflight(request: Request, found: Found | null, { hasKey }: Client): boolean {
+function isSecretPreflight(request: Request, found: RouteMatch | null, { hasKey }: Client): boolean {
   const isStatic = found !== null && isPublicName(found);
   return hasKey && !isStatic && isPreflight(request);
 }
 
 /** The route that answers a request to a resource; undefined when the resource does not take the method. */
-export function routeOf({ methods }: Found, { method }: Request): Compiled | undefined {
+export function routeOf({ methods }: RouteMatch, { method }: Request): CompiledRoute | undefined {
   return methods.get(method === 'HEAD' ? 'GET' : method);
 }
 
-function readInput(request: Request, found: Found, compiled: Compiled, client: Client): Input {
+function readInput(request: Request, found: RouteMatch, compiled: CompiledRoute, client: Client): Input {
   const { route, readQuery, chooseType, checkBody } = compiled;
   const parameters = parametersOf(found);
   const query = readQuery(request);
@@ -162,7 +162,7 @@ async function withSlot(release: () => void, answer: () => Promise<Reply>): Prom
   });
 }
 
-function otherMethod(request: Request, { methods }: Found): Reply {
+function otherMethod(request: Request, { methods }: RouteMatch): Reply {
   const allow = [...methods.keys(), ...(methods.has('GET') ? ['HEAD'] : []), 'OPTIONS'].join(', ');
   if (request.method === 'OPTIONS') return empty(204, { allow, ...bodyHeaders(methods) });
   throw new AppError(
@@ -175,7 +175,7 @@ function otherMethod(request: Request, { methods }: Found): Reply {
 }
 
 /** Accept-Post and Accept-Patch. No such header is defined for the other methods. */
-function bodyHeaders(methods: Found['methods']): Record<string, string> {
+function bodyHeaders(methods: RouteMatch['methods']): Record<string, string> {
   const typesOf = (method: string) => methods.get(method)?.route.body?.types;
   const post = typesOf('POST');
   const patch = typesOf('PATCH');

@@ -5,7 +5,7 @@ import { AppError } from '../errors.ts';
 import { aroundWrites } from './reply.ts';
 import type { Route } from './route.ts';
 
-type Permitted = Pick<Route, 'access' | 'right' | 'resource'>;
+type RouteRights = Pick<Route, 'access' | 'right' | 'resource'>;
 
 /** Whether a client may know of a resource. Otherwise it gets the very answer of a path that nothing has. */
 export function mayKnow({ key }: Pick<Client, 'key'>, resource: string | null): boolean {
@@ -20,7 +20,7 @@ export function isPublicName({ resource, path }: { resource?: string | null; pat
 /** Why a client may not use a route that it may know of: AppError `forbidden`. null: it may. */
 export function refusalOf(
   { key }: Pick<Client, 'key'>,
-  { access, right, resource }: Permitted,
+  { access, right, resource }: RouteRights,
 ): AppError | null {
   if (key === null || access !== 'keyed' || key.rights.hash === '' || right === 'any') return null;
   // A route that names no right is for keys without limits alone.
@@ -28,7 +28,7 @@ export function refusalOf(
   return key.rights.actions.has(right) ? null : forbidden(right, resource ?? null);
 }
 
-export function mayUse(client: Pick<Client, 'key'>, route: Permitted): boolean {
+export function mayUse(client: Pick<Client, 'key'>, route: RouteRights): boolean {
   return mayKnow(client, route.resource ?? null) && refusalOf(client, route) === null;
 }
 

@@ -11,15 +11,15 @@ import { closedSink } from '../engine/exchange.ts';
 import { encodingNegotiator } from './negotiate.ts';
 import { problem } from './problem.ts';
 import { LONGEST_URL } from '../input/query.ts';
-import type { Found, Router } from './router.ts';
+import type { RouteMatch, Router } from './router.ts';
 import { requestIdOf } from './request-id.ts';
 
 /** Called when an answer is complete or was given up. `ms`: milliseconds since the request arrived. Must not throw. */
-export type Finished = (request: Request, ending: Ending, ms: number) => void;
+export type OnFinished = (request: Request, ending: Ending, ms: number) => void;
 
 export interface Observer {
   readonly began: () => void;
-  readonly finished: Finished;
+  readonly finished: OnFinished;
   /** A stream waits for its client. The returned function is called when the wait is over. */
   readonly waits: () => () => void;
 }
@@ -74,7 +74,7 @@ export class Responder {
     }
   }
 
-  async #answerAdmitted(request: Request, found: Found | null, admission: Admission): Promise<Reply> {
+  async #answerAdmitted(request: Request, found: RouteMatch | null, admission: Admission): Promise<Reply> {
     const { admissions, observer, cors } = this.#options;
     const { client } = admission;
     const requestId = requestIdOf(request);
@@ -119,7 +119,7 @@ function notCodable(): AppError {
 }
 
 /** Whether a client gets only some rows of the resource that it asks for. */
-function isFiltered({ key }: Client, found: Found | null): boolean {
+function isFiltered({ key }: Client, found: RouteMatch | null): boolean {
   const scope = key && found && scopeOf(key.rights, found.resource);
   return !!scope && scope.where.length > 0;
 }

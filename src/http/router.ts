@@ -9,7 +9,7 @@ import { bodyCheck } from '../input/validate.ts';
 import type { JsonBody } from '../input/body-json.ts';
 
 /** A route with the functions that are compiled once from its declaration. */
-export interface Compiled {
+export interface CompiledRoute {
   readonly route: Route;
   /** Throws the AppErrors of parseQuery. */
   readonly readQuery: (request: Request) => Query;
@@ -20,27 +20,27 @@ export interface Compiled {
 }
 
 /** The resource found under a path, and the segment that matched its `{name}`. */
-export interface Found {
+export interface RouteMatch {
   readonly path: string;
   readonly resource: string | null;
   /** By method. GET also answers HEAD. */
-  readonly methods: ReadonlyMap<string, Compiled>;
+  readonly methods: ReadonlyMap<string, CompiledRoute>;
   /** Not decoded yet. */
   readonly segment: { readonly name: string; readonly raw: string } | null;
 }
 
 export interface Router {
   /** Returns the resource that a request's path names; null when there is none. */
-  find(request: Pick<Request, 'path'>): Found | null;
+  find(request: Pick<Request, 'path'>): RouteMatch | null;
   /** The paths of pages of rows, each the first one of its resource. */
-  readonly lists: readonly Pick<Found, 'path' | 'resource'>[];
+  readonly lists: readonly Pick<RouteMatch, 'path' | 'resource'>[];
   /** Whether a resource may have this name that is not known yet, because the store is away. Missing: none has. */
   readonly mayCome?: (name: string) => boolean;
 }
 
 /** Matches raw path bytes: `/items/%73tream` is the item with the id `stream`. Literal paths take precedence. */
 export function createRouter(routes: readonly Route[]): Router {
-  const literal = new Map<string, Found & Resource>();
+  const literal = new Map<string, RouteMatch & Resource>();
   const withParameter = new Map<string, Resource & { readonly name: string }>();
   for (const route of routes) {
     const { method, path, resource = null } = route;
@@ -75,13 +75,13 @@ export function createRouter(routes: readonly Route[]): Router {
 interface Resource {
   readonly path: string;
   readonly resource: string | null;
-  readonly methods: Map<string, Compiled>;
+  readonly methods: Map<string, CompiledRoute>;
 }
 
 /** Each route is compiled once, also where a new router has it. */
-const compiled = new WeakMap<Route, Compiled>();
+const compiled = new WeakMap<Route, CompiledRoute>();
 
-function compile(route: Route): Compiled {
+function compile(route: Route): CompiledRoute {
   const { query: parameters = [], isField } = route;
   const names = parameters.map(({ name }) => name);
   const acceptable = route.produces ? mediaTypeNegotiator(route.produces) : () => '';
@@ -94,7 +94,7 @@ function compile(route: Route): Compiled {
 }
 
 /** The decoded parameters of a path. Throws AppError `invalid-url`. */
-export function parametersOf({ segment }: Found): Readonly<Record<string, string>> {
+export function parametersOf({ segment }: RouteMatch): Readonly<Record<string, string>> {
   return segment ? { [segment.name]: decodeSegment(segment.raw) } : {};
 }
 

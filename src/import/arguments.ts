@@ -3,7 +3,7 @@ import { TEXT_FORMATS, type TextFormat } from '../rows/text-files.ts';
 import type { Columns } from './fields.ts';
 import { delimiterOfFile, formatOfFile, otherKindOfName } from './file-kinds.ts';
 import { nameOfFile } from './resource-name.ts';
-import { intoOf, ITEMS, type Into } from './target.ts';
+import { intoOf, ITEMS, type Target } from './target.ts';
 import { KINDS, type Kind, type Types } from './kinds.ts';
 import { booleansOf, dateFormOf, type Notation } from './notation.ts';
 import { STDIN } from './source.ts';
@@ -24,22 +24,22 @@ export interface Reading extends Notation {
   /** Whether a column `a.b` becomes a field of that name, rather than the field `b` of `a`. */
   readonly isFlat?: boolean;
   /** The resource that the rows become. The fields of its indexes must be columns of a CSV file. */
-  readonly into?: Into;
+  readonly into?: Target;
 }
 
 export type ImportCommand =
   | FileImport
-  | (Stored & { readonly kind: 'generate'; readonly count: number; readonly seed: number })
-  | (Stored & { readonly kind: 'sample' });
+  | (StoredRowsChoice & { readonly kind: 'generate'; readonly count: number; readonly seed: number })
+  | (StoredRowsChoice & { readonly kind: 'sample' });
 
 /** What happens to the rows that are in the store. */
-interface Stored {
+interface StoredRowsChoice {
   readonly onConflict: OnConflict;
   /** Whether all rows are removed first. `unconfirmed`: it is asked for without --yes, and refused where there are rows. */
   readonly drop: 'no' | 'unconfirmed' | 'yes';
 }
 
-interface FileImport extends Stored, Reading {
+interface FileImport extends StoredRowsChoice, Reading {
   readonly kind: 'file';
   /** A path, or `-` for stdin. */
   readonly file: string;

@@ -8,7 +8,7 @@ import { UsageError } from '../terminal/arguments.ts';
 import { startProgress, type Console, type Progress } from '../terminal/progress.ts';
 import { counted, countOf, printable, quoted } from '../terminal/text.ts';
 import type { ImportCommand } from './arguments.ts';
-import { importItems, ImportStopped, type ImportedStore, type ImportResult } from './import.ts';
+import { importRows, ImportStopped, type ImportedStore, type ImportResult } from './import.ts';
 import { readRows } from './reading.ts';
 import { BrokenSource, type Rows } from './row.ts';
 import { SAMPLE_ROWS, sampleItems } from './sample.ts';
@@ -82,7 +82,7 @@ export async function runImport(
   try {
     const opened = (source = await openRows(command, target, io));
     const { rows, unit, position } = opened;
-    const result = await importItems({
+    const result = await importRows({
       source: rows,
       onConflict: command.onConflict,
       signal: io.signal,

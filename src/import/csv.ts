@@ -21,7 +21,7 @@ export const COMMAS: Dialect = { delimiter: ',', missing: [] };
 export type CsvRecord = Omit<CsvScanner, 'records'>;
 
 /** Makes the item of a record, as BSON. Throws BadRow when the row cannot become an item. */
-export type ItemOfRecord = (record: CsvRecord) => Uint8Array;
+export type RowOfRecord = (record: CsvRecord) => Uint8Array;
 
 /**
  * Reads CSV (see CsvScanner). `underHeader` receives the first row, the header, and returns what turns rows into items. `at`

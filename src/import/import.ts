@@ -57,7 +57,7 @@ export class ImportStopped extends Error {
  * ImportStopped when the source breaks, the store fails, or `signal` is aborted. Rejects with the error itself when nothing
  * was begun.
  */
-export async function importItems(options: ImportOptions): Promise<ImportResult> {
+export async function importRows(options: ImportOptions): Promise<ImportResult> {
   const { signal, progress, onConflict, onRemoved, isEndless, onPostponed } = options;
   const count = { read: 0, written: 0, skipped: 0, failed: 0 };
   const refuse = (at: number, reason: string, of?: string): void => {

@@ -44,10 +44,10 @@ export interface FieldName {
   /** By depth: the number of the object that had the name last. */
   readonly seenIn: number[];
   /** What a top-level field of this name becomes, once it is known: see jsonRows. */
-  becomes: Becoming | null;
+  becomes: FieldRename | null;
 }
 
-export interface Becoming {
+export interface FieldRename {
   /** The new name. null: another field takes its place. */
   readonly bytes: Uint8Array | null;
   readonly isKey: boolean;
@@ -55,13 +55,13 @@ export interface Becoming {
   readonly isSpare: boolean;
 }
 
-export interface Declared {
+export interface FieldDeclaration {
   /** Writes a text as an element of the declared kind. null: only fields inside have one. */
   write: ((writer: DocumentWriter, name: Uint8Array, text: string) => void) | null;
   /** Whether some row has the field. */
   isSeen: boolean;
   /** What was declared for the fields inside, by their names. */
-  readonly inner: Map<string, Declared>;
+  readonly inner: Map<string, FieldDeclaration>;
 }
 
 /**
@@ -95,7 +95,7 @@ export class JsonReader extends JsonCursor {
    * Reads the members of the object at the cursor. `write` writes each; without it they are written as they are, and the
    * first name may begin with $. Returns whether it does.
    */
-  members(depth: number, declared: Declared | null, write?: (name: FieldName) => void): boolean {
+  members(depth: number, declared: FieldDeclaration | null, write?: (name: FieldName) => void): boolean {
     this.at++;
     const object = ++this.#object;
     let isFirst = true;
@@ -119,7 +119,7 @@ export class JsonReader extends JsonCursor {
   }
 
   /** Writes the value at the cursor as an element of a name. `depth` is its depth when it is an object or an array. */
-  value(name: Uint8Array, depth: number, declared: Declared | null): void {
+  value(name: Uint8Array, depth: number, declared: FieldDeclaration | null): void {
     const byte = this.bytes[this.at] ?? 0;
     if (declared?.write) {
       declared.isSeen = true;
@@ -178,7 +178,7 @@ export class JsonReader extends JsonCursor {
     this.at = end;
   }
 
-  #document(name: Uint8Array, depth: number, declared: Declared | null): void {
+  #document(name: Uint8Array, depth: number, declared: FieldDeclaration | null): void {
     this.#checkDepth(depth);
     const writer = this.writer;
     const bytes = this.bytes;
@@ -196,7 +196,7 @@ export class JsonReader extends JsonCursor {
     if (isTyped) writeExtended(writer, name, offset, () => bytes.toString('utf8', from, this.at));
   }
 
-  #array(name: Uint8Array, depth: number, declared: Declared | null): void {
+  #array(name: Uint8Array, depth: number, declared: FieldDeclaration | null): void {
     this.#checkDepth(depth);
     this.writer.element(BSON_TYPE.array, name);
     const start = this.writer.open();

@@ -3,7 +3,7 @@ import { getOrMake } from '../get-or-make.ts';
 import { quoted } from '../terminal/text.ts';
 import { nameBytes } from './document-writer.ts';
 import { fieldNames, pathOf, type Columns } from './fields.ts';
-import { JsonReader, type Becoming, type Declared, type FieldName } from './json-reader.ts';
+import { JsonReader, type FieldRename, type FieldDeclaration, type FieldName } from './json-reader.ts';
 import { withoutTwice } from './json-twice.ts';
 import { writeKind, type Types } from './kinds.ts';
 import { BadRow, NotJson } from './row.ts';
@@ -17,7 +17,7 @@ export class FieldTypes {
   /** What was declared for a row. */
   readonly root = undeclared();
   /** The fields that have a kind, by the names that --type has for them. */
-  readonly #typed = new Map<string, Declared>();
+  readonly #typed = new Map<string, FieldDeclaration>();
 
   constructor(types: Types) {
     for (const [name, kind] of types) {
@@ -39,7 +39,7 @@ export class FieldTypes {
   }
 }
 
-function undeclared(): Declared {
+function undeclared(): FieldDeclaration {
   return { write: null, isSeen: false, inner: new Map() };
 }
 
@@ -58,7 +58,7 @@ export function jsonRows(
   /** Where the field `id` is, which is the key when there is no `_id`. -1: the row has none. */
   const spare = { from: -1, to: -1 };
 
-  const becoming = (text: string): Becoming => {
+  const becoming = (text: string): FieldRename => {
     const [field] = fieldOf(text, [text]) ?? [];
     const isSpare = field === 'id' && columns.id === null;
     return { bytes: field === undefined ? null : nameBytes(field), isKey: field === '_id', isSpare };

@@ -12,12 +12,12 @@ const BRACKET = 0x5b;
 const END_BRACKET = 0x5d;
 
 /** Makes the item of the text of a row: see jsonRows. */
-type ItemOfText = (text: Buffer) => Uint8Array;
+type RowOfText = (text: Buffer) => Uint8Array;
 
 /** Reads one object per line. The last line needs no LF. Blank lines are counted, and left out. */
 export async function* readJsonLines(
   source: AsyncIterable<Buffer>,
-  itemOf: ItemOfText,
+  itemOf: RowOfText,
 ): AsyncGenerator<SourceRow> {
   let at = 0;
   let isTooLong = false;
@@ -46,7 +46,7 @@ export async function* readJsonLines(
  */
 export async function* readJsonArray(
   source: AsyncIterable<Buffer>,
-  itemOf: ItemOfText,
+  itemOf: RowOfText,
 ): AsyncGenerator<SourceRow> {
   let at = 1;
   let isInside = true;
@@ -73,7 +73,7 @@ export async function* readJsonArray(
 /** Reads objects that stand one behind the other, each over several lines. Throws BrokenSource where one is not JSON. */
 export async function* readJsonObjects(
   source: AsyncIterable<Buffer>,
-  itemOf: ItemOfText,
+  itemOf: RowOfText,
 ): AsyncGenerator<SourceRow> {
   let at = 1;
   for await (const piece of piecesOf(source)) {
@@ -119,7 +119,7 @@ function endOfElement(bytes: Buffer, from: number): number {
   return bytes.length;
 }
 
-function rowOf(at: number, text: Buffer, itemOf: ItemOfText, isElement = false): SourceRow {
+function rowOf(at: number, text: Buffer, itemOf: RowOfText, isElement = false): SourceRow {
   try {
     return { at, item: itemOf(text) };
   } catch (error) {

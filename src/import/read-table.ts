@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { UsageError } from '../terminal/arguments.ts';
-import { itemsOfTable } from './row-from-cells.ts';
+import { rowsOfTable } from './row-from-cells.ts';
 import { RowWriter } from './row-writer.ts';
 import { takeWhile } from './chunks.ts';
 import { readCsv } from './csv.ts';
@@ -24,7 +24,7 @@ export const SAMPLE_BYTES = 16 * 1024 * 1024;
 const DELIMITERS = [',', ';', '\t'];
 
 /** Opens the content of a file once more. */
-export type Again = () => Promise<AsyncIterable<Buffer>>;
+export type Reopen = () => Promise<AsyncIterable<Buffer>>;
 
 /**
  * Reads a CSV file, of which `head` is the beginning. The kind of a column is decided by all of its cells before any row is read: the file is read twice,
@@ -36,7 +36,7 @@ export async function readTable(
   content: AsyncIterable<Buffer>,
   head: Buffer,
   reading: Reading,
-  again: Again | null,
+  again: Reopen | null,
   kindsAt?: KindsAt,
 ): Promise<Rows> {
   const dialect = { delimiter: reading.delimiter ?? delimiterOf(head), missing: reading.missing ?? [] };
@@ -62,7 +62,7 @@ export async function readTable(
   const underHeader = (header: readonly string[]) => {
     if (header.join('\0') !== names)
       throw new BrokenSource('the file changed between the two times that it was read');
-    return itemsOfTable(table, reading, writer);
+    return rowsOfTable(table, reading, writer);
   };
   return {
     unit: 'line',

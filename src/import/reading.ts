@@ -6,11 +6,11 @@ import { otherKindOfBytes } from './file-kinds.ts';
 import { readJsonArray, readJsonLines, readJsonObjects } from './json.ts';
 import { FieldTypes, jsonRows } from './json-rows.ts';
 import { refuseWrapped } from './json-wrapped.ts';
-import { hasHeader, readTable, type Again } from './read-table.ts';
+import { hasHeader, readTable, type Reopen } from './read-table.ts';
 import { BrokenSource, type Rows, type SourceRow } from './row.ts';
 import { RowWriter } from './row-writer.ts';
 import type { KindsAt } from './column.ts';
-import { checkIndexes, type Into } from './target.ts';
+import { checkIndexes, type Target } from './target.ts';
 
 /** The length of the longest byte order mark, plus one. Bytes. */
 const MARK_BYTES = 4;
@@ -28,7 +28,7 @@ const LF = 0x0a;
 export async function readRows(
   content: AsyncIterable<Buffer>,
   reading: Reading,
-  again: Again | null = null,
+  again: Reopen | null = null,
   kindsAt?: KindsAt,
 ): Promise<Rows> {
   const isCsv = reading.format === 'csv';
@@ -65,7 +65,7 @@ export async function readRows(
 /** The same rows. Throws UsageError when none of the first has a field of an index. */
 async function withIndexedFields(
   rows: AsyncIterable<SourceRow>,
-  into: Into,
+  into: Target,
 ): Promise<AsyncIterable<SourceRow>> {
   if (into.indexes.length === 0 || into.isForced) return rows;
   const { taken, isCut, all } = await takeWhile(rows, (taken) => taken.length < MOST_CHECKED);

@@ -1,5 +1,5 @@
 import { CommandRefusal } from '../errors.ts';
-import type { Declared } from '../resources/declarations.ts';
+import type { ResourceDeclaration } from '../resources/declarations.ts';
 import { listsOf, locate } from '../resources/locate.ts';
 import { kindsAt, type FieldKinds } from '../resources/query/kind-table.ts';
 import { formsOf } from '../resources/query/not-indexed.ts';
@@ -11,15 +11,19 @@ import { UsageError } from '../terminal/arguments.ts';
 import { USERS } from '../users/row.ts';
 import type { ImportTarget } from './command.ts';
 import type { Kind } from './kinds.ts';
-import type { Into } from './target.ts';
+import type { Target } from './target.ts';
 
 /**
  * Finds the resource of a name: one that the settings declare, else the collection of that name (see EXPOSE). `exists`: the
  * store has it. `fields`: the kinds that the settings declare. Throws UsageError when the name means two.
  */
-export async function findResource(name: string, declared: readonly Declared[], store: Pick<Store, 'list'>) {
+export async function findResource(
+  name: string,
+  declared: readonly ResourceDeclaration[],
+  store: Pick<Store, 'list'>,
+) {
   const lists = listsOf(store, false);
-  const plain: Declared = { name: undefined, collection: name, place: name };
+  const plain: ResourceDeclaration = { name: undefined, collection: name, place: name };
   const located = await Promise.all(
     [...declared.filter(({ pattern }) => !pattern), plain].map((one) => locate(one, lists)),
   );
@@ -35,8 +39,8 @@ export async function findResource(name: string, declared: readonly Declared[], 
 
 /** The resource that an import writes, with its indexes. Throws UsageError when it may not be imported. */
 export async function resourceTarget(
-  into: Into,
-  declared: readonly Declared[],
+  into: Target,
+  declared: readonly ResourceDeclaration[],
   store: Pick<Store, 'name' | 'list' | 'open'>,
   signal: AbortSignal,
 ): Promise<ImportTarget> {

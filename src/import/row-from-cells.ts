@@ -1,6 +1,6 @@
 import { BSON_TYPE } from '../store/bson-types.ts';
 import { quoted } from '../terminal/text.ts';
-import type { CsvRecord, ItemOfRecord } from './csv.ts';
+import type { CsvRecord, RowOfRecord } from './csv.ts';
 import { nameBytes } from './document-writer.ts';
 import { simpleCell, writeKind } from './kinds.ts';
 import type { Notation } from './notation.ts';
@@ -25,7 +25,7 @@ interface Field {
  * cell of another kind is refused, so that a column never has values of two kinds. The fields of a nested document are
  * together, where the first of its columns is.
  */
-export function itemsOfTable(table: readonly Column[], notation: Notation, writer: RowWriter): ItemOfRecord {
+export function rowsOfTable(table: readonly Column[], notation: Notation, writer: RowWriter): RowOfRecord {
   const fields: Field[] = [];
   for (const [index, column] of table.entries()) {
     const { path } = column;

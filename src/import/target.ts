@@ -7,7 +7,7 @@ import { quoted } from '../terminal/text.ts';
 /** The resource that is declared with the columns of --category and --price. */
 export const ITEMS = 'items';
 
-export interface Into {
+export interface Target {
   readonly name: string;
   /** The fields of its indexes, without the key at their ends. */
   readonly indexes: readonly (readonly string[])[];
@@ -18,7 +18,7 @@ export interface Into {
 }
 
 /** Reads --into, --index and --force. Throws UsageError. */
-export function intoOf(name: string, indexes: readonly string[], isForced = false): Into {
+export function intoOf(name: string, indexes: readonly string[], isForced = false): Target {
   const taken = name === ITEMS ? undefined : nameFault(name);
   if (taken !== undefined) throw new UsageError(`--into: ${taken}`);
   if (name === ITEMS && indexes.length > 0)
@@ -33,7 +33,7 @@ export function intoOf(name: string, indexes: readonly string[], isForced = fals
 /**
  * Throws UsageError for a field of an index that none of these fields is, is in, or has in it. `rows`: whose fields they are.
  */
-export function checkIndexes({ indexes, isForced }: Into, fields: readonly string[], rows: string): void {
+export function checkIndexes({ indexes, isForced }: Target, fields: readonly string[], rows: string): void {
   const holds = (one: string, other: string) => one === other || other.startsWith(`${one}.`);
   const missing = indexes
     .flat()

@@ -7,10 +7,10 @@ import { pointer } from './json-scan.ts';
 import { quote } from './query.ts';
 
 /** The part of a schema that `verbose` errors carry beside the fault. Clients are shown its `description`. */
-interface Described {
+interface SchemaDescription {
   readonly description?: string;
-  readonly properties?: Readonly<Record<string, Described>>;
-  readonly propertyNames?: Described;
+  readonly properties?: Readonly<Record<string, SchemaDescription>>;
+  readonly propertyNames?: SchemaDescription;
 }
 
 /** The most characters of a pointer that the message shows. `errors` has the whole pointer. */
@@ -63,7 +63,7 @@ export function faultsIn(error: unknown, name: string): readonly BodyFault[] {
 }
 
 function faultsOf(error: ErrorObject): BodyFault[] {
-  const schema = (error.parentSchema ?? {}) as Described;
+  const schema = (error.parentSchema ?? {}) as SchemaDescription;
   const at = (name: unknown) => error.instancePath + pointer([String(name)]);
   if (error.propertyName !== undefined) return [expected(at(error.propertyName), schema, error.data)];
   switch (error.keyword) {
@@ -83,11 +83,11 @@ function faultsOf(error: ErrorObject): BodyFault[] {
   }
 }
 
-function expected(place: string, schema: Described, data: unknown): BodyFault {
+function expected(place: string, schema: SchemaDescription, data: unknown): BodyFault {
   return { pointer: place, detail: `expected ${described(schema)}; got ${shown(data)}` };
 }
 
-function described(schema: Described | undefined): string {
+function described(schema: SchemaDescription | undefined): string {
   if (schema?.description === undefined) throw new TypeError('a schema without a description');
   return schema.description;
 }

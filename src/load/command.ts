@@ -1,5 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises';
-import { Interrupted, Refused } from '../pull/retry.ts';
+import { Interruption, Refusal } from '../pull/retry.ts';
 import { printable } from '../terminal/text.ts';
 import { codeOf, reasonOf } from '../error-reason.ts';
 import { Requests } from './http/requests.ts';
@@ -38,7 +38,7 @@ export async function runLoad(command: LoadCommand, io: LoadIo): Promise<0 | 1 |
     await write(result, before, command, io);
     return result.verdict.exitCode;
   } catch (error) {
-    const isExpected = [NoTarget, NoResult, Refused, Interrupted].some((type) => error instanceof type);
+    const isExpected = [NoTarget, NoResult, Refusal, Interruption].some((type) => error instanceof type);
     if (!isExpected && !codeOf(error)) throw error;
     io.stderr.write(`sluice: ${printable(reasonOf(error))}\n`);
     return 1;

@@ -1,4 +1,4 @@
-import { Mismatched, Refused, type Interrupted } from '../pull/retry.ts';
+import { Mismatch, Refusal, type Interruption } from '../pull/retry.ts';
 import type { Counts } from './figures.ts';
 
 /** How an answer ended. */
@@ -31,7 +31,7 @@ export function outcomeOf(status: number): Outcome {
 }
 
 /** What a failure of a stream stands for. A server that breaks its own promise is `wrong`, even if a pull gives up. */
-export function outcomeOfFailure(failure: Interrupted | Refused): Outcome {
+export function outcomeOfFailure(failure: Interruption | Refusal): Outcome {
   if (failure.status !== undefined) return outcomeOf(failure.status);
-  return failure instanceof Mismatched || failure instanceof Refused ? 'wrong' : 'cut';
+  return failure instanceof Mismatch || failure instanceof Refusal ? 'wrong' : 'cut';
 }

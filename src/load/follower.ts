@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CHANGE_BEGINNINGS, LineReader } from '../pull/lines.ts';
 import { BEGINNING, readAnswer } from '../pull/proof.ts';
-import { failureOf, Interrupted, Mismatched, Refused } from '../pull/retry.ts';
+import { failureOf, Interruption, Mismatch, Refusal } from '../pull/retry.ts';
 import { outcomeOfFailure } from './counts.ts';
 import type { Faults } from './faults.ts';
 import { Finder } from './finder.ts';
@@ -58,15 +58,15 @@ export class Follower {
     for (let pause = FIRST_PAUSE_MS; !this.#isOver(); pause = Math.min(LONGEST_PAUSE_MS, pause * 2)) {
       try {
         await this.#follow(() => (pause = FIRST_PAUSE_MS));
-        throw new Interrupted('the connection was cut');
+        throw new Interruption('the connection was cut');
       } catch (error) {
         this.#isOpen = false;
         this.#content?.close();
         if (this.#isOver()) return;
-        if (!(error instanceof Interrupted || error instanceof Refused)) throw error;
+        if (!(error instanceof Interruption || error instanceof Refusal)) throw error;
         this.#failed(error);
-        if (error instanceof Refused && error.status !== 410) return;
-        if (error instanceof Refused) this.#place = BEGINNING; // these changes are gone
+        if (error instanceof Refusal && error.status !== 410) return;
+        if (error instanceof Refusal) this.#place = BEGINNING; // these changes are gone
         await sleep(pause, undefined, { signal }).catch(() => undefined);
       }
     }
@@ -123,7 +123,7 @@ export class Follower {
     found();
   }
 
-  #failed(failure: Interrupted | Refused): void {
+  #failed(failure: Interruption | Refusal): void {
     const { recorder, faults } = this.#options;
     const outcome = outcomeOfFailure(failure);
     recorder.count(outcome);
@@ -140,11 +140,11 @@ export class Follower {
 export async function cursorOfNow(requests: Requests, path: string): Promise<string> {
   const { head, body } = await answerTo(requests.origin, requests.get(path, NDJSON)).catch(
     (error: unknown) => {
-      throw new Interrupted(reasonOf(error), { cause: error });
+      throw new Interruption(reasonOf(error), { cause: error });
     },
   );
   if (head.status !== 200) throw failureOf(head.status, `${path} answered ${head.status}`);
   const cursor = /"cursor":"([^"]+)"/.exec(body.toString())?.[1];
-  if (cursor === undefined) throw new Mismatched(`${path} answered without a cursor`);
+  if (cursor === undefined) throw new Mismatch(`${path} answered without a cursor`);
   return cursor;
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Compression } from '../pull/proved-rows.ts';
 import { provedRows } from '../pull/proved-rows.ts';
 import { DEFAULTS } from '../pull/pull.ts';
-import { Interrupted, Mismatched, REAL_CLOCK, Refused } from '../pull/retry.ts';
+import { Interruption, Mismatch, REAL_CLOCK, Refusal } from '../pull/retry.ts';
 import { outcomeOfFailure } from './counts.ts';
 import type { Faults } from './faults.ts';
 import { rowReading } from './forms/form.ts';
@@ -106,9 +106,9 @@ export class Puller {
       return true;
     } catch (error) {
       if (signal.aborted) return false;
-      if (!(error instanceof Interrupted || error instanceof Refused)) throw error;
+      if (!(error instanceof Interruption || error instanceof Refusal)) throw error;
       this.#failed(error);
-      if (error instanceof Refused) return false;
+      if (error instanceof Refusal) return false;
       return sleep(PAUSE_MS, true, { signal }).catch(() => false);
     }
   }
@@ -123,7 +123,7 @@ export class Puller {
       clock: REAL_CLOCK,
       retryForMs: RETRY_FOR_MS,
       getContent: (to: URL, accept: string) => this.#getContent(to, accept, compression),
-      onInterrupted: (failure: Interrupted) => this.#failed(failure),
+      onInterrupted: (failure: Interruption) => this.#failed(failure),
     };
     for await (const step of provedRows(url, options)) {
       if (step.kind === 'rows') {
@@ -150,7 +150,7 @@ export class Puller {
       recorder.add('rows', rows);
       await this.#slowDown(piece.length);
     }
-    if (!this.#content?.isWhole) throw new Interrupted('the connection was cut');
+    if (!this.#content?.isWhole) throw new Interruption('the connection was cut');
     reading.end();
     this.#setProof(isProved ? 'proved' : 'framing');
     recorder.count(isProved ? 'ok' : 'unproved');
@@ -191,13 +191,13 @@ export class Puller {
     await sleep((bytes / bytesPerSecond) * 1000, undefined, { signal }).catch(() => undefined);
   }
 
-  #failed(failure: Interrupted | Refused): void {
+  #failed(failure: Interruption | Refusal): void {
     const { recorder, faults, signal } = this.#options;
     this.#content = null;
     if (signal.aborted) return;
     if (this.#isCutByUs) {
       this.#isCutByUs = false;
-      if (!(failure instanceof Mismatched) && failure.status === undefined) return;
+      if (!(failure instanceof Mismatch) && failure.status === undefined) return;
     }
     const outcome = outcomeOfFailure(failure);
     recorder.count(outcome);

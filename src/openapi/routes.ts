@@ -8,7 +8,7 @@ import { fingerprint } from '../rows/fingerprint.ts';
 import { createDocument, type DocumentOptions } from './document.ts';
 
 /** The routes of resources as a client has them, and a text that is another one when they are others. */
-export interface Documented {
+export interface RoutesDocument {
   readonly state: string;
   readonly routes: () => readonly Route[];
 }
@@ -22,11 +22,11 @@ const MOST_KEPT = 100;
  */
 export function getOpenApi(
   routesFor: (client: Client) => readonly Route[],
-  ofResources: (client: Client, signal: AbortSignal) => Promise<Documented>,
+  ofResources: (client: Client, signal: AbortSignal) => Promise<RoutesDocument>,
   options: DocumentOptions,
 ): Route {
   const made = new RecentMap<{ readonly text: string; readonly etag: string }>(MOST_KEPT);
-  const make = (own: Documented, client: Client) => {
+  const make = (own: RoutesDocument, client: Client) => {
     const shown = [...routesFor(client), ...own.routes(), route].filter((one) => isShown(client, one));
     const text = JSON.stringify(createDocument(shown, options));
     return { text, etag: `"${fingerprint(Buffer.from(text))}"` };

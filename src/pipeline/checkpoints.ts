@@ -1,7 +1,7 @@
 import type { ProblemDocument } from '../errors.ts';
 import type { RowEncoder } from '../rows/rows.ts';
 import { headOf, lastBookmark, sliceOf, type Batch } from '../store/batch.ts';
-import type { Bookmark, Ordered } from '../store/bookmark.ts';
+import type { Bookmark, RowOrder } from '../store/bookmark.ts';
 import { controlLines, type ControlForm, type Sums } from './control-lines.ts';
 import { crc32 } from './crc32.ts';
 
@@ -18,7 +18,7 @@ const FIRST_SLICE_ROWS = 250;
 const LF = 0x0a;
 
 export interface CheckpointOptions {
-  readonly plan: Ordered;
+  readonly plan: RowOrder;
   /** The cursor that continues after a row. Undefined when the row's key is too long for one. */
   readonly cursorOf: (bookmark: Bookmark) => string | undefined;
   /**

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { RowEncoder } from '../rows/rows.ts';
 import { headOf, lastBookmark, type Batch } from '../store/batch.ts';
-import type { Bookmark, Ordered } from '../store/bookmark.ts';
+import type { Bookmark, RowOrder } from '../store/bookmark.ts';
 import { settlesWithin } from '../store/deadline.ts';
 import type { Sink } from './sink.ts';
 
@@ -15,7 +15,7 @@ interface Rows {
   readonly first: AsyncIterable<Batch>;
   /** How to continue after a stall. Without it, batches are kept during a stall. */
   readonly again?: {
-    readonly plan: Ordered;
+    readonly plan: RowOrder;
     /** The rows after a bookmark. `rows` is the number of rows given up to there. */
     readonly after: (bookmark: Bookmark, rows: number) => AsyncIterable<Batch>;
   };
@@ -39,7 +39,7 @@ const NOTHING = new Uint8Array(0);
 const TURN_BYTES = 64 * 1024;
 
 /** Where to continue once the sink takes bytes again. A stalled stream keeps only this and what its sink holds. */
-interface Parked {
+interface ParkedStream {
   readonly after: Bookmark;
   /** The rest of the row under way. */
   readonly rest: Uint8Array;
@@ -89,7 +89,7 @@ class Run {
   }
 
   /** Writes batches to their end, or until the sink stalls. It has then released them and returns where to continue. */
-  async write(batches: AsyncIterable<Batch>): Promise<Parked | null> {
+  async write(batches: AsyncIterable<Batch>): Promise<ParkedStream | null> {
     for await (const batch of batches) {
       this.#blockedMs = 0;
       try {
@@ -109,7 +109,7 @@ class Run {
     return null;
   }
 
-  async #writeBatch(batch: Batch): Promise<Parked | null> {
+  async #writeBatch(batch: Batch): Promise<ParkedStream | null> {
     const chunks = this.#encoder.encode(batch, this.#sink.chunkBytes)[Symbol.iterator]();
     for (let next = chunks.next(); next.done !== true; next = chunks.next()) {
       const blocked = this.#sink.write(next.value);
@@ -144,7 +144,7 @@ class Run {
     return goesOn;
   }
 
-  #park(batch: Batch, chunks: Iterator<Uint8Array>, blocked: Promise<void>): Parked {
+  #park(batch: Batch, chunks: Iterator<Uint8Array>, blocked: Promise<void>): ParkedStream {
     const plan = this.#source.again?.plan;
     if (!plan) throw new TypeError('these rows cannot be read again');
     const done = headOf(batch, this.#encoder.cut());

@@ -73,7 +73,7 @@ const loading = () => import('../load/command.ts');
 
 const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
   ['serve', { help: SERVE_HELP, run: serve }],
-  ['import', { help: async () => (await importing()).IMPORT_HELP, run: importItems }],
+  ['import', { help: async () => (await importing()).IMPORT_HELP, run: runImportCommand }],
   ['index', { help: INDEX_HELP, run: addIndex }],
   ['init', { help: INIT_HELP, run: printResources }],
   ['backup', { help: BACKUP_HELP, run: (argv) => backUpStore(argv, readConfig(process.env), terminal()) }],
@@ -138,7 +138,7 @@ async function startSeveral({ WORKERS, HOST, PORT }: Config, log: Logger) {
   return { url: urlOf(HOST, port), stop: () => workers.stop(), reload: () => workers.hangUp() };
 }
 
-async function importItems(argv: readonly string[]): Promise<number> {
+async function runImportCommand(argv: readonly string[]): Promise<number> {
   const { parseImportArguments, runImport } = await importing();
   const command = parseImportArguments(argv);
   const into =

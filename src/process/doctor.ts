@@ -4,7 +4,7 @@ import { readConfig, type Config } from '../config.ts';
 import { ITEM_COLLECTION } from '../resources/item-collection.ts';
 import { listsOf, locate, locateAll } from '../resources/locate.ts';
 import type { Finding } from '../store/finding.ts';
-import type { Examined, ExamineOptions } from '../store/mongo/examine.ts';
+import type { ExaminedDeclaration, ExamineOptions } from '../store/mongo/examine.ts';
 import type { Store } from '../store/store.ts';
 import { readArguments, UsageError } from '../terminal/arguments.ts';
 import { printable } from '../terminal/text.ts';
@@ -93,11 +93,11 @@ async function collectionsOf(
   config: Config,
   store: Pick<Store, 'list'>,
   report: (finding: Finding) => void,
-): Promise<readonly Examined[]> {
+): Promise<readonly ExaminedDeclaration[]> {
   const { resources, apiKeys } = config;
   const needsPreImages = (name: string): boolean =>
     apiKeys?.some(({ rights }) => rights.scopes.has(name) && rights.actions.has('changes')) ?? false;
-  const found: Examined[] = [];
+  const found: ExaminedDeclaration[] = [];
   const lists = listsOf(store, false);
   for (const declared of resources) {
     const { pattern, place } = declared;

@@ -1,4 +1,4 @@
-import type { Declared } from '../resources/declarations.ts';
+import type { ResourceDeclaration } from '../resources/declarations.ts';
 import { formsOf } from '../resources/query/not-indexed.ts';
 import { KEY } from '../store/bookmark.ts';
 import type { Store } from '../store/store.ts';
@@ -30,7 +30,7 @@ Exit codes: 0 the index can be used, 1 it cannot or is not whole, 2 the command 
 /** Runs `sluice index`: adds the index and says what can be asked now. Resolves with the exit code. Throws UsageError. */
 export async function runIndex(
   argv: readonly string[],
-  declared: readonly Declared[],
+  declared: readonly ResourceDeclaration[],
   open: () => Promise<Store>,
   { signal, ...io }: Console & { readonly signal: AbortSignal },
 ): Promise<0 | 1 | 2> {
@@ -80,7 +80,7 @@ export async function runIndex(
 /** Whether a name means the users of the server, and no resource. */
 async function areUsers(
   name: string,
-  declared: readonly Declared[],
+  declared: readonly ResourceDeclaration[],
   store: Pick<Store, 'list'>,
 ): Promise<boolean> {
   if (name !== USERS.name || declared.some((one) => (one.name ?? one.collection) === name)) return false;

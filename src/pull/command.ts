@@ -10,7 +10,7 @@ import { openCopy, pipeTo } from './open-copy.ts';
 import { BEGINNING, type Proof, type ProvedPlace } from './proof.ts';
 import { provedRows, type ProvingOptions } from './proved-rows.ts';
 import { DEFAULTS, pull } from './pull.ts';
-import { Backoff, Interrupted, Refused, type Clock } from './retry.ts';
+import { Backoff, Interruption, Refusal, type Clock } from './retry.ts';
 import { getEstimate, getParts } from './side-requests.ts';
 import { openWorkspace, type Workspace } from './workspace.ts';
 
@@ -37,8 +37,8 @@ export async function runPull(command: PullCommand, io: PullIo): Promise<0 | 1> 
   } catch (error) {
     const reason = io.signal.aborted ? 'interrupted' : expectedReason(error);
     const isResumable =
-      output !== STDOUT && !(error instanceof Refused) && !LASTING.has(String(codeOf(error)));
-    const needsKey = keyFile === null && error instanceof Refused && error.status === 401;
+      output !== STDOUT && !(error instanceof Refusal) && !LASTING.has(String(codeOf(error)));
+    const needsKey = keyFile === null && error instanceof Refusal && error.status === 401;
     const hint = needsKey ? ' --key-file FILE names the file of a key' : '';
     const next = isResumable ? '; run the same command again to continue' : hint;
     io.stderr.write(`sluice: ${printable(reason)}${next}\n`);
@@ -56,27 +56,27 @@ const LASTING: ReadonlySet<string> = new Set([
   'EROFS',
 ]);
 
-/** Throws Refused when no file can have this path. */
+/** Throws Refusal when no file can have this path. */
 function checkPlace(path: string): void {
   const folder = dirname(path);
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
-    throw new Refused(`there is no folder ${folder} for ${path}`);
+    throw new Refusal(`there is no folder ${folder} for ${path}`);
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory())
-    throw new Refused(`${path} is a folder; name a file in it`);
+    throw new Refusal(`${path} is a folder; name a file in it`);
 }
 
 async function readKey(path: string): Promise<string> {
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    throw new Refused(`the key file cannot be read: ${reasonOf(error)}`, { cause: error });
+    throw new Refusal(`the key file cannot be read: ${reasonOf(error)}`, { cause: error });
   });
   const key = text.split('\n', 1).join('').trim();
-  if (key === '') throw new Refused(`the first line of the key file ${path} is empty`);
+  if (key === '') throw new Refusal(`the first line of the key file ${path} is empty`);
   return key;
 }
 
 /** The message of an expected error. An internal error is thrown again. */
 function expectedReason(error: unknown): string {
-  const isExpected = error instanceof Interrupted || error instanceof Refused;
+  const isExpected = error instanceof Interruption || error instanceof Refusal;
   if (error instanceof Error && (isExpected || 'code' in error)) return error.message;
   throw error;
 }
@@ -135,7 +135,7 @@ class PullRun {
       return await getEstimate(this.#command.url, { ...this.#options, signal });
     } catch (error) {
       this.#signal.throwIfAborted();
-      if (error instanceof Refused || error instanceof Interrupted) return null;
+      if (error instanceof Refusal || error instanceof Interruption) return null;
       throw error;
     }
   }
@@ -169,7 +169,7 @@ class PullRun {
       else if (step.kind === 'void') await copy.takeBack();
       else if (step.kind === 'restart') {
         if (!copy.restart)
-          throw new Refused(
+          throw new Refusal(
             `${step.reason} ${copy.name} can no longer be brought up to date: --restart begins it anew`,
           );
         this.#say(`${step.reason}; starting again with an empty copy`);

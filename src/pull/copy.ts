@@ -12,7 +12,7 @@ export interface Copy {
   /** Discards what was added since the last proof. */
   takeBack(): Promise<void> | void;
   /**
-   * Called once a run, when the copy is whole. `rows`: all ids, in lines. Rejects with Refused if it cannot have these.
+   * Called once a run, when the copy is whole. `rows`: all ids, in lines. Rejects with Refusal if it cannot have these.
    */
   confirm?(rows: () => AsyncIterable<Buffer>): Promise<void>;
   /** Empties the copy: all rows follow again. Missing where what is written may have been read already. */

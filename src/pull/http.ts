@@ -4,7 +4,7 @@ import { PassThrough, type Transform } from 'node:stream';
 import { constants, createBrotliDecompress, createGunzip } from 'node:zlib';
 import { clipped } from '../terminal/text.ts';
 import type { RequestOptions } from './proved-rows.ts';
-import { failureOfAnswer, Interrupted, jsonIn, Mismatched, Refused } from './retry.ts';
+import { failureOfAnswer, Interruption, jsonIn, Mismatch, Refusal } from './retry.ts';
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const LONGEST_PROBLEM = 64 * 1024;
@@ -15,7 +15,7 @@ const LONGEST_JSON = 4 * MIB;
 /**
  * The decoded content of the answer to a GET. It ends where the connection ends, whole or cut, and all received bytes are
  * passed on in both cases, which pipelines and fetch do not do (fetch also takes more of the processor's time: a sixth for
- * Brotli, a third for gzip). Rejects with Interrupted when another attempt may succeed, otherwise with Refused.
+ * Brotli, a third for gzip). Rejects with Interruption when another attempt may succeed, otherwise with Refusal.
  */
 export async function getContent(
   url: URL,
@@ -27,7 +27,7 @@ export async function getContent(
   const decoder = decoderOf(coding);
   if (!decoder) {
     request.destroy();
-    throw new Refused(
+    throw new Refusal(
       `the server answered with the content coding ${clipped(String(coding))}, which pull cannot decode`,
     );
   }
@@ -36,16 +36,16 @@ export async function getContent(
   const type = response.headers['content-type'] ?? 'no content type';
   if (type.split(';')[0] === accept) return content;
   request.destroy();
-  throw new Refused(`the server answered with ${clipped(type)}, not with ${accept}`);
+  throw new Refusal(`the server answered with ${clipped(type)}, not with ${accept}`);
 }
 
 /** The JSON answer of a URL. Rejects as getContent does. */
 export async function getJson(url: URL, options: RequestOptions): Promise<unknown> {
   const json = await beginningOf(await getContent(url, 'application/json', options), LONGEST_JSON + 1);
   if (json.length > LONGEST_JSON)
-    throw new Refused(`the answer of ${url.pathname} has more than ${LONGEST_JSON / MIB} MiB`);
+    throw new Refusal(`the answer of ${url.pathname} has more than ${LONGEST_JSON / MIB} MiB`);
   const value = jsonIn(json.toString());
-  if (value === undefined) throw new Interrupted(`the answer of ${url.pathname} is incomplete or not JSON`);
+  if (value === undefined) throw new Interruption(`the answer of ${url.pathname} is incomplete or not JSON`);
   return value;
 }
 
@@ -58,7 +58,7 @@ function send(url: URL, accept: string, { compression, key, signal }: RequestOpt
   const requestOf = url.protocol === 'https:' ? requestTls : requestPlain;
   return new Promise<{ request: ClientRequest; response: IncomingMessage }>((resolve, reject) => {
     const request = requestOf(url, { agent: false, headers, signal });
-    request.on('error', (error) => reject(new Interrupted(error.message, { cause: error })));
+    request.on('error', (error) => reject(new Interruption(error.message, { cause: error })));
     request.on('response', (response) => resolve({ request, response }));
     request.end();
   });
@@ -94,7 +94,7 @@ async function* decoded(
     yield* decoder as AsyncIterable<Buffer>;
   } catch (error) {
     if (error instanceof Error && 'errno' in error)
-      throw new Mismatched(`the answer cannot be decompressed: ${error.message}`, { cause: error });
+      throw new Mismatch(`the answer cannot be decompressed: ${error.message}`, { cause: error });
     throw error;
   } finally {
     request.destroy();
@@ -107,7 +107,7 @@ async function problemOf(response: IncomingMessage, content: AsyncIterable<Buffe
   const { statusCode: status = 0, headers } = response;
   const text = (await beginningOf(content, LONGEST_PROBLEM)).toString();
   if (REDIRECTS.has(status))
-    return new Refused(`the server answered ${status}; pull follows no redirects, so give it the final URL`);
+    return new Refusal(`the server answered ${status}; pull follows no redirects, so give it the final URL`);
   return failureOfAnswer(status, (name) => headers[name]?.toString(), text);
 }
 

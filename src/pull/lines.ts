@@ -1,5 +1,5 @@
 import { clipped } from '../terminal/text.ts';
-import { jsonIn, Mismatched, Refused } from './retry.ts';
+import { jsonIn, Mismatch, Refusal } from './retry.ts';
 
 const LF = 0x0a;
 /** The beginning of a line that says that a row was removed, or no longer has the values of the filter. */
@@ -49,7 +49,7 @@ export interface RowBytes {
 
 /**
  * Splits the bytes of an answer into rows and control lines, wherever its chunks end, and holds no more than a control
- * line. Throws Refused when a line is too long, and Interrupted when it is neither a row nor a control line.
+ * line. Throws Refusal when a line is too long, and Interruption when it is neither a row nor a control line.
  */
 export class LineReader {
   /** The beginning of a line that may be a control line, or of a row that is still too short to be recognized. */
@@ -98,7 +98,7 @@ export class LineReader {
       return { kind: 'rows', bytes: line, rows: isWhole ? 1 : 0 };
     }
     if (line.length > LONGEST_CONTROL)
-      throw new Refused(
+      throw new Refusal(
         `the server sent a line of more than ${LONGEST_CONTROL / 1024} KiB that is not a row`,
       );
     if (isWhole) return controlOf(new TextDecoder().decode(line.subarray(0, -1)));
@@ -113,7 +113,7 @@ export class LineReader {
   #growRow(bytes: number): void {
     this.#rowBytes += bytes;
     if (this.#rowBytes > LONGEST_ROW)
-      throw new Refused(`the server sent a row of more than ${LONGEST_ROW / MIB} MiB`);
+      throw new Refusal(`the server sent a row of more than ${LONGEST_ROW / MIB} MiB`);
   }
 }
 
@@ -136,7 +136,7 @@ function startsWith(bytes: Uint8Array, at: number, begin: Uint8Array): boolean {
 function controlOf(line: string): ControlLine {
   const control = asControl(jsonIn(line));
   if (control) return control;
-  throw new Mismatched(`a line is neither a row nor a control line: ${clipped(line, LONGEST_LINE_SHOWN)}`);
+  throw new Mismatch(`a line is neither a row nor a control line: ${clipped(line, LONGEST_LINE_SHOWN)}`);
 }
 
 function asControl(value: unknown): ControlLine | null {

@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import { crc32 } from '../pipeline/crc32.ts';
 import type { Copy } from './copy.ts';
 import { BEGINNING, LONGEST_BEGINNING, type ProvedPlace } from './proof.ts';
-import { Refused } from './retry.ts';
+import { Refusal } from './retry.ts';
 import { isMissing } from './state.ts';
 
 /** The size of the pieces in which a file is read. Bytes. */
@@ -20,7 +20,7 @@ type Recorder = (place: ProvedPlace, file: FileHandle) => Promise<unknown>;
 export interface PartFile extends Copy {
   /** The beginning of the first row (see Proof). null when no row is proved. */
   firstRow(): Promise<string | null>;
-  /** The proved rows, read back from disk. Throws Refused at the end when they are not those that were proved. */
+  /** The proved rows, read back from disk. Throws Refusal at the end when they are not those that were proved. */
   proved(): AsyncGenerator<Buffer, void, undefined>;
 }
 
@@ -56,7 +56,7 @@ export async function openPartFile(path: string, from: ProvedPlace, record: Reco
         yield chunk;
       }
       if (length !== place.bytes || crc !== place.crc32)
-        throw new Refused(`${path} does not hold what was written to it: another pull may be using it`);
+        throw new Refusal(`${path} does not hold what was written to it: another pull may be using it`);
     },
     /** Resolves when what is proved is on disk, without the rest. */
     async close() {

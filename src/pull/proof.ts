@@ -2,7 +2,7 @@ import { crc32Combine } from '../pipeline/crc32-combine.ts';
 import { crc32 } from '../pipeline/crc32.ts';
 import { clipped } from '../terminal/text.ts';
 import { LineReader, type RowBytes, type Tally } from './lines.ts';
-import { failureOf, Mismatched, Refused } from './retry.ts';
+import { failureOf, Mismatch, Refusal } from './retry.ts';
 
 /** How far a pull has come: all rows up to here are proved. */
 export interface ProvedPlace {
@@ -52,8 +52,8 @@ const LF = 0x0a;
 
 /**
  * Reads an answer that begins at `from`. Yields the rows as they come, whose bytes are valid until the next step, and the
- * proofs of them. Returns when the bytes end, whole or not: `place.ended` of the last proof says which. Throws Interrupted
- * when a control line is wrong or says that the server gave up, and Refused when it gave up for good, or sends what no
+ * proofs of them. Returns when the bytes end, whole or not: `place.ended` of the last proof says which. Throws Interruption
+ * when a control line is wrong or says that the server gave up, and Refusal when it gave up for good, or sends what no
  * sluice server sends.
  */
 export async function* readAnswer(
@@ -74,7 +74,7 @@ export async function* readAnswer(
           crc32: crc32(line.bytes, seen.crc32),
         };
         if (seen.bytes - proved.bytes > MOST_UNPROVED)
-          throw new Refused(
+          throw new Refusal(
             `the server sent more than ${MOST_UNPROVED / MIB} MiB of rows without a checkpoint`,
           );
         yield line;
@@ -108,7 +108,7 @@ function beginningOf(bytes: Uint8Array, most: number): string {
 function checkTally(stated: Tally, seen: Pick<Tally, 'rows' | 'bytes' | 'crc32'>): void {
   const wrong = (['rows', 'bytes', 'crc32'] as const).find((name) => stated[name] !== seen[name]);
   if (wrong === undefined) return;
-  throw new Mismatched(
+  throw new Mismatch(
     `the received rows do not match their control line: ${wrong} is ${seen[wrong]}, not ${stated[wrong]}`,
   );
 }

@@ -1,7 +1,7 @@
 import { CHANGE_BEGINNINGS, LineReader, ROW_BEGINNINGS, type RowBytes } from './lines.ts';
 import { BEGINNING, readAnswer, type Proof, type ProvedPlace } from './proof.ts';
 import { countOf } from '../terminal/text.ts';
-import { Backoff, Interrupted, Refused, type BackoffOptions } from './retry.ts';
+import { Backoff, Interruption, Refusal, type BackoffOptions } from './retry.ts';
 
 /** The content codings of the transfer. `none` requests the bytes without a coding. */
 export const COMPRESSIONS = ['br', 'gzip', 'none'] as const;
@@ -35,8 +35,8 @@ export type GetContent = (
  * What makes rows void. `void`: those since the last proof, because the answer was cut before the next one. `restart`: all
  * so far, because the server no longer has the changes since the last place, as `reason` says; all rows follow again.
  */
-type Voided = { readonly kind: 'void' } | { readonly kind: 'restart'; readonly reason: string };
-export type ProvedStep = RowBytes | Proof | Voided;
+type VoidEvent = { readonly kind: 'void' } | { readonly kind: 'restart'; readonly reason: string };
+export type ProvedStep = RowBytes | Proof | VoidEvent;
 
 /** The status of changes that are no longer kept, and of a collection that was replaced. */
 const GONE = 410;
@@ -68,7 +68,7 @@ export async function* provedRows(
         isVoid = step.kind === 'rows';
         if (step.kind === 'proof') {
           if (!follow) checkSet(step, from, place, firstRow, limit);
-          else if (step.place.cursor === null) throw new Refused('the server sent a place without a cursor');
+          else if (step.place.cursor === null) throw new Refusal('the server sent a place without a cursor');
           if (from.rows === 0) firstRow = step.firstRow;
           if (step.rows > 0 || (follow && step.upToDate)) backoff.reset(); // while nothing changes, only places come
           goesOn = step.more && step.place.cursor !== place.cursor;
@@ -79,9 +79,9 @@ export async function* provedRows(
         yield step;
         if (step.rows > 0 || isVoid) comeBack();
       }
-      if (!goesOn && (follow || !isWhole(place, limit))) throw new Interrupted('the connection was cut');
+      if (!goesOn && (follow || !isWhole(place, limit))) throw new Interruption('the connection was cut');
     } catch (error) {
-      if (follow && error instanceof Refused && error.status === GONE && place.cursor !== null) {
+      if (follow && error instanceof Refusal && error.status === GONE && place.cursor !== null) {
         place = BEGINNING;
         yield { kind: 'restart', reason: error.message };
         continue;
@@ -93,7 +93,7 @@ export async function* provedRows(
 }
 
 /**
- * Throws Refused when the server does not follow the request: a proof covers only an answer, not the set. `from`: where the
+ * Throws Refusal when the server does not follow the request: a proof covers only an answer, not the set. `from`: where the
  * answer begins. `last`: the place of the last proof.
  */
 function checkSet(
@@ -105,11 +105,11 @@ function checkSet(
 ): void {
   const { rows, place } = proof;
   if (limit !== null && place.rows > limit)
-    throw new Refused(`the server sent ${countOf(place.rows, 'row')} although the limit is ${limit}`);
+    throw new Refusal(`the server sent ${countOf(place.rows, 'row')} although the limit is ${limit}`);
   if (from.rows > 0 && proof.firstRow !== '' && proof.firstRow === firstRow)
-    throw new Refused('the server started over instead of continuing after the cursor');
+    throw new Refusal('the server started over instead of continuing after the cursor');
   if (rows > 0 && last.cursor !== null && place.cursor === last.cursor && !place.ended)
-    throw new Refused('the server sent more rows, but repeated its cursor');
+    throw new Refusal('the server sent more rows, but repeated its cursor');
 }
 
 /** The URL that requests the rows after a place. `limit` is reduced by the rows already pulled. */

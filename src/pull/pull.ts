@@ -6,7 +6,7 @@ import { REAL_CLOCK } from './retry.ts';
 
 export type { Compression } from './proved-rows.ts';
 export { BEGINNING, type ProvedPlace } from './proof.ts';
-export { Interrupted, Refused, type Clock } from './retry.ts';
+export { Interruption, Refusal, type Clock } from './retry.ts';
 
 /** Whole rows that a control line has proved, and the place after them. */
 export interface Piece {
@@ -38,7 +38,7 @@ export const DEFAULTS: ProvingOptions = {
  * however often the connection is cut. Returns when the set is whole. Another pull can continue from the place of the last
  * piece (`from`). The pull holds at most one piece: 10,000 rows, 16 MiB or 5 s, and never more than 128 MiB.
  *
- * Rejects with Refused when the server refuses or sends what no sluice server sends, with the last Interrupted after
+ * Rejects with Refusal when the server refuses or sends what no sluice server sends, with the last Interruption after
  * `retryForMs` without another proved row, and with the signal's reason once that is aborted.
  */
 export async function* pull(

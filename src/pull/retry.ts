@@ -15,24 +15,24 @@ class Failure extends Error {
 }
 
 /** The answer was cut, or none came. Another attempt from the last proof may succeed. */
-export class Interrupted extends Failure {
-  override readonly name = 'Interrupted';
+export class Interruption extends Failure {
+  override readonly name = 'Interruption';
 }
 
 /** What came is not what the server says that it sent. Another attempt may bring it whole. */
-export class Mismatched extends Interrupted {}
+export class Mismatch extends Interruption {}
 
 /** Another attempt would fail in the same way: the server refuses, or the files on disk belong to another pull. */
-export class Refused extends Failure {
-  override readonly name = 'Refused';
+export class Refusal extends Failure {
+  override readonly name = 'Refusal';
 }
 
 /** Statuses after which the same request may succeed. */
 const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504, 507]);
 
 /** The failure for an answer with this status, or for a problem document with it. */
-export function failureOf(status: number, message: string, retryAfterMs = 0): Interrupted | Refused {
-  return new (RETRYABLE.has(status) ? Interrupted : Refused)(message, { retryAfterMs, status });
+export function failureOf(status: number, message: string, retryAfterMs = 0): Interruption | Refusal {
+  return new (RETRYABLE.has(status) ? Interruption : Refusal)(message, { retryAfterMs, status });
 }
 
 /** The failure for an answer with another status than 200. `header`: its headers by name. `text`: its content. */
@@ -40,7 +40,7 @@ export function failureOfAnswer(
   status: number,
   header: (name: string) => string | null | undefined,
   text: string,
-): Interrupted | Refused {
+): Interruption | Refusal {
   const isProblem = header('content-type')?.startsWith('application/problem+json') ?? false;
   const detail = isProblem ? detailOf(text.trim()) : '';
   const seconds = Number(header('retry-after') ?? 0);
@@ -109,7 +109,7 @@ export interface BackoffOptions {
   readonly idleMs: number;
   readonly signal: AbortSignal;
   /** Called with each failure and the pause before the next attempt. */
-  readonly onInterrupted: (failure: Interrupted, waitMs: number) => void;
+  readonly onInterrupted: (failure: Interruption, waitMs: number) => void;
 }
 
 /**
@@ -165,7 +165,7 @@ export class Backoff {
   async after(failure: unknown): Promise<void> {
     const { signal, clock, retryForMs, onInterrupted } = this.#options;
     signal.throwIfAborted();
-    if (!(failure instanceof Interrupted)) throw failure;
+    if (!(failure instanceof Interruption)) throw failure;
     const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** this.#failures);
     this.#failures++;
     const ms = Math.max(failure.retryAfterMs, Math.round(pause * (0.5 + clock.random() / 2)));
@@ -206,7 +206,7 @@ export class Backoff {
     return { late, begun: this.#wait(late, () => attempt(signal)) };
   }
 
-  /** Waits for a part of an attempt. The time counts. Aborts `late`, and rejects with Interrupted, when it takes too long. */
+  /** Waits for a part of an attempt. The time counts. Aborts `late`, and rejects with Interruption, when it takes too long. */
   async #wait<T>(late: AbortController, work: () => Promise<T>): Promise<T> {
     this.#count();
     const { idleMs } = this.#options;
@@ -215,8 +215,8 @@ export class Backoff {
       idleMs < leftMs
         ? `the server sent nothing for ${idleMs / 1000} s`
         : `no row was proved for ${Math.ceil(this.#mostMs / 1000)} s`;
-    const timer = setTimeout(() => late.abort(new Interrupted(reason)), Math.min(idleMs, leftMs));
-    if (leftMs <= 0) late.abort(new Interrupted(reason)); // the timer waits while data comes as fast as it is read
+    const timer = setTimeout(() => late.abort(new Interruption(reason)), Math.min(idleMs, leftMs));
+    if (leftMs <= 0) late.abort(new Interruption(reason)); // the timer waits while data comes as fast as it is read
     try {
       const result = await work();
       late.signal.throwIfAborted();

@@ -1,6 +1,6 @@
 import { getJson } from './http.ts';
 import type { RequestOptions } from './proved-rows.ts';
-import { Refused } from './retry.ts';
+import { Refusal } from './retry.ts';
 
 /** Parameters that say where a stream begins and how it is written. All others select the rows. */
 const OF_STREAMS = [
@@ -23,7 +23,7 @@ export async function getParts(stream: URL, n: number, options: RequestOptions):
   const { partitions } = Object(await getJson(url, options)) as { partitions?: unknown };
   const found = Array.isArray(partitions) ? partitions.map((one) => urlOf(one, stream)) : [];
   if (found.length === 0 || found.length > n || found.includes(null))
-    throw new Refused(`the answer of ${url.pathname} does not hold 1 to ${n} partitions`);
+    throw new Refusal(`the answer of ${url.pathname} does not hold 1 to ${n} partitions`);
   // Behind a proxy, the stream may have another path than the server knows.
   return found.map((part) => {
     const next = new URL(stream);

@@ -3,7 +3,7 @@ import { MOST_COLUMNS, SAMPLED_ROWS } from '../rows/csv-cell.ts';
 import { HeldLines, type Copy } from './copy.ts';
 import { REMOVAL_BEGINNING } from './lines.ts';
 import { BEGINNING, type ProvedPlace } from './proof.ts';
-import { Refused } from './retry.ts';
+import { Refusal } from './retry.ts';
 import { reasonOf } from '../error-reason.ts';
 
 type Database = InstanceType<typeof DatabaseSync>;
@@ -21,7 +21,7 @@ const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"|[,[\]{}]/g;
 
 /**
  * A table of a SQLite file as a copy of a set: `id`, `row` (the whole row as JSON), and a virtual column for each field.
- * Rows and place change in one transaction, so a kill leaves the copy at a place that it knows. Throws Refused when the
+ * Rows and place change in one transaction, so a kill leaves the copy at a place that it knows. Throws Refusal when the
  * table is a copy of something else.
  */
 export function openSqliteCopy(path: string, url: URL, restart: boolean): Copy {
@@ -44,7 +44,7 @@ function openDatabase(path: string): Database {
     return database;
   } catch (error) {
     database.close();
-    throw new Refused(`${path} cannot be used as a SQLite file: ${reasonOf(error)}`, { cause: error });
+    throw new Refusal(`${path} cannot be used as a SQLite file: ${reasonOf(error)}`, { cause: error });
   }
 }
 
@@ -59,9 +59,9 @@ function placeIn(database: Database, path: string, url: URL, restart: boolean): 
   const known = database.prepare(`SELECT url, place FROM ${PULLS} WHERE name = ?`).get(table) as
     { readonly url: string; readonly place: string } | undefined;
   if (known && known.url !== url.href)
-    throw new Refused(`the table ${table} of ${path} is a copy of ${known.url}: --restart replaces it`);
+    throw new Refusal(`the table ${table} of ${path} is a copy of ${known.url}: --restart replaces it`);
   if (!known && columnsIn(database, table) > 0)
-    throw new Refused(`${path} has a table ${table} that is not a copy: --restart replaces it`);
+    throw new Refusal(`${path} has a table ${table} that is not a copy: --restart replaces it`);
   return known ? (JSON.parse(known.place) as ProvedPlace) : BEGINNING;
 }
 
@@ -192,7 +192,7 @@ class SqliteCopy implements Copy {
     }
   }
 
-  /** `rows`: all rows of the set, each once. Throws Refused when two of them have one id. */
+  /** `rows`: all rows of the set, each once. Throws Refusal when two of them have one id. */
   async #compareIds(rows: AsyncIterable<Buffer>): Promise<void> {
     this.#database.exec(
       'DROP TABLE IF EXISTS temp.ids; CREATE TEMP TABLE ids (id PRIMARY KEY NOT NULL) WITHOUT ROWID',
@@ -201,7 +201,7 @@ class SqliteCopy implements Copy {
     for await (const bytes of rows)
       for (const row of linesOf(bytes))
         if (add.run(keyOf(row)).changes === 0)
-          throw new Refused(
+          throw new Refusal(
             `two rows have the id ${memberOf(row)}: their ids are of different kinds, which JSON cannot distinguish, so a copy would lose one of them`,
           );
     this.#database.exec('DROP TABLE temp.ids');

@@ -1,7 +1,7 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { codeOf } from '../error-reason.ts';
 import type { ProvedPlace } from './proof.ts';
-import { jsonIn, Refused } from './retry.ts';
+import { jsonIn, Refusal } from './retry.ts';
 
 const STATE_VERSION = 1;
 
@@ -16,7 +16,7 @@ interface State {
   readonly places: readonly (readonly ProvedPlace[])[];
 }
 
-/** Resolves with null when there is no file. Rejects with Refused when the file is not a state. */
+/** Resolves with null when there is no file. Rejects with Refusal when the file is not a state. */
 export async function readState(path: string): Promise<State | null> {
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
     if (isMissing(error)) return null;
@@ -26,7 +26,7 @@ export async function readState(path: string): Promise<State | null> {
   const [first = '', ...lines] = text.split('\n');
   const { version, task } = parse(first);
   if (version !== STATE_VERSION || !task)
-    throw new Refused(`${path} is not the state of a pull: --restart discards it`);
+    throw new Refusal(`${path} is not the state of a pull: --restart discards it`);
   const places: ProvedPlace[][] = task.parts.map(() => []);
   for (const line of lines) {
     const { part, place } = parse(line);

@@ -3,7 +3,7 @@ import { open, rename, rm } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { lastTruePlace, openPartFile, type PartFile } from './part-file.ts';
 import { BEGINNING, sumOf, type ProvedPlace } from './proof.ts';
-import { Refused } from './retry.ts';
+import { Refusal } from './retry.ts';
 import { proofLine, readState, writeState } from './state.ts';
 
 /** The files beside the output while it is pulled. */
@@ -21,7 +21,7 @@ export interface Workspace {
 /**
  * Opens the files beside an output: `FILE.part` with the rows (`FILE.part.1` and so on for several parts) and
  * `FILE.part.state` with their proofs. It continues the remains of an earlier run of the same URL, or begins with the parts
- * that `begin` returns. Rejects with Refused when another URL is being pulled into this file.
+ * that `begin` returns. Rejects with Refusal when another URL is being pulled into this file.
  */
 export async function openWorkspace(
   output: string,
@@ -32,7 +32,7 @@ export async function openWorkspace(
   const found = restart ? null : await readState(statePath);
   const saved = found?.places.some((places) => places.some(({ rows }) => rows > 0)) ? found : null;
   if (saved && saved.task.url !== url)
-    throw new Refused(`${statePath} belongs to a pull of ${saved.task.url}: --restart discards it`);
+    throw new Refusal(`${statePath} belongs to a pull of ${saved.task.url}: --restart discards it`);
   const task = saved?.task ?? { url, parts: await begin() };
   const paths = task.parts.map((_, n) => `${output}.part${task.parts.length === 1 ? '' : `.${n + 1}`}`);
   const places = await Promise.all(paths.map((path, n) => lastTruePlace(path, saved?.places[n] ?? [])));

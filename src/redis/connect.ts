@@ -5,14 +5,14 @@ const LONGEST_PAUSE_MS = 1_000;
 /** The time that the other side has to close a connection that we closed. Then it is dropped. Milliseconds. */
 const FAREWELL_MS = 200;
 
-type Chosen =
+type OptionName =
   | 'autoResendUnfulfilledCommands'
   | 'connectTimeout'
   | 'enableOfflineQueue'
   | 'maxRetriesPerRequest'
   | 'socketTimeout';
 
-interface Connecting extends Pick<RedisOptions, Chosen> {
+interface ConnectionOptions extends Pick<RedisOptions, OptionName> {
   /** Called on every loss of the connection. Without a listener, ioredis prints the error. */
   readonly onError: (error: Error) => void;
   /** Whether to reconnect after a loss. Default: always. */
@@ -50,7 +50,7 @@ function rejectStashed(connection: Redis): void {
 /** Connects to `url` (`redis://` or `rediss://`, optionally with password and database). Reconnects until it is closed. */
 export function connectRedis(
   url: string,
-  { onError, isWanted = () => true, ...options }: Connecting,
+  { onError, isWanted = () => true, ...options }: ConnectionOptions,
 ): RedisConnection {
   const connection = new RedisConnection(url, {
     ...options,

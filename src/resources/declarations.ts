@@ -70,7 +70,7 @@ export const RESOURCES_FILE_SCHEMA = object('an object with resources', {
 const check = bodyCheck(RESOURCES_FILE_SCHEMA);
 
 /** A resource as its operator declared it. */
-export interface Declared extends Static<typeof RESOURCE> {
+export interface ResourceDeclaration extends Static<typeof RESOURCE> {
   /** Undefined: EXPOSE names the collection, and the resource has the collection's name. */
   readonly name: string | undefined;
   readonly collection: string;
@@ -89,15 +89,15 @@ export interface CollectionPattern {
   readonly idle: (collections: readonly string[]) => readonly string[];
 }
 
-interface Read {
-  readonly resources: readonly Declared[];
+interface DeclarationsRead {
+  readonly resources: readonly ResourceDeclaration[];
   /** Whether the file declares the items, whose collection and indexes the server then makes. */
   readonly items: boolean;
   readonly faults: readonly string[];
 }
 
 /** Reads the resources that the settings declare, with all faults. */
-export function readDeclarations(given: Readonly<Record<string, string | undefined>>): Read {
+export function readDeclarations(given: Readonly<Record<string, string | undefined>>): DeclarationsRead {
   const { EXPOSE: expose, RESOURCES_FILE: file, MONGODB_URI: uri } = given;
   const exposed = expose === undefined ? NOTHING : readExpose(expose, uri !== undefined);
   const filed = file === undefined ? NOTHING : readFile(file);
@@ -108,9 +108,9 @@ export function readDeclarations(given: Readonly<Record<string, string | undefin
   };
 }
 
-const NOTHING: Read = { resources: [], items: false, faults: [] };
+const NOTHING: DeclarationsRead = { resources: [], items: false, faults: [] };
 
-function readExpose(expose: string, hasMongo: boolean): Read {
+function readExpose(expose: string, hasMongo: boolean): DeclarationsRead {
   const entries = expose.split(',').map((name) => name.trim());
   const faults = hasMongo ? [] : ['EXPOSE needs MONGODB_URI: it names collections of MongoDB'];
   for (const [n, name] of entries.entries()) {
@@ -120,7 +120,7 @@ function readExpose(expose: string, hasMongo: boolean): Read {
   const names = entries.filter((name) => !name.startsWith('!'));
   const exclusions = entries.filter((name) => name.startsWith('!')).map((name) => name.slice(1));
   faults.push(...exclusions.flatMap((name) => exclusionFault(name, names) ?? []));
-  const resources = names.map((collection): Declared => ({
+  const resources = names.map((collection): ResourceDeclaration => ({
     name: undefined,
     collection,
     place: `EXPOSE: ${collection}`,
@@ -184,7 +184,7 @@ function glob(name: string): RegExp {
   return new RegExp(`^${name.replace(/[^\w*]/g, '\\$&').replaceAll('*', '.*')}$`, 's');
 }
 
-function readFile(file: string): Read {
+function readFile(file: string): DeclarationsRead {
   const at = (place: string, detail: string) =>
     `RESOURCES_FILE ${file} ${place === '' ? '/' : place}: ${detail}`;
   try {

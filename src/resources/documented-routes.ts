@@ -2,14 +2,14 @@ import type { Client } from '../access/admission.ts';
 import { AppError } from '../errors.ts';
 import { mayKnow } from '../http/permit.ts';
 import type { Route } from '../http/route.ts';
-import type { Documented } from '../openapi/routes.ts';
+import type { RoutesDocument } from '../openapi/routes.ts';
 import { firstAbort } from '../store/deadline.ts';
 import { kindsOf } from './list.ts';
 import { askableOfResource } from './query/not-indexed.ts';
 import type { OpenResource } from './open.ts';
 import { resourceFor } from './query/part.ts';
 import { indexesOf, type Resource } from './query/resource.ts';
-import { NOT_KNOWN, type Known } from './routes.ts';
+import { NOT_KNOWN, type KnownFields } from './routes.ts';
 
 /** How long a look waits for the store. Milliseconds. */
 const LOOK_MS = 1_000;
@@ -17,9 +17,9 @@ const LOOK_MS = 1_000;
 /** Returns a function that describes routes by the indexes and kinds of now, as far as the store can be read. */
 export function documentedRoutes(
   open: readonly OpenResource[],
-  make: (one: OpenResource, known: Known) => readonly Route[],
+  make: (one: OpenResource, known: KnownFields) => readonly Route[],
 ) {
-  return async (client: Client, signal: AbortSignal): Promise<Documented> => {
+  return async (client: Client, signal: AbortSignal): Promise<RoutesDocument> => {
     const own = open
       .filter(({ resource }) => mayKnow(client, resource.name))
       .map(({ resource }) => ({ resource: resourceFor(resource, client) }));
@@ -31,7 +31,7 @@ export function documentedRoutes(
   };
 }
 
-async function lookAt(resource: Resource, signal: AbortSignal): Promise<Known> {
+async function lookAt(resource: Resource, signal: AbortSignal): Promise<KnownFields> {
   let { indexes, kinds } = NOT_KNOWN;
   const limit = AbortSignal.timeout(LOOK_MS);
   const either = firstAbort([limit], signal);

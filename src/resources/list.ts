@@ -68,7 +68,7 @@ const RESOURCES = namedObject('Resources', 'the resources and what can be asked 
     RESOURCE,
   ),
 });
-export type Listed = Static<typeof RESOURCE>;
+export type ResourceDescription = Static<typeof RESOURCE>;
 const serialize = serializerOf(RESOURCES);
 
 /** GET /resources: what can be asked of each resource, as a client has it, and by which index; then users, if they are served. */
@@ -97,7 +97,7 @@ export function listResources(resources: readonly Resource[], hasUsers: boolean)
 }
 
 /** What can be asked of a resource now. A resource that the store cannot read now is listed with the reason. */
-async function describe(resource: Resource, signal: AbortSignal): Promise<Listed> {
+async function describe(resource: Resource, signal: AbortSignal): Promise<ResourceDescription> {
   const path = `/${resource.name}`;
   const known = {
     name: resource.name,
@@ -140,7 +140,7 @@ export function kindsOf(
   resource: Resource,
   forms: readonly Askable[],
   signal: AbortSignal,
-): Promise<Listed['kinds']> {
+): Promise<ResourceDescription['kinds']> {
   const fields = new Set(
     forms.flatMap(({ filters, sort }) => (sort === null ? filters : [...filters, sort])),
   );
@@ -158,10 +158,13 @@ function isOfScope({ scope }: Resource, is: Count['is']): boolean {
   return is === 'exact' || scope?.where.length === 0;
 }
 
-const NONE: Pick<Listed, 'missing' | 'refused'> = { missing: [], refused: [] };
+const NONE: Pick<ResourceDescription, 'missing' | 'refused'> = { missing: [], refused: [] };
 
 /** What an operator can do about indexes. */
-function forOperator(resource: Resource, indexes: readonly Index[]): Pick<Listed, 'missing' | 'refused'> {
+function forOperator(
+  resource: Resource,
+  indexes: readonly Index[],
+): Pick<ResourceDescription, 'missing' | 'refused'> {
   return {
     missing: withoutSuffix(indexes).map(({ index, fields }) => ({
       index,
@@ -174,7 +177,7 @@ function forOperator(resource: Resource, indexes: readonly Index[]): Pick<Listed
 }
 
 /** Users: records in order of id. */
-const USERS: Listed = {
+const USERS: ResourceDescription = {
   name: 'users',
   queries: [{ filters: [], sort: 'id', index: '_id_' }],
   kinds: [],

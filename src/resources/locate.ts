@@ -1,11 +1,11 @@
 import { AppError } from '../errors.ts';
 import { getOrMake } from '../get-or-make.ts';
 import type { CollectionEntry, Store } from '../store/store.ts';
-import type { CollectionPattern, Declared } from './declarations.ts';
+import type { CollectionPattern, ResourceDeclaration } from './declarations.ts';
 import type { OwnResource } from './own.ts';
 
 /** A declaration with the collection that it means. */
-export interface Located extends Declared {
+export interface LocatedDeclaration extends ResourceDeclaration {
   readonly name: string;
   /** Undefined: the store's own. */
   readonly database: string | undefined;
@@ -41,7 +41,10 @@ export function listsOf(store: Pick<Store, 'list'>, orNull: boolean): Lists {
  * A name with dots is a collection of the store's own database first, else DATABASE.COLLECTION, which is also the likelier
  * meaning while the store is away. Resolves with a fault when a name means two collections.
  */
-export async function locate(declared: Declared, lists: Lists): Promise<Located | string> {
+export async function locate(
+  declared: ResourceDeclaration,
+  lists: Lists,
+): Promise<LocatedDeclaration | string> {
   const { collection, name, place } = declared;
   const dot = collection.indexOf('.');
   const own = await lists();
@@ -64,9 +67,9 @@ export async function locate(declared: Declared, lists: Lists): Promise<Located 
 /** The collections that a pattern names. Null where the list is. */
 export async function locateAll(
   { database, matches }: CollectionPattern,
-  { place }: Declared,
+  { place }: ResourceDeclaration,
   lists: Lists,
-): Promise<readonly Located[] | null> {
+): Promise<readonly LocatedDeclaration[] | null> {
   const found = await lists(database);
   if (!found) return null;
   return found
@@ -89,13 +92,16 @@ export async function keptBy(store: Pick<Store, 'name' | 'list'>): Promise<reado
 }
 
 /** A resource of the server itself, whose collection is made where it is missing. */
-export function locatedOwn(own: OwnResource): Located {
+export function locatedOwn(own: OwnResource): LocatedDeclaration {
   const { name, collection } = own.declaration;
   return { name, collection, place: name, database: undefined, isThere: true, own };
 }
 
 /** A resource whose declaration the store keeps. Undefined: it is not served yet. */
-export function locatedOf({ declaration, isUnfilled = false }: CollectionEntry): Located | undefined {
+export function locatedOf({
+  declaration,
+  isUnfilled = false,
+}: CollectionEntry): LocatedDeclaration | undefined {
   if (!declaration || isUnfilled) return undefined;
   const { name, collection } = declaration;
   return { name, collection, indexes: [], place: name, database: undefined, isThere: true };

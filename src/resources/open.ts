@@ -7,7 +7,7 @@ import { Selection } from '../rows/selection.ts';
 import { reasonOf } from '../error-reason.ts';
 import { getOrMake } from '../get-or-make.ts';
 import { openForm } from './query/form.ts';
-import type { Located } from './locate.ts';
+import type { LocatedDeclaration } from './locate.ts';
 import { declaredIndexes } from './own.ts';
 import { askableOf, indexLine, withoutSuffix } from './query/not-indexed.ts';
 import { indexesOf, type Resource } from './query/resource.ts';
@@ -37,7 +37,7 @@ export interface ClosableResource extends OpenResource {
  * the reason when the server declares it by itself.
  */
 export async function openResource(
-  located: Located,
+  located: LocatedDeclaration,
   { store, streamsOf, log }: OpenResourcesOptions,
 ): Promise<ClosableResource | string> {
   const { name, place, isThere, own } = located;
@@ -65,7 +65,7 @@ export async function openResource(
 
 /** The resource of these rows, in a store of this name. Throws an error for the operator. */
 export function resourceOf(
-  { name, database, collection, hide, show, fields = {}, ownDatabase, own }: Located,
+  { name, database, collection, hide, show, fields = {}, ownDatabase, own }: LocatedDeclaration,
   rows: Collection,
   store: Store['name'],
   streamsOf: OpenResourcesOptions['streamsOf'],
@@ -83,7 +83,7 @@ export function resourceOf(
   };
 }
 
-function declarationOf({ name, database, collection, indexes = [] }: Located): Declaration {
+function declarationOf({ name, database, collection, indexes = [] }: LocatedDeclaration): Declaration {
   const declaration = { name, collection, indexes };
   return database === undefined ? declaration : { ...declaration, database };
 }

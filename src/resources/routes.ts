@@ -10,7 +10,7 @@ import { documented, parameter, type Parameter } from '../input/parameter.ts';
 import type { Alias } from './query/form.ts';
 import { isField, splitName } from './query/grammar.ts';
 import type { Index } from '../store/indexes.ts';
-import type { Listed } from './list.ts';
+import type { ResourceDescription } from './list.ts';
 import { askableOfResource, listedField, type Askable } from './query/not-indexed.ts';
 import type { OpenResource } from './open.ts';
 import { valuesRoute } from './values/values.ts';
@@ -19,12 +19,12 @@ import { valuesRoute } from './values/values.ts';
 export const PLAN_PROBLEMS: readonly ProblemCode[] = ['not-indexed', 'ambiguous-value'];
 
 /** The indexes of a resource, and the kinds of its fields. */
-export interface Known {
+export interface KnownFields {
   readonly indexes: readonly Index[];
-  readonly kinds: Listed['kinds'];
+  readonly kinds: ResourceDescription['kinds'];
 }
 
-export const NOT_KNOWN: Known = { indexes: [], kinds: [] };
+export const NOT_KNOWN: KnownFields = { indexes: [], kinds: [] };
 
 /** The routes of one resource. What is known of it is for the parameters in /openapi.json. */
 export function resourceRoutes(
@@ -66,7 +66,10 @@ function needsOrder(name: string, closed: readonly Alias[] = []): boolean {
 const RANGE = { gte: 'at least', gt: 'above', lte: 'at most', lt: 'below' } as const;
 
 /** The parameters that ask for indexed fields, as /openapi.json describes them. The plan reads them itself. */
-function fieldParameters(forms: readonly Askable[], kinds: Known['kinds']): readonly Parameter<unknown>[] {
+function fieldParameters(
+  forms: readonly Askable[],
+  kinds: KnownFields['kinds'],
+): readonly Parameter<unknown>[] {
   const described = (path: string, name: string, description: string) => {
     const own = kinds.find(({ field }) => field === path)?.kinds ?? [];
     const kind = own.length > 0 ? ` Its kind is ${own.join(' or ')}.` : '';

@@ -1,6 +1,6 @@
 import { AppError, Faults } from '../errors.ts';
-import { nameFault, type CollectionPattern, type Declared } from './declarations.ts';
-import { listsOf, locate, locateAll, type Lists, type Located } from './locate.ts';
+import { nameFault, type CollectionPattern, type ResourceDeclaration } from './declarations.ts';
+import { listsOf, locate, locateAll, type Lists, type LocatedDeclaration } from './locate.ts';
 import type { CollectionEntry } from '../store/store.ts';
 import { openResource, type ClosableResource, type OpenResource, type OpenResourcesOptions } from './open.ts';
 
@@ -11,9 +11,9 @@ const NOT_CHANGED = 'The resources have faults, so those of before stay';
 
 export interface ServedOptions extends OpenResourcesOptions {
   /** Reads what the operator declares now. Throws Faults. */
-  readonly declared: () => readonly Declared[];
+  readonly declared: () => readonly ResourceDeclaration[];
   /** Finds what needs no setting: the resources that the server declares by itself, and those that the store keeps. */
-  readonly kept: () => Promise<readonly Located[]>;
+  readonly kept: () => Promise<readonly LocatedDeclaration[]>;
   /** Names that keys use for something else, each with what that is. */
   readonly inKeys?: ReadonlyMap<string, string>;
 }
@@ -120,11 +120,11 @@ export class ServedResources {
 
   /** Opens those that are not open yet, which it adds to `fresh`, also when it rejects. */
   async #openAll(
-    located: readonly Located[],
+    located: readonly LocatedDeclaration[],
     fresh: ClosableResource[],
   ): Promise<Map<string, ClosableResource>> {
     const faults: string[] = [];
-    const open = async (one: Located): Promise<readonly [string, ClosableResource][]> => {
+    const open = async (one: LocatedDeclaration): Promise<readonly [string, ClosableResource][]> => {
       const key = keyOf(one);
       const known = this.#open.get(key);
       if (known) return [[key, known]];
@@ -145,15 +145,15 @@ export class ServedResources {
   }
 
   /** What is declared by name, by pattern and by the store. Rejects with Faults, later also `store-unavailable`. */
-  async #locate(isFirst: boolean): Promise<readonly Located[]> {
+  async #locate(isFirst: boolean): Promise<readonly LocatedDeclaration[]> {
     const kept = await this.#options.kept();
     const declared = this.#options.declared();
     const lists = listsOf(this.#options.store, isFirst);
     const faults: string[] = [];
-    const located: Located[] = [];
+    const located: LocatedDeclaration[] = [];
     const own = kept.filter((one) => one.own);
     const names = new Set(own.map(({ name }) => name));
-    const add = (one: Located, refuse: (fault: string) => void): void => {
+    const add = (one: LocatedDeclaration, refuse: (fault: string) => void): void => {
       const fault = names.has(one.name)
         ? `another resource has the name ${one.name}, too`
         : this.#nameFault(one.name);
@@ -186,7 +186,7 @@ export class ServedResources {
   }
 
   /** Finds a collection that is declared by its name. Undefined: it was served, and is gone. */
-  async #find(declared: Declared, lists: Lists): Promise<Located | string | undefined> {
+  async #find(declared: ResourceDeclaration, lists: Lists): Promise<LocatedDeclaration | string | undefined> {
     const key = JSON.stringify(declared);
     const found = await locate(declared, lists);
     if (typeof found === 'string' || found.isThere === null) return found;
@@ -203,7 +203,7 @@ export class ServedResources {
     }
   }
 
-  #logOnce(one: Located, fault: string): void {
+  #logOnce(one: LocatedDeclaration, fault: string): void {
     const key = keyOf(one);
     if (this.#left.get(key) !== fault)
       this.#options.log.warn({ reason: fault }, `/${one.name} is not served`);
@@ -223,16 +223,16 @@ export class ServedResources {
 }
 
 /** All that a resource is opened for. */
-function keyOf({ name, database, collection, hide, show, indexes, fields }: Located): string {
+function keyOf({ name, database, collection, hide, show, indexes, fields }: LocatedDeclaration): string {
   return JSON.stringify([name, database, collection, hide, show, indexes, fields]);
 }
 
 /** Whether a pattern has found the collection of a resource of the server itself. */
-function isOneCollection(own: Located, found: Located): boolean {
+function isOneCollection(own: LocatedDeclaration, found: LocatedDeclaration): boolean {
   return found.database === undefined && found.collection === own.collection;
 }
 
 /** Where a collection is: one that is declared by its name does not match a pattern, too. */
-function placeOf({ database, ownDatabase, collection }: Located): string {
+function placeOf({ database, ownDatabase, collection }: LocatedDeclaration): string {
   return JSON.stringify([database ?? ownDatabase, collection]);
 }

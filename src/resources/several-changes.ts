@@ -7,12 +7,12 @@ import { STORE_PROBLEMS, type Input, type Route } from '../http/route.ts';
 import { invalid } from '../input/parameter.ts';
 import { quote, type Query } from '../input/query.ts';
 import { namedObject, text, Type } from '../schema.ts';
-import { beginSet } from './changes/feed.ts';
+import { beginWalk } from './changes/feed.ts';
 import { followReply } from './changes/response.ts';
 import { REMOVED } from './changes/lines.ts';
 import { readChangesQuery, readResources, SEVERAL_CHANGES } from './changes/parameters.ts';
 import { answerOf, PROBLEMS, TYPES } from './changes/routes.ts';
-import { BETWEEN_CURSORS, ofOneSet, SeveralSets } from './changes/several.ts';
+import { BETWEEN_CURSORS, ofOneFeed, SeveralFeeds } from './changes/several.ts';
 import type { OpenResource } from './open.ts';
 import { resourceFor } from './query/part.ts';
 import { isField } from './query/grammar.ts';
@@ -29,7 +29,7 @@ const GONE = namedObject('ResourceRemoved', 'a row that its resource no longer h
 
 type Options = Pick<RouteOptions, 'transcoder' | 'parked' | 'heartbeatMs'>;
 /** The resources of now, and whether one of a name may come: see Router. */
-interface Served {
+interface ServedNow {
   readonly byName: ReadonlyMap<string, OpenResource>;
   readonly mayCome: (name: string) => boolean;
 }
@@ -64,7 +64,7 @@ export function severalChangesRoute(
   };
 }
 
-async function reply(input: Input, served: Served, options: Options): Promise<Reply> {
+async function reply(input: Input, served: ServedNow, options: Options): Promise<Reply> {
   const { request, query, client } = input;
   const names = readResources(query);
   const chosen = names.map((name) => servedTo(client, name, served));
@@ -80,14 +80,14 @@ async function reply(input: Input, served: Served, options: Options): Promise<Re
       const own = { query: { ...asked, limit, cursor: asked.cursor?.[n] }, walks: false };
       try {
         const part = resourceFor(one.resource, client);
-        return { ...(await beginSet(part, ofSet.query, own, request.signal)), ...ofSet, limit };
+        return { ...(await beginWalk(part, ofSet.query, own, request.signal)), ...ofSet, limit };
       } catch (error) {
-        throw ofOneSet(error, ofSet);
+        throw ofOneFeed(error, ofSet);
       }
     }),
   );
   const stops = chosen.flatMap(({ stopping }) => stopping ?? []);
-  const followed = new SeveralSets(begun, stops, options.transcoder);
+  const followed = new SeveralFeeds(begun, stops, options.transcoder);
   const { lines, start, stopping } = followed;
   const what = { lines, start, followed };
   const { headers, ...whole } = followReply(input, { ...asked, limit: Infinity }, what, {
@@ -99,7 +99,7 @@ async function reply(input: Input, served: Served, options: Options): Promise<Re
 }
 
 /** AppError `forbidden` for what a key does not open, existing or not, else `not-found`. Both list what it opens. */
-function servedTo(client: Pick<Client, 'key'>, name: string, served: Served): OpenResource {
+function servedTo(client: Pick<Client, 'key'>, name: string, served: ServedNow): OpenResource {
   const found = served.byName.get(name);
   if (found && mayKnow(client, name)) return found;
   const known = [...served.byName.keys()].filter((one) => mayKnow(client, one)).join(', ') || 'none';

@@ -1,4 +1,4 @@
-import { bookmarkOf, type Bookmark, type Identity, type Ordered, type PointInTime } from './bookmark.ts';
+import { bookmarkOf, type Bookmark, type Identity, type RowOrder, type PointInTime } from './bookmark.ts';
 import { beginRow, documentAt, endOfDocument, endOfRow, ROW_HEAD_BYTES } from './bson-array.ts';
 import type { Slot, Slots } from './slots.ts';
 
@@ -32,7 +32,7 @@ export interface ReadBatch extends Batch {
 }
 
 /** Documents, at least one, as a batch in a slot of its own. */
-export function batchOf(slots: Slots, documents: readonly Uint8Array[], order: Ordered): Batch {
+export function batchOf(slots: Slots, documents: readonly Uint8Array[], order: RowOrder): Batch {
   const last = bookmarkOf(documents.at(-1) ?? new Uint8Array(), order);
   const { slot, length } = slotOf(slots, documents);
   return { slot, start: 0, length, rows: documents.length, last, more: false, release: () => slot.release() };
@@ -117,7 +117,7 @@ export function noneOf(batch: Batch): Batch {
 }
 
 /** The bookmark of a batch's last row, computed from the row itself. For slices, which have no `last`. */
-export function lastBookmark(batch: Batch, plan: Ordered): Bookmark {
+export function lastBookmark(batch: Batch, plan: RowOrder): Bookmark {
   const bytes = batch.slot.bytes(batch.start + batch.length);
   let row = batch.start;
   for (let end = row; end < bytes.length; end = endOfRow(bytes, end)) row = end;

@@ -28,17 +28,17 @@ export const KEY = '_id';
 export const KEY_EXISTS = 'a row with its _id exists';
 
 /** The order of rows: by the value of a path, and rows of equal value by their key. `_id`: by the key alone. */
-export interface Ordered {
+export interface RowOrder {
   readonly sort: string;
 }
 
 /** The paths that a plan orders by, most significant first. */
-export function keyPaths({ sort }: Ordered): readonly string[] {
+export function keyPaths({ sort }: RowOrder): readonly string[] {
   return sort === KEY ? [KEY] : [sort, KEY];
 }
 
 /** The bookmark of a row (a BSON document) in a plan's order. Throws BSON errors for other bytes. */
-export function bookmarkOf(row: Uint8Array, plan: Ordered): Bookmark {
+export function bookmarkOf(row: Uint8Array, plan: RowOrder): Bookmark {
   return valuesAt(row, keyPaths(plan));
 }
 

@@ -51,7 +51,7 @@ export interface ScopeLog extends ChangeFeed {
   readonly slots: Slots;
 }
 
-export interface LookedUp {
+export interface LookUpResult {
   /** How many keys were looked up, at least one. */
   readonly taken: number;
   /**
@@ -107,7 +107,7 @@ export interface ChangeFeed {
     size: Size,
     signal: AbortSignal,
     found?: RowsByKey,
-  ): Promise<LookedUp>;
+  ): Promise<LookUpResult>;
   /** The changes for the readers of a scope. Missing: the feed is itself one for such readers. */
   within?(scope: ScopePredicate): ScopeLog;
   /** Why the changes of a scope cannot be read at present, in a sentence. Null: they can. */

@@ -13,16 +13,16 @@ export function keyAt(document: Uint8Array, path: string): Key | string {
 }
 
 /** A path, and the key of the value that a row must have there. */
-interface Wanted {
+interface RequiredValue {
   readonly path: string;
   readonly key: Key;
 }
 
-export function wantedOf(equals: readonly Equality[] = []): readonly Wanted[] {
+export function requiredValues(equals: readonly Equality[] = []): readonly RequiredValue[] {
   return equals.map(({ path, value }) => ({ path, key: keyOfValue(value) }));
 }
 
-export function hasValues(document: Uint8Array, wanted: readonly Wanted[]): boolean {
+export function hasValues(document: Uint8Array, wanted: readonly RequiredValue[]): boolean {
   return wanted.every(({ path, key }) => {
     const found = keyAt(document, path);
     return typeof found !== 'string' && compareKeys(found, key) === 0;

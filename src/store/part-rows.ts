@@ -16,7 +16,7 @@ type IndexFor = (equals: readonly string[], plan: Plan, signal: AbortSignal) => 
  * They get them here and nowhere else, and `atEdge` lets no other plan through to the store. A class, because there may be
  * many parts.
  */
-export class PartRows implements Collection {
+export class ScopedCollection implements Collection {
   readonly #rows: Collection;
   readonly #scope: Scope;
   readonly #indexFor: IndexFor;

@@ -1,11 +1,11 @@
-import type { Bookmark, Identity, Ordered, PointInTime } from './bookmark.ts';
+import type { Bookmark, Identity, RowOrder, PointInTime } from './bookmark.ts';
 import type { Index } from './indexes.ts';
 
 /**
  * What to read and in which order: the rows with these values, ordered by the value of one path and then by key, both
  * in the same direction. One index has them in this order: the paths of `equals`, then `sort`, then `_id`.
  */
-export interface Plan extends Ordered {
+export interface Plan extends RowOrder {
   readonly direction: 1 | -1;
   /**
    * The index, as `Collection.indexes` listed it. Absent: the ascending one of `equals`, `sort` and `_id`, of any name.

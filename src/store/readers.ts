@@ -1,6 +1,6 @@
 import type { Batch, ReadBatch } from './batch.ts';
 import type { Bookmark } from './bookmark.ts';
-import type { ChangeFeed, LookedUp, RowsByKey } from './change-feed.ts';
+import type { ChangeFeed, LookUpResult, RowsByKey } from './change-feed.ts';
 import { LoopTurns } from './loop-turns.ts';
 import { placeTextOf } from './order.ts';
 import type { ReadTurns } from './read-turns.ts';
@@ -88,7 +88,7 @@ export function retryingFeed(feed: ChangeFeed, turns: ReadTurns, options: RetryO
 export async function* lookUps(
   keys: readonly Bookmark[],
   plan: Plan,
-  ask: (rest: readonly Bookmark[], plan: Plan) => Promise<LookedUp>,
+  ask: (rest: readonly Bookmark[], plan: Plan) => Promise<LookUpResult>,
 ): AsyncGenerator<Batch, void, undefined> {
   let rest = distinctKeys(keys);
   let bound = plan;

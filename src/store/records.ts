@@ -8,7 +8,7 @@ import type { Collection, Declaration, OwnedCollection } from './collection.ts';
 export type Change = (current: Uint8Array | null) => Uint8Array | null | 'keep';
 
 /** The document before and after a change. Null: the record did not exist before, or does not exist after. */
-export interface Changed {
+export interface RecordChange {
   readonly before: Uint8Array | null;
   readonly after: Uint8Array | null;
 }
@@ -24,7 +24,7 @@ export interface Records extends Collection, Pick<OwnedCollection, 'addIndex'> {
    * (w:majority; flushed). Rejects with the error that `change` threw, or as reads do. After `store-unavailable` the
    * change may or may not have been made.
    */
-  change(id: string, change: Change): Promise<Changed>;
+  change(id: string, change: Change): Promise<RecordChange>;
 }
 
 /** The records that a part of the server keeps. `indexes` are made where their collection is made. */

@@ -2,7 +2,7 @@ import { onDemand } from './bson.ts';
 import { BSON_TYPE } from './bson-types.ts';
 import { KEY } from './bookmark.ts';
 import { compareKeys } from './keys.ts';
-import { hasValues, keyAt, wantedOf } from './has-values.ts';
+import { hasValues, keyAt, requiredValues } from './has-values.ts';
 import type { Equality } from './plan.ts';
 
 /** Which rows of a collection a reader may know, and what of them. */
@@ -27,7 +27,7 @@ export interface ScopePredicate {
 }
 
 export function predicateOf({ where, hide }: Scope): ScopePredicate {
-  const wanted = wantedOf(where);
+  const wanted = requiredValues(where);
   return {
     fields: { where: sorted(where.map(({ path }) => path)), hide: sorted(hide) },
     matches: (row) => hasValues(row, wanted),
@@ -53,7 +53,7 @@ function isSameAt(before: Uint8Array, after: Uint8Array, path: string): boolean 
 }
 
 /** A field that is shown, with its bytes, and what is hidden inside it. */
-interface Shown {
+interface ShownField {
   readonly type: number;
   readonly name: string;
   readonly value: Uint8Array;
@@ -69,7 +69,7 @@ export function isSameButHidden(before: Uint8Array, after: Uint8Array, hide: rea
   return isSame(shownFields(before, hide, true), shownFields(after, hide, true));
 }
 
-function isSame(before: readonly Shown[], after: readonly Shown[]): boolean {
+function isSame(before: readonly ShownField[], after: readonly ShownField[]): boolean {
   return (
     before.length === after.length &&
     before.every((one, n) => {
@@ -79,15 +79,16 @@ function isSame(before: readonly Shown[], after: readonly Shown[]): boolean {
   );
 }
 
-function isSameValue(one: Shown, other: Shown): boolean {
+function isSameValue(one: ShownField, other: ShownField): boolean {
   if (one.hide.length === 0) return Buffer.compare(one.value, other.value) === 0;
   const isArray = one.type === BSON_TYPE.array;
-  const membersOf = ({ value, hide }: Shown) => (isArray ? elements(value, hide) : shownFields(value, hide));
+  const membersOf = ({ value, hide }: ShownField) =>
+    isArray ? elements(value, hide) : shownFields(value, hide);
   return isSame(membersOf(one), membersOf(other));
 }
 
-function shownFields(document: Uint8Array, hide: readonly string[], isRow = false): readonly Shown[] {
-  return membersIn(document).flatMap(({ type, name, value }): Shown[] => {
+function shownFields(document: Uint8Array, hide: readonly string[], isRow = false): readonly ShownField[] {
+  return membersIn(document).flatMap(({ type, name, value }): ShownField[] => {
     if (isRow && name === KEY) return [{ type, name, value, hide: [] }];
     if (hide.some((path) => name === path || name.startsWith(`${path}.`))) return [];
     const below = hide.flatMap((path) => (path.startsWith(`${name}.`) ? path.slice(name.length + 1) : []));
@@ -95,11 +96,11 @@ function shownFields(document: Uint8Array, hide: readonly string[], isRow = fals
   });
 }
 
-function elements(array: Uint8Array, hide: readonly string[]): readonly Shown[] {
+function elements(array: Uint8Array, hide: readonly string[]): readonly ShownField[] {
   return membersIn(array).map((one) => ({ ...one, hide: isNested(one.type) ? hide : [] }));
 }
 
-function membersIn(bytes: Uint8Array): readonly Omit<Shown, 'hide'>[] {
+function membersIn(bytes: Uint8Array): readonly Omit<ShownField, 'hide'>[] {
   return Array.from(onDemand.parseToElements(bytes), ([type, nameAt, nameLength, at, length]) => ({
     type,
     name: Buffer.from(bytes.buffer, bytes.byteOffset + nameAt, nameLength).toString(),

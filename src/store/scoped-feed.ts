@@ -4,11 +4,11 @@ import type {
   ChangedInScope,
   ChangedKeys,
   ChangeFeed,
-  LookedUp,
+  LookUpResult,
   RowsByKey,
   ScopeLog,
 } from './change-feed.ts';
-import { hasValues, wantedOf } from './has-values.ts';
+import { hasValues, requiredValues } from './has-values.ts';
 import { placeTextOf } from './order.ts';
 import type { Plan, Size } from './store.ts';
 import { lookUps } from './readers.ts';
@@ -72,15 +72,17 @@ export class ScopedFeed implements ChangeFeed {
     }
   }
 
-  async lookUp(...[keys, plan, size, signal, found]: Parameters<ChangeFeed['lookUp']>): Promise<LookedUp> {
+  async lookUp(
+    ...[keys, plan, size, signal, found]: Parameters<ChangeFeed['lookUp']>
+  ): Promise<LookUpResult> {
     if (plan.isEmpty) return { taken: keys.length, batch: null };
     const kept = found && this.#taken(keys, plan, size, found);
     return kept ?? this.#log.lookUp(keys, this.#within(plan), size, signal);
   }
 
   /** The rows of the first keys, of those that a read has kept. Null: it has not kept the first one. */
-  #taken(keys: readonly Bookmark[], plan: Plan, size: Size, found: RowsByKey): LookedUp | null {
-    const wanted = wantedOf(plan.equals);
+  #taken(keys: readonly Bookmark[], plan: Plan, size: Size, found: RowsByKey): LookUpResult | null {
+    const wanted = requiredValues(plan.equals);
     const rows: Uint8Array[] = [];
     let taken = 0;
     for (; taken < Math.min(keys.length, size.rows); taken++) {

@@ -5,7 +5,7 @@ import type { Slots } from './slots.ts';
 import { SqliteCollection } from './sqlite/collection.ts';
 import { Core } from './sqlite/core.ts';
 import { openFile } from './sqlite/file.ts';
-import type { Sets, SetShape } from './sqlite/sets.ts';
+import type { Collections, CollectionShape } from './sqlite/sets.ts';
 import type { FileStore } from './files.ts';
 import type { RecordDeclaration, Records } from './records.ts';
 import type { CollectionEntry, Declaration, Listing, OwnedCollection, Store } from './store.ts';
@@ -131,7 +131,7 @@ class SqliteStore implements Store {
     return this.#core.file.logBytes();
   }
 
-  async #set(shape: SetShape): Promise<SqliteCollection> {
+  async #set(shape: CollectionShape): Promise<SqliteCollection> {
     const known = this.#opened.get(shape.name);
     if (known) {
       const set = await known;
@@ -158,13 +158,13 @@ class SqliteStore implements Store {
 }
 
 /** The name of a resource's set in the file. In a look. */
-function nameOf({ name, collection }: Declaration, sets: Sets): string {
+function nameOf({ name, collection }: Declaration, sets: Collections): string {
   const isOld = name === OLD_ITEMS && collection === OLD_ITEMS && sets.find(OLD_ITEMS) !== null;
   return isOld ? OLD_ITEMS : RESOURCE + collection;
 }
 
 /** What the store lists of a set. Undefined: it has records. In a look. */
-function entryOf(name: string, sets: Sets): CollectionEntry | undefined {
+function entryOf(name: string, sets: Collections): CollectionEntry | undefined {
   const isOld = name === OLD_ITEMS;
   if (!isOld && !name.startsWith(RESOURCE)) return undefined;
   const { label, indexes, isUnfilled = isOld && sets.rows(name) === 0 } = sets.get(name);
@@ -173,7 +173,7 @@ function entryOf(name: string, sets: Sets): CollectionEntry | undefined {
   return { database: '', collection, declaration, ...(isUnfilled && { isUnfilled }) };
 }
 
-function shapeOf(name: string, label: string): SetShape {
+function shapeOf(name: string, label: string): CollectionShape {
   const refusalOf = () => null;
   return { name, label, hasChanges: true, indexes: [], refusalOf };
 }

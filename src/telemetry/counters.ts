@@ -19,11 +19,11 @@ export interface MetricJson {
 }
 
 /** Has the value of each of its samples. */
-interface Measured {
+interface ValueSource {
   values(name: string, labels: Labels): MetricJson['values'];
 }
 
-export class Counter implements Measured {
+export class Counter implements ValueSource {
   value = 0;
 
   values(_name: string, labels: Labels): MetricJson['values'] {
@@ -46,7 +46,7 @@ export function overlapping(now: () => number): (more: number) => number {
 }
 
 /** Counters or histograms by labels. */
-export function createFamily<Child extends Measured>(make: () => Child) {
+export function createFamily<Child extends ValueSource>(make: () => Child) {
   const children = new Map<string, { readonly labels: Labels; readonly child: Child }>();
   return {
     /** The one of these labels. `key`: a short text that stands for them. */
@@ -64,7 +64,7 @@ export function createFamily<Child extends Measured>(make: () => Child) {
   };
 }
 
-export class Histogram implements Measured {
+export class Histogram implements ValueSource {
   /** The observations of each bucket alone: above the previous bound and up to its own. The last: above all bounds. */
   readonly counts: number[];
   sum = 0;

@@ -3,7 +3,7 @@ import type { Ending, Notes } from '../engine/edge.ts';
 import { ClientGoneError, StallError, StoppedError } from '../engine/stall-timer.ts';
 import { clipped } from '../terminal/text.ts';
 import { requestIdOf } from '../http/request-id.ts';
-import type { Finished } from '../http/respond.ts';
+import type { OnFinished } from '../http/respond.ts';
 
 /**
  * `client`: it closed the connection. `stalled`: it took no byte for too long. `key`: its key has ended, or has lost the
@@ -32,7 +32,7 @@ const LONGEST_PATH = 256;
 const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
 /** Logs a line for every request, without its query and headers but X-Request-Id and traceparent, in harmless form. */
-export function requestLog(log: RequestLogger): Finished {
+export function requestLog(log: RequestLogger): OnFinished {
   return (request, { status, bytes, cut }, ms) => {
     const { notes, method, path, headers } = request;
     const end = endOf(cut);
@@ -69,7 +69,7 @@ function levelOf({ failure, cost }: Notes, end: End): Level {
 }
 
 /** Logs refusals for want of a key or a right, and each stream, file and export: the client, no key and no query. */
-export function auditLog(log: Pick<RequestLogger, 'info'>): Finished {
+export function auditLog(log: Pick<RequestLogger, 'info'>): OnFinished {
   return (request, { status, bytes, cut }) => {
     const { notes, method, path } = request;
     const what = whatOf(notes, method, status);

@@ -6,7 +6,7 @@ import { invalidBody } from '../input/validate.ts';
 import { openForm } from '../resources/query/form.ts';
 import type { Kind } from '../resources/query/kinds.ts';
 import { indexLine } from '../resources/query/not-indexed.ts';
-import { checkIndexes, partOf, resourceFor } from '../resources/query/part.ts';
+import { checkIndexes, scopedResource, resourceFor } from '../resources/query/part.ts';
 import type { Resource } from '../resources/query/resource.ts';
 import { EVERYTHING } from '../rows/selection.ts';
 import type { Records } from '../store/records.ts';
@@ -48,7 +48,7 @@ const CHOSEN_BY = /^(?:name|email|metadata\.([^.]+))$/s;
 
 /** Checks that a part of the users can be served. Rejects with Faults. */
 export async function checkUsers({ resource }: Users, scope: Scope): Promise<null> {
-  const { where = [] } = partOf(resource, scope).scope ?? {};
+  const { where = [] } = scopedResource(resource, scope).scope ?? {};
   const odd = where.filter(({ path, value }) => !CHOSEN_BY.test(path) || typeof value !== 'string');
   const unknown = scope.hide.filter(
     (path) => !Object.hasOwn(USER.properties, path) && !path.startsWith('metadata.'),
@@ -60,7 +60,7 @@ export async function checkUsers({ resource }: Users, scope: Scope): Promise<nul
     ...unknown.map((path) => `hide: users have no field ${JSON.stringify(path)}`),
   ];
   if (faults.length > 0) throw new Faults(faults);
-  await checkIndexes(partOf(resource, scope));
+  await checkIndexes(scopedResource(resource, scope));
   return null;
 }
 

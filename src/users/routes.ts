@@ -21,7 +21,7 @@ import { pageRoute } from '../resources/page/handler.ts';
 import { resourceFor } from '../resources/query/part.ts';
 import type { RouteDocs, RouteOptions } from '../resources/route-docs.ts';
 import { rowRoute } from '../resources/row/row.ts';
-import type { Changed } from '../store/records.ts';
+import type { RecordChange } from '../store/records.ts';
 import { writerFor, type Users } from './part.ts';
 import { createUser, fromRow, patchUser, replaceUser, represent, toRow, type StoredUser } from './row.ts';
 import { isUserId, PATH, REMOVED_USER, SHOWN_USER, USER, USER_BODY, USER_ID, USER_PATCH } from './user.ts';
@@ -225,7 +225,7 @@ function beginWrite(users: Users, request: Request, client: Client) {
     id: string,
     next: (user: StoredUser) => StoredUser | null | 'keep',
     create?: () => StoredUser,
-  ): Promise<Changed> => {
+  ): Promise<RecordChange> => {
     if (!create && !isUserId(id)) throw noSuchUser(id);
     return users.records.change(id, (current) => {
       const user = current && fromRow(current);
@@ -247,7 +247,7 @@ function noSuchUser(id: string): AppError {
  * The user as it now is, or nothing for a key that may not read users. PUT has the tag although the server stores more
  * than was sent (RFC 9110, 9.3.4): Content-Location says that it is the tag of this body and not of the request's.
  */
-function written({ before, after }: Changed, { key }: Client): Reply {
+function written({ before, after }: RecordChange, { key }: Client): Reply {
   if (!after) throw new TypeError('a write that removed the user has another answer');
   const url = `${PATH}/${fromRow(after)._id}`;
   const headers = before ? NOT_STORED : { ...NOT_STORED, location: url };

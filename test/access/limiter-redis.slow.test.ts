@@ -4,7 +4,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { setImmediate as immediate } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import type { Taken } from '../../src/access/policy.ts';
+import type { Allowance } from '../../src/access/policy.ts';
 import { redisUrlFaults } from '../../src/redis/url.ts';
 import { connectRedisLimiter } from '../../src/access/limiter-redis.ts';
 import { freePort } from '../support/ports.ts';
@@ -23,7 +23,7 @@ async function limiterOn(t: TestContext, url: string) {
     now: () => time,
   });
   t.after(() => limiter.close());
-  const take = (client: string): Promise<Taken> => Promise.resolve(limiter.take(client, POLICY));
+  const take = (client: string): Promise<Allowance> => Promise.resolve(limiter.take(client, POLICY));
   return {
     limiter,
     lines,

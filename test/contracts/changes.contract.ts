@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { BSON, Decimal128, Double, Int32, Long } from '../../src/store/bson.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import type { ChangeFeed, FeedPlace, ScopeLog } from '../../src/store/change-feed.ts';
-import { PartRows } from '../../src/store/part-rows.ts';
+import { ScopedCollection } from '../../src/store/part-rows.ts';
 import { predicateOf } from '../../src/store/scope-predicate.ts';
 import { ScopedFeed } from '../../src/store/scoped-feed.ts';
 import type { Slots } from '../../src/store/slots.ts';
@@ -417,8 +417,8 @@ function countedLog(feed: ChangeFeed, { field, values: [value] }: OpenFeed) {
 }
 
 /** The rows with the first value, as a key with `where` opens them. */
-function scopeOf({ rows, field, values: [value] }: OpenFeed): PartRows {
-  return new PartRows(rows, { where: [{ path: field, value }], hide: [] }, async (_, __, signal) => {
+function scopeOf({ rows, field, values: [value] }: OpenFeed): ScopedCollection {
+  return new ScopedCollection(rows, { where: [{ path: field, value }], hide: [] }, async (_, __, signal) => {
     const { indexes } = await rows.describe(signal);
     return indexes.find(({ keys }) => keys[0]?.path === field && keys[1]?.path === '_id') ?? assert.fail();
   });

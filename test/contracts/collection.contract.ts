@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { BSON, BSONRegExp, EJSON, MaxKey, MinKey, type Document } from 'bson';
-import { chooseIndex, isRefusal, type Asked, type Choice } from '../../src/resources/query/planner.ts';
+import { chooseIndex, isRefusal, type PlanRequest, type Choice } from '../../src/resources/query/planner.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import { BSON_RANK, rankOf as rankOfType } from '../../src/store/bson-types.ts';
 import { compareKeys } from '../../src/store/keys.ts';
@@ -85,7 +85,7 @@ async function checkCollection(
 }
 
 interface Query {
-  readonly asked: Asked;
+  readonly asked: PlanRequest;
   readonly equals: readonly Equality[];
   readonly range?: ValueRange;
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { generateItems } from '../../src/import/synthetic.ts';
-import { importItems } from '../../src/import/import.ts';
+import { importRows } from '../../src/import/import.ts';
 import type { OwnedCollection } from '../../src/store/store.ts';
 import { startProgram } from '../support/process/child-program.ts';
 import { openDirectory, openRaw } from '../support/store/sqlite/sqlite.ts';
@@ -63,7 +63,7 @@ test(`an import, killed ${3 * ROUNDS} times, loses no durable row and is complet
       before = rows.length;
     }
     const store = await openDirectory(directory);
-    const { written, skipped, failed } = await importItems({
+    const { written, skipped, failed } = await importRows({
       open: () => Promise.resolve(store.items),
       source: generateItems(COUNT, 1),
       onConflict: 'skip',

@@ -2,12 +2,7 @@ import assert from 'node:assert/strict';
 import { setImmediate } from 'node:timers/promises';
 import { test } from 'node:test';
 import { storeUnavailable } from '../../src/errors.ts';
-import {
-  importItems,
-  ImportStopped,
-  type ImportOptions,
-  type ImportResult,
-} from '../../src/import/import.ts';
+import { importRows, ImportStopped, type ImportOptions, type ImportResult } from '../../src/import/import.ts';
 import { BrokenSource, type SourceRow } from '../../src/import/row.ts';
 import { BSON } from '../../src/store/bson.ts';
 import { counted } from '../../src/terminal/text.ts';
@@ -63,7 +58,7 @@ test('A row that the store refuses is reported with its position in any batch', 
   const store = new ImportStore();
   await store.insert([item(3_000), item(9_999)], 'skip');
   const run = options(store, new Numbers().rows(10_000));
-  assert.deepEqual(await importItems(run), { read: 10_000, written: 9_998, skipped: 0, failed: 2 });
+  assert.deepEqual(await importRows(run), { read: 10_000, written: 9_998, skipped: 0, failed: 2 });
   assert.deepEqual(run.reports, ['30000: a row with its _id exists', '99990: a row with its _id exists']);
 });
 
@@ -76,7 +71,7 @@ test('An import holds at most three batches in memory and runs two inserts at on
     most = Math.max(most, numbers.taken - settled);
     settled += rows.length;
   });
-  const { written } = await importItems(options(store, numbers.rows(20_000)));
+  const { written } = await importRows(options(store, numbers.rows(20_000)));
   assert.equal(written, 20_000);
   assert.equal(store.mostUnderWay, 2);
   assert.ok(most <= 6_001, `${most} rows were in memory`);
@@ -86,7 +81,7 @@ test('A batch has a maximum size in bytes', async () => {
   const big = 'x'.repeat(1024 * 1024);
   const rows = Array.from({ length: 20 }, (_, id) => ({ at: id, item: item(id, { big }) }));
   const store = new ImportStore();
-  await importItems(options(store, sourceOf(rows)));
+  await importRows(options(store, sourceOf(rows)));
   assert.deepEqual(
     store.calls.map(({ rows }) => rows.length),
     [4, 4, 4, 4, 4],
@@ -96,7 +91,7 @@ test('A batch has a maximum size in bytes', async () => {
 test('With replace, rows reach the store in their order', async () => {
   const store = new ImportStore(() => setImmediate());
   const rows = Array.from({ length: 20_000 }, (_, n) => ({ at: n, item: item(n % 7, { n }) }));
-  await importItems(options(store, sourceOf(rows), { onConflict: 'replace' }));
+  await importRows(options(store, sourceOf(rows), { onConflict: 'replace' }));
   assert.equal(store.mostUnderWay, 1);
   assert.deepEqual(
     store.documents.map(({ n }) => n as number).sort((a, b) => a - b),
@@ -111,7 +106,7 @@ test('A store that fails stops the run with its error and the number of durable 
       await setImmediate();
       if (number === failing) throw down;
     });
-    const error = await stopped(importItems(options(store, new Numbers().rows(10_000))));
+    const error = await stopped(importRows(options(store, new Numbers().rows(10_000))));
     assert.equal(error.cause, down);
     assert.equal(error.result.written, store.size, 'what is said to be durable is what is there');
     assert.ok(store.calls.length <= failing + 1, 'nothing more is sent after the failure');
@@ -128,16 +123,16 @@ test('When the store fails after the source broke, the error of the store is rep
   const source = sourceOf([{ at: 1, item: item(1) }], () => {
     throw new BrokenSource('broken');
   });
-  assert.equal((await stopped(importItems(options(store, source)))).cause, down);
+  assert.equal((await stopped(importRows(options(store, source)))).cause, down);
 });
 
 test('Progress is reported while rows are written and while all rows are bad', async () => {
   const seen: number[] = [];
   const progress = ({ read }: ImportResult) => void seen.push(read);
-  await importItems(options(new ImportStore(), new Numbers().rows(10_000), { progress }));
+  await importRows(options(new ImportStore(), new Numbers().rows(10_000), { progress }));
   assert.ok(seen.length >= 5);
   seen.length = 0;
   const bad = Array.from({ length: 10_000 }, (_, at) => ({ at, problem: 'bad' }));
-  await importItems(options(new ImportStore(), sourceOf(bad), { progress }));
+  await importRows(options(new ImportStore(), sourceOf(bad), { progress }));
   assert.ok(seen.length >= 2);
 });

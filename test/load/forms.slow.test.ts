@@ -4,7 +4,7 @@ import { ArrowRows } from '../../src/load/forms/arrow.ts';
 import { CsvRows } from '../../src/load/forms/csv.ts';
 import { rowReading } from '../../src/load/forms/form.ts';
 import { JsonRows } from '../../src/load/forms/json.ts';
-import { Mismatched } from '../../src/pull/retry.ts';
+import { Mismatch } from '../../src/pull/retry.ts';
 import { loading } from '../support/load/loading.ts';
 import { serverOn, type TestServer } from '../support/process/server.ts';
 import { shared } from '../support/tests-with.ts';
@@ -58,7 +58,7 @@ test('a body that ends early, or goes on, is not whole in any form', async (t) =
     const body = await bodyOf(server, format);
     const last = format === 'json' ? body.lastIndexOf(']') : body.length - 1;
     for (const end of [0, 1, body.length >> 1, last])
-      assert.throws(() => rowsOf(format, body.subarray(0, end), 64), Mismatched, `${format} up to ${end}`);
+      assert.throws(() => rowsOf(format, body.subarray(0, end), 64), Mismatch, `${format} up to ${end}`);
   }
   const arrow = await bodyOf(server, 'arrow');
   assert.throws(() => rowsOf('arrow', Buffer.concat([arrow, arrow]), 64), /something follows the end/);

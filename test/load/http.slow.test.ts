@@ -7,7 +7,7 @@ import { Connection } from '../../src/load/http/connection.ts';
 import { answerOver, exchange } from '../../src/load/http/get.ts';
 import { Requests } from '../../src/load/http/requests.ts';
 import { StreamContent } from '../../src/load/http/stream-content.ts';
-import { Mismatched } from '../../src/pull/retry.ts';
+import { Mismatch } from '../../src/pull/retry.ts';
 import { answering, BODY, CHUNKED, COUNTED, OK } from '../support/load/answering.ts';
 
 /** An answer as it is read: its status and body, and whether it has ended. */
@@ -87,7 +87,7 @@ test('a stream is decoded, and a fault of its framing or its coding is that of t
     Buffer.concat([Buffer.from(`${head}${body.length.toString(16)}\r\n`), body, Buffer.from(after)]);
   assert.equal(await contentOf(await answering(t, sent(packed, '\r\n0\r\n\r\n'))), BODY);
   await assert.rejects(contentOf(await answering(t, sent(packed, '\r\nzz\r\n'))), (error: unknown) => {
-    assert.ok(error instanceof Mismatched);
+    assert.ok(error instanceof Mismatch);
     return error.message.includes('not the size of a chunk');
   });
   const damaged = Buffer.from(packed);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { Interrupted, pull, Refused } from '../../src/pull/pull.ts';
+import { Interruption, pull, Refusal } from '../../src/pull/pull.ts';
 import { sluice } from '../support/process/commands.ts';
 import { INSTANT, NDJSON, proofOf, ROWS_OF_TWO, runPullOf, scriptedServer } from '../support/pull/pulling.ts';
 import { until } from '../support/store/changes.ts';
@@ -70,7 +70,7 @@ test('the pause between attempts doubles, follows Retry-After, and ends after th
     for await (const piece of pull(url, { clock, onInterrupted: (_, ms) => waits.push(ms) }))
       assert.fail(String(piece.rows));
   };
-  await assert.rejects(pulling, Interrupted);
+  await assert.rejects(pulling, Interruption);
   assert.deepEqual(waits.slice(0, 9), [7000, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 30_000]);
   assert.ok(now > 250_000 && now <= 300_000);
 });
@@ -83,7 +83,7 @@ test('a pull asks a server that refuses only once, and cuts a silent connection'
         response.writeHead(status, { 'content-type': 'application/problem+json' }).end(problem),
     ]);
     const pulling = pull(url, { clock: INSTANT }).next();
-    await assert.rejects(pulling, new Refused(`the server answered ${status}: so it is`, { status }));
+    await assert.rejects(pulling, new Refusal(`the server answered ${status}: so it is`, { status }));
     assert.equal(asked.length, 1);
     const { text } = await runPullOf([url, '-o', '-']);
     assert.equal(text.includes('--key-file FILE'), status === 401, text);

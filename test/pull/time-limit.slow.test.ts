@@ -3,7 +3,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { provedRows } from '../../src/pull/proved-rows.ts';
-import { DEFAULTS, Interrupted, pull } from '../../src/pull/pull.ts';
+import { DEFAULTS, Interruption, pull } from '../../src/pull/pull.ts';
 import { INSTANT, NDJSON, proofOf, ROWS_OF_TWO, scriptedServer } from '../support/pull/pulling.ts';
 
 /** Sends something that proves no row every few milliseconds until the client is gone. */
@@ -45,7 +45,8 @@ for (const [what, listener] of Object.entries(DRIPS)) {
     };
     await assert.rejects(
       pulling,
-      (error) => error instanceof Interrupted && /no row was proved for|sent nothing for/.test(error.message),
+      (error) =>
+        error instanceof Interruption && /no row was proved for|sent nothing for/.test(error.message),
     );
   });
 }

@@ -4,7 +4,7 @@ import { AppError, storeUnavailable } from '../../src/errors.ts';
 import type { ReadBatch } from '../../src/store/batch.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import { BSON } from '../../src/store/bson.ts';
-import type { ChangeFeed, LookedUp } from '../../src/store/change-feed.ts';
+import type { ChangeFeed, LookUpResult } from '../../src/store/change-feed.ts';
 import { ReadTurns } from '../../src/store/read-turns.ts';
 import { retryingFeed, streamReader } from '../../src/store/readers.ts';
 import { Slots } from '../../src/store/slots.ts';
@@ -101,7 +101,7 @@ test('a look-up that fails is tried again, and goes on behind the rows that it h
   const slots = new Slots();
   const keys = ['a', 'b', 'c'].map((_id) => makeBookmark({ _id }));
   let outcomes: (Error | null)[] = [];
-  const lookUp = ([key]: Parameters<ChangeFeed['lookUp']>[0]): Promise<LookedUp> => {
+  const lookUp = ([key]: Parameters<ChangeFeed['lookUp']>[0]): Promise<LookUpResult> => {
     const failure = outcomes.shift();
     if (failure) return Promise.reject(failure);
     return Promise.resolve({ taken: 1, batch: key ? batchOf(slots, arrayBody([key])) : null });

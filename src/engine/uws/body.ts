@@ -2,7 +2,7 @@ import type { Sink } from '../../pipeline/sink.ts';
 import { CORK_BYTES } from '../cork.ts';
 import { StallError, type Stallable, type StallTimer } from '../stall-timer.ts';
 import { WaitingWriter } from '../waiting-writer.ts';
-import { tryEnd, writeChunk, type BodyHead, type BodyResponse, type Passed } from './pieces.ts';
+import { tryEnd, writeChunk, type BodyHead, type BodyResponse, type PassedBytes } from './pieces.ts';
 
 /** With the reserve and the frame of a chunk, this is the most that one cork carries. */
 const CHUNK_BYTES = 15_800;
@@ -199,7 +199,7 @@ export class UwsBody implements Sink, Stallable {
     this.#waiting = at === bytes.length ? NOTHING : bytes.subarray(at);
   }
 
-  #put(bytes: Uint8Array, behind: Uint8Array): Passed {
+  #put(bytes: Uint8Array, behind: Uint8Array): PassedBytes {
     const response = this.#response;
     const head = this.#head;
     const length = this.#length;

@@ -20,7 +20,7 @@ export interface BodyHead {
 }
 
 /** What became of bytes that were put on the wire. */
-export interface Passed {
+export interface PassedBytes {
   /** How many they are. They are never sent again. */
   readonly bytes: number;
   /** `blocked`: the socket did not take all. `ended`: they were the last ones, and the response is no longer valid. */
@@ -36,7 +36,7 @@ export function writeChunk(
   head: BodyHead | null,
   bytes: Uint8Array,
   behind: Uint8Array,
-): Passed {
+): PassedBytes {
   const piece = bytes.subarray(0, CORK_BYTES - (head?.bytes ?? 0) - FRAME_BYTES - BEHIND_BYTES);
   const isTaken = corked(response, () => {
     head?.write();
@@ -52,7 +52,7 @@ export function tryEnd(
   head: BodyHead | null,
   bytes: Uint8Array,
   { length, sent }: { readonly length: number; readonly sent: number },
-): Passed {
+): PassedBytes {
   const [, isDone] = corked(response, () => {
     head?.write();
     return response.tryEnd(bytes, length);

@@ -1,5 +1,5 @@
 import { ByteBuffer } from 'flatbuffers';
-import { Mismatched } from '../../pull/retry.ts';
+import { Mismatch } from '../../pull/retry.ts';
 import { crc32 } from '../../pipeline/crc32.ts';
 import type { RowReading } from './reading.ts';
 
@@ -33,7 +33,7 @@ export class ArrowRows implements RowReading {
   add(piece: Buffer): number {
     const before = this.#seen.rows;
     for (let at = 0; at < piece.length;) {
-      if (this.#state === 'ended') throw new Mismatched('something follows the end of the table');
+      if (this.#state === 'ended') throw new Mismatch('something follows the end of the table');
       const part = piece.subarray(at, at + this.#left);
       at += part.length;
       this.#left -= part.length;
@@ -45,8 +45,8 @@ export class ArrowRows implements RowReading {
   }
 
   end(): void {
-    if (this.#state !== 'ended') throw new Mismatched('the table has no end marker');
-    if (!this.#isWhole) throw new Mismatched('the table does not say that it is whole');
+    if (this.#state !== 'ended') throw new Mismatch('the table has no end marker');
+    if (!this.#isWhole) throw new Mismatch('the table does not say that it is whole');
   }
 
   #addBody(part: Buffer): void {
@@ -70,7 +70,7 @@ export class ArrowRows implements RowReading {
   #takePrefix(bytes: Buffer): void {
     const size = bytes.readInt32LE(4);
     if (bytes.readUInt32LE(0) !== CONTINUATION || size < 0 || size > MOST_HEAD_BYTES)
-      throw new Mismatched('the answer is no table of Arrow');
+      throw new Mismatch('the answer is no table of Arrow');
     [this.#state, this.#left] = size === 0 ? ['ended', Infinity] : ['head', size];
   }
 
@@ -91,7 +91,7 @@ export class ArrowRows implements RowReading {
       const whole = facts.get('sluice.end');
       this.#isWhole = whole !== undefined;
       this.#checkpoint = whole ?? facts.get('sluice.checkpoint') ?? null;
-      if (this.#checkpoint === null) throw new Mismatched('a record batch has no checkpoint');
+      if (this.#checkpoint === null) throw new Mismatch('a record batch has no checkpoint');
     }
     this.#state = 'body';
     this.#left = length === null ? 0 : Number(head.readInt64(length));
@@ -105,7 +105,7 @@ export class ArrowRows implements RowReading {
     const seen: Tally = { rows, bytes, crc32: crc.toString(16).padStart(8, '0') };
     const wrong = (['rows', 'bytes', 'crc32'] as const).find((name) => said[name] !== seen[name]);
     if (wrong !== undefined)
-      throw new Mismatched(
+      throw new Mismatch(
         `the received rows do not match their record batch: ${wrong} is ${seen[wrong]}, not ${said[wrong]}`,
       );
   }

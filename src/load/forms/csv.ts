@@ -1,4 +1,4 @@
-import { Mismatched } from '../../pull/retry.ts';
+import { Mismatch } from '../../pull/retry.ts';
 import type { RowReading } from './reading.ts';
 
 const QUOTE = 0x22;
@@ -25,8 +25,8 @@ export class CsvRows implements RowReading {
   }
 
   end(): void {
-    if (this.#isQuoted || this.#isInRecord) throw new Mismatched('the last record of the CSV does not end');
-    if (this.#columns === null) throw new Mismatched('the CSV has no header');
+    if (this.#isQuoted || this.#isInRecord) throw new Mismatch('the last record of the CSV does not end');
+    if (this.#columns === null) throw new Mismatch('the CSV has no header');
   }
 
   #endRecord(): number {
@@ -38,7 +38,7 @@ export class CsvRows implements RowReading {
       return 0;
     }
     if (cells !== this.#columns)
-      throw new Mismatched(`a record of the CSV has ${cells} cells, and its header ${this.#columns}`);
+      throw new Mismatch(`a record of the CSV has ${cells} cells, and its header ${this.#columns}`);
     return 1;
   }
 }

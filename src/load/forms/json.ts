@@ -1,4 +1,4 @@
-import { Mismatched } from '../../pull/retry.ts';
+import { Mismatch } from '../../pull/retry.ts';
 import type { RowReading } from './reading.ts';
 
 const QUOTE = 0x22;
@@ -42,7 +42,7 @@ export class JsonRows {
   /** Throws Mismatched when something is still open. */
   end(): void {
     if (this.#objects !== 0 || this.#arrays !== 0 || this.#isText)
-      throw new Mismatched('the JSON of the answer does not end');
+      throw new Mismatch('the JSON of the answer does not end');
   }
 }
 
@@ -57,7 +57,7 @@ export class JsonArrayRows implements RowReading {
   }
 
   end(): void {
-    if (this.#first !== '['.charCodeAt(0)) throw new Mismatched('the answer is not a JSON array');
+    if (this.#first !== '['.charCodeAt(0)) throw new Mismatch('the answer is not a JSON array');
     this.#rows.end();
   }
 }

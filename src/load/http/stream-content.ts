@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Transform } from 'node:stream';
 import { decoderOf } from '../../pull/http.ts';
-import { failureOf, Interrupted, Mismatched } from '../../pull/retry.ts';
+import { failureOf, Interruption, Mismatch } from '../../pull/retry.ts';
 import { clipped } from '../../terminal/text.ts';
 import { reasonOf } from '../../error-reason.ts';
 import { NotHttp, type Head } from './answer-reader.ts';
@@ -54,7 +54,7 @@ export class StreamContent implements Answered {
   /** The head of an answer with 200. Rejects with Interrupted or Refused for another one, or when none came. */
   async head(): Promise<Head> {
     const head = await this.#head.catch((error: unknown) => {
-      const Failure = error instanceof NotHttp ? Mismatched : Interrupted;
+      const Failure = error instanceof NotHttp ? Mismatch : Interruption;
       throw new Failure(reasonOf(error), { cause: error });
     });
     if (head.status === 200) return head;
@@ -65,13 +65,13 @@ export class StreamContent implements Answered {
   async *decoded(coding: string | null): AsyncGenerator<Buffer, void, undefined> {
     if (coding === null || coding === 'identity') return yield* this.raw();
     const decoder = decoderOf(coding);
-    if (!decoder) throw new Mismatched(`the server answered with the content coding ${clipped(coding)}`);
+    if (!decoder) throw new Mismatch(`the server answered with the content coding ${clipped(coding)}`);
     void this.#feed(decoder);
     try {
       yield* decoder as AsyncIterable<Buffer>;
     } catch (error) {
-      if (error instanceof Mismatched) throw error;
-      throw new Mismatched(`the answer cannot be decompressed: ${reasonOf(error)}`, { cause: error });
+      if (error instanceof Mismatch) throw error;
+      throw new Mismatch(`the answer cannot be decompressed: ${reasonOf(error)}`, { cause: error });
     } finally {
       decoder.destroy();
       this.close();
@@ -101,7 +101,7 @@ export class StreamContent implements Answered {
         yield* pieces;
         this.#connection.resume();
       }
-      if (this.#failure instanceof NotHttp) throw new Mismatched(this.#failure.message);
+      if (this.#failure instanceof NotHttp) throw new Mismatch(this.#failure.message);
     } finally {
       this.close();
     }

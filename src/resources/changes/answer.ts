@@ -7,9 +7,9 @@ import { firstAbort } from '../../store/deadline.ts';
 import type { RowReader, Plan } from '../../store/store.ts';
 import type { FeedReader } from '../../store/readers.ts';
 import { encodeFeedCursor } from '../token/feed-cursor.ts';
-import { follow, type Position, type Start, type Step, type Want } from './follow.ts';
+import { follow, type Position, type Start, type Step, type StepRequest } from './follow.ts';
 import { feedLines, removedLine } from './lines.ts';
-import type { FeedSums, Standing } from './page.ts';
+import type { FeedSums, ReaderPosition } from './page.ts';
 
 /** What was sent is followed by a checkpoint within this time, when nothing more comes. */
 const SETTLE_MS = 1_000;
@@ -34,7 +34,7 @@ export interface FeedEnd {
   readonly limit: number;
 }
 
-export interface FollowedSet {
+export interface FollowedResource {
   readonly collection: string;
   readonly plan: Plan;
   readonly rows: RowReader;
@@ -42,16 +42,16 @@ export interface FollowedSet {
 }
 
 /** What an answer follows: one set, or several (see several.ts). */
-export interface Followed {
+export interface FollowedRows {
   /** The steps. `from`: where the set of the last step goes on; at the beginning, the first set. */
-  steps(from: Start, want: Omit<Want, 'plan'>): AsyncGenerator<Step, void, undefined>;
+  steps(from: Start, want: Omit<StepRequest, 'plan'>): AsyncGenerator<Step, void, undefined>;
   /** The cursor when the set of the last step is at a position. Undefined: it is too long. */
   cursorAt(position: Position): string | undefined;
   /** The line of a row of that set that is gone. */
   removedLine(id: Bookmark): string;
 }
 
-export function oneSet(set: FollowedSet): Followed {
+export function oneFeed(set: FollowedResource): FollowedRows {
   const { plan, rows, changes } = set;
   return {
     steps: (from, want) => follow(changes, rows, from, { plan, ...want }),
@@ -61,7 +61,10 @@ export function oneSet(set: FollowedSet): Followed {
 }
 
 /** The cursor of one set. Undefined: it is too long. */
-export function cursorOf({ collection, plan }: FollowedSet, { place, walk }: Position): string | undefined {
+export function cursorOf(
+  { collection, plan }: FollowedResource,
+  { place, walk }: Position,
+): string | undefined {
   return encodeFeedCursor(collection, plan, { place, walk, identity: plan.identity });
 }
 
@@ -71,7 +74,7 @@ export function keysIn({ first }: Start): number {
 }
 
 export interface AnswerOptions {
-  readonly followed: Followed;
+  readonly followed: FollowedRows;
   readonly end: FeedEnd;
   /** A clock in milliseconds. */
   readonly now: () => number;
@@ -116,7 +119,7 @@ export class FeedAnswer {
   /** Whether the last control line said that the reader is up to date. */
   #isKnownUpToDate = false;
   #removed: number;
-  #rest: Standing | null = null;
+  #rest: ReaderPosition | null = null;
   /** The keys that were read. */
   #keys: number;
   /** Of the read of the log under way: the most keys, the lines that were sent, and how long the reader took for them. */
@@ -155,7 +158,7 @@ export class FeedAnswer {
   }
 
   /** Where the reader is when the batches ended because it may rest. */
-  get rest(): Standing | null {
+  get rest(): ReaderPosition | null {
     return this.#rest;
   }
 
@@ -183,7 +186,7 @@ export class FeedAnswer {
     if (this.#isCutShort) yield* this.#checkpoint();
   }
 
-  #want(reads: AbortSignal, waits: AbortSignal): Omit<Want, 'plan'> {
+  #want(reads: AbortSignal, waits: AbortSignal): Omit<StepRequest, 'plan'> {
     const { end, now } = this.#options;
     return {
       now,
@@ -239,7 +242,7 @@ export class FeedAnswer {
   }
 
   /** Where a reader that follows is when it was sent everything, and knows it. */
-  #restAt(): Standing | null {
+  #restAt(): ReaderPosition | null {
     const { end, mayRest } = this.#options;
     const { place, isUpToDate } = this.#at;
     const hasAll = isUpToDate && this.#isKnownUpToDate && this.encoder.sinceCheckpoint.lines === 0;

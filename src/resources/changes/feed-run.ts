@@ -1,8 +1,8 @@
 import type { Sink } from '../../pipeline/sink.ts';
 import type { FeedPlace } from '../../store/change-feed.ts';
-import { FeedAnswer, oneSet, type FeedEnd } from './answer.ts';
+import { FeedAnswer, oneFeed, type FeedEnd } from './answer.ts';
 import type { Start } from './follow.ts';
-import type { FeedSums, Standing } from './page.ts';
+import type { FeedSums, ReaderPosition } from './page.ts';
 import { Pages, pagesOf, type Question } from './pages.ts';
 import { sendAnswer, type FeedResponse } from './response.ts';
 
@@ -26,7 +26,7 @@ export class FeedRun {
   /** Where its loop is about to begin. */
   #leg: Leg | null;
   /** Where it waits for pages. */
-  #rest: Standing | null = null;
+  #rest: ReaderPosition | null = null;
 
   constructor(question: Question, leg: Leg, response: FeedResponse) {
     this.#question = question;
@@ -50,7 +50,7 @@ export class FeedRun {
     this.#leg = null;
     const { start, ...asked } = leg;
     const mayRest = (at: FeedPlace) => pagesOf(question)?.reaches(at) ?? true;
-    const followed = oneSet(question);
+    const followed = oneFeed(question);
     const answer = new FeedAnswer(question.lines(), start, { ...question, ...asked, followed, mayRest });
     await sendAnswer(answer, sink, this.#response);
     this.#rest = answer.rest;

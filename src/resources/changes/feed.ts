@@ -15,7 +15,7 @@ import { readFields, readPlan } from '../query/read-plan.ts';
 import { resourceFor } from '../query/part.ts';
 import type { Resource } from '../query/resource.ts';
 import type { RouteOptions } from '../route-docs.ts';
-import type { FollowedSet } from './answer.ts';
+import type { FollowedResource } from './answer.ts';
 import { feedPlaceOf, placeBefore, type FeedCursor } from '../token/feed-cursor.ts';
 import { AS_EVENTS, EVENT_STREAM, framed } from './events.ts';
 import { FeedRun } from './feed-run.ts';
@@ -33,7 +33,7 @@ export interface FeedOptions extends Pick<RouteOptions, 'transcoder' | 'parked' 
 const OF_FEEDS = ['since', 'cursor', 'limit', 'wait', 'follow', 'checkpoints', 'format'];
 
 /** What a feed must send, and where it starts. */
-interface Asked {
+interface FeedRequest {
   readonly query: FeedQuery;
   /** Whether a feed without a cursor begins with all rows. */
   readonly walks: boolean;
@@ -42,7 +42,7 @@ interface Asked {
 }
 
 /** Answers with a feed. AppErrors before the first line: the problems of cursors, of plans and of the store. */
-export async function feedReply(input: Input, asked: Asked, options: FeedOptions): Promise<Reply> {
+export async function feedReply(input: Input, asked: FeedRequest, options: FeedOptions): Promise<Reply> {
   try {
     return await begin(input, asked, options);
   } catch (error) {
@@ -50,11 +50,11 @@ export async function feedReply(input: Input, asked: Asked, options: FeedOptions
   }
 }
 
-async function begin(input: Input, asked: Asked, options: FeedOptions): Promise<Reply> {
+async function begin(input: Input, asked: FeedRequest, options: FeedOptions): Promise<Reply> {
   const { query, request, type, client } = input;
   const { transcoder, stopping, heartbeatMs, parked } = options;
   const resource = resourceFor(asked.resource, client);
-  const { start, shown, ...set } = await beginSet(resource, query, asked, request.signal);
+  const { start, shown, ...set } = await beginWalk(resource, query, asked, request.signal);
   const isEvents = type === EVENT_STREAM;
   const own: Question = {
     ...set,
@@ -71,17 +71,17 @@ async function begin(input: Input, asked: Asked, options: FeedOptions): Promise<
 }
 
 /** A set that is about to be followed: where it begins, and what is shown of its rows. */
-export interface BegunSet extends FollowedSet {
+export interface BegunWalk extends FollowedResource {
   readonly start: Start;
   readonly shown: Selection;
 }
 
-export async function beginSet(
+export async function beginWalk(
   resource: Resource,
   query: Query,
-  asked: Pick<Asked, 'query' | 'walks'>,
+  asked: Pick<FeedRequest, 'query' | 'walks'>,
   signal: AbortSignal,
-): Promise<BegunSet> {
+): Promise<BegunWalk> {
   const { name: collection, rows, shown } = resource;
   const streams = resource.streamsOf(rows);
   const { changes } = streams;
@@ -110,7 +110,7 @@ function nameOf(query: Query, type: string, { equals = [], identity }: Plan): st
 }
 
 async function startOf(
-  { query: { cursor }, walks }: Pick<Asked, 'query' | 'walks'>,
+  { query: { cursor }, walks }: Pick<FeedRequest, 'query' | 'walks'>,
   plan: Plan,
   feed: ChangeFeed,
   { rows, name }: Resource,

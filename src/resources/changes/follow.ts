@@ -43,7 +43,7 @@ export interface Step extends Position {
   readonly removed?: readonly Bookmark[];
 }
 
-export interface Want {
+export interface StepRequest {
   /** In order of id, with nothing but equalities. Its identity is that of the log. */
   readonly plan: Plan;
   /** The most keys of the next read of the log. */
@@ -67,7 +67,7 @@ export async function* follow(
   log: FeedReader,
   rows: RowReader,
   { first, ...start }: Start,
-  want: Want,
+  want: StepRequest,
 ): AsyncGenerator<Step, void, undefined> {
   let { place, walk } = start;
   let [batch, changed] = first && 'keys' in first ? [null, first] : [first ?? null, null];
@@ -114,7 +114,7 @@ export async function* follow(
 export async function isWhole(
   log: Pick<FeedReader, 'read'>,
   { keys, next, isUpToDate }: ChangedKeys,
-  { plan, reads }: Pick<Want, 'plan' | 'reads'>,
+  { plan, reads }: Pick<StepRequest, 'plan' | 'reads'>,
 ): Promise<boolean> {
   if (keys.length === 0 || !isUpToDate) return isUpToDate;
   const later = await log.read(next, { most: 1, waitMs: 0 }, plan.identity, reads);
@@ -140,7 +140,7 @@ export async function* linesOf(
   log: Pick<FeedReader, 'rows'>,
   changed: ChangedKeys,
   at: Position,
-  want: Pick<Want, 'plan' | 'reads'>,
+  want: Pick<StepRequest, 'plan' | 'reads'>,
 ): AsyncGenerator<Step, void, undefined> {
   const { next, found } = changed;
   const plan = planAt(want.plan, next);

@@ -38,14 +38,14 @@ interface FeedState {
   readonly isCutShort: boolean;
 }
 
-type At = Sums & Omit<FeedState, 'isCutShort'>;
+type FeedPosition = Sums & Omit<FeedState, 'isCutShort'>;
 
-function tallyOf({ cursor, isUpToDate: upToDate, removed, rows, bytes, crc32 }: At) {
+function tallyOf({ cursor, isUpToDate: upToDate, removed, rows, bytes, crc32 }: FeedPosition) {
   return { cursor, upToDate, rows, removed, bytes, crc32 };
 }
 
 /** A checkpoint, LF included. */
-export function checkpointLine(at: At): string {
+export function checkpointLine(at: FeedPosition): string {
   return `${JSON.stringify({ checkpoint: tallyOf(at) })}\n`;
 }
 

@@ -18,7 +18,7 @@ export interface Stop {
 }
 
 /** A reader that was sent every line before a place, and the checkpoint there. */
-export interface Standing {
+export interface ReaderPosition {
   readonly at: Stop;
   readonly sums: FeedSums;
 }

@@ -10,7 +10,7 @@ import type { FeedReader } from '../../store/readers.ts';
 import { encodeFeedCursor } from '../token/feed-cursor.ts';
 import { BEHIND_MS, isWhole, linesOf } from './follow.ts';
 import { removedLine } from './lines.ts';
-import { Page, type Standing, type Stop } from './page.ts';
+import { Page, type ReaderPosition, type Stop } from './page.ts';
 
 /** The most bytes of lines that readers get at once: what a reader that stalls keeps of them. Aim at half of it. */
 const MOST_BYTES = 128 * 1024;
@@ -52,7 +52,7 @@ interface Output {
 }
 
 /** A follower that was given a page. */
-interface Given extends Standing {
+interface PageEntry extends ReaderPosition {
   /** Resolves when the sink has taken it. Null: it has. */
   readonly taken: Promise<unknown> | null;
 }
@@ -98,7 +98,7 @@ export class Pages {
    * Gives a follower one page after another. Resolves with where it is when it has to read on by itself, after its sink has
    * taken everything. Rejects with the error of the sink or its signal's reason.
    */
-  static async follow(question: Question, from: Standing, output: Output): Promise<Standing> {
+  static async follow(question: Question, from: ReaderPosition, output: Output): Promise<ReaderPosition> {
     output.sink.signal.throwIfAborted();
     const pages = pagesOf(question) ?? new Pages(question, from.at);
     pages.#followers++;
@@ -119,7 +119,7 @@ export class Pages {
     return this.question.changes.reaches(place, this.#at.place);
   }
 
-  async #follow(standing: Standing, output: Output): Promise<Standing> {
+  async #follow(standing: ReaderPosition, output: Output): Promise<ReaderPosition> {
     for (;;) {
       const given = await this.#give(standing, output);
       if (!given) return standing;
@@ -132,7 +132,7 @@ export class Pages {
    * Writes the page behind a place, when it is the follower's turn. Null: there is none for it. What waits for the sink
    * afterwards does not hold the page.
    */
-  async #give({ at, sums: before }: Standing, { sink, wrote }: Output): Promise<Given | null> {
+  async #give({ at, sums: before }: ReaderPosition, { sink, wrote }: Output): Promise<PageEntry | null> {
     if (this.#reads.aborted || !this.reaches(at.place)) return null;
     const page = await awaitAtMost(null, sink.signal, (this.#next ??= this.#read()));
     await this.#turns.next();

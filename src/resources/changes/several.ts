@@ -5,23 +5,23 @@ import { MAX_CURSOR_BYTES } from '../token/cursor.ts';
 import { PARK_AFTER_MS } from '../../pipeline/pump.ts';
 import type { Bookmark } from '../../store/bookmark.ts';
 import { firstAbort } from '../../store/deadline.ts';
-import { cursorOf, keysIn, type Followed } from './answer.ts';
+import { cursorOf, keysIn, type FollowedRows } from './answer.ts';
 import { framedLines } from './events.ts';
-import type { BegunSet } from './feed.ts';
-import { follow, type Position, type Start, type Step, type Want } from './follow.ts';
+import type { BegunWalk } from './feed.ts';
+import { follow, type Position, type Start, type Step, type StepRequest } from './follow.ts';
 import { removedLine } from './lines.ts';
 
 /** What separates the cursors of the sets in the cursor of all. No cursor has this character. */
 export const BETWEEN_CURSORS = '.';
 
 /** A set, and what is asked of it: its filters and `fields`. */
-interface OneSet {
+interface OneFeed {
   readonly name: string;
   readonly query: Query;
 }
 
 /** One of several sets that an answer follows. */
-interface NamedSet extends BegunSet, OneSet {
+interface NamedFeed extends BegunWalk, OneFeed {
   /** The most keys. */
   readonly limit: number;
 }
@@ -30,24 +30,24 @@ interface NamedSet extends BegunSet, OneSet {
  * Follows sets: their steps as they come, so that none waits for another. A set is read on only when its last step was
  * taken, so a reader that stalls stalls all of them, and each keeps one batch at most.
  */
-export class SeveralSets implements Followed {
+export class SeveralFeeds implements FollowedRows {
   /** Where the first of them begins. */
   readonly start: Start;
   /** Closing it ends the listening to `stops`. */
   readonly lines: RowEncoder;
   /** Aborted with the first of `stops`. */
   readonly stopping: AbortSignal;
-  readonly #runs: readonly SetRun[];
+  readonly #runs: readonly FeedOfSeveral[];
   /** The one of the last step. */
-  #current: SetRun;
+  #current: FeedOfSeveral;
 
   /** `stops`: see AnswerOptions. */
   constructor(
-    sets: readonly NamedSet[],
+    sets: readonly NamedFeed[],
     stops: readonly AbortSignal[],
     transcoder: Pick<Transcoder, 'encoder'>,
   ) {
-    this.#runs = sets.map((set) => new SetRun(set, transcoder));
+    this.#runs = sets.map((set) => new FeedOfSeveral(set, transcoder));
     const [first] = this.#runs;
     if (!first) throw new TypeError('no sets');
     this.#current = first;
@@ -64,7 +64,7 @@ export class SeveralSets implements Followed {
     };
   }
 
-  async *steps(from: Start, want: Omit<Want, 'plan'>): AsyncGenerator<Step, void, undefined> {
+  async *steps(from: Start, want: Omit<StepRequest, 'plan'>): AsyncGenerator<Step, void, undefined> {
     this.#current.at = from;
     for (let isParked = true; isParked;) {
       isParked = false;
@@ -96,7 +96,7 @@ export class SeveralSets implements Followed {
   }
 
   /** The steps of all, until they end or their reader leaves. */
-  #merged(want: Omit<Want, 'plan'>): ReturnType<typeof merged> {
+  #merged(want: Omit<StepRequest, 'plan'>): ReturnType<typeof merged> {
     const left = new AbortController();
     const reads = firstAbort([want.reads], left.signal);
     const waits = firstAbort([want.waits], left.signal);
@@ -115,8 +115,8 @@ export class SeveralSets implements Followed {
 }
 
 /** One of the sets: where it is, and its lines, which name it. */
-class SetRun {
-  readonly set: NamedSet;
+class FeedOfSeveral {
+  readonly set: NamedFeed;
   readonly lines: RowEncoder;
   /** Where it is. A step that was read and not taken yet does not count. */
   at: Start & Partial<Pick<Step, 'isUpToDate' | 'isSettled'>>;
@@ -124,7 +124,7 @@ class SetRun {
   /** The keys that it may still read. Below 0 after a stall, when some were read again. */
   #left: number;
 
-  constructor(set: NamedSet, transcoder: Pick<Transcoder, 'encoder'>) {
+  constructor(set: NamedFeed, transcoder: Pick<Transcoder, 'encoder'>) {
     this.set = set;
     this.at = set.start;
     this.#left = set.limit - keysIn(set.start);
@@ -135,7 +135,7 @@ class SetRun {
   }
 
   /** The steps from where it is, up to its share of keys. */
-  async *steps(want: Omit<Want, 'plan'>): AsyncGenerator<Step, void, undefined> {
+  async *steps(want: Omit<StepRequest, 'plan'>): AsyncGenerator<Step, void, undefined> {
     const { plan, rows, changes } = this.set;
     const most = () => Math.max(1, Math.min(want.most(), this.#left));
     const onKeys = (keys: number) => {
@@ -150,7 +150,7 @@ class SetRun {
         if (isFull) return;
       }
     } catch (error) {
-      throw want.reads.aborted ? error : ofOneSet(error, this.set); // a reader that leaves is no error of the set
+      throw want.reads.aborted ? error : ofOneFeed(error, this.set); // a reader that leaves is no error of the set
     }
   }
 
@@ -160,7 +160,7 @@ class SetRun {
 }
 
 /** An error that names its set, with the URL of the stream to read anew when the cursor of the set has become useless. */
-export function ofOneSet(error: unknown, { name, query }: OneSet): unknown {
+export function ofOneFeed(error: unknown, { name, query }: OneFeed): unknown {
   if (!(error instanceof AppError)) return error;
   const asked = query.size > 0 ? `?${new URLSearchParams([...query]).toString()}` : '';
   const { code, message, parameter, headers, cause } = error;

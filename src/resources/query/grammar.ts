@@ -34,7 +34,7 @@ export function isField(name: string): boolean {
 }
 
 /** What a query asks of fields, each value as the text that the client gave. */
-export interface Given {
+export interface Filters {
   /** Equalities, by path. */
   readonly equals: ReadonlyMap<string, string>;
   /** Bounds, by path. */
@@ -56,7 +56,7 @@ export interface Bound {
  * A last segment of at least two is the operator if it names one, else the name is a parameter, else an equality. So
  * `limit.eq=5` asks for a field `limit`. AppErrors `duplicate-parameter`, `conflicting-parameters`.
  */
-export function readGiven(pairs: Iterable<readonly [name: string, value: string]>): Given {
+export function readGiven(pairs: Iterable<readonly [name: string, value: string]>): Filters {
   const equals = new Map<string, string>();
   const bounds = new Map<string, Bounds>();
   for (const [name, text] of pairs) {

@@ -28,14 +28,14 @@ const COLUMNS: Readonly<Record<Kind, ColumnKind>> = {
   boolean: 'boolean',
 };
 
-interface Declared {
+interface FieldKindsSource {
   readonly form: { readonly closed?: unknown };
   readonly kinds: ReadonlyMap<string, Kind>;
   readonly shown: Selection;
 }
 
 /** The columns of Arrow of declared kinds. `id` and `_id` mean the key. A hidden field has none, as an unknown one. */
-export function columnKinds({ form, kinds, shown }: Declared): DeclaredKinds | undefined {
+export function columnKinds({ form, kinds, shown }: FieldKindsSource): DeclaredKinds | undefined {
   if (form.closed) return undefined;
   const open = [...kinds].filter(([path]) => shown.leavesWhole(path));
   return new Map(open.map(([path, kind]) => [path === 'id' ? KEY : path, COLUMNS[kind]]));
@@ -58,12 +58,12 @@ export interface Reading {
   readonly isNear?: true;
 }
 
-type Read = Pick<Reading, 'value' | 'isBetween'>;
+type ReadValue = Pick<Reading, 'value' | 'isBetween'>;
 
 interface Prefix {
   readonly kind: Reading['kind'];
   readonly expected: string;
-  readonly read: (text: string) => Read | null;
+  readonly read: (text: string) => ReadValue | null;
 }
 
 /** How each prefix reads the text behind it. Null: the text is not of this kind. `expected`: for messages. */
@@ -79,7 +79,7 @@ const PREFIXES: ReadonlyMap<string, Prefix> = new Map<string, Prefix>([
   ['null', { kind: 'null', expected: 'nothing behind it', read: (text) => (text === '' ? NULL : null) }],
 ]);
 
-const NULL: Read = { value: null };
+const NULL: ReadValue = { value: null };
 
 /** A text whose prefix names a kind that the rest is not of. */
 interface Misfit {
@@ -142,7 +142,7 @@ function readBy(valueOf: (text: string) => unknown): Prefix['read'] {
 }
 
 /** Beyond 2^53 a double is shown with digits that are not its exact value: 2^60 as 1152921504606847000. */
-function number(text: string): Read | null {
+function number(text: string): ReadValue | null {
   if (!JSON_NUMBER.test(text)) return null;
   const double = Number(text);
   const whole = integerOf(text);
@@ -152,12 +152,12 @@ function number(text: string): Read | null {
 }
 
 /** A time without a zone is UTC, as in the rows that this server writes. */
-function date(text: string): Read | null {
+function date(text: string): ReadValue | null {
   const moment = momentOf(text, true);
   if (typeof moment === 'string') return null;
   return { value: moment.date, ...(moment.isBetween && { isBetween: true }) };
 }
 
-function boolean(text: string): Read | null {
+function boolean(text: string): ReadValue | null {
   return text === 'true' || text === 'false' ? { value: text === 'true' } : null;
 }

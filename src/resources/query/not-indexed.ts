@@ -5,7 +5,7 @@ import type { Equality } from '../../store/store.ts';
 import { shellWord } from '../../terminal/text.ts';
 import type { Alias } from './form.ts';
 import { shownPath, splitName } from './grammar.ts';
-import { chooseIndex, isRefusal, type Asked, type Choice, type Refusal } from './planner.ts';
+import { chooseIndex, isRefusal, type PlanRequest, type Choice, type Refusal } from './planner.ts';
 import type { Resource } from './resource.ts';
 
 /** A form of query that an index answers. Each filter needs a value, and a range is on the sort only. */
@@ -79,7 +79,7 @@ export function notIndexed(
   { reason, remedy }: Refusal,
   indexes: readonly Index[],
   resource: Pick<Resource, 'indexLine' | 'isTerse' | 'scope' | 'form'>,
-  asked?: Asked,
+  asked?: PlanRequest,
 ): AppError {
   const { indexLine, isTerse, scope } = resource;
   const forms = askableOfResource(resource, indexes);
@@ -102,7 +102,7 @@ export function notIndexed(
  * The nearest query that is answered. Rows under filters come first, in another order; without filters the order does, and
  * more filters allow it. A query without `sort` may have no order to choose: one of parts.
  */
-function nearest({ equals, sort, ranges }: Asked, forms: readonly Askable[]): string {
+function nearest({ equals, sort, ranges }: PlanRequest, forms: readonly Askable[]): string {
   const filters = equals.map(shownPath);
   const wanted = shownPath(sort?.path ?? ranges[0] ?? KEY);
   const behind = forms.filter((form) => filters.every((path) => form.filters.includes(path)));
@@ -119,7 +119,7 @@ function nearest({ equals, sort, ranges }: Asked, forms: readonly Askable[]): st
 }
 
 /** The index of a query, or a declared one that the store then refuses as missing or unfit. AppError `not-indexed`. */
-export function chosen(asked: Asked, indexes: readonly Index[], resource: Resource): Choice {
+export function chosen(asked: PlanRequest, indexes: readonly Index[], resource: Resource): Choice {
   const choice = chooseIndex(asked, indexes);
   if (!isRefusal(choice)) return choice;
   const declared = chooseIndex(asked, resource.declared);

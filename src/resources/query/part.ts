@@ -6,9 +6,9 @@ import { pathFault, type Selection } from '../../rows/selection.ts';
 import { Decimal128 } from '../../store/bson.ts';
 import { KEY } from '../../store/bookmark.ts';
 import { compareValues } from '../../store/order.ts';
-import { PartRows } from '../../store/part-rows.ts';
+import { ScopedCollection } from '../../store/part-rows.ts';
 import type { Equality } from '../../store/store.ts';
-import { keyOr, splitName, type Given } from './grammar.ts';
+import { keyOr, splitName, type Filters } from './grammar.ts';
 import { chosen } from './not-indexed.ts';
 import { chooseIndex, isRefusal } from './planner.ts';
 import type { Reading } from './kinds.ts';
@@ -20,7 +20,7 @@ export function resourceFor(resource: Resource, { key }: Pick<Client, 'key'>): R
   const scope = key && scopeOf(key.rights, resource.name);
   if (!scope) return key && key.rights.scopes.size > 0 ? terse(resource) : resource;
   try {
-    return partOf(resource, scope);
+    return scopedResource(resource, scope);
   } catch (error) {
     if (!(error instanceof Faults)) throw error;
     // The key was checked when it was read. The declaration of the resource has changed since.
@@ -42,12 +42,12 @@ const parts = new WeakMap<Resource, WeakMap<Scope, Resource>>();
  * The part of a resource that a key opens, as a resource of its own: its rows have the values of `where`, and hidden
  * fields are as those that the operator hides. Values come from the key alone and are read once, here. Throws Faults.
  */
-export function partOf(resource: Resource, scope: Scope): Resource {
+export function scopedResource(resource: Resource, scope: Scope): Resource {
   const own = getOrMake(parts, resource, () => new WeakMap<Scope, Resource>());
-  return getOrMake(own, scope, () => makePart(resource, scope));
+  return getOrMake(own, scope, () => makeScoped(resource, scope));
 }
 
-function makePart(resource: Resource, scope: Scope): Resource {
+function makeScoped(resource: Resource, scope: Scope): Resource {
   const { hide } = scope;
   const faults: string[] = [];
   const shown = hiding(resource.shown, hide, faults);
@@ -56,10 +56,14 @@ function makePart(resource: Resource, scope: Scope): Resource {
   const paths = where.map(({ path }) => path);
   if (new Set(paths).size < paths.length) faults.push('where names a path twice');
   if (faults.length > 0) throw new Faults(faults);
-  const rows = new PartRows(resource.rows, { where, hide }, async (equals, { sort, direction }, signal) => {
-    const asked = { equals, ranges: [], sort: { path: sort, direction } };
-    return chosen(asked, await indexesOf(part, signal), part).index;
-  });
+  const rows = new ScopedCollection(
+    resource.rows,
+    { where, hide },
+    async (equals, { sort, direction }, signal) => {
+      const asked = { equals, ranges: [], sort: { path: sort, direction } };
+      return chosen(asked, await indexesOf(part, signal), part).index;
+    },
+  );
   const part: Resource = { ...resource, rows, shown, scope: { where, given: scope } };
   return part;
 }
@@ -68,8 +72,8 @@ function makePart(resource: Resource, scope: Scope): Resource {
  * Checks that a part can be served. Rejects with Faults. Resolves with why it has no changes; null: it has, or its store
  * is away, when nothing is known against it.
  */
-export async function checkPart(resource: Resource, scope: Scope): Promise<string | null> {
-  const part = partOf(resource, scope);
+export async function checkScope(resource: Resource, scope: Scope): Promise<string | null> {
+  const part = scopedResource(resource, scope);
   await checkIndexes(part);
   const refusal = part.rows.changes?.refusal;
   return refusal ? whileAway(refusal) : 'Its store has no changes.';
@@ -142,8 +146,8 @@ function valueOf(name: string, text: string, { kinds }: Pick<Resource, 'kinds'>,
 }
 
 /** What a query asks of a part: without the values that every row of it has. */
-export interface GivenInScope {
-  readonly given: Given;
+export interface FiltersInScope {
+  readonly given: Filters;
   readonly where: readonly Equality[];
   /** Whether the query names another value than the part has. No row matches then. */
   readonly isEmpty: boolean;
@@ -153,10 +157,10 @@ export interface GivenInScope {
 
 /** Takes the values of a part out of what a query asks. A resource that is no part has none. */
 export function withinScope(
-  given: Given,
+  given: Filters,
   sort: string | undefined,
   resource: Pick<Resource, 'scope' | 'shown' | 'kinds'>,
-): GivenInScope {
+): FiltersInScope {
   const { scope, shown, kinds } = resource;
   if (!scope) return { given, where: [], isEmpty: false, isRefused: false };
   const asked = [...given.equals.keys(), ...given.bounds.keys(), ...(sort === undefined ? [] : [sort])];

@@ -2,7 +2,7 @@ import { KEY } from '../../store/bookmark.ts';
 import type { Index, IndexKey } from '../../store/indexes.ts';
 
 /** A query by its paths. `_id` is the key of a row. */
-export interface Asked {
+export interface PlanRequest {
   /** The paths that must equal a value, each once. */
   readonly equals: readonly string[];
   /** The order that the client asked for. */
@@ -36,7 +36,7 @@ export interface Refusal {
  * `_id` in the same direction. A unique one also serves where the equalities name one row at most, or where it ends
  * with the order's path. With one range and no sort, its path orders the rows. `among`: all indexes, also refused ones.
  */
-export function chooseIndex(asked: Asked, among: readonly Index[]): Choice | Refusal {
+export function chooseIndex(asked: PlanRequest, among: readonly Index[]): Choice | Refusal {
   const { equals, ranges } = asked;
   const [range, second] = ranges;
   if (second !== undefined)

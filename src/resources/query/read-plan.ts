@@ -5,15 +5,15 @@ import type { Plan } from '../../store/store.ts';
 import { KEY } from '../../store/bookmark.ts';
 import type { Token } from '../token/token.ts';
 import type { Form, Order } from './form.ts';
-import { readGiven, sortText, type Given } from './grammar.ts';
+import { readGiven, sortText, type Filters } from './grammar.ts';
 import { chosen, notIndexed } from './not-indexed.ts';
-import { withinScope, type GivenInScope } from './part.ts';
-import { chooseIndex, isRefusal, type Asked, type Choice, type Refusal } from './planner.ts';
+import { withinScope, type FiltersInScope } from './part.ts';
+import { chooseIndex, isRefusal, type PlanRequest, type Choice, type Refusal } from './planner.ts';
 import { areAlone, isSeveralNumbers, readEqualities, readRange, type ReadingOptions } from './readings.ts';
 import { indexesOf, type Resource } from './resource.ts';
 
 /** What a query asks of the fields of a resource. */
-export function givenOf(query: Query, { closed }: Pick<Form, 'closed'>): Given {
+export function givenOf(query: Query, { closed }: Pick<Form, 'closed'>): Filters {
   if (!closed) return readGiven(query);
   const pairs = closed.flatMap(({ parameter, to, prefix = '' }) => {
     const text = parameter.read(query);
@@ -71,7 +71,7 @@ export async function readPlan(
 }
 
 /** The equalities of a query, in the order of its index. Those behind it are of the one row that it names. */
-function equalitiesOf({ equals: texts }: Given, { index, equals }: Choice, options: ReadingOptions) {
+function equalitiesOf({ equals: texts }: Filters, { index, equals }: Choice, options: ReadingOptions) {
   const named = [...texts.keys()];
   const first = equals.filter((path) => named.includes(path));
   const paths = [...first, ...named.filter((path) => !first.includes(path))];
@@ -84,10 +84,10 @@ function equalitiesOf({ equals: texts }: Given, { index, equals }: Choice, optio
  * row has a number between them, which is shown otherwise.
  */
 async function withRange(
-  asked: GivenInScope,
+  asked: FiltersInScope,
   order: Order | undefined,
   options: ReadingOptions,
-): Promise<GivenInScope> {
+): Promise<FiltersInScope> {
   const { resource, types, signal } = options;
   const { equals, bounds } = asked.given;
   const paths = order === undefined ? [...equals.keys()] : [order.path];
@@ -110,9 +110,9 @@ async function withRange(
 
 /** The index of a query. AppError `not-indexed`. */
 async function choose(
-  asked: GivenInScope,
+  asked: FiltersInScope,
   order: Order | undefined,
-  free: Asked['free'],
+  free: PlanRequest['free'],
   resource: Resource,
   signal: AbortSignal,
 ): Promise<Choice> {
@@ -122,14 +122,14 @@ async function choose(
 }
 
 /** The path that orders the walk of a cursor. True: the walk begins now. Undefined: it is ordered by ids. */
-function sortOf(token: Pick<Token, 'kind' | 'body'> | undefined): Asked['free'] {
+function sortOf(token: Pick<Token, 'kind' | 'body'> | undefined): PlanRequest['free'] {
   if (token === undefined) return true;
   const path = token.kind === 'row' ? token.body.toString('utf8', 5, token.body.indexOf(0, 5)) : KEY;
   return path === KEY ? undefined : path;
 }
 
 /** AppError `conflicting-parameters` for a range of a closed form in the order of another path. */
-function assertOrdered({ bounds }: Given, order: Order | undefined, { closed }: Form): void {
+function assertOrdered({ bounds }: Filters, order: Order | undefined, { closed }: Form): void {
   const [path] = bounds.keys();
   if (!closed || !order || path === undefined || order.path === path) return;
   const names = closed.filter(({ to }) => to.startsWith(`${path}.`)).map(({ parameter }) => parameter.name);
@@ -137,7 +137,10 @@ function assertOrdered({ bounds }: Given, order: Order | undefined, { closed }: 
   throw conflict('sort', `${names.join(' and ')} require a ${path} sort; got sort=${got}.`);
 }
 
-function pathsOf({ given: { equals, bounds }, where }: GivenInScope, order: Order | undefined): Asked {
+function pathsOf(
+  { given: { equals, bounds }, where }: FiltersInScope,
+  order: Order | undefined,
+): PlanRequest {
   return {
     equals: [...where.map(({ path }) => path), ...equals.keys()],
     ranges: [...bounds.keys()],

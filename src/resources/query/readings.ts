@@ -48,14 +48,14 @@ export async function readEqualities(
 }
 
 /** A field that a query asks for, where its values can be looked at. */
-interface AskedField {
+interface QueryField {
   readonly path: string;
   readonly place: FieldPlace;
 }
 
 /** The value that is meant by readings of one text. Of several numbers, the one that rows have. */
 async function readOne(
-  field: AskedField,
+  field: QueryField,
   text: string,
   all: readonly Reading[],
   options: ReadingOptions,
@@ -73,7 +73,7 @@ async function readOne(
 
 /** The readings of the one kind that a text has in its field. AppErrors as of readEqualities. */
 async function ofFoundKinds(
-  field: AskedField,
+  field: QueryField,
   text: string,
   all: readonly Reading[],
   options: Omit<ReadingOptions, 'types'>,
@@ -98,7 +98,7 @@ async function ofFoundKinds(
 
 /** Of each range, whether the field has a value in it: by the index, or in the one row that a unique index names. */
 function found(
-  { path, place }: AskedField,
+  { path, place }: QueryField,
   ranges: readonly ValueRange[],
   { resource: { rows, scope }, signal }: Omit<ReadingOptions, 'types'>,
 ): Promise<readonly boolean[]> {
@@ -115,7 +115,7 @@ export function isSeveralNumbers(text: string): boolean {
 }
 
 /** Whether a text that several numbers are shown as stands for numbers in its field, and no row has others between them. */
-export async function areAlone(field: AskedField, text: string, options: ReadingOptions): Promise<boolean> {
+export async function areAlone(field: QueryField, text: string, options: ReadingOptions): Promise<boolean> {
   const all = candidates(field.path, text, options.resource.kinds);
   const readings = await ofFoundKinds(field, text, all, options);
   if (readings.length < 2) return false;

@@ -21,7 +21,7 @@ export const afterParameter = documented(
 );
 
 /** A row as clients name it: by the value that orders it, if rows are not ordered by id, and by its id. */
-interface Named {
+interface RowName {
   readonly id: string;
   readonly value: string | null;
 }
@@ -148,17 +148,17 @@ function shownValue(bookmark: Bookmark, { sort }: Plan): string {
 }
 
 /** The value and the id in `VALUE,id`, or in the JSON array `["VALUE","id"]`, whose value may have commas. */
-function namedBy(given: string): Named | null {
+function namedBy(given: string): RowName | null {
   return given.startsWith('[') ? arrayOf(given) : pairOf(given);
 }
 
-function pairOf(given: string): Named | null {
+function pairOf(given: string): RowName | null {
   const comma = given.indexOf(',');
   if (comma < 0) return null;
   return named(given.slice(0, comma), given.slice(comma + 1));
 }
 
-function arrayOf(given: string): Named | null {
+function arrayOf(given: string): RowName | null {
   let read: unknown;
   try {
     read = JSON.parse(given);
@@ -176,7 +176,7 @@ function arrayOf(given: string): Named | null {
 }
 
 /** AppError `invalid-parameter` for a value that shows as null: it may be null, missing, NaN or infinite. */
-function named(value: string, id: string, isText = false): Named {
+function named(value: string, id: string, isText = false): RowName {
   if (value === 'null' && !isText)
     throw invalid(
       'after',

@@ -14,10 +14,10 @@ const PATIENCE_MS = 2_000;
 const GRACE_MS = 20;
 
 /** The number of rows, which may still be asked for. Null: it is not known. Never rejects. */
-type Estimated = number | null | Promise<number | null>;
+type RowEstimate = number | null | Promise<number | null>;
 
 /** The last count of a collection, or the one that is under way. */
-const counts = new WeakMap<Pick<Collection, 'count'>, { readonly rows: Estimated; readonly at: number }>();
+const counts = new WeakMap<Pick<Collection, 'count'>, { readonly rows: RowEstimate; readonly at: number }>();
 
 /**
  * Asks for the number of rows of a whole set, as the store knows it without counting. Filtered sets have none, nor have
@@ -26,7 +26,7 @@ const counts = new WeakMap<Pick<Collection, 'count'>, { readonly rows: Estimated
 export function estimate(
   { rows, scope }: { readonly rows: Pick<Collection, 'count'>; readonly scope?: ResourceScope },
   plan: Plan,
-): Estimated {
+): RowEstimate {
   if (scope?.where.length || plan.equals?.length || plan.range || plan.ids) return null;
   const known = counts.get(rows);
   if (known && (known.rows instanceof Promise || performance.now() - known.at < FRESH_MS)) return known.rows;
@@ -46,6 +46,6 @@ export function estimate(
 }
 
 /** The estimate of a stream that has its first batch. Its rows do not wait for one that comes later. */
-export function inTime(estimated: Estimated): Estimated {
+export function inTime(estimated: RowEstimate): RowEstimate {
   return estimated instanceof Promise ? Promise.race([estimated, sleep(GRACE_MS, null)]) : estimated;
 }

@@ -9,11 +9,11 @@ import type { Plan } from '../../store/store.ts';
 import { afterParameter } from './after.ts';
 import { formatParameter, OPTIONS } from './formats/list.ts';
 import { idsOf, partParameter } from './part.ts';
-import { atParameter, consistencyParameter, readTime, type AskedTime } from './point-in-time.ts';
+import { atParameter, consistencyParameter, readTime, type TimeChoice } from './point-in-time.ts';
 
 /** What the query of a stream asks for, without its plan. */
 export interface StreamQuery {
-  readonly time: AskedTime;
+  readonly time: TimeChoice;
   readonly fields: readonly string[] | undefined;
   /** The maximum number of rows. Infinity when the whole set is asked for. */
   readonly limit: number;

@@ -18,10 +18,10 @@ export const atParameter = documented(
 export const AT_HEADER = 'snapshot-at';
 
 /** `present`: the store's point in time. `live`: no common time. undefined: the time of the cursor, or none. */
-export type AskedTime = PointInTime | 'present' | 'live' | undefined;
+export type TimeChoice = PointInTime | 'present' | 'live' | undefined;
 
 /** Reads the time asked for. AppError `conflicting-parameters` for `at` with `consistency=live`. */
-export function readTime(query: Query): AskedTime {
+export function readTime(query: Query): TimeChoice {
   const consistency = consistencyParameter.read(query);
   const at = atParameter.read(query);
   if (at !== undefined && consistency === 'live')
@@ -31,7 +31,7 @@ export function readTime(query: Query): AskedTime {
 
 /** The time of the rows. Only a read shows whether the store has it. AppError `snapshot-unsupported`: it has none. */
 export async function timeOf(
-  asked: AskedTime,
+  asked: TimeChoice,
   rows: Pick<Collection, 'describe'>,
   signal: AbortSignal,
 ): Promise<PointInTime | undefined> {

@@ -8,7 +8,7 @@ import { KEY } from '../../store/bookmark.ts';
 import { BSON_TYPE } from '../../store/bson-types.ts';
 import type { From } from '../../store/store.ts';
 import { columnKinds } from '../query/kinds.ts';
-import type { Asked, BegunSet, FormSet } from './formats/format.ts';
+import type { FormatRequest, BegunRows, FormRows } from './formats/format.ts';
 
 /** At how many places inside a set rows are sampled for Arrow, beside its two ends. */
 const PLACES = 8;
@@ -18,7 +18,7 @@ const BATCH_BYTES = 768 * 1024;
 /** The columns of fields, when all kinds are declared and none is a decimal, whose scale only rows have. */
 export function declaredColumns(
   fields: readonly string[] | undefined,
-  resource: Asked['resource'],
+  resource: FormatRequest['resource'],
 ): readonly Column[] | undefined {
   const kinds = columnKinds(resource);
   if (!fields || !kinds) return undefined;
@@ -36,7 +36,7 @@ export function declaredColumns(
  * the values in these rows. A column with several kinds that are not all numbers, or with none, is JSON. A value that
  * turns up later and does not fit stands in `_rest`.
  */
-export async function arrowColumns(set: FormSet): Promise<readonly Column[]> {
+export async function arrowColumns(set: FormRows): Promise<readonly Column[]> {
   const { resource, fields } = set;
   const declared = declaredColumns(fields, resource);
   if (declared) return declared;
@@ -60,7 +60,7 @@ export async function textColumns({
   first,
   most,
   signal,
-}: Omit<BegunSet, 'fields'>): Promise<readonly string[]> {
+}: Omit<BegunRows, 'fields'>): Promise<readonly string[]> {
   const seen = sampler(null, resource);
   const wanted = Math.min(SAMPLED_ROWS, most);
   seen.add(first);
@@ -84,7 +84,7 @@ async function* sampled({
   resource: { rows },
   plan,
   signal,
-}: FormSet): AsyncGenerator<Batch, void, undefined> {
+}: FormRows): AsyncGenerator<Batch, void, undefined> {
   const size = { rows: ROWS_AT_PLACE, bytes: BATCH_BYTES };
   const from = (after: From['after']) => rows.read(plan, after ? { after } : {}, size, signal);
   const first = await from(undefined);
@@ -104,7 +104,7 @@ async function* sampled({
 }
 
 /** Notes what sampled rows have in the columns of these fields (null: in all), and says of what kinds these are. */
-function sampler(names: readonly string[] | null, { form, shown: { policyView } }: FormSet['resource']) {
+function sampler(names: readonly string[] | null, { form, shown: { policyView } }: FormRows['resource']) {
   const always = form.columns;
   const stored = names ? storedNames(names, true) : always.slice(1);
   /** The names of columns by the order in which they came, as rows store them, with the kinds of their values. */

@@ -23,7 +23,7 @@ export function limitedTime(): LimitedTime {
 }
 
 /** A question for distinct values: those of `plan.sort`. */
-export interface AskedValues {
+export interface ValuesRequest {
   readonly plan: Plan & { readonly index: Index; readonly equals: readonly Equality[] };
   /** The paths that have one value: those of the plan, and those of a part. */
   readonly paths: readonly string[];
@@ -41,7 +41,7 @@ interface ListOptions {
   readonly cursorOf: CursorOf;
 }
 
-interface FoundValues {
+interface ValuesPage {
   readonly values: readonly Bookmark[];
   readonly hasMore: boolean;
   /** The stretches of values that were passed over before the last one, or before the end. Each has one value or more. */
@@ -54,12 +54,12 @@ interface FoundValues {
  */
 export async function listValues(
   rows: Pick<Collection, 'nextValue'>,
-  { index, equals }: AskedValues['plan'],
+  { index, equals }: ValuesRequest['plan'],
   { after, most, cursorOf }: ListOptions,
   time: LimitedTime,
   signal: AbortSignal,
-): Promise<FoundValues> {
-  const found: Listed[] = [];
+): Promise<ValuesPage> {
+  const found: ValueEntry[] = [];
   const limited = firstAbort([time.end], signal);
   let omitted = 0;
   for (;;) {
@@ -81,12 +81,12 @@ export async function listValues(
 }
 
 /** A value, and what was passed over up to it. */
-interface Listed {
+interface ValueEntry {
   readonly value: Bookmark;
   readonly omitted: number;
 }
 
-function valuesOf(found: readonly Listed[]): readonly Bookmark[] {
+function valuesOf(found: readonly ValueEntry[]): readonly Bookmark[] {
   return found.map(({ value }) => value);
 }
 
@@ -107,7 +107,7 @@ async function inTime<T>(
 }
 
 /** Values that others follow. */
-function fitting(found: readonly Listed[], cursorOf: CursorOf): FoundValues {
+function fitting(found: readonly ValueEntry[], cursorOf: CursorOf): ValuesPage {
   const end = found.findLastIndex(({ value }) => cursorOf(value) !== undefined);
   const last = found[end];
   if (last) return { values: valuesOf(found.slice(0, end + 1)), hasMore: true, omitted: last.omitted };
@@ -120,7 +120,7 @@ function fitting(found: readonly Listed[], cursorOf: CursorOf): FoundValues {
 /** The number of rows of each value, null where the time is up or no index counts them. */
 export async function countValues(
   values: readonly Bookmark[],
-  { plan, paths: fixed, indexes }: AskedValues,
+  { plan, paths: fixed, indexes }: ValuesRequest,
   rows: Pick<Collection, 'count'>,
   time: LimitedTime,
   signal: AbortSignal,

@@ -13,7 +13,7 @@ import { routeOf, type PageLimits, type RouteDocs } from '../route-docs.ts';
 import type { Form } from '../query/form.ts';
 import { keyOr, shownPath, splitName } from '../query/grammar.ts';
 import { asKey, countValues, limitedTime, listValues, valueOf, withKey } from './list-values.ts';
-import type { AskedValues, CursorOf } from './list-values.ts';
+import type { ValuesRequest, CursorOf } from './list-values.ts';
 import { notIndexed } from '../query/not-indexed.ts';
 import { resourceFor, withinScope } from '../query/part.ts';
 import { chooseIndex, isRefusal } from '../query/planner.ts';
@@ -127,7 +127,7 @@ async function readAsked(
   cursor: Token | undefined,
   resource: Resource,
   signal: AbortSignal,
-): Promise<AskedValues & { readonly isEmpty: boolean }> {
+): Promise<ValuesRequest & { readonly isEmpty: boolean }> {
   const path = fieldOf(field.read(query));
   const asked = withinScope(givenOf(query, resource.form), path, resource);
   const { given, where, isRefused } = asked;

@@ -1,5 +1,5 @@
 import type { Batch } from '../batch.ts';
-import { bookmarkOf, type Bookmark, type Identity, type Ordered } from '../bookmark.ts';
+import { bookmarkOf, type Bookmark, type Identity, type RowOrder } from '../bookmark.ts';
 import { documentAt, endOfDocument, endOfRow } from '../bson-array.ts';
 import { comparePlaces } from '../order.ts';
 import { translate } from './errors.ts';
@@ -19,7 +19,7 @@ interface Part {
 
 /** A batch in the making: the rows of one reply, or of several when one did not bring enough. It owns their slots. */
 export class BatchBuilder {
-  readonly #plan: Ordered;
+  readonly #plan: RowOrder;
   readonly #size: Size;
   readonly #parts: Part[] = [];
   last: Bookmark | null = null;
@@ -28,7 +28,7 @@ export class BatchBuilder {
   /** The time of the last reply. No reply is of an earlier time than the one before it. */
   #asOf: PointInTime | undefined;
 
-  constructor(plan: Ordered, size: Size) {
+  constructor(plan: RowOrder, size: Size) {
     this.#plan = plan;
     this.#size = size;
   }

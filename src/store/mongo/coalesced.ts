@@ -1,5 +1,5 @@
 /** Work that all callers share: for each key at most one run is under way, and at most one more waits for it to end. */
-export interface Coalesced<Key, Result = void> {
+export interface SharedRuns<Key, Result = void> {
   /** Returns the run under way, or begins one. Null when the last one that succeeded began at most `ageMs` ago. */
   recent(key: Key, ageMs: number): Promise<Result> | null;
   /** A run that begins now or later, so it sees everything that happened before the call. */
@@ -10,7 +10,7 @@ export interface Coalesced<Key, Result = void> {
 export function coalesced<Key, Result = void>(
   work: (key: Key) => Promise<Result>,
   now = () => performance.now(),
-): Coalesced<Key, Result> {
+): SharedRuns<Key, Result> {
   const running = new Map<Key, Promise<Result>>();
   const waiting = new Map<Key, Promise<Result>>();
   const succeeded = new Map<Key, number>();

@@ -10,7 +10,7 @@ import type { Layout, LayoutOptions } from './create-collection.ts';
 import { faultOf, inPresentCollection } from './faults.ts';
 import { MongoFeed, type FeedParts } from './feed/feed.ts';
 import { LookUps } from './feed/look-up.ts';
-import { addRows, countToReplace, replaceRows, type Filled } from './fill.ts';
+import { addRows, countToReplace, replaceRows, type FillTarget } from './fill.ts';
 import { Finder } from './find.ts';
 import { isSingle } from './index-ranges.ts';
 import { insertRows } from './insert.ts';
@@ -25,7 +25,7 @@ import { presentTime } from './snapshot.ts';
 import { splitRows } from './split.ts';
 
 /** Where the rows of a collection are, and how they are read. */
-export interface Ground {
+export interface CollectionParts {
   readonly connection: MongoConnection;
   readonly way: FindWay;
   readonly slots: Slots;
@@ -41,7 +41,7 @@ type Streams = Pick<FeedParts, 'stream' | 'streamWith'>;
 
 /** Opens a collection. Nothing is asked of the server before its first use. `streams`: those of its changes, if it has any. */
 export function openCollection(
-  ground: Ground,
+  ground: CollectionParts,
   options: LayoutOptions,
   declaration: Pick<Declaration, 'indexes' | 'refusalOf'>,
   streams?: Streams,
@@ -58,12 +58,12 @@ class MongoCollection implements OwnedCollection {
   readonly nextValue: OwnedCollection['nextValue'];
   readonly #connection: MongoConnection;
   readonly #finder: Finder;
-  readonly #filled: Filled;
+  readonly #filled: FillTarget;
   /** The collection that the first rows were written into. An import does not continue in another collection. */
   #writtenTo: Identity | undefined;
 
   constructor(
-    { connection, way, slots, timing }: Ground,
+    { connection, way, slots, timing }: CollectionParts,
     options: LayoutOptions,
     { indexes, refusalOf }: Pick<Declaration, 'indexes' | 'refusalOf'>,
     streams?: Streams,
@@ -78,7 +78,7 @@ class MongoCollection implements OwnedCollection {
     this.nextValue = nextValueIn(layouts, reads);
     this.#connection = connection;
     this.#finder = finder;
-    const replacing: Filled['replacing'] = (work) => this.#replacing(work);
+    const replacing: FillTarget['replacing'] = (work) => this.#replacing(work);
     this.#filled = { connection, layouts, rows: this, options, refusalOf, wanted: indexes, replacing };
   }
 

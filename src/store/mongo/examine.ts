@@ -19,27 +19,31 @@ export interface ExamineOptions {
   /** Whether it also makes indexes of items in a collection that another program has made. */
   readonly adoptsItems: boolean;
   /** Which collections of this store are served. */
-  readonly served: (store: Pick<Store, 'list'>) => Promise<readonly Examined[]>;
+  readonly served: (store: Pick<Store, 'list'>) => Promise<readonly ExaminedDeclaration[]>;
 }
 
-export interface Examined extends Declaration {
+export interface ExaminedDeclaration extends Declaration {
   /** Whether some key gets the changes of a part of it, or of some of its fields. */
   readonly needsPreImages: boolean;
 }
 
 /** What a promise was seen to be: see Finding. A text: it holds. */
-type Seen = Pick<Finding, 'holds' | 'seen'> | string;
+type Observation = Pick<Finding, 'holds' | 'seen'> | string;
 
 /** Reports a promise by a look. One that this user may not have is not seen. */
-type See = (promise: string, query: string, look: () => Seen | Promise<Seen>) => Promise<void>;
+type Observe = (
+  promise: string,
+  query: string,
+  look: () => Observation | Promise<Observation>,
+) => Promise<void>;
 
-const failed = (seen: string): Seen => ({ holds: false, seen });
+const failed = (seen: string): Observation => ({ holds: false, seen });
 
 /** Examines a MongoDB, also when it does not answer. Writes nothing. Rejects with MongoRefusal for an unusable URI. */
 export async function examineMongo(options: ExamineOptions, report: (finding: Finding) => void) {
   const connection = new MongoConnection(options.uri);
-  const see: See = async (promise, query, look) => {
-    let result: Seen;
+  const see: Observe = async (promise, query, look) => {
+    let result: Observation;
     try {
       result = await look();
     } catch (error) {
@@ -70,7 +74,7 @@ function admin(connection: MongoConnection, command: Document): Promise<Document
 }
 
 /** Resolves with null when the server does not answer, or is none that can be used. */
-async function examineServer(connection: MongoConnection, see: See): Promise<ServerKind | null> {
+async function examineServer(connection: MongoConnection, see: Observe): Promise<ServerKind | null> {
   const found: { server: ServerKind | null } = { server: null };
   await see('the database is MongoDB 6.0 or newer', 'hello', async () => {
     await connection.connect();
@@ -108,8 +112,8 @@ interface Privilege {
 async function examineRights(
   connection: MongoConnection,
   { prefix }: ExamineOptions,
-  collections: readonly Examined[],
-  see: See,
+  collections: readonly ExaminedDeclaration[],
+  see: Observe,
 ): Promise<void> {
   const { authInfo } = await admin(connection, { connectionStatus: 1, showPrivileges: true });
   const { authenticatedUsers: users, authenticatedUserPrivileges: privileges } = authInfo as {
@@ -145,9 +149,9 @@ async function examineRights(
 async function examineCollection(
   ofStore: MongoConnection,
   { manages, adoptsItems: adopts }: ExamineOptions,
-  { name, database, collection, indexes, create, needsPreImages }: Examined,
+  { name, database, collection, indexes, create, needsPreImages }: ExaminedDeclaration,
   server: ServerKind,
-  see: See,
+  see: Observe,
   report: (finding: Finding) => void,
 ): Promise<void> {
   const connection = database === undefined ? ofStore : ofStore.in(database);
@@ -189,7 +193,7 @@ async function examineCollection(
 }
 
 /** How long snapshots and changes are kept. */
-async function examineHistory(connection: MongoConnection, see: See): Promise<void> {
+async function examineHistory(connection: MongoConnection, see: Observe): Promise<void> {
   await see('snapshots last for a minute or more', 'getParameter', async () => {
     const name = 'minSnapshotHistoryWindowInSeconds';
     const { [name]: seconds } = await admin(connection, { getParameter: 1, [name]: 1 });

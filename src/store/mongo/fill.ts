@@ -11,7 +11,7 @@ import type { Layouts } from './layouts.ts';
 import { postponeIndexes, withKey } from './make-indexes.ts';
 
 /** A collection that an import fills. */
-export interface Filled {
+export interface FillTarget {
   readonly connection: MongoConnection;
   readonly layouts: Layouts;
   readonly rows: Pick<OwnedCollection, 'insert' | 'count'>;
@@ -25,7 +25,7 @@ export interface Filled {
 
 /** Adds rows, which appear as they come. The indexes of an empty collection are made after them. */
 export async function addRows(
-  { connection, layouts, rows, options: { collection, manage }, wanted }: Filled,
+  { connection, layouts, rows, options: { collection, manage }, wanted }: FillTarget,
   batches: AsyncIterable<readonly FilledRow[]>,
   how: HowToFill,
 ): Promise<void> {
@@ -45,7 +45,7 @@ export async function addRows(
 
 /** Fills a collection beside this one, which readers see until the other one is renamed over it. */
 export async function replaceRows(
-  filled: Filled,
+  filled: FillTarget,
   batches: AsyncIterable<readonly FilledRow[]>,
   how: HowToFill,
   onRemoved: (removed: Count) => void,
@@ -81,7 +81,7 @@ export async function replaceRows(
 
 /** The number of rows of a collection that may be replaced. Rejects for another one. */
 export async function countToReplace(
-  { layouts, rows, options: { collection } }: Pick<Filled, 'layouts' | 'rows' | 'options'>,
+  { layouts, rows, options: { collection } }: Pick<FillTarget, 'layouts' | 'rows' | 'options'>,
   signal: AbortSignal,
 ): Promise<Count> {
   const { sharded } = await layouts.layout(signal);

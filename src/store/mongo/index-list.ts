@@ -13,7 +13,7 @@ interface IndexSpec extends Document {
 }
 
 /** An index, and whether the server still builds it. */
-export interface Listed {
+export interface IndexEntry {
   readonly spec: IndexSpec;
   readonly isBuilding: boolean;
 }
@@ -33,7 +33,7 @@ const UNFIT: readonly { readonly option: string; readonly reason: string }[] = [
 export async function listIndexes(
   connection: MongoConnection,
   collection: string,
-): Promise<readonly Listed[]> {
+): Promise<readonly IndexEntry[]> {
   const list = { listIndexes: collection, cursor: { batchSize: 1_000 }, includeIndexBuildInfo: true };
   return (await documentsOf(connection, list, PRIMARY_FIRST)).map((one) => ({
     spec: one.spec as IndexSpec,
@@ -45,7 +45,7 @@ export async function listIndexes(
 export async function indexFrom(
   connection: MongoConnection,
   collection: string,
-  { spec, isBuilding }: Listed,
+  { spec, isBuilding }: IndexEntry,
 ): Promise<Index> {
   const index = described(spec);
   if (isBuilding) return { ...index, refused: 'it is still being built' };

@@ -4,7 +4,7 @@ import type { Document } from '../bson.ts';
 import { awaitAtMost } from '../deadline.ts';
 import { KEY_INDEX, type Index } from '../indexes.ts';
 import type { Plan } from '../store.ts';
-import { coalesced, type Coalesced } from './coalesced.ts';
+import { coalesced, type SharedRuns } from './coalesced.ts';
 import { describeCollection, makeMissing, type Layout, type LayoutOptions } from './create-collection.ts';
 import { GRACE_MS, type MongoConnection } from './connection.ts';
 import { faultOfKey, layoutOf } from './discovery.ts';
@@ -53,7 +53,7 @@ export class Layouts {
   readonly #options: LayoutOptions;
   readonly #now: () => number;
   /** By the names of indexes. */
-  readonly #looks: Coalesced<string>;
+  readonly #looks: SharedRuns<string>;
   readonly #stop: () => void;
   /** Warnings that were given since the last look that found none of them, so that each is given once. */
   #logged: ReadonlySet<string> = new Set();

@@ -6,7 +6,7 @@ import { MAJORITY, ON_PRIMARY } from './commands.ts';
 import { hasRows, type LayoutOptions } from './create-collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { CODES, serverCodeOf } from './errors.ts';
-import { indexFrom, listIndexes, type Listed } from './index-list.ts';
+import { indexFrom, listIndexes, type IndexEntry } from './index-list.ts';
 
 /**
  * Creates the wanted indexes (the fields of each) that are missing, and logs each. An index with the same
@@ -17,7 +17,7 @@ export async function createMissing(
   connection: MongoConnection,
   { collection, manage, onWarning, onNotice }: LayoutOptions,
   wanted: readonly (readonly string[])[],
-): Promise<readonly Listed[]> {
+): Promise<readonly IndexEntry[]> {
   const listed = await listIndexes(connection, collection);
   const missing = wanted.filter((fields) => !listed.some((one) => isOf(one, fields)));
   if (missing.length === 0 || !manage) return listed;
@@ -37,7 +37,7 @@ export async function createMissing(
   return listIndexes(connection, collection);
 }
 
-function isOf({ spec }: Listed, fields: readonly string[]): boolean {
+function isOf({ spec }: IndexEntry, fields: readonly string[]): boolean {
   return Object.keys(spec.key).join('\0') === fields.join('\0');
 }
 

@@ -20,7 +20,7 @@ export interface WriteError {
   readonly errmsg?: string;
 }
 
-interface Written {
+interface WriteResult {
   /** Rows that were inserted, matched by an update, or deleted. */
   readonly rows: number;
   readonly errors: readonly WriteError[];
@@ -49,7 +49,7 @@ export async function writeRaw(
   collection: string,
   command: keyof typeof FIELDS,
   statements: readonly Uint8Array[],
-): Promise<Written> {
+): Promise<WriteResult> {
   const errors: WriteError[] = [];
   let rows = 0;
   for (let at = 0; at < statements.length;) {

@@ -11,7 +11,7 @@ import { NotMadeYet, type Layout, type LayoutOptions } from './create-collection
 import { CODES, serverCodeOf } from './errors.ts';
 import { faultOf } from './faults.ts';
 import type { Layouts } from './layouts.ts';
-import { openCollection, type Ground, type OpenCollection } from './collection.ts';
+import { openCollection, type CollectionParts, type OpenCollection } from './collection.ts';
 import { changed, refuseErrors, writeRaw } from './raw-write.ts';
 import { rowsOf } from './reply.ts';
 
@@ -23,7 +23,7 @@ const READ_ONLY_RETRY_SECONDS = 60;
 /** See Store.records. They are read as the rows of any collection are. */
 export function openRecords(
   { name, validator, indexes }: RecordDeclaration,
-  ground: Ground,
+  ground: CollectionParts,
   options: Omit<LayoutOptions, 'indexes'>,
 ): OpenCollection<Records> {
   let changing = 0;

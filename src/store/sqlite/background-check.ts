@@ -6,7 +6,7 @@ import { IntegrityCheck } from './integrity.ts';
 import { meta, setMeta } from './layout.ts';
 import type { Looks } from './looks.ts';
 import { Maintenance } from './maintenance.ts';
-import type { Sets } from './sets.ts';
+import type { Collections } from './sets.ts';
 
 const EACH_MS = 24 * 60 * 60_000;
 /** How often to look whether a check is due, and what those of other processes found. Milliseconds. */
@@ -19,7 +19,7 @@ const CLAIM =
 interface Parts {
   readonly file: StoreFile;
   readonly looks: Looks;
-  readonly sets: Sets;
+  readonly sets: Collections;
   readonly options: {
     /** A clock in milliseconds since 1970. */
     readonly wallClock: () => number;

@@ -7,7 +7,7 @@ import type { Core } from './core.ts';
 import { keyOfRow, keyRow, type KeyedRow } from './keyed.ts';
 import { columnsOf, rowsTable } from './layout.ts';
 import type { ChangeNotes } from './log.ts';
-import { LARGE_BYTES, type IndexRecord, type SetRecord, type SetShape } from './sets.ts';
+import { LARGE_BYTES, type IndexRecord, type CollectionRecord, type CollectionShape } from './sets.ts';
 
 /** What became of a row. A text: why it was refused. */
 type Outcome = 'written' | 'skipped' | { readonly refused: string };
@@ -15,15 +15,15 @@ type Outcome = 'written' | 'skipped' | { readonly refused: string };
 /** The changes that one transaction makes to a set. `end` is called last. */
 export class ChangeSet {
   readonly #core: Core;
-  readonly #shape: SetShape;
+  readonly #shape: CollectionShape;
   readonly #notes: ChangeNotes | null;
   readonly #table: string;
   readonly #insertSql: string;
   readonly #updateSql: string;
-  #set: SetRecord;
+  #set: CollectionRecord;
   #added = 0;
 
-  constructor(core: Core, shape: SetShape, set: SetRecord) {
+  constructor(core: Core, shape: CollectionShape, set: CollectionRecord) {
     this.#core = core;
     this.#shape = shape;
     this.#set = set;
@@ -100,14 +100,14 @@ export class ChangeSet {
     if (this.#notes) this.#core.log.note(this.#notes, before, after);
   }
 
-  #put(changed: SetRecord): void {
+  #put(changed: CollectionRecord): void {
     this.#set = changed;
     this.#core.sets.put(changed);
   }
 }
 
 /** The set with these indexes unusable. The first reason stays. */
-export function withUnusable(set: SetRecord, unusable: KeyedRow['unusable']): SetRecord {
+export function withUnusable(set: CollectionRecord, unusable: KeyedRow['unusable']): CollectionRecord {
   const reasons = new Map(unusable.map(({ index, reason }) => [index, reason]));
   const indexes = set.indexes.map((index, at): IndexRecord => {
     const reason = reasons.get(at);

@@ -11,7 +11,7 @@ import { freeBytes, RESERVE_BYTES } from './errors.ts';
 import { FILE } from './file.ts';
 import { keyRow } from './keyed.ts';
 import { columnOf, columnsOf, indexName, rowsIn } from './layout.ts';
-import { isWhole, nameOf, Sets, type IndexRecord, type SetRecord } from './sets.ts';
+import { isWhole, nameOf, Collections, type IndexRecord, type CollectionRecord } from './sets.ts';
 
 const ROWS_AT_ONCE = 500;
 const MOST_LISTED = 100;
@@ -79,10 +79,10 @@ export async function check(path: string, report: Report): Promise<number> {
       const lines = connection.all('pragma integrity_check').map((row) => String(Object.values(row)[0]));
       for (const line of lines) if (line !== 'ok') fault(line);
     });
-    const sets = new Sets(connection);
+    const sets = new Collections(connection);
     noting(() => {
       for (const name of sets.names())
-        noting(() => checkSet(connection, sets, sets.get(name), { report, fault }));
+        noting(() => checkCollection(connection, sets, sets.get(name), { report, fault }));
     });
   } finally {
     connection.close();
@@ -91,10 +91,10 @@ export async function check(path: string, report: Report): Promise<number> {
   return faults;
 }
 
-function checkSet(
+function checkCollection(
   connection: Connection,
-  sets: Sets,
-  set: SetRecord,
+  sets: Collections,
+  set: CollectionRecord,
   { report, fault }: { readonly report: Report; readonly fault: Report },
 ): void {
   const { label, name, number, indexes } = set;

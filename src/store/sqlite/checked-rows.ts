@@ -15,7 +15,7 @@ interface Functions {
   readonly last: { readonly value: number };
 }
 
-export interface Walked {
+export interface WalkResult {
   readonly rows: number;
   /** Where they end, and where the document of the last one begins, from the start of the walk. */
   readonly length: number;
@@ -41,7 +41,7 @@ export type RowWalk = ReturnType<typeof rowWalkIn>;
  */
 export function rowWalkIn(slots: Slots) {
   const functions = slots.over(instantiate);
-  return ({ address }: Slot, length: number, { rows: most, bytes }: Size): Walked => {
+  return ({ address }: Slot, length: number, { rows: most, bytes }: Size): WalkResult => {
     const { walk, rows, last } = functions();
     const end = walk(address, address + length, most, Math.min(bytes, length)) >>> 0;
     if (end === 0)

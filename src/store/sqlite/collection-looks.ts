@@ -3,35 +3,35 @@ import type { From, Plan } from '../store.ts';
 import type { Core } from './core.ts';
 import type { Indexes } from './indexes.ts';
 import { indexFor, isByKey, isSingle, rangeOf, readByOf, type Range } from './range.ts';
-import { indexOf, type SetRecord, type SetShape } from './sets.ts';
+import { indexOf, type CollectionRecord, type CollectionShape } from './sets.ts';
 
 /** Entries of an index that one look passes over: about 2 ms. */
 export const PASSED_AT_ONCE = 40_000;
 
 /** The tables of a set, or the order of its rows, are others than when its read began. */
-class SetReplaced extends Error {}
+class ReplacedError extends Error {}
 
 /** Looks at one set of the file. */
 export class CollectionLooks {
   readonly core: Core;
-  readonly shape: SetShape;
+  readonly shape: CollectionShape;
   readonly #indexes: Indexes;
 
-  constructor(core: Core, shape: SetShape, indexes: Indexes) {
+  constructor(core: Core, shape: CollectionShape, indexes: Indexes) {
     this.core = core;
     this.shape = shape;
     this.#indexes = indexes;
   }
 
   /** In a look: the set as it is. */
-  current(): SetRecord {
+  current(): CollectionRecord {
     const set = this.core.sets.get(this.shape.name);
     this.#indexes.buildLater(set);
     return set;
   }
 
   /** In a look: the set as it is, which must be of the plan's identity, and its index for the plan usable. */
-  present(plan: Plan): SetRecord {
+  present(plan: Plan): CollectionRecord {
     this.core.background.assertFit();
     const set = this.current();
     if (plan.identity !== undefined && plan.identity !== set.identity) throw collectionReplaced();
@@ -50,7 +50,7 @@ export class CollectionLooks {
       try {
         return await work(new SteadyLooks(this, plan, signal));
       } catch (error) {
-        if (!(error instanceof SetReplaced)) throw error;
+        if (!(error instanceof ReplacedError)) throw error;
       }
   }
 }
@@ -60,7 +60,7 @@ export class SteadyLooks {
   readonly #looks: CollectionLooks;
   readonly #plan: Plan;
   readonly #signal: AbortSignal;
-  #first: SetRecord | null = null;
+  #first: CollectionRecord | null = null;
 
   constructor(looks: CollectionLooks, plan: Plan, signal: AbortSignal) {
     this.#looks = looks;
@@ -69,10 +69,10 @@ export class SteadyLooks {
   }
 
   /** Looks when its turn comes. See Looks. */
-  take<T>(look: (set: SetRecord) => T, isPatient?: boolean): Promise<T> {
+  take<T>(look: (set: CollectionRecord) => T, isPatient?: boolean): Promise<T> {
     const lookAt = (): T => {
       const set = this.#looks.present(this.#plan);
-      if (isOther(set, (this.#first ??= set))) throw new SetReplaced();
+      if (isOther(set, (this.#first ??= set))) throw new ReplacedError();
       return look(set);
     };
     return this.#looks.core.looks.take(lookAt, this.#signal, isPatient);
@@ -105,7 +105,7 @@ export class SteadyLooks {
 }
 
 /** Whether batches of one are read in another way than those of the other. */
-function isOther(one: SetRecord, other: SetRecord): boolean {
+function isOther(one: CollectionRecord, other: CollectionRecord): boolean {
   return (
     one.number !== other.number ||
     one.identity !== other.identity ||

@@ -7,7 +7,7 @@ import { Feed } from './feed.ts';
 import { Indexes } from './indexes.ts';
 import { Reads } from './reads.ts';
 import { RowWrites } from './row-writes.ts';
-import { NEW, type SetShape } from './sets.ts';
+import { NEW, type CollectionShape } from './sets.ts';
 
 /**
  * One set of the file as the port has it: rows, records, or both. All who open the set share it. What does the work of each
@@ -22,7 +22,7 @@ export class SqliteCollection implements OwnedCollection, Records {
   readonly #writes: RowWrites;
   readonly changes: Feed | undefined;
 
-  private constructor(core: Core, shape: SetShape) {
+  private constructor(core: Core, shape: CollectionShape) {
     this.#core = core;
     this.#indexes = new Indexes(core, shape.name);
     this.#looks = new CollectionLooks(core, shape, this.#indexes);
@@ -33,7 +33,7 @@ export class SqliteCollection implements OwnedCollection, Records {
   }
 
   /** Opens a set of rows. Makes it and the indexes that are missing. */
-  static async open(core: Core, shape: SetShape): Promise<SqliteCollection> {
+  static async open(core: Core, shape: CollectionShape): Promise<SqliteCollection> {
     const { looks, writes, sets } = core;
     const { name, label, isUnfilled } = shape;
     const collection = new SqliteCollection(core, shape);
@@ -65,7 +65,7 @@ export class SqliteCollection implements OwnedCollection, Records {
   readonly addIndex: Records['addIndex'] = (...call) => this.#indexes.add(...call);
 
   /** Adds the indexes that the set lacks. */
-  declare(indexes: SetShape['indexes']): Promise<void> {
+  declare(indexes: CollectionShape['indexes']): Promise<void> {
     return this.#indexes.declare(indexes);
   }
 

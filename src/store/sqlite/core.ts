@@ -10,7 +10,7 @@ import { ChangeLog, type LogOptions } from './log.ts';
 import { Looks } from './looks.ts';
 import { Maintenance } from './maintenance.ts';
 import { Reader } from './read.ts';
-import { Sets } from './sets.ts';
+import { Collections } from './sets.ts';
 import { LogWatch } from './watch.ts';
 import { Writes } from './writes.ts';
 
@@ -31,7 +31,7 @@ export class Core {
   readonly options: CoreOptions;
   readonly file: StoreFile;
   readonly connection: Connection;
-  readonly sets: Sets;
+  readonly sets: Collections;
   readonly log: ChangeLog;
   readonly epochs: Epochs;
   readonly looks: Looks;
@@ -47,7 +47,7 @@ export class Core {
     this.options = options;
     this.file = file;
     this.connection = connection;
-    this.sets = new Sets(connection);
+    this.sets = new Collections(connection);
     this.log = new ChangeLog(connection, this.sets, options);
     this.epochs = new Epochs(connection, this.sets, this.log, options);
     this.looks = new Looks(connection, file);

@@ -3,7 +3,7 @@ import type { Connection } from './connection.ts';
 import { isDamage } from './errors.ts';
 import { latestEpoch, newEpoch } from './layout.ts';
 import type { ChangeLog, LogOptions } from './log.ts';
-import type { Sets } from './sets.ts';
+import type { Collections } from './sets.ts';
 
 /**
  * The most epochs that a file knows: a week of processes that start each minute and write. Places of epochs before them
@@ -20,12 +20,12 @@ const MOST_EPOCHS = 10_000;
  */
 export class Epochs {
   readonly #connection: Connection;
-  readonly #sets: Sets;
+  readonly #sets: Collections;
   readonly #log: ChangeLog;
   readonly #options: LogOptions;
   #own: string | null = null;
 
-  constructor(connection: Connection, sets: Sets, log: ChangeLog, options: LogOptions) {
+  constructor(connection: Connection, sets: Collections, log: ChangeLog, options: LogOptions) {
     this.#connection = connection;
     this.#sets = sets;
     this.#log = log;

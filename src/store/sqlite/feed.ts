@@ -6,7 +6,7 @@ import type { CollectionLooks } from './collection-looks.ts';
 import type { Core } from './core.ts';
 import { placeOf, placeOfSealed, sealedTokenOf, tokenOf, type LogPlace } from './place.ts';
 import type { Reads } from './reads.ts';
-import type { SetRecord } from './sets.ts';
+import type { CollectionRecord } from './sets.ts';
 import type { Slots } from '../slots.ts';
 
 /** The log has to be asked to keep rows before their changes. */
@@ -47,7 +47,7 @@ export class Feed implements ScopeLog {
 
   now(signal: AbortSignal): Promise<FeedPlace> {
     const { epochs, log } = this.#core;
-    const look = (set: SetRecord): FeedPlace => {
+    const look = (set: CollectionRecord): FeedPlace => {
       const { last } = log.state(set);
       const place = { epoch: epochs.latest(), set: set.number, sequence: last, seen: last };
       return { token: this.#tokenOf(place) };
@@ -70,7 +70,7 @@ export class Feed implements ScopeLog {
     const { watch, options } = this.#core;
     const end = options.now() + waitMs;
     for (let isWoken = false; ; isWoken = true) {
-      const look = (set: SetRecord) => this.#readIn(set, this.#placeOf(token), most);
+      const look = (set: CollectionRecord) => this.#readIn(set, this.#placeOf(token), most);
       const { last, logged, next, seen } = await this.#lookAt(look, signal, isWoken, identity);
       const left = end - options.now();
       const { ids: keys, matchedBefore } = logged;
@@ -82,7 +82,7 @@ export class Feed implements ScopeLog {
   }
 
   /** In a look. */
-  #readIn(set: SetRecord, { epoch, set: number, sequence, seen }: LogPlace, most: number) {
+  #readIn(set: CollectionRecord, { epoch, set: number, sequence, seen }: LogPlace, most: number) {
     const { epochs, log } = this.#core;
     const { last, floor } = log.state(set);
     const end = epochs.endOf(epoch, set.number);
@@ -113,7 +113,7 @@ export class Feed implements ScopeLog {
 
   /** Looks, when the log keeps the rows that a scope needs. `isPatient`: others go first. */
   async #lookAt<T>(
-    look: (set: SetRecord) => T,
+    look: (set: CollectionRecord) => T,
     signal: AbortSignal,
     isPatient = false,
     identity?: Identity,
@@ -133,6 +133,6 @@ export class Feed implements ScopeLog {
   }
 }
 
-function versionOf({ number, identity }: SetRecord, last: number): string {
+function versionOf({ number, identity }: CollectionRecord, last: number): string {
   return `${number} ${identity} ${last}`;
 }

@@ -12,7 +12,7 @@ import { retryBusy, storeFault, storeReplaced } from './errors.ts';
 import { faultOfFile, openHere } from './file-fault.ts';
 import { assertOurs, createEpochs, createLayout, latestEpoch, meta, setMeta } from './layout.ts';
 import { changeMark, readMark, storeGone, writeMark, type Mark } from './mark.ts';
-import { newIdentity, Sets } from './sets.ts';
+import { newIdentity, Collections } from './sets.ts';
 
 /** The store's file. SQLite keeps `-wal` and `-shm` beside it while a process has it open. */
 export const FILE = 'sluice.db';
@@ -109,7 +109,7 @@ function beginHistory(connection: Connection): void {
     connection.run("delete from meta where key in ('backup', 'epoch')");
     connection.run('delete from epochs');
     createEpochs(connection);
-    const sets = new Sets(connection);
+    const sets = new Collections(connection);
     for (const name of sets.names())
       sets.put({ ...sets.get(name), identity: newIdentity(), imports: undefined });
   });
@@ -120,7 +120,7 @@ function wasWritten(mark: Mark | null, { stops }: FileState): boolean {
   return mark?.writtenAt !== undefined && stops <= mark.writtenAt;
 }
 
-interface Opened {
+interface OpenedFile {
   /** The write-ahead log. */
   readonly log: FileHandle;
   readonly state: FileState;
@@ -140,7 +140,7 @@ export class StoreFile {
   readonly isCutOff: boolean;
   /** What sealed places are made with. */
   readonly secret: Uint8Array;
-  readonly #opened: Opened;
+  readonly #opened: OpenedFile;
   readonly #looking: NodeJS.Timeout;
   /** How often the store had been stopped when the mark last said that something was written. */
   #writtenAt: number | null = null;
@@ -149,7 +149,7 @@ export class StoreFile {
   #damage: unknown = null;
   #diskLookedAt = -Infinity;
 
-  constructor(path: string, connection: Connection, opened: Opened) {
+  constructor(path: string, connection: Connection, opened: OpenedFile) {
     this.path = path;
     this.connection = connection;
     this.isNew = opened.state.stops === 0;

@@ -3,7 +3,13 @@ import { CommandRefusal } from '../../errors.ts';
 import { thisProcess } from '../holder.ts';
 import type { Core } from './core.ts';
 import { tablesSql } from './layout.ts';
-import { isUnderWay, type ImportRecord, type SetRecord, type SetShape, type SideTables } from './sets.ts';
+import {
+  isUnderWay,
+  type ImportRecord,
+  type CollectionRecord,
+  type CollectionShape,
+  type SideTables,
+} from './sets.ts';
 
 /** For how long a process counts as running when that cannot be told otherwise, and how often it says so. Milliseconds. */
 const LEASE_MS = 60_000;
@@ -12,7 +18,7 @@ const RENEWED_AFTER_MS = 15_000;
 /** The right of this process to write rows into a set: alone when it fills side tables, else beside others that add rows. */
 export class ImportLease {
   /** The set when the import began. */
-  readonly set: SetRecord;
+  readonly set: CollectionRecord;
   readonly side: SideTables | undefined;
   readonly #core: Core;
   readonly #name: string;
@@ -20,7 +26,7 @@ export class ImportLease {
   readonly #timer: NodeJS.Timeout;
   #isHeld = true;
 
-  private constructor(core: Core, set: SetRecord, { id, side }: ImportRecord) {
+  private constructor(core: Core, set: CollectionRecord, { id, side }: ImportRecord) {
     this.#core = core;
     this.#name = set.name;
     this.#id = id;
@@ -31,7 +37,7 @@ export class ImportLease {
   }
 
   /** Rejects with CommandRefusal when another import is in the way. `replaces`: the rows of the set are to go. */
-  static async take(core: Core, { name, label }: SetShape, replaces: boolean): Promise<ImportLease> {
+  static async take(core: Core, { name, label }: CollectionShape, replaces: boolean): Promise<ImportLease> {
     await core.sweep();
     const { connection, log, sets, writes, options } = core;
     const { set, own } = await writes.run(() => {
@@ -58,7 +64,7 @@ export class ImportLease {
   }
 
   /** In a transaction: the set as it is. Throws CommandRefusal when the lease was taken for one of a process that ended. */
-  held(): SetRecord {
+  held(): CollectionRecord {
     const set = this.#core.sets.get(this.#name);
     if (set.imports?.some(({ id }) => id === this.#id)) return set;
     throw new CommandRefusal(
@@ -87,7 +93,7 @@ export class ImportLease {
   }
 
   /** In the transaction that ends the import: the set without the lease. */
-  ended(): SetRecord {
+  ended(): CollectionRecord {
     const { imports = [], ...set } = this.held();
     const others = imports.filter(({ id }) => id !== this.#id);
     return others.length === 0 ? set : { ...set, imports: others };
@@ -105,7 +111,7 @@ export class ImportLease {
     }, 'frees');
   }
 
-  #put(set: SetRecord, change: (own: ImportRecord) => ImportRecord): void {
+  #put(set: CollectionRecord, change: (own: ImportRecord) => ImportRecord): void {
     const imports = set.imports?.map((one) => (one.id === this.#id ? change(one) : one));
     this.#core.sets.put({ ...set, imports });
   }

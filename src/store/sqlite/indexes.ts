@@ -7,7 +7,7 @@ import { bytesIn } from './connection.ts';
 import type { Core } from './core.ts';
 import { keyRow } from './keyed.ts';
 import { columnOf, indexSql, rowsTable } from './layout.ts';
-import { indexOf, isInBuilding, nameOf, type IndexRecord, type SetRecord } from './sets.ts';
+import { indexOf, isInBuilding, nameOf, type IndexRecord, type CollectionRecord } from './sets.ts';
 
 /** Rows that one transaction gives their keys: about 8 ms of the event loop. */
 const FILLED_AT_ONCE = 512;
@@ -27,7 +27,7 @@ export class Indexes {
   #restsUntil = -Infinity;
   #isOpen = true;
   #listed: {
-    readonly records: SetRecord['indexes'];
+    readonly records: CollectionRecord['indexes'];
     readonly at: number;
     readonly indexes: readonly Index[];
   } | null = null;
@@ -38,7 +38,7 @@ export class Indexes {
   }
 
   /** The indexes as plans see them. The same array as long as it is not too old and the indexes are the same. */
-  listOf(records: SetRecord['indexes']): readonly Index[] {
+  listOf(records: CollectionRecord['indexes']): readonly Index[] {
     const now = this.#core.options.now();
     if (this.#listed?.records !== records || now - this.#listed.at > LISTED_MS)
       this.#listed = { records, at: now, indexes: [KEY_INDEX, ...records.map(indexOf)] };
@@ -80,7 +80,7 @@ export class Indexes {
   }
 
   /** Builds what is not whole in the background, unless a build is under way or has failed within the last minute. */
-  buildLater(set: SetRecord): void {
+  buildLater(set: CollectionRecord): void {
     const { now, onWarning } = this.#core.options;
     if (this.#building || !this.#isOpen || !set.indexes.some(isInBuilding) || now() < this.#restsUntil)
       return;
@@ -101,7 +101,7 @@ export class Indexes {
   }
 
   /** In a transaction. */
-  #addTo(set: SetRecord, paths: readonly string[]): void {
+  #addTo(set: CollectionRecord, paths: readonly string[]): void {
     const { connection, sets } = this.#core;
     const number = Math.max(0, ...sets.get(this.#name).indexes.map((one) => one.number)) + 1;
     connection.exec(`alter table ${rowsTable(set.number)} add column ${columnOf(number)} blob`);
@@ -127,7 +127,7 @@ export class Indexes {
   }
 
   /** In a transaction: gives the next rows their keys in the first index in building. Null: there is none. */
-  #fillSome(set: SetRecord) {
+  #fillSome(set: CollectionRecord) {
     const { connection, sets, options } = this.#core;
     const { transactionRows = FILLED_AT_ONCE } = options;
     const at = set.indexes.findIndex(isInBuilding);
@@ -154,7 +154,7 @@ export class Indexes {
     return { rows: rows.length, whole: isWhole ? { number: set.number, index: index.number } : null };
   }
 
-  #putIndex(set: SetRecord, number: number, facts: Partial<IndexRecord>): void {
+  #putIndex(set: CollectionRecord, number: number, facts: Partial<IndexRecord>): void {
     const indexes = set.indexes.map((one) => (one.number === number ? { ...one, ...facts } : one));
     this.#core.sets.put({ ...set, indexes });
   }
@@ -162,7 +162,7 @@ export class Indexes {
 
 /** The wanted indexes that a set lacks, each once. */
 function missingIn(
-  { indexes }: SetRecord,
+  { indexes }: CollectionRecord,
   wanted: readonly (readonly string[])[],
 ): readonly (readonly string[])[] {
   const missing = new Map(wanted.map((paths) => [nameOf(paths), paths]));

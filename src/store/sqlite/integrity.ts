@@ -4,14 +4,14 @@ import { isDamage } from './errors.ts';
 import { columnsOf, indexName, logTable, rowsTable } from './layout.ts';
 import { reasonOf } from '../../error-reason.ts';
 import type { Looks } from './looks.ts';
-import { isWhole, type SetRecord, type Sets } from './sets.ts';
+import { isWhole, type CollectionRecord, type Collections } from './sets.ts';
 
 /** Rows of one statement: it takes less than a second, unless the disk is slow. */
 const ROWS_AT_ONCE = 50_000;
 
 interface Parts {
   readonly looks: Looks;
-  readonly sets: Sets;
+  readonly sets: Collections;
   /** Runs a query in a thread, outside of a transaction. */
   readonly query: (sql: string, ...values: SqlValue[]) => Promise<readonly SqlRow[]>;
   readonly signal: AbortSignal;
@@ -73,7 +73,7 @@ export class IntegrityCheck {
     }
   }
 
-  async #faultOfTables(set: SetRecord): Promise<string | null> {
+  async #faultOfTables(set: CollectionRecord): Promise<string | null> {
     const columns = ['k', ...columnsOf(set.indexes.filter(isWhole))];
     const indexes = columns.map((column) => ({ column, name: indexName(set.number, column) }));
     return (
@@ -84,7 +84,10 @@ export class IntegrityCheck {
   }
 
   /** Each index has as many entries as the counter says there are rows. */
-  async #faultOfCounts({ name, number }: SetRecord, indexes: readonly TableIndex[]): Promise<string | null> {
+  async #faultOfCounts(
+    { name, number }: CollectionRecord,
+    indexes: readonly TableIndex[],
+  ): Promise<string | null> {
     for (const { column, name: index } of indexes) {
       const found = await this.#ask(
         `select (select count(${column}) from ${rowsTable(number)} indexed by ${index} where ${column} > x'') n,` +

@@ -13,8 +13,8 @@ import {
   NEW,
   newIdentity,
   type IndexRecord,
-  type SetRecord,
-  type SetShape,
+  type CollectionRecord,
+  type CollectionShape,
   type SideTables,
 } from './sets.ts';
 
@@ -29,7 +29,7 @@ const KEYS_AT_ONCE = 500;
 const LONGEST_FOR_ROW_MS = 0.1;
 
 /** A row that waits for its transaction: where it came in the source, and the values of its columns. */
-interface Waiting {
+interface PendingRow {
   readonly at: number;
   readonly values: (Uint8Array | null)[];
 }
@@ -41,13 +41,13 @@ interface Waiting {
  */
 export class SideLoad {
   readonly #core: Core;
-  readonly #shape: SetShape;
+  readonly #shape: CollectionShape;
   readonly #lease: ImportLease;
   readonly #side: SideTables;
   readonly #how: HowToFill;
   #number: number;
-  #set: SetRecord;
-  #rows: Waiting[] = [];
+  #set: CollectionRecord;
+  #rows: PendingRow[] = [];
   #bytes = 0;
   #bytesInAll = 0;
   #lastKey: Key | null = null;
@@ -57,7 +57,7 @@ export class SideLoad {
   #failure: { readonly error: unknown } | null = null;
   #written = 0;
 
-  constructor(core: Core, shape: SetShape, lease: ImportLease, side: SideTables, how: HowToFill) {
+  constructor(core: Core, shape: CollectionShape, lease: ImportLease, side: SideTables, how: HowToFill) {
     this.#core = core;
     this.#shape = shape;
     this.#lease = lease;
@@ -190,7 +190,7 @@ export class SideLoad {
   }
 
   /** In a transaction: the rows that were written since the load began. */
-  *#cameMeanwhile(set: SetRecord): Generator<Uint8Array, void, undefined> {
+  *#cameMeanwhile(set: CollectionRecord): Generator<Uint8Array, void, undefined> {
     const { connection, log, reader } = this.#core;
     const { of, after } = this.#side;
     if (set.number === of) {

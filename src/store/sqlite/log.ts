@@ -3,7 +3,7 @@ import { isUnseen, type ScopePredicate } from '../scope-predicate.ts';
 import { DamagedRowError, documentIn, storedRow } from './checked-rows.ts';
 import { bytesIn, type Connection, type SqlRow } from './connection.ts';
 import { logTable } from './layout.ts';
-import type { SetRecord, Sets } from './sets.ts';
+import type { CollectionRecord, Collections } from './sets.ts';
 
 /** Changes that one look reads: about 5 ms. */
 const READ_AT_ONCE = 10_000;
@@ -60,18 +60,18 @@ interface LoggedIds {
  */
 export class ChangeLog {
   readonly #connection: Connection;
-  readonly #sets: Sets;
+  readonly #sets: Collections;
   readonly #options: LogOptions;
   /** Of the ids that `read` gave, those whose row was there behind their last change: its number, and that of the set's tables. */
   readonly #seenThere = new WeakMap<Bookmark, { readonly seq: number; readonly number: number }>();
 
-  constructor(connection: Connection, sets: Sets, options: LogOptions) {
+  constructor(connection: Connection, sets: Collections, options: LogOptions) {
     this.#connection = connection;
     this.#sets = sets;
     this.#options = options;
   }
 
-  state({ name, number }: SetRecord): LogState {
+  state({ name, number }: CollectionRecord): LogState {
     const table = logTable(number);
     // A search finds a change behind the last one where a page of the log is not in its place.
     const sql =
@@ -88,7 +88,7 @@ export class ChangeLog {
    * The time of a set: that of the clock, but never before what was written. Else a clock that was ahead and comes back
    * would take changes that were noted without their rows for ones that have them.
    */
-  #timeOf({ number, before }: SetRecord): number {
+  #timeOf({ number, before }: CollectionRecord): number {
     const table = logTable(number);
     const last = this.#connection.get(
       `select at from ${table} where rowid = (select max(rowid) from ${table})`,
@@ -97,7 +97,7 @@ export class ChangeLog {
   }
 
   /** Begins to note changes of a set in a transaction. */
-  begin(set: SetRecord): ChangeNotes {
+  begin(set: CollectionRecord): ChangeNotes {
     const at = this.#timeOf(set);
     const keepsRows = set.before !== undefined && at - set.before.usedAt <= this.#options.ttlMs;
     const sql = `insert into ${logTable(set.number)} values (?, ?, ?, ?, ?)`;
@@ -119,24 +119,24 @@ export class ChangeLog {
   }
 
   /** Whether the log has to be asked to keep rows before their changes. */
-  isWishDue(set: SetRecord): boolean {
+  isWishDue(set: CollectionRecord): boolean {
     return !set.before || this.#timeOf(set) - set.before.usedAt > this.#options.ttlMs * RENEWED_AFTER;
   }
 
   /** In a transaction: from now on the log has rows as they were before their changes. */
-  keepRows(set: SetRecord): void {
+  keepRows(set: CollectionRecord): void {
     const usedAt = this.#timeOf(set);
     const isKept = set.before && usedAt - set.before.usedAt <= this.#options.ttlMs;
     const since = isKept ? set.before.since : this.state(set).last;
     this.#sets.put({ ...set, before: { since, usedAt } });
   }
 
-  isPrunable(set: SetRecord): boolean {
+  isPrunable(set: CollectionRecord): boolean {
     return this.#prunableTo(set) !== null;
   }
 
   /** In a transaction: removes the oldest changes that are not to be kept. Returns whether there were any. */
-  prune(set: SetRecord): boolean {
+  prune(set: CollectionRecord): boolean {
     const to = this.#prunableTo(set);
     if (to === null) return false;
     this.#connection.run(`delete from ${logTable(set.number)} where rowid <= ?`, to);
@@ -145,7 +145,7 @@ export class ChangeLog {
   }
 
   /** At most `most` ids that changed after a number, as the readers of a scope see it. Reads the log up to `next`. */
-  read(set: SetRecord, after: number, most: number, scope: ScopePredicate | null): LoggedIds {
+  read(set: CollectionRecord, after: number, most: number, scope: ScopePredicate | null): LoggedIds {
     const columns = `rowid seq, id, a is not null there${scope ? ', b, a' : ''}`;
     // An id may be there several times, and readers of a scope may not see most of the changes.
     const limit = scope ? READ_AT_ONCE : Math.min(2 * most, READ_AT_ONCE);
@@ -182,7 +182,7 @@ export class ChangeLog {
    * Throws DamagedRowError when a row that is not found should be there: `read` gave its id, and its last change, then and
    * until now, is not its removal. (Of changes that version 0.3 noted this is not known.)
    */
-  assertRemoved(set: SetRecord, id: Bookmark): void {
+  assertRemoved(set: CollectionRecord, id: Bookmark): void {
     const seen = this.#seenThere.get(id);
     if (seen?.number !== set.number || seen.seq < this.state(set).floor) return;
     const last = this.#connection.get(
@@ -201,7 +201,7 @@ export class ChangeLog {
   }
 
   /** The number up to which changes are not to be kept. Null: there are none. */
-  #prunableTo(set: SetRecord): number | null {
+  #prunableTo(set: CollectionRecord): number | null {
     const { ttlMs, mostChanges = MOST_CHANGES } = this.#options;
     const { last, floor, rows } = this.state(set);
     const table = logTable(set.number);

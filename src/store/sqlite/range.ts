@@ -8,7 +8,7 @@ import type { Equality, From, Plan } from '../store.ts';
 import type { ValueRange } from '../plan.ts';
 import { keyOfAny, keyOfValue } from '../order.ts';
 import { columnOf, indexName, rowsTable } from './layout.ts';
-import { nameOf, type IndexRecord, type SetRecord } from './sets.ts';
+import { nameOf, type IndexRecord, type CollectionRecord } from './sets.ts';
 
 /** An index of a set, by the column of its keys. */
 interface Column {
@@ -76,7 +76,7 @@ export function restBehind(range: Range, key: Key): Range {
 }
 
 /** The range of a plan's rows after a bookmark. Null when it cannot hold a row. */
-export function rangeOf(set: SetRecord, plan: Plan, after: From['after']): Range | null {
+export function rangeOf(set: CollectionRecord, plan: Plan, after: From['after']): Range | null {
   const bounds = boundsBehind(plan, after);
   return bounds && { ...orderFor(set, plan), reverse: plan.direction === -1, ...bounds };
 }
@@ -98,7 +98,7 @@ export function readByOf({ index, equals = [], sort }: Pick<Plan, 'index' | 'equ
 
 /** The index that a plan reads, which is not that of keys. */
 export function indexFor(
-  { indexes }: Pick<SetRecord, 'indexes'>,
+  { indexes }: Pick<CollectionRecord, 'indexes'>,
   plan: Pick<Plan, 'index' | 'equals' | 'sort'>,
 ): IndexRecord | undefined {
   const name = readByOf(plan);
@@ -116,7 +116,7 @@ export function isSingle({ index, equals = [] }: Pick<Plan, 'index' | 'equals'>)
 }
 
 export function orderFor(
-  { number: set, label, indexes, isInOrder, hasLargeRows }: SetRecord,
+  { number: set, label, indexes, isInOrder, hasLargeRows }: CollectionRecord,
   plan: Pick<Plan, 'index' | 'equals' | 'sort'>,
 ): Omit<Range, 'reverse' | 'low' | 'high'> {
   if (isByKey(plan)) return { set, column: 'k', isInOrder, hasLargeRows };

@@ -1,8 +1,8 @@
 import type { Batch } from '../batch.ts';
-import { bookmarkOf, type Ordered } from '../bookmark.ts';
+import { bookmarkOf, type RowOrder } from '../bookmark.ts';
 import type { Slot, Slots } from '../slots.ts';
 import type { Size } from '../store.ts';
-import { DamagedRowError, documentIn, rowWalkIn, type RowWalk, type Walked } from './checked-rows.ts';
+import { DamagedRowError, documentIn, rowWalkIn, type RowWalk, type WalkResult } from './checked-rows.ts';
 import type { Key } from '../keys.ts';
 import { bytesIn, freeBytes, type Connection } from './connection.ts';
 import { rowsTable } from './layout.ts';
@@ -28,7 +28,7 @@ export class Reader {
   }
 
   /** The first rows of a range behind `skip` rows. */
-  batch(range: Range | null, skip: number, size: Size, order: Ordered): Batch {
+  batch(range: Range | null, skip: number, size: Size, order: RowOrder): Batch {
     if (!range) return this.batchOf([], false, order);
     const known = range.hasLargeRows === true ? this.#fitting(range, skip, size) : null;
     const guess = Math.ceil((Math.min(size.bytes, MOST_BYTES) / this.#mean) * 1.125) + 1;
@@ -44,7 +44,7 @@ export class Reader {
     }
   }
 
-  batchOf(rows: readonly Uint8Array[], more: boolean, order: Ordered): Batch {
+  batchOf(rows: readonly Uint8Array[], more: boolean, order: RowOrder): Batch {
     const stored = Buffer.concat(rows);
     const slot = this.#slots.take(stored.length);
     slot.bytes().set(stored);
@@ -76,7 +76,7 @@ export class Reader {
   }
 
   /** The first rows of a range, checked, in a slot. Null when there are none. `more`: whether others follow, if that is known. */
-  #piece(range: Range, skip: number, size: Size, more?: boolean): (Piece & Walked) | null {
+  #piece(range: Range, skip: number, size: Size, more?: boolean): (Piece & WalkResult) | null {
     // One row more shows whether there are more.
     const asked = more === undefined ? size.rows + 1 : size.rows;
     const liesInOrder = range.isInOrder === true && !range.reverse && more === undefined && skip === 0;
@@ -144,13 +144,13 @@ export class Reader {
 }
 
 /** Rows in a slot. `more`: whether rows of the range follow. */
-interface Piece extends Pick<Walked, 'rows' | 'length'> {
+interface Piece extends Pick<WalkResult, 'rows' | 'length'> {
   readonly slot: Slot;
   readonly more: boolean;
 }
 
 /** The batch of a piece, whose last row is `last`. */
-function batchOf({ slot, rows, length, more }: Piece, last: Uint8Array | null, order: Ordered): Batch {
+function batchOf({ slot, rows, length, more }: Piece, last: Uint8Array | null, order: RowOrder): Batch {
   try {
     const bookmark = last && bookmarkOf(last, order);
     return { slot, start: 0, length, rows, last: bookmark, more, release: () => slot.release() };

@@ -1,8 +1,8 @@
 import { noSuchPlace, snapshotUnsupported } from '../../errors.ts';
 import type { Batch, ReadBatch } from '../batch.ts';
 import { bookmarkOf, KEY, keyPaths, type Bookmark, type Identity } from '../bookmark.ts';
-import type { LookedUp } from '../change-feed.ts';
-import { hasValues, keyAt, wantedOf } from '../has-values.ts';
+import type { LookUpResult } from '../change-feed.ts';
+import { hasValues, keyAt, requiredValues } from '../has-values.ts';
 import { compareKeys, joinKeys } from '../keys.ts';
 import { keyOfValue } from '../order.ts';
 import type { From, Plan, Size } from '../store.ts';
@@ -10,13 +10,13 @@ import { DamagedRowError, documentIn } from './checked-rows.ts';
 import { PASSED_AT_ONCE, type CollectionLooks } from './collection-looks.ts';
 import { keyOfRow } from './keyed.ts';
 import { boundsBehind, isSingle, keysOfBookmark, prefixOf, rangeOf, type Range } from './range.ts';
-import type { SetRecord } from './sets.ts';
+import type { CollectionRecord } from './sets.ts';
 
 /** Rows looked up in one look: about 4 ms. */
 const LOOKED_UP_AT_ONCE = 512;
 
 /** How far a walk over all rows of a set has come: the number of rows, and the end of the log at that time. */
-interface Walked {
+interface WalkOfRows {
   readonly rows: number;
   readonly state: string;
 }
@@ -25,7 +25,7 @@ interface Walked {
 export class Reads {
   readonly #looks: CollectionLooks;
   /** By the bookmark that the walk goes on from. */
-  readonly #walks = new WeakMap<Bookmark, Walked>();
+  readonly #walks = new WeakMap<Bookmark, WalkOfRows>();
 
   constructor(looks: CollectionLooks) {
     this.#looks = looks;
@@ -59,11 +59,16 @@ export class Reads {
   }
 
   /** See ChangeFeed.lookUp. */
-  async lookUp(keys: readonly Bookmark[], plan: Plan, size: Size, signal: AbortSignal): Promise<LookedUp> {
+  async lookUp(
+    keys: readonly Bookmark[],
+    plan: Plan,
+    size: Size,
+    signal: AbortSignal,
+  ): Promise<LookUpResult> {
     if (plan.at !== undefined) throw snapshotUnsupported();
     const { looks, reader, log } = this.#looks.core;
-    const wanted = wantedOf(plan.equals);
-    const look = (): LookedUp => {
+    const wanted = requiredValues(plan.equals);
+    const look = (): LookUpResult => {
       const set = this.#looks.present({ ...plan, sort: KEY, equals: [] });
       const rows: Uint8Array[] = [];
       let taken = 0;
@@ -87,7 +92,7 @@ export class Reads {
   }
 
   /** In a look: the row of an id, if it also has the other values of the plan and comes after the bookmark. */
-  single(set: SetRecord, plan: Plan, from: From): Batch {
+  single(set: CollectionRecord, plan: Plan, from: From): Batch {
     const { reader } = this.#looks.core;
     const key = keyOfValue(plan.equals?.find(({ path }) => path === KEY)?.value);
     const row = reader.row(set.number, key);
@@ -95,7 +100,7 @@ export class Reads {
     return reader.batchOf(isFound ? [row] : [], false, plan);
   }
 
-  #proved({ identity }: SetRecord, plan: Plan, batch: Batch): ReadBatch {
+  #proved({ identity }: CollectionRecord, plan: Plan, batch: Batch): ReadBatch {
     return { ...batch, identity, confirm: () => this.#confirm(plan, identity) };
   }
 
@@ -108,7 +113,7 @@ export class Reads {
    * In a look: counts the rows of a walk over the whole set. Throws DamagedRowError when it ends with another number of
    * rows than were written, and nothing was written meanwhile: a page of the file is damaged.
    */
-  #assertCounted(set: SetRecord, plan: Plan, from: From, batch: Batch): void {
+  #assertCounted(set: CollectionRecord, plan: Plan, from: From, batch: Batch): void {
     if (!this.#looks.shape.hasChanges || from.skip || plan.equals?.length || plan.range || plan.ids) return;
     const { last, rows } = this.#looks.core.log.state(set);
     const state = `${set.number} ${last}`;
@@ -122,7 +127,7 @@ export class Reads {
 }
 
 /** Throws DamagedRowError when a walk that goes on behind a batch would not come ahead: it might never end. */
-function assertAhead(range: Range | null, set: SetRecord, plan: Plan, { last, more }: Batch): void {
+function assertAhead(range: Range | null, set: CollectionRecord, plan: Plan, { last, more }: Batch): void {
   const rest = range && last && more ? rangeOf(set, plan, last) : null;
   if (!range || !rest) return;
   const isAhead = range.reverse
@@ -133,7 +138,7 @@ function assertAhead(range: Range | null, set: SetRecord, plan: Plan, { last, mo
 
 function isWanted(row: Uint8Array, plan: Plan, after: From['after']): boolean {
   const bounds = boundsBehind(plan, after);
-  if (!bounds || !hasValues(row, wantedOf(plan.equals))) return false;
+  if (!bounds || !hasValues(row, requiredValues(plan.equals))) return false;
   if (plan.range && typeof keyAt(row, plan.sort) === 'string') return false;
   const own = joinKeys(prefixOf(plan.equals), ...keysOfBookmark(bookmarkOf(row, plan), keyPaths(plan)));
   return compareKeys(own, bounds.low) > 0 && compareKeys(own, bounds.high) < 0;

@@ -2,7 +2,7 @@ import { reasonOf } from '../../error-reason.ts';
 import { makeBookmark, type Bookmark } from '../bookmark.ts';
 import type { FilledRow, HowToFill, OwnedCollection } from '../collection.ts';
 import { addIndexes, fillByInserts, insertAll } from '../fill-by-inserts.ts';
-import type { Change, Changed } from '../records.ts';
+import type { Change, RecordChange } from '../records.ts';
 import type { Count, InsertResult, OnConflict } from '../store.ts';
 import { ChangeSet } from './change-set.ts';
 import { documentIn } from './checked-rows.ts';
@@ -10,7 +10,7 @@ import type { Core } from './core.ts';
 import { ImportLease } from './import-lease.ts';
 import { keyOfRow } from './keyed.ts';
 import { SideLoad } from './load.ts';
-import { newIdentity, type SetRecord, type SetShape } from './sets.ts';
+import { newIdentity, type CollectionRecord, type CollectionShape } from './sets.ts';
 
 /** The most rows and bytes of one call in one transaction. */
 const TRANSACTION_ROWS = 512;
@@ -19,10 +19,10 @@ const TRANSACTION_BYTES = 4 * 1024 * 1024;
 /** Writes the rows of a set in bounded transactions. */
 export class RowWrites {
   readonly #core: Core;
-  readonly #shape: SetShape;
+  readonly #shape: CollectionShape;
   readonly #transactionRows: number;
 
-  constructor(core: Core, shape: SetShape) {
+  constructor(core: Core, shape: CollectionShape) {
     this.#core = core;
     this.#shape = shape;
     this.#transactionRows = core.options.transactionRows ?? TRANSACTION_ROWS;
@@ -65,7 +65,7 @@ export class RowWrites {
   }
 
   /** See Records.change. */
-  async change(id: string, make: Change): Promise<Changed> {
+  async change(id: string, make: Change): Promise<RecordChange> {
     const bookmark = makeBookmark({ _id: id });
     const key = keyOfRow(bookmark);
     if (!key) throw new TypeError('a record has a text as its id');
@@ -116,7 +116,7 @@ export class RowWrites {
     }
   }
 
-  #changing<T>(work: (changes: ChangeSet, set: SetRecord) => T): Promise<T> {
+  #changing<T>(work: (changes: ChangeSet, set: CollectionRecord) => T): Promise<T> {
     return this.#core.writes.run(() => {
       const set = this.#core.sets.get(this.#shape.name);
       const changes = new ChangeSet(this.#core, this.#shape, set);

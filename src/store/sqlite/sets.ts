@@ -10,7 +10,7 @@ import { columnsOf, indexSql, meta, setMeta, tablesSql } from './layout.ts';
 /** A row above this size makes its set one with large rows. Bytes. */
 export const LARGE_BYTES = 64 * 1024;
 
-export interface SetShape {
+export interface CollectionShape {
   /** The name in the file. */
   readonly name: string;
   /** The name for messages. */
@@ -53,7 +53,7 @@ export interface SideTables {
   readonly after: number;
 }
 
-export interface SetRecord extends Pick<SetShape, 'name' | 'label'> {
+export interface CollectionRecord extends Pick<CollectionShape, 'name' | 'label'> {
   /** The number of its tables. Another one after the rows were removed. */
   readonly number: number;
   /** Another one after rows were removed. */
@@ -108,8 +108,8 @@ export function newIdentity(): Identity {
 }
 
 /** Throws DamagedRowError when the record is not the one that was written for this name. */
-function recordIn(stored: Uint8Array, name: unknown): SetRecord {
-  const record = JSON.parse(Buffer.from(documentIn(stored)).toString()) as SetRecord;
+function recordIn(stored: Uint8Array, name: unknown): CollectionRecord {
+  const record = JSON.parse(Buffer.from(documentIn(stored)).toString()) as CollectionRecord;
   if (record.name === name) return record;
   throw new DamagedRowError(`a set has the record of ${record.name}`);
 }
@@ -118,17 +118,17 @@ function recordIn(stored: Uint8Array, name: unknown): SetRecord {
 const NOTHING = new Uint8Array(0);
 
 /** The sets of the file. All calls are made in a look or a transaction. */
-export class Sets {
+export class Collections {
   readonly #connection: Connection;
   /** The records that were read, by name, with their bytes: other bytes are a new record. */
-  readonly #known = new Map<string, { readonly stored: Uint8Array; readonly record: SetRecord }>();
+  readonly #known = new Map<string, { readonly stored: Uint8Array; readonly record: CollectionRecord }>();
 
   constructor(connection: Connection) {
     this.#connection = connection;
   }
 
   /** Null when the file has no such set. The same record until it is written again. */
-  find(name: string): SetRecord | null {
+  find(name: string): CollectionRecord | null {
     const found = this.#connection.get('select record from sets where name = ?', name);
     if (!found) {
       if (!this.names().includes(name)) return null;
@@ -142,7 +142,7 @@ export class Sets {
     return record;
   }
 
-  get(name: string): SetRecord {
+  get(name: string): CollectionRecord {
     const record = this.find(name);
     if (!record) throw new Error(`the embedded store has no set ${name}`);
     return record;
@@ -158,7 +158,7 @@ export class Sets {
   }
 
   /** Makes a set. Its tables have their indexes. */
-  create(record: Omit<SetRecord, 'number' | 'identity'>): SetRecord {
+  create(record: Omit<CollectionRecord, 'number' | 'identity'>): CollectionRecord {
     const made = { ...record, number: this.takeNumber(), identity: newIdentity() };
     const before = this.names().length;
     this.#connection.run('insert into sets values (?, ?, 0, 0)', record.name, NOTHING);
@@ -168,18 +168,18 @@ export class Sets {
     return made;
   }
 
-  put(record: SetRecord): void {
+  put(record: CollectionRecord): void {
     const stored = storedRow(Buffer.from(JSON.stringify(record)));
     this.#connection.run('update sets set record = ? where name = ?', stored, record.name);
   }
 
-  makeTables({ number, indexes }: SetRecord): void {
+  makeTables({ number, indexes }: CollectionRecord): void {
     const made = ['k', ...columnsOf(indexes)].map((column) => indexSql(number, column));
     this.#connection.exec(tablesSql(number, indexes) + made.join(''));
   }
 
   /** Gives a set the number of new tables, and leaves the old ones to be removed. The set is then empty. */
-  renumber(record: SetRecord, number: number): SetRecord {
+  renumber(record: CollectionRecord, number: number): CollectionRecord {
     const renumbered = { ...record, number };
     this.put(renumbered);
     this.#connection.run('update sets set rows = 0, floor = 0 where name = ?', record.name);
@@ -187,7 +187,7 @@ export class Sets {
   }
 
   /** Removes all rows of a set, which gets new tables. */
-  empty(set: SetRecord): void {
+  empty(set: CollectionRecord): void {
     const indexes = set.indexes.map(({ number, paths }) => ({ number, paths, builtTo: null }));
     this.makeTables(this.renumber({ ...set, ...NEW, indexes }, this.takeNumber()));
   }
@@ -199,7 +199,7 @@ export class Sets {
   }
 
   /** The sets with imports whose process has ended, without them. */
-  withoutEnded(now: number): readonly SetRecord[] {
+  withoutEnded(now: number): readonly CollectionRecord[] {
     return this.names()
       .map((name) => this.get(name))
       .filter(({ imports }) => imports?.some((one) => !isUnderWay(one, now)))

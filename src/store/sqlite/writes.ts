@@ -15,7 +15,7 @@ interface WritesOptions {
   readonly onCommitted: () => void | Promise<void>;
 }
 
-interface Wanted {
+interface QueuedWrite {
   readonly action: () => unknown;
   /** Does not share a transaction, and is not in one. */
   readonly isAlone: boolean;
@@ -34,7 +34,7 @@ type Settle = (failure: { readonly error: unknown } | null) => void;
  */
 export class Writes {
   readonly #options: WritesOptions;
-  readonly #queue: Wanted[] = [];
+  readonly #queue: QueuedWrite[] = [];
   #working: Promise<void> | null = null;
   #unsynced: Settle[] = [];
   #syncing: Promise<void> | null = null;
@@ -61,7 +61,7 @@ export class Writes {
 
   #ask<T>(action: () => T | Promise<T>, isAlone: boolean, frees: boolean): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.#queue.push({ action, isAlone, frees, resolve: resolve as Wanted['resolve'], reject });
+      this.#queue.push({ action, isAlone, frees, resolve: resolve as QueuedWrite['resolve'], reject });
       this.#working ??= this.#work();
     });
   }
@@ -86,7 +86,7 @@ export class Writes {
 
   async #transaction(): Promise<void> {
     const { file, onCommitted } = this.#options;
-    const taken: Wanted[] = [];
+    const taken: QueuedWrite[] = [];
     try {
       file.checkWritable(this.#queue[0]?.frees === true);
       const settled = await retryBusy(() => this.#commit(taken));
@@ -102,7 +102,7 @@ export class Writes {
   }
 
   /** Runs as many actions as fit into a transaction. Returns the functions to call when they are durable. */
-  #commit(taken: Wanted[]): Settle[] {
+  #commit(taken: QueuedWrite[]): Settle[] {
     const { connection, epochs } = this.#options;
     return connection.transaction(() => {
       epochs.begin();
@@ -118,7 +118,7 @@ export class Writes {
   }
 
   /** Runs an action. What it wrote before it failed is undone. */
-  #attempt({ action, resolve, reject }: Wanted): Settle {
+  #attempt({ action, resolve, reject }: QueuedWrite): Settle {
     const { connection } = this.#options;
     connection.run('savepoint action');
     try {
@@ -149,7 +149,7 @@ export class Writes {
     this.#syncing = null;
   }
 
-  #next(): Wanted {
+  #next(): QueuedWrite {
     const next = this.#queue.shift();
     if (!next) throw new TypeError('no write waits');
     return next;

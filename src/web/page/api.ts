@@ -1,7 +1,7 @@
 /** Requests to the server, with the key of this tab. */
 import { BEGINNING } from '../../pull/proof.ts';
 import type { ProvingOptions } from '../../pull/proved-rows.ts';
-import { failureOf, Interrupted, jsonIn, REAL_CLOCK } from '../../pull/retry.ts';
+import { failureOf, Interruption, jsonIn, REAL_CLOCK } from '../../pull/retry.ts';
 import { parseJson } from './json.ts';
 import { askForKey, currentKey } from './key.ts';
 import type { Resource } from './resource.ts';
@@ -13,7 +13,7 @@ interface Problem {
 }
 
 /** An answer other than 2xx. `message` is the detail of its problem. */
-export class Refused extends Error {
+export class Refusal extends Error {
   readonly status: number;
   readonly code: string | undefined;
 
@@ -40,14 +40,14 @@ function unanswered(error: unknown): never {
 
 /** Whether the same request may succeed later. A refusal of the query itself never does. */
 export function mayPass(error: unknown): boolean {
-  return !(error instanceof Refused) || error.status >= 500 || error.status === 429;
+  return !(error instanceof Refusal) || error.status >= 500 || error.status === 429;
 }
 
 /** An answer whose content the caller reads. Throws Refused. */
 export async function open(url: string, options: RequestInit = {}): Promise<Response> {
   const response = await send(url, options);
   if (response.ok) return response;
-  throw new Refused(response.status, Object(jsonIn(await response.text())) as Problem); // proxies answer with other text
+  throw new Refusal(response.status, Object(jsonIn(await response.text())) as Problem); // proxies answer with other text
 }
 
 /** The bytes of an answer as they come. */
@@ -85,8 +85,8 @@ async function* contentOf(url: URL, signal: AbortSignal): AsyncGenerator<Uint8Ar
     yield* chunksOf(await open(url.href, { signal, cache: 'no-store' }));
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof Refused) throw failureOf(error.status, error.message);
-    throw new Interrupted(reasonOf(error), { cause: error });
+    if (error instanceof Refusal) throw failureOf(error.status, error.message);
+    throw new Interruption(reasonOf(error), { cause: error });
   }
 }
 

@@ -1,9 +1,9 @@
 /** The rows of one resource: table, filters, order, row detail, jumps and counts. */
 import { missingFilters, sortsOf, withFilter, withSort } from './allowed-queries.ts';
-import { ask, mayPass, Refused } from './api.ts';
+import { ask, mayPass, Refusal } from './api.ts';
 import { hideDetail, showDetail } from './detail.ts';
 import { element, make, on, onEscape, run, say, tryAgain, warn } from './dom.ts';
-import { showFilters, type Shown } from './filters.ts';
+import { showFilters, type FilterContext } from './filters.ts';
 import { toggleTake } from './get-all.ts';
 import { findPlace } from './jump.ts';
 import { showLive } from './live-highlights.ts';
@@ -14,13 +14,13 @@ import { Table } from './table.ts';
 import { listed, reasonOf, rowsOf } from './text.ts';
 import { filterQuery, spelled, urlOf, viewQuery, wordsOf, type View } from './view.ts';
 
-interface Current extends Shown {
+interface CurrentView extends FilterContext {
   readonly reader: Reader;
   readonly blocks: Blocks;
   readonly table: Table;
 }
 
-let current: Current | null = null;
+let current: CurrentView | null = null;
 let leave = new AbortController();
 
 /** Shows a view, and ends the work of the one before. `reload`: lists the resources again, and shows the view anew. */
@@ -86,7 +86,12 @@ function unreadable(view: View): string {
 }
 
 /** Shows the rows of a reader. `expected`: about how many there are. `first`: the first of them, inside the set. */
-function showTable(shown: Shown, reader: Reader, expected: number | undefined, first?: Page): Current {
+function showTable(
+  shown: FilterContext,
+  reader: Reader,
+  expected: number | undefined,
+  first?: Page,
+): CurrentView {
   const { view, go } = shown;
   let hasFailed = false;
   const blocks = new Blocks({
@@ -161,13 +166,13 @@ async function isRefused(view: View, path: string): Promise<boolean> {
       await ask(urlOf(links.page, filterQuery(view, { sort: `${path}_asc`, limit: 1 })));
       return false; // an index was made meanwhile
     } catch (error) {
-      if (!(error instanceof Refused)) throw error;
+      if (!(error instanceof Refusal)) throw error;
       warn(`The rows cannot be ordered by ${path} here. ${error.message}`);
     }
   return true;
 }
 
-function showCount({ view, blocks }: Current): void {
+function showCount({ view, blocks }: CurrentView): void {
   const { rows, is } = blocks.total;
   const about = { exact: '', estimated: 'about ', atLeast: 'at least ' }[is];
   const place = 'rows from the place that you jumped to';
@@ -193,7 +198,7 @@ export function setUpData(): void {
   });
 }
 
-async function jump(now: Current, wanted: string): Promise<void> {
+async function jump(now: CurrentView, wanted: string): Promise<void> {
   warn('');
   const { view, go, reader, signal, blocks, table } = now;
   const [, number] = /^#([\d.,\s]+)$/.exec(wanted) ?? [];

@@ -3,7 +3,7 @@ import { isAbort, reasonOf } from './text.ts';
 
 type Tag = keyof HTMLElementTagNameMap;
 type TagOf<T> = T extends `${infer Name}.${string}` ? Name : T;
-type Made<T> = HTMLElementTagNameMap[TagOf<T> & Tag];
+type ElementOf<T> = HTMLElementTagNameMap[TagOf<T> & Tag];
 type Attributes = Readonly<Record<string, string | number | boolean | (() => unknown) | undefined>>;
 
 /**
@@ -13,9 +13,9 @@ type Attributes = Readonly<Record<string, string | number | boolean | (() => unk
 export function make<T extends Tag | `${Tag}.${string}`>(
   what: T,
   ...parts: readonly (Attributes | Node | string | false)[]
-): Made<T> {
+): ElementOf<T> {
   const [tag = '', ...classes] = what.split('.');
-  const made = document.createElement(tag) as Made<T>;
+  const made = document.createElement(tag) as ElementOf<T>;
   if (classes.length > 0) made.className = classes.join(' ');
   for (const part of parts) {
     if (part === false) continue;

@@ -1,5 +1,5 @@
 /** Exports of what is shown: ordered, followed to their end, and offered as files. */
-import { ask, Refused } from './api.ts';
+import { ask, Refusal } from './api.ts';
 import { downloadLink } from './download.ts';
 import { element, make, run, say } from './dom.ts';
 import { rowsOf, sizeOf } from './text.ts';
@@ -53,7 +53,7 @@ async function askShown(
     say('export-request', `${shown} ${response.status}`);
     return body;
   } catch (error) {
-    if (!(error instanceof Refused)) throw error;
+    if (!(error instanceof Refusal)) throw error;
     say('export-request', `${shown} ${error.status}: ${error.message}`);
     return null;
   }

@@ -22,7 +22,7 @@ const OPEN_AT_FIRST = 2;
 const LISTED = 20;
 const MOST_ROUNDS = 3;
 
-export interface Shown {
+export interface FilterContext {
   readonly view: View;
   /** Shows another view of the resource. */
   readonly go: (view: View) => void;
@@ -33,7 +33,7 @@ export interface Shown {
 /** Whether the fields of a resource were opened or closed by hand, by the name of both. */
 const opened = new Map<string, boolean>();
 
-export function showFilters(now: Shown): void {
+export function showFilters(now: FilterContext): void {
   const { view } = now;
   const focused = document.activeElement?.id ?? '';
   const filters = filterPaths(view.resource);
@@ -55,7 +55,7 @@ export function showFilters(now: Shown): void {
 }
 
 /** Lists the values of a field when its group is opened. `focused`: the id of what had the focus, and gets it again. */
-function addValues(now: Shown, path: string, group: HTMLDetailsElement, focused: string): void {
+function addValues(now: FilterContext, path: string, group: HTMLDetailsElement, focused: string): void {
   const { resource, equals } = now.view;
   const others = [...equals.keys()].filter((one) => !canCombine(resource, [one, path]));
   if (others.length > 0 && !equals.has(path)) {
@@ -115,7 +115,7 @@ interface ValuesBody {
 
 /** The values of a path under these filters of a view, with their counts. */
 async function valuesOf(
-  { view, signal }: Shown,
+  { view, signal }: FilterContext,
   path: string,
   within: readonly string[],
   cursor: string | null,
@@ -133,7 +133,7 @@ async function valuesOf(
 }
 
 function valueItem(
-  { view, go }: Shown,
+  { view, go }: FilterContext,
   path: string,
   { value, count }: FacetValue,
   text: string,
@@ -152,7 +152,7 @@ function valueItem(
 
 /** What follows the values: more of them, and a place to type one. `next` continues the list. Null: these are all. */
 function afterValues(
-  { view, go }: Shown,
+  { view, go }: FilterContext,
   path: string,
   count: number,
   next: string | null,
@@ -170,7 +170,7 @@ function afterValues(
   return next === null ? [form] : [make('button.link', { onclick: () => more(next) }, 'More values'), form];
 }
 
-function rangeForm({ view, go }: Shown, path: string): HTMLElement {
+function rangeForm({ view, go }: FilterContext, path: string): HTMLElement {
   const bound = (name: string, value: string) => {
     const input = make('input', { name, autocomplete: 'off', id: `range-${path}-${name}` });
     input.value = view.sort === path ? value : '';
@@ -189,7 +189,7 @@ function rangeForm({ view, go }: Shown, path: string): HTMLElement {
 }
 
 /** The filters that apply, above the table. Each can be taken away. */
-function showChips({ view, go }: Shown): void {
+function showChips({ view, go }: FilterContext): void {
   const chips = [...view.equals].map(([path, text]) =>
     chip(`${path} is ${shownText(text)}`, () => go(withoutFilter(view, path))),
   );

@@ -1,5 +1,5 @@
 /** Finds the row with a key, or the first one from a value on, and its number in the order of the view. */
-import { ask, Refused } from './api.ts';
+import { ask, Refusal } from './api.ts';
 import { BLOCK } from './row-cache.ts';
 import { rowUrl } from './resource.ts';
 import { isNumber, keyOf, textOf, valueAt, type Json, type Row } from './json.ts';
@@ -7,7 +7,7 @@ import type { Page, Reader } from './reader.ts';
 import { shownText, urlOf, viewQuery } from './view.ts';
 
 /** The number of a row, or, when that cannot be found, the rows from it on. */
-type Found = number | Page;
+type JumpPlace = number | Page;
 
 /** Null: no row of the view is there, or behind it. `total`: about how many rows the view has. */
 export async function findPlace(
@@ -15,7 +15,7 @@ export async function findPlace(
   wanted: string,
   total: number,
   signal: AbortSignal,
-): Promise<Found | null> {
+): Promise<JumpPlace | null> {
   const row = await firstFrom(reader, wanted, signal);
   if (!row) return null;
   const index = await numberOf(reader, row, total, signal);
@@ -40,7 +40,7 @@ async function rowFrom(reader: Reader, wanted: string, signal: AbortSignal): Pro
     const { body } = await ask<Row>(rowUrl(resource, wanted), { signal });
     if ([...equals].every(([path, text]) => isText(valueAt(body, path), text))) return body;
   } catch (error) {
-    if (!(error instanceof Refused) || error.status !== 404) throw error;
+    if (!(error instanceof Refusal) || error.status !== 404) throw error;
   }
   return (await reader.readAfter(wanted, 1, signal)).rows[0];
 }
@@ -84,7 +84,7 @@ async function numberOf(
     }
     return isHere(await reader.peek(low, signal)) ? low : null;
   } catch (error) {
-    if (!(error instanceof Refused)) throw error;
+    if (!(error instanceof Refusal)) throw error;
     return null; // offset-too-deep, or a field that cannot be read alone
   }
 }

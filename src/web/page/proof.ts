@@ -1,7 +1,7 @@
 /** A live stream that the user pauses and cuts: a pause stops reading, and a cut stream continues after its last proof. */
 import { BEGINNING } from '../../pull/proof.ts';
 import { provedRows, type GetContent, type ProvedStep } from '../../pull/proved-rows.ts';
-import { Interrupted } from '../../pull/retry.ts';
+import { Interruption } from '../../pull/retry.ts';
 import { PROVING } from './api.ts';
 import { crc32, crcText } from './crc32.ts';
 import { element, make, run, say } from './dom.ts';
@@ -85,7 +85,7 @@ export class ProofPart {
       this.#goOn();
     };
     this.#cut.onclick = () => {
-      this.#lose.abort(new Interrupted('cut'));
+      this.#lose.abort(new Interruption('cut'));
       this.#goOn();
     };
     this.#showRate();

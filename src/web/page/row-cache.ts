@@ -1,5 +1,5 @@
 /** The rows of a view, in blocks that are read when they come into sight, and dropped to bound memory. */
-import { Refused } from './api.ts';
+import { Refusal } from './api.ts';
 import type { Row } from './json.ts';
 import type { Page, Reader, Total } from './reader.ts';
 import { counted, isAbort } from './text.ts';
@@ -164,11 +164,11 @@ export class Blocks {
   }
 }
 
-function isTooDeep(error: unknown): error is Refused {
-  return error instanceof Refused && error.code === 'offset-too-deep';
+function isTooDeep(error: unknown): error is Refusal {
+  return error instanceof Refusal && error.code === 'offset-too-deep';
 }
 
-function deepError(block: number, { message }: Refused): Error {
+function deepError(block: number, { message }: Refusal): Error {
   return new Error(
     `Row ${counted(block * BLOCK + 1)} is too deep to be found by its number. Jump to a key, or scroll there. The server says: ${message}`,
   );

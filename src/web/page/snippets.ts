@@ -1,6 +1,6 @@
 /** Programs that read all rows of a view with the clients that the server hands out. Needs no browser. */
 
-interface Wanted {
+interface SnippetRequest {
   /** The URL of the stream with the filters of the view. It has no quotes and no spaces. */
   readonly url: string;
   readonly name: string;
@@ -19,7 +19,7 @@ export interface Snippet {
 
 const CLIENT = 'The first line is the command that installs the client.';
 
-export function snippetsFor({ url, name, withKey, version }: Wanted): readonly Snippet[] {
+export function snippetsFor({ url, name, withKey, version }: SnippetRequest): readonly Snippet[] {
   const clients = `${new URL(url).origin}/clients`;
   const wheel = `${clients}/sluice_client-${version}-py3-none-any.whl`;
   const os = withKey ? 'import os\n' : '';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test, type TestContext } from 'node:test';
-import { BY_ID, FeedAnswer, oneSet } from '../../../src/resources/changes/answer.ts';
+import { BY_ID, FeedAnswer, oneFeed } from '../../../src/resources/changes/answer.ts';
 import type { Start } from '../../../src/resources/changes/follow.ts';
 import { createTranscoder } from '../../../src/rows/transcoder.ts';
 import { BSON } from '../../../src/store/bson.ts';
@@ -36,7 +36,7 @@ async function runOn(
       : { place, walk: null };
   const { identity } = await store.items.describe(NEVER);
   const run = new FeedAnswer(transcoder.encoder('lines'), start, {
-    followed: oneSet({
+    followed: oneFeed({
       collection: 'items',
       plan: { sort: '_id', direction: 1, ...(identity !== undefined && { identity }) },
       rows: streams,

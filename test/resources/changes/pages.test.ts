@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { crc32 } from '../../../src/pipeline/crc32.ts';
-import type { Standing } from '../../../src/resources/changes/page.ts';
+import type { ReaderPosition } from '../../../src/resources/changes/page.ts';
 import { Pages, pagesOf, type Question } from '../../../src/resources/changes/pages.ts';
 import { createTranscoder } from '../../../src/rows/transcoder.ts';
 import { BSON } from '../../../src/store/bson.ts';
@@ -24,14 +24,14 @@ class Reader {
   readonly pieces: string[] = [];
   parked = false;
   readonly parks = deferred();
-  readonly stay: Promise<Standing>;
+  readonly stay: Promise<ReaderPosition>;
   last: Tally | null = null;
   /** What writes wait for from now on. */
   gate: Promise<void> | undefined;
   #lines = '';
   #waiting: { readonly pieces: number; readonly resolve: () => void } | null = null;
 
-  constructor(question: Question, at: Standing) {
+  constructor(question: Question, at: ReaderPosition) {
     const write = (chunk: Uint8Array) => this.#write(Buffer.from(chunk).toString());
     const sink = { ...sinkTo(write), signal: this.left.signal };
     const parked = () => {
@@ -87,7 +87,7 @@ async function opened(t: TestContext, change: Partial<Question> = {}) {
     assert.equal(pagesOf(question), undefined, 'the pages have ended');
     assert.equal(slots.taken, 0, 'every slot was released');
   });
-  const at = async (): Promise<Standing> => ({
+  const at = async (): Promise<ReaderPosition> => ({
     at: { place: await feed.now(NEVER), cursor: 'first', isUpToDate: true },
     sums: { rows: 0, removed: 0, bytes: 0, crc: 0 },
   });

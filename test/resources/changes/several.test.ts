@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { BY_ID, FeedAnswer } from '../../../src/resources/changes/answer.ts';
-import { SeveralSets } from '../../../src/resources/changes/several.ts';
+import { SeveralFeeds } from '../../../src/resources/changes/several.ts';
 import { createTranscoder } from '../../../src/rows/transcoder.ts';
 import { EVERYTHING } from '../../../src/rows/selection.ts';
 import { makeBookmark, type Bookmark } from '../../../src/store/bookmark.ts';
@@ -45,7 +45,7 @@ async function running(
   };
   const a = await open('a');
   const b = await open('b');
-  const followed = new SeveralSets([a.set, b.set], [stop.signal], createTranscoder(slots));
+  const followed = new SeveralFeeds([a.set, b.set], [stop.signal], createTranscoder(slots));
   const { lines, start, stopping } = followed;
   const end = { opens: true, follows: true, waitMs: 0, limit: Infinity };
   const times = { now: () => performance.now(), heartbeatMs: 15_000 };

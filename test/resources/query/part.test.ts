@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm';
 import { rightsOf, scopeOf, type Scope } from '../../../src/access/rights.ts';
 import { encodeCursor } from '../../../src/resources/token/cursor.ts';
 import { openForm } from '../../../src/resources/query/form.ts';
-import { partOf } from '../../../src/resources/query/part.ts';
+import { scopedResource } from '../../../src/resources/query/part.ts';
 import { readPlan } from '../../../src/resources/query/read-plan.ts';
 import { Decimal128, Double } from '../../../src/store/bson.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
@@ -36,7 +36,7 @@ test(`a part of a resource costs at most ${MOST_BYTES} bytes, and none when its 
   const { store } = await testSqlite(t);
   const streamsOf = (rows: Collection) => streamReader(rows, new ReadTurns(), { retryMs: 0 });
   const { resource } = itemsOf(store, streamsOf);
-  const open = (scope: Scope) => partOf(resource, scope);
+  const open = (scope: Scope) => scopedResource(resource, scope);
   open(scopeOfItems('first'));
   let scopes = Array.from({ length: PARTS }, (_, n) => scopeOfItems(`category ${n}`));
   const before = heap();
@@ -56,8 +56,8 @@ test('the server creates one part for the same rights, and its plans and cursors
   const query = new Map([['sort', 'price_asc']]);
   const cursors = await Promise.all(
     scopes.map(async (scope) => {
-      const part = partOf(resource, scope);
-      assert.equal(partOf(resource, scope), part);
+      const part = scopedResource(resource, scope);
+      assert.equal(scopedResource(resource, scope), part);
       const plan = await readPlan(query, part, NEVER);
       assert.equal(plan.equals, undefined);
       assert.equal(plan.index?.name, 'category_1_price_1__id_1');
@@ -73,7 +73,7 @@ test('the value of a declared number in where needs no prefix, and of a declared
   const kinds = new Map([...resource.kinds, ['cost', 'decimal']] as const);
   const where = { price: '0.1', cost: '0.1', 'price.gross': 'num:0.1' };
   const scope = scopeOf(rightsOf({ where: { items: where } }), 'items') ?? assert.fail();
-  const values = partOf({ ...resource, kinds }, scope).scope?.where.map(({ value }) => value);
+  const values = scopedResource({ ...resource, kinds }, scope).scope?.where.map(({ value }) => value);
   assert.deepEqual(values, [Decimal128.fromString('0.1'), new Double(0.1), new Double(0.1)]);
 });
 
@@ -81,7 +81,7 @@ test('a part that no index serves is unfit, whatever is asked of it', async (t) 
   const { store } = await testSqlite(t);
   const { resource } = itemsOf(store);
   const scope = scopeOf(rightsOf({ where: { items: { name: 'a' } } }), 'items') ?? assert.fail();
-  const part = partOf(resource, scope);
+  const part = scopedResource(resource, scope);
   for (const query of [
     [],
     [['sort', 'price_asc']],
@@ -103,7 +103,7 @@ test('a value that the part has is asked for in any type, and another one finds 
   const { store } = await testSqlite(t);
   const { resource } = itemsOf(store);
   const scope = scopeOf(rightsOf({ where: { items: { price: 'num:0.5' } } }), 'items') ?? assert.fail();
-  const part = partOf({ ...resource, form: openForm('items'), kinds: new Map() }, scope);
+  const part = scopedResource({ ...resource, form: openForm('items'), kinds: new Map() }, scope);
   for (const [text, isEmpty] of [
     ['0.5', undefined],
     ['dec:0.5', undefined],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { chooseIndex, isRefusal, type Asked } from '../../../src/resources/query/planner.ts';
+import { chooseIndex, isRefusal, type PlanRequest } from '../../../src/resources/query/planner.ts';
 import type { Index } from '../../../src/store/indexes.ts';
 
 function index(spec: string, flags: Partial<Index> = {}): Index {
@@ -13,7 +13,7 @@ function index(spec: string, flags: Partial<Index> = {}): Index {
 
 const BY_KEY = index('_id', { isUnique: true });
 
-function nameOf(asked: Partial<Asked>, among: readonly Index[]): string {
+function nameOf(asked: Partial<PlanRequest>, among: readonly Index[]): string {
   const choice = chooseIndex({ equals: [], ranges: [], ...asked }, [BY_KEY, ...among]);
   return isRefusal(choice) ? choice.reason : choice.index.name;
 }
@@ -80,7 +80,7 @@ test('one range is allowed, on the field of the sort, which is the default', () 
 });
 
 test('a refusal names the index that would help, or why none can', () => {
-  const refuse = (asked: Partial<Asked>, among: readonly Index[]) => {
+  const refuse = (asked: Partial<PlanRequest>, among: readonly Index[]) => {
     const choice = chooseIndex({ equals: [], ranges: [], ...asked }, [BY_KEY, ...among]);
     assert.ok(isRefusal(choice), 'no index can answer it');
     return choice;
@@ -112,7 +112,7 @@ test('the index that a refusal names allows the query', () => {
       ),
     );
     const equals = [...new Set(Array.from({ length: random(3) }, () => paths[random(4)] ?? 'a'))];
-    const asked: Asked = {
+    const asked: PlanRequest = {
       equals,
       ranges: [],
       ...(random(2) && { sort: by(paths[random(4)] ?? 'a', random(2) ? 1 : -1) }),

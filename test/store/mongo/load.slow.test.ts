@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext } from 'node:test';
-import { importItems } from '../../../src/import/import.ts';
+import { importRows } from '../../../src/import/import.ts';
 import type { SourceRow } from '../../../src/import/row.ts';
 import { generateItems } from '../../../src/import/synthetic.ts';
 import { startFill } from '../../support/store/filling.ts';
@@ -39,7 +39,7 @@ it('an import into an empty collection makes the indexes after the rows, and lea
       yield row;
     }
   };
-  const result = await importItems({
+  const result = await importRows({
     open: () => Promise.resolve(opened.store.items),
     source: source(),
     onConflict: 'fail',

@@ -9,7 +9,7 @@ import {
   UUID,
   type Document,
 } from '../../../src/store/bson.ts';
-import { bookmarkOf, type Ordered } from '../../../src/store/bookmark.ts';
+import { bookmarkOf, type RowOrder } from '../../../src/store/bookmark.ts';
 import { compareKeys } from '../../../src/store/keys.ts';
 import { comparePlaces, compareValues, keyOfPlace } from '../../../src/store/order.ts';
 import type { OnConflict, OwnedCollection, Plan } from '../../../src/store/store.ts';
@@ -129,7 +129,7 @@ export function isInRange(
 }
 
 /** Compares two items in a plan's order, ascending, by the order of BSON. */
-export function compareItems(a: Item, b: Item, plan: Ordered): number {
+export function compareItems(a: Item, b: Item, plan: RowOrder): number {
   return comparePlaces(bookmarkOf(a.bytes, plan), bookmarkOf(b.bytes, plan));
 }
 

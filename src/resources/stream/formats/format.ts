@@ -40,10 +40,10 @@ export interface Format {
   /** Parameters that give all parts of a set the same form, beside those of the query. */
   readonly ofParts?: (
     query: Query,
-    set: FormSet,
+    set: FormRows,
   ) => Promise<readonly (readonly [name: string, text: string])[]>;
   /** Reads what a query asks of this format. AppError `conflicting-parameters` for what it cannot do. */
-  readonly read: (query: Query, asked: Asked) => AskedForm;
+  readonly read: (query: Query, asked: FormatRequest) => MakeForm;
 }
 
 /** A parameter of one format. */
@@ -56,7 +56,7 @@ interface Option {
 }
 
 /** What a query says for every format. */
-export interface Asked {
+export interface FormatRequest {
   /** The media type of the stream. */
   readonly type: string;
   /** Undefined: all. */
@@ -67,22 +67,22 @@ export interface Asked {
 }
 
 /** The rows among which a format may look for its columns. */
-export interface FormSet {
-  readonly resource: Asked['resource'] & { readonly rows: Pick<Collection, 'read' | 'split'> };
+export interface FormRows {
+  readonly resource: FormatRequest['resource'] & { readonly rows: Pick<Collection, 'read' | 'split'> };
   readonly plan: Plan;
   readonly fields: readonly string[] | undefined;
   readonly signal: AbortSignal;
 }
 
 /** A set whose first batch is read: `plan` is that of the rows behind it. The batch stays the caller's. */
-export interface BegunSet extends FormSet {
+export interface BegunRows extends FormRows {
   readonly first: Batch;
   /** The most rows that are written. */
   readonly most: number;
 }
 
 /** What one stream asks of its format. Rejects when the store fails. */
-export type AskedForm = (set: BegunSet, transcoder: Transcoder) => Form | Promise<Form>;
+export type MakeForm = (set: BegunRows, transcoder: Transcoder) => Form | Promise<Form>;
 
 /** How the rows of one stream are written. */
 interface Form {

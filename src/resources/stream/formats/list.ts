@@ -2,7 +2,7 @@ import { conflict, documented, oneOf, type Parameter } from '../../../input/para
 import type { Query } from '../../../input/query.ts';
 import { arrow } from './arrow.ts';
 import { csv } from './csv.ts';
-import type { Asked, AskedForm, Format } from './format.ts';
+import type { FormatRequest, MakeForm, Format } from './format.ts';
 import { json } from './json.ts';
 import { ndjson } from './ndjson.ts';
 import { parquet } from './parquet.ts';
@@ -37,7 +37,7 @@ export function typeAsked(query: Query): string | undefined {
 }
 
 /** AppError `conflicting-parameters` for a parameter that does not fit the format: none is silently ignored. */
-export function readForm(query: Query, format: Format, asked: Asked): AskedForm {
+export function readForm(query: Query, format: Format, asked: FormatRequest): MakeForm {
   for (const option of OPTIONS) {
     const { name } = option.parameter;
     if (format.options.includes(option) || !query.has(name) || query.get(name) === option.neutral) continue;

@@ -9,7 +9,7 @@ import { Connection, bytesIn } from '../../../../src/store/sqlite/connection.ts'
 import { FILE } from '../../../../src/store/sqlite/file.ts';
 import { keyRow } from '../../../../src/store/sqlite/keyed.ts';
 import { columnOf, logTable, rowsTable } from '../../../../src/store/sqlite/layout.ts';
-import { NEW, Sets } from '../../../../src/store/sqlite/sets.ts';
+import { NEW, Collections } from '../../../../src/store/sqlite/sets.ts';
 import { openSqlite, type SqliteOptions } from '../../../../src/store/sqlite.ts';
 import type { OpenStore } from '../open-store.ts';
 import { withItems } from '../with-items.ts';
@@ -72,7 +72,7 @@ export const ITEMS = 'resource items';
 /** Opens the contents of the store's file, with a connection of its own. The sets of resources are named `resource NAME`. */
 export function openRaw(directory: string) {
   const connection = new Connection(join(directory, FILE));
-  const sets = new Sets(connection);
+  const sets = new Collections(connection);
   const stored = (name: string) => {
     const record = sets.get(name);
     return { record, found: connection.all(`select * from ${rowsTable(record.number)} order by k`) };

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SyntheticItems } from '../src/import/synthetic.ts';
-import { BSON, type Document } from '../src/store/bson.ts';
+import { BSON, type Document } from '../src/store/values/bson.ts';
 
 export type FileForm = 'ndjson' | 'csv';
 

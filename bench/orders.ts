@@ -1,6 +1,6 @@
 import { createWriteStream } from 'node:fs';
 import { once } from 'node:events';
-import { BSON, Decimal128, ObjectId, type Document } from '../src/store/bson.ts';
+import { BSON, Decimal128, ObjectId, type Document } from '../src/store/values/bson.ts';
 
 /** The indexes of the orders, as `sluice import --index` takes them. */
 export const ORDER_INDEXES = ['status,createdAt', 'customer.country,createdAt', 'total', 'customer.id'];

@@ -6,7 +6,7 @@
  * order. Their answers are compared before anything is timed.
  */
 import { writeFileSync } from 'node:fs';
-import { reasonOf } from '../src/error-reason.ts';
+import { reasonOf } from '../src/base/error-reason.ts';
 import { CANDIDATES, type CandidateName } from './candidates.ts';
 import { buildProgram } from './compiled.ts';
 import { openDatabaseServer, openGround, type DatabaseServer } from './ground.ts';

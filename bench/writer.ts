@@ -10,10 +10,10 @@ import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
 import { pino } from 'pino';
-import { readConfig } from '../src/config.ts';
-import { BSON } from '../src/store/bson.ts';
-import { openStore } from '../src/store/open.ts';
-import { Slots } from '../src/store/slots.ts';
+import { readConfig } from '../src/settings/config.ts';
+import { BSON } from '../src/store/values/bson.ts';
+import { openStore } from '../src/server/open-store.ts';
+import { Slots } from '../src/store/turns/slots.ts';
 import { orderId, orderOf } from './orders.ts';
 import type { WriteOrder, Written } from './writing.ts';
 

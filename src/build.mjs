@@ -27,7 +27,7 @@ const STAMP = join(DIST, '.built');
 
 const WASM = 'rows/wasm/transcode.wasm';
 /** Checks the rows of the embedded store. */
-const ROWS_WASM = 'store/sqlite/rows.wasm';
+const ROWS_WASM = 'store/sqlite/file/rows.wasm';
 const SCALAR = 'web/scalar.js';
 const SCALAR_SOURCE = join(ROOT, 'node_modules/@scalar/fastify-api-reference/dist/index.js');
 /** The script and the styles of the explorer page, each made of many files and a library. */
@@ -47,7 +47,7 @@ const ASSETS = [
   'web/page/icon.svg',
   'web/reference',
   'pipeline/parquet-thread.mjs',
-  'store/sqlite/worker.mjs',
+  'store/sqlite/file/worker.mjs',
 ];
 const BUILT = [WASM, ROWS_WASM, SCALAR, ...PAGE];
 
@@ -76,7 +76,7 @@ async function build() {
   await rm(DIST, { recursive: true, force: true });
   const sources = await filesOf('rows/wasm', (name) => name.endsWith('.as.ts'));
   if (await isOlder(join(SRC, WASM), sources)) await buildWasm('module.as.ts', WASM);
-  const checks = await filesOf('store/sqlite', (name) => name.endsWith('.as.ts'));
+  const checks = await filesOf('store/sqlite/file', (name) => name.endsWith('.as.ts'));
   if (await isOlder(join(SRC, ROWS_WASM), checks)) await buildWasm('rows.as.ts', ROWS_WASM);
   if (await isOlder(join(SRC, SCALAR), [SCALAR_SOURCE])) await buildScalar();
   const pages = [...(await filesOf('web/page', () => true)), ...(await filesOf('pull', () => true))];

@@ -1,10 +1,10 @@
 /** The limit for a stream: the bare keyset chain over the same store. Its batches are discarded. */
 import { pino } from 'pino';
-import { readConfig } from '../../src/config.ts';
+import { readConfig } from '../../src/settings/config.ts';
 import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
-import { openStore } from '../../src/store/open.ts';
+import { openStore } from '../../src/server/open-store.ts';
 import { chain, FIRST_BATCH } from '../../src/pipeline/chain.ts';
-import { Slots } from '../../src/store/slots.ts';
+import { Slots } from '../../src/store/turns/slots.ts';
 import { answerLines } from './asked.ts';
 
 const log = pino({ level: 'warn' }, pino.destination(2));

@@ -5,7 +5,7 @@
  */
 import { connect } from 'node:net';
 import { keyPaths } from '../../src/store/bookmark.ts';
-import { BSON } from '../../src/store/bson.ts';
+import { BSON } from '../../src/store/values/bson.ts';
 import type { Plan } from '../../src/store/store.ts';
 import { answerLines } from './asked.ts';
 

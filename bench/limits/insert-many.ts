@@ -4,7 +4,7 @@
  */
 import { MongoClient } from 'mongodb';
 import { SyntheticItems } from '../../src/import/synthetic.ts';
-import { BSON } from '../../src/store/bson.ts';
+import { BSON } from '../../src/store/values/bson.ts';
 import { answerRows } from './written.ts';
 
 const ROWS_PER_INSERT = 10_000;

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SyntheticItems } from '../../src/import/synthetic.ts';
-import { DatabaseSync } from '../../src/sqlite.ts';
+import { DatabaseSync } from '../../src/base/sqlite.ts';
 import { answerRows } from './written.ts';
 
 const ROWS_PER_TRANSACTION = 50_000;

@@ -1,10 +1,10 @@
 /** The limit of the embedded store: the statement that reads a batch, over and over. Its rows are discarded. */
 import { join } from 'node:path';
-import { bytesIn, Connection } from '../../src/store/sqlite/connection.ts';
-import { FILE } from '../../src/store/sqlite/file.ts';
-import { mmapBytesIn } from '../../src/store/sqlite/directory.ts';
-import { rangeOf, restBehind, sqlOf } from '../../src/store/sqlite/range.ts';
-import { Collections } from '../../src/store/sqlite/sets.ts';
+import { bytesIn, Connection } from '../../src/store/sqlite/file/connection.ts';
+import { FILE } from '../../src/store/sqlite/file/file.ts';
+import { mmapBytesIn } from '../../src/store/sqlite/file/directory.ts';
+import { rangeOf, restBehind, sqlOf } from '../../src/store/sqlite/read/range.ts';
+import { Collections } from '../../src/store/sqlite/file/sets.ts';
 import { answerLines } from './asked.ts';
 
 const ROWS_AT_ONCE = 2_000;

@@ -5,7 +5,7 @@
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type * as uws from 'uWebSockets.js';
-import { readConfig } from '../../src/config.ts';
+import { readConfig } from '../../src/settings/config.ts';
 import { corked } from '../../src/engine/cork.ts';
 import { loadAddon } from '../../src/engine/uws/addon.ts';
 

@@ -11,11 +11,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SyntheticItems } from '../../src/import/synthetic.ts';
 import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
-import { predicateOf } from '../../src/store/scope-predicate.ts';
-import { Slots } from '../../src/store/slots.ts';
+import { predicateOf } from '../../src/store/scope/predicate.ts';
+import { Slots } from '../../src/store/turns/slots.ts';
 import { SqliteCollection } from '../../src/store/sqlite/collection.ts';
 import { Core } from '../../src/store/sqlite/core.ts';
-import { openFile } from '../../src/store/sqlite/file.ts';
+import { openFile } from '../../src/store/sqlite/file/file.ts';
 import { median } from '../results.ts';
 import { printMachine } from './turns.ts';
 

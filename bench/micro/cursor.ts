@@ -4,7 +4,7 @@ import { numberRange } from '../../test/support/store/number-range.ts';
 import { decodeCursor } from '../../test/support/resources/tokens.ts';
 import { encodeCursor } from '../../src/resources/token/cursor.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
-import { ObjectId } from '../../src/store/bson.ts';
+import { ObjectId } from '../../src/store/values/bson.ts';
 import type { Plan } from '../../src/store/store.ts';
 import { printMachine, takeTurns, type Work } from './turns.ts';
 

@@ -10,7 +10,7 @@ import { FieldTypes, jsonRows as jsonRowsOf } from '../../src/import/json-rows.t
 import { RowWriter } from '../../src/import/row-writer.ts';
 import { SyntheticItems } from '../../src/import/synthetic.ts';
 import { columnsUnder, guessing } from '../../src/import/column.ts';
-import { BSON } from '../../src/store/bson.ts';
+import { BSON } from '../../src/store/values/bson.ts';
 import { printMachine, takeTurns, type Work } from './turns.ts';
 
 const turns = Number(process.argv[2]) || 20_000; // --micro is not a number

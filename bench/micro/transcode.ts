@@ -10,8 +10,8 @@ import { cpus } from 'node:os';
 import type { RowEncoder, Transcoder } from '../../src/rows/rows.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
 import type { Batch } from '../../src/store/batch.ts';
-import { BSON, ObjectId } from '../../src/store/bson.ts';
-import { Slots } from '../../src/store/slots.ts';
+import { BSON, ObjectId } from '../../src/store/values/bson.ts';
+import { Slots } from '../../src/store/turns/slots.ts';
 import { median } from '../results.ts';
 
 const ROWS_PER_BATCH = 4000;

@@ -3,7 +3,7 @@ import process from 'node:process';
 import { Refusal } from '../../src/pull/retry.ts';
 
 const sqlite = withoutWarning(
-  () => process.getBuiltinModule('node:sqlite') as typeof import('../../src/sqlite.ts') | undefined,
+  () => process.getBuiltinModule('node:sqlite') as typeof import('../../src/base/sqlite.ts') | undefined,
 );
 if (!sqlite || !('isTransaction' in new sqlite.DatabaseSync(':memory:')))
   throw new Refusal(

@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts';
+import { AppError } from '../base/errors.ts';
 import { KEY_PREFIX, TOKEN_PREFIX, type Limiter } from './limiter.ts';
 import type { HostCheck } from './hosts.ts';
 import { limitHeaders, tooManyRequests, type Policy } from './policy.ts';
@@ -111,7 +111,7 @@ export class Admissions {
     return key === null || this.#options.allows?.(key, right, resource) !== false;
   }
 
-  /** Other routes are answered without a key, but a valid key may decide on the answer: see openapi/routes.ts. */
+  /** Other routes are answered without a key, but a valid key may decide on the answer: see openapi/document-routes.ts. */
   #identify(request: Request, { access }: Demand): Identity | Promise<Identity> {
     const { authenticate, readClient, checkHost } = this.#options;
     const { authorization } = request.headers;

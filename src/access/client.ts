@@ -1,7 +1,7 @@
 import { isIPv4 } from 'node:net';
 import type { Request } from '../engine/edge.ts';
 import { canonicalAddress, type Trusts } from './proxies.ts';
-import { RecentMap } from '../recent-map.ts';
+import { RecentMap } from '../base/recent-map.ts';
 
 /** The number of addresses in one generation, of which two are kept. */
 const REMEMBERED = 8192;

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { AppError } from '../errors.ts';
+import { AppError } from '../base/errors.ts';
 
 /** ALLOWED_HOSTS: names of DNS without ports, separated by commas. */
 export const HOSTS_FORM = '^[\\w-][\\w.-]*( *, *[\\w-][\\w.-]*)*$';

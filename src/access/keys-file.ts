@@ -1,8 +1,8 @@
 import { readFileSync, unwatchFile, watchFile } from 'node:fs';
-import { codeOf } from '../error-reason.ts';
+import { codeOf } from '../base/error-reason.ts';
 import { parseJsonKeys, type KeysFile } from './keys-json.ts';
 import type { Key, Keyring } from './keys.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../base/log.ts';
 
 /** Reads API_KEYS_FILE. Faults name the setting and the place, but never show what stands there: it may be a key. */
 export function readKeysFile(path: string): KeysFile & { readonly isUnread?: boolean } {

@@ -1,9 +1,9 @@
-import type { BodyFault } from '../errors.ts';
+import type { BodyFault } from '../base/errors.ts';
 import { parseJson, type JsonBody } from '../input/body-json.ts';
 import { exactDate } from '../input/dates.ts';
 import { pointer } from '../input/json-scan.ts';
 import { bodyCheck, faultsIn } from '../input/validate.ts';
-import { listOf, object, Type, wordOf, type Static } from '../schema.ts';
+import { listOf, object, Type, wordOf, type Static } from '../base/schema.ts';
 import type { Key } from './keys.ts';
 import { OWN_RATE_FORM, parseRate } from './policy.ts';
 import { ACTIONS, rightsOf } from './rights.ts';

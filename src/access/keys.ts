@@ -1,5 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto';
-import { AppError } from '../errors.ts';
+import { AppError } from '../base/errors.ts';
 import type { Policy } from './policy.ts';
 import { stillAllow, type Right, type Rights } from './rights.ts';
 

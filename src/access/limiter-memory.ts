@@ -1,4 +1,4 @@
-import { getOrMake } from '../get-or-make.ts';
+import { getOrMake } from '../base/get-or-make.ts';
 import { KEY_PREFIX, TOKEN_PREFIX, type Limiter } from './limiter.ts';
 
 /** The most clients with a counter of their own that begin within one window. They take about 20 MB. */

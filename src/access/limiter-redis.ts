@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
-import { getOrMake } from '../get-or-make.ts';
+import { getOrMake } from '../base/get-or-make.ts';
 import { connectRedis, type RedisConnection } from '../redis/connect.ts';
 import type { Limiter } from './limiter.ts';
 import { createMemoryLimiter } from './limiter-memory.ts';
 import type { Policy, Allowance } from './policy.ts';
-import type { Log } from '../log.ts';
-import { reasonOf } from '../error-reason.ts';
+import type { Log } from '../base/log.ts';
+import { reasonOf } from '../base/error-reason.ts';
 
 /** The longest time a request waits for Redis. After it, the connection is made anew. Milliseconds. */
 const SILENCE_MS = 1000;

@@ -1,4 +1,4 @@
-import type { Log } from '../log.ts';
+import type { Log } from '../base/log.ts';
 import { Admissions } from './admission.ts';
 import { createHostCheck } from './hosts.ts';
 import { createClientReader, type ClientReaderOptions } from './client.ts';
@@ -8,7 +8,7 @@ import { createMemoryLimiter } from './limiter-memory.ts';
 import { watchKeys } from './keys-file.ts';
 import type { RightsCheck } from './rights-check.ts';
 import type { Rights } from './rights.ts';
-import { Faults } from '../errors.ts';
+import { Faults } from '../base/errors.ts';
 import { OverloadGuard, type OverloadProbe } from './overload.ts';
 import type { Policy } from './policy.ts';
 import { createStreamSlots } from './stream-slots.ts';

@@ -1,5 +1,5 @@
-import { AppError } from '../errors.ts';
-import { PROBLEMS } from '../problems.ts';
+import { AppError } from '../base/errors.ts';
+import { PROBLEMS } from '../base/problems.ts';
 
 /** What the guard measures. It is injected, so that a test can overload an idle server. */
 export interface OverloadProbe {

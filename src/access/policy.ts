@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts';
+import { AppError } from '../base/errors.ts';
 
 /** Forms of the settings. A window is one whole unit, because the headers support only seconds. */
 export const RATE_LIMIT_FORM = '^(off|[1-9]\\d{0,8}/(s|min|h))$';

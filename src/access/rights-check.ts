@@ -1,5 +1,5 @@
 import type { Rights, Scope } from './rights.ts';
-import { Faults } from '../errors.ts';
+import { Faults } from '../base/errors.ts';
 
 /** Checks the part of one resource. Rejects with Faults. Resolves with a sentence why its changes are refused, or null. */
 export type CheckScope = (scope: Scope) => Promise<string | null>;

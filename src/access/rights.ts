@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { AppError } from '../errors.ts';
+import { AppError } from '../base/errors.ts';
 
 /** What a key may do with the resources that it opens. `metrics`: figures of the whole server. */
 export const ACTIONS = ['read', 'stream', 'export', 'changes', 'users:write', 'metrics'] as const;

@@ -1,5 +1,5 @@
-import { AppError } from '../errors.ts';
-import { PROBLEMS } from '../problems.ts';
+import { AppError } from '../base/errors.ts';
+import { PROBLEMS } from '../base/problems.ts';
 
 export type StreamSlots = ReturnType<typeof createStreamSlots>;
 

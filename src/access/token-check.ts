@@ -9,9 +9,9 @@ import {
   type JWTVerifyGetKey,
   type JWTVerifyOptions,
 } from 'jose';
-import { AppError } from '../errors.ts';
-import { codeOf, reasonOf } from '../error-reason.ts';
-import type { Log } from '../log.ts';
+import { AppError } from '../base/errors.ts';
+import { codeOf, reasonOf } from '../base/error-reason.ts';
+import type { Log } from '../base/log.ts';
 import type { TokenSettings } from './token-settings.ts';
 
 /** What is said of every token whose issuer is not proved. It must not help to forge one. */

@@ -2,7 +2,7 @@ import { parseJson, type JsonBody } from '../input/body-json.ts';
 import { DUPLICATE } from '../input/json-scan.ts';
 import { NO_RIGHTS, readGrant } from './keys-json.ts';
 import { isCurrent, sha256, unauthorized, type Key } from './keys.ts';
-import { RecentMap } from '../recent-map.ts';
+import { RecentMap } from '../base/recent-map.ts';
 import type { Rights } from './rights.ts';
 import { LEEWAY_SECONDS, NOT_VALID, refusedToken, type TokenCheck } from './token-check.ts';
 import type { TokenSettings } from './token-settings.ts';

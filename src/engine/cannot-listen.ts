@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
-import { codeOf, reasonOf } from '../error-reason.ts';
+import { codeOf, reasonOf } from '../base/error-reason.ts';
 
 /** Why a server cannot listen, by the code of the system error. */
 const REASONS: Readonly<Record<string, string>> = {

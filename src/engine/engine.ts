@@ -1,7 +1,7 @@
 import type { Engine } from './edge.ts';
 import { createNodeEngine } from './node.ts';
 import { createUwsEngine, type UwsOptions } from './uws.ts';
-import { reasonOf } from '../error-reason.ts';
+import { reasonOf } from '../base/error-reason.ts';
 
 /** `auto` takes uWebSockets.js, or node:http where uWebSockets.js cannot load. */
 type EngineChoice = 'auto' | 'uws' | 'node';

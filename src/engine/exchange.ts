@@ -9,9 +9,9 @@ import {
   type StreamBody,
 } from './edge.ts';
 import { ExchangeSignal } from './exchange-signal.ts';
-import { PROBLEMS } from '../problems.ts';
-import { Registry } from '../registry.ts';
-import { LoopTurns } from '../store/loop-turns.ts';
+import { PROBLEMS } from '../base/problems.ts';
+import { Registry } from '../base/registry.ts';
+import { LoopTurns } from '../store/turns/loop-turns.ts';
 import { StallTimer, StoppedError } from './stall-timer.ts';
 
 /** State that all exchanges of one engine share. */

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { Server as NetServer, type AddressInfo } from 'node:net';
 import type { Engine, EngineOptions } from './edge.ts';
 import { endExchanges, openExchanges } from './exchange.ts';
-import { LoopTurns } from '../store/loop-turns.ts';
+import { LoopTurns } from '../store/turns/loop-turns.ts';
 import { Arrivals } from './node/arrivals.ts';
 import { NodeExchange } from './node/exchange.ts';
 import { cannotListen } from './cannot-listen.ts';

@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts';
+import { AppError } from '../base/errors.ts';
 
 /**
  * Bytes above the limit that are still read and discarded before an answer is sent. Closing a connection that has

@@ -1,5 +1,5 @@
-import { AppError } from '../errors.ts';
-import type { Log } from '../log.ts';
+import { AppError } from '../base/errors.ts';
+import type { Log } from '../base/log.ts';
 import { UnfitRowError } from '../rows/arrow/writer.ts';
 import {
   complete,

@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts';
+import { AppError } from '../base/errors.ts';
 import type { Reply } from '../engine/edge.ts';
 import { notModified, STORE_PROBLEMS, type Route } from '../http/route.ts';
 import { FileGoneError, type FileStore } from '../store/files.ts';

@@ -13,7 +13,7 @@ import {
   wordOf,
   type Schema,
   type Static,
-} from '../schema.ts';
+} from '../base/schema.ts';
 
 export const STATES = ['queued', 'running', 'complete', 'failed', 'cancelled'] as const;
 export type State = (typeof STATES)[number];

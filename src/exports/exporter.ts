@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { reasonOf } from '../error-reason.ts';
-import { AppError } from '../errors.ts';
-import type { Log } from '../log.ts';
+import { reasonOf } from '../base/error-reason.ts';
+import { AppError } from '../base/errors.ts';
+import type { Log } from '../base/log.ts';
 import { queueOpener, type QueueSettings } from '../queue/open.ts';
 import type { JobQueue, QueueOptions, Work } from '../queue/queue.ts';
 import type { Transcoder } from '../rows/rows.ts';

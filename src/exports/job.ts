@@ -1,5 +1,5 @@
 import type { Scope } from '../access/rights.ts';
-import type { ProblemCode } from '../problems.ts';
+import type { ProblemCode } from '../base/problems.ts';
 import type { Identity } from '../store/bookmark.ts';
 import type { Compression } from '../pipeline/pieces.ts';
 

@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import type { Client } from '../access/admission.ts';
-import { AppError } from '../errors.ts';
+import { AppError } from '../base/errors.ts';
 import { quote } from '../input/query.ts';
 import { documentOf, rowsOf } from '../store/batch.ts';
 import { makeBookmark } from '../store/bookmark.ts';
-import { BSON } from '../store/bson.ts';
+import { BSON } from '../store/values/bson.ts';
 import type { RecordDeclaration, Records } from '../store/records.ts';
-import { readRow } from '../store/row.ts';
+import { readRow } from '../store/turns/read-row.ts';
 import type { Plan } from '../store/store.ts';
 import { chain, FIRST_BATCH } from '../pipeline/chain.ts';
-import { TurnsByKey } from '../turns.ts';
+import { TurnsByKey } from '../store/turns/work-turns.ts';
 import {
   isExpired,
   LeaseLostError,

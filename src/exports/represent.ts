@@ -1,4 +1,4 @@
-import { PROBLEMS } from '../problems.ts';
+import { PROBLEMS } from '../base/problems.ts';
 import type { Form } from '../resources/query/form.ts';
 import { formatOf } from '../resources/stream/formats/list.ts';
 import { FLAGS, type Export } from './export.ts';

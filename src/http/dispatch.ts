@@ -1,4 +1,4 @@
-import { AppError, storeUnavailable } from '../errors.ts';
+import { AppError, storeUnavailable } from '../base/errors.ts';
 import { acceptHeader, readJsonBody } from '../input/body-json.ts';
 import type { Reply, Request } from '../engine/edge.ts';
 import { conditional } from './precondition.ts';

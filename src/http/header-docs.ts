@@ -1,4 +1,4 @@
-import type { Schema } from '../schema.ts';
+import type { Schema } from '../base/schema.ts';
 
 interface Header {
   readonly description: string;

@@ -1,8 +1,8 @@
 import Negotiator from 'negotiator';
-import { AppError } from '../errors.ts';
+import { AppError } from '../base/errors.ts';
 import type { Request } from '../engine/edge.ts';
-import { getOrMake } from '../get-or-make.ts';
-import { RecentMap } from '../recent-map.ts';
+import { getOrMake } from '../base/get-or-make.ts';
+import { RecentMap } from '../base/recent-map.ts';
 
 /** The bound keeps a hostile client from filling memory. */
 const REMEMBERED = 256;

@@ -1,7 +1,7 @@
 import type { Client } from '../access/admission.ts';
 import { forbidden, opens } from '../access/rights.ts';
 import type { Reply } from '../engine/edge.ts';
-import { AppError } from '../errors.ts';
+import { AppError } from '../base/errors.ts';
 import { aroundWrites } from './reply.ts';
 import type { Route } from './route.ts';
 

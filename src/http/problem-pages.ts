@@ -1,6 +1,6 @@
-import { AppError } from '../errors.ts';
-import { PROBLEMS, type ProblemCode } from '../problems.ts';
-import { namedObject, text, Type, type Static } from '../schema.ts';
+import { AppError } from '../base/errors.ts';
+import { PROBLEMS, type ProblemCode } from '../base/problems.ts';
+import { namedObject, text, Type, type Static } from '../base/schema.ts';
 import { serializerOf } from '../rows/serializers.ts';
 import { quote } from '../input/query.ts';
 import { bytes, json } from './reply.ts';

@@ -1,5 +1,5 @@
-import { AppError, PROBLEM, type ProblemDocument } from '../errors.ts';
-import { PROBLEMS } from '../problems.ts';
+import { AppError, PROBLEM, type ProblemDocument } from '../base/errors.ts';
+import { PROBLEMS } from '../base/problems.ts';
 import { serializerOf } from '../rows/serializers.ts';
 import type { Reply, Request } from '../engine/edge.ts';
 import { json } from './reply.ts';

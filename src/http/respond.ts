@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts';
+import { AppError } from '../base/errors.ts';
 import { codings } from '../pipeline/compress.ts';
 import type { Admission, Admissions, Client } from '../access/admission.ts';
 import { scopeOf } from '../access/rights.ts';

@@ -1,6 +1,6 @@
-import type { ProblemCode } from '../problems.ts';
+import type { ProblemCode } from '../base/problems.ts';
 import type { REQUEST_HEADERS, RESPONSE_HEADERS } from './header-docs.ts';
-import type { Schema, Static, TSchema } from '../schema.ts';
+import type { Schema, Static, TSchema } from '../base/schema.ts';
 import type { Client, Demand } from '../access/admission.ts';
 import type { JsonBody } from '../input/body-json.ts';
 import type { Reply, Request } from '../engine/edge.ts';

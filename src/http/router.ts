@@ -1,6 +1,6 @@
-import { decoded } from '../decoded.ts';
-import { AppError } from '../errors.ts';
-import { getOrMake } from '../get-or-make.ts';
+import { decoded } from '../base/decoded.ts';
+import { AppError } from '../base/errors.ts';
+import { getOrMake } from '../base/get-or-make.ts';
 import { mediaTypeNegotiator } from './negotiate.ts';
 import { parseQuery, type Query } from '../input/query.ts';
 import type { Request } from '../engine/edge.ts';

@@ -1,14 +1,14 @@
 import { basename } from 'node:path';
 import type { Readable } from 'node:stream';
-import { AppError, CommandRefusal } from '../errors.ts';
+import { AppError, CommandRefusal } from '../base/errors.ts';
 import { KEY } from '../store/bookmark.ts';
 import type { Count } from '../store/store.ts';
-import { reasonOf } from '../error-reason.ts';
+import { reasonOf } from '../base/error-reason.ts';
 import { UsageError } from '../terminal/arguments.ts';
 import { startProgress, type Console, type Progress } from '../terminal/progress.ts';
 import { counted, countOf, printable, quoted } from '../terminal/text.ts';
 import type { ImportCommand } from './arguments.ts';
-import { importRows, ImportStopped, type ImportedStore, type ImportResult } from './import.ts';
+import { importRows, ImportStop, type ImportedStore, type ImportResult } from './import.ts';
 import { readRows } from './reading.ts';
 import { BrokenSource, type Rows } from './row.ts';
 import { SAMPLE_ROWS, sampleItems } from './sample.ts';
@@ -190,13 +190,13 @@ const EXPECTED = [UsageError, BrokenSource, AppError, CommandRefusal];
 
 /** Writes why the run ended early and what is in the store. An unexpected error from outside a run is thrown again. */
 function reportFailure(error: unknown, { stderr, signal }: ImportIo): 1 | 2 {
-  const cause = error instanceof ImportStopped ? error.cause : error;
+  const cause = error instanceof ImportStop ? error.cause : error;
   const interrupted = signal.aborted && cause === signal.reason;
   const expected = interrupted || EXPECTED.some((type) => cause instanceof type);
   if (!expected && cause === error) throw error;
   const trace = !expected && cause instanceof Error ? cause.stack : undefined;
   stderr.write(`sluice: ${trace ?? printable(reasonOf(cause))}\n`);
-  if (error instanceof ImportStopped) stderr.write(`the import stopped: ${summary(error.result)}\n`);
+  if (error instanceof ImportStop) stderr.write(`the import stopped: ${summary(error.result)}\n`);
   return cause instanceof UsageError ? 2 : 1;
 }
 

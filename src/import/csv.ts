@@ -35,20 +35,20 @@ export async function* readCsv<T>(
   isCut = false,
 ): AsyncGenerator<SourceRow<T>, void, undefined> {
   const scanner = new CsvScanner(dialect);
-  let itemOf: ((record: CsvRecord) => T) | null = null;
+  let makeRow: ((record: CsvRecord) => T) | null = null;
   for await (const piece of piecesOf(source))
     for (const record of scanner.records(piece, piece.isLast && !isCut)) {
-      if (itemOf) yield rowOf(record, itemOf);
-      else itemOf = underHeader(headerOf(record));
+      if (makeRow) yield rowOf(record, makeRow);
+      else makeRow = underHeader(headerOf(record));
     }
-  if (!itemOf) throw new BrokenSource('the file is empty; a CSV file begins with a header row');
+  if (!makeRow) throw new BrokenSource('the file is empty; a CSV file begins with a header row');
 }
 
-function rowOf<T>(record: CsvRecord, itemOf: (record: CsvRecord) => T): SourceRow<T> {
+function rowOf<T>(record: CsvRecord, makeRow: (record: CsvRecord) => T): SourceRow<T> {
   const at = record.line;
   if (record.fault !== null) return { at, problem: record.fault };
   try {
-    return { at, item: itemOf(record) };
+    return { at, item: makeRow(record) };
   } catch (error) {
     if (error instanceof BadRow) return { at, problem: error.message, of: error.of };
     throw error;

@@ -1,5 +1,5 @@
-import { BSON_TYPE } from '../store/bson-types.ts';
-import { BSON } from '../store/bson.ts';
+import { BSON_TYPE } from '../store/values/bson-types.ts';
+import { BSON } from '../store/values/bson.ts';
 
 /** The size of a slab in bytes. One allocation holds thousands of documents. */
 const SLAB_BYTES = 1024 * 1024;

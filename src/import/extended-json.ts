@@ -1,5 +1,5 @@
 import { exactDate } from '../input/dates.ts';
-import { BSON_TYPE } from '../store/bson-types.ts';
+import { BSON_TYPE } from '../store/values/bson-types.ts';
 import {
   Binary,
   BSON,
@@ -14,8 +14,8 @@ import {
   MinKey,
   Timestamp,
   UUID,
-} from '../store/bson.ts';
-import { objectIdOf, wholeNumberOf } from '../store/value-texts.ts';
+} from '../store/values/bson.ts';
+import { objectIdOf, wholeNumberOf } from '../store/values/value-texts.ts';
 import { quoted } from '../terminal/text.ts';
 import type { DocumentWriter } from './document-writer.ts';
 import { anyUuidOf } from './numbers.ts';

@@ -42,8 +42,8 @@ export interface ImportOptions {
 }
 
 /** The run ended early. `cause` is the reason. `result` counts what is durable nevertheless. */
-export class ImportStopped extends Error {
-  override readonly name = 'ImportStopped';
+export class ImportStop extends Error {
+  override readonly name = 'ImportStop';
   readonly result: ImportResult;
 
   constructor(result: ImportResult, cause: unknown) {
@@ -54,7 +54,7 @@ export class ImportStopped extends Error {
 
 /**
  * Writes the rows of a source into a store, in batches. Bad rows are reported and counted, and the run goes on. Rejects with
- * ImportStopped when the source breaks, the store fails, or `signal` is aborted. Rejects with the error itself when nothing
+ * ImportStop when the source breaks, the store fails, or `signal` is aborted. Rejects with the error itself when nothing
  * was begun.
  */
 export async function importRows(options: ImportOptions): Promise<ImportResult> {
@@ -88,7 +88,7 @@ export async function importRows(options: ImportOptions): Promise<ImportResult> 
     return count;
   } catch (cause) {
     if (!hasBegun && !(cause instanceof BrokenSource || signal.aborted)) throw cause;
-    throw new ImportStopped(count, cause);
+    throw new ImportStop(count, cause);
   }
 }
 

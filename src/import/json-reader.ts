@@ -1,6 +1,6 @@
-import { getOrMake } from '../get-or-make.ts';
-import { BSON_TYPE } from '../store/bson-types.ts';
-import { JSON_NUMBER } from '../store/value-texts.ts';
+import { getOrMake } from '../base/get-or-make.ts';
+import { BSON_TYPE } from '../store/values/bson-types.ts';
+import { JSON_NUMBER } from '../store/values/value-texts.ts';
 import { quoted } from '../terminal/text.ts';
 import { nameBytes, type DocumentWriter } from './document-writer.ts';
 import { writeCommonType, writeExtended } from './extended-json.ts';

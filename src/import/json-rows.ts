@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { getOrMake } from '../get-or-make.ts';
+import { getOrMake } from '../base/get-or-make.ts';
 import { quoted } from '../terminal/text.ts';
 import { nameBytes } from './document-writer.ts';
 import { fieldNames, pathOf, type Columns } from './fields.ts';

@@ -17,7 +17,7 @@ type RowOfText = (text: Buffer) => Uint8Array;
 /** Reads one object per line. The last line needs no LF. Blank lines are counted, and left out. */
 export async function* readJsonLines(
   source: AsyncIterable<Buffer>,
-  itemOf: RowOfText,
+  makeRow: RowOfText,
 ): AsyncGenerator<SourceRow> {
   let at = 0;
   let isTooLong = false;
@@ -31,7 +31,7 @@ export async function* readJsonLines(
       from += line.length + 1;
       at++;
       if (isTooLong || line.length > LONGEST_ROW) yield { at, problem: 'the line is longer than 16 MB' };
-      else if (!isBlank(line[0] ?? LF) || !line.every(isBlank)) yield rowOf(at, line, itemOf);
+      else if (!isBlank(line[0] ?? LF) || !line.every(isBlank)) yield rowOf(at, line, makeRow);
       isTooLong = false;
     }
     // Its beginning is not kept, so that the lines after it can still be read.
@@ -46,7 +46,7 @@ export async function* readJsonLines(
  */
 export async function* readJsonArray(
   source: AsyncIterable<Buffer>,
-  itemOf: RowOfText,
+  makeRow: RowOfText,
 ): AsyncGenerator<SourceRow> {
   let at = 1;
   let isInside = true;
@@ -61,7 +61,7 @@ export async function* readJsonArray(
       if (bytes[end] === END_BRACKET) isInside = false;
       const element = bytes.subarray(from, end);
       from = end + 1;
-      if (isInside || at > 1 || !element.every(isBlank)) yield rowOf(at++, element, itemOf, true);
+      if (isInside || at > 1 || !element.every(isBlank)) yield rowOf(at++, element, makeRow, true);
     }
     piece.rest = from;
     if (!isInside && !bytes.subarray(from).every(isBlank))
@@ -73,7 +73,7 @@ export async function* readJsonArray(
 /** Reads objects that stand one behind the other, each over several lines. Throws BrokenSource where one is not JSON. */
 export async function* readJsonObjects(
   source: AsyncIterable<Buffer>,
-  itemOf: RowOfText,
+  makeRow: RowOfText,
 ): AsyncGenerator<SourceRow> {
   let at = 1;
   for await (const piece of piecesOf(source)) {
@@ -84,7 +84,7 @@ export async function* readJsonObjects(
       if (end - from > LONGEST_ROW) throw new LongRow(at);
       if (end === bytes.length && !isLast) break;
       const text = bytes.subarray(from, end);
-      if (!text.every(isBlank)) yield rowOf(at++, text, itemOf, true);
+      if (!text.every(isBlank)) yield rowOf(at++, text, makeRow, true);
     }
     piece.rest = from;
   }
@@ -119,9 +119,9 @@ function endOfElement(bytes: Buffer, from: number): number {
   return bytes.length;
 }
 
-function rowOf(at: number, text: Buffer, itemOf: RowOfText, isElement = false): SourceRow {
+function rowOf(at: number, text: Buffer, makeRow: RowOfText, isElement = false): SourceRow {
   try {
-    return { at, item: itemOf(text) };
+    return { at, item: makeRow(text) };
   } catch (error) {
     if (!(error instanceof BadRow)) throw error;
     if (!(error instanceof NotJson)) return { at, problem: error.message, of: error.of };

@@ -1,5 +1,5 @@
-import { Long } from '../store/bson.ts';
-import { objectIdOf } from '../store/value-texts.ts';
+import { Long } from '../store/values/bson.ts';
+import { objectIdOf } from '../store/values/value-texts.ts';
 import { quoted } from '../terminal/text.ts';
 import type { DocumentWriter } from './document-writer.ts';
 import { JsonReader } from './json-reader.ts';

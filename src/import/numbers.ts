@@ -1,6 +1,6 @@
-import { Decimal128, Long, UUID } from '../store/bson.ts';
-import { DECIMAL_DIGITS, parseDecimal, shownValue, toDecimal128 } from '../store/decimal.ts';
-import { JSON_NUMBER, wholeNumberOf } from '../store/value-texts.ts';
+import { Decimal128, Long, UUID } from '../store/values/bson.ts';
+import { DECIMAL_DIGITS, parseDecimal, shownValue, toDecimal128 } from '../store/values/decimal.ts';
+import { JSON_NUMBER, wholeNumberOf } from '../store/values/value-texts.ts';
 import { quoted } from '../terminal/text.ts';
 import { BadRow } from './row.ts';
 

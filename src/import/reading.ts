@@ -1,4 +1,4 @@
-import { BSON } from '../store/bson.ts';
+import { BSON } from '../store/values/bson.ts';
 import { counted, quoted } from '../terminal/text.ts';
 import type { Reading } from './arguments.ts';
 import { peek, takeWhile } from './chunks.ts';
@@ -49,9 +49,9 @@ export async function readRows(
   const isArray = beginningOf(head).startsWith('[');
   const isLong = hasLongObject(head);
   const writer = new RowWriter(reading.columns);
-  const itemOf = jsonRows(reading.columns, types, writer);
+  const makeRow = jsonRows(reading.columns, types, writer);
   const read = isArray ? readJsonArray : isLong ? readJsonObjects : readJsonLines;
-  const all = read(without(isArray ? head.indexOf('[') + 1 : mark, bytes), itemOf);
+  const all = read(without(isArray ? head.indexOf('[') + 1 : mark, bytes), makeRow);
   const isOneLine = reading.format === 'ndjson' && !isLong;
   const rows = isArray || isOneLine ? all : await refuseWrapped(all, head.toString('utf8', mark));
   return {

@@ -1,10 +1,10 @@
-import { CommandRefusal } from '../errors.ts';
+import { CommandRefusal } from '../base/errors.ts';
 import type { ResourceDeclaration } from '../resources/declarations.ts';
 import { listsOf, locate } from '../resources/locate.ts';
 import { kindsAt, type FieldKinds } from '../resources/query/kind-table.ts';
 import { formsOf } from '../resources/query/not-indexed.ts';
 import { KEY } from '../store/bookmark.ts';
-import { BSON_TYPE } from '../store/bson-types.ts';
+import { BSON_TYPE } from '../store/values/bson-types.ts';
 import type { Index } from '../store/indexes.ts';
 import type { AddedIndex, Declaration, OwnedCollection, Store } from '../store/store.ts';
 import { UsageError } from '../terminal/arguments.ts';

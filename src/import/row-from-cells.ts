@@ -1,4 +1,4 @@
-import { BSON_TYPE } from '../store/bson-types.ts';
+import { BSON_TYPE } from '../store/values/bson-types.ts';
 import { quoted } from '../terminal/text.ts';
 import type { CsvRecord, RowOfRecord } from './csv.ts';
 import { nameBytes } from './document-writer.ts';

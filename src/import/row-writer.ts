@@ -1,5 +1,5 @@
-import { BSON_TYPE } from '../store/bson-types.ts';
-import { ObjectId } from '../store/bson.ts';
+import { BSON_TYPE } from '../store/values/bson-types.ts';
+import { ObjectId } from '../store/values/bson.ts';
 import { ITEM_COLLECTION } from '../resources/item-collection.ts';
 import { MAX_ID_BYTES } from '../resources/row/id.ts';
 import { DocumentWriter, FIRST, nameBytes } from './document-writer.ts';

@@ -1,4 +1,4 @@
-import { BSON_TYPE } from '../store/bson-types.ts';
+import { BSON_TYPE } from '../store/values/bson-types.ts';
 import { DocumentWriter, nameBytes } from './document-writer.ts';
 import type { SourceRow } from './row.ts';
 

@@ -1,5 +1,5 @@
-import { reasonOf } from '../error-reason.ts';
-import { AppError } from '../errors.ts';
+import { reasonOf } from '../base/error-reason.ts';
+import { AppError } from '../base/errors.ts';
 import type { Request } from '../engine/edge.ts';
 import { DUPLICATE, scanJson, type JsonScan } from './json-scan.ts';
 import { quote } from './query.ts';

@@ -1,4 +1,4 @@
-import { AppError, type BodyFault } from '../errors.ts';
+import { AppError, type BodyFault } from '../base/errors.ts';
 
 /** The deepest nesting of objects and arrays. */
 const DEEPEST = 32;

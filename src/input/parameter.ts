@@ -1,4 +1,4 @@
-import type { AppError } from '../errors.ts';
+import type { AppError } from '../base/errors.ts';
 import { pathFault } from '../rows/selection.ts';
 import { parameterError, quote, type Query } from './query.ts';
 

@@ -1,6 +1,6 @@
-import { decoded } from '../decoded.ts';
-import { AppError } from '../errors.ts';
-import type { ProblemCode } from '../problems.ts';
+import { decoded } from '../base/decoded.ts';
+import { AppError } from '../base/errors.ts';
+import type { ProblemCode } from '../base/problems.ts';
 
 /** Bytes of path and query: a cursor of 12 KiB and 2 KiB for the rest. A request's whole head may have 16 KiB. */
 export const LONGEST_URL = 14 * 1024;

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import type { Ajv, ErrorObject, ValidateFunction } from 'ajv';
-import type { Static, TSchema } from '../schema.ts';
-import { AppError, type BodyFault } from '../errors.ts';
+import type { Static, TSchema } from '../base/schema.ts';
+import { AppError, type BodyFault } from '../base/errors.ts';
 import type { JsonBody } from './body-json.ts';
 import { pointer } from './json-scan.ts';
 import { quote } from './query.ts';

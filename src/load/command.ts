@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { Interruption, Refusal } from '../pull/retry.ts';
 import { printable } from '../terminal/text.ts';
-import { codeOf, reasonOf } from '../error-reason.ts';
+import { codeOf, reasonOf } from '../base/error-reason.ts';
 import { Requests } from './http/requests.ts';
 import { startLive } from './live.ts';
 import type { LoadCommand } from './options.ts';

@@ -1,6 +1,6 @@
 import type { Phase } from './figures.ts';
 import type { Condition } from './options.ts';
-import type { Found } from './result.ts';
+import type { FoundRate } from './result.ts';
 
 /** The rate is doubled until a step breaks, and then halved between. The search ends when both are this close. */
 const CLOSE = 1.1;
@@ -15,7 +15,7 @@ export async function findRate(
   first: number,
   step: (rate: number) => Promise<Pick<Phase, 'held' | 'broke'>>,
   signal: AbortSignal,
-): Promise<Found> {
+): Promise<FoundRate> {
   let held: number | null = null;
   let broke: number | null = null;
   let why: string | null = null;

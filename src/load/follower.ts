@@ -6,7 +6,7 @@ import { outcomeOfFailure } from './counts.ts';
 import type { Faults } from './faults.ts';
 import { Finder } from './finder.ts';
 import { answerTo } from './http/get.ts';
-import { reasonOf } from '../error-reason.ts';
+import { reasonOf } from '../base/error-reason.ts';
 import type { Requests } from './http/requests.ts';
 import { StreamContent } from './http/stream-content.ts';
 import type { Recorder } from './recorder.ts';

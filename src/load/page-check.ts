@@ -32,7 +32,7 @@ export class CheckedPage {
   }
 }
 
-interface Decoded {
+interface DecodedPage {
   readonly buffer: Buffer;
   readonly engine: { readonly bytesWritten: number };
 }
@@ -42,7 +42,7 @@ function decoded(bytes: Buffer, coding: string | null): Buffer {
   const decode = coding === 'br' ? brotliDecompressSync : coding === 'gzip' ? gunzipSync : null;
   if (!decode) throw new Error(`its content coding is ${coding}`);
   // The type definitions do not know of `info`. Without it, bytes behind the end are left out without a word.
-  const { buffer, engine } = decode(bytes, { info: true }) as unknown as Decoded;
+  const { buffer, engine } = decode(bytes, { info: true }) as unknown as DecodedPage;
   if (engine.bytesWritten === bytes.length) return buffer;
   throw new Error(`bytes follow behind the compressed ones, from byte ${engine.bytesWritten}`);
 }

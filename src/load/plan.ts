@@ -4,7 +4,7 @@ import type { LoadCommand } from './options.ts';
 import { Mix } from './queries.ts';
 import type { ShownOptions } from './result.ts';
 import type { WritesTo } from './writes.ts';
-import { NoTarget, type Described, type ListedResource } from './target.ts';
+import { NoTarget, type TargetDescription, type ListedResource } from './target.ts';
 
 /** What a run asks for. */
 export interface Plan {
@@ -27,7 +27,7 @@ export async function planOf(
   command: LoadCommand,
   { requests, writeKey }: { readonly requests: Requests; readonly writeKey: string | null },
   prefix: string,
-  { resources }: Described,
+  { resources }: TargetDescription,
   random: () => number,
 ): Promise<Plan> {
   const { queries, pages, pullers, slow, stalled, followers } = command;

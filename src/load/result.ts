@@ -35,7 +35,7 @@ export interface LoadResult {
   /** The slowest pages and first bytes, slowest first. At most 20. */
   readonly slowest: readonly SlowRequest[];
   /** What --find found. null without it. */
-  readonly found: Found | null;
+  readonly found: FoundRate | null;
   readonly verdict: Verdict;
 }
 
@@ -165,7 +165,7 @@ export interface SlowRequest {
   readonly requestId: string | null;
 }
 
-export interface Found {
+export interface FoundRate {
   readonly condition: string;
   /** The highest rate that held, in pages per second. null: none held. */
   readonly held: number | null;

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { VERSION } from '../version.ts';
+import { VERSION } from '../base/version.ts';
 import { ClientMeter } from './client-side.ts';
 import { Faults } from './faults.ts';
 import type { Latencies, Phase } from './figures.ts';
@@ -12,7 +12,7 @@ import { Pages } from './pages.ts';
 import { shownOptions, type Plan } from './plan.ts';
 import { fairnessOf, Pullers } from './pullers.ts';
 import { Recorder } from './recorder.ts';
-import type { Found, LoadResult, Target } from './result.ts';
+import type { FoundRate, LoadResult, Target } from './result.ts';
 import { steadySchedule } from './schedule.ts';
 import { ServerMeter } from './server-meter.ts';
 import { verdictOf } from './verdict.ts';
@@ -43,7 +43,7 @@ export class Run {
   readonly #server: ServerMeter | null;
   #failure: string | null = null;
   #pagesLatencies: Latencies | null = null;
-  #found: Found | null = null;
+  #found: FoundRate | null = null;
 
   /** `signal` ends the run early; what was measured until then is the result. */
   constructor(

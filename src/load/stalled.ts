@@ -1,5 +1,5 @@
 import type { Head } from './http/answer-reader.ts';
-import { Connection, type Answered } from './http/connection.ts';
+import { Connection, type AnswerRecord } from './http/connection.ts';
 import type { Requests } from './http/requests.ts';
 import { outcomeOf } from './counts.ts';
 import type { Faults } from './faults.ts';
@@ -9,7 +9,7 @@ import type { PullerRow } from './result.ts';
 const AGAIN_MS = 1000;
 
 /** Begins a stream and then reads nothing. When the server cuts the stream, as it should after STALL_TIMEOUT, the reader begins again. */
-export class StalledReader implements Answered {
+export class StalledReader implements AnswerRecord {
   readonly #connection: Connection;
   readonly #request: string;
   readonly #query: string;

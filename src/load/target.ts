@@ -1,4 +1,4 @@
-import { reasonOf } from '../error-reason.ts';
+import { reasonOf } from '../base/error-reason.ts';
 import { clipped } from '../terminal/text.ts';
 import { answerTo, jsonOf, type Answer } from './http/get.ts';
 import type { Requests } from './http/requests.ts';
@@ -19,7 +19,7 @@ export interface ListedResource {
 }
 
 /** The server that is tested. */
-export interface Described {
+export interface TargetDescription {
   readonly target: Target;
   readonly resources: readonly ListedResource[];
 }
@@ -30,7 +30,7 @@ const JSON_FORM = { accept: 'application/json', coding: 'identity' };
  * Asks a server what it is, before any load. `prefix`: the path below which a proxy has the server, without a slash at the
  * end. Rejects with NoTarget when it cannot be reached, is no sluice server, is not ready, or refuses the key.
  */
-export async function describe(requests: Requests, prefix: string): Promise<Described> {
+export async function describe(requests: Requests, prefix: string): Promise<TargetDescription> {
   const url = requests.origin.origin + prefix;
   const get = (path: string) => answerTo(requests.origin, requests.get(prefix + path, JSON_FORM));
   const ready = await get('/readyz').catch((error: unknown) => {

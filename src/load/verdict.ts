@@ -3,7 +3,7 @@ import type { Counts, Second } from './figures.ts';
 import type { Faults } from './faults.ts';
 import type { Followers, ShownOptions, Target, Verdict } from './result.ts';
 
-interface Judged {
+interface Judgement {
   readonly counts: Counts;
   readonly series: readonly Second[];
   readonly faults: Faults;
@@ -24,7 +24,7 @@ const LONG_DELAY_MS = 20;
 const OFTEN = 0.1;
 
 /** Judges a run by its answers, and says where its figures may mislead. */
-export function verdictOf(judged: Judged): Verdict {
+export function verdictOf(judged: Judgement): Verdict {
   const { counts, failure } = judged;
   const reasons = [...(failure === null ? [] : [failure]), ...reasonsOf(judged)];
   return {
@@ -35,7 +35,7 @@ export function verdictOf(judged: Judged): Verdict {
   };
 }
 
-function reasonsOf({ counts, faults, options, target, followers, isInterrupted }: Judged): string[] {
+function reasonsOf({ counts, faults, options, target, followers, isInterrupted }: Judgement): string[] {
   const limit = target.rateLimit;
   const allowed = limit
     ? `; the rate limit is ${counted(limit.requests)} requests in ${limit.windowSeconds} s`
@@ -89,7 +89,7 @@ function clientLimitsOf(series: readonly Second[]): string[] {
   return limits;
 }
 
-function notesOf({ series, options, target, counts, isInterrupted }: Judged): string[] {
+function notesOf({ series, options, target, counts, isInterrupted }: Judgement): string[] {
   const notes: string[] = [];
   if (options.model === 'closed')
     notes.push(

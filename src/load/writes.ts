@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { reasonOf } from '../error-reason.ts';
+import { reasonOf } from '../base/error-reason.ts';
 import type { Faults } from './faults.ts';
 import type { Follower } from './follower.ts';
 import { answerTo } from './http/get.ts';

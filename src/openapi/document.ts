@@ -1,9 +1,9 @@
-import { PROBLEM } from '../errors.ts';
-import { PROBLEMS, type ProblemCode } from '../problems.ts';
+import { PROBLEM } from '../base/errors.ts';
+import { PROBLEMS, type ProblemCode } from '../base/problems.ts';
 import type { Parameter } from '../input/parameter.ts';
 import { COMMON_HEADERS, LIMIT_HEADERS, REQUEST_HEADERS, RESPONSE_HEADERS } from '../http/header-docs.ts';
 import { COMMON_PROBLEMS, type Answer, type Route, type RouteBody, type Tag } from '../http/route.ts';
-import { nameOf, type Schema } from '../schema.ts';
+import { nameOf, type Schema } from '../base/schema.ts';
 
 export interface DocumentOptions {
   readonly version: string;

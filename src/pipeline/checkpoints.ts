@@ -1,4 +1,4 @@
-import type { ProblemDocument } from '../errors.ts';
+import type { ProblemDocument } from '../base/errors.ts';
 import type { RowEncoder } from '../rows/rows.ts';
 import { headOf, lastBookmark, sliceOf, type Batch } from '../store/batch.ts';
 import type { Bookmark, RowOrder } from '../store/bookmark.ts';

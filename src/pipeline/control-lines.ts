@@ -1,5 +1,5 @@
-import { PROBLEM, type ProblemDocument } from '../errors.ts';
-import { count, namedObject, text, textOrNull, Type, type Static } from '../schema.ts';
+import { PROBLEM, type ProblemDocument } from '../base/errors.ts';
+import { count, namedObject, text, textOrNull, Type, type Static } from '../base/schema.ts';
 import { serializerOf } from '../rows/serializers.ts';
 
 const CURSOR =

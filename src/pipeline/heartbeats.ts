@@ -1,5 +1,5 @@
 import type { Batch } from '../store/batch.ts';
-import { settlesWithin } from '../store/deadline.ts';
+import { settlesWithin } from '../store/turns/deadline.ts';
 
 /**
  * Yields the batches, and `empty`, a batch without rows, whenever the next one does not come within `ms` milliseconds.

@@ -3,7 +3,7 @@ import { Worker, type Transferable } from 'node:worker_threads';
 import { asset } from '../asset.ts';
 import { END_OF_STREAM } from '../rows/arrow/messages.ts';
 import type { Sink } from './sink.ts';
-import { codeOf } from '../error-reason.ts';
+import { codeOf } from '../base/error-reason.ts';
 
 /** The optional package that writes Parquet. parquet-thread.mjs imports it. */
 const LIBRARY = 'parquet-wasm';

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import * as zlib from 'node:zlib';
-import { Turns } from '../turns.ts';
+import { Turns } from '../store/turns/work-turns.ts';
 import { FlushedTransform } from './flushed-transform.ts';
 
 /** Compresses a file in pieces, whose joined results are the file. Pieces may overlap, and keep their order. */

@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { RowEncoder } from '../rows/rows.ts';
 import { headOf, lastBookmark, type Batch } from '../store/batch.ts';
 import type { Bookmark, RowOrder } from '../store/bookmark.ts';
-import { settlesWithin } from '../store/deadline.ts';
+import { settlesWithin } from '../store/turns/deadline.ts';
 import type { Sink } from './sink.ts';
 
 /** What goes before the first row and after the last. `tail` is called once all rows are written. */

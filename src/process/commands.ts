@@ -1,5 +1,5 @@
-import { readConfig, type Config } from '../config.ts';
-import { Faults } from '../errors.ts';
+import { readConfig, type Config } from '../settings/config.ts';
+import { Faults } from '../base/errors.ts';
 import { INDEX_HELP, runIndex } from './index-command.ts';
 import { INIT_HELP, runInit } from './init-command.ts';
 import { BACKUP_HELP, backUpStore, CHECK_HELP, checkStore } from './file-commands.ts';
@@ -7,24 +7,24 @@ import { DOCTOR_HELP, runDoctor } from './doctor.ts';
 import { kernelWarning } from './kernel-warning.ts';
 import { KEY_HELP, newKey, parseKeyArguments } from './key-command.ts';
 import type { Signals } from './signals.ts';
-import { settingsHelp } from '../settings.ts';
+import { settingsHelp } from '../settings/settings.ts';
 import { ITEM_COLLECTION } from '../resources/item-collection.ts';
-import { openStore } from '../store/open.ts';
+import { openStore } from '../server/open-store.ts';
 import { showSources } from './source-stacks.ts';
 import { placeOf } from './store-name.ts';
-import { Slots } from '../store/slots.ts';
+import { Slots } from '../store/turns/slots.ts';
 import type { Store } from '../store/store.ts';
 import { createLog, type Logger } from '../telemetry/log.ts';
 import { freePort } from '../engine/cannot-listen.ts';
 import { reachable, urlOf } from '../engine/address.ts';
 import { UsageError } from '../terminal/arguments.ts';
 import { interruption } from '../terminal/interruption.ts';
-import { unknownSettings } from '../unknown-settings.ts';
+import { unknownSettings } from '../settings/unknown-settings.ts';
 import { printable } from '../terminal/text.ts';
-import { VERSION } from '../version.ts';
+import { VERSION } from '../base/version.ts';
 import { gatherMetrics } from './worker-metrics.ts';
 import { isWorker, leavePrimary, reportListening, startWorkers, untilPrimaryStops } from './workers.ts';
-import { reasonOf } from '../error-reason.ts';
+import { reasonOf } from '../base/error-reason.ts';
 
 const HELP = `sluice - serve very large collections from MongoDB as pages and streams
 
@@ -123,7 +123,7 @@ async function serve(argv: readonly string[], { first, onHangUp }: Signals): Pro
 }
 
 async function startAlone(config: Config, log: Logger) {
-  const { startServer } = await import('../main.ts'); // the other commands end before it would be loaded
+  const { startServer } = await import('../server/main.ts'); // the other commands end before it would be loaded
   const server = await startServer(config, log, {
     sharedPort: isWorker,
     ...(isWorker && { gatherMetrics }),

@@ -1,10 +1,10 @@
-import { asksForItems, isOwn } from '../open-rows.ts';
+import { asksForItems, isOwn } from '../server/open-rows.ts';
 import { readFileSync } from 'node:fs';
-import { readConfig, type Config } from '../config.ts';
+import { readConfig, type Config } from '../settings/config.ts';
 import { ITEM_COLLECTION } from '../resources/item-collection.ts';
 import { listsOf, locate, locateAll } from '../resources/locate.ts';
-import type { Finding } from '../store/finding.ts';
-import type { ExaminedDeclaration, ExamineOptions } from '../store/mongo/examine.ts';
+import type { Finding } from '../base/finding.ts';
+import type { ExaminedDeclaration, ExamineOptions } from '../store/mongo/collection/examine.ts';
 import type { Store } from '../store/store.ts';
 import { readArguments, UsageError } from '../terminal/arguments.ts';
 import { printable } from '../terminal/text.ts';
@@ -43,10 +43,10 @@ export async function runDoctor(
   };
   machine(config).forEach(report);
   if (config.MONGODB_URI === undefined) {
-    const { examineSqlite } = await import('../store/sqlite/check.ts');
+    const { examineSqlite } = await import('../store/sqlite/file/check.ts');
     await examineSqlite(config.DATA_DIR, report);
   } else {
-    const { examineMongo } = await import('../store/mongo/examine.ts');
+    const { examineMongo } = await import('../store/mongo/collection/examine.ts');
     const { MONGODB_URI: uri, MONGODB_PREFIX: prefix, MONGODB_MANAGE_INDEXES: indexes } = config;
     const manages = indexes !== 'false';
     const adoptsItems = indexes !== 'auto' || asksForItems(config);

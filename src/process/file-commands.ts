@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { StoreSettings } from '../store/open.ts';
+import type { StoreSettings } from '../server/open-store.ts';
 import { readArguments, UsageError } from '../terminal/arguments.ts';
 import { startProgress } from '../terminal/progress.ts';
 import { counted } from '../terminal/text.ts';
@@ -39,7 +39,7 @@ export async function backUpStore(
   const { values, positionals } = readArguments(argv, { replace: { type: 'boolean' } });
   const [to, other] = positionals;
   if (to === undefined || other !== undefined) throw new UsageError('expected: sluice backup FILE');
-  const { backUp } = await import('../store/sqlite/backup.ts');
+  const { backUp } = await import('../store/sqlite/file/backup.ts');
   const from = await fileOf('backup', settings);
   const progress = startProgress({ stderr, isTTY: stderr.isTTY }, 1);
   const onPages = (copied: number, all: number) => progress.update(copied / all, `${counted(copied)} pages`);
@@ -57,7 +57,7 @@ export async function checkStore(
   const [file, other] = readArguments(argv, {}).positionals;
   if (other !== undefined) throw new UsageError('expected: sluice check, or sluice check FILE');
   const path = file ?? (await fileOf('check', settings));
-  const { check } = await import('../store/sqlite/check.ts');
+  const { check } = await import('../store/sqlite/file/check.ts');
   const faults = await check(path, (line) => stdout.write(`${line}\n`));
   stdout.write(`${path} ${faults === 0 ? 'is whole' : `has ${counted(faults)} faults: restore a backup`}\n`);
   return faults === 0 ? 0 : 1;
@@ -66,6 +66,6 @@ export async function checkStore(
 async function fileOf(command: string, { MONGODB_URI, DATA_DIR }: Settings): Promise<string> {
   if (MONGODB_URI !== undefined)
     throw new UsageError(`${command} is for the embedded store, and MONGODB_URI is set`);
-  const { FILE } = await import('../store/sqlite/file.ts');
+  const { FILE } = await import('../store/sqlite/file/file.ts');
   return join(DATA_DIR, FILE);
 }

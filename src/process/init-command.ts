@@ -1,5 +1,5 @@
 import { asset } from '../asset.ts';
-import { AppError, CommandRefusal } from '../errors.ts';
+import { AppError, CommandRefusal } from '../base/errors.ts';
 import { ITEM_COLLECTION } from '../resources/item-collection.ts';
 import { indexLine, withoutSuffix } from '../resources/query/not-indexed.ts';
 import { KEY } from '../store/bookmark.ts';
@@ -7,7 +7,7 @@ import type { Index } from '../store/indexes.ts';
 import type { CollectionEntry, Declaration, Store } from '../store/store.ts';
 import { readArguments, UsageError } from '../terminal/arguments.ts';
 import { printable } from '../terminal/text.ts';
-import { reasonOf } from '../error-reason.ts';
+import { reasonOf } from '../base/error-reason.ts';
 import { nameFor } from '../import/resource-name.ts';
 
 export const INIT_HELP = `Usage: sluice init > resources.json

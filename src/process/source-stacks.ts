@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { SourceMap, type SourceMapPayload } from 'node:module';
-import { getOrMake } from '../get-or-make.ts';
+import { getOrMake } from '../base/get-or-make.ts';
 
 /** A place in a built file, as a stack shows it. */
 const PLACE = /(file:\/\/[^\s()]+\.js):(\d+):(\d+)/;

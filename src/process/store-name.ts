@@ -1,4 +1,4 @@
-import type { StoreSettings } from '../store/open.ts';
+import type { StoreSettings } from '../server/open-store.ts';
 
 /** The store that the settings name, for a question to its operator. It contains no password. */
 export function placeOf({ MONGODB_URI, DATA_DIR }: Pick<StoreSettings, 'MONGODB_URI' | 'DATA_DIR'>): string {

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { codeOf, reasonOf } from '../error-reason.ts';
+import { codeOf, reasonOf } from '../base/error-reason.ts';
 import { duration, startProgress, type Console, type Progress } from '../terminal/progress.ts';
 import { counted, countOf, printable } from '../terminal/text.ts';
 import { STDOUT, type PullCommand } from './arguments.ts';

@@ -1,10 +1,10 @@
-import { DatabaseSync } from '../sqlite.ts';
+import { DatabaseSync } from '../base/sqlite.ts';
 import { MOST_COLUMNS, SAMPLED_ROWS } from '../rows/csv-cell.ts';
 import { HeldLines, type Copy } from './copy.ts';
 import { REMOVAL_BEGINNING } from './lines.ts';
 import { BEGINNING, type ProvedPlace } from './proof.ts';
 import { Refusal } from './retry.ts';
-import { reasonOf } from '../error-reason.ts';
+import { reasonOf } from '../base/error-reason.ts';
 
 type Database = InstanceType<typeof DatabaseSync>;
 

@@ -1,5 +1,5 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
-import { codeOf } from '../error-reason.ts';
+import { codeOf } from '../base/error-reason.ts';
 import type { ProvedPlace } from './proof.ts';
 import { jsonIn, Refusal } from './retry.ts';
 

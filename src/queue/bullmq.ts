@@ -1,8 +1,8 @@
 import { DelayedError, Queue, Worker, type Job } from 'bullmq';
-import { settlesWithin } from '../store/deadline.ts';
+import { settlesWithin } from '../store/turns/deadline.ts';
 import { connectRedis, type RedisConnection } from '../redis/connect.ts';
 import type { JobQueue, QueueOptions } from './queue.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../base/log.ts';
 
 /** A worker that renews no lock for HOLD_MS is gone. BullMQ looks for such workers every STALLED_LOOK_MS. */
 const HOLD_MS = 10_000;

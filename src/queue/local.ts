@@ -1,4 +1,4 @@
-import { Turns } from '../turns.ts';
+import { Turns } from '../store/turns/work-turns.ts';
 import type { JobQueue, QueueOptions } from './queue.ts';
 
 /** A queue in the memory of this process. */

@@ -1,5 +1,5 @@
 import { createLocalQueue } from './local.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../base/log.ts';
 import type { JobQueue, QueueOptions } from './queue.ts';
 
 export interface QueueSettings {

@@ -1,4 +1,4 @@
-import { decoded } from '../decoded.ts';
+import { decoded } from '../base/decoded.ts';
 
 /** What is wrong with REDIS_URL, without the URL, which may contain a password: an error of a client shows all of it. */
 export function redisUrlFaults(text: string | undefined): readonly string[] {

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { AppError } from '../errors.ts';
+import { AppError } from '../base/errors.ts';
 import { parseJson } from '../input/body-json.ts';
 import { bodyCheck } from '../input/validate.ts';
-import { listOf, object, text, Type, wordOf, type Static } from '../schema.ts';
-import { reasonOf } from '../error-reason.ts';
+import { listOf, object, text, Type, wordOf, type Static } from '../base/schema.ts';
+import { reasonOf } from '../base/error-reason.ts';
 import { KINDS, type Kind } from './query/kinds.ts';
 
 /** A resource's name is the first segment of its URLs. */

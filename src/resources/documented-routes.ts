@@ -1,15 +1,15 @@
 import type { Client } from '../access/admission.ts';
-import { AppError } from '../errors.ts';
+import { AppError } from '../base/errors.ts';
 import { mayKnow } from '../http/permit.ts';
 import type { Route } from '../http/route.ts';
-import type { RoutesDocument } from '../openapi/routes.ts';
-import { firstAbort } from '../store/deadline.ts';
+import type { RoutesDocument } from '../openapi/document-routes.ts';
+import { firstAbort } from '../store/turns/deadline.ts';
 import { kindsOf } from './list.ts';
 import { askableOfResource } from './query/not-indexed.ts';
 import type { OpenResource } from './open.ts';
-import { resourceFor } from './query/part.ts';
+import { resourceFor } from './query/scope.ts';
 import { indexesOf, type Resource } from './query/resource.ts';
-import { NOT_KNOWN, type KnownFields } from './routes.ts';
+import { NOT_KNOWN, type KnownFields } from './resource-routes.ts';
 
 /** How long a look waits for the store. Milliseconds. */
 const LOOK_MS = 1_000;

@@ -1,7 +1,7 @@
-import { Decimal128 } from '../store/bson.ts';
-import { BSON_RANK, BSON_TYPE, rankOf } from '../store/bson-types.ts';
-import { fieldsOf } from '../store/fields.ts';
-import { numberOf, type Value } from '../store/keys.ts';
+import { Decimal128 } from '../store/values/bson.ts';
+import { BSON_RANK, BSON_TYPE, rankOf } from '../store/values/bson-types.ts';
+import { fieldsOf } from '../store/values/fields.ts';
+import { numberOf, type Value } from '../store/values/keys.ts';
 import type { Declaration } from '../store/store.ts';
 
 /** An array as price would make indexes of MongoDB multikey, and no read could use them: hence the validator. */

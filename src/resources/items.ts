@@ -1,5 +1,5 @@
 import { documented, parameter, paths, text, type Parameter } from '../input/parameter.ts';
-import { named, Type } from '../schema.ts';
+import { named, Type } from '../base/schema.ts';
 import { MAX_ID_BYTES } from './row/id.ts';
 import type { Form, Order } from './query/form.ts';
 import { readSort } from './query/grammar.ts';

@@ -1,8 +1,8 @@
-import { AppError } from '../errors.ts';
+import { AppError } from '../base/errors.ts';
 import { mayKnow } from '../http/permit.ts';
 import { json, NOT_STORED } from '../http/reply.ts';
 import { JSON_TYPE, jsonAnswer, type Route } from '../http/route.ts';
-import { count, listOf, namedObject, object, text, textOrNull, Type, type Static } from '../schema.ts';
+import { count, listOf, namedObject, object, text, textOrNull, Type, type Static } from '../base/schema.ts';
 import { serializerOf } from '../rows/serializers.ts';
 import type { Index } from '../store/indexes.ts';
 import type { Count } from '../store/store.ts';
@@ -11,7 +11,7 @@ import type { Alias } from './query/form.ts';
 import { keyOr } from './query/grammar.ts';
 import { kindsAt } from './query/kind-table.ts';
 import { askableOfResource, listedField, withoutSuffix, type Askable } from './query/not-indexed.ts';
-import { resourceFor } from './query/part.ts';
+import { resourceFor } from './query/scope.ts';
 import { indexesOf, type Resource } from './query/resource.ts';
 
 const QUERY = object('a form of query', {

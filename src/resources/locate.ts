@@ -1,5 +1,5 @@
-import { AppError } from '../errors.ts';
-import { getOrMake } from '../get-or-make.ts';
+import { AppError } from '../base/errors.ts';
+import { getOrMake } from '../base/get-or-make.ts';
 import type { CollectionEntry, Store } from '../store/store.ts';
 import type { CollectionPattern, ResourceDeclaration } from './declarations.ts';
 import type { OwnResource } from './own.ts';

@@ -1,11 +1,11 @@
 import { setMaxListeners } from 'node:events';
-import type { Log } from '../log.ts';
-import type { StreamReader } from '../store/readers.ts';
+import type { Log } from '../base/log.ts';
+import type { StreamReader } from '../store/turns/readers.ts';
 import type { Collection, Declaration, Store } from '../store/store.ts';
-import { AppError, collectionReplaced } from '../errors.ts';
+import { AppError, collectionReplaced } from '../base/errors.ts';
 import { Selection } from '../rows/selection.ts';
-import { reasonOf } from '../error-reason.ts';
-import { getOrMake } from '../get-or-make.ts';
+import { reasonOf } from '../base/error-reason.ts';
+import { getOrMake } from '../base/get-or-make.ts';
 import { openForm } from './query/form.ts';
 import type { LocatedDeclaration } from './locate.ts';
 import { declaredIndexes } from './own.ts';

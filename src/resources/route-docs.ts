@@ -1,7 +1,7 @@
-import type { ProblemCode } from '../problems.ts';
+import type { ProblemCode } from '../base/problems.ts';
 import type { Parameter } from '../input/parameter.ts';
 import { STORE_PROBLEMS, type Content, type Example, type Route } from '../http/route.ts';
-import type { TSchema } from '../schema.ts';
+import type { TSchema } from '../base/schema.ts';
 import type { Transcoder } from '../rows/rows.ts';
 
 type RouteName = 'list' | 'stream' | 'changes' | 'partitions' | 'values' | 'get';

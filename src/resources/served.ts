@@ -1,4 +1,4 @@
-import { AppError, Faults } from '../errors.ts';
+import { AppError, Faults } from '../base/errors.ts';
 import { nameFault, type CollectionPattern, type ResourceDeclaration } from './declarations.ts';
 import { listsOf, locate, locateAll, type Lists, type LocatedDeclaration } from './locate.ts';
 import type { CollectionEntry } from '../store/store.ts';

@@ -1,6 +1,6 @@
-import { BSON, Decimal128, EJSON } from '../store/bson.ts';
-import { BSON_TYPE } from '../store/bson-types.ts';
-import type { Slot, Slots } from '../store/slots.ts';
+import { BSON, Decimal128, EJSON } from '../store/values/bson.ts';
+import { BSON_TYPE } from '../store/values/bson-types.ts';
+import type { Slot, Slots } from '../store/turns/slots.ts';
 import { instantiate, type TranscodeExports } from './wasm.ts';
 
 /** The text of a rare value that waits to be copied out. It belongs to the encoder that writes the value's row. */

@@ -1,4 +1,4 @@
-import type { Slot } from '../store/slots.ts';
+import type { Slot } from '../store/turns/slots.ts';
 import { storedNames } from './csv-cell.ts';
 import type { Machine } from './machine.ts';
 import { EVERYTHING, type Selection } from './selection.ts';

@@ -1,5 +1,5 @@
 import { bookmarkOf, KEY } from '../store/bookmark.ts';
-import { Slots } from '../store/slots.ts';
+import { Slots } from '../store/turns/slots.ts';
 import { Machine, whyFailed } from './machine.ts';
 import { rowPass } from './passes.ts';
 import { EVERYTHING, KEY_ALONE, type Selection } from './selection.ts';

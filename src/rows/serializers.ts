@@ -1,5 +1,5 @@
 import fastJson from 'fast-json-stringify';
-import type { Static, TSchema } from '../schema.ts';
+import type { Static, TSchema } from '../base/schema.ts';
 
 /**
  * The JSON serializer of a schema, which does not write fields that the schema does not name. Required fields come

@@ -1,6 +1,6 @@
-import { reasonOf } from '../error-reason.ts';
+import { reasonOf } from '../base/error-reason.ts';
 import { rowsOf, type Batch } from '../store/batch.ts';
-import type { Slot, Slots } from '../store/slots.ts';
+import type { Slot, Slots } from '../store/turns/slots.ts';
 import { ArrowWriter } from './arrow/writer.ts';
 import { Machine, whyFailed, type Spill } from './machine.ts';
 import { rowPass, tablePass, type Pass } from './passes.ts';

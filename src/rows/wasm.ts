@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { asset } from '../asset.ts';
-import { reasonOf } from '../error-reason.ts';
+import { reasonOf } from '../base/error-reason.ts';
 
 /** Compiles transcode.wasm once per process. Throws when the file is missing or this Node.js cannot run it. */
 function transcodeModule(): WebAssembly.Module {

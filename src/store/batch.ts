@@ -1,6 +1,6 @@
 import { bookmarkOf, type Bookmark, type Identity, type RowOrder, type PointInTime } from './bookmark.ts';
-import { beginRow, documentAt, endOfDocument, endOfRow, ROW_HEAD_BYTES } from './bson-array.ts';
-import type { Slot, Slots } from './slots.ts';
+import { beginRow, documentAt, endOfDocument, endOfRow, ROW_HEAD_BYTES } from './values/bson-array.ts';
+import type { Slot, Slots } from './turns/slots.ts';
 
 /** Rows as the body of a BSON array (bson-array.ts), unparsed. The function that takes a batch must release it once. */
 export interface Batch {

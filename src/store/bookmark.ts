@@ -1,9 +1,9 @@
-import { BSON } from './bson.ts';
-import { documentWith, elementOf } from './bson-elements.ts';
-import { BSON_TYPE } from './bson-types.ts';
-import { exactValues } from './exact-values.ts';
-import { valueAt } from './fields.ts';
-import type { Value } from './keys.ts';
+import { BSON } from './values/bson.ts';
+import { documentWith, elementOf } from './values/bson-elements.ts';
+import { BSON_TYPE } from './values/bson-types.ts';
+import { exactValues } from './values/exact-values.ts';
+import { valueAt } from './values/fields.ts';
+import type { Value } from './values/keys.ts';
 
 /**
  * Bookmark: the exact key values of a row, as a BSON document: `{_id}` in the order of the key, `{PATH: value, _id}` in

@@ -1,8 +1,8 @@
 import type { Batch } from './batch.ts';
 import type { Bookmark, Identity, PointInTime } from './bookmark.ts';
 import type { Plan, Size } from './plan.ts';
-import type { ScopePredicate } from './scope-predicate.ts';
-import type { Slots } from './slots.ts';
+import type { ScopePredicate } from './scope/predicate.ts';
+import type { Slots } from './turns/slots.ts';
 
 /**
  * A place in the history of a collection, for the cursors of clients. It does not name the collection: a caller that

@@ -1,4 +1,4 @@
-import type { CommandRefusal } from '../errors.ts';
+import type { CommandRefusal } from '../base/errors.ts';
 import type { ReadBatch } from './batch.ts';
 import type { Bookmark, Identity, PointInTime } from './bookmark.ts';
 import type { ChangeFeed } from './change-feed.ts';

@@ -2,10 +2,10 @@ import type { Reply } from '../engine/edge.ts';
 import { refusalOf } from '../http/permit.ts';
 import { json, NOT_STORED } from '../http/reply.ts';
 import { jsonAnswer, type Route } from '../http/route.ts';
-import { AppError, storeUnavailable } from '../errors.ts';
-import type { Log } from '../log.ts';
-import { PROBLEMS } from '../problems.ts';
-import { listOf, namedObject, text, wordOf, type Static } from '../schema.ts';
+import { AppError, storeUnavailable } from '../base/errors.ts';
+import type { Log } from '../base/log.ts';
+import { PROBLEMS } from '../base/problems.ts';
+import { listOf, namedObject, text, wordOf, type Static } from '../base/schema.ts';
 import { serializerOf } from '../rows/serializers.ts';
 import type { Store } from '../store/store.ts';
 

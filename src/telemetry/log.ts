@@ -1,6 +1,6 @@
 import { isatty } from 'node:tty';
 import { pino, type DestinationStream, type Logger } from 'pino';
-import { AppError } from '../errors.ts';
+import { AppError } from '../base/errors.ts';
 import { clipped, printable } from '../terminal/text.ts';
 
 /** The kernel writes up to so many bytes to a pipe in one piece (PIPE_BUF), so lines of several workers never mix. */

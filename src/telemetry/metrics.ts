@@ -1,6 +1,6 @@
 import { AggregatorRegistry, collectDefaultMetrics, Registry } from 'prom-client';
 import type { Ending, Notes, Request } from '../engine/edge.ts';
-import { getOrMake } from '../get-or-make.ts';
+import { getOrMake } from '../base/get-or-make.ts';
 import { bytes } from '../http/reply.ts';
 import type { Route } from '../http/route.ts';
 import { Counter, createFamily, Histogram, overlapping, type MetricJson } from './counters.ts';

@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts';
+import { AppError } from '../base/errors.ts';
 import type { Ending, Notes } from '../engine/edge.ts';
 import { ClientGoneError, StallError, StoppedError } from '../engine/stall-timer.ts';
 import { clipped } from '../terminal/text.ts';

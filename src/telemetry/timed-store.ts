@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts';
+import { AppError } from '../base/errors.ts';
 import type { RowReader, Store } from '../store/store.ts';
 import type { Metrics } from './metrics.ts';
 

@@ -1,6 +1,6 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { quoted } from './text.ts';
-import { codeOf, reasonOf } from '../error-reason.ts';
+import { codeOf, reasonOf } from '../base/error-reason.ts';
 
 /** The command line is wrong. The message says what was expected and what was given. The exit code is 2. */
 export class UsageError extends Error {

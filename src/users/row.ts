@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { fingerprint } from '../rows/fingerprint.ts';
 import { rowToJson } from '../rows/row-json.ts';
-import { BSON } from '../store/bson.ts';
+import { BSON } from '../store/values/bson.ts';
 import type { RecordDeclaration } from '../store/records.ts';
 import { checkedUser, type UserBody, type UserPatch } from './user.ts';
 

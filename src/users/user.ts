@@ -1,5 +1,5 @@
 import { bodyCheck } from '../input/validate.ts';
-import { named, namedObject, Type, type Static } from '../schema.ts';
+import { named, namedObject, Type, type Static } from '../base/schema.ts';
 
 export const PATH = '/api/users';
 

@@ -4,8 +4,8 @@ import { asset } from '../asset.ts';
 import { json } from '../http/reply.ts';
 import { JSON_TYPE, jsonAnswer, type Route } from '../http/route.ts';
 import { serializerOf } from '../rows/serializers.ts';
-import { count, listOf, namedObject, object, text } from '../schema.ts';
-import { VERSION } from '../version.ts';
+import { count, listOf, namedObject, object, text } from '../base/schema.ts';
+import { VERSION } from '../base/version.ts';
 import { fileRoute } from './file-route.ts';
 
 /** What a client is for. The build makes the files. */

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { AppError } from '../../src/errors.ts';
+import { AppError } from '../../src/base/errors.ts';
 import { parseKeys, readKeysFile } from '../../src/access/keys-file.ts';
 import { Keyring } from '../../src/access/keys.ts';
 import { temporaryFolder } from '../support/directory.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
-import { storeUnfit } from '../../src/errors.ts';
+import { storeUnfit } from '../../src/base/errors.ts';
 import type { Route } from '../../src/http/route.ts';
 import { keyedServer } from '../support/access/keyed.ts';
 import { logTo } from '../support/access/log-lines.ts';

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { sha256 } from '../../src/access/keys.ts';
 import { TokenCheck } from '../../src/access/token-check.ts';
 import { Tokens, type TokensOptions } from '../../src/access/tokens.ts';
-import { AppError } from '../../src/errors.ts';
+import { AppError } from '../../src/base/errors.ts';
 import { listening } from '../support/ports.ts';
 import { logTo } from '../support/access/log-lines.ts';
 import {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { test, type TestContext } from 'node:test';
 import { CompactEncrypt, exportSPKI, generateKeyPair, importJWK, type CryptoKey } from 'jose';
-import { readConfig } from '../../src/config.ts';
+import { readConfig } from '../../src/settings/config.ts';
 import {
   AUDIENCE,
   inSeconds,

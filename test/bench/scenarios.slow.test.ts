@@ -6,7 +6,7 @@ import { CANDIDATES, programOf, type CandidateName } from '../../bench/candidate
 import { JsonBytes } from '../../bench/peers/bson-json.ts';
 import { createScenarios } from '../../bench/scenarios.ts';
 import { FORMATS } from '../../src/resources/stream/formats/list.ts';
-import { BSON, Long, ObjectId } from '../../src/store/bson.ts';
+import { BSON, Long, ObjectId } from '../../src/store/values/bson.ts';
 import { childProgram } from '../support/process/child-program.ts';
 
 const scenarios = createScenarios(1_000_000);

@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
-import { BSON, Decimal128, Double, Int32, Long } from '../../src/store/bson.ts';
+import { BSON, Decimal128, Double, Int32, Long } from '../../src/store/values/bson.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import type { ChangeFeed, FeedPlace, ScopeLog } from '../../src/store/change-feed.ts';
-import { ScopedCollection } from '../../src/store/part-rows.ts';
-import { predicateOf } from '../../src/store/scope-predicate.ts';
-import { ScopedFeed } from '../../src/store/scoped-feed.ts';
-import type { Slots } from '../../src/store/slots.ts';
+import { ScopedCollection } from '../../src/store/scope/scoped-collection.ts';
+import { predicateOf } from '../../src/store/scope/predicate.ts';
+import { ScopedFeed } from '../../src/store/scope/scoped-feed.ts';
+import type { Slots } from '../../src/store/turns/slots.ts';
 import type { Plan, OwnedCollection } from '../../src/store/store.ts';
-import { lookUps } from '../../src/store/readers.ts';
+import { lookUps } from '../../src/store/turns/readers.ts';
 import { Follower, idIn, nameOf } from '../support/store/following.ts';
 import { BY_ID, feedOf, keysSince, lookUp } from '../support/store/changes.ts';
 import { below, oneOf, randomFrom } from '../support/store/random-collection.ts';
 import { NEVER, PLENTY, readRows } from '../support/store/reading.ts';
 import { SEED } from '../support/seed.ts';
-import { compareValues } from '../../src/store/order.ts';
-import { readRow } from '../../src/store/row.ts';
+import { compareValues } from '../../src/store/values/order.ts';
+import { readRow } from '../../src/store/turns/read-row.ts';
 import type { ContractTest } from '../support/tests-with.ts';
 
 /** An empty set of rows that has a change feed. */

@@ -1,4 +1,4 @@
-import { MaxKey, MinKey } from '../../src/store/bson.ts';
+import { MaxKey, MinKey } from '../../src/store/values/bson.ts';
 import { IDS } from '../support/store/random-collection.ts';
 import { testSqlite } from '../support/store/sqlite/sqlite.ts';
 import { keepImages } from '../support/store/parts.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { directoryFiles } from '../../src/store/directory.ts';
+import { directoryFiles } from '../../src/store/folder/directory.ts';
 import { FileGoneError, type FileStore } from '../../src/store/files.ts';
 import { temporaryFolder } from '../support/directory.ts';
 import { testMongoStore } from '../support/store/mongo/mongo.ts';

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { EXPORTS } from '../../src/exports/jobs.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
-import { BSON, Int32, ObjectId } from '../../src/store/bson.ts';
+import { BSON, Int32, ObjectId } from '../../src/store/values/bson.ts';
 import type { Change, Records } from '../../src/store/records.ts';
 import type { Plan } from '../../src/store/store.ts';
 import { fromRow, toRow, USERS, type StoredUser } from '../../src/users/row.ts';
 import { NEVER, PLENTY, takeRows, walk } from '../support/store/reading.ts';
 import type { StoreTest } from '../support/store/open-store.ts';
-import { readRow } from '../../src/store/row.ts';
+import { readRow } from '../../src/store/turns/read-row.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
 const TIME = new Date('2026-01-02T03:04:05.678Z');

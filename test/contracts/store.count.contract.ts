@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Bookmark } from '../../src/store/bookmark.ts';
-import { BSON, ObjectId, UUID } from '../../src/store/bson.ts';
+import { BSON, ObjectId, UUID } from '../../src/store/values/bson.ts';
 import { numberRange } from '../support/store/number-range.ts';
 import type { CountMode, IdRange, Plan } from '../../src/store/store.ts';
 import type { StoreTest } from '../support/store/open-store.ts';

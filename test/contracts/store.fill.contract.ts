@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { CommandRefusal } from '../../src/errors.ts';
-import { Int32 } from '../../src/store/bson.ts';
+import { CommandRefusal } from '../../src/base/errors.ts';
+import { Int32 } from '../../src/store/values/bson.ts';
 import type { OwnedCollection } from '../../src/store/store.ts';
 import { startFill, fillWith } from '../support/store/filling.ts';
 import {

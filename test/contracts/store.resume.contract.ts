@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { numberRange } from '../support/store/number-range.ts';
 import { bookmarkOf } from '../../src/store/bookmark.ts';
-import { Double, Int32, Long } from '../../src/store/bson.ts';
+import { Double, Int32, Long } from '../../src/store/values/bson.ts';
 import type { OwnedCollection, Plan } from '../../src/store/store.ts';
 import {
   compareItems,

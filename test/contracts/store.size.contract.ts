@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { makeBookmark } from '../../src/store/bookmark.ts';
-import { Double, Int32 } from '../../src/store/bson.ts';
+import { Double, Int32 } from '../../src/store/values/bson.ts';
 import type { Plan } from '../../src/store/store.ts';
 import { expectedItems, makeItem, makeItems, insertItems } from '../support/store/items.ts';
 import { PLENTY, assertChain, readRows } from '../support/store/reading.ts';
 import type { StoreTest } from '../support/store/open-store.ts';
-import { readRow } from '../../src/store/row.ts';
+import { readRow } from '../../src/store/turns/read-row.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { BSON, Decimal128, Double, Int32 } from '../../src/store/bson.ts';
+import { BSON, Decimal128, Double, Int32 } from '../../src/store/values/bson.ts';
 import { numberRange } from '../support/store/number-range.ts';
 import type { Collection, Plan } from '../../src/store/store.ts';
 import {

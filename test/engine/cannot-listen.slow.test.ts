@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { cannotListen } from '../../src/engine/cannot-listen.ts';
-import { VERSION } from '../../src/version.ts';
+import { VERSION } from '../../src/base/version.ts';
 import { sluice } from '../support/process/commands.ts';
 import { listening } from '../support/ports.ts';
 import { testEnvironment } from '../support/process/server.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ExchangeSignal } from '../../src/engine/exchange-signal.ts';
-import { firstAbort } from '../../src/store/deadline.ts';
+import { firstAbort } from '../../src/store/turns/deadline.ts';
 
 test('the signal of an exchange ends what waits for it as any AbortSignal does', async () => {
   const signal = new ExchangeSignal();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ExchangeSignal } from '../../src/engine/exchange-signal.ts';
-import { firstAbort } from '../../src/store/deadline.ts';
+import { firstAbort } from '../../src/store/turns/deadline.ts';
 import { interruption } from '../../src/terminal/interruption.ts';
 
 test('Signals that a request or a command shares warn of no leak when a hundred reads listen', async () => {

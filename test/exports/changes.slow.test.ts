@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { storeUnavailable } from '../../src/errors.ts';
+import { storeUnavailable } from '../../src/base/errors.ts';
 import type { ExportRequest, Job } from '../../src/exports/job.ts';
 import { keyOf, makeBookmark } from '../../src/store/bookmark.ts';
-import { BSON } from '../../src/store/bson.ts';
+import { BSON } from '../../src/store/values/bson.ts';
 import { BY_ID, feedOf, keysSince } from '../support/store/changes.ts';
 import { LEASE_MS, twoHandles, Worker, type Handle } from '../support/exports/export-worker.ts';
 import { awaited, exportRows, order } from '../support/exports/exports.ts';

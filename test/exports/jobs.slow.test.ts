@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type ExportRequest } from '../../src/exports/job.ts';
 import { Jobs } from '../../src/exports/jobs.ts';
-import { BSON } from '../../src/store/bson.ts';
+import { BSON } from '../../src/store/values/bson.ts';
 import type { Records } from '../../src/store/records.ts';
 import { twoHandles, Worker } from '../support/exports/export-worker.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { AppError, storeUnavailable } from '../../src/errors.ts';
+import { AppError, storeUnavailable } from '../../src/base/errors.ts';
 import { cancel, isFinal, type ExportRequest } from '../../src/exports/job.ts';
-import { BSON } from '../../src/store/bson.ts';
+import { BSON } from '../../src/store/values/bson.ts';
 import type { From } from '../../src/store/store.ts';
 import { crc32 } from '../../src/pipeline/crc32.ts';
 import { childServer, logged } from '../support/process/child-server.ts';

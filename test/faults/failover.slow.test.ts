@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { MongoClient, MongoNetworkError } from 'mongodb';
-import { BSON, type Document } from '../../src/store/bson.ts';
+import { BSON, type Document } from '../../src/store/values/bson.ts';
 import { chain } from '../../src/pipeline/chain.ts';
 import type { Plan } from '../../src/store/store.ts';
 import { catalogue, expectedIds } from '../support/resources/catalogue.ts';

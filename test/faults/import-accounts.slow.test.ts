@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { codeOf } from '../../src/error-reason.ts';
+import { codeOf } from '../../src/base/error-reason.ts';
 import { temporaryFolder } from '../support/directory.ts';
 import { asAccount, childServer, cli, type CommandOf } from '../support/process/child-server.ts';
 import { ITEMS, openDirectory, openRaw } from '../support/store/sqlite/sqlite.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AppError, storeUnavailable } from '../../src/errors.ts';
+import { AppError, storeUnavailable } from '../../src/base/errors.ts';
 import { createExporter, type Exporter } from '../../src/exports/exporter.ts';
 import { filesOf, type Job } from '../../src/exports/job.ts';
 import { EXPORTS, Jobs } from '../../src/exports/jobs.ts';

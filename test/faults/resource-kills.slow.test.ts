@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { BSON } from '../../src/store/bson.ts';
+import { BSON } from '../../src/store/values/bson.ts';
 import { sluice } from '../support/process/commands.ts';
 import { openFor, openRaw } from '../support/store/sqlite/sqlite.ts';
 import { temporaryFolder } from '../support/directory.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
-import type { Document } from '../../src/store/bson.ts';
+import type { Document } from '../../src/store/values/bson.ts';
 import { catalogue } from '../support/resources/catalogue.ts';
 import { startProgram } from '../support/process/child-program.ts';
 import { serverOn, type EngineName } from '../support/process/server.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
-import { FILE } from '../../src/store/sqlite/file.ts';
+import { FILE } from '../../src/store/sqlite/file/file.ts';
 import { startProgram } from '../support/process/child-program.ts';
 import { ITEMS, openDirectory, openRaw } from '../support/store/sqlite/sqlite.ts';
 import { insertItems, makeItems } from '../support/store/items.ts';

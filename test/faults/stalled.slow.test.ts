@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { load } from '../../bench/load.ts';
 import { startProcess } from '../../bench/process.ts';
-import { BSON } from '../../src/store/bson.ts';
+import { BSON } from '../../src/store/values/bson.ts';
 import { kernelWarning } from '../../src/process/kernel-warning.ts';
 import { childServer, type ChildServer } from '../support/process/child-server.ts';
 import { run } from '../support/process/commands.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { PROBLEMS } from '../../src/problems.ts';
+import { PROBLEMS } from '../../src/base/problems.ts';
 import { catalogue } from '../support/resources/catalogue.ts';
 import { jsonOf, problemOf } from '../support/answers.ts';
 import { testServer } from '../support/process/server.ts';

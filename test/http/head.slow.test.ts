@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { BSON } from '../../src/store/bson.ts';
+import { BSON } from '../../src/store/values/bson.ts';
 import { awaited, order } from '../support/exports/exports.ts';
 import { onCombinations } from '../support/process/each-server.ts';
 import { serverOn, type TestServer } from '../support/process/server.ts';

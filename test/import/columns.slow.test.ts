@@ -4,7 +4,7 @@ import { SAMPLE_BYTES } from '../../src/import/read-table.ts';
 import { booleansOf, dateFormOf } from '../../src/import/notation.ts';
 import { readRows } from '../../src/import/reading.ts';
 import { BrokenSource } from '../../src/import/row.ts';
-import { Decimal128, Long, ObjectId, UUID, type Document } from '../../src/store/bson.ts';
+import { Decimal128, Long, ObjectId, UUID, type Document } from '../../src/store/values/bson.ts';
 import { UsageError } from '../../src/terminal/arguments.ts';
 import { inChunks, jsonItem, read, readingOf } from '../support/import/import-reading.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { test, type TestContext } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { storeUnavailable } from '../../src/errors.ts';
+import { storeUnavailable } from '../../src/base/errors.ts';
 import { IMPORT_HELP, parseImportArguments, runImport, type ImportTarget } from '../../src/import/command.ts';
 import { UsageError } from '../../src/terminal/arguments.ts';
 import { SAMPLE_ROWS } from '../../src/import/sample.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Decimal128, type Document, Long } from '../../src/store/bson.ts';
+import { Decimal128, type Document, Long } from '../../src/store/values/bson.ts';
 import { COLUMNS, jsonItem, read } from '../support/import/import-reading.ts';
 
 /** The one line of CSV under a header of these columns, as an item. */

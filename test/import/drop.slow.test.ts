@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { PassThrough, Readable } from 'node:stream';
 import { test } from 'node:test';
 import { parseImportArguments, runImport } from '../../src/import/command.ts';
-import { BSON } from '../../src/store/bson.ts';
+import { BSON } from '../../src/store/values/bson.ts';
 import { placeOf } from '../../src/process/store-name.ts';
 import type { OwnedCollection } from '../../src/store/store.ts';
 import { idsIn, linesOf } from '../support/answers.ts';

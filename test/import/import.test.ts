@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { setImmediate } from 'node:timers/promises';
 import { test } from 'node:test';
-import { storeUnavailable } from '../../src/errors.ts';
-import { importRows, ImportStopped, type ImportOptions, type ImportResult } from '../../src/import/import.ts';
+import { storeUnavailable } from '../../src/base/errors.ts';
+import { importRows, ImportStop, type ImportOptions, type ImportResult } from '../../src/import/import.ts';
 import { BrokenSource, type SourceRow } from '../../src/import/row.ts';
-import { BSON } from '../../src/store/bson.ts';
+import { BSON } from '../../src/store/values/bson.ts';
 import { counted } from '../../src/terminal/text.ts';
 import { ImportStore } from '../support/import/import-store.ts';
 
@@ -45,12 +45,12 @@ function options(store: ImportStore, source: AsyncIterable<SourceRow>, more: Par
   };
 }
 
-async function stopped(run: Promise<ImportResult>): Promise<ImportStopped> {
+async function stopped(run: Promise<ImportResult>): Promise<ImportStop> {
   const error: unknown = await run.then(
     () => null,
     (reason: unknown) => reason,
   );
-  assert.ok(error instanceof ImportStopped, String(error));
+  assert.ok(error instanceof ImportStop, String(error));
   return error;
 }
 

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { generateItems } from '../../src/import/synthetic.ts';
 import { loadSample, SAMPLE_ROWS, sampleItems } from '../../src/import/sample.ts';
-import { BSON } from '../../src/store/bson.ts';
+import { BSON } from '../../src/store/values/bson.ts';
 import type { OwnedCollection } from '../../src/store/store.ts';
 import type { SourceRow } from '../../src/import/row.ts';
 import { testSqlite } from '../support/store/sqlite/sqlite.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { itemToJson } from '../support/rows/item-json.ts';
-import { Binary, BSON, BSONRegExp, Code, Decimal128, ObjectId, UUID } from '../../src/store/bson.ts';
+import { Binary, BSON, BSONRegExp, Code, Decimal128, ObjectId, UUID } from '../../src/store/values/bson.ts';
 import { COLUMNS, jsonItem, read } from '../support/import/import-reading.ts';
 
 test('Integers keep every digit in NDJSON and in JSON arrays', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from '../support/fast-check.ts';
-import { AppError } from '../../src/errors.ts';
+import { AppError } from '../../src/base/errors.ts';
 import { parseJson } from '../../src/input/body-json.ts';
 import { pointer } from '../../src/input/json-scan.ts';
 

@@ -8,16 +8,16 @@ import {
   collectionReplaced,
   storeUnavailable,
   storeUnfit,
-} from '../../src/errors.ts';
-import type { ProblemCode } from '../../src/problems.ts';
+} from '../../src/base/errors.ts';
+import type { ProblemCode } from '../../src/base/problems.ts';
 import type { Request } from '../../src/engine/edge.ts';
 import type { Route } from '../../src/http/route.ts';
 import { problemsByStatus } from '../../src/openapi/document.ts';
 import { encodeToken } from '../../src/resources/token/token.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
-import { BSON } from '../../src/store/bson.ts';
-import { ReadTurns } from '../../src/store/read-turns.ts';
-import { streamReader } from '../../src/store/readers.ts';
+import { BSON } from '../../src/store/values/bson.ts';
+import { ReadTurns } from '../../src/store/turns/read-turns.ts';
+import { streamReader } from '../../src/store/turns/readers.ts';
 import type { RecordDeclaration } from '../../src/store/records.ts';
 import type { Store } from '../../src/store/store.ts';
 import { USERS } from '../../src/users/row.ts';

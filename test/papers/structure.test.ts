@@ -14,9 +14,9 @@ const pathsOf = (isMeant: (source: Source) => boolean) => sources.filter(isMeant
 /** A library, and the only files that may import it. */
 const OWNERS: [library: string, files: RegExp][] = [
   ['uWebSockets.js', /^engine\/uws\/library\.ts$/],
-  ['mongodb', /^store\/mongo(\.ts|\/)/],
-  ['@photostructure/sqlite', /^(sqlite\.ts|store\/sqlite\/worker\.mjs)$/],
-  ['bson', /^store\/bson\.ts$/],
+  ['mongodb', /^store\/mongo\//],
+  ['@photostructure/sqlite', /^(base\/sqlite\.ts|store\/sqlite\/file\/worker\.mjs)$/],
+  ['bson', /^store\/values\/bson\.ts$/],
   [
     'node:zlib',
     /^(pipeline\/(compress|crc32|pieces)|import\/(compressed|zstd)|pull\/http|load\/page-check)\.ts$/,
@@ -26,10 +26,10 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['pino', /^telemetry\/log\.ts$/],
   ['cli-progress', /^terminal\/progress\.ts$/],
   ['ioredis', /^redis\/connect\.ts$/],
-  ['@sinclair/typebox', /^schema\.ts$/],
+  ['@sinclair/typebox', /^base\/schema\.ts$/],
   ['ajv', /^input\/validate\.ts$/],
   ['prom-client', /^telemetry\/metrics\.ts$/],
-  ['uuid', /^users\/routes\.ts$/],
+  ['uuid', /^users\/user-routes\.ts$/],
   ['bullmq', /^queue\/bullmq\.ts$/],
   ['parquet-wasm', /^pipeline\/parquet-thread\.mjs$/],
   ['rate-limiter-flexible', /^access\/limiter-redis\.ts$/],
@@ -71,7 +71,9 @@ test('only the command line and the settings use the environment and the exit of
     ({ path, text }) =>
       /process\.(env|exit\b)/.test(text) &&
       !path.startsWith('web/page/') && // runs in browsers, and shows programs for Node
-      !['process/commands.ts', 'main.ts', 'config.ts', 'engine/uws/library.ts'].includes(path),
+      !['process/commands.ts', 'server/main.ts', 'settings/config.ts', 'engine/uws/library.ts'].includes(
+        path,
+      ),
   );
   assert.deepEqual(offenders, []);
 });
@@ -94,7 +96,7 @@ test('the client and the load test import nothing of the server and use only its
   const offenders = pathsOf(
     ({ path, text }) =>
       /^(pull|load)\//.test(path) &&
-      /from '\.\.\/(store|http|openapi|resources|users|main|app|config|errors|problems)\b/.test(text),
+      /from '\.\.\/(store|http|openapi|resources|users|server|settings|base\/(errors|problems))\b/.test(text),
   );
   assert.deepEqual(offenders, []);
 });
@@ -104,19 +106,8 @@ test('the client and the load test import nothing of the server and use only its
  * included, so no two import each other.
  */
 const LAYERS: readonly (readonly string[])[] = [
-  ['asset.ts', 'decoded.ts', 'get-or-make.ts'],
-  [
-    'schema.ts',
-    'version.ts',
-    'log.ts',
-    'error-reason.ts',
-    'recent-map.ts',
-    'registry.ts',
-    'turns.ts',
-    'sqlite.ts',
-  ],
-  ['problems.ts'],
-  ['errors.ts'],
+  ['asset.ts'],
+  ['base'],
   ['terminal', 'redis'],
   ['store'],
   ['rows'],
@@ -131,10 +122,8 @@ const LAYERS: readonly (readonly string[])[] = [
   ['exports', 'import'],
   ['pull'],
   ['load', 'web'],
-  ['settings.ts'],
-  ['config.ts', 'unknown-settings.ts', 'app.ts'],
-  ['open-rows.ts'],
-  ['main.ts'],
+  ['settings'],
+  ['server'],
   ['process'],
 ];
 
@@ -203,8 +192,8 @@ test('no folders beside each other import each other in a circle', () => {
 test('only the composition root names the adapters of a port', () => {
   const offenders = pathsOf(
     ({ path, text }) =>
-      !/^(main\.ts|process\/|store\/|queue\/|engine\/|access\/)/.test(path) &&
-      /from '\.\.?\/(store\/(mongo|sqlite|directory)|queue\/(local|bullmq)|engine\/(uws|node|engine))/.test(
+      !/^(server\/|process\/|store\/|queue\/|engine\/|access\/)/.test(path) &&
+      /from '\.\.?\/(store\/(mongo|sqlite|folder|bucket)|queue\/(local|bullmq)|engine\/(uws|node|engine))/.test(
         text,
       ),
   );
@@ -224,6 +213,53 @@ test('the lane is used through one file, and knows nothing of the rest of the st
       .map((other) => `${path} -> ${other}`),
   );
   assert.deepEqual(crossing, []);
+});
+
+/** Names of types: nouns. A participle says what was done to a thing, and not what the thing is. */
+const PARTICIPLE =
+  /^((?!On[A-Z])\w*[a-z](?<!Fe|Ne)(ed|wn)|Found|Begun|Taken|Written|Made|Given|Seen|Held|Read)$/;
+
+/** What has one name now, and the files that may still use the other word. */
+const OLD_WORDS: readonly (readonly [word: RegExp, instead: string, except?: RegExp])[] = [
+  [/\bPartRows\b|\bpartRows\b|\bpartOf\b|\bmakePart\b/, 'scope: the rows and fields that a key opens'],
+  [/\b(itemsOfTable|importItems|ItemOf\w+|itemOf)\b/, 'row: of a file that is imported'],
+  [/\b(SetShape|SetRecord|SetReads|SetIndexes|NamedSet|OneSet|severalSets)\b/, 'collection, or resource'],
+  [/\b(RowSource|sourceOf|sourceFor)\b/, 'resource', /^process\/source-stacks\.ts$/],
+];
+/** Names of files that say too little where several folders have one. */
+const OLD_FILES = /(^|\/)(events|routes|part-rows)\.ts$|^(resources\/query|users)\/part\.ts$/;
+
+test('one thing has one name', () => {
+  const types = sources.flatMap(({ path, text }) =>
+    [...text.matchAll(/^(?:export )?(?:abstract )?(?:interface|type|class) (\w+)/gm)]
+      .map(([, name = '']) => name)
+      .filter((name) => PARTICIPLE.test(name))
+      .map((name) => `${path} has a type called ${name}`),
+  );
+  const words = OLD_WORDS.flatMap(([word, instead, except]) =>
+    sources
+      .filter(({ path, text }) => word.test(text) && !except?.test(path))
+      .map(({ path, text }) => `${path} says ${word.exec(text)?.[0] ?? ''}: ${instead}`),
+  );
+  assert.deepEqual([...types, ...words, ...pathsOf(({ path }) => OLD_FILES.test(path))], []);
+});
+
+test('the top of the store has the port alone', () => {
+  const PORT = [
+    'batch',
+    'bookmark',
+    'change-feed',
+    'collection',
+    'files',
+    'indexes',
+    'plan',
+    'records',
+    'store',
+  ];
+  const top = pathsOf(({ path }) => /^store\/[\w-]+\.ts$/.test(path)).map((path) =>
+    path.slice('store/'.length, -'.ts'.length),
+  );
+  assert.deepEqual(top.filter((name) => !name.endsWith('.d')).sort(), PORT);
 });
 
 const BUDGET_FILE = join(ROOT, 'test/budget.json');
@@ -301,7 +337,7 @@ test('a type is exported only where another file names it', () => {
 
 /** What tests of any folder use: values of a store, sums, rows that are made, the composition. */
 const TOOLS =
-  /^(errors|config|main|problems|sqlite|store\/(\w+|read-turns)|pipeline\/(chain|crc32|crc32-combine|compress)|import\/(command|import|synthetic)|process\/store-name|resources\/(item-collection|token\/cursor)|rows\/transcoder)\.ts$/;
+  /^(base\/(errors|problems|sqlite)|server\/main|settings\/config|store\/\w+|store\/values\/\w+|store\/turns\/(\w+|read-turns)|store\/(mongo|sqlite)\/\w+-store|pipeline\/(chain|crc32|crc32-combine|compress)|import\/(command|import|synthetic)|process\/store-name|resources\/(item-collection|token\/cursor)|rows\/transcoder)\.ts$/;
 
 test('a test stands in the folder of the source that it imports, where that is one folder', () => {
   const misplaced = readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' })

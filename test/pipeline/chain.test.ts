@@ -4,7 +4,7 @@ import type { Batch, ReadBatch } from '../../src/store/batch.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import { chain } from '../../src/pipeline/chain.ts';
 import type { From, OwnedCollection, Plan, Size } from '../../src/store/store.ts';
-import { Slots } from '../../src/store/slots.ts';
+import { Slots } from '../../src/store/turns/slots.ts';
 import { NEVER } from '../support/store/reading.ts';
 
 const PLAN = { sort: '_id', direction: 1 } as const;

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from '../support/fast-check.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
 import { bookmarkOf } from '../../src/store/bookmark.ts';
-import { Slots } from '../../src/store/slots.ts';
+import { Slots } from '../../src/store/turns/slots.ts';
 import type { Plan } from '../../src/store/store.ts';
 import { crc32 } from '../../src/pipeline/crc32.ts';
 import { crc32Combine } from '../../src/pipeline/crc32-combine.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Batch } from '../../src/store/batch.ts';
-import { Slots } from '../../src/store/slots.ts';
+import { Slots } from '../../src/store/turns/slots.ts';
 import { withHeartbeats } from '../../src/pipeline/heartbeats.ts';
 import { batchOf } from '../support/rows/transcode.ts';
 

@@ -6,7 +6,7 @@ import type { Framing, RowEncoder } from '../../src/rows/rows.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
 import { noneOf } from '../../src/store/batch.ts';
 import { keyOf, type Bookmark } from '../../src/store/bookmark.ts';
-import { BSON } from '../../src/store/bson.ts';
+import { BSON } from '../../src/store/values/bson.ts';
 import { chain, chainAfter, FIRST_BATCH } from '../../src/pipeline/chain.ts';
 import type { Plan } from '../../src/store/store.ts';
 import { CheckpointEncoder } from '../../src/pipeline/checkpoints.ts';

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { makeBookmark } from '../../src/store/bookmark.ts';
-import { BSON } from '../../src/store/bson.ts';
+import { BSON } from '../../src/store/values/bson.ts';
 import { startCutter } from '../support/faults/cutter.ts';
 import { runPullOf } from '../support/pull/pulling.ts';
 import { testServer, type StoreName, type TestServer } from '../support/process/server.ts';

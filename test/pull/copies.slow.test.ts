@@ -6,7 +6,7 @@ import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { DatabaseSync } from '../../src/sqlite.ts';
+import { DatabaseSync } from '../../src/base/sqlite.ts';
 import { crc32 } from '../../src/pipeline/crc32.ts';
 import { cli } from '../support/process/child-server.ts';
 import { NDJSON, proofOf, runPullOf, scriptedServer, streamOnly } from '../support/pull/pulling.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import type { CollectionInfo } from 'mongodb';
-import { BSON } from '../../src/store/bson.ts';
+import { BSON } from '../../src/store/values/bson.ts';
 import { inCategory } from '../support/store/items.ts';
 import { fetchUntilCut } from '../support/faults/cutter.ts';
 import { openRaw } from '../support/store/sqlite/sqlite.ts';

@@ -4,7 +4,7 @@ import fc, { anyCharacter } from '../support/fast-check.ts';
 import type { Reply } from '../../src/engine/edge.ts';
 import { encodeCursor } from '../../src/resources/token/cursor.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
-import { BSON, Int32, type Document } from '../../src/store/bson.ts';
+import { BSON, Int32, type Document } from '../../src/store/values/bson.ts';
 import type { Plan } from '../../src/store/store.ts';
 import { requestOf } from '../support/engine/engines.ts';
 import { appOn, sinkTo } from '../support/process/app.ts';

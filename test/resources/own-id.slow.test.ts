@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { parseImportArguments, runImport } from '../../src/import/command.ts';
 import { textOf } from '../support/answers.ts';
 import { targetOf } from '../support/import/import-store.ts';
-import { Decimal128, type Document } from '../../src/store/bson.ts';
+import { Decimal128, type Document } from '../../src/store/values/bson.ts';
 import { openChromium, openTab } from '../support/web/chromium.ts';
 import { Kept } from '../support/pull/pulling.ts';
 import { serverOn, type TestServer } from '../support/process/server.ts';

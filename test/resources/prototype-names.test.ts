@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { formatOfName } from '../../src/rows/text-files.ts';
 import { parseTrustedProxies } from '../../src/access/proxies.ts';
 import { valueAt } from '../../src/web/page/json.ts';
-import type { Document } from '../../src/store/bson.ts';
+import type { Document } from '../../src/store/values/bson.ts';
 import { keyedServer } from '../support/access/keyed.ts';
 import { jsonOf, textOf, type Page } from '../support/answers.ts';
 import { read } from '../support/import/import-reading.ts';

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { pino } from 'pino';
-import { storeUnavailable } from '../../src/errors.ts';
+import { storeUnavailable } from '../../src/base/errors.ts';
 import type { Store } from '../../src/store/store.ts';
 import { around } from '../support/store/around.ts';
 import { jsonOf, type Page } from '../support/answers.ts';

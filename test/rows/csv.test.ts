@@ -10,7 +10,7 @@ import {
   type TextTranscoder,
 } from '../support/rows/javascript-transcoder.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
-import { Slots } from '../../src/store/slots.ts';
+import { Slots } from '../../src/store/turns/slots.ts';
 import { anyRow } from '../support/rows/any-row.ts';
 import {
   array,

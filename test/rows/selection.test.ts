@@ -12,8 +12,8 @@ import {
   type SelectionPaths,
 } from '../../src/rows/selection.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
-import { BSON, type Document } from '../../src/store/bson.ts';
-import { Slots } from '../../src/store/slots.ts';
+import { BSON, type Document } from '../../src/store/values/bson.ts';
+import { Slots } from '../../src/store/turns/slots.ts';
 import { array, document, int32, nullValue, object, row, string } from '../support/rows/bson-writer.ts';
 import type { Value } from '../support/rows/bson-writer.ts';
 import { testClient } from '../support/store/mongo/mongo.ts';

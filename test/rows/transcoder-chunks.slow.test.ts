@@ -8,7 +8,7 @@ import type { Framing, RowEncoder, Transcoder } from '../../src/rows/rows.ts';
 import { Selection } from '../../src/rows/selection.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
 import { instantiate } from '../../src/rows/wasm.ts';
-import { Slots } from '../../src/store/slots.ts';
+import { Slots } from '../../src/store/turns/slots.ts';
 import { anyRow } from '../support/rows/any-row.ts';
 import {
   array,

@@ -7,8 +7,8 @@ import type { RowEncoder } from '../../src/rows/rows.ts';
 import { policyFault, Selection } from '../../src/rows/selection.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
 import type { Batch } from '../../src/store/batch.ts';
-import { BSON_TYPE } from '../../src/store/bson-types.ts';
-import { Slots } from '../../src/store/slots.ts';
+import { BSON_TYPE } from '../../src/store/values/bson-types.ts';
+import { Slots } from '../../src/store/turns/slots.ts';
 import { anyRow } from '../support/rows/any-row.ts';
 import {
   array,

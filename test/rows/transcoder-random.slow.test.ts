@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from '../support/fast-check.ts';
 import { itemToJson } from '../support/rows/item-json.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
-import { Slots } from '../../src/store/slots.ts';
+import { Slots } from '../../src/store/turns/slots.ts';
 import { anyRow } from '../support/rows/any-row.ts';
 import { array, date, double, row, string } from '../support/rows/bson-writer.ts';
 import type { Value } from '../support/rows/bson-writer.ts';

@@ -4,8 +4,8 @@ import { itemToJson } from '../support/rows/item-json.ts';
 import { javascriptTranscoder } from '../support/rows/javascript-transcoder.ts';
 import { rowToJson } from '../../src/rows/row-json.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
-import { BSON, Decimal128 } from '../../src/store/bson.ts';
-import { Slots } from '../../src/store/slots.ts';
+import { BSON, Decimal128 } from '../../src/store/values/bson.ts';
+import { Slots } from '../../src/store/turns/slots.ts';
 import {
   array,
   binary,

@@ -11,7 +11,7 @@ import {
   Long,
   ObjectId,
   UUID,
-} from '../../src/store/bson.ts';
+} from '../../src/store/values/bson.ts';
 
 const _id = new ObjectId('0123456789abcdef01234567');
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { pino } from 'pino';
 import { forbidden } from '../../src/access/rights.ts';
-import { storeUnavailable } from '../../src/errors.ts';
+import { storeUnavailable } from '../../src/base/errors.ts';
 import { newNotes } from '../../src/engine/edge.ts';
 import { ClientGoneError, StallError, StoppedError } from '../../src/engine/stall-timer.ts';
 import { loggableError } from '../../src/telemetry/log.ts';

@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import type { Socket } from 'node:net';
-import type { LoopTurns } from '../../store/loop-turns.ts';
+import type { LoopTurns } from '../../store/turns/loop-turns.ts';
 
 /** What node's parser reads at once: at most 113 requests, 2 ms of work. A read of a socket brings up to 64 KiB. */
 const PIECE_BYTES = 2048;

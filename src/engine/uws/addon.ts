@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { createRequire } from 'node:module';
 import { basename, dirname, join, resolve } from 'node:path';
 import { fitToOlderGlibc } from './fit.ts';
-import { reasonOf } from '../../error-reason.ts';
+import { reasonOf } from '../../base/error-reason.ts';
 
 const require = createRequire(import.meta.url);
 

@@ -3,7 +3,7 @@ import { connect as connectTls } from 'node:tls';
 import { AnswerReader, type AnswerParts } from './answer-reader.ts';
 
 /** What becomes of a request: the parts of its answer, or the reason why there is no more of it. */
-export interface Answered extends AnswerParts {
+export interface AnswerRecord extends AnswerParts {
   onCut(reason: Error): void;
 }
 
@@ -22,7 +22,7 @@ export class Connection {
   readonly #keeps: boolean;
   #socket: Socket | null = null;
   #request = '';
-  #answered: Answered | null = null;
+  #answered: AnswerRecord | null = null;
   /** Whether this socket has answered a request before: the server may have closed it since. */
   #isReused = false;
   /** Whether the answer has begun. */
@@ -34,7 +34,7 @@ export class Connection {
   }
 
   /** Sends a request, head and body as they are. The answer before it must have ended. */
-  send(request: string, answered: Answered): void {
+  send(request: string, answered: AnswerRecord): void {
     if (this.#answered) throw new TypeError('the connection waits for an answer');
     this.#request = request;
     this.#answered = answered;

@@ -3,10 +3,10 @@ import type { Transform } from 'node:stream';
 import { decoderOf } from '../../pull/http.ts';
 import { failureOf, Interruption, Mismatch } from '../../pull/retry.ts';
 import { clipped } from '../../terminal/text.ts';
-import { reasonOf } from '../../error-reason.ts';
+import { reasonOf } from '../../base/error-reason.ts';
 import { NotHttp, type Head } from './answer-reader.ts';
 
-import { Connection, type Answered } from './connection.ts';
+import { Connection, type AnswerRecord } from './connection.ts';
 
 /** What a stream does, for those who measure it. */
 interface StreamEvents {
@@ -26,7 +26,7 @@ const SILENCE_MS = 60_000;
  * The answer to the request of a stream, on a connection of its own. Its body is read no faster than it is taken: at most
  * one read of the socket is kept.
  */
-export class StreamContent implements Answered {
+export class StreamContent implements AnswerRecord {
   readonly #connection: Connection;
   readonly #events: StreamEvents;
   readonly #sent = performance.now();

@@ -4,7 +4,7 @@ import type { Line, Plot, Tone } from './plot.ts';
 import { shown } from './text.ts';
 
 /** A histogram to draw. */
-interface Named {
+interface NamedCurve {
   readonly name: string;
   readonly tone: Tone;
   readonly latencies: Latencies;
@@ -16,7 +16,7 @@ const TICK_MS = 0.1;
 const MOST_POINTS = 300;
 
 /** The latencies by percentile, on logarithmic axes: a stall that one in a thousand met has its place. */
-export function percentilePlot(title: string, histograms: readonly Named[]): Plot {
+export function percentilePlot(title: string, histograms: readonly NamedCurve[]): Plot {
   const drawn = histograms.filter(({ latencies }) => latencies.count > 0);
   const x = percentileAxis(Math.max(1, ...drawn.map(({ latencies }) => latencies.count)));
   const lines: Line[] = drawn.map(({ name, tone, latencies }) => ({
@@ -36,7 +36,7 @@ export function percentilePlot(title: string, histograms: readonly Named[]): Plo
   };
 }
 
-function sentenceOf({ name, latencies: { p50, p99, max } }: Named): string {
+function sentenceOf({ name, latencies: { p50, p99, max } }: NamedCurve): string {
   return `${name}: half within ${shown(p50, 'ms')}, p99 ${shown(p99, 'ms')}, longest ${shown(max, 'ms')}`;
 }
 

@@ -5,7 +5,7 @@ import type { Line, Plot, Tone } from './plot.ts';
 import { shown, type Unit } from './text.ts';
 
 /** A line of a plot over time: what it takes from each second. */
-type Drawn = readonly [name: string, tone: Tone, of: (second: Second) => number | null];
+type DrawnCurve = readonly [name: string, tone: Tone, of: (second: Second) => number | null];
 
 /** The plots over the seconds of a run, in the order in which a reader needs them. */
 export function plotsOverTime(result: LoadResult): Plot[] {
@@ -56,7 +56,7 @@ function faultsOf({ faults4xx, faults5xx, cut, wrong }: Second): number {
   return faults4xx + faults5xx + cut + wrong;
 }
 
-function quantiles(of: 'pages' | 'firstByte' | 'delay'): Drawn[] {
+function quantiles(of: 'pages' | 'firstByte' | 'delay'): DrawnCurve[] {
   return [
     ['p50', 'first', (second) => second[of].p50],
     ['p99', 'second', (second) => second[of].p99],
@@ -68,7 +68,7 @@ function timePlot(
   series: readonly Second[],
   title: string,
   unit: Unit,
-  drawn: readonly Drawn[],
+  drawn: readonly DrawnCurve[],
   isLog = false,
 ): Plot {
   const lines: Line[] = drawn.map(([name, tone, of]) => ({
@@ -90,7 +90,7 @@ function timePlot(
   };
 }
 
-function hintOf(second: Second, drawn: readonly Drawn[], unit: Unit): string {
+function hintOf(second: Second, drawn: readonly DrawnCurve[], unit: Unit): string {
   const figures = drawn.map(([name, , of]) => `${name}: ${shown(of(second), unit)}`);
   return [`second ${second.second}`, ...figures].join('\n');
 }

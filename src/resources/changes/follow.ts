@@ -1,11 +1,11 @@
 import { chain, FIRST_BATCH, NEXT_BATCH } from '../../pipeline/chain.ts';
 import type { Batch, ReadBatch } from '../../store/batch.ts';
 import { bookmarkOf, KEY, type Bookmark } from '../../store/bookmark.ts';
-import { documentAt, endOfDocument } from '../../store/bson-array.ts';
+import { documentAt, endOfDocument } from '../../store/values/bson-array.ts';
 import type { ChangedKeys, FeedPlace } from '../../store/change-feed.ts';
-import { comparePlaces } from '../../store/order.ts';
+import { comparePlaces } from '../../store/values/order.ts';
 import type { RowReader, Plan, Size } from '../../store/store.ts';
-import type { FeedReader } from '../../store/readers.ts';
+import type { FeedReader } from '../../store/turns/readers.ts';
 import type { WalkPlace } from '../token/feed-cursor.ts';
 import { Round } from './round.ts';
 

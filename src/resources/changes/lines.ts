@@ -1,5 +1,5 @@
 import { keyToJson } from '../../rows/row-json.ts';
-import { count, namedObject, object, text, Type } from '../../schema.ts';
+import { count, namedObject, object, text, Type } from '../../base/schema.ts';
 import type { Bookmark } from '../../store/bookmark.ts';
 import type { ControlForm, EndTally, Sums } from '../../pipeline/control-lines.ts';
 

@@ -14,7 +14,7 @@ import { tokenParameter, type Token } from '../token/token.ts';
 import { KEY } from '../../store/bookmark.ts';
 import type { Plan } from '../../store/store.ts';
 import type { FeedEnd } from './answer.ts';
-import { EVENT_STREAM } from './events.ts';
+import { EVENT_STREAM } from './server-sent-events.ts';
 import { ndjson } from '../stream/formats/ndjson.ts';
 
 const LONGEST_WAIT = 60;

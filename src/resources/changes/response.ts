@@ -8,7 +8,7 @@ import type { RowEncoder } from '../../rows/rows.ts';
 import type { RouteOptions } from '../route-docs.ts';
 import { INCREMENTAL } from '../stream/stream.ts';
 import { BY_ID, FeedAnswer, type AnswerOptions } from './answer.ts';
-import { AS_EVENTS, EVENT_STREAM, framedLines } from './events.ts';
+import { AS_EVENTS, EVENT_STREAM, framedLines } from './server-sent-events.ts';
 import type { Start } from './follow.ts';
 
 /** Every line is an object. */

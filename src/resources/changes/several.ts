@@ -1,12 +1,12 @@
-import { AppError } from '../../errors.ts';
+import { AppError } from '../../base/errors.ts';
 import type { Query } from '../../input/query.ts';
 import type { RowEncoder, Transcoder } from '../../rows/rows.ts';
 import { MAX_CURSOR_BYTES } from '../token/cursor.ts';
 import { PARK_AFTER_MS } from '../../pipeline/pump.ts';
 import type { Bookmark } from '../../store/bookmark.ts';
-import { firstAbort } from '../../store/deadline.ts';
+import { firstAbort } from '../../store/turns/deadline.ts';
 import { cursorOf, keysIn, type FollowedRows } from './answer.ts';
-import { framedLines } from './events.ts';
+import { framedLines } from './server-sent-events.ts';
 import type { BegunWalk } from './feed.ts';
 import { follow, type Position, type Start, type Step, type StepRequest } from './follow.ts';
 import { removedLine } from './lines.ts';

@@ -1,7 +1,7 @@
 import type { Reply, Request, StreamBody } from '../../engine/edge.ts';
 import { bytes } from '../../http/reply.ts';
 import { JSON_TYPE, jsonAnswer, notModified, type Route } from '../../http/route.ts';
-import type { ProblemCode } from '../../problems.ts';
+import type { ProblemCode } from '../../base/problems.ts';
 import { fingerprint } from '../../rows/fingerprint.ts';
 import type { Transcoder } from '../../rows/rows.ts';
 import { orRelease, type ReadBatch } from '../../store/batch.ts';
@@ -13,12 +13,12 @@ import { rowBehind } from '../token/cursor.ts';
 import { fittingRows, PAGE, PAGE_HEAD, pageInfo, pageLinks, pageTail, sortValueTooLong } from './page.ts';
 import type { PageEnd } from './page.ts';
 import { pageParameters, pageQuery, type PageQuery } from './parameters.ts';
-import { resourceFor } from '../query/part.ts';
+import { resourceFor } from '../query/scope.ts';
 import { readPlan } from '../query/read-plan.ts';
 import type { Resource } from '../query/resource.ts';
 import { routeOf, type RouteDocs, type RouteOptions } from '../route-docs.ts';
 import { cursorMismatch } from '../token/token.ts';
-import { listOf, namedObject } from '../../schema.ts';
+import { listOf, namedObject } from '../../base/schema.ts';
 
 /** Rows of a page up to this size are one answer with an ETag. Larger pages are streamed. Bytes of BSON. */
 const PAGE_BYTES = 4 * 1024 * 1024;

@@ -1,8 +1,8 @@
-import { AppError } from '../../errors.ts';
+import { AppError } from '../../base/errors.ts';
 import { keyToJson } from '../../rows/row-json.ts';
 import { headEndingWith, lastBookmark, rowsOf, type Batch } from '../../store/batch.ts';
 import { ALWAYS_FITS_BYTES, cursorThatFits, isPlace } from '../token/cursor.ts';
-import { count, namedObject, text, textOrNull, Type, wordOf, type Static } from '../../schema.ts';
+import { count, namedObject, text, textOrNull, Type, wordOf, type Static } from '../../base/schema.ts';
 import { serializerOf } from '../../rows/serializers.ts';
 import { bookmarkOf, KEY, type Bookmark } from '../../store/bookmark.ts';
 import type { Count } from '../../store/store.ts';

@@ -1,4 +1,4 @@
-import { AppError } from '../../errors.ts';
+import { AppError } from '../../base/errors.ts';
 import { conflict, documented, integer, oneOf, type Parameter } from '../../input/parameter.ts';
 import type { Query } from '../../input/query.ts';
 import type { Selection } from '../../rows/selection.ts';

@@ -1,4 +1,4 @@
-import { BSON_TYPE } from '../../store/bson-types.ts';
+import { BSON_TYPE } from '../../store/values/bson-types.ts';
 import type { ValueRange } from '../../store/plan.ts';
 import type { Reading, TextKind } from './kinds.ts';
 

@@ -1,5 +1,5 @@
 import { documented, parameter, paths, type Parameter } from '../../input/parameter.ts';
-import { named, Type } from '../../schema.ts';
+import { named, Type } from '../../base/schema.ts';
 import type { RowsDocs } from '../route-docs.ts';
 import { readSort } from './grammar.ts';
 

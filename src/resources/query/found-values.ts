@@ -1,12 +1,12 @@
-import { getOrMake } from '../../get-or-make.ts';
-import { RecentMap } from '../../recent-map.ts';
+import { getOrMake } from '../../base/get-or-make.ts';
+import { RecentMap } from '../../base/recent-map.ts';
 import { documentOf, orRelease } from '../../store/batch.ts';
 import { KEY, textOf, valueBookmarkOf, type Bookmark } from '../../store/bookmark.ts';
-import { BSON } from '../../store/bson.ts';
-import { BSON_TYPE } from '../../store/bson-types.ts';
-import { awaitAtMost, withDeadline } from '../../store/deadline.ts';
+import { BSON } from '../../store/values/bson.ts';
+import { BSON_TYPE } from '../../store/values/bson-types.ts';
+import { awaitAtMost, withDeadline } from '../../store/turns/deadline.ts';
 import type { Index } from '../../store/indexes.ts';
-import { comparePlaces } from '../../store/order.ts';
+import { comparePlaces } from '../../store/values/order.ts';
 import type { ValueBound, ValueRange } from '../../store/plan.ts';
 import type { Collection, Equality, Plan } from '../../store/store.ts';
 import { bracketOfType } from './brackets.ts';

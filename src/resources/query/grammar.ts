@@ -1,4 +1,4 @@
-import type { AppError } from '../../errors.ts';
+import type { AppError } from '../../base/errors.ts';
 import { conflict } from '../../input/parameter.ts';
 import { parameterError, quote } from '../../input/query.ts';
 import { KEY } from '../../store/bookmark.ts';

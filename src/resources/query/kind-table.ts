@@ -1,4 +1,4 @@
-import { awaitAtMost, withDeadline } from '../../store/deadline.ts';
+import { awaitAtMost, withDeadline } from '../../store/turns/deadline.ts';
 import { rowsOf } from '../../store/batch.ts';
 import { KEY, valueBookmarkOf } from '../../store/bookmark.ts';
 import type { Index } from '../../store/indexes.ts';

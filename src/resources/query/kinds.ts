@@ -1,9 +1,9 @@
 import { momentOf } from '../../input/dates.ts';
 import type { ColumnKind, DeclaredKinds } from '../../rows/arrow/columns.ts';
 import { KEY } from '../../store/bookmark.ts';
-import { Double } from '../../store/bson.ts';
-import { compareDecimals, exactValue, parseDecimal, shownValue } from '../../store/decimal.ts';
-import { decimalOf, integerOf, JSON_NUMBER, objectIdOf, uuidOf } from '../../store/value-texts.ts';
+import { Double } from '../../store/values/bson.ts';
+import { compareDecimals, exactValue, parseDecimal, shownValue } from '../../store/values/decimal.ts';
+import { decimalOf, integerOf, JSON_NUMBER, objectIdOf, uuidOf } from '../../store/values/value-texts.ts';
 import type { Selection } from '../../rows/selection.ts';
 
 /** The kinds that fields can be declared as. To a text in a query, a decimal is a number. */

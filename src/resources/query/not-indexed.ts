@@ -1,4 +1,4 @@
-import { AppError, storeUnfit } from '../../errors.ts';
+import { AppError, storeUnfit } from '../../base/errors.ts';
 import { KEY } from '../../store/bookmark.ts';
 import type { Index } from '../../store/indexes.ts';
 import type { Equality } from '../../store/store.ts';

@@ -1,13 +1,13 @@
 import { conflict, invalid } from '../../input/parameter.ts';
 import { quote, type Query } from '../../input/query.ts';
-import { BSON_TYPE } from '../../store/bson-types.ts';
+import { BSON_TYPE } from '../../store/values/bson-types.ts';
 import type { Plan } from '../../store/store.ts';
 import { KEY } from '../../store/bookmark.ts';
 import type { Token } from '../token/token.ts';
 import type { Form, Order } from './form.ts';
 import { readGiven, sortText, type Filters } from './grammar.ts';
 import { chosen, notIndexed } from './not-indexed.ts';
-import { withinScope, type FiltersInScope } from './part.ts';
+import { withinScope, type FiltersInScope } from './scope.ts';
 import { chooseIndex, isRefusal, type PlanRequest, type Choice, type Refusal } from './planner.ts';
 import { areAlone, isSeveralNumbers, readEqualities, readRange, type ReadingOptions } from './readings.ts';
 import { indexesOf, type Resource } from './resource.ts';

@@ -1,9 +1,9 @@
-import { AppError } from '../../errors.ts';
-import type { ProblemCode } from '../../problems.ts';
+import { AppError } from '../../base/errors.ts';
+import type { ProblemCode } from '../../base/problems.ts';
 import { quote } from '../../input/query.ts';
-import { numbersShownAs, parseDecimal } from '../../store/decimal.ts';
-import { compareValues } from '../../store/order.ts';
-import { BSON_TYPE } from '../../store/bson-types.ts';
+import { numbersShownAs, parseDecimal } from '../../store/values/decimal.ts';
+import { compareValues } from '../../store/values/order.ts';
+import { BSON_TYPE } from '../../store/values/bson-types.ts';
 import type { Index } from '../../store/indexes.ts';
 import type { Equality } from '../../store/store.ts';
 import type { ValueBound, ValueRange } from '../../store/plan.ts';

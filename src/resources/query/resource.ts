@@ -1,8 +1,8 @@
 import type { Scope } from '../../access/rights.ts';
-import { getOrMake } from '../../get-or-make.ts';
+import { getOrMake } from '../../base/get-or-make.ts';
 import type { Selection } from '../../rows/selection.ts';
 import type { Index } from '../../store/indexes.ts';
-import type { StreamReader } from '../../store/readers.ts';
+import type { StreamReader } from '../../store/turns/readers.ts';
 import type { Collection, Equality } from '../../store/store.ts';
 import type { Form } from './form.ts';
 import type { IdType, Kind } from './kinds.ts';

@@ -1,7 +1,7 @@
 import { KEY, makeBookmark, type Bookmark } from '../../store/bookmark.ts';
-import { BSON, Double, EJSON } from '../../store/bson.ts';
-import { documentWith, elementOf } from '../../store/bson-elements.ts';
-import { BSON_TYPE } from '../../store/bson-types.ts';
+import { BSON, Double, EJSON } from '../../store/values/bson.ts';
+import { documentWith, elementOf } from '../../store/values/bson-elements.ts';
+import { BSON_TYPE } from '../../store/values/bson-types.ts';
 import { areFound, type FieldPlace } from '../query/found-values.ts';
 import { bracketOfType } from '../query/brackets.ts';
 import { indexBeginningWith } from '../query/kind-table.ts';

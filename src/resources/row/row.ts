@@ -1,4 +1,4 @@
-import { AppError } from '../../errors.ts';
+import { AppError } from '../../base/errors.ts';
 import { bytes } from '../../http/reply.ts';
 import { JSON_TYPE, jsonAnswer, notModified, STORE_PROBLEMS, type Route } from '../../http/route.ts';
 import { quote } from '../../input/query.ts';
@@ -6,12 +6,12 @@ import { collect } from '../page/body.ts';
 import { fingerprint } from '../../rows/fingerprint.ts';
 import { keyToJson } from '../../rows/row-json.ts';
 import { documentOf, orRelease, type Batch } from '../../store/batch.ts';
-import { compareDecimals, parseDecimal } from '../../store/decimal.ts';
-import { readRow } from '../../store/row.ts';
+import { compareDecimals, parseDecimal } from '../../store/values/decimal.ts';
+import { readRow } from '../../store/turns/read-row.ts';
 import { bookmarkOf, KEY, type Bookmark } from '../../store/bookmark.ts';
 import type { RowReader } from '../../store/store.ts';
 import { idsShownAs, type IdReading } from './id.ts';
-import { resourceFor } from '../query/part.ts';
+import { resourceFor } from '../query/scope.ts';
 import type { Resource } from '../query/resource.ts';
 import type { RouteDocs, RouteOptions } from '../route-docs.ts';
 

@@ -1,11 +1,11 @@
-import type { AppError } from '../../errors.ts';
+import type { AppError } from '../../base/errors.ts';
 import { documented, invalid, text } from '../../input/parameter.ts';
 import { quote } from '../../input/query.ts';
 import { MAX_CURSOR_BYTES } from '../token/cursor.ts';
 import { keyToJson, rowToJson } from '../../rows/row-json.ts';
 import { documentOf, orRelease } from '../../store/batch.ts';
 import { bookmarkOf, KEY, keyOf, makeBookmark, type Bookmark } from '../../store/bookmark.ts';
-import { compareValues } from '../../store/order.ts';
+import { compareValues } from '../../store/values/order.ts';
 import type { Plan } from '../../store/store.ts';
 import { areFound, rangesOfNumbers, type FieldPlace } from '../query/found-values.ts';
 import { kindOfType, rangesOfKinds } from '../query/brackets.ts';

@@ -2,9 +2,9 @@ import { documented } from '../../input/parameter.ts';
 import { isKeyValue } from '../token/cursor.ts';
 import { encodeToken, refusal, tokenParameter, type Token, type TokenHead } from '../token/token.ts';
 import { keyOf, makeBookmark, type Bookmark } from '../../store/bookmark.ts';
-import { comparePlaces } from '../../store/order.ts';
-import { BSON } from '../../store/bson.ts';
-import { exactValues } from '../../store/exact-values.ts';
+import { comparePlaces } from '../../store/values/order.ts';
+import { BSON } from '../../store/values/bson.ts';
+import { exactValues } from '../../store/values/exact-values.ts';
 import type { IdRange } from '../../store/store.ts';
 
 /** Part: a range of ids as clients carry it. The body of its token is {from, to} as BSON, each the exact id, or absent where the range is open. */

@@ -1,4 +1,4 @@
-import { snapshotUnsupported } from '../../errors.ts';
+import { snapshotUnsupported } from '../../base/errors.ts';
 import { conflict, documented, oneOf, unsigned64 } from '../../input/parameter.ts';
 import type { Query } from '../../input/query.ts';
 import type { Collection, PointInTime } from '../../store/store.ts';

@@ -1,11 +1,11 @@
-import { Binary, onDemand } from '../../store/bson.ts';
+import { Binary, onDemand } from '../../store/values/bson.ts';
 import { REST, scaleOf, type Column, type ColumnKind, type DeclaredKinds } from '../../rows/arrow/columns.ts';
 import { columnsOfFields, MOST_COLUMNS, SAMPLED_ROWS, storedNames } from '../../rows/csv-cell.ts';
 import { byteString, View } from '../../rows/view.ts';
-import { placesBetween } from '../../store/interpolate-keys.ts';
+import { placesBetween } from '../../store/values/interpolate-keys.ts';
 import { rowsOf, type Batch } from '../../store/batch.ts';
 import { KEY } from '../../store/bookmark.ts';
-import { BSON_TYPE } from '../../store/bson-types.ts';
+import { BSON_TYPE } from '../../store/values/bson-types.ts';
 import type { From } from '../../store/store.ts';
 import { columnKinds } from '../query/kinds.ts';
 import type { FormatRequest, BegunRows, FormRows } from './formats/format.ts';

@@ -1,5 +1,5 @@
-import { BSON, BSONRegExp, EJSON } from '../../store/bson.ts';
-import { BSON_TYPE } from '../../store/bson-types.ts';
+import { BSON, BSONRegExp, EJSON } from '../../store/values/bson.ts';
+import { BSON_TYPE } from '../../store/values/bson-types.ts';
 import { KEY, keyOf, keyPaths, type Bookmark, type Identity, type RowKey } from '../../store/bookmark.ts';
 import type { ValueBound } from '../../store/plan.ts';
 import type { Equality, Plan } from '../../store/store.ts';

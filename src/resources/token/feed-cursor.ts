@@ -3,7 +3,7 @@ import { cursorMismatch, encodeToken, refusal, type Token, type TokenHead } from
 import { KEY, type Bookmark, type Identity } from '../../store/bookmark.ts';
 import type { ChangeFeed, FeedPlace } from '../../store/change-feed.ts';
 import type { Collection, Plan } from '../../store/store.ts';
-import { AppError } from '../../errors.ts';
+import { AppError } from '../../base/errors.ts';
 
 /**
  * Cursor of a feed: a place in the history of a set, and how far a walk through the set has come. The time of its token

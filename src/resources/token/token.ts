@@ -1,4 +1,4 @@
-import type { AppError } from '../../errors.ts';
+import type { AppError } from '../../base/errors.ts';
 import { parameterError } from '../../input/query.ts';
 import { text, type Parameter } from '../../input/parameter.ts';
 import type { Identity, PointInTime } from '../../store/bookmark.ts';

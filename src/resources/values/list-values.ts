@@ -1,7 +1,7 @@
-import { AppError } from '../../errors.ts';
+import { AppError } from '../../base/errors.ts';
 import { KEY, keyOf, type Bookmark } from '../../store/bookmark.ts';
-import { documentWith, elementOf } from '../../store/bson-elements.ts';
-import { firstAbort } from '../../store/deadline.ts';
+import { documentWith, elementOf } from '../../store/values/bson-elements.ts';
+import { firstAbort } from '../../store/turns/deadline.ts';
 import type { Index } from '../../store/indexes.ts';
 import type { Collection, Equality, Plan } from '../../store/store.ts';
 import { chooseIndex, isRefusal } from '../query/planner.ts';

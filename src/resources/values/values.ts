@@ -15,12 +15,12 @@ import { keyOr, shownPath, splitName } from '../query/grammar.ts';
 import { asKey, countValues, limitedTime, listValues, valueOf, withKey } from './list-values.ts';
 import type { ValuesRequest, CursorOf } from './list-values.ts';
 import { notIndexed } from '../query/not-indexed.ts';
-import { resourceFor, withinScope } from '../query/part.ts';
+import { resourceFor, withinScope } from '../query/scope.ts';
 import { chooseIndex, isRefusal } from '../query/planner.ts';
 import { givenOf } from '../query/read-plan.ts';
 import { readEqualities } from '../query/readings.ts';
 import { indexesOf, type Resource } from '../query/resource.ts';
-import { listOf, namedObject, object, textOrNull, Type, wordOf } from '../../schema.ts';
+import { listOf, namedObject, object, textOrNull, Type, wordOf } from '../../base/schema.ts';
 
 /** The answer of /{resource}/values. */
 const VALUES = namedObject('Values', 'a page of distinct values', {

@@ -1,4 +1,4 @@
-import { decoded } from '../../decoded.ts';
+import { decoded } from '../../base/decoded.ts';
 
 /** In the order of their numbers in arrow-rows.as.ts. `json` has any value, as JSON text. */
 export const KINDS = [

@@ -1,6 +1,6 @@
-import { documentAt, endOfDocument } from '../../store/bson-array.ts';
+import { documentAt, endOfDocument } from '../../store/values/bson-array.ts';
 import type { Batch } from '../../store/batch.ts';
-import type { Slot } from '../../store/slots.ts';
+import type { Slot } from '../../store/turns/slots.ts';
 import { whyFailed, type Machine, type Spill } from '../machine.ts';
 import { arrowState, type ArrowState } from '../passes.ts';
 import { nameOfRow } from '../row-json.ts';

@@ -1,28 +1,28 @@
-import { collectionReplaced } from '../../errors.ts';
+import { collectionReplaced } from '../../base/errors.ts';
 import type { Identity } from '../bookmark.ts';
-import { addIndexes, fillByInserts } from '../fill-by-inserts.ts';
-import type { Slots } from '../slots.ts';
+import { addIndexes, fillByInserts } from '../writes/fill-by-inserts.ts';
+import type { Slots } from '../turns/slots.ts';
 import type { Count, Declaration, OwnedCollection, Plan } from '../store.ts';
-import { replaceByEmpty } from './clear.ts';
+import { replaceByEmpty } from './write/clear.ts';
 import type { MongoConnection } from './connection.ts';
-import { countRows } from './count.ts';
-import type { Layout, LayoutOptions } from './create-collection.ts';
+import { countRows } from './read/count.ts';
+import type { Layout, LayoutOptions } from './collection/create-collection.ts';
 import { faultOf, inPresentCollection } from './faults.ts';
-import { MongoFeed, type FeedParts } from './feed/feed.ts';
-import { LookUps } from './feed/look-up.ts';
-import { addRows, countToReplace, replaceRows, type FillTarget } from './fill.ts';
-import { Finder } from './find.ts';
-import { isSingle } from './index-ranges.ts';
-import { insertRows } from './insert.ts';
-import { Layouts, type LookTiming } from './layouts.ts';
-import { addIndex } from './make-indexes.ts';
-import { nextValueIn } from './next-value.ts';
+import { MongoFeed, type FeedParts } from './changes/feed.ts';
+import { LookUps } from './changes/look-up.ts';
+import { addRows, countToReplace, replaceRows, type FillTarget } from './write/fill.ts';
+import { Finder } from './read/find.ts';
+import { isSingle } from './read/index-ranges.ts';
+import { insertRows } from './write/insert.ts';
+import { Layouts, type LookTiming } from './collection/layouts.ts';
+import { addIndex } from './collection/make-indexes.ts';
+import { nextValueIn } from './read/next-value.ts';
 import type { IndexedPlan } from './plan.ts';
-import { deleteRaw } from './raw-write.ts';
-import { Reads } from './read.ts';
+import { deleteRaw } from './write/raw-write.ts';
+import { Reads } from './read/read.ts';
 import type { FindWay } from './lane/lane.ts';
 import { presentTime } from './snapshot.ts';
-import { splitRows } from './split.ts';
+import { splitRows } from './read/split.ts';
 
 /** Where the rows of a collection are, and how they are read. */
 export interface CollectionParts {

@@ -1,6 +1,6 @@
 import type { Document } from 'mongodb';
 import type { Identity } from '../bookmark.ts';
-import { UUID } from '../bson.ts';
+import { UUID } from '../values/bson.ts';
 import type { CommandOptions, MongoConnection } from './connection.ts';
 
 export const MAJORITY = { w: 'majority', j: true, wtimeout: 60_000 };

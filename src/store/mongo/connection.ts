@@ -1,8 +1,8 @@
 import { MongoClient, MongoServerSelectionError } from 'mongodb';
 import type { ClientSession, Db, Document, MongoClientOptions } from 'mongodb';
-import { storeUnavailable } from '../../errors.ts';
-import { withDeadline } from '../deadline.ts';
-import { Timestamp } from '../bson.ts';
+import { storeUnavailable } from '../../base/errors.ts';
+import { withDeadline } from '../turns/deadline.ts';
+import { Timestamp } from '../values/bson.ts';
 import type { PointInTime } from '../store.ts';
 import { MongoRefusal, mayRetry, translate } from './errors.ts';
 

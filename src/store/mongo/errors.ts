@@ -10,8 +10,8 @@ import {
   MongoTopologyClosedError,
   MongoWriteConcernError,
 } from 'mongodb';
-import { DamagedRowsError } from '../bson-array.ts';
-import { AppError, snapshotUnsupported, storeUnavailable } from '../../errors.ts';
+import { DamagedRowsError } from '../values/bson-array.ts';
+import { AppError, snapshotUnsupported, storeUnavailable } from '../../base/errors.ts';
 
 interface RefusalOptions extends ErrorOptions {
   readonly brief?: string;

@@ -1,4 +1,10 @@
-import { AppError, collectionReplaced, noSuchPlace, storeUnavailable, storeUnfit } from '../../errors.ts';
+import {
+  AppError,
+  collectionReplaced,
+  noSuchPlace,
+  storeUnavailable,
+  storeUnfit,
+} from '../../base/errors.ts';
 import type { Identity } from '../bookmark.ts';
 import { CODES, serverCodeOf, isOtherCollection, snapshotFault } from './errors.ts';
 import type { When } from './lane/lane.ts';

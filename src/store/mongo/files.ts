@@ -1,9 +1,9 @@
 import type { Document } from 'mongodb';
-import { Binary } from '../bson.ts';
+import { Binary } from '../values/bson.ts';
 import { FileGoneError, isFileName, type FileStore } from '../files.ts';
 import { documentsOf, MAJORITY, ON_PRIMARY, PRIMARY_FIRST } from './commands.ts';
 import type { MongoConnection } from './connection.ts';
-import { refuseErrors, type WriteError } from './raw-write.ts';
+import { refuseErrors, type WriteError } from './write/raw-write.ts';
 
 /** The default chunk size of GridFS in bytes (source/gridfs/gridfs-spec.md of github.com/mongodb/specifications). */
 const CHUNK_BYTES = 255 * 1024;

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { KEY, keyPaths, type Bookmark } from '../bookmark.ts';
 import type { Index } from '../indexes.ts';
 import type { Plan } from '../store.ts';
-import type { Layout } from './create-collection.ts';
+import type { Layout } from './collection/create-collection.ts';
 import type { When } from './lane/lane.ts';
 
 /** A plan that names its index. */

@@ -1,4 +1,4 @@
-import type { Document, Long } from '../bson.ts';
+import type { Document, Long } from '../values/bson.ts';
 
 /** The reply to a command of a cursor, as the driver decodes it when rows stay bytes. */
 interface RowsReply {

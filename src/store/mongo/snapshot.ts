@@ -1,5 +1,5 @@
 import type { Timestamp } from 'mongodb';
-import { AppError } from '../../errors.ts';
+import { AppError } from '../../base/errors.ts';
 import type { Identity, PointInTime } from '../bookmark.ts';
 import { findOne, ON_PRIMARY } from './commands.ts';
 import type { MongoConnection } from './connection.ts';

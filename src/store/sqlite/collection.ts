@@ -1,13 +1,13 @@
 import type { Description, OwnedCollection } from '../collection.ts';
 import type { Records } from '../records.ts';
-import { CollectionLooks } from './collection-looks.ts';
+import { CollectionLooks } from './read/collection-looks.ts';
 import type { Core } from './core.ts';
-import { Counts } from './counts.ts';
-import { Feed } from './feed.ts';
-import { Indexes } from './indexes.ts';
-import { Reads } from './reads.ts';
-import { RowWrites } from './row-writes.ts';
-import { NEW, type CollectionShape } from './sets.ts';
+import { Counts } from './read/counts.ts';
+import { Feed } from './changes/feed.ts';
+import { Indexes } from './write/indexes.ts';
+import { Reads } from './read/reads.ts';
+import { RowWrites } from './write/row-writes.ts';
+import { NEW, type CollectionShape } from './file/sets.ts';
 
 /**
  * One set of the file as the port has it: rows, records, or both. All who open the set share it. What does the work of each

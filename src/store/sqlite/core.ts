@@ -1,18 +1,18 @@
-import { reasonOf } from '../../error-reason.ts';
-import type { Slots } from '../slots.ts';
-import { BackgroundCheck } from './background-check.ts';
-import { Checkpoints } from './checkpoints.ts';
-import type { Connection } from './connection.ts';
-import { Epochs } from './epochs.ts';
-import type { StoreFile } from './file.ts';
-import { dropSql, meta } from './layout.ts';
-import { ChangeLog, type LogOptions } from './log.ts';
-import { Looks } from './looks.ts';
-import { Maintenance } from './maintenance.ts';
-import { Reader } from './read.ts';
-import { Collections } from './sets.ts';
-import { LogWatch } from './watch.ts';
-import { Writes } from './writes.ts';
+import { reasonOf } from '../../base/error-reason.ts';
+import type { Slots } from '../turns/slots.ts';
+import { BackgroundCheck } from './file/background-check.ts';
+import { Checkpoints } from './file/checkpoints.ts';
+import type { Connection } from './file/connection.ts';
+import { Epochs } from './file/epochs.ts';
+import type { StoreFile } from './file/file.ts';
+import { dropSql, meta } from './file/layout.ts';
+import { ChangeLog, type LogOptions } from './file/log.ts';
+import { Looks } from './file/looks.ts';
+import { Maintenance } from './file/maintenance.ts';
+import { Reader } from './read/read.ts';
+import { Collections } from './file/sets.ts';
+import { LogWatch } from './changes/watch.ts';
+import { Writes } from './write/writes.ts';
 
 interface CoreOptions extends LogOptions {
   readonly file: StoreFile;

@@ -1,5 +1,5 @@
 /** How values read in a table: numbers and dates in the form of the browser's language, nested values in short. */
-import { getOrMake } from '../../get-or-make.ts';
+import { getOrMake } from '../../base/get-or-make.ts';
 import { isList, isMembers, isNumber, textOf, type Json } from './json.ts';
 
 export type Kind = 'number' | 'date' | 'truth' | 'nested' | 'text';

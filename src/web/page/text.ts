@@ -1,6 +1,6 @@
 /** How numbers, sizes and times read on the page: as the browser's language writes them. */
 
-export { reasonOf } from '../../error-reason.ts';
+export { reasonOf } from '../../base/error-reason.ts';
 
 export function counted(number: number): string {
   return Math.round(number).toLocaleString();

@@ -1,5 +1,5 @@
 /** What the page shows of a resource: filters, range and order, as the address behind `#` has them. Needs no browser. */
-import { decoded } from '../../decoded.ts';
+import { decoded } from '../../base/decoded.ts';
 import { textOf, type Json } from './json.ts';
 import type { Resource } from './resource.ts';
 

@@ -4,7 +4,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { Arrivals } from '../../../src/engine/node/arrivals.ts';
-import { LoopTurns } from '../../../src/store/loop-turns.ts';
+import { LoopTurns } from '../../../src/store/turns/loop-turns.ts';
 import { RawClient, request } from '../../support/engine/raw.ts';
 
 /** A server of node:http that reads at a fair pace, and what `handle` does with each request. */

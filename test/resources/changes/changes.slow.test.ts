@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { BSON, Double, Int32, type Document } from '../../../src/store/bson.ts';
+import { BSON, Double, Int32, type Document } from '../../../src/store/values/bson.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { jsonOf, problemOf } from '../../support/answers.ts';
 import { Copy, type Answer } from '../../support/resources/copy.ts';

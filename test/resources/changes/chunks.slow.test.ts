@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { constants, createGunzip } from 'node:zlib';
-import { BSON } from '../../../src/store/bson.ts';
+import { BSON } from '../../../src/store/values/bson.ts';
 import { RawClient, request } from '../../support/engine/raw.ts';
 import { serverOn } from '../../support/process/server.ts';
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test, type TestContext } from 'node:test';
 import type { Page } from 'playwright-core';
-import { BSON } from '../../../src/store/bson.ts';
+import { BSON } from '../../../src/store/values/bson.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { openChromium, openTab } from '../../support/web/chromium.ts';
 import { startCutter } from '../../support/faults/cutter.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { AppError } from '../../../src/errors.ts';
+import { AppError } from '../../../src/base/errors.ts';
 import type { Sink } from '../../../src/pipeline/sink.ts';
 import { Pages, pagesOf } from '../../../src/resources/changes/pages.ts';
-import { BSON, Double, Int32, ObjectId, type Document } from '../../../src/store/bson.ts';
+import { BSON, Double, Int32, ObjectId, type Document } from '../../../src/store/values/bson.ts';
 import { around } from '../../support/store/around.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { until } from '../../support/store/changes.ts';

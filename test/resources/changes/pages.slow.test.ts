@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Document, Long } from 'mongodb';
-import { BSON } from '../../../src/store/bson.ts';
+import { BSON } from '../../../src/store/values/bson.ts';
 import { openStreams, until } from '../../support/store/changes.ts';
 import { Copy } from '../../support/resources/copy.ts';
 import { bearer, keyedServer } from '../../support/access/keyed.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { BSON } from '../../../src/store/bson.ts';
+import { BSON } from '../../../src/store/values/bson.ts';
 import type { ChangeFeed, ScopeLog } from '../../../src/store/change-feed.ts';
 import { bearer, keyedServer } from '../../support/access/keyed.ts';
 import { feedOf, until } from '../../support/store/changes.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { BSON } from '../../../src/store/bson.ts';
+import { BSON } from '../../../src/store/values/bson.ts';
 import { BY_ID } from '../../support/store/changes.ts';
 import { testServer, type TestServer } from '../../support/process/server.ts';
 import { decodeFeedCursor } from '../../support/resources/tokens.ts';

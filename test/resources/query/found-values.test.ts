@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { areFound } from '../../../src/resources/query/found-values.ts';
-import { Double, Int32, ObjectId, Decimal128, type Document } from '../../../src/store/bson.ts';
-import { BSON_TYPE } from '../../../src/store/bson-types.ts';
+import { Double, Int32, ObjectId, Decimal128, type Document } from '../../../src/store/values/bson.ts';
+import { BSON_TYPE } from '../../../src/store/values/bson-types.ts';
 import { KEY_INDEX } from '../../../src/store/indexes.ts';
 import type { Bookmark } from '../../../src/store/bookmark.ts';
 import type { Collection } from '../../../src/store/store.ts';

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { AppError } from '../../../src/errors.ts';
+import { AppError } from '../../../src/base/errors.ts';
 import type { Route } from '../../../src/http/route.ts';
 import { openForm } from '../../../src/resources/query/form.ts';
 import { isField, readGiven, readSort } from '../../../src/resources/query/grammar.ts';
 import { isMisfit, readingsOf } from '../../../src/resources/query/kinds.ts';
 import type { RouteOptions } from '../../../src/resources/route-docs.ts';
 import { candidates } from '../../../src/resources/query/readings.ts';
-import { resourceRoutes } from '../../../src/resources/routes.ts';
+import { resourceRoutes } from '../../../src/resources/resource-routes.ts';
 import type { OwnedCollection } from '../../../src/store/store.ts';
 import { itemsOf } from '../../support/resources/items-resource.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { kindsAt } from '../../../src/resources/query/kind-table.ts';
-import { Decimal128, Double, Int32, type Document } from '../../../src/store/bson.ts';
+import { Decimal128, Double, Int32, type Document } from '../../../src/store/values/bson.ts';
 import { idsIn, jsonOf, linesOf, problemOf } from '../../support/answers.ts';
 import type { Collection } from '../../../src/store/store.ts';
 import { NEVER } from '../../support/store/reading.ts';

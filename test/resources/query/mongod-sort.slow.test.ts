@@ -10,7 +10,7 @@ import {
   Timestamp,
   UUID,
   type Document,
-} from '../../../src/store/bson.ts';
+} from '../../../src/store/values/bson.ts';
 import { jsonOf, linesOf, problemOf, type Page } from '../../support/answers.ts';
 import { serverOn, type TestServer } from '../../support/process/server.ts';
 import { SEED } from '../../support/seed.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { Int32, type Document } from '../../../src/store/bson.ts';
+import { Int32, type Document } from '../../../src/store/values/bson.ts';
 import { idsIn, jsonOf, linesOf, pagesOf, problemOf, type Page } from '../../support/answers.ts';
 import { resourceServer } from '../../support/resources/resources.ts';
 import type { TestServer } from '../../support/process/server.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from '../../support/fast-check.ts';
-import { Decimal128, Double, Int32, Long } from '../../../src/store/bson.ts';
-import { compareValues } from '../../../src/store/order.ts';
+import { Decimal128, Double, Int32, Long } from '../../../src/store/values/bson.ts';
+import { compareValues } from '../../../src/store/values/order.ts';
 import { pagesOf, textOf } from '../../support/answers.ts';
 import { awaited, fileOf } from '../../support/exports/exports.ts';
 import { compareDigits, exactDigits, shown, type Price } from '../../support/store/items.ts';

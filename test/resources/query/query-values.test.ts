@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { Double, Int32, Long, BSONRegExp, type Document } from '../../../src/store/bson.ts';
+import { Double, Int32, Long, BSONRegExp, type Document } from '../../../src/store/values/bson.ts';
 import { jsonOf, linesOf, problemOf, textOf, type Page } from '../../support/answers.ts';
 import { awaited, decompressed, fileOf, order } from '../../support/exports/exports.ts';
 import { filled } from '../../support/resources/resources.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ObjectId } from '../../../src/store/bson.ts';
+import { ObjectId } from '../../../src/store/values/bson.ts';
 import { testServer } from '../../support/process/server.ts';
 
 const HEX = '0123456789abcdef01234567';

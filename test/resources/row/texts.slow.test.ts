@@ -10,9 +10,9 @@ import {
   Timestamp,
   UUID,
   type Document,
-} from '../../../src/store/bson.ts';
+} from '../../../src/store/values/bson.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
-import { compareValues } from '../../../src/store/order.ts';
+import { compareValues } from '../../../src/store/values/order.ts';
 import { linesOf } from '../../support/answers.ts';
 import { onStores, sharedByStore } from '../../support/process/each-server.ts';
 import { serverOn, type TestServer } from '../../support/process/server.ts';

@@ -11,7 +11,7 @@ import {
   Timestamp,
   UUID,
   type Document,
-} from '../../../src/store/bson.ts';
+} from '../../../src/store/values/bson.ts';
 import { pagesOf } from '../../support/answers.ts';
 import { filled } from '../../support/resources/resources.ts';
 import { serverOn, STORES, type TestServer } from '../../support/process/server.ts';

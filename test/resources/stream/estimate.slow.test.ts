@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { storeUnavailable } from '../../../src/errors.ts';
+import { storeUnavailable } from '../../../src/base/errors.ts';
 import { aroundItems } from '../../support/store/with-items.ts';
 import type { Collection, Plan, Store } from '../../../src/store/store.ts';
 import { estimate as estimateOf } from '../../../src/resources/stream/estimate.ts';

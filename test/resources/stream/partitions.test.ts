@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { AppError } from '../../../src/errors.ts';
+import { AppError } from '../../../src/base/errors.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
-import { BSON, Long, MinKey, ObjectId } from '../../../src/store/bson.ts';
+import { BSON, Long, MinKey, ObjectId } from '../../../src/store/values/bson.ts';
 import { jsonOf, problemOf, textOf } from '../../support/answers.ts';
 import { catalogue } from '../../support/resources/catalogue.ts';
 import { type TestServer } from '../../support/process/server.ts';

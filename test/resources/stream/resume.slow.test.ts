@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { Decimal128, Double, Int32, Long, type Document } from '../../../src/store/bson.ts';
+import { Decimal128, Double, Int32, Long, type Document } from '../../../src/store/values/bson.ts';
 import { idsIn, linesOf, problemOf, textOf } from '../../support/answers.ts';
 import { catalogue, expectedIds } from '../../support/resources/catalogue.ts';
 import { onServers } from '../../support/process/each-server.ts';

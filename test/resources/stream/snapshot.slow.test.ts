@@ -6,7 +6,7 @@ import type { Collection, Document } from 'mongodb';
 import { jsonOf, linesOf, problemOf } from '../../support/answers.ts';
 import { catalogue, expectedIds } from '../../support/resources/catalogue.ts';
 import { fetchUntilCut, startCutter } from '../../support/faults/cutter.ts';
-import { BSON } from '../../../src/store/bson.ts';
+import { BSON } from '../../../src/store/values/bson.ts';
 import type { Plan } from '../../../src/store/store.ts';
 import { openStore, testClient, WAYS } from '../../support/store/mongo/mongo.ts';
 import { ownMongod, testMongo, withDatabase } from '../../support/store/mongo/mongod.ts';

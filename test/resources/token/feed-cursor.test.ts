@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { encodeFeedCursor } from '../../../src/resources/token/feed-cursor.ts';
 import { encodeCursor } from '../../../src/resources/token/cursor.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
-import { MaxKey, MinKey } from '../../../src/store/bson.ts';
+import { MaxKey, MinKey } from '../../../src/store/values/bson.ts';
 import type { Plan } from '../../../src/store/store.ts';
 import { testServer } from '../../support/process/server.ts';
 import { plainPart } from '../../support/resources/tokens.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { changesFrom } from '../../../src/resources/token/feed-cursor.ts';
-import { AppError, changesUnsupported, storeUnavailable } from '../../../src/errors.ts';
+import { AppError, changesUnsupported, storeUnavailable } from '../../../src/base/errors.ts';
 import { MAX_CURSOR_BYTES } from '../../../src/resources/token/cursor.ts';
 import type { ChangeFeed } from '../../../src/store/change-feed.ts';
 import type { Plan, Collection } from '../../../src/store/store.ts';

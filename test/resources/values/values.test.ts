@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { AppError } from '../../../src/errors.ts';
+import { AppError } from '../../../src/base/errors.ts';
 import { countValues, listValues, type LimitedTime } from '../../../src/resources/values/list-values.ts';
-import { BSON, Int32 } from '../../../src/store/bson.ts';
+import { BSON, Int32 } from '../../../src/store/values/bson.ts';
 import type { Bookmark } from '../../../src/store/bookmark.ts';
 import type { Index } from '../../../src/store/indexes.ts';
 import type { Collection } from '../../../src/store/store.ts';

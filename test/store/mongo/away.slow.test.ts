@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { AppError } from '../../../src/errors.ts';
+import { AppError } from '../../../src/base/errors.ts';
 import type { Plan, Store } from '../../../src/store/store.ts';
 import { expectedItems, makeItems, type Item, insertItems } from '../../support/store/items.ts';
 import { WAYS, openStore } from '../../support/store/mongo/mongo.ts';

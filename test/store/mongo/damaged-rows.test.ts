@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pino } from 'pino';
-import { BSON } from '../../../src/store/bson.ts';
+import { BSON } from '../../../src/store/values/bson.ts';
 import { MongoConnection } from '../../../src/store/mongo/connection.ts';
-import { writeRaw } from '../../../src/store/mongo/raw-write.ts';
+import { writeRaw } from '../../../src/store/mongo/write/raw-write.ts';
 import { testMongo } from '../../support/store/mongo/mongod.ts';
 import { serverOn } from '../../support/process/server.ts';
 

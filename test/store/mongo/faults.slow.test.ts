@@ -7,7 +7,7 @@ import { serverOn, type TestServer } from '../../support/process/server.ts';
 import { PATH, usersAt } from '../../support/users/users.ts';
 import { testsWith } from '../../support/tests-with.ts';
 import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
-import { BSON } from '../../../src/store/bson.ts';
+import { BSON } from '../../../src/store/values/bson.ts';
 import { feedOf, isProblem, until } from '../../support/store/changes.ts';
 
 const TWO = { rows: 2, bytes: PLENTY };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Document } from 'mongodb';
-import { Int32, MaxKey, MinKey } from '../../../src/store/bson.ts';
+import { Int32, MaxKey, MinKey } from '../../../src/store/values/bson.ts';
 import { openStore, testClient } from '../../support/store/mongo/mongo.ts';
 import { testMongo } from '../../support/store/mongo/mongod.ts';
 import { PLENTY, readRows } from '../../support/store/reading.ts';

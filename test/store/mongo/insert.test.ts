@@ -11,7 +11,7 @@ import {
   MaxKey,
   MinKey,
   type Document,
-} from '../../../src/store/bson.ts';
+} from '../../../src/store/values/bson.ts';
 import type { OnConflict } from '../../../src/store/store.ts';
 import { testMongoStore } from '../../support/store/mongo/mongo.ts';
 import { testsWith } from '../../support/tests-with.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { MongoClient } from 'mongodb';
 import type { Plan } from '../../../src/store/store.ts';
-import { Double, Int32 } from '../../../src/store/bson.ts';
+import { Double, Int32 } from '../../../src/store/values/bson.ts';
 import { expectedItems, inCategory, makeItem } from '../../support/store/items.ts';
 import { testMongoStore } from '../../support/store/mongo/mongo.ts';
 import { PLENTY, assertChain } from '../../support/store/reading.ts';

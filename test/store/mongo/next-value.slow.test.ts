@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { isUtf8 } from 'node:buffer';
 import { test } from 'node:test';
-import { elementOf, documentWith } from '../../../src/store/bson-elements.ts';
-import { BSON_TYPE } from '../../../src/store/bson-types.ts';
-import { BSON } from '../../../src/store/bson.ts';
+import { elementOf, documentWith } from '../../../src/store/values/bson-elements.ts';
+import { BSON_TYPE } from '../../../src/store/values/bson-types.ts';
+import { BSON } from '../../../src/store/values/bson.ts';
 import { MongoConnection } from '../../../src/store/mongo/connection.ts';
-import { textAbove } from '../../../src/store/mongo/next-value.ts';
-import { writeRaw } from '../../../src/store/mongo/raw-write.ts';
+import { textAbove } from '../../../src/store/mongo/read/next-value.ts';
+import { writeRaw } from '../../../src/store/mongo/write/raw-write.ts';
 import fc, { anyCharacter } from '../../support/fast-check.ts';
 import { serverOn } from '../../support/process/server.ts';
 import { testClient } from '../../support/store/mongo/mongo.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { AppError } from '../../../src/errors.ts';
-import { BSON, MaxKey, MinKey } from '../../../src/store/bson.ts';
+import { AppError } from '../../../src/base/errors.ts';
+import { BSON, MaxKey, MinKey } from '../../../src/store/values/bson.ts';
 import { MongoConnection } from '../../../src/store/mongo/connection.ts';
-import { writeRaw } from '../../../src/store/mongo/raw-write.ts';
+import { writeRaw } from '../../../src/store/mongo/write/raw-write.ts';
 import type { Plan } from '../../../src/store/store.ts';
 import { openStore, testClient, WAYS } from '../../support/store/mongo/mongo.ts';
 import { testMongo } from '../../support/store/mongo/mongod.ts';

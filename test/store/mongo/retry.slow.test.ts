@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Document } from 'mongodb';
-import { AppError } from '../../../src/errors.ts';
+import { AppError } from '../../../src/base/errors.ts';
 import type { Plan } from '../../../src/store/store.ts';
 import { expectedItems, makeItems, insertItems } from '../../support/store/items.ts';
 import { WAYS, failingStore } from '../../support/store/mongo/mongo.ts';

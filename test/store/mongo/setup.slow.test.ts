@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Db, Document } from 'mongodb';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
-import { Decimal128, Long } from '../../../src/store/bson.ts';
+import { Decimal128, Long } from '../../../src/store/values/bson.ts';
 import { inCategory } from '../../support/store/items.ts';
 import { openStore, testClient, testMongoStore } from '../../support/store/mongo/mongo.ts';
 import { testMongo } from '../../support/store/mongo/mongod.ts';

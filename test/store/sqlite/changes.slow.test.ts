@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { BSON, Decimal128, Int32 } from '../../../src/store/bson.ts';
-import type { AppError } from '../../../src/errors.ts';
+import { BSON, Decimal128, Int32 } from '../../../src/store/values/bson.ts';
+import type { AppError } from '../../../src/base/errors.ts';
 import type { FeedPlace } from '../../../src/store/change-feed.ts';
 import { makeBookmark, textOf } from '../../../src/store/bookmark.ts';
-import { predicateOf } from '../../../src/store/scope-predicate.ts';
-import { LogWatch } from '../../../src/store/sqlite/watch.ts';
+import { predicateOf } from '../../../src/store/scope/predicate.ts';
+import { LogWatch } from '../../../src/store/sqlite/changes/watch.ts';
 import type { OwnedCollection, Store } from '../../../src/store/store.ts';
 import { SEED } from '../../support/seed.ts';
 import { startProgram } from '../../support/process/child-program.ts';

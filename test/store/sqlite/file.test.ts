@@ -12,16 +12,16 @@ import {
 } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { AppError } from '../../../src/errors.ts';
+import { AppError } from '../../../src/base/errors.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
-import { BSON, Int32 } from '../../../src/store/bson.ts';
-import { DatabaseSync } from '../../../src/sqlite.ts';
-import { FILE } from '../../../src/store/sqlite/file.ts';
-import { meta, setMeta } from '../../../src/store/sqlite/layout.ts';
+import { BSON, Int32 } from '../../../src/store/values/bson.ts';
+import { DatabaseSync } from '../../../src/base/sqlite.ts';
+import { FILE } from '../../../src/store/sqlite/file/file.ts';
+import { meta, setMeta } from '../../../src/store/sqlite/file/layout.ts';
 import { makeItem, makeItems, insertItems } from '../../support/store/items.ts';
 import { openDirectory, openFor, openRaw } from '../../support/store/sqlite/sqlite.ts';
 import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';
-import { readRow } from '../../../src/store/row.ts';
+import { readRow } from '../../../src/store/turns/read-row.ts';
 import { temporaryFolder } from '../../support/directory.ts';
 
 const BY_ID = { sort: '_id', direction: 1 } as const;

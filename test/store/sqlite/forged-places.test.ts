@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { AppError } from '../../../src/errors.ts';
-import { BSON } from '../../../src/store/bson.ts';
+import { AppError } from '../../../src/base/errors.ts';
+import { BSON } from '../../../src/store/values/bson.ts';
 import { insertItems, makeItems } from '../../support/store/items.ts';
 import { NEVER } from '../../support/store/reading.ts';
 import { openFor } from '../../support/store/sqlite/sqlite.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { BSON, Double, Int32, ObjectId } from '../../../src/store/bson.ts';
+import { BSON, Double, Int32, ObjectId } from '../../../src/store/values/bson.ts';
 import { fillWith, startFill } from '../../support/store/filling.ts';
 import { openFor, openRaw } from '../../support/store/sqlite/sqlite.ts';
 import { NEVER, PLENTY, readRows } from '../../support/store/reading.ts';

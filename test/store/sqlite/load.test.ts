@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { CommandRefusal } from '../../../src/errors.ts';
-import { Int32 } from '../../../src/store/bson.ts';
+import { CommandRefusal } from '../../../src/base/errors.ts';
+import { Int32 } from '../../../src/store/values/bson.ts';
 import type { OwnedCollection } from '../../../src/store/store.ts';
 import { fillWith, startFill } from '../../support/store/filling.ts';
 import {

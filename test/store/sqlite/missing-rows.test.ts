@@ -1,7 +1,7 @@
 /** A changed row that is not found is removed only if the log has its removal; else the file is damaged. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { BSON } from '../../../src/store/bson.ts';
+import { BSON } from '../../../src/store/values/bson.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import type { Bookmark } from '../../../src/store/bookmark.ts';
 import { temporaryFolder } from '../../support/directory.ts';

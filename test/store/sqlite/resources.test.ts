@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { BSON } from '../../../src/store/bson.ts';
+import { BSON } from '../../../src/store/values/bson.ts';
 import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
-import { Slots } from '../../../src/store/slots.ts';
-import { openSqlite } from '../../../src/store/sqlite.ts';
+import { Slots } from '../../../src/store/turns/slots.ts';
+import { openSqlite } from '../../../src/store/sqlite/sqlite-store.ts';
 import type { Collection, CollectionEntry, Store } from '../../../src/store/store.ts';
 import { fillWith, startFill } from '../../support/store/filling.ts';
 import { makeOldItems, openDirectory, openFor, openRaw } from '../../support/store/sqlite/sqlite.ts';

@@ -6,7 +6,7 @@ import type { Export } from '../../../src/exports/export.ts';
 import { awaited, order } from '../exports/exports.ts';
 import { temporaryFolder } from '../directory.ts';
 import { filled, type Rows } from '../resources/resources.ts';
-import type { ServerOptions } from '../../../src/main.ts';
+import type { ServerOptions } from '../../../src/server/main.ts';
 import { serverOn, type Skipped, type StoreName, type TestServer } from '../process/server.ts';
 import { bearer, keysText, type KeyGiven } from './keys-text.ts';
 

@@ -12,9 +12,9 @@ import { queueOpener } from '../../../src/queue/open.ts';
 import { createTranscoder } from '../../../src/rows/transcoder.ts';
 import { around } from '../store/around.ts';
 import { withItems, type StoreWithItems } from '../store/with-items.ts';
-import { BSON } from '../../../src/store/bson.ts';
+import { BSON } from '../../../src/store/values/bson.ts';
 import type { FileStore } from '../../../src/store/files.ts';
-import { Slots } from '../../../src/store/slots.ts';
+import { Slots } from '../../../src/store/turns/slots.ts';
 import type { Records } from '../../../src/store/records.ts';
 import { itemsOf } from '../resources/items-resource.ts';
 
@@ -45,10 +45,10 @@ export async function openAt(
 ): Promise<{ readonly store: StoreWithItems; readonly slots: Slots }> {
   const slots = new Slots();
   if (!place.startsWith('mongodb')) {
-    const { openSqlite } = await import('../../../src/store/sqlite.ts');
+    const { openSqlite } = await import('../../../src/store/sqlite/sqlite-store.ts');
     return { store: await withItems(await openSqlite({ directory: place, slots })), slots };
   }
-  const { connectMongo } = await import('../../../src/store/mongo.ts');
+  const { connectMongo } = await import('../../../src/store/mongo/mongo-store.ts');
   const store = await connectMongo({
     uri: place,
     slots,

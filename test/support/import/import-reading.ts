@@ -3,7 +3,7 @@ import type { Reading } from '../../../src/import/arguments.ts';
 import { readRows } from '../../../src/import/reading.ts';
 import type { TextFormat } from '../../../src/rows/text-files.ts';
 import type { Columns } from '../../../src/import/fields.ts';
-import { BSON, type Document } from '../../../src/store/bson.ts';
+import { BSON, type Document } from '../../../src/store/values/bson.ts';
 
 /** The default columns. */
 export const COLUMNS: Columns = { category: 'category', price: 'price', id: null };

@@ -1,7 +1,7 @@
 import type { ImportTarget } from '../../../src/import/command.ts';
 import type { ImportedStore } from '../../../src/import/import.ts';
-import { fillByInserts } from '../../../src/store/fill-by-inserts.ts';
-import { BSON, type Document } from '../../../src/store/bson.ts';
+import { fillByInserts } from '../../../src/store/writes/fill-by-inserts.ts';
+import { BSON, type Document } from '../../../src/store/values/bson.ts';
 import { KEY_EXISTS } from '../../../src/store/bookmark.ts';
 import type { Count, InsertResult, OwnedCollection, OnConflict } from '../../../src/store/store.ts';
 

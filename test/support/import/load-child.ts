@@ -4,7 +4,7 @@
  * `done` to stdout when there are fewer transactions.
  */
 import { SyntheticItems } from '../../../src/import/synthetic.ts';
-import { Writes } from '../../../src/store/sqlite/writes.ts';
+import { Writes } from '../../../src/store/sqlite/write/writes.ts';
 import { fillWith } from '../store/filling.ts';
 import { openPlace } from '../store/place.ts';
 

@@ -1,8 +1,8 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { PROBLEMS } from '../../../src/problems.ts';
+import { PROBLEMS } from '../../../src/base/problems.ts';
 import type { Reply, Request, Serve } from '../../../src/engine/edge.ts';
-import { getOrMake } from '../../../src/get-or-make.ts';
+import { getOrMake } from '../../../src/base/get-or-make.ts';
 import type { Route } from '../../../src/http/route.ts';
 import { createDocument } from '../../../src/openapi/document.ts';
 

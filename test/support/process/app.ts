@@ -1,12 +1,12 @@
-import { createApp } from '../../../src/app.ts';
-import type { AppError } from '../../../src/errors.ts';
+import { createApp } from '../../../src/server/app.ts';
+import type { AppError } from '../../../src/base/errors.ts';
 import { EXPORTS, Jobs } from '../../../src/exports/jobs.ts';
 import type { OpenResource } from '../../../src/resources/open.ts';
 import { createTranscoder } from '../../../src/rows/transcoder.ts';
-import { directoryFiles } from '../../../src/store/directory.ts';
-import type { Slots } from '../../../src/store/slots.ts';
+import { directoryFiles } from '../../../src/store/folder/directory.ts';
+import type { Slots } from '../../../src/store/turns/slots.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { usersOf } from '../../../src/users/part.ts';
+import { usersOf } from '../../../src/users/scope.ts';
 import { USERS } from '../../../src/users/row.ts';
 
 /** What the application is asked to do at this moment. */

@@ -1,4 +1,4 @@
-import { ObjectId, UUID, type Document } from '../../../src/store/bson.ts';
+import { ObjectId, UUID, type Document } from '../../../src/store/values/bson.ts';
 
 /**
  * A row of a small catalogue that has everything that makes paging hard: many ties, few categories, ids of

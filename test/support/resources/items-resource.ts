@@ -1,7 +1,7 @@
 import { resourceOf, type OpenResource } from '../../../src/resources/open.ts';
 import { locatedOwn } from '../../../src/resources/locate.ts';
 import { itemsOf as itemsResource } from '../../../src/resources/own.ts';
-import type { StreamReader } from '../../../src/store/readers.ts';
+import type { StreamReader } from '../../../src/store/turns/readers.ts';
 import type { RowReader, Collection } from '../../../src/store/store.ts';
 import type { StoreWithItems } from '../store/with-items.ts';
 

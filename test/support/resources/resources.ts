@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import type { Document } from '../../../src/store/bson.ts';
-import { Slots } from '../../../src/store/slots.ts';
-import { openSqlite } from '../../../src/store/sqlite.ts';
+import type { Document } from '../../../src/store/values/bson.ts';
+import { Slots } from '../../../src/store/turns/slots.ts';
+import { openSqlite } from '../../../src/store/sqlite/sqlite-store.ts';
 import { USERS } from '../../../src/users/row.ts';
 import { insertDocuments } from '../store/items.ts';
 import { testClient } from '../store/mongo/mongo.ts';

@@ -1,5 +1,5 @@
-import { onDemand } from '../../../src/store/bson.ts';
-import { BSON_TYPE } from '../../../src/store/bson-types.ts';
+import { onDemand } from '../../../src/store/values/bson.ts';
+import { BSON_TYPE } from '../../../src/store/values/bson-types.ts';
 
 /** MongoDB stores 180 levels and refuses 181 (measured on 6.0.5), so every row that a server can hold is written. */
 const DEEPEST = 180;

@@ -1,5 +1,5 @@
-import { Decimal128 } from '../../../src/store/bson.ts';
-import { BSON_TYPE } from '../../../src/store/bson-types.ts';
+import { Decimal128 } from '../../../src/store/values/bson.ts';
+import { BSON_TYPE } from '../../../src/store/values/bson-types.ts';
 import { elementsAt, isNested, type Element } from './elements.ts';
 import { extendedJson } from '../../../src/rows/machine.ts';
 import { EVERYTHING, type Selection } from '../../../src/rows/selection.ts';

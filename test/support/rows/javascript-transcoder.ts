@@ -2,8 +2,8 @@ import { csvHeader, storedNames } from '../../../src/rows/csv-cell.ts';
 import type { Framing, RowEncoder, Transcoder } from '../../../src/rows/rows.ts';
 import { EVERYTHING, type Selection } from '../../../src/rows/selection.ts';
 import { byteString } from '../../../src/rows/view.ts';
-import { DamagedRowsError, documentAt, endOfDocument } from '../../../src/store/bson-array.ts';
-import { BSON_TYPE } from '../../../src/store/bson-types.ts';
+import { DamagedRowsError, documentAt, endOfDocument } from '../../../src/store/values/bson-array.ts';
+import { BSON_TYPE } from '../../../src/store/values/bson-types.ts';
 import { itemToJson, itemValues } from './item-json.ts';
 
 /** What both transcoders write. */

@@ -1,6 +1,6 @@
 import type { Framing, RowEncoder } from '../../../src/rows/rows.ts';
 import type { Batch } from '../../../src/store/batch.ts';
-import type { Slots } from '../../../src/store/slots.ts';
+import type { Slots } from '../../../src/store/turns/slots.ts';
 import type { TextTranscoder } from './javascript-transcoder.ts';
 
 /** Documents in the form of a batch: the body of a BSON array. */

@@ -1,5 +1,5 @@
 import fc, { anyCharacter } from '../fast-check.ts';
-import { Binary, Decimal128, Double, Int32, Long, ObjectId, UUID } from '../../../src/store/bson.ts';
+import { Binary, Decimal128, Double, Int32, Long, ObjectId, UUID } from '../../../src/store/values/bson.ts';
 import { nearPrice } from './prices.ts';
 import { ORDER } from './values.ts';
 

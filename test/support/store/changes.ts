@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Document, MongoClient } from 'mongodb';
-import { AppError } from '../../../src/errors.ts';
+import { AppError } from '../../../src/base/errors.ts';
 import type { Bookmark } from '../../../src/store/bookmark.ts';
 import type { ChangeFeed, FeedPlace, RowsByKey } from '../../../src/store/change-feed.ts';
 import type { Plan, Collection } from '../../../src/store/store.ts';
-import { lookUps } from '../../../src/store/readers.ts';
+import { lookUps } from '../../../src/store/turns/readers.ts';
 import { NEVER, PLENTY, takeRows } from './reading.ts';
 
 /** All rows in the order of the key. */

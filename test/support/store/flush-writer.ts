@@ -7,7 +7,7 @@
 import { writeSync } from 'node:fs';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { EXPORTS } from '../../../src/exports/jobs.ts';
-import { BSON } from '../../../src/store/bson.ts';
+import { BSON } from '../../../src/store/values/bson.ts';
 import { USERS } from '../../../src/users/row.ts';
 import { openDirectory } from './sqlite/sqlite.ts';
 

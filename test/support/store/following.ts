@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { bookmarkOf, type Bookmark } from '../../../src/store/bookmark.ts';
-import { BSON } from '../../../src/store/bson.ts';
+import { BSON } from '../../../src/store/values/bson.ts';
 import type { ChangeFeed, FeedPlace } from '../../../src/store/change-feed.ts';
-import { compareValues } from '../../../src/store/order.ts';
+import { compareValues } from '../../../src/store/values/order.ts';
 import type { Plan, Collection } from '../../../src/store/store.ts';
 import { lookUp } from './changes.ts';
 import { below, type Random } from './random-collection.ts';

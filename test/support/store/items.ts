@@ -8,10 +8,10 @@ import {
   ObjectId,
   UUID,
   type Document,
-} from '../../../src/store/bson.ts';
+} from '../../../src/store/values/bson.ts';
 import { bookmarkOf, type RowOrder } from '../../../src/store/bookmark.ts';
-import { compareKeys } from '../../../src/store/keys.ts';
-import { comparePlaces, compareValues, keyOfPlace } from '../../../src/store/order.ts';
+import { compareKeys } from '../../../src/store/values/keys.ts';
+import { comparePlaces, compareValues, keyOfPlace } from '../../../src/store/values/order.ts';
 import type { OnConflict, OwnedCollection, Plan } from '../../../src/store/store.ts';
 import type { ValueRange } from '../../../src/store/plan.ts';
 
@@ -108,7 +108,7 @@ export function categoryOf({ equals = [] }: Plan): string | undefined {
   return equality && String(equality.value);
 }
 
-/** The items that a store must return for a plan, by a filter and a sort. test/store/order.test.ts compares the order with mongod's. */
+/** The items that a store must return for a plan, by a filter and a sort. test/store/values/order.test.ts compares the order with mongod's. */
 export function expectedItems(items: readonly Item[], plan: Plan): Item[] {
   const wanted = categoryOf(plan);
   return items

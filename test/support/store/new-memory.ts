@@ -1,5 +1,5 @@
 import type { TestContext } from 'node:test';
-import type { Slots } from '../../../src/store/slots.ts';
+import type { Slots } from '../../../src/store/turns/slots.ts';
 
 /** Returns a function that makes slots look for a new memory: many are taken and released, and time passes. */
 export function newMemory(t: TestContext, slots: Slots): () => void {

@@ -1,5 +1,5 @@
-import { BSON_TYPE } from '../../../src/store/bson-types.ts';
-import { numbersShownAs } from '../../../src/store/decimal.ts';
+import { BSON_TYPE } from '../../../src/store/values/bson-types.ts';
+import { numbersShownAs } from '../../../src/store/values/decimal.ts';
 import type { ValueRange } from '../../../src/store/plan.ts';
 
 /**

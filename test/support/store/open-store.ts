@@ -1,4 +1,4 @@
-import type { Slots } from '../../../src/store/slots.ts';
+import type { Slots } from '../../../src/store/turns/slots.ts';
 import type { ContractTest } from '../tests-with.ts';
 import type { StoreWithItems } from './with-items.ts';
 

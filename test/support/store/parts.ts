@@ -1,6 +1,6 @@
 import type { TestContext } from 'node:test';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
-import { BSON } from '../../../src/store/bson.ts';
+import { BSON } from '../../../src/store/values/bson.ts';
 import type { OwnedCollection } from '../../../src/store/store.ts';
 import { keyedServer, type KeyedServer, type KeyGiven, type Rows } from '../access/keyed.ts';
 import { testClient } from './mongo/mongo.ts';

@@ -1,6 +1,6 @@
-import { openSqlite } from '../../../src/store/sqlite.ts';
-import { connectMongo } from '../../../src/store/mongo.ts';
-import { Slots } from '../../../src/store/slots.ts';
+import { openSqlite } from '../../../src/store/sqlite/sqlite-store.ts';
+import { connectMongo } from '../../../src/store/mongo/mongo-store.ts';
+import { Slots } from '../../../src/store/turns/slots.ts';
 import { withItems, type StoreWithItems } from './with-items.ts';
 
 /** Opens the store at a place, which is a MongoDB URI or a directory. */

@@ -1,5 +1,5 @@
 import fc from '../fast-check.ts';
-import { Decimal128, Double, Int32, Long } from '../../../src/store/bson.ts';
+import { Decimal128, Double, Int32, Long } from '../../../src/store/values/bson.ts';
 import { exactDigits, shown, type Price } from './items.ts';
 
 /**

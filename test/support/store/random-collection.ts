@@ -10,8 +10,8 @@ import {
   Timestamp,
   UUID,
   type Document,
-} from '../../../src/store/bson.ts';
-import { compareValues } from '../../../src/store/order.ts';
+} from '../../../src/store/values/bson.ts';
+import { compareValues } from '../../../src/store/values/order.ts';
 import { SCALARS } from './values.ts';
 
 /** A random number generator: each call returns a number from 0, inclusive, to 1, exclusive. */

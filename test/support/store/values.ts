@@ -10,7 +10,7 @@ import {
   MinKey,
   ObjectId,
   Timestamp,
-} from '../../../src/store/bson.ts';
+} from '../../../src/store/values/bson.ts';
 
 /** Values from the lowest to the highest, as mongod orders them (`bsonWoCompare`). */
 export const ORDER: readonly unknown[] = [

@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
-import { BSON } from '../../../src/store/bson.ts';
+import { BSON } from '../../../src/store/values/bson.ts';
 import { explorer, said } from '../../support/web/explorer.ts';
 import { temporaryFolder } from '../../support/directory.ts';
 import { program } from '../../support/process/programs.ts';

@@ -1,6 +1,6 @@
 import { conflict, documented, oneOf } from '../../../input/parameter.ts';
 import { columnsOfFields, csvHeader } from '../../../rows/csv-cell.ts';
-import { Type } from '../../../schema.ts';
+import { Type } from '../../../base/schema.ts';
 import { COMPRESSIONS } from '../../../pipeline/pieces.ts';
 import { textColumns } from '../sampled-columns.ts';
 import type { Format } from './format.ts';

@@ -1,9 +1,9 @@
-import type { ProblemDocument } from '../../../errors.ts';
+import type { ProblemDocument } from '../../../base/errors.ts';
 import type { Content } from '../../../http/route.ts';
 import type { Parameter } from '../../../input/parameter.ts';
 import type { Query } from '../../../input/query.ts';
 import type { RowEncoder, Transcoder } from '../../../rows/rows.ts';
-import type { Schema } from '../../../schema.ts';
+import type { Schema } from '../../../base/schema.ts';
 import type { Batch } from '../../../store/batch.ts';
 import type { Collection, Plan } from '../../../store/store.ts';
 import type { ArrowEncoderOptions } from '../../../pipeline/arrow-encoder.ts';

@@ -1,5 +1,5 @@
 import { documented, oneOf } from '../../../input/parameter.ts';
-import { nameOf } from '../../../schema.ts';
+import { nameOf } from '../../../base/schema.ts';
 import { CheckpointEncoder } from '../../../pipeline/checkpoints.ts';
 import { CHECKPOINT, controlLines, END, FAILURE, type ControlForm } from '../../../pipeline/control-lines.ts';
 import { COMPRESSIONS } from '../../../pipeline/pieces.ts';

@@ -1,6 +1,6 @@
 import { MongoServerError, type ClientSession, type ClusterTime } from 'mongodb';
-import { BSON, Timestamp, onDemand, type Document } from '../../bson.ts';
-import { BSON_TYPE } from '../../bson-types.ts';
+import { BSON, Timestamp, onDemand, type Document } from '../../values/bson.ts';
+import { BSON_TYPE } from '../../values/bson-types.ts';
 import type { Reply } from './find-way.ts';
 import type { PointInTime } from '../../store.ts';
 import { BODY, LaneBroken, documentOfMessage, type Message } from './message.ts';

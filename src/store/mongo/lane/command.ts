@@ -1,5 +1,5 @@
 import type { ClientSession } from 'mongodb';
-import { BSON, Timestamp, UUID, type Document } from '../../bson.ts';
+import { BSON, Timestamp, UUID, type Document } from '../../values/bson.ts';
 import type { Identity } from '../../bookmark.ts';
 import type { When } from './find-way.ts';
 

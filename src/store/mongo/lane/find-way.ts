@@ -1,4 +1,4 @@
-import type { Slot } from '../../slots.ts';
+import type { Slot } from '../../turns/slots.ts';
 import type { Plan, PointInTime } from '../../store.ts';
 
 /**

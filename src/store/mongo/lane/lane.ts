@@ -1,8 +1,8 @@
 import type { ClientSession, MongoClient } from 'mongodb';
-import { Long } from '../../bson.ts';
-import { AppError } from '../../../errors.ts';
-import { withDeadline } from '../../deadline.ts';
-import type { Slots } from '../../slots.ts';
+import { Long } from '../../values/bson.ts';
+import { AppError } from '../../../base/errors.ts';
+import { withDeadline } from '../../turns/deadline.ts';
+import type { Slots } from '../../turns/slots.ts';
 import { readAnswer } from './answer.ts';
 import { CommandTail, elementsOf } from './command.ts';
 import { openConnection, type Connection, type OpenOptions } from './connection.ts';

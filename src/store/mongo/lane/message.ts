@@ -1,4 +1,4 @@
-import type { Slot } from '../../slots.ts';
+import type { Slot } from '../../turns/slots.ts';
 
 /** OP_MSG (MongoDB wire protocol): 16 bytes of header, 4 of flags, section kind 0, one BSON document. */
 export const HEADER = 16;

@@ -1,4 +1,4 @@
-import { storeUnavailable } from '../../../errors.ts';
+import { storeUnavailable } from '../../../base/errors.ts';
 import type { Connection } from './connection.ts';
 import { LaneBroken } from './message.ts';
 

@@ -1,6 +1,6 @@
 import { createHash, createHmac, pbkdf2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
-import { Binary } from '../../bson.ts';
+import { Binary } from '../../values/bson.ts';
 import { LaneBroken } from './message.ts';
 
 /** Runs a command on the connection being authenticated. Resolves with the reply's document. */

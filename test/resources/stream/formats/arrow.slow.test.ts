@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { crc32 } from 'node:zlib';
 import { pino } from 'pino';
-import { Decimal128, Double, Long } from '../../../../src/store/bson.ts';
+import { Decimal128, Double, Long } from '../../../../src/store/values/bson.ts';
 import { arrowMessages, arrowRows } from '../../../support/resources/arrow.ts';
 import { below, randomFrom } from '../../../support/store/random-collection.ts';
 import { resourcesFile, resourceServer } from '../../../support/resources/resources.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash, createHmac, pbkdf2Sync } from 'node:crypto';
 import { test } from 'node:test';
-import { Binary } from '../../../../src/store/bson.ts';
+import { Binary } from '../../../../src/store/values/bson.ts';
 import { LaneBroken } from '../../../../src/store/mongo/lane/message.ts';
 import { Scram, type Run } from '../../../../src/store/mongo/lane/scram.ts';
 

@@ -1,6 +1,6 @@
 import { createServer, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
-import { BSON, type Document } from '../../../../src/store/bson.ts';
+import { BSON, type Document } from '../../../../src/store/values/bson.ts';
 import { listening } from '../../ports.ts';
 
 /** A command other than `hello`, and the socket to answer it on. */

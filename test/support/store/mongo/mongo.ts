@@ -1,7 +1,7 @@
 import type { TestContext } from 'node:test';
 import { MongoClient, type Db, type Document } from 'mongodb';
-import { connectMongo, type MongoOptions } from '../../../../src/store/mongo.ts';
-import { Slots } from '../../../../src/store/slots.ts';
+import { connectMongo, type MongoOptions } from '../../../../src/store/mongo/mongo-store.ts';
+import { Slots } from '../../../../src/store/turns/slots.ts';
 import type { OwnedCollection } from '../../../../src/store/store.ts';
 import type { OpenStore } from '../open-store.ts';
 import { withItems, withThese } from '../with-items.ts';

@@ -1,6 +1,6 @@
 import { connect, createServer, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
-import { BSON, type Document } from '../../../../src/store/bson.ts';
+import { BSON, type Document } from '../../../../src/store/values/bson.ts';
 import { listening } from '../../ports.ts';
 
 /** A proxy in front of a mongod that changes what passes. */

@@ -5,7 +5,7 @@
  */
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { reasonOf } from '../../../../src/error-reason.ts';
+import { reasonOf } from '../../../../src/base/error-reason.ts';
 import { openDirectory } from './sqlite.ts';
 
 const [directory = ''] = process.argv.slice(2);

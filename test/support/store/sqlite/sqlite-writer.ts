@@ -6,7 +6,7 @@
  * this process.
  */
 import { writeSync } from 'node:fs';
-import { Double, Int32 } from '../../../../src/store/bson.ts';
+import { Double, Int32 } from '../../../../src/store/values/bson.ts';
 import { CATEGORIES, makeItem } from '../items.ts';
 import { openDirectory } from './sqlite.ts';
 

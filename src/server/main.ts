@@ -1,0 +1,223 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openAccess } from '../access/open.ts';
+import type { OverloadProbe } from '../access/overload.ts';
+import { rightsCheck, type CheckScope } from '../access/rights-check.ts';
+import { createApp } from './app.ts';
+import type { Config } from '../settings/config.ts';
+import { urlOf } from '../engine/address.ts';
+import { freePort } from '../engine/cannot-listen.ts';
+import type { Serve } from '../engine/edge.ts';
+import { createEngine } from '../engine/engine.ts';
+import { StoppedError } from '../engine/stall-timer.ts';
+import { openExports } from '../exports/exporter.ts';
+import { exportSources } from '../exports/order.ts';
+import { requestIdOf } from '../http/request-id.ts';
+import type { Route } from '../http/route.ts';
+import { fillWithSample, openDeclared, openTimedStore, openUsers } from './open-rows.ts';
+import type { OpenResource } from '../resources/open.ts';
+import { checkScope } from '../resources/query/scope.ts';
+import type { ServedResources } from '../resources/served.ts';
+import type { Transcoder } from '../rows/rows.ts';
+import { createTranscoder } from '../rows/transcoder.ts';
+import { ReadTurns } from '../store/turns/read-turns.ts';
+import { streamReader } from '../store/turns/readers.ts';
+import { RETRY_MS } from '../store/turns/retrying.ts';
+import { Slots } from '../store/turns/slots.ts';
+import type { Store } from '../store/store.ts';
+import type { Logger } from '../telemetry/log.ts';
+import { Metrics, type MetricValues } from '../telemetry/metrics.ts';
+import { auditLog, requestLog } from '../telemetry/request-log.ts';
+import { checkUsers, type Users } from '../users/scope.ts';
+import { USERS } from '../users/row.ts';
+import { VERSION } from '../base/version.ts';
+
+/** The largest request body, in bytes. */
+const BODY_LIMIT = 1024 * 1024;
+/** Proxies close what is silent for a minute. Milliseconds. */
+const HEARTBEAT_MS = 15_000;
+/** Longer than a client about 10,000 km away needs to send its next request. */
+const QUIET_MS = 1000;
+
+export interface ServerOptions {
+  /** How long a stream waits for a store that is unavailable. Milliseconds. */
+  readonly retryMs?: number;
+  /** How long an export stays reserved for a worker that has stopped renewing its lease. Milliseconds. */
+  readonly leaseMs?: number;
+  /** See EngineOptions. */
+  readonly quietMs?: number;
+  /** See AnswerOptions in resources/changes/answer.ts. */
+  readonly heartbeatMs?: number;
+  /** Listens on a port that other processes share in the same way. */
+  readonly sharedPort?: boolean;
+  /** What the overload guard measures. */
+  readonly overloadProbe?: OverloadProbe;
+  /** Wraps the store before any other code uses it. */
+  readonly tapStore?: (store: Store) => Store;
+  /** Wraps the application before the engine calls it. */
+  readonly tap?: (serve: Serve, routes: () => readonly Route[]) => Serve;
+  /** Combines the metric values of this process with those of its sibling processes. By default there are none. */
+  readonly gatherMetrics?: (own: () => Promise<MetricValues>) => () => Promise<readonly MetricValues[]>;
+}
+
+/** A server that listens. */
+export type Server = Awaited<ReturnType<typeof startServer>>;
+
+/**
+ * Opens the parts in order and listens. Each part adds to `closes` what closes it again, so they close in the reverse
+ * order. Rejects when the address is taken or the store refuses permanently, and then closes what it opened.
+ */
+export async function startServer(config: Config, log: Logger, options: ServerOptions = {}) {
+  const { retryMs = RETRY_MS, leaseMs, sharedPort = false } = options;
+  const closes = new Closes();
+  if (!sharedPort) await freePort(config.HOST, config.PORT);
+  try {
+    const slots = new Slots();
+    const metrics = new Metrics();
+    const store = await openTimedStore({ ...options, config, log, slots, metrics });
+    closes.push(() => store.close());
+    await fillWithSample(store, config, log);
+
+    const users = await openUsers(store, config);
+    const transcoder = createTranscoder(slots);
+    const retry = { retryMs, onRetry: () => metrics.retried() };
+    const turns = new ReadTurns();
+    const resources = await openDeclared(store, (rows) => streamReader(rows, turns, retry), config, log);
+    const checks = () => checksOf(resources.now, users);
+    const check = rightsCheck(checks, (name) => resources.mayCome(name));
+    const access = await openAccess(config, log, check, options.overloadProbe);
+    closes.push(() => access.close());
+    const sources = () => exportSources(resources.now);
+    const exports = await openExports(config, { store, sources, transcoder, log, leaseMs });
+    closes.push(() => exports.exporter.close());
+
+    metrics.watch({
+      openStreams: () => access.streams.open,
+      runningExports: () => exports.exporter.running,
+      exports: () => exports.exporter.counts,
+      overloaded: () => access.guard.overloaded,
+      transcodedMs: () => transcoder.busyMs(),
+      logBytes: store.size && (() => store.size?.() ?? 0),
+    });
+    const parts = { store, metrics, users, transcoder, resources, access, exports };
+    const { serve, routes } = appOf(parts, config, log, options, () => closes.isDraining);
+    const { engine, warning } = createEngine(config.HTTP_ENGINE, {
+      serve: options.tap?.(serve, routes) ?? serve,
+      bodyLimit: BODY_LIMIT,
+      stallTimeoutMs: config.STALL_TIMEOUT,
+      quietMs: options.quietMs ?? QUIET_MS,
+      cacheDirectory: config.cacheDirectory,
+      sharedPort,
+      onError: (err, request) =>
+        log.error(
+          { err, path: request?.path, requestId: request && requestIdOf(request) },
+          'error in the HTTP engine',
+        ),
+    });
+    if (warning !== null) log.warn(warning);
+    const port = await engine.listen(config.HOST, config.PORT);
+    closes.push(() => engine.stop(config.STREAM_GRACE)); // running requests finish or are cut while all else works
+    closes.push(() => resources.stop(new StoppedError())); // their followers end first
+    resources.follow(() => void access.reloadKeys());
+    access.guard.start();
+    const url = urlOf(config.HOST, port);
+    log.info({ url, engine: engine.name, store: store.name }, 'listening');
+
+    return {
+      url,
+      engine: engine.name,
+      store,
+      slots,
+      /**
+       * Stops in order. /readyz reports the stop for DRAIN_DELAY. Then the server accepts no new requests, running ones
+       * finish or are cut after STREAM_GRACE, exports return to the queue, and the store closes.
+       */
+      close: () => closes.drain(config.DRAIN_DELAY),
+      /** Looks for resources and keys again, as the server also does by itself. Resolves with whether both are without faults. */
+      reload: async () => (await resources.reload()) && access.reloadKeys(),
+    };
+  } catch (error) {
+    await closes.all();
+    throw error;
+  }
+}
+
+/** What closes the parts of a server again, in the order in which they were opened. */
+class Closes {
+  readonly #closes: (() => void | Promise<void>)[] = [];
+  #draining: Promise<void> | null = null;
+
+  get isDraining(): boolean {
+    return this.#draining !== null;
+  }
+
+  push(close: () => void | Promise<void>): void {
+    this.#closes.push(close);
+  }
+
+  /** Closes all parts, in the reverse order. */
+  async all(): Promise<void> {
+    for (const close of this.#closes.toReversed()) await close();
+  }
+
+  /** Closes all parts after a delay, once. */
+  drain(delayMs: number): Promise<void> {
+    return (this.#draining ??= sleep(delayMs).then(() => this.all()));
+  }
+}
+
+/** What says of a scope whether a resource, or the users, can be read by it. By their names. */
+function checksOf(resources: readonly OpenResource[], users: Users | null): ReadonlyMap<string, CheckScope> {
+  const checks = new Map<string, CheckScope>();
+  for (const { resource } of resources) checks.set(resource.name, (scope) => checkScope(resource, scope));
+  if (users) checks.set(USERS.name, (scope) => checkUsers(users, scope));
+  return checks;
+}
+
+interface Parts {
+  readonly store: Store;
+  readonly metrics: Metrics;
+  readonly users: Users | null;
+  readonly transcoder: Transcoder;
+  readonly resources: ServedResources;
+  readonly access: Awaited<ReturnType<typeof openAccess>>;
+  readonly exports: Awaited<ReturnType<typeof openExports>>;
+}
+
+/** The application over the opened parts. */
+function appOf(
+  { store, metrics, users, transcoder, resources, access, exports }: Parts,
+  config: Config,
+  log: Logger,
+  { heartbeatMs = HEARTBEAT_MS, gatherMetrics }: ServerOptions,
+  isDraining: () => boolean,
+) {
+  const logged = requestLog(log);
+  const audited = config.needsKeys ? auditLog(log) : null;
+  const ownMetrics = () => metrics.values();
+  const reading = {
+    transcoder,
+    limits: { maxLimit: config.MAX_LIMIT, maxOffset: config.MAX_OFFSET },
+    cacheControl: config.CACHE_CONTROL,
+    parked: () => metrics.parked(),
+    heartbeatMs,
+  };
+  return createApp({
+    resources: { ...reading, served: resources },
+    users: users && { ...reading, users, now: Date.now },
+    exports,
+    health: { store, isDraining, faults: () => resources.faults, log },
+    corsOrigin: config.CORS_ORIGIN,
+    admissions: access.admissions,
+    observer: {
+      began: () => metrics.began(),
+      waits: () => metrics.waits(),
+      finished: (...request) => {
+        metrics.finished(...request);
+        logged(...request);
+        audited?.(...request);
+      },
+    },
+    document: { version: VERSION, withKeys: config.needsKeys, limited: config.RATE_LIMIT !== null },
+    metrics: gatherMetrics?.(ownMetrics) ?? (async () => [await ownMetrics()]),
+  });
+}

@@ -1,0 +1,137 @@
+import { constants } from 'node:fs';
+import { access, lstat, mkdir, open, readdir, rename, rm, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AppError, storeUnavailable } from '../../base/errors.ts';
+import { FileGoneError, isFileName, type FileStore, type FileWriter } from '../files.ts';
+import { codeOf, reasonOf } from '../../base/error-reason.ts';
+
+const UNFINISHED = '.part';
+const READ_BYTES = 256 * 1024;
+/** Symbolic links are not followed: the server creates every file here itself. */
+const READ = constants.O_RDONLY | constants.O_NOFOLLOW;
+const MAKE = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
+
+/** Rejects with an Error that says why files cannot be created in this directory. It may be missing. */
+export async function assertWritable(path: string): Promise<void> {
+  try {
+    await access(path, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT')
+      throw new Error(`The directory ${path} of export files cannot be written: ${reasonOf(error)}`, {
+        cause: error,
+      });
+  }
+}
+
+/** Files in a local directory. The directory is created when it is first needed. */
+export function directoryFiles(directory: string): FileStore {
+  const pathOf = (name: string): string => {
+    if (!isFileName(name)) throw new TypeError(`not a file's name: ${JSON.stringify(name)}`);
+    return join(directory, name);
+  };
+  return {
+    async create(name) {
+      const path = pathOf(name);
+      await mkdir(directory, { recursive: true }).catch(fail);
+      const file = await open(path + UNFINISHED, MAKE, 0o600).catch(fail);
+      return writerOf(file, path, directory);
+    },
+    async *read(name, start, end) {
+      const file = await open(pathOf(name), READ).catch((error: unknown) => {
+        throw ['ENOENT', 'ELOOP'].includes(String(codeOf(error))) ? new FileGoneError(name) : fault(error);
+      });
+      try {
+        const buffer = Buffer.allocUnsafeSlow(Math.min(READ_BYTES, Math.max(1, end - start)));
+        for (let at = start; at < end;) {
+          const { bytesRead } = await file.read(buffer, 0, Math.min(buffer.length, end - at), at).catch(fail);
+          if (bytesRead === 0) throw new FileGoneError(name);
+          yield buffer.subarray(0, bytesRead);
+          at += bytesRead;
+        }
+      } finally {
+        await file.close();
+      }
+    },
+    async size(name) {
+      const found = isFileName(name) ? await lstat(pathOf(name)).catch(unlessMissing(null)) : null;
+      return found?.isFile() === true ? found.size : null;
+    },
+    async remove(name) {
+      const path = pathOf(name);
+      await Promise.all([path, path + UNFINISHED].map((file) => rm(file, { force: true }).catch(fail)));
+    },
+    async names(stem) {
+      const entries = await readdir(directory).catch(unlessMissing([]));
+      const names = entries.map((entry) => entry.replace(/\.part$/, '')).filter(isFileName);
+      return stem === undefined ? names : names.filter((name) => name.startsWith(`${stem}.`));
+    },
+  };
+}
+
+function writerOf(file: FileHandle, path: string, directory: string): FileWriter {
+  let isOpen = true;
+  const close = async (): Promise<void> => {
+    if (!isOpen) return;
+    isOpen = false;
+    await file.close().catch(fail);
+  };
+  return {
+    async write(bytes) {
+      for (let at = 0; at < bytes.length;)
+        at += (await file.write(bytes, at, bytes.length - at).catch(fail)).bytesWritten;
+    },
+    async finish() {
+      await file.sync().catch(fail);
+      await close();
+      await rename(path + UNFINISHED, path).catch(fail);
+      await syncDirectory(directory).catch(fail);
+    },
+    close,
+  };
+}
+
+/** A new name is durable only after its directory is synced. */
+export async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, constants.O_RDONLY);
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}
+
+function unlessMissing<T>(missing: T) {
+  return (error: unknown): T => {
+    if (codeOf(error) === 'ENOENT') return missing;
+    throw fault(error);
+  };
+}
+
+function fail(error: unknown): never {
+  throw fault(error);
+}
+
+function fault(error: unknown): unknown {
+  switch (String(codeOf(error))) {
+    case 'ENOSPC':
+    case 'EDQUOT':
+    case 'EFBIG':
+      return new AppError('insufficient-storage', 'The disk of the export files is full.', { cause: error });
+    case 'EROFS':
+    case 'EACCES':
+    case 'EPERM':
+    case 'ENOTDIR':
+    case 'EEXIST': // the directory is a file
+      return new AppError(
+        'insufficient-storage',
+        `The directory of export files cannot be written (${String(codeOf(error))}).`,
+        { cause: error },
+      );
+    case 'EIO':
+    case 'EMFILE':
+    case 'ENFILE':
+      return storeUnavailable(error);
+    default:
+      return error;
+  }
+}

@@ -1,0 +1,56 @@
+import { once } from 'node:events';
+import { dirname } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { asset } from '../../../asset.ts';
+import { withCode, type SqlRow, type SqlValue } from './connection.ts';
+import { retryBusy } from './errors.ts';
+
+const THREAD = asset('store/sqlite/file/worker.mjs');
+
+/** The rows of a query, or why a statement failed. */
+interface Answer {
+  readonly rows?: readonly SqlRow[];
+  readonly failure?: { readonly message: string; readonly errcode?: number };
+}
+
+/** Runs long statements on a file, one at a time, in a thread with a connection of its own, begun by the first. */
+export class Maintenance {
+  readonly #path: string;
+  #worker: Worker | null = null;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** Runs statements. A failure undoes the transaction that they began. To be called when the call before has ended. */
+  async run(sql: string): Promise<void> {
+    await retryBusy(() => this.#ask(sql));
+  }
+
+  /** The rows of one query. Its text must not come from a request. */
+  query(sql: string, ...values: SqlValue[]): Promise<readonly SqlRow[]> {
+    return retryBusy(() => this.#ask(sql, values));
+  }
+
+  async close(): Promise<void> {
+    if (!this.#worker) return;
+    this.#worker.ref();
+    this.#worker.postMessage(null);
+    await once(this.#worker, 'exit');
+  }
+
+  async #ask(sql: string, values?: readonly SqlValue[]): Promise<readonly SqlRow[]> {
+    const worker = (this.#worker ??= this.#start());
+    worker.ref();
+    worker.postMessage({ sql, values });
+    const [{ rows = [], failure }] = (await once(worker, 'message')) as [Answer];
+    worker.unref(); // does not keep the process running
+    if (failure) throw withCode(Object.assign(new Error(), failure));
+    return rows;
+  }
+
+  #start(): Worker {
+    const workerData = { path: this.#path, directory: dirname(this.#path) };
+    return new Worker(THREAD, { workerData, execArgv: [] }).on('error', () => (this.#worker = null));
+  }
+}

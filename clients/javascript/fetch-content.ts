@@ -86,7 +86,8 @@ async function failureOf(response: Response): Promise<Error> {
 /** The first bytes of an answer as text, as far as they come. */
 async function beginningOf(response: Response): Promise<string> {
   const decoder = new TextDecoder();
-  let [text, bytes] = ['', 0];
+  let text = '';
+  let bytes = 0;
   try {
     for await (const chunk of chunksOf(response)) {
       text += decoder.decode(chunk, { stream: true });

@@ -126,7 +126,12 @@ async function* batches(
 ): AsyncGenerator<Batch, void, undefined> {
   const text = new HeldText();
   const steps = provedRows(url, {
-    ...{ from: BEGINNING, firstRow: null, follow: false, compression: 'none', clock: REAL_CLOCK, key },
+    from: BEGINNING,
+    firstRow: null,
+    follow: false,
+    compression: 'none',
+    clock: REAL_CLOCK,
+    key,
     signal: signal ?? new AbortController().signal,
     retryForMs: retryFor * 1000,
     idleMs: timeout * 1000,

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 
 /**
  * The signal of an exchange, which most requests need once. An AbortController of Node 20 costs ten times as much, because
- * V8 makes hidden classes anew for each. `AbortSignal.any` takes it for none: see `firstAbort` in store/turns/turns/deadline.ts.
+ * V8 makes hidden classes anew for each. `AbortSignal.any` takes it for none: see `firstAbort` in store/turns/deadline.ts.
  */
 export class ExchangeSignal extends EventTarget implements AbortSignal {
   readonly onabort = null;

@@ -20,7 +20,8 @@ export function feedOf({ changes }: Collection): ChangeFeed {
 export async function keysSince(feed: ChangeFeed, place: FeedPlace, most = 1_000) {
   const keys: Bookmark[] = [];
   let longest = 0;
-  for (let [at, pieces] = [place, 1]; ; pieces++) {
+  let at = place;
+  for (let pieces = 1; ; pieces++) {
     const read = await feed.read(at, { most, waitMs: 0 }, undefined, NEVER);
     assert.ok(read.next.token.length < 1_100, `a place of ${read.next.token.length} bytes`);
     keys.push(...read.keys);

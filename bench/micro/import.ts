@@ -9,6 +9,7 @@ import { COMMAS, CsvScanner, type CsvRecord } from '../../src/import/csv.ts';
 import { FieldTypes, jsonRows as jsonRowsOf } from '../../src/import/json-rows.ts';
 import { RowWriter } from '../../src/import/row-writer.ts';
 import { SyntheticItems } from '../../src/import/synthetic.ts';
+import type { Reading } from '../../src/import/arguments.ts';
 import { columnsUnder, guessing } from '../../src/import/column.ts';
 import { BSON } from '../../src/store/values/bson.ts';
 import { printMachine, takeTurns, type Work } from './turns.ts';
@@ -39,13 +40,12 @@ const lines = documents.map((document, n) =>
 const records = texts.map((cells) => Buffer.from(`${cells.join()}\n`));
 
 const jsonItem = jsonRowsOf(COLUMNS, new FieldTypes(new Map()), new RowWriter(COLUMNS));
-const reading = {
+const reading: Reading = {
   format: 'csv',
   columns: COLUMNS,
   types: new Map(),
   delimiter: ',',
-  hasDecimalComma: false,
-} as const;
+};
 const table = columnsUnder(HEADER, reading);
 const scanner = new CsvScanner(COMMAS);
 

@@ -5,7 +5,9 @@ import { delimiterOfFile, formatOfFile, otherKindOfName } from './file-kinds.ts'
 import { nameOfFile } from './resource-name.ts';
 import { intoOf, ITEMS, type Target } from './target.ts';
 import { KINDS, type Kind, type Types } from './kinds.ts';
+import { encodingOf } from './encoding.ts';
 import { booleansOf, dateFormOf, type Notation } from './notation.ts';
+import { numberNotationOf } from './number-notation.ts';
 import { STDIN } from './source.ts';
 import { MAX_COUNT, MAX_SEED } from './synthetic.ts';
 import { checkOnly, integer, oneOf, readArguments, UsageError } from '../terminal/arguments.ts';
@@ -17,6 +19,10 @@ export interface Reading extends Notation {
   readonly types: Types;
   /** What separates the cells of a CSV file. null: that of its header row. */
   readonly delimiter: string | null;
+  /** The encoding of the file, as TextDecoder names it. Absent: UTF-8. */
+  readonly encoding?: string | undefined;
+  /** The lines of a CSV file above its header row. */
+  readonly skippedLines?: number;
   /** Texts that stand for no value in cells of a CSV file. */
   readonly missing?: readonly string[];
   /** Names of columns of a CSV file, by their number from 1, in place of those in its header row. */
@@ -47,6 +53,8 @@ interface FileImport extends StoredRowsChoice, Reading {
   readonly appends?: boolean;
 }
 
+/** The most lines above a header row. */
+const MOST_SKIPPED = 1_000_000;
 const ON_CONFLICT = ['skip', 'replace', 'fail'] as const satisfies readonly OnConflict[];
 /** The options, with what each applies to alone: see checkOnly. */
 const OPTIONS = {
@@ -59,7 +67,11 @@ const OPTIONS = {
   id: { type: 'string', only: ['FILE'] },
   type: { type: 'string', only: ['FILE'] },
   delimiter: { type: 'string', only: ['FILE', 'CSV files'] },
+  encoding: { type: 'string', only: ['FILE'] },
+  'skip-lines': { type: 'string', only: ['FILE', 'CSV files'] },
   'decimal-comma': { type: 'boolean', only: ['FILE', 'CSV files'] },
+  thousands: { type: 'string', only: ['FILE', 'CSV files'] },
+  currency: { type: 'string', only: ['FILE', 'CSV files'] },
   'date-format': { type: 'string', multiple: true, only: ['FILE', 'CSV files'] },
   booleans: { type: 'string', multiple: true, only: ['FILE', 'CSV files'] },
   null: { type: 'string', multiple: true, only: ['FILE', 'CSV files'] },
@@ -148,13 +160,26 @@ function readingOf(file: string, format: TextFormat, isItem: boolean, values: Va
     columns,
     types: values.type === undefined ? new Map<string, Kind>() : typesOf(values.type),
     delimiter: values.delimiter === undefined ? delimiterOfFile(file) : delimiterNamed(values.delimiter),
-    hasDecimalComma: values['decimal-comma'] ?? false,
+    ...(values.encoding !== undefined && { encoding: encodingOf(values.encoding) }),
+    ...(values['skip-lines'] !== undefined && {
+      skippedLines: integer('--skip-lines', values['skip-lines'], 0, MOST_SKIPPED),
+    }),
+    ...numbersOf(values),
     ...(values['date-format'] && { dates: values['date-format'].map(dateFormOf) }),
     ...(values.booleans && { booleans: booleansOf(values.booleans) }),
     ...(values.null && { missing: values.null }),
     ...(values.name && { names: namesOf(values.name) }),
     ...(values['no-paths'] && { isFlat: true }),
   };
+}
+
+function numbersOf({
+  'decimal-comma': hasDecimalComma,
+  thousands,
+  currency,
+}: Values): Pick<Reading, 'numbers'> {
+  if (!hasDecimalComma && thousands === undefined && currency === undefined) return {};
+  return { numbers: numberNotationOf({ hasDecimalComma: hasDecimalComma ?? false, thousands, currency }) };
 }
 
 /** The delimiter that the command names: one ASCII character, or `tab`. */

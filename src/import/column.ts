@@ -1,15 +1,22 @@
 import { UsageError } from '../terminal/arguments.ts';
-import { counted, printable, quoted } from '../terminal/text.ts';
+import { counted, countOf, printable, quoted, shellWord } from '../terminal/text.ts';
 import type { Reading } from './arguments.ts';
 import type { CsvRecord } from './csv.ts';
 import { canRead, nameOfKind, simpleCell, type CellKind, type Kind } from './kinds.ts';
 import type { Notation } from './notation.ts';
-import { whyNoInteger, whyNoNumber } from './numbers.ts';
+import { optionsThatRead, whyText } from './number-notation.ts';
+import { whyNoInteger } from './numbers.ts';
 import { fieldNames, MAX_DEPTH, nameFault, pathOf, type Path } from './fields.ts';
 import { BrokenSource } from './row.ts';
 
 /** The kinds that the values of a field have, or are declared to have. Empty: rows have no values there so far. */
 export type KindsAt = (path: string) => Promise<ReadonlySet<Kind>>;
+
+/** A cell, and the line of its row. */
+interface CellPlace {
+  readonly cell: string;
+  readonly line: number;
+}
 
 export interface Column {
   readonly name: string;
@@ -21,10 +28,16 @@ export interface Column {
   /** The kinds that all cells so far may have. Empty: no further cell can change the kind. */
   fits: readonly CellKind[];
   /** The first cell that none of them fits: the column is text. */
-  because?: { readonly cell: string; readonly line: number };
+  because?: CellPlace;
+  /** Present: it is declared as numbers. The cells that are none, as far as they were counted. */
+  readonly misfits?: { rows: number; first?: CellPlace };
   /** Present: the kind is that of the values in the store. */
   readonly isAsStored?: true;
 }
+
+const NUMBERS: readonly CellKind[] = ['number', 'decimal'];
+/** The most cells of a column that are counted as no numbers. */
+const MOST_MISFITS = 1_000;
 
 /** Throws UsageError when a column that the command names is not there, and BrokenSource when a name cannot be one of a field. */
 export function columnsUnder(
@@ -51,7 +64,9 @@ export function columnsUnder(
     const ofItems = name === category ? 'string' : name === price ? 'number' : undefined;
     const kind = types.get(name) ?? ofItems;
     const isGuessed = kind === undefined && path !== null;
-    return { name, path, isKey, kind, fits: !isGuessed ? [] : isKey ? ['integer'] : guessed };
+    const isOfNumbers = kind !== undefined && NUMBERS.includes(kind) && types.has(name) && path !== null;
+    const fits = !isGuessed ? [] : isKey ? (['integer'] as const) : guessed;
+    return { name, path, isKey, kind, fits, ...(isOfNumbers && { misfits: { rows: 0 } }) };
   });
   checkPaths(table);
   return table;
@@ -72,7 +87,9 @@ function checkHeader(header: readonly string[]): void {
       throw new BrokenSource(
         `column ${index + 1} has no name in the header row; --name ${index + 1}=NAME gives it one`,
       );
-    const fault = seen.has(name) ? 'appears twice' : faultOfName(name);
+    const fault = seen.has(name)
+      ? `appears twice; --name ${index + 1}=NAME gives the later one another`
+      : faultOfName(name);
     if (fault !== null) throw new BrokenSource(`the column name ${quoted(name)} in the header row ${fault}`);
     seen.add(name);
   }
@@ -136,6 +153,7 @@ function kindAmong(stored: ReadonlySet<Kind>, own: Kind): CellKind {
 /** Returns what finds kinds by the records of a table, and returns whether a further one can change a kind. */
 export function guessing(table: readonly Column[], notation: Notation): (record: CsvRecord) => boolean {
   let open = [...table.entries()].filter(([, { fits }]) => fits.length > 0);
+  const declared = [...table.entries()].filter(([, { misfits }]) => misfits !== undefined);
   const see = (column: Column, cell: string, line: number): void => {
     if (cell === '') {
       column.kind ??= 'string'; // until another cell comes
@@ -149,6 +167,7 @@ export function guessing(table: readonly Column[], notation: Notation): (record:
   };
   return (record) => {
     const { bytes, starts, ends, line } = record;
+    for (const [index, column] of declared) countMisfit(column, record, index, notation);
     for (const [index, column] of open) {
       if (record.isMissing(index)) continue;
       const [kind] = column.fits;
@@ -156,8 +175,40 @@ export function guessing(table: readonly Column[], notation: Notation): (record:
       if (Number.isNaN(number)) see(column, record.text(index), line);
       else column.kind = kind;
     }
-    return open.length > 0;
+    return open.length > 0 || declared.length > 0;
   };
+}
+
+function countMisfit({ kind, misfits }: Column, record: CsvRecord, index: number, notation: Notation): void {
+  if (!kind || !misfits || misfits.rows >= MOST_MISFITS || record.isMissing(index)) return;
+  const { bytes, starts, ends, line } = record;
+  const from = starts[index] ?? 0;
+  const to = ends[index] ?? 0;
+  if (from === to || !Number.isNaN(simpleCell(kind, notation, bytes, from, to))) return;
+  const cell = record.text(index);
+  if (canRead(kind, cell, notation)) return;
+  misfits.rows++;
+  misfits.first ??= { cell, line };
+}
+
+/** Lines for the beginning of an import: which columns have cells that make their rows bad. */
+export function warnings(table: readonly Column[], notation: Notation): readonly string[] {
+  return table.flatMap((column) => {
+    const { name, kind, misfits, because, isAsStored } = column;
+    if (misfits?.first && kind) return [misfitLine(name, `declared as ${kind}`, misfits.first, misfits.rows)];
+    if (!isAsStored || !because || !kind || canRead(kind, because.cell, notation)) return [];
+    return [misfitLine(name, `${nameOfKind(kind)}, as in the rows that are stored`, because)];
+  });
+}
+
+function misfitLine(name: string, is: string, { cell, line }: CellPlace, rows?: number): string {
+  const count = rows === undefined ? 'cells' : countOf(rows, 'cell');
+  const some = rows === MOST_MISFITS ? `${count} or more` : count;
+  const options = [...optionsThatRead(cell), `--type ${shellWord(`${name}=string`)}`];
+  return (
+    `column ${quoted(name)} is ${is}, and ${some} cannot be read so, such as ${quoted(cell)} on line ${counted(line)}: ` +
+    `their rows are left out. What reads it: ${options.join(', or ')}`
+  );
 }
 
 /** Lines for the end of an import: what each column became, and what made it text. */
@@ -173,12 +224,12 @@ export function described(table: readonly Column[]): readonly string[] {
 }
 
 const OTHERWISE =
-  '--null, --decimal-comma, --date-format, --booleans and --type read such cells otherwise: sluice import --help';
+  '--null, --thousands, --decimal-comma, --currency, --date-format, --booleans and --type read such cells otherwise: sluice import --help';
 
 function describedKind({ kind, isKey, isAsStored, because }: Column): string {
   if (kind === undefined) return 'no field, no cell with a value was read';
   if (isAsStored) return `${nameOfKind(kind)}, as in the rows that are stored`;
   if (!because) return nameOfKind(kind);
   const { cell, line } = because;
-  return `${kind} (${quoted(cell)} on line ${counted(line)} ${isKey ? whyNoInteger(cell) : whyNoNumber(cell)})`;
+  return `${kind} (${quoted(cell)} on line ${counted(line)} ${isKey ? whyNoInteger(cell) : whyText(cell)})`;
 }

@@ -14,6 +14,7 @@ import { BrokenSource, type Rows } from './row.ts';
 import { SAMPLE_ROWS, sampleItems } from './sample.ts';
 import type { KindsAt } from './column.ts';
 import { openSource, STDIN } from './source.ts';
+import { sumRowNotes } from './sum-row.ts';
 import { generateItems } from './synthetic.ts';
 
 export { parseImportArguments } from './arguments.ts';
@@ -78,10 +79,12 @@ export async function runImport(
   if (ofFile !== null) say(ofFile);
   const bad = new BadRows();
   let source: Source | undefined;
+  const sums: string[] = [];
   let code: 0 | 1 | 2;
   try {
     const opened = (source = await openRows(command, target, io));
     const { rows, unit, position } = opened;
+    opened.warnings?.forEach(say);
     const result = await importRows({
       source: rows,
       onConflict: command.onConflict,
@@ -94,12 +97,13 @@ export async function runImport(
       progress: ({ read, written }) =>
         progress?.update(position(read), `${counted(read)} rows read, ${counted(written)} written`),
       onPostponed: () => say(POSTPONED),
+      ...(isTable(command) && { onEnd: (ends) => sums.push(...sumRowNotes(ends, unit)) }),
       report: (at, reason, of) => {
         if (bad.add(`${unit} ${at}`, reason, of)) say(`${unit} ${at}: ${reason}`);
       },
     });
     progress?.stop();
-    for (const line of [...bad.rest, ...(source.describe?.() ?? [])]) say(line);
+    for (const line of [...bad.rest, ...(source.describe?.() ?? []), ...sums]) say(line);
     say(`the import finished: ${summary(result)}`);
     code = result.failed > 0 ? 1 : 0;
     if (!progress) {
@@ -153,6 +157,10 @@ async function checkStored(
 function countText({ rows, is }: Count): string {
   const prefix = is === 'exact' ? '' : is === 'estimated' ? 'about ' : 'at least ';
   return prefix + countOf(rows, 'row');
+}
+
+function isTable(command: ImportCommand): boolean {
+  return command.kind === 'file' && command.format === 'csv';
 }
 
 function isStdin(command: ImportCommand): boolean {

@@ -6,12 +6,14 @@ const QUOTE = 0x22;
 const LF = 0x0a;
 const CR = 0x0d;
 
-const NOT_UTF8 = 'the row is not valid UTF-8; iconv -f WINDOWS-1252 -t UTF-8 FILE converts a file of Windows';
+const NOT_UTF8 = 'the row is not valid UTF-8; --encoding windows-1252 reads a file of Windows';
 
 interface Dialect {
   readonly delimiter: string;
   /** Texts that stand for no value in cells without quotes. An empty cell always does. */
   readonly missing: readonly string[];
+  /** The line that the content begins on. Absent: the first. */
+  readonly line?: number;
 }
 
 /** As RFC 4180 writes CSV. */
@@ -81,7 +83,7 @@ export class CsvScanner {
   fault: string | null = null;
   /** Where the next record begins, and the line that it begins on, from 1, or a blank line before it. */
   #next = 0;
-  #nextLine = 1;
+  #nextLine: number;
   /** The number of cells that a record must have: that of the first. */
   #columns: number | null = null;
   readonly #delimiter: number;
@@ -90,7 +92,8 @@ export class CsvScanner {
   #innerLines = 0;
   #above = 0;
 
-  constructor({ delimiter, missing }: Dialect) {
+  constructor({ delimiter, missing, line = 1 }: Dialect) {
+    this.#nextLine = line;
     this.#delimiter = delimiter.charCodeAt(0);
     this.#missing = missing.map((text) => Buffer.from(text));
   }

@@ -1,5 +1,6 @@
 import type { Count, FilledRow, HowToFill, OwnedCollection, OnConflict } from '../store/store.ts';
 import { BrokenSource, type SourceRow } from './row.ts';
+import type { Ends } from './sum-row.ts';
 import { countOf } from '../terminal/text.ts';
 
 /** A batch is written when it reaches this many rows or bytes. */
@@ -39,6 +40,8 @@ export interface ImportOptions {
   readonly progress: (count: ImportResult) => void;
   /** Called for each bad row, with its position in the source, and the field that has the fault. */
   readonly report: (at: number, reason: string, of?: string) => void;
+  /** Called with the rows at the ends of the source, once it has come to its end. */
+  readonly onEnd?: (ends: Ends) => void;
 }
 
 /** The run ended early. `cause` is the reason. `result` counts what is durable nevertheless. */
@@ -97,13 +100,15 @@ export async function importRows(options: ImportOptions): Promise<ImportResult> 
  * or with the reason of the signal, when the rows that were read before have come.
  */
 async function* batchesOf(
-  { source, signal, progress }: ImportOptions,
+  { source, signal, progress, onEnd }: ImportOptions,
   count: { -readonly [Name in keyof ImportResult]: number },
   refuse: (at: number, reason: string, of?: string) => void,
 ): AsyncGenerator<readonly FilledRow[], void, undefined> {
   let batch: FilledRow[] = [];
+  let before: readonly FilledRow[] = batch;
+  let first: FilledRow | undefined;
+  let bad: { readonly at: number; readonly problem: string; readonly read: number } | undefined;
   let bytes = 0;
-  let isFirst = true;
   let broken: { readonly error: unknown } | null = null;
   try {
     for await (const row of source) {
@@ -111,16 +116,18 @@ async function* batchesOf(
       if (++count.read % PROGRESS_ROWS === 0) progress(count);
       if ('problem' in row) {
         refuse(row.at, row.problem, row.of);
+        bad = { at: row.at, problem: row.problem, read: count.read };
         continue;
       }
-      if (isFirst) {
-        isFirst = false;
+      if (!first) {
+        first = row;
         yield [];
       }
       batch.push(row);
       bytes += row.item.length;
       if (batch.length < BATCH_ROWS && bytes < BATCH_BYTES) continue;
       yield batch;
+      before = batch;
       batch = [];
       bytes = 0;
     }
@@ -129,4 +136,6 @@ async function* batchesOf(
   }
   if (batch.length > 0) yield batch;
   if (broken) throw broken.error;
+  const last = batch.at(-1) ?? before.at(-1);
+  onEnd?.({ first, last, ...(bad?.read === count.read && { lastProblem: bad }) });
 }

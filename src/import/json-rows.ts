@@ -25,7 +25,7 @@ export class FieldTypes {
       this.#typed.set(name, field);
       field.write = (writer, bytes, text) => {
         try {
-          writeKind(writer, bytes, text, kind, { hasDecimalComma: false });
+          writeKind(writer, bytes, text, kind, {});
         } catch (error) {
           throw error instanceof BadRow ? error.in('field', name) : error;
         }

@@ -5,7 +5,7 @@ import type { DocumentWriter } from './document-writer.ts';
 import { JsonReader } from './json-reader.ts';
 import { withoutTwice } from './json-twice.ts';
 import { booleanOf, booleansOf, dateOfCell, type Notation } from './notation.ts';
-import { anyUuidOf, decimalOf, numberOf, numberOfCell, simpleNumber, withDecimalPoint } from './numbers.ts';
+import { anyUuidOf, decimalOf, numberOf, numberOfCell, simpleNumber } from './numbers.ts';
 import { BadRow, NotJson } from './row.ts';
 
 /** The value of a text. Throws BadRow when it is none of a kind, or when the value could not keep all of it. */
@@ -41,8 +41,8 @@ const GUESSED = {
   /** A word of --booleans. */
   word: (text, notation) => booleanOf(text, notation) ?? refuse(text, 'is no word of --booleans'),
   /** A number as JSON writes it: see numberOfCell. Blanks around it are not part of it. */
-  'plain number': (text, { hasDecimalComma }) => {
-    const pointed = !hasDecimalComma ? text : text.trim() === text ? withDecimalPoint(text) : null;
+  'plain number': (text, { numbers }) => {
+    const pointed = !numbers ? text : text.trim() === text ? numbers.pointed(text) : null;
     return (pointed === null ? null : numberOfCell(pointed)) ?? refuse(text, 'is not a number');
   },
   /**
@@ -68,13 +68,13 @@ export function nameOfKind(kind: CellKind): Kind {
 /** The value of a cell of a kind, if it is a number that its bytes show at once. NaN: its text decides. */
 export function simpleCell(
   kind: CellKind,
-  { hasDecimalComma }: Notation,
+  { numbers }: Notation,
   bytes: Uint8Array,
   from: number,
   to: number,
 ): number {
   const isInteger = kind === 'integer';
-  if (!isInteger && (hasDecimalComma || (kind !== 'number' && kind !== 'plain number'))) return NaN;
+  if (!isInteger && (numbers?.hasDecimalComma || (kind !== 'number' && kind !== 'plain number'))) return NaN;
   const number = simpleNumber(bytes, from, to);
   return isInteger && !Number.isSafeInteger(number) ? NaN : number;
 }
@@ -123,11 +123,11 @@ function dateOf(text: string, isUtc: boolean, notation: Notation): Date {
   return typeof date === 'string' ? refuse(text, date) : date;
 }
 
-/** The number that `read` finds in a text, or in one with a decimal comma. */
-function inNotation<T>(text: string, { hasDecimalComma }: Notation, read: (text: string) => T | null): T {
-  const pointed = hasDecimalComma ? withDecimalPoint(text) : text;
+/** The number that `read` finds in a text, as the notation writes it. */
+function inNotation<T>(text: string, { numbers }: Notation, read: (text: string) => T | null): T {
+  const pointed = numbers ? numbers.pointed(text) : text;
   const value = pointed === null ? null : read(pointed);
-  return value ?? refuse(text, `is not a number${hasDecimalComma ? ' as 1.234,56 or 1234,56' : ''}`);
+  return value ?? refuse(text, `is not a number${numbers ? ` as ${numbers.example}` : ''}`);
 }
 
 function refuse(text: string, reason: string): never {

@@ -1,11 +1,12 @@
 import { exactDate } from '../input/dates.ts';
 import { UsageError } from '../terminal/arguments.ts';
 import { quoted } from '../terminal/text.ts';
+import type { NumberNotation } from './number-notation.ts';
 
 /** How the cells of a CSV file are written, where the command says so. */
 export interface Notation {
-  /** Numbers are written as 1.234,56. */
-  readonly hasDecimalComma: boolean;
+  /** The form of numbers. Absent: as programs write them. */
+  readonly numbers?: NumberNotation;
   /** The forms of dates. Absent: those of ISO 8601. */
   readonly dates?: readonly DateForm[];
   /** The words for true and false in lower case, which make booleans of columns that have no others. */

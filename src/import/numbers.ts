@@ -7,8 +7,6 @@ import { BadRow } from './row.ts';
 const PLAIN = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]\d+)?$/;
 const PRICE = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 const INTEGER = /^-?\d+$/;
-/** A number with a decimal comma. Points may separate its thousands, and then separate all of them. */
-const WITH_COMMA = /^[+-]?(?:[1-9]\d{0,2}(?:\.\d{3})+|\d*)(?:,\d*)?(?:[eE][+-]?\d+)?$/;
 /** A double distinguishes all decimals of 15 digits. */
 const SAFE_LENGTH = 15;
 const POWERS = Array.from({ length: SAFE_LENGTH }, (_, power) => Number(`1e${power}`));
@@ -80,12 +78,6 @@ export function numberOf(text: string): ReturnType<typeof jsonNumber> | null {
 export function decimalOf(text: string): Decimal128 | null {
   const number = plainNumber(text);
   return number === null ? null : (exactDecimal(number) ?? tooManyDigits(text));
-}
-
-/** `1.234,56` or `1234,56` with a point alone. null: the points of `1.5` and `1.2345` separate no thousands. */
-export function withDecimalPoint(text: string): string | null {
-  const trimmed = text.trim();
-  return WITH_COMMA.test(trimmed) ? text.replaceAll('.', '').replace(',', '.') : null;
 }
 
 /** A number in any notation: ` +5`, `.5` and `5.` become `5`, `0.5` and `5`. null when the text is no number. */

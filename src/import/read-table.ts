@@ -1,5 +1,4 @@
 import { Readable } from 'node:stream';
-import { UsageError } from '../terminal/arguments.ts';
 import { rowsOfTable } from './row-from-cells.ts';
 import { RowWriter } from './row-writer.ts';
 import { takeWhile } from './chunks.ts';
@@ -12,34 +11,34 @@ import {
   guessing,
   namedHeader,
   readAsStored,
+  warnings,
   type Column,
   type KindsAt,
 } from './column.ts';
+import { refuseTitle, type TableStart } from './table-start.ts';
 import { checkIndexes } from './target.ts';
 
 /** The bytes of a pipe that decide what its columns are. */
 export const SAMPLE_BYTES = 16 * 1024 * 1024;
 
-/** What may separate the cells of a file when the command does not say. */
-const DELIMITERS = [',', ';', '\t'];
-
 /** Opens the content of a file once more. */
 export type Reopen = () => Promise<AsyncIterable<Buffer>>;
 
 /**
- * Reads a CSV file, of which `head` is the beginning. The kind of a column is decided by all of its cells before any row is read: the file is read twice,
- * by `again`. Without it (a pipe), the first 16 MiB decide, and a later row with another kind of cell is a bad row.
+ * Reads a CSV file from its header row on. The kind of a column is decided by all of its cells before any row is read: the
+ * file is read twice, by `again`. Without it (a pipe), the first 16 MiB decide, and a later row with another kind of cell is a bad row.
  *
  * Rejects with UsageError when the command does not fit the header, and with BrokenSource when the file cannot be read.
  */
 export async function readTable(
   content: AsyncIterable<Buffer>,
-  head: Buffer,
+  start: TableStart,
   reading: Reading,
   again: Reopen | null,
   kindsAt?: KindsAt,
 ): Promise<Rows> {
-  const dialect = { delimiter: reading.delimiter ?? delimiterOf(head), missing: reading.missing ?? [] };
+  const { delimiter, lines } = start;
+  const dialect = { delimiter, missing: reading.missing ?? [], line: lines + 1 };
   const sample = again ? null : await takeWhile(content, (chunks) => sizeOf(chunks) < SAMPLE_BYTES);
   const scanned = again ? await again() : Readable.from(sample?.taken ?? []);
   let names = '';
@@ -47,6 +46,7 @@ export async function readTable(
   const look = (row: readonly string[]) => {
     names = row.join('\0');
     const header = namedHeader(row, reading);
+    if (reading.skippedLines !== 0) refuseTitle(header, start, reading.skippedLines === undefined);
     table = columnsUnder(header, reading);
     return guessing(table, reading);
   };
@@ -68,33 +68,9 @@ export async function readTable(
     unit: 'line',
     rows: readCsv(sample?.all ?? content, underHeader, dialect),
     withoutKey: () => writer.newKeys,
+    warnings: warnings(table, reading),
     describe: () => described(table),
   };
-}
-
-/** The lines of a file's beginning without what is in quotes: the first is the header row. */
-function linesOf(head: Buffer): readonly string[] {
-  const text = head.toString('latin1').replace(/"[^"]*(?:"|$)/g, 'x');
-  return text.replace(/^[\r\n]+/, '').split(/[\r\n]/, 2);
-}
-
-/** Whether the bytes of a file have its whole header row. */
-export function hasHeader(head: Buffer): boolean {
-  return linesOf(head).length > 1;
-}
-
-/**
- * The delimiter of a header row: the only one of comma, semicolon and tab that occurs outside of quotes. A comma when
- * none does, since the file then has one column. Throws UsageError when several do: each gives other columns.
- */
-function delimiterOf(head: Buffer): string {
-  const [header = ''] = linesOf(head);
-  const [delimiter = ',', ...others] = DELIMITERS.filter((character) => header.includes(character));
-  if (others.length === 0) return delimiter;
-  const names = [delimiter, ...others].map((character) => (character === '\t' ? 'tab' : character));
-  throw new UsageError(
-    `the header row contains ${names.join(' and ')} outside of quotes; name the one that separates the columns with --delimiter`,
-  );
 }
 
 function sizeOf(chunks: readonly Buffer[]): number {

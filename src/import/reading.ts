@@ -6,7 +6,9 @@ import { otherKindOfBytes } from './file-kinds.ts';
 import { readJsonArray, readJsonLines, readJsonObjects } from './json.ts';
 import { FieldTypes, jsonRows } from './json-rows.ts';
 import { refuseWrapped } from './json-wrapped.ts';
-import { hasHeader, readTable, type Reopen } from './read-table.ts';
+import { inUtf8 } from './encoding.ts';
+import { readTable, type Reopen } from './read-table.ts';
+import { hasHeader, tableStart, withoutLines } from './table-start.ts';
 import { BrokenSource, type Rows, type SourceRow } from './row.ts';
 import { RowWriter } from './row-writer.ts';
 import type { KindsAt } from './column.ts';
@@ -17,6 +19,8 @@ const MARK_BYTES = 4;
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 /** A first line that is longer is not looked at. Bytes. */
 const LONGEST_LINE = 64 * 1024;
+/** The same for lines above a header row. */
+const LONGEST_TOP = 1024 * 1024;
 /** The rows in which the fields of indexes are looked for. */
 const MOST_CHECKED = 1_000;
 const LF = 0x0a;
@@ -31,19 +35,28 @@ export async function readRows(
   again: Reopen | null = null,
   kindsAt?: KindsAt,
 ): Promise<Rows> {
-  const isCsv = reading.format === 'csv';
-  const isTelling = isCsv ? hasHeader : hasFirstRow;
+  const { encoding, format } = reading;
+  if (encoding !== undefined) {
+    const anew = again && (async () => inUtf8(await again(), encoding));
+    return readRows(inUtf8(content, encoding), { ...reading, encoding: undefined }, anew, kindsAt);
+  }
+  const isCsv = format === 'csv';
+  const longest = reading.skippedLines === undefined ? LONGEST_LINE : LONGEST_TOP;
+  const isTelling = (seen: Buffer) => (isCsv ? hasHeader(seen, reading) : hasFirstRow(seen));
   const { head, bytes } = await peek(
     content,
-    (seen) => seen.length > LONGEST_LINE || (seen.length >= MARK_BYTES && isTelling(seen)),
+    (seen) => seen.length > longest || (seen.length >= MARK_BYTES && isTelling(seen)),
   );
   refuseUtf16(head);
-  const other = otherKindOfBytes(head, reading.format);
+  const other = otherKindOfBytes(head, format);
   if (other !== null) throw new BrokenSource(other);
   const mark = head.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0;
   if (isCsv) {
-    const anew = again && (async () => without(mark, await again()));
-    return readTable(without(mark, bytes), head, reading, anew, kindsAt);
+    const start = tableStart(head.subarray(mark), reading);
+    const table = (file: AsyncIterable<Buffer>) =>
+      start.lines === 0 ? without(mark, file) : withoutLines(start.lines, without(mark, file));
+    const anew = again && (async () => table(await again()));
+    return readTable(table(bytes), start, reading, anew, kindsAt);
   }
   const types = new FieldTypes(reading.types);
   const isArray = beginningOf(head).startsWith('[');
@@ -52,7 +65,7 @@ export async function readRows(
   const makeRow = jsonRows(reading.columns, types, writer);
   const read = isArray ? readJsonArray : isLong ? readJsonObjects : readJsonLines;
   const all = read(without(isArray ? head.indexOf('[') + 1 : mark, bytes), makeRow);
-  const isOneLine = reading.format === 'ndjson' && !isLong;
+  const isOneLine = format === 'ndjson' && !isLong;
   const rows = isArray || isOneLine ? all : await refuseWrapped(all, head.toString('utf8', mark));
   return {
     unit: isArray || isLong ? 'row' : 'line',
@@ -116,5 +129,5 @@ function hasLongObject(head: Buffer): boolean {
 function refuseUtf16(head: Buffer): void {
   const mark = head.subarray(0, 2).toString('hex');
   if (mark === 'fffe' || mark === 'feff' || head.subarray(0, 2).includes(0))
-    throw new BrokenSource('the file is UTF-16; expected UTF-8, as iconv -f UTF-16 -t UTF-8 FILE writes it');
+    throw new BrokenSource('the file is UTF-16; expected UTF-8: --encoding utf-16le (or utf-16be) reads it');
 }

@@ -14,6 +14,8 @@ export interface Rows {
   readonly rows: AsyncIterable<SourceRow>;
   /** The number of rows so far that have no key of their own, and got a new ObjectId. */
   readonly withoutKey?: () => number;
+  /** Lines for the beginning of an import: what makes rows bad. */
+  readonly warnings?: readonly string[];
   /** Lines for the end of an import, such as what each column became. */
   readonly describe?: () => readonly string[];
 }

@@ -149,7 +149,12 @@ const BROKEN: readonly (readonly [TextFormat, rows: number, error: string, conte
   ['json', 1, invalid(2, `at character 10: expected ${NUMBER}, got "+"`), '[\n{"_id":1},\n{"_id":\n+2}]'],
   ['csv', 0, EMPTY_CSV, ''],
   ['csv', 0, EMPTY_CSV, '\n\r\n'],
-  ['csv', 0, 'the column name "a" in the header row appears twice', 'a,a\n1,2\n'],
+  [
+    'csv',
+    0,
+    'the column name "a" in the header row appears twice; --name 2=NAME gives the later one another',
+    'a,a\n1,2\n',
+  ],
   ['csv', 0, 'the column name "$a" in the header row begins with $', '$a,b\n1,2\n'],
   ['csv', 0, 'the column name "__proto__" in the header row is not allowed', 'a,__proto__\n1,2\n'],
   ['csv', 0, 'the header row (line 1): a quote is misplaced or not closed', 'a"b,c\n1,2\n'],
@@ -162,7 +167,7 @@ const BROKEN: readonly (readonly [TextFormat, rows: number, error: string, conte
   [
     'csv',
     0,
-    'the header row (line 1): the row is not valid UTF-8; iconv -f WINDOWS-1252 -t UTF-8 FILE converts a file of Windows',
+    'the header row (line 1): the row is not valid UTF-8; --encoding windows-1252 reads a file of Windows',
     Buffer.from('\u00e9,b\ny,z\n', 'latin1'),
   ],
 ];

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SAMPLE_BYTES } from '../../src/import/read-table.ts';
 import { booleansOf, dateFormOf } from '../../src/import/notation.ts';
+import { numberNotationOf } from '../../src/import/number-notation.ts';
 import { readRows } from '../../src/import/reading.ts';
 import { BrokenSource } from '../../src/import/row.ts';
 import { Decimal128, Long, ObjectId, UUID, type Document } from '../../src/store/values/bson.ts';
@@ -9,6 +10,8 @@ import { UsageError } from '../../src/terminal/arguments.ts';
 import { inChunks, jsonItem, read, readingOf } from '../support/import/import-reading.ts';
 
 type Options = Parameters<typeof read>[2];
+
+const WITH_DECIMAL_COMMA = numberNotationOf({ hasDecimalComma: true });
 
 /** The values of a column `v`, one for each row, in a file and in a pipe, which must be the same. */
 async function valuesOf(cells: readonly string[], options: Options = {}): Promise<unknown[]> {
@@ -66,7 +69,7 @@ const WITH_COMMA: [cells: string[], values: unknown[]][] = [
 
 for (const [cells, values] of WITH_COMMA)
   test(`With --decimal-comma, the column ${cells.join(' | ')} is ${typeof values[0] === 'string' ? 'text' : 'numbers'}`, async () =>
-    assert.deepEqual(await valuesOf(cells, { hasDecimalComma: true }), values));
+    assert.deepEqual(await valuesOf(cells, { numbers: WITH_DECIMAL_COMMA }), values));
 
 const DATES: [form: string, cell: string, date: string | null][] = [
   ['%d.%m.%Y', '31.12.2024', '2024-12-31T00:00:00.000Z'],
@@ -107,7 +110,7 @@ test('--booleans makes booleans of a column that has no other words', async () =
 
 test('A price with a decimal comma needs the option, and each other form is refused with its line', async () => {
   const content = 'id;category;price\n1;a;1.234,50\n2;a;19,9\n3;a;1.5\n4;a;0.123\n5;a;12,34,5\n';
-  const { items, bad } = await read(content, 'csv', { hasDecimalComma: true });
+  const { items, bad } = await read(content, 'csv', { numbers: WITH_DECIMAL_COMMA });
   assert.deepEqual(
     items.map(({ price }) => price as unknown),
     [1234.5, 19.9],
@@ -276,10 +279,10 @@ test('At the end each column has the kind that it became, and each column of tex
   const content = 'sku;Art;Preis;PLZ;Menge;leer;kunde.land\nA1;x;1,50;1;1,5;;DE\nA2;x;2;01234;2;;DE\n';
   const columns = { category: 'Art', price: 'Preis', id: 'sku' };
   const types = new Map([['Preis', 'decimal' as const]]);
-  const { items, described } = await read(content, 'csv', { columns, types, hasDecimalComma: true });
+  const { items, described } = await read(content, 'csv', { columns, types, numbers: WITH_DECIMAL_COMMA });
   assert.equal(String(items[0]?.price), '1.50');
   const otherwise =
-    '--null, --decimal-comma, --date-format, --booleans and --type read such cells otherwise: sluice import --help';
+    '--null, --thousands, --decimal-comma, --currency, --date-format, --booleans and --type read such cells otherwise: sluice import --help';
   assert.deepEqual(described, [
     'columns:',
     '  sku: _id, string ("A1" on line 2 is not an integer)',

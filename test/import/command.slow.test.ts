@@ -46,7 +46,7 @@ test('The arguments give a command, with defaults for what is missing', () => {
   const columns = { category: null, price: null, id: null };
   const ofFile = { name: 'a', indexes: [], isOfFile: true };
   const items = { name: 'items', indexes: [] };
-  const reading = { columns, types: new Map(), delimiter: null, hasDecimalComma: false };
+  const reading = { columns, types: new Map(), delimiter: null };
   const stored = { onConflict: 'fail', drop: 'no' };
   const file = { kind: 'file', file: 'a.csv', format: 'csv', ...reading, ...stored, into: ofFile };
   const commands: [argv: string[], command: object][] = [
@@ -76,7 +76,7 @@ test('The arguments give a command, with defaults for what is missing', () => {
       { ...file, columns: { category: 'cut', price: 'p', id: 'sku' }, into: items, onConflict: 'replace' },
     ],
     [
-      ['a.csv', '--type', 'a, b=c=string,price=decimal', '--delimiter', 'tab', '--decimal-comma', '--drop'],
+      ['a.csv', '--type', 'a, b=c=string,price=decimal', '--delimiter', 'tab', '--drop'],
       {
         ...file,
         types: new Map([
@@ -84,7 +84,6 @@ test('The arguments give a command, with defaults for what is missing', () => {
           ['price', 'decimal'],
         ]),
         delimiter: '\t',
-        hasDecimalComma: true,
         drop: 'unconfirmed',
       },
     ],
@@ -100,6 +99,10 @@ test('The arguments give a command, with defaults for what is missing', () => {
         ]),
       },
     ],
+    [
+      ['a.csv', '--encoding', 'latin1', '--skip-lines', '3'],
+      { ...file, encoding: 'windows-1252', skippedLines: 3 },
+    ],
     [['--generate', '1000'], { kind: 'generate', count: 1_000, seed: 1, onConflict: 'skip', drop: 'no' }],
     [
       ['--generate', '5', '--seed', '0', '--on-conflict', 'fail'],
@@ -109,6 +112,15 @@ test('The arguments give a command, with defaults for what is missing', () => {
   ];
   for (const [argv, command] of commands)
     assert.deepEqual(parseImportArguments(argv), command, argv.join(' '));
+  const numbers = parseImportArguments([
+    'a.csv',
+    '--decimal-comma',
+    '--thousands',
+    'space',
+    '--currency',
+    '€',
+  ]);
+  assert.equal('numbers' in numbers && numbers.numbers.example, '€1 234,56 or 1234,56');
 });
 
 test('A wrong argument is refused with what was expected and what was given', () => {
@@ -128,6 +140,13 @@ test('A wrong argument is refused with what was expected and what was given', ()
     [['a.csv', '--seed', '1'], /--seed applies only to --generate/],
     [['--generate', '5', '--format', 'csv'], /--format applies only to FILE/],
     [['a.json', '--delimiter', ';'], /--delimiter applies only to CSV files/],
+    [['a.json', '--thousands', ','], /--thousands applies only to CSV files/],
+    [['a.csv', '--thousands', 'x'], /--thousands takes what separates thousands: .*; got "x"/],
+    [['a.csv', '--thousands', '.'], /--thousands \. needs --decimal-comma/],
+    [['a.csv', '--thousands', ',', '--decimal-comma'], /--thousands , contradicts --decimal-comma/],
+    [['a.csv', '--currency', '-'], /--currency takes one symbol or code, such as \$ or EUR; got "-"/],
+    [['a.csv', '--encoding', 'ebcdic'], /--encoding takes an encoding .*; got "ebcdic"/],
+    [['a.csv', '--skip-lines', '-1'], /--skip-lines must be an integer from 0|argument is ambiguous/],
     [['a.csv', '--yes'], /--yes applies only to --drop/],
     [['a.csv', '--append', '--drop'], /--append applies only to imports without --drop/],
     ...['%d.%m', '%d.%m.%Y.%y', '%q.%d.%m.%Y', '%d%d%m%Y', '%d.%m.%', ''].map((form): [string[], RegExp] => [

@@ -141,7 +141,7 @@ const CSV_FAULTS: [content: string | Buffer, bad: RegExp, good: number][] = [
   ],
   [
     Buffer.concat([Buffer.from(`${HEADER}1,a`), Buffer.of(0xff), Buffer.from(',2\n2,\ufffd,3\n')]),
-    /^2: the row is not valid UTF-8; iconv /,
+    /^2: the row is not valid UTF-8; --encoding windows-1252 /,
     1,
   ],
   [`${HEADER}1,"a\nb\r\nc",2\n\n\nx\n2,b,3\n`, /^7: the row has 1 cells/, 2],

@@ -23,7 +23,7 @@ export interface Outcome {
 /** How a file of this format is read by default. */
 export function readingOf(format: TextFormat, changes: Partial<Reading> = {}): Reading {
   const types = new Map();
-  return { format, columns: COLUMNS, types, delimiter: null, hasDecimalComma: false, ...changes };
+  return { format, columns: COLUMNS, types, delimiter: null, ...changes };
 }
 
 export async function* inChunks(content: Buffer, size: number): AsyncGenerator<Buffer> {

@@ -46,6 +46,8 @@ interface StoredRowsChoice {
 }
 
 interface FileImport extends StoredRowsChoice, Reading {
+  /** Whether the rows of the file take the place of those that are stored, one by one. */
+  readonly sync?: 'unconfirmed' | 'yes';
   readonly kind: 'file';
   /** A path, or `-` for stdin. */
   readonly file: string;
@@ -79,8 +81,9 @@ const OPTIONS = {
   'no-paths': { type: 'boolean', only: ['FILE', 'CSV files'] },
   'on-conflict': { type: 'string', only: [] },
   drop: { type: 'boolean', only: [] },
-  append: { type: 'boolean', only: ['FILE', 'imports without --drop'] },
-  yes: { type: 'boolean', only: ['--drop'] },
+  sync: { type: 'boolean', only: ['FILE', 'imports without --drop', 'imports without --on-conflict'] },
+  append: { type: 'boolean', only: ['FILE', 'imports without --drop', 'imports without --sync'] },
+  yes: { type: 'boolean', only: ['--drop or --sync'] },
   generate: { type: 'string', only: [] },
   seed: { type: 'string', only: ['--generate'] },
   sample: { type: 'boolean', only: [] },
@@ -104,7 +107,9 @@ export function parseImportArguments(argv: readonly string[]): ImportCommand {
     '--generate': values.generate !== undefined,
     '--index': values.index !== undefined,
     '--into items': name === ITEMS,
-    '--drop': values.drop === true,
+    '--drop or --sync': values.drop === true || values.sync === true,
+    'imports without --sync': values.sync !== true,
+    'imports without --on-conflict': values['on-conflict'] === undefined,
     'imports without --drop': values.drop !== true,
     'CSV files': format === 'csv',
   });
@@ -124,6 +129,7 @@ export function parseImportArguments(argv: readonly string[]): ImportCommand {
         ...(values.into === undefined && { isOfFile: true }),
       },
       ...(values.append && { appends: true }),
+      ...(values.sync && { sync: values.yes ? 'yes' : 'unconfirmed' }),
     };
   if (values.generate === undefined) return { kind: 'sample', ...stored };
   return {

@@ -1,20 +1,27 @@
 import { basename } from 'node:path';
 import type { Readable } from 'node:stream';
 import { AppError, CommandRefusal } from '../base/errors.ts';
-import { KEY } from '../store/bookmark.ts';
+import { KEY, KEY_EXISTS } from '../store/bookmark.ts';
 import type { Count } from '../store/store.ts';
 import { reasonOf } from '../base/error-reason.ts';
 import { UsageError } from '../terminal/arguments.ts';
 import { startProgress, type Console, type Progress } from '../terminal/progress.ts';
 import { counted, countOf, printable, quoted } from '../terminal/text.ts';
 import type { ImportCommand } from './arguments.ts';
-import { importRows, ImportStop, type ImportedStore, type ImportResult } from './import.ts';
+import {
+  importRows,
+  ImportStop,
+  type ImportedStore,
+  type ImportOptions,
+  type ImportResult,
+} from './import.ts';
 import { readRows } from './reading.ts';
 import { BrokenSource, type Rows } from './row.ts';
 import { SAMPLE_ROWS, sampleItems } from './sample.ts';
 import type { KindsAt } from './column.ts';
 import { openSource, STDIN } from './source.ts';
 import { sumRowNotes } from './sum-row.ts';
+import { syncRows, type SyncOptions } from './sync/sync.ts';
 import { generateItems } from './synthetic.ts';
 
 export { parseImportArguments } from './arguments.ts';
@@ -80,17 +87,22 @@ export async function runImport(
   const bad = new BadRows();
   let source: Source | undefined;
   const sums: string[] = [];
+  let conflicts = 0;
   let code: 0 | 1 | 2;
   try {
     const opened = (source = await openRows(command, target, io));
     const { rows, unit, position } = opened;
     opened.warnings?.forEach(say);
-    const result = await importRows({
+    const options: ImportOptions & SyncOptions = {
       source: rows,
       onConflict: command.onConflict,
       signal: io.signal,
       open: () => open(opened),
       isEndless: isStdin(command),
+      isConfirmed: syncOf(command) === 'yes',
+      withoutKey: () => opened.withoutKey?.() ?? 0,
+      say,
+      place: io.place,
       ...(command.drop !== 'no' && {
         onRemoved: (removed) => say(`removed ${countText(removed)} from ${io.place}`),
       }),
@@ -99,18 +111,21 @@ export async function runImport(
       onPostponed: () => say(POSTPONED),
       ...(isTable(command) && { onEnd: (ends) => sums.push(...sumRowNotes(ends, unit)) }),
       report: (at, reason, of) => {
+        if (reason === KEY_EXISTS) conflicts++;
         if (bad.add(`${unit} ${at}`, reason, of)) say(`${unit} ${at}: ${reason}`);
       },
-    });
+    };
+    const result = await (syncOf(command) ? syncRows(options) : importRows(options));
     progress?.stop();
     for (const line of [...bad.rest, ...(source.describe?.() ?? []), ...sums]) say(line);
+    if (conflicts > 0 && target.exists) say(conflictLine(conflicts, command));
     say(`the import finished: ${summary(result)}`);
     code = result.failed > 0 ? 1 : 0;
     if (!progress) {
       const reason = result.read === 0 ? 'the source has no rows' : 'no row can be imported';
-      if (command.drop !== 'no') code = 1;
-      if (command.drop !== 'no' || !target.exists)
-        say(`nothing was ${command.drop === 'no' ? 'made' : 'removed'}, because ${reason}`);
+      const removes = command.drop !== 'no' || syncOf(command) !== undefined;
+      if (removes) code = 1;
+      if (removes || !target.exists) say(`nothing was ${removes ? 'removed' : 'made'}, because ${reason}`);
     } else if (opened.withoutKey?.())
       say(
         `rows without a key of their own: ${counted(opened.withoutKey())}. Another run adds them once more; --id COLUMN names a key`,
@@ -141,6 +156,7 @@ async function checkStored(
   { withoutKey }: Source,
   { place, signal }: ImportIo,
 ): Promise<void> {
+  if (syncOf(command)) return; // a sync looks at the keys of all rows
   const mayAdd = command.drop !== 'no' || (command.kind === 'file' && command.appends);
   if (command.drop !== 'unconfirmed' && (mayAdd || !withoutKey?.())) return;
   const count = await store.count({ sort: KEY, direction: 1 }, 'estimated', signal);
@@ -157,6 +173,17 @@ async function checkStored(
 function countText({ rows, is }: Count): string {
   const prefix = is === 'exact' ? '' : is === 'estimated' ? 'about ' : 'at least ';
   return prefix + countOf(rows, 'row');
+}
+
+function syncOf(command: ImportCommand): 'unconfirmed' | 'yes' | undefined {
+  return command.kind === 'file' ? command.sync : undefined;
+}
+
+/** What an import says of rows that were refused because their keys are stored. */
+function conflictLine(rows: number, { kind }: ImportCommand): string {
+  const sync =
+    kind === 'file' ? '--sync writes the rows that differ and removes those that the file lacks; ' : '';
+  return `${countOf(rows, 'row')} not written, because the keys are stored, or come twice. ${sync}--on-conflict replace writes those of the source, skip keeps the stored ones`;
 }
 
 function isTable(command: ImportCommand): boolean {
@@ -187,8 +214,10 @@ async function openRows(command: ImportCommand, target: ImportTarget, io: Import
   }
 }
 
-function summary({ read, written, skipped, failed }: ImportResult): string {
+function summary({ read, written, skipped, failed, unchanged, removed }: ImportResult): string {
   const parts = [`${countOf(read, 'row')} read`, `${counted(written)} written`];
+  if (unchanged !== undefined) parts.push(`${counted(unchanged)} unchanged`);
+  if (removed !== undefined) parts.push(`${counted(removed)} removed`);
   if (skipped > 0) parts.push(`${counted(skipped)} skipped (ids already in the store)`);
   if (failed > 0) parts.push(`${counted(failed)} failed`);
   return parts.join(', ');

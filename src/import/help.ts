@@ -86,7 +86,11 @@ JSON and NDJSON files:
 
 Rows that are already in the store:
   --drop             Removes all rows of the resource before the import, once the first rows of the source were read.
-  --yes              Confirms it. Without it the import says how many rows --drop would remove, and removes none.
+  --sync             Makes the rows those of the file: writes what differs, removes what the file lacks, and leaves the
+                     others as they are. Followers read just that. Rows need keys. A file that breaks off changes
+                     nothing, and one with bad rows removes nothing.
+  --yes              Confirms --drop, or a --sync that removes more than a tenth of the rows. Without it the import says
+                     how many rows it would remove, and changes nothing.
   --append           Adds rows without a key to those that are stored. Without it, --drop or --id, such rows are refused
                      where rows are stored: a second run of a file would add them once more.
 
@@ -94,7 +98,7 @@ Rows whose id is already in the store:
   --on-conflict fail     The import reports the row and counts it as failed (default for FILE).
   --on-conflict skip     The stored row remains (default for --generate and --sample). Use this to repeat an import
                          that was interrupted.
-  --on-conflict replace  The new row replaces the stored row.
+  --on-conflict replace  The new row replaces the stored row. One with the same bytes is no change.
 
 The import reports ten bad rows of each kind with their lines, counts the others by their column, and continues. Nothing
 is made or removed before the first row that can be written.

@@ -18,10 +18,16 @@ export interface ImportResult {
   readonly skipped: number;
   /** Rows that are not valid items, or that the store refused. */
   readonly failed: number;
+  /** Of a sync: rows that the store has as they are, and rows of the store that the source lacks, which were removed. */
+  readonly unchanged?: number;
+  readonly removed?: number;
 }
 
 /** The part of a store that an import uses. */
-export type ImportedStore = Pick<OwnedCollection, 'fill' | 'count'>;
+export interface ImportedStore extends Pick<OwnedCollection, 'fill' | 'count'> {
+  /** What a sync reads and removes. */
+  readonly rows?: Pick<OwnedCollection, 'read' | 'remove' | 'describe'>;
+}
 
 export interface ImportOptions {
   /** Opens the store. Called with the first row that can be written: nothing is made or removed before. */
@@ -33,7 +39,7 @@ export interface ImportOptions {
   /** Present: the rows that the store has are removed. Called with their number. */
   readonly onRemoved?: ((removed: Count) => void) | undefined;
   /** Called when the indexes of the store will be made after the rows. */
-  readonly onPostponed?: () => void;
+  readonly onPostponed?: (() => void) | undefined;
   /** No further batch is sent after this is aborted. */
   readonly signal: AbortSignal;
   /** Called from time to time with the counts so far. */

@@ -10,6 +10,7 @@ import type { AddedIndex, Declaration, OwnedCollection, Store } from '../store/s
 import { UsageError } from '../terminal/arguments.ts';
 import { USERS } from '../users/row.ts';
 import type { ImportTarget } from './command.ts';
+import type { ImportedStore } from './import.ts';
 import type { Kind } from './kinds.ts';
 import type { Target } from './target.ts';
 
@@ -70,6 +71,7 @@ export async function resourceTarget(
         else if (added.isNew) say(`created the index ${added.index.name}`);
       };
       return {
+        rows,
         count: (...call) => rows.count(...call),
         fill: (batches, how) => rows.fill(batches, { ...how, indexes: into.indexes, onIndex }),
       };
@@ -87,6 +89,11 @@ export async function resourceTarget(
       return states.every((index) => index && index.refused === undefined);
     },
   };
+}
+
+/** A collection without further indexes, as an import writes it. */
+export function importedInto(rows: OwnedCollection): ImportedStore {
+  return { rows, count: (...call) => rows.count(...call), fill: (...call) => rows.fill(...call) };
 }
 
 /** The index of these fields, then the key. */

@@ -148,10 +148,10 @@ async function runImportCommand(argv: readonly string[]): Promise<number> {
   const place = placeOf(config);
   const io = { ...terminal(), place: into ? `${into.name} in ${place}` : place };
   return withStore(config, async (open) => {
-    const { resourceTarget } = await import('../import/resource.ts');
+    const { importedInto, resourceTarget } = await import('../import/resource.ts');
     const target = into
       ? await resourceTarget(into, config.resources, await open(), io.signal)
-      : { exists: true, open: async () => (await open()).open(ITEM_COLLECTION) };
+      : { exists: true, open: async () => importedInto(await (await open()).open(ITEM_COLLECTION)) };
     return runImport(command, target, io);
   });
 }

@@ -132,7 +132,10 @@ export interface AddedIndex {
 export type OnConflict = 'skip' | 'replace' | 'fail';
 
 export interface InsertResult {
-  /** Number of rows inserted or replaced. They are durable when the promise resolves. */
+  /**
+   * Number of rows inserted or replaced. They are durable when the promise resolves. One that is replaced by the same bytes
+   * counts, and is no change.
+   */
   readonly written: number;
   /** Number of rows left unchanged because their id already exists (`skip`). */
   readonly skipped: number;

@@ -138,6 +138,16 @@ export function changeFeedContract(test: ContractTest<OpenFeed>): void {
     assert.deepEqual((await set.since(place)).ids, shown([3, 4]));
   });
 
+  testOpened('a feed does not return a row that was replaced by the same bytes', async (set) => {
+    await set.write(['same', 'other']);
+    const place = await set.feed.now(NEVER);
+    const { written } = await set.write(['same', 'other', 'new']);
+    assert.equal(written, 3);
+    assert.deepEqual((await set.since(place)).ids, shown(['new']));
+    await set.write(['same', 'other'], 'b');
+    assert.deepEqual((await set.since(place)).ids, shown(['same', 'other', 'new']));
+  });
+
   testOpened(
     'a read that waits gets the first change, and without one an up-to-date answer in the end',
     async (set) => {

@@ -147,7 +147,7 @@ test('A wrong argument is refused with what was expected and what was given', ()
     [['a.csv', '--currency', '-'], /--currency takes one symbol or code, such as \$ or EUR; got "-"/],
     [['a.csv', '--encoding', 'ebcdic'], /--encoding takes an encoding .*; got "ebcdic"/],
     [['a.csv', '--skip-lines', '-1'], /--skip-lines must be an integer from 0|argument is ambiguous/],
-    [['a.csv', '--yes'], /--yes applies only to --drop/],
+    [['a.csv', '--yes'], /--yes applies only to --drop or --sync/],
     [['a.csv', '--append', '--drop'], /--append applies only to imports without --drop/],
     ...['%d.%m', '%d.%m.%Y.%y', '%q.%d.%m.%Y', '%d%d%m%Y', '%d.%m.%', ''].map((form): [string[], RegExp] => [
       ['a.csv', '--date-format', form],
@@ -217,6 +217,8 @@ test('Bad rows are listed with their lines and give exit code 1, and the other r
       'line 5: column "price": "x" is not a number\n' +
       'line 6: a row with its _id exists\n' +
       COLUMN_LINES +
+      '1 row not written, because the keys are stored, or come twice. --sync writes the rows that differ and removes those ' +
+      'that the file lacks; --on-conflict replace writes those of the source, skip keeps the stored ones\n' +
       'the import finished: 6 rows read, 3 written, 3 failed\n',
   );
 });

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, test, type TestContext } from 'node:test';
+import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { serve, shopOn } from '../support/import/shop.ts';
 import { sluice } from '../support/process/commands.ts';
 import { testClient } from '../support/store/mongo/mongo.ts';
-import { testMongo } from '../support/store/mongo/mongod.ts';
 import { temporaryFolder } from '../support/directory.ts';
 import { serverOn, type StoreName } from '../support/process/server.ts';
 
@@ -18,31 +18,6 @@ const ORDERS =
   '{"_id":1,"id":"own","status":"paid","total":5,"tags":["a"]}\n' +
   '{"_id":2,"status":"new","total":7}\n' +
   '{"_id":3,"status":"paid","total":2.5}\n';
-
-interface Shop {
-  readonly environment: NodeJS.ProcessEnv & Record<string, string>;
-  /** Writes a file and returns its path. */
-  file(name: string, content: string): Promise<string>;
-}
-
-async function shopOn(t: TestContext, name: StoreName): Promise<Shop | null> {
-  const directory = await temporaryFolder(t);
-  const uri = name === 'sqlite' ? '' : await testMongo(t);
-  if (uri === null) return null;
-  return {
-    environment: { DATA_DIR: join(directory, 'data'), MONGODB_URI: uri },
-    file: async (file, content) => {
-      await writeFile(join(directory, file), content);
-      return join(directory, file);
-    },
-  };
-}
-
-/** A server as the command's last line says to start it. */
-function serve(t: TestContext, { environment }: Shop, resource: string) {
-  const expose = environment.MONGODB_URI === '' ? {} : { EXPOSE: resource };
-  return serverOn(t, { ...environment, ...expose });
-}
 
 for (const name of ['sqlite', 'mongodb'] satisfies StoreName[])
   describe(`resources made by commands, on ${name}`, () => {

@@ -145,7 +145,7 @@ test('the log keeps no more changes than it may, and those that it keeps are the
   const places: FeedPlace[] = [];
   for (let n = 0; n < 30; n++) {
     places.push(await feed.now(NEVER));
-    await write(rows, [1, 2, 3]);
+    await write(rows, [1, 2, 3], `status ${n}`);
   }
   const outcomes = await Promise.allSettled(places.map((place) => since(rows, place)));
   const isKept = outcomes.map(({ status }) => status === 'fulfilled');

@@ -1,5 +1,5 @@
 import { KEY_EXISTS, type Bookmark } from '../../bookmark.ts';
-import type { Key } from '../../values/keys.ts';
+import { compareKeys, type Key } from '../../values/keys.ts';
 import type { OnConflict } from '../../store.ts';
 import { DamagedRowError, documentIn, storedRow } from '../file/checked-rows.ts';
 import { bytesIn, type SqlValue } from '../file/connection.ts';
@@ -79,6 +79,7 @@ export class ChangeSet {
   #replace(row: KeyedRow, stored: Uint8Array): void {
     const before = this.#rowOf(row.key);
     if (!before) throw new DamagedRowError('a row that exists cannot be read');
+    if (compareKeys(before.document, row.document) === 0) return; // no change, so that followers read none
     this.#core.connection.run(this.#updateSql, row.key, stored, ...row.entries, before.n);
     this.#noteChange(before.document, row.document);
   }

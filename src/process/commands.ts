@@ -4,6 +4,7 @@ import { INDEX_HELP, runIndex } from './index-command.ts';
 import { INIT_HELP, runInit } from './init-command.ts';
 import { BACKUP_HELP, backUpStore, CHECK_HELP, checkStore } from './file-commands.ts';
 import { DOCTOR_HELP, runDoctor } from './doctor.ts';
+import { DROP_HELP, RENAME_HELP, runDrop, runRename, type TakingBack } from './drop-command.ts';
 import { kernelWarning } from './kernel-warning.ts';
 import { KEY_HELP, newKey, parseKeyArguments } from './key-command.ts';
 import type { Signals } from './signals.ts';
@@ -32,7 +33,9 @@ Usage:
   sluice serve             serve items over HTTP
   sluice import FILE       make a resource of a file (also --into NAME, --index a,b)
   sluice import --sample   import the bundled catalogue of items (also --generate N)
-  sluice index NAME a,b    add an index to a resource
+  sluice index NAME a,b    add an index to a resource (--drop a,b: remove one)
+  sluice rename NAME NEW   give a resource another name
+  sluice drop NAME         drop a resource with its rows
   sluice init              print a file of resources, made from the collections of MONGODB_URI
   sluice key new --name N  make an API key, and print it once
   sluice backup FILE       copy the embedded store, also of a running server
@@ -75,6 +78,8 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
   ['serve', { help: SERVE_HELP, run: serve }],
   ['import', { help: async () => (await importing()).IMPORT_HELP, run: runImportCommand }],
   ['index', { help: INDEX_HELP, run: addIndex }],
+  ['drop', { help: DROP_HELP, run: (argv) => takeBack((means) => runDrop(argv, means)) }],
+  ['rename', { help: RENAME_HELP, run: (argv) => takeBack((means) => runRename(argv, means)) }],
   ['init', { help: INIT_HELP, run: printResources }],
   ['backup', { help: BACKUP_HELP, run: (argv) => backUpStore(argv, readConfig(process.env), terminal()) }],
   ['check', { help: CHECK_HELP, run: (argv) => checkStore(argv, readConfig(process.env), process) }],
@@ -160,6 +165,14 @@ async function addIndex(argv: readonly string[]): Promise<number> {
   const config = readConfig(process.env);
   checkMayIndex(config);
   return withStore(config, (open) => runIndex(argv, config.resources, open, terminal()));
+}
+
+/** Runs a command that takes something away from the store. */
+async function takeBack(work: (means: TakingBack) => Promise<number>): Promise<number> {
+  const config = readConfig(process.env);
+  const { stderr, signal } = terminal();
+  const place = placeOf(config);
+  return withStore(config, (open) => work({ declared: config.resources, open, stderr, signal, place }));
 }
 
 async function printResources(argv: readonly string[]): Promise<number> {

@@ -3,6 +3,7 @@ import { formsOf } from '../resources/query/not-indexed.ts';
 import { KEY } from '../store/bookmark.ts';
 import type { Store } from '../store/store.ts';
 import { USERS } from '../users/row.ts';
+import { openExisting, sizeOf } from './drop-command.ts';
 import { readArguments, UsageError } from '../terminal/arguments.ts';
 import { startProgress, type Console, type Progress } from '../terminal/progress.ts';
 import { counted, printable, quoted } from '../terminal/text.ts';
@@ -10,6 +11,7 @@ import { findResource, indexFor } from '../import/resource.ts';
 import { fieldsOf } from '../import/target.ts';
 
 export const INDEX_HELP = `Usage: sluice index NAME a,b
+       sluice index NAME --drop a,b [--yes]
 
 Adds an index to the resource NAME. Its rows can then be filtered by a and sorted by b, or by the key. The index ends with
 the key by itself. Nested fields are written as customer.country.
@@ -24,7 +26,10 @@ start or the same command then go on; in MongoDB the same command does.
 An index of a field that is an array in some row cannot be used. The command says so. Take the arrays out, then run the
 same command again (in MongoDB drop the index first).
 
-Exit codes: 0 the index can be used, 1 it cannot or is not whole, 2 the command is wrong or the index exists.
+  --drop a,b   Drops the index of these fields and the key.
+  --yes        Confirms it. Without it the command says what could not be asked any more, and changes nothing.
+
+Exit codes: 0 the index can be used, or is gone, 1 it cannot or is not whole, 2 the command is wrong or the index exists.
 `;
 
 /** Runs `sluice index`: adds the index and says what can be asked now. Resolves with the exit code. Throws UsageError. */
@@ -34,7 +39,15 @@ export async function runIndex(
   open: () => Promise<Store>,
   { signal, ...io }: Console & { readonly signal: AbortSignal },
 ): Promise<0 | 1 | 2> {
-  const [name, fields, other] = readArguments(argv, {}).positionals;
+  const { values, positionals } = readArguments(argv, { drop: { type: 'string' }, yes: { type: 'boolean' } });
+  const [name, fields, other] = positionals;
+  if (values.drop !== undefined) {
+    if (name === undefined || fields !== undefined)
+      throw new UsageError('index --drop takes a resource: sluice index orders --drop status,createdAt');
+    const paths = fieldsOf('--drop', values.drop);
+    return dropIndex(name, paths, values.yes === true, declared, await open(), { signal, ...io });
+  }
+  if (values.yes) throw new UsageError('--yes applies only to --drop');
   if (name === undefined || fields === undefined || other !== undefined)
     throw new UsageError(
       'index takes a resource and the fields of the index: sluice index orders status,createdAt',
@@ -75,6 +88,34 @@ export async function runIndex(
     }
     throw error;
   }
+}
+
+async function dropIndex(
+  name: string,
+  paths: readonly string[],
+  isConfirmed: boolean,
+  declared: readonly ResourceDeclaration[],
+  store: Store,
+  { stderr, signal }: Console & { readonly signal: AbortSignal },
+): Promise<0> {
+  const { rows, declaration } = await openExisting(name, declared, store);
+  const { indexes } = await rows.describe(signal);
+  const index = indexFor(indexes, paths);
+  if (!index) {
+    const known = indexes.filter(({ keys }) => keys.length > 1).map((one) => one.name);
+    throw new UsageError(
+      `${name} has no index of ${paths.join(',')} and the key; it has: ${known.join(', ') || 'none'}`,
+    );
+  }
+  const kept = formsOf(indexes.filter((one) => one !== index));
+  const lost = formsOf(indexes).filter((form) => !kept.includes(form));
+  const what = `the index ${index.name} of ${name} (${await sizeOf(rows, signal)})`;
+  const ends =
+    lost.length === 0 ? '' : `; GET /${declaration.name} then no longer answers: ${lost.join('; ')}`;
+  if (!isConfirmed) throw new UsageError(`--drop removes ${what}${ends}. Confirm it with --yes`);
+  await rows.removeIndex(paths);
+  stderr.write(`${printable(`dropped ${what}${ends}`)}\n`);
+  return 0;
 }
 
 /** Whether a name means the users of the server, and no resource. */

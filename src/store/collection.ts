@@ -120,6 +120,15 @@ export interface OwnedCollection extends Collection {
     onRows: (rows: number) => void,
     signal: AbortSignal,
   ): Promise<AddedIndex>;
+  /** Drops the index of these fields and the key. Rejects with CommandRefusal when there is none, or the store refuses it. */
+  removeIndex(paths: readonly string[]): Promise<void>;
+  /**
+   * Drops the collection with its rows. What reads it ends as where a collection is missing. Rejects with CommandRefusal
+   * when an import writes it, or the store refuses it. The collection must not be used afterwards.
+   */
+  drop(): Promise<void>;
+  /** Gives the collection a name that none has. Its rows and their history stay. Rejects as `drop` does. */
+  rename(to: string): Promise<void>;
 }
 
 export interface AddedIndex {

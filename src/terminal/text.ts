@@ -26,8 +26,8 @@ export function counted(count: number): string {
 }
 
 /** A count with its noun: `1 row`, `53,940 rows`. */
-export function countOf(count: number, noun: string): string {
-  return `${counted(count)} ${noun}${count === 1 ? '' : 's'}`;
+export function countOf(count: number, noun: string, nouns = `${noun}s`): string {
+  return `${counted(count)} ${count === 1 ? noun : nouns}`;
 }
 
 /** The letters to add, remove, replace or swap with the next one that make one text of another. */

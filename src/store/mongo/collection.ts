@@ -7,6 +7,7 @@ import { replaceByEmpty } from './write/clear.ts';
 import type { MongoConnection } from './connection.ts';
 import { countRows } from './read/count.ts';
 import type { Layout, LayoutOptions } from './collection/create-collection.ts';
+import { dropCollection, removeIndex, renameCollection } from './write/drop.ts';
 import { faultOf, inPresentCollection } from './faults.ts';
 import { MongoFeed, type FeedParts } from './changes/feed.ts';
 import { LookUps } from './changes/look-up.ts';
@@ -140,6 +141,15 @@ class MongoCollection implements OwnedCollection {
     this.layouts.forget();
     return added;
   };
+
+  readonly removeIndex: OwnedCollection['removeIndex'] = async (paths) => {
+    await removeIndex(this.#connection, this.layouts.collection, paths);
+    this.layouts.forget();
+  };
+
+  readonly drop = (): Promise<void> => dropCollection(this.#connection, this.layouts.collection);
+  readonly rename = (to: string): Promise<void> =>
+    renameCollection(this.#connection, this.layouts.collection, to);
 
   readonly clear: OwnedCollection['clear'] = async (signal) => {
     const count = await countToReplace(this.#filled, signal);

@@ -5,7 +5,7 @@ import type { Slots } from '../turns/slots.ts';
 import { SqliteCollection } from './collection.ts';
 import { Core } from './core.ts';
 import { openFile } from './file/file.ts';
-import type { Collections, CollectionShape } from './file/sets.ts';
+import { RESOURCE, type Collections, type CollectionShape } from './file/sets.ts';
 import type { FileStore } from '../files.ts';
 import type { RecordDeclaration, Records } from '../records.ts';
 import type { CollectionEntry, Declaration, Listing, OwnedCollection, Store } from '../store.ts';
@@ -15,8 +15,6 @@ const CHANGES_TTL_MS = 7 * 24 * 60 * 60_000;
 const BULK_ROWS = 1_000;
 const CHECKPOINT_PAGES = 1_000;
 const BULK_CHECKPOINT_PAGES = 8_000;
-/** What the names of resources begin with among the sets. */
-const RESOURCE = 'resource ';
 /** The set of items of a file of before, which every start made. */
 const OLD_ITEMS = 'items';
 

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { collectionReplaced, storeUnfit } from '../../../base/errors.ts';
 import { KEY, type Identity } from '../../bookmark.ts';
 import type { Index } from '../../indexes.ts';
 import { isRunning, type Holder } from '../../writes/holder.ts';
@@ -9,6 +10,9 @@ import { columnsOf, indexSql, meta, setMeta, tablesSql } from './layout.ts';
 
 /** A row above this size makes its set one with large rows. Bytes. */
 export const LARGE_BYTES = 64 * 1024;
+
+/** What the names of resources begin with among the sets. */
+export const RESOURCE = 'resource ';
 
 export interface CollectionShape {
   /** The name in the file. */
@@ -59,6 +63,8 @@ export interface CollectionRecord extends Pick<CollectionShape, 'name' | 'label'
   /** Another one after rows were removed. */
   readonly identity: Identity;
   readonly indexes: readonly IndexRecord[];
+  /** The highest number of an index that was removed. */
+  readonly lastIndex?: number | undefined;
   readonly isInOrder?: boolean | undefined;
   /** Its first import has not come to its end: nobody sees the set. */
   readonly isUnfilled?: boolean | undefined;
@@ -142,10 +148,13 @@ export class Collections {
     return record;
   }
 
-  get(name: string): CollectionRecord {
+  /** `identity`: of the collection that the work began in. Throws AppError when another process has dropped the set. */
+  get(name: string, identity?: Identity): CollectionRecord {
     const record = this.find(name);
-    if (!record) throw new Error(`the embedded store has no set ${name}`);
-    return record;
+    if (record) return record;
+    throw identity === undefined
+      ? storeUnfit(`The resource was dropped or renamed: the embedded store has no set ${name}.`)
+      : collectionReplaced();
   }
 
   /** Throws DamagedRowError when these are not those that were made: the tables of a lost one must not be removed. */
@@ -171,6 +180,18 @@ export class Collections {
   put(record: CollectionRecord): void {
     const stored = storedRow(Buffer.from(JSON.stringify(record)));
     this.#connection.run('update sets set record = ? where name = ?', stored, record.name);
+  }
+
+  /** Removes a set, and leaves its tables to be removed. */
+  remove(name: string): void {
+    const before = this.names().length;
+    this.#connection.run('delete from sets where name = ?', name);
+    setMeta(this.#connection, 'made', before - 1);
+  }
+
+  rename(set: CollectionRecord, to: Pick<CollectionRecord, 'name' | 'label'>): void {
+    this.#connection.run('update sets set name = ? where name = ?', to.name, set.name);
+    this.put({ ...set, ...to });
   }
 
   makeTables({ number, indexes }: CollectionRecord): void {

@@ -1,4 +1,5 @@
 import { collectionReplaced, storeUnfit } from '../../../base/errors.ts';
+import type { Identity } from '../../bookmark.ts';
 import type { From, Plan } from '../../store.ts';
 import type { Core } from '../core.ts';
 import type { Indexes } from '../write/indexes.ts';
@@ -24,8 +25,8 @@ export class CollectionLooks {
   }
 
   /** In a look: the set as it is. */
-  current(): CollectionRecord {
-    const set = this.core.sets.get(this.shape.name);
+  current(identity?: Identity): CollectionRecord {
+    const set = this.core.sets.get(this.shape.name, identity);
     this.#indexes.buildLater(set);
     return set;
   }
@@ -33,7 +34,7 @@ export class CollectionLooks {
   /** In a look: the set as it is, which must be of the plan's identity, and its index for the plan usable. */
   present(plan: Plan): CollectionRecord {
     this.core.background.assertFit();
-    const set = this.current();
+    const set = this.current(plan.identity);
     if (plan.identity !== undefined && plan.identity !== set.identity) throw collectionReplaced();
     if (isByKey(plan) || isSingle(plan)) return set;
     const index = indexFor(set, plan);

@@ -117,7 +117,8 @@ export class ImportLease {
   }
 }
 
-function inTheWay(label: string, { holder: { pid }, side }: ImportRecord): CommandRefusal {
+/** The refusal of what cannot be done beside another import. */
+export function inTheWay(label: string, { holder: { pid }, side }: ImportRecord): CommandRefusal {
   const does = side ? 'fills' : 'adds rows to';
   return new CommandRefusal(
     `Another import (process ${pid}) ${does} ${label}: wait for its end, or end it, and run this one again.`,

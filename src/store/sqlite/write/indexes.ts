@@ -103,7 +103,7 @@ export class Indexes {
   /** In a transaction. */
   #addTo(set: CollectionRecord, paths: readonly string[]): void {
     const { connection, sets } = this.#core;
-    const number = Math.max(0, ...sets.get(this.#name).indexes.map((one) => one.number)) + 1;
+    const number = Math.max(set.lastIndex ?? 0, ...sets.get(this.#name).indexes.map((one) => one.number)) + 1;
     connection.exec(`alter table ${rowsTable(set.number)} add column ${columnOf(number)} blob`);
     const isEmpty = sets.rows(this.#name) === 0;
     if (isEmpty) connection.exec(indexSql(set.number, columnOf(number)));

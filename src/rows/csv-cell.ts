@@ -29,8 +29,21 @@ export function columnsOfFields(fields: readonly string[]): readonly string[] {
   return names.includes('_id') || names.includes('id') ? names : ['id', ...names];
 }
 
-export function csvHeader(columns: readonly string[], safe: boolean): string {
-  return columns.map((name) => textCell(name, safe)).join(',') + LINE_END;
+/** How cells are separated, and numbers written. A cell with its separator is quoted, and one with a comma always. */
+export interface TableNotation {
+  readonly separator: ',' | ';';
+  readonly hasDecimalComma: boolean;
+}
+
+export const POINTS: TableNotation = { separator: ',', hasDecimalComma: false };
+export const COMMAS: TableNotation = { separator: ';', hasDecimalComma: true };
+
+export function csvHeader(
+  columns: readonly string[],
+  safe: boolean,
+  { separator }: TableNotation = POINTS,
+): string {
+  return columns.map((name) => textCell(name, safe, separator)).join(separator) + LINE_END;
 }
 
 /**
@@ -43,9 +56,9 @@ export function storedNames(columns: readonly string[], arePaths: boolean): read
   return columns.map((name) => (isOfKey(name) ? `_${name}` : name));
 }
 
-function textCell(text: string, safe: boolean): string {
+function textCell(text: string, safe: boolean, separator: string): string {
   const harmless = safe && /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/.test(text) ? `'${text}` : text;
-  return text === '' || /[",\r\n]/.test(text) ? quoted(harmless) : harmless;
+  return text === '' || /[",\r\n]/.test(text) || text.includes(separator) ? quoted(harmless) : harmless;
 }
 
 function quoted(text: string): string {

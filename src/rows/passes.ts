@@ -1,5 +1,5 @@
 import type { Slot } from '../store/turns/slots.ts';
-import { storedNames } from './csv-cell.ts';
+import { POINTS, storedNames, type TableNotation } from './csv-cell.ts';
 import type { Machine } from './machine.ts';
 import { EVERYTHING, type Selection } from './selection.ts';
 
@@ -56,6 +56,7 @@ export function tablePass(
   columns: readonly string[],
   safe: boolean,
   selection: Selection = EVERYTHING,
+  notation: TableNotation = POINTS,
 ): Pass {
   const layout = new Layout(machine.wasm.TABLE_SIZE.value);
   const table = addTable(layout, machine, columns, selection);
@@ -63,7 +64,7 @@ export function tablePass(
     size: layout.size,
     open(state) {
       layout.fill(state);
-      table.open(state, safe);
+      table.open(state, safe, notation);
     },
     begin: (state, at, end) => machine.wasm.tableBegin(state, at, end),
     run: (state, out, limit) => machine.wasm.tableRun(state, out, limit),
@@ -100,7 +101,7 @@ export function arrowState(
     arrowAt,
     open(state) {
       layout.fill(state);
-      table.open(state, false);
+      table.open(state, false, POINTS);
       const { address } = state;
       machine.wasm.arrowOpen(
         address + arrowAt,
@@ -119,7 +120,7 @@ function addTable(
   machine: Machine,
   columns: readonly string[],
   selection: Selection,
-): { open: (state: Slot, safe: boolean) => void } {
+): { open: (state: Slot, safe: boolean, notation: TableNotation) => void } {
   const names = storedNames(columns, selection.fields !== undefined);
   const cells = layout.reserve(columns.length * machine.wasm.CELL_SIZE.value);
   const entries = names.map(
@@ -128,7 +129,7 @@ function addTable(
   const select = selection.isFlat ? undefined : addPlaces(layout, names, selection, machine);
   layout.reserve(16); // names are read 16 bytes at a time
   return {
-    open(state, safe) {
+    open(state, safe, { separator, hasDecimalComma }) {
       const { address } = state;
       const view = new DataView(state.bytes().buffer, address, state.capacity);
       for (const [column, [at, length]] of entries.entries()) {
@@ -136,7 +137,8 @@ function addTable(
         view.setUint32(cell, address + at, true);
         view.setUint32(cell + 4, length, true);
       }
-      machine.wasm.tableOpen(address, columns.length, safe ? 1 : 0);
+      const comma = hasDecimalComma ? 1 : 0;
+      machine.wasm.tableOpen(address, columns.length, safe ? 1 : 0, separator.charCodeAt(0), comma);
       select?.(address, view);
     },
   };

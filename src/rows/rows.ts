@@ -1,5 +1,6 @@
 import type { Batch } from '../store/batch.ts';
 import type { ArrowTable, ArrowWriter } from './arrow/writer.ts';
+import type { TableNotation } from './csv-cell.ts';
 import type { Selection } from './selection.ts';
 
 /** What separates rows: `lines` ends each with LF (NDJSON), `array` puts a comma before each but the first. */
@@ -15,7 +16,12 @@ export interface Transcoder {
    * An encoder of CSV: a cell for each of `columns` (see csv-cell.ts). With `fields` the columns are those paths
    * (columnsOfFields). Otherwise each is the name of a top-level field, dots included.
    */
-  table(columns: readonly string[], safe: boolean, selection?: Selection): RowEncoder;
+  table(
+    columns: readonly string[],
+    safe: boolean,
+    selection?: Selection,
+    notation?: TableNotation,
+  ): RowEncoder;
   arrow(table: ArrowTable, selection: Selection): ArrowWriter;
 }
 

@@ -17,8 +17,8 @@ export function createTranscoder(slots: Slots): Transcoder {
     busyMs: () => machine.busyMs,
     encoder: (framing, selection) =>
       new WasmEncoder(machine, rowPass(machine, framing === 'array', selection)),
-    table: (columns, safe, selection) =>
-      new WasmEncoder(machine, tablePass(machine, columns, safe, selection)),
+    table: (columns, safe, selection, notation) =>
+      new WasmEncoder(machine, tablePass(machine, columns, safe, selection, notation)),
     arrow: (table, selection) => new ArrowWriter(machine, table, selection),
   };
 }

@@ -27,7 +27,7 @@ export interface TranscodeExports {
   readonly TABLE_SIZE: { readonly value: number };
   readonly CELL_SIZE: { readonly value: number };
   readonly PLACE_SIZE: { readonly value: number };
-  tableOpen(table: number, columns: number, safe: number): void;
+  tableOpen(table: number, columns: number, safe: number, separator: number, hasComma: number): void;
   tableSelect(
     table: number,
     selection: number,

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parse } from 'csv-parse/sync';
+import { Decimal128 } from '../../src/store/values/bson.ts';
 import fc, { anyCharacter } from '../support/fast-check.ts';
-import { csvHeader } from '../../src/rows/csv-cell.ts';
+import { COMMAS, csvHeader } from '../../src/rows/csv-cell.ts';
 import { itemToJson } from '../support/rows/item-json.ts';
 import {
   csvWriter,
@@ -17,6 +18,7 @@ import {
   binary,
   boolean,
   date,
+  decimal128,
   double,
   int32,
   int64,
@@ -73,6 +75,43 @@ const CELLS: [value: Value, cell: string][] = [
   [object([['a"', string('x"')]]), '"{""a\\"""":""x\\""""}"'],
   [timestamp(5n), '"{""$timestamp"":{""t"":0,""i"":5}}"'],
 ];
+
+/** Cells of tables for a German Excel: semicolons between them, and commas before decimals. */
+const GERMAN: [value: Value, cell: string, safe?: string][] = [
+  [double(-0.25), '-0,25'],
+  [double(1e21), '1e+21'],
+  [double(1.5e-9), '1,5e-9'],
+  [double(12.125), '12,125'],
+  [double(7), '7'],
+  [decimal128(Decimal128.fromString('1234.50').bytes), '1234,50'],
+  [int64(5n), '5'],
+  [string('a;b'), '"a;b"'],
+  [string('a,b'), '"a,b"'],
+  [string('1.5'), '1.5'],
+  [string('=a;b'), '"=a;b"', `"'=a;b"`],
+  [string(`${'x'.repeat(400)};"`), `"${'x'.repeat(400)};"""`],
+  [string('\uff1d;'), '"\uff1d;"', `"'\uff1d;"`],
+  [string('-1'), '-1', "'-1"],
+  [object([['a', double(1.5)]]), '"{""a"":1.5}"'],
+  [boolean(true), 'true'],
+];
+
+test('a table with decimal commas has semicolons between cells, and quotes those with one', () => {
+  for (const [value, exact, safe = exact] of GERMAN)
+    for (const [isSafe, cell] of [
+      [false, exact],
+      [true, safe],
+    ] as const)
+      for (const transcoder of transcoders)
+        for (const chunkBytes of [256, 16_000]) {
+          const rows = [row(1, [['v', value]]), row(2, [['v', value]])];
+          const text = transcode(transcoder, slots, rows, chunkBytes, (each) =>
+            each.table(['id', 'v'], isSafe, undefined, COMMAS),
+          );
+          assert.equal(text, `1;${cell}\r\n2;${cell}\r\n`);
+        }
+  assert.equal(csvHeader(['id', 'a;b', '=c'], true, COMMAS), `id;"a;b";'=c\r\n`);
+});
 
 test('each type has the same cell from wasm and from the serializer', () => {
   for (const [value, cell] of CELLS) gives(value, cell);

@@ -55,6 +55,8 @@ const NOT_FOLLOWED = [
   'at',
   'safe',
   'header',
+  'excel',
+  'locale',
   'columns',
   'schema',
   'json',

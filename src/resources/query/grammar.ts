@@ -16,6 +16,8 @@ const PARAMETERS: ReadonlySet<string> = new Set([
     'checkpoints',
     'safe',
     'header',
+    'excel',
+    'locale',
     'columns',
     'schema',
     'json',

@@ -46,7 +46,7 @@ export function tableRun(t: Table, out: usize, limit: usize): i32 {
       t.column = -1;
       t.at = t.next;
     } else {
-      store<u8>(p, 44);
+      store<u8>(p, <u8>t.separator);
       p += <usize>(t.column != 0);
       p = writeCell(t, cellOf(t, t.column), p, stop);
       if (p == 0) return UNSOUND;
@@ -67,9 +67,9 @@ function writeCell(t: Table, cell: Cell, p: usize, stop: usize): usize {
     case INT64: return writeI64(load<i64>(o), p);
     case DOUBLE: {
       const value = load<f64>(o);
-      return abs(value) < Infinity ? writeDouble(value, p) : p;
+      return abs(value) < Infinity ? withComma(t, p, writeDouble(value, p)) : p;
     }
-    case DECIMAL: return ((load<u64>(o, 8) >> 59) & 15) == 15 ? p : writeDecimal128(o, p);
+    case DECIMAL: return ((load<u64>(o, 8) >> 59) & 15) == 15 ? p : withComma(t, p, writeDecimal128(o, p));
     case OBJECT_ID: return unquoted(t, p, writeObjectId(o, p));
     case BOOLEAN: {
       const value = load<u8>(o);
@@ -106,6 +106,15 @@ function beginText(t: Table, o: usize, end: usize, p: usize, stop: usize): usize
     store<u16>(p, 0x2222); // quotes distinguish an empty text from no value
     return p + 2;
   }
+  if (t.separator != 44 && hasByte(o, end, <u8>t.separator)) {
+    store<u8>(p, 34);
+    p = isWideSign(o) ? apostrophe(t, p + 1) : disarm(t, load<u8>(o), p + 1);
+    t.piece = TEXT;
+    t.pieceAt = o;
+    t.pieceEnd = end;
+    t.quoted = 1;
+    return p;
+  }
   const begun = p;
   p = writeRaw(o, end, isWideSign(o) ? apostrophe(t, p) : disarm(t, load<u8>(o), p), stop, t.end, UNQUOTED);
   o = quotedReached;
@@ -115,6 +124,18 @@ function beginText(t: Table, o: usize, end: usize, p: usize, stop: usize): usize
   t.pieceEnd = end;
   t.quoted = <i32>hasSpecial(o, end, t.end);
   return t.quoted != 0 ? quoteBefore(begun, p) : p;
+}
+
+function hasByte(o: usize, end: usize, byte: u8): bool {
+  for (; o < end; o++) if (load<u8>(o) == byte) return true;
+  return false;
+}
+
+/** Makes the point of the number at [p, end) a comma, where numbers have one. */
+// @ts-ignore: decorator
+@inline function withComma(t: Table, p: usize, end: usize): usize {
+  if (t.hasComma != 0) for (; p < end; p++) if (load<u8>(p) == 46) store<u8>(p, 44);
+  return end;
 }
 
 /** Moves [begun, p) by one byte and writes a quote before it. */

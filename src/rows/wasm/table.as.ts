@@ -40,6 +40,9 @@ export const SCRATCH_SIZE: usize = 1024;
   quoted: i32;
   /** Whether text that a spreadsheet would take for a formula is made harmless. */
   safe: i32;
+  /** What separates cells, and whether the decimals of numbers follow a comma. */
+  separator: i32;
+  hasComma: i32;
   /** What is shown of the rows (a Selection), and one Place (csv-path.as.ts) for each column. 0: everything is shown. */
   selection: usize;
   places: usize;
@@ -67,11 +70,13 @@ export const TABLE_SIZE: i32 = <i32>CELLS_AT;
 }
 
 /** Initializes the Table of a new encoder. Its cells already have their names. */
-export function tableOpen(t: Table, columns: i32, safe: i32): void {
+export function tableOpen(t: Table, columns: i32, safe: i32, separator: i32, hasComma: i32): void {
   memory.fill(changetype<usize>(t), 0, CELLS_AT);
   t.columns = columns;
   t.column = -1;
   t.safe = safe;
+  t.separator = separator;
+  t.hasComma = hasComma;
   for (let i = 0; i < columns; i++) cellOf(t, i).following = changetype<usize>(cellOf(t, i + 1 < columns ? i + 1 : 0));
 }
 

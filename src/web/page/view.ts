@@ -31,7 +31,7 @@ export function reversed(view: View): View {
 /** Names that are parameters of a route, now or later. A field of such a name is asked with `.eq`. */
 const PARAMETERS = new Set(
   (
-    'limit offset page cursor count sort fields after part consistency at format checkpoints safe header ' +
+    'limit offset page cursor count sort fields after part consistency at format checkpoints safe header excel locale ' +
     'columns schema json since wait follow field n heartbeat types where q'
   ).split(' '),
 );

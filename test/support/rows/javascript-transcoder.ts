@@ -1,4 +1,4 @@
-import { csvHeader, storedNames } from '../../../src/rows/csv-cell.ts';
+import { csvHeader, POINTS, storedNames, type TableNotation } from '../../../src/rows/csv-cell.ts';
 import type { Framing, RowEncoder, Transcoder } from '../../../src/rows/rows.ts';
 import { EVERYTHING, type Selection } from '../../../src/rows/selection.ts';
 import { byteString } from '../../../src/rows/view.ts';
@@ -12,7 +12,7 @@ export type TextTranscoder = Omit<Transcoder, 'arrow' | 'busyMs'>;
 /** The oracle of the wasm transcoder: the same bytes, written in JavaScript. */
 export const javascriptTranscoder: TextTranscoder = {
   encoder: (framing, selection) => encoderOf(jsonWriter(framing, selection)),
-  table: (columns, safe, selection) => encoderOf(csvWriter(columns, safe, selection)),
+  table: (columns, safe, selection, notation) => encoderOf(csvWriter(columns, safe, selection, notation)),
 };
 
 /**
@@ -23,21 +23,27 @@ export function csvWriter(
   columns: readonly string[],
   safe: boolean,
   { fields, policyView: policy }: Selection = EVERYTHING,
+  notation = POINTS,
 ): (row: Uint8Array) => string {
   const arePaths = fields !== undefined;
   const names = storedNames(columns, arePaths).map(byteString);
-  return (row) => csvLine(itemValues(row, { names, arePaths, policy }), safe);
+  return (row) => csvLine(itemValues(row, { names, arePaths, policy }), safe, notation);
 }
 
 /** A line from the JSON texts of its values. undefined: the row has no such field. */
-export function csvLine(values: readonly (string | undefined)[], safe: boolean): string {
-  return `${values.map((json) => cell(json, safe)).join(',')}\r\n`;
+export function csvLine(
+  values: readonly (string | undefined)[],
+  safe: boolean,
+  notation: TableNotation = POINTS,
+): string {
+  return `${values.map((json) => cell(json, safe, notation)).join(notation.separator)}\r\n`;
 }
 
-function cell(json: string | undefined, safe: boolean): string {
+function cell(json: string | undefined, safe: boolean, notation: TableNotation): string {
   if (json === undefined || json === 'null') return '';
-  if (json.startsWith('"')) return csvHeader([JSON.parse(json) as string], safe).slice(0, -2);
-  return /^[{[]/.test(json) ? `"${json.replaceAll('"', '""')}"` : json;
+  if (json.startsWith('"')) return csvHeader([JSON.parse(json) as string], safe, notation).slice(0, -2);
+  if (/^[{[]/.test(json)) return `"${json.replaceAll('"', '""')}"`;
+  return notation.hasDecimalComma ? json.replace('.', ',') : json;
 }
 
 function jsonWriter(framing: Framing, selection: Selection | undefined): (row: Uint8Array) => string {

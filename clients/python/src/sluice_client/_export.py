@@ -21,7 +21,7 @@ _DEFAULT_FORM = "parquet"
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 2.0
 # Parameters whose values are numbers or booleans in JSON.
-_LITERALS = ("min_price", "max_price", "safe")
+_LITERALS = ("min_price", "max_price", "safe", "excel")
 
 
 def export_of(address: str, form: str | None, options: Options) -> str:

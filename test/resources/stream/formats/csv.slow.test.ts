@@ -79,6 +79,26 @@ onServers('stores', (test) => {
     }
   });
 
+  test('excel=true writes what Excel opens by a double click, in the language of locale, and runs no formula', async (server) => {
+    await server.insert([{ _id: 'a', category: '=1+1', price: 1234.5, note: 'x;y' }]);
+    const get = (query: string) => server.get(`/items/stream?format=csv&${query}`);
+    const bytes = async (query: string) => Buffer.from(await (await get(query)).arrayBuffer()).toString();
+    assert.equal(
+      await bytes('excel=true&locale=de'),
+      `\ufeffid;category;price;note\r\na;'=1+1;1234,5;"x;y"\r\n`,
+    );
+    const english = `\ufeffid,category,price,note\r\na,'=1+1,1234.5,x;y\r\n`;
+    assert.equal(await bytes('excel=true'), english);
+    assert.equal(await bytes('excel=true&locale=en&safe=true'), english);
+    assert.equal(await bytes('excel=true&safe=false'), english.replace("'", ''));
+    assert.equal(await bytes('excel=true&locale=fr&header=absent&fields=price'), 'a;1234,5\r\n');
+    assert.equal(await bytes('excel=false'), 'id,category,price,note\r\na,=1+1,1234.5,x;y\r\n');
+    for (const query of ['locale=de', 'locale=de&excel=false'])
+      assert.equal((await problemOf(get(query))).code, 'conflicting-parameters');
+    assert.equal((await problemOf(get('excel=true&locale=xx'))).status, 400);
+    assert.equal((await problemOf(server.get('/items/stream?excel=true'))).code, 'conflicting-parameters');
+  });
+
   test('Accept: text/csv selects CSV, every coding decodes to the same bytes, and safe=true disarms formulas', async (server) => {
     await server.insert([{ _id: '-1', category: '=c', price: -1, note: '@x' }]);
     for (const coding of ['identity', 'gzip', 'br']) {

@@ -57,8 +57,8 @@ Serves items over HTTP. Settings are environment variables:
 ${settingsHelp()}
 
 SIGTERM and SIGINT stop the server in order: open responses finish, and streams are cut after STREAM_GRACE. SIGHUP reads
-API_KEYS_FILE and RESOURCES_FILE again, as the server also does when the files change, and looks for collections of EXPOSE. It
-stops a server that has none of them.
+API_KEYS_FILE and RESOURCES_FILE again, as the server also does when the files change, and looks for collections of EXPOSE and
+for resources that imports have made. It never stops a server.
 
 Exit codes: 0 stopped in order, 1 the server cannot listen or the store refuses it, 2 a setting is invalid (the error
 lists all).
@@ -110,7 +110,6 @@ async function serve(argv: readonly string[], { first, onHangUp }: Signals): Pro
   const config = readConfig(process.env);
   const { API_KEYS_FILE, RESOURCES_FILE, EXPOSE } = config;
   const readsAgain = [API_KEYS_FILE, RESOURCES_FILE, EXPOSE].some((one) => one !== undefined);
-  if (!readsAgain) onHangUp(null); // a terminal that is closed ends its server
   const log = createLog(config);
   const warning = isWorker ? null : kernelWarning();
   if (warning !== null) log.warn(warning);
@@ -119,7 +118,11 @@ async function serve(argv: readonly string[], { first, onHangUp }: Signals): Pro
   const start = config.WORKERS > 1 && !isWorker ? startSeveral : startAlone;
   const { url, stop, reload } = await start(config, log);
   if (!isWorker) log.info(`open ${reachable(url)}/`);
-  if (readsAgain) onHangUp(reload);
+  onHangUp(() => {
+    if (!readsAgain && !isWorker)
+      log.info('SIGHUP came, and this server has no file of keys or resources to read again');
+    reload();
+  });
   const reason = await stopAsked;
   log.info({ reason }, 'stopping');
   await stop();

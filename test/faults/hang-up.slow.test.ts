@@ -29,6 +29,15 @@ for (const WORKERS of ['1', '2'])
     assert.equal(await server.end('SIGTERM'), 0);
   });
 
+for (const WORKERS of ['1', '2'])
+  test(`SIGHUP does not end a server of ${WORKERS} processes that has nothing to read again, and it says so`, async (t) => {
+    const server = await childServer(t, { MONGODB_URI: '', WORKERS, LOG_LEVEL: 'info' });
+    process.kill(server.pid, 'SIGHUP');
+    await logged(server, 'SIGHUP came, and this server has no file of keys or resources to read again');
+    assert.equal((await fetch(new URL('/livez', server.url))).status, 200);
+    assert.equal(await server.end('SIGTERM'), 0);
+  });
+
 test('SIGHUP does not end a server that has only resources to read again', async (t) => {
   const RESOURCES_FILE = await resourcesFile(t, { resources: { items: {} } });
   const server = await childServer(t, { MONGODB_URI: '', RESOURCES_FILE });

@@ -23,6 +23,7 @@ const OWNERS: [library: string, files: RegExp][] = [
   ],
   ['fast-json-stringify', /^rows\/serializers\.ts$/],
   ['negotiator', /^http\/negotiate\.ts$/],
+  ['aws4', /^store\/bucket\/request\.ts$/],
   ['pino', /^telemetry\/log\.ts$/],
   ['cli-progress', /^terminal\/progress\.ts$/],
   ['ioredis', /^redis\/connect\.ts$/],
@@ -193,7 +194,7 @@ test('only the composition root names the adapters of a port', () => {
   const offenders = pathsOf(
     ({ path, text }) =>
       !/^(server\/|process\/|store\/|queue\/|engine\/|access\/)/.test(path) &&
-      /from '\.\.?\/(store\/(mongo|sqlite|folder|bucket)|queue\/(local|bullmq)|engine\/(uws|node|engine))/.test(
+      /from '\.\.?\/(store\/(mongo|sqlite|folder|bucket\/(files|client|writer))|queue\/(local|bullmq)|engine\/(uws|node|engine))/.test(
         text,
       ),
   );

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { access, lstat, mkdir, open, readdir, rename, rm, type FileHandle } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { AppError, storeUnavailable } from '../../base/errors.ts';
 import { FileGoneError, isFileName, type FileStore, type FileWriter } from '../files.ts';
 import { codeOf, reasonOf } from '../../base/error-reason.ts';
@@ -23,52 +23,61 @@ export async function assertWritable(path: string): Promise<void> {
   }
 }
 
-/** Files in a local directory. The directory is created when it is first needed. */
-export function directoryFiles(directory: string): FileStore {
-  const pathOf = (name: string): string => {
+/** Files in a local directory, which may become known late. It is created when it is first needed. */
+export function directoryFiles(directory: string | (() => Promise<string>)): FileStore {
+  const find = typeof directory === 'string' ? () => Promise.resolve(directory) : directory;
+  const pathOf = async (name: string): Promise<string> => {
     if (!isFileName(name)) throw new TypeError(`not a file's name: ${JSON.stringify(name)}`);
-    return join(directory, name);
+    return join(await find(), name);
   };
   return {
     async create(name) {
-      const path = pathOf(name);
-      await mkdir(directory, { recursive: true }).catch(fail);
-      const file = await open(path + UNFINISHED, MAKE, 0o600).catch(fail);
-      return writerOf(file, path, directory);
+      const path = await pathOf(name);
+      await mkdir(dirname(path), { recursive: true }).catch(fail);
+      return writerOf(await open(path + UNFINISHED, MAKE, 0o600).catch(fail), path);
     },
     async *read(name, start, end) {
-      const file = await open(pathOf(name), READ).catch((error: unknown) => {
-        throw ['ENOENT', 'ELOOP'].includes(String(codeOf(error))) ? new FileGoneError(name) : fault(error);
-      });
-      try {
-        const buffer = Buffer.allocUnsafeSlow(Math.min(READ_BYTES, Math.max(1, end - start)));
-        for (let at = start; at < end;) {
-          const { bytesRead } = await file.read(buffer, 0, Math.min(buffer.length, end - at), at).catch(fail);
-          if (bytesRead === 0) throw new FileGoneError(name);
-          yield buffer.subarray(0, bytesRead);
-          at += bytesRead;
-        }
-      } finally {
-        await file.close();
-      }
+      yield* readFrom(await pathOf(name), name, start, end);
     },
     async size(name) {
-      const found = isFileName(name) ? await lstat(pathOf(name)).catch(unlessMissing(null)) : null;
+      const found = isFileName(name) ? await lstat(await pathOf(name)).catch(unlessMissing(null)) : null;
       return found?.isFile() === true ? found.size : null;
     },
     async remove(name) {
-      const path = pathOf(name);
+      const path = await pathOf(name);
       await Promise.all([path, path + UNFINISHED].map((file) => rm(file, { force: true }).catch(fail)));
     },
     async names(stem) {
-      const entries = await readdir(directory).catch(unlessMissing([]));
+      const entries = await readdir(await find()).catch(unlessMissing([]));
       const names = entries.map((entry) => entry.replace(/\.part$/, '')).filter(isFileName);
       return stem === undefined ? names : names.filter((name) => name.startsWith(`${stem}.`));
     },
   };
 }
 
-function writerOf(file: FileHandle, path: string, directory: string): FileWriter {
+async function* readFrom(
+  path: string,
+  name: string,
+  start: number,
+  end: number,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const file = await open(path, READ).catch((error: unknown) => {
+    throw ['ENOENT', 'ELOOP'].includes(String(codeOf(error))) ? new FileGoneError(name) : fault(error);
+  });
+  try {
+    const buffer = Buffer.allocUnsafeSlow(Math.min(READ_BYTES, Math.max(1, end - start)));
+    for (let at = start; at < end;) {
+      const { bytesRead } = await file.read(buffer, 0, Math.min(buffer.length, end - at), at).catch(fail);
+      if (bytesRead === 0) throw new FileGoneError(name);
+      yield buffer.subarray(0, bytesRead);
+      at += bytesRead;
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+function writerOf(file: FileHandle, path: string): FileWriter {
   let isOpen = true;
   const close = async (): Promise<void> => {
     if (!isOpen) return;
@@ -84,7 +93,7 @@ function writerOf(file: FileHandle, path: string, directory: string): FileWriter
       await file.sync().catch(fail);
       await close();
       await rename(path + UNFINISHED, path).catch(fail);
-      await syncDirectory(directory).catch(fail);
+      await syncDirectory(dirname(path)).catch(fail);
     },
     close,
   };

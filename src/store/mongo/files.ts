@@ -1,6 +1,6 @@
 import type { Document } from 'mongodb';
 import { Binary } from '../values/bson.ts';
-import { FileGoneError, isFileName, type FileStore } from '../files.ts';
+import { FileGoneError, isFileName, type FileStore, type FileWriter } from '../files.ts';
 import { documentsOf, MAJORITY, ON_PRIMARY, PRIMARY_FIRST } from './commands.ts';
 import type { MongoConnection } from './connection.ts';
 import { refuseErrors, type WriteError } from './write/raw-write.ts';
@@ -24,113 +24,159 @@ interface GridFsOptions {
  * Files in GridFS, so that every process on this MongoDB can serve any of them. Chunks are written as they fill up, and a
  * majority confirms each. DESIGN.md says why this is not the driver's GridFSBucket.
  */
-export function gridFs(connection: MongoConnection, { prefix, onNotice }: GridFsOptions): FileStore {
-  const files = `${prefix}exports.files`;
-  const chunks = `${prefix}exports.chunks`;
+export class GridFs implements FileStore {
+  readonly #connection: MongoConnection;
+  readonly #files: string;
+  readonly #chunks: string;
+  readonly #onNotice: GridFsOptions['onNotice'];
 
-  const write = async (command: Document): Promise<void> => {
-    const { writeErrors = [] } = await connection.run({ ...command, writeConcern: MAJORITY }, ON_PRIMARY);
-    refuseErrors(writeErrors as readonly WriteError[]);
-  };
-  const put = (collection: string, _id: string, fields: Document): Promise<void> =>
-    write({ update: collection, updates: [{ q: { _id }, u: { _id, ...fields }, upsert: true }] });
-  const putFile = (filename: string, length: number, finished: boolean): Promise<void> => {
-    const file = { length, chunkSize: CHUNK_BYTES, uploadDate: new Date(), filename };
-    return put(files, filename, { ...file, metadata: { finished } });
-  };
-  /** The files of one reply, in order of name. */
-  const find = (filter: Document, projection: Document): Promise<readonly Document[]> => {
-    const inOrder = { sort: { _id: 1 }, batchSize: NAMES, singleBatch: true };
-    return documentsOf(connection, { find: files, filter, projection, ...inOrder }, PRIMARY_FIRST);
-  };
-  const remove = async (name: string): Promise<void> => {
+  constructor(connection: MongoConnection, { prefix, onNotice }: GridFsOptions) {
+    this.#connection = connection;
+    this.#files = `${prefix}exports.files`;
+    this.#chunks = `${prefix}exports.chunks`;
+    this.#onNotice = onNotice;
+  }
+
+  async create(name: string): Promise<FileWriter> {
+    await this.remove(name);
+    const isFirst = await this.#makeChunks();
+    await this.#putFile(name, 0, false);
+    for (const collection of isFirst ? [this.#files, this.#chunks] : [])
+      this.#onNotice?.(
+        `The server has created the collection '${this.#connection.database}.${collection}' for files of exports.`,
+      );
+    return new ChunkWriter({
+      putChunk: (n, data) =>
+        this.#put(this.#chunks, `${name}.${n}`, { files_id: name, n, data: new Binary(data) }),
+      putFile: (length) => this.#putFile(name, length, true),
+    });
+  }
+
+  async *read(name: string, start: number, end: number): AsyncGenerator<Uint8Array, void, undefined> {
     check(name);
-    await write({ delete: chunks, deletes: [{ q: { files_id: name }, limit: 0 }] });
-    await write({ delete: files, deletes: [{ q: { _id: name }, limit: 1 }] }); // last: while chunks are left, the name is listed
-  };
+    for (let at = start; at < end;) {
+      const found = await this.#findChunks(name, Math.floor(at / CHUNK_BYTES));
+      for (const { n: number, data } of found) {
+        if (at >= end) return;
+        const bytes = (data as Binary).value();
+        const offset = at - (number as number) * CHUNK_BYTES;
+        const piece = bytes.subarray(offset, offset + Math.min(bytes.length - offset, end - at));
+        if (offset < 0 || piece.length === 0) throw new FileGoneError(name);
+        at += piece.length;
+        yield piece;
+      }
+      if (found.length === 0) throw new FileGoneError(name);
+    }
+  }
+
+  async size(name: string): Promise<number | null> {
+    if (!isFileName(name)) return null;
+    const [file] = await this.#find({ _id: name, 'metadata.finished': true }, { length: 1 });
+    return file ? Number(file.length) : null;
+  }
+
+  async remove(name: string): Promise<void> {
+    check(name);
+    await this.#write({ delete: this.#chunks, deletes: [{ q: { files_id: name }, limit: 0 }] });
+    // Last: while chunks are left, the name is listed.
+    await this.#write({ delete: this.#files, deletes: [{ q: { _id: name }, limit: 1 }] });
+  }
+
+  async names(stem?: string): Promise<readonly string[]> {
+    const names: string[] = [];
+    const bounds = stem === undefined ? {} : { $gte: `${stem}.`, $lt: `${stem}${BEHIND_DOT}` };
+    for (let filter: Document = stem === undefined ? {} : { _id: bounds }; ;) {
+      const found = await this.#find(filter, { _id: 1 });
+      const last = found.at(-1);
+      if (!last) return names.filter(isFileName);
+      for (const { _id } of found) names.push(String(_id));
+      filter = { _id: { ...bounds, $gt: last._id as unknown } };
+    }
+  }
+
+  async #write(command: Document): Promise<void> {
+    const { writeErrors = [] } = await this.#connection.run(
+      { ...command, writeConcern: MAJORITY },
+      ON_PRIMARY,
+    );
+    refuseErrors(writeErrors as readonly WriteError[]);
+  }
+
+  #put(collection: string, _id: string, fields: Document): Promise<void> {
+    return this.#write({
+      update: collection,
+      updates: [{ q: { _id }, u: { _id, ...fields }, upsert: true }],
+    });
+  }
+
+  #putFile(filename: string, length: number, finished: boolean): Promise<void> {
+    const file = { length, chunkSize: CHUNK_BYTES, uploadDate: new Date(), filename };
+    return this.#put(this.#files, filename, { ...file, metadata: { finished } });
+  }
+
+  /** The files of one reply, in order of name. */
+  #find(filter: Document, projection: Document): Promise<readonly Document[]> {
+    const inOrder = { sort: { _id: 1 }, batchSize: NAMES, singleBatch: true };
+    return documentsOf(
+      this.#connection,
+      { find: this.#files, filter, projection, ...inOrder },
+      PRIMARY_FIRST,
+    );
+  }
+
+  /** The chunks of one reply, from the `n`-th on. */
+  #findChunks(name: string, n: number): Promise<readonly Document[]> {
+    return documentsOf(this.#connection, {
+      find: this.#chunks,
+      filter: { files_id: name, n: { $gte: n, $lt: n + READ_CHUNKS } },
+      sort: { n: 1 },
+      batchSize: READ_CHUNKS,
+      singleBatch: true,
+    });
+  }
+
   /** Makes the index of the chunks, and with it their collection. Resolves with whether that is new. */
-  const makeChunks = async (): Promise<boolean> => {
+  async #makeChunks(): Promise<boolean> {
     const index = { key: { files_id: 1, n: 1 }, name: 'files_id_1_n_1', unique: true };
-    const made = await connection.run({ createIndexes: chunks, indexes: [index] }, ON_PRIMARY);
+    const made = await this.#connection.run({ createIndexes: this.#chunks, indexes: [index] }, ON_PRIMARY);
     return Object.values((made.raw as Document | undefined) ?? { made }).some(
       ({ createdCollectionAutomatically: created }: Document) => created === true,
     );
-  };
+  }
+}
 
-  return {
-    async create(name) {
-      await remove(name);
-      const isFirst = await makeChunks();
-      await putFile(name, 0, false);
-      for (const collection of isFirst ? [files, chunks] : [])
-        onNotice?.(
-          `The server has created the collection '${connection.database}.${collection}' for files of exports.`,
-        );
-      let rest = Buffer.alloc(0); // the bytes of the last chunk, which is not full yet
-      let full = 0;
-      const putChunk = async (data: Uint8Array): Promise<void> => {
-        await put(chunks, `${name}.${full}`, { files_id: name, n: full, data: new Binary(data) });
-        full++;
-      };
-      return {
-        async write(bytes) {
-          rest = Buffer.concat([rest, bytes]);
-          for (; rest.length >= CHUNK_BYTES; rest = rest.subarray(CHUNK_BYTES))
-            await putChunk(rest.subarray(0, CHUNK_BYTES));
-        },
-        async finish() {
-          const length = full * CHUNK_BYTES + rest.length;
-          if (rest.length > 0) await putChunk(rest);
-          await putFile(name, length, true);
-        },
-        close: () => Promise.resolve(),
-      };
-    },
+/** Where a writer puts its chunks, by their number, and at the end the whole file, by its length. */
+interface ChunkPlace {
+  readonly putChunk: (n: number, data: Uint8Array) => Promise<void>;
+  readonly putFile: (length: number) => Promise<void>;
+}
 
-    async *read(name, start, end) {
-      check(name);
-      for (let at = start; at < end;) {
-        const n = Math.floor(at / CHUNK_BYTES);
-        const found = await documentsOf(connection, {
-          find: chunks,
-          filter: { files_id: name, n: { $gte: n, $lt: n + READ_CHUNKS } },
-          sort: { n: 1 },
-          batchSize: READ_CHUNKS,
-          singleBatch: true,
-        });
-        for (const { n: number, data } of found) {
-          if (at >= end) return;
-          const bytes = (data as Binary).value();
-          const offset = at - (number as number) * CHUNK_BYTES;
-          const piece = bytes.subarray(offset, offset + Math.min(bytes.length - offset, end - at));
-          if (offset < 0 || piece.length === 0) throw new FileGoneError(name);
-          at += piece.length;
-          yield piece;
-        }
-        if (found.length === 0) throw new FileGoneError(name);
-      }
-    },
+class ChunkWriter implements FileWriter {
+  readonly #place: ChunkPlace;
+  /** The bytes of the last chunk, which is not full yet. */
+  #rest = Buffer.alloc(0);
+  #full = 0;
 
-    async size(name) {
-      if (!isFileName(name)) return null;
-      const [file] = await find({ _id: name, 'metadata.finished': true }, { length: 1 });
-      return file ? Number(file.length) : null;
-    },
+  constructor(place: ChunkPlace) {
+    this.#place = place;
+  }
 
-    remove,
+  async write(bytes: Uint8Array): Promise<void> {
+    this.#rest = Buffer.concat([this.#rest, bytes]);
+    for (; this.#rest.length >= CHUNK_BYTES; this.#rest = this.#rest.subarray(CHUNK_BYTES)) {
+      await this.#place.putChunk(this.#full, this.#rest.subarray(0, CHUNK_BYTES));
+      this.#full++;
+    }
+  }
 
-    async names(stem) {
-      const names: string[] = [];
-      const bounds = stem === undefined ? {} : { $gte: `${stem}.`, $lt: `${stem}${BEHIND_DOT}` };
-      for (let filter: Document = stem === undefined ? {} : { _id: bounds }; ;) {
-        const found = await find(filter, { _id: 1 });
-        const last = found.at(-1);
-        if (!last) return names.filter(isFileName);
-        for (const { _id } of found) names.push(String(_id));
-        filter = { _id: { ...bounds, $gt: last._id as unknown } };
-      }
-    },
-  };
+  async finish(): Promise<void> {
+    if (this.#rest.length > 0) await this.#place.putChunk(this.#full, this.#rest);
+    await this.#place.putFile(this.#full * CHUNK_BYTES + this.#rest.length);
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
 }
 
 function check(name: string): void {

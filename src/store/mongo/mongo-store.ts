@@ -6,7 +6,7 @@ import { COMMAND_LIMIT_MS, GRACE_MS, MongoConnection } from './connection.ts';
 import { driverWay } from './read/driver.ts';
 import { CODES, isForgotten, mayRetry, MongoRefusal, serverCodeOf, translate } from './errors.ts';
 import { DatabaseStream } from './changes/stream.ts';
-import { gridFs } from './files.ts';
+import { GridFs } from './files.ts';
 import { openCollection, type OpenCollection } from './collection.ts';
 import { createCollection, listCollections, whyOwn } from './collection/collections.ts';
 import { openLane, whyNoLane, type FindWay, type Lane } from './lane/lane.ts';
@@ -91,7 +91,7 @@ class MongoStore implements Store {
     const { slots, prefix = '', onWarning, onNotice } = options;
     this.#options = options;
     this.#prefix = prefix;
-    this.files = gridFs(connection, { prefix, onNotice });
+    this.files = new GridFs(connection, { prefix, onNotice });
     const driver = driverWay(connection, slots, onWarning);
     this.#whyDriver =
       options.lane === false ? 'the options of the store require it' : whyNoLane(connection.client.options);

@@ -1,0 +1,192 @@
+import type { IncomingMessage } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { BucketPlace } from './place.ts';
+import { BucketConnection, BucketError, type BucketRequest, type ConnectionOptions } from './request.ts';
+import { completionOf, elementsOf, textOf } from './xml.ts';
+
+/** How long a request is tried again. Milliseconds. */
+const RETRY_MS = 30_000;
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 5_000;
+
+/**
+ * Answers after which the same request may succeed: the store is busy, bytes were changed on their way, our clock was off
+ * (the next signature has the store's), or the credentials were (those of files are read again).
+ */
+const PASSING: ReadonlySet<string> = new Set([
+  ...['BadDigest', 'XAmzContentSHA256Mismatch', 'IncompleteBody', 'RequestTimeout', 'SlowDown'],
+  ...['RequestTimeTooSkewed', 'ExpiredToken', 'InvalidAccessKeyId', 'SignatureDoesNotMatch'],
+]);
+
+export interface BucketOptions extends ConnectionOptions {
+  /** How long a request is tried again. Milliseconds. 0: once. */
+  readonly retryMs?: number;
+}
+
+interface PutOptions extends Pick<BucketRequest, 'md5' | 'signal'> {
+  readonly isNew?: boolean;
+}
+
+/** A file that is being put together from parts. */
+export interface Upload {
+  readonly key: string;
+  readonly id: string;
+}
+
+/**
+ * The operations on one bucket. Each is tried again while it may still succeed, and rejects with BucketError, or with the reason of
+ * its signal. Each may be sent twice without harm: a part and a file are replaced by themselves.
+ */
+export class Bucket {
+  readonly #connection: BucketConnection;
+  readonly #retryMs: number;
+
+  constructor(place: BucketPlace, { retryMs = RETRY_MS, ...options }: BucketOptions = {}) {
+    this.#connection = new BucketConnection(place, options);
+    this.#retryMs = retryMs;
+  }
+
+  /** Stores a file. `isNew`: only if there is none. Resolves with whether it was stored. */
+  async put(key: string, body: Uint8Array, { isNew = false, ...more }: PutOptions = {}): Promise<boolean> {
+    const headers = isNew ? { 'If-None-Match': '*' } : {};
+    try {
+      await this.#ask({ method: 'PUT', key, headers, body, ...more });
+      return true;
+    } catch (error) {
+      if (isNew && error instanceof BucketError && error.status === 412) return false;
+      throw error;
+    }
+  }
+
+  /** The bytes from `start`, inclusive, to `end`, exclusive, as the connection has them. */
+  get(key: string, start: number, end: number): Promise<IncomingMessage> {
+    const headers = { Range: `bytes=${start}-${end - 1}` };
+    return this.#again(undefined, () => this.#connection.send({ method: 'GET', key, headers }));
+  }
+
+  async remove(key: string): Promise<void> {
+    await this.#unlessMissing({ method: 'DELETE', key });
+  }
+
+  /** All keys with this beginning, and the sizes of their files. `most`: only about so many. */
+  async *list(prefix: string, most = 1_000): AsyncGenerator<{ key: string; size: number }, void, undefined> {
+    for (let token = ''; ;) {
+      const query = {
+        'list-type': '2',
+        prefix,
+        'max-keys': String(most),
+        ...(token !== '' && { 'continuation-token': token }),
+      };
+      const xml = await this.#ask({ method: 'GET', key: '', query });
+      for (const found of elementsOf(xml, 'Contents'))
+        yield { key: textOf(found, 'Key'), size: Number(textOf(found, 'Size')) };
+      token = textOf(xml, 'NextContinuationToken');
+      if (token === '' || most < 1_000) return;
+    }
+  }
+
+  async begin(key: string, signal?: AbortSignal): Promise<Upload> {
+    const id = textOf(await this.#ask({ method: 'POST', key, query: { uploads: '' }, signal }), 'UploadId');
+    if (id === '') throw new BucketError(200, '', 'an upload without an id');
+    return { key, id };
+  }
+
+  /** Resolves with the tag of the part. Parts are numbered from 1. */
+  async part(
+    { key, id }: Upload,
+    number: number,
+    body: Uint8Array,
+    { md5, signal }: Pick<BucketRequest, 'md5' | 'signal'>,
+  ): Promise<string> {
+    const query = { partNumber: String(number), uploadId: id };
+    const { headers } = await this.#again(signal, async () => {
+      const response = await this.#connection.send({
+        method: 'PUT',
+        key,
+        query,
+        body,
+        ...(md5 !== undefined && { md5 }),
+        signal,
+      });
+      response.resume();
+      return response;
+    });
+    if (headers.etag === undefined) throw new BucketError(200, '', 'a part without an ETag');
+    return headers.etag;
+  }
+
+  /** Makes the file of its parts. Rejects with NoSuchUpload, too, when an answer to this was lost: see `list`. */
+  async complete({ key, id }: Upload, etags: readonly string[], signal?: AbortSignal): Promise<void> {
+    const body = Buffer.from(completionOf(etags));
+    await this.#ask({ method: 'POST', key, query: { uploadId: id }, body, signal });
+  }
+
+  /** Ends every upload of this key that was neither completed nor aborted, and removes its parts. */
+  async abort(key: string): Promise<void> {
+    const all = (await this.uploads(key)).filter((upload) => upload.key === key);
+    for (const { id } of all) await this.#unlessMissing({ method: 'DELETE', key, query: { uploadId: id } });
+  }
+
+  /** All uploads of keys with this beginning that were neither completed nor aborted. */
+  async uploads(prefix: string): Promise<readonly Upload[]> {
+    const all: Upload[] = [];
+    for (let marker = {}; ;) {
+      const xml = await this.#ask({ method: 'GET', key: '', query: { uploads: '', prefix, ...marker } });
+      for (const found of elementsOf(xml, 'Upload'))
+        all.push({ key: textOf(found, 'Key'), id: textOf(found, 'UploadId') });
+      if (textOf(xml, 'IsTruncated') !== 'true') return all;
+      marker = {
+        'key-marker': textOf(xml, 'NextKeyMarker'),
+        'upload-id-marker': textOf(xml, 'NextUploadIdMarker'),
+      };
+    }
+  }
+
+  /** A URL that GETs the file until `seconds` have passed, with these headers of the answer. */
+  link(key: string, seconds: number, headers: Readonly<Record<string, string>>): string {
+    const query = Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [`response-${name}`, value]),
+    );
+    return this.#connection.link(key, seconds, query);
+  }
+
+  close(): void {
+    this.#connection.close();
+  }
+
+  #ask(request: BucketRequest): Promise<string> {
+    return this.#again(request.signal, () => this.#connection.ask(request));
+  }
+
+  async #unlessMissing(request: BucketRequest): Promise<void> {
+    try {
+      await this.#ask(request);
+    } catch (error) {
+      const isGone = error instanceof BucketError && ['NoSuchKey', 'NoSuchUpload'].includes(error.code);
+      if (!isGone) throw error;
+    }
+  }
+
+  async #again<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
+    const until = performance.now() + this.#retryMs;
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+      try {
+        return await work();
+      } catch (error) {
+        signal?.throwIfAborted();
+        if (!mayPass(error) || performance.now() + pauseMs > until) throw error;
+      }
+      try {
+        await sleep(pauseMs * (0.5 + Math.random() / 2), undefined, { signal }); // many that failed at once do not come back at once
+      } finally {
+        signal?.throwIfAborted();
+      }
+    }
+  }
+}
+
+/** Whether the same request may succeed a little later. */
+function mayPass(error: unknown): boolean {
+  if (!(error instanceof BucketError)) return false;
+  return error.status === 0 || error.status >= 500 || error.status === 429 || PASSING.has(error.code);
+}

@@ -1,0 +1,172 @@
+import { AppError } from '../../base/errors.ts';
+import { FileGoneError, isFileName, type FileStore, type FileWriter } from '../files.ts';
+import { Bucket, type BucketOptions } from './client.ts';
+import type { BucketPlace } from './place.ts';
+import { BucketError } from './request.ts';
+import { BucketWriter } from './writer.ts';
+
+/** Each listing is a request that the provider may charge for. Milliseconds. */
+const LISTING_MS = 60_000;
+/** How often a read goes on behind a cut at which no byte came. */
+const MOST_CUTS = 5;
+
+interface BucketFilesOptions extends BucketOptions {
+  /**
+   * Tells this store's files from those of other stores in the bucket: letters and digits. null: there are none yet.
+   */
+  readonly folder: () => Promise<string | null>;
+}
+
+/**
+ * Files of exports in a bucket, below `exports/` and the id of their store: a server removes files that its own store does
+ * not know, and never those of another one.
+ */
+export class BucketFiles implements FileStore {
+  readonly listingMs = LISTING_MS;
+  readonly #place: BucketPlace;
+  readonly #bucket: Bucket;
+  readonly #probe: Bucket;
+  readonly #findFolder: () => Promise<string | null>;
+  #folder: string | null = null;
+
+  constructor(place: BucketPlace, { folder, ...options }: BucketFilesOptions) {
+    this.#place = place;
+    this.#findFolder = folder;
+    this.#bucket = new Bucket(place, options);
+    this.#probe = new Bucket(place, { ...options, retryMs: 0, idleMs: 2_000 });
+  }
+
+  async create(name: string, signal?: AbortSignal): Promise<FileWriter> {
+    await this.remove(name);
+    const writer = new BucketWriter(this.#bucket, await this.#keyOf(name), signal);
+    return {
+      write: (bytes) => told(writer.write(bytes)),
+      finish: () => told(writer.finish()),
+      close: () => writer.close(),
+    };
+  }
+
+  async *read(name: string, start: number, end: number): AsyncGenerator<Uint8Array, void, undefined> {
+    const key = await this.#keyOf(name);
+    let at = start;
+    for (let cuts = 0; at < end; cuts++) {
+      const response = await told(this.#bucket.get(key, at, end), name);
+      try {
+        for await (const chunk of response as AsyncIterable<Buffer>) {
+          at += chunk.length;
+          cuts = 0;
+          yield chunk;
+        }
+      } catch (error) {
+        if (cuts >= MOST_CUTS) throw unavailable(error);
+      } finally {
+        response.destroy();
+      }
+    }
+  }
+
+  async size(name: string): Promise<number | null> {
+    if (!isFileName(name)) return null;
+    const key = await this.#keyOf(name);
+    // A list, since an answer to HEAD has no words: a bucket that is missing would be a file that is lost for ever.
+    return told(this.#find(key));
+  }
+
+  async remove(name: string): Promise<void> {
+    const key = await this.#keyOf(name);
+    await told(this.#remove(key));
+  }
+
+  async names(stem?: string): Promise<readonly string[]> {
+    const folder = await this.#ownFolder();
+    if (folder === null) return [];
+    const keys = await told(this.#keys(stem === undefined ? folder : `${folder}${stem}.`));
+    return [...keys].map((key) => key.slice(folder.length)).filter(isFileName);
+  }
+
+  link(name: string, { seconds, headers }: Parameters<NonNullable<FileStore['link']>>[1]): string {
+    if (this.#folder === null) throw new TypeError('a link to a file that was not looked for');
+    return this.#bucket.link(this.#folder + checked(name), seconds, headers);
+  }
+
+  async ping(): Promise<void> {
+    await told(this.#probe.list(this.#place.prefix, 1).next());
+  }
+
+  close(): void {
+    this.#bucket.close();
+    this.#probe.close();
+  }
+
+  async #ownFolder(): Promise<string | null> {
+    const found = this.#folder === null ? await this.#findFolder() : null;
+    if (found !== null) this.#folder = `${this.#place.prefix}exports/${found}/`;
+    return this.#folder;
+  }
+
+  async #keyOf(name: string): Promise<string> {
+    const folder = await this.#ownFolder();
+    if (folder === null) throw unavailable(new Error('the store has no exports yet'));
+    return folder + checked(name);
+  }
+
+  async #find(key: string): Promise<number | null> {
+    for await (const found of this.#bucket.list(key, 1)) if (found.key === key) return found.size;
+    return null;
+  }
+
+  async #remove(key: string): Promise<void> {
+    await this.#bucket.abort(key);
+    await this.#bucket.remove(key);
+  }
+
+  async #keys(prefix: string): Promise<ReadonlySet<string>> {
+    const keys = new Set((await this.#bucket.uploads(prefix)).map(({ key }) => key));
+    for await (const { key } of this.#bucket.list(prefix)) keys.add(key);
+    return keys;
+  }
+}
+
+function checked(name: string): string {
+  if (!isFileName(name)) throw new TypeError(`not a file's name: ${JSON.stringify(name)}`);
+  return name;
+}
+
+/** Rejects with the AppError that an error of the bucket is, and with FileGoneError for a file of this name that is not there. */
+async function told<T>(work: Promise<T>, name?: string): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (
+      name !== undefined &&
+      error instanceof BucketError &&
+      ['NoSuchKey', 'InvalidRange'].includes(error.code)
+    )
+      throw new FileGoneError(name);
+    throw error instanceof BucketError ? faultOf(error) : error;
+  }
+}
+
+/** Answers that another attempt meets again until the operator has changed the bucket or its policy. */
+const REFUSALS: ReadonlySet<string> = new Set([
+  ...[
+    'AccessDenied',
+    'AllAccessDisabled',
+    'NoSuchBucket',
+    'PermanentRedirect',
+    'AuthorizationHeaderMalformed',
+  ],
+  ...['EntityTooLarge', 'InvalidBucketState', 'QuotaExceeded', 'XMinioStorageFull'],
+]);
+
+function faultOf(error: BucketError): AppError {
+  if (!REFUSALS.has(error.code)) return unavailable(error);
+  return new AppError('insufficient-storage', `The bucket of export files refuses it (${error.code}).`, {
+    cause: error,
+  });
+}
+
+function unavailable(cause: unknown): AppError {
+  const code = cause instanceof BucketError && cause.code !== '' ? ` (${cause.code})` : '';
+  return new AppError('store-unavailable', `The bucket of export files cannot be reached${code}.`, { cause });
+}

@@ -86,6 +86,8 @@ type Body =
 export interface FileBody {
   readonly kind: 'file';
   readonly length: number;
+  /** A URL that has the same bytes for a while, to which http/range.ts sends clients. Absent: there is none. */
+  readonly elsewhere?: () => string;
   /** Writes the bytes from `start` to `end`, exclusive. Holds no resources until it is called. */
   readonly write: (sink: Sink, start: number, end: number) => Promise<void>;
 }

@@ -1,6 +1,7 @@
 import { AppError } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { UnfitRowError } from '../rows/arrow/writer.ts';
+import { removeLeftovers } from './file.ts';
 import {
   complete,
   fail,
@@ -63,6 +64,7 @@ export async function attempt(
   const { signal } = abort;
   const beat = startBeat(job, options, abort);
   try {
+    await removeLeftovers(id, options); // of a worker that died
     const file = await writeFile(job, options, signal, (news) => {
       beat.progress = { ...beat.progress, ...news };
     });

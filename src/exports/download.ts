@@ -1,5 +1,6 @@
 import { AppError } from '../base/errors.ts';
-import type { Reply } from '../engine/edge.ts';
+import type { FileBody, Reply } from '../engine/edge.ts';
+import { documented, oneOf } from '../input/parameter.ts';
 import { notModified, STORE_PROBLEMS, type Route } from '../http/route.ts';
 import { FileGoneError, type FileStore } from '../store/files.ts';
 import { crc32 } from '../pipeline/crc32.ts';
@@ -32,81 +33,131 @@ const FILE = Object.fromEntries([
   ...Object.values(COMPRESSED_TYPES).map((type) => [type, BYTES] as const),
 ]);
 
-/** Sends the file or a range. A whole file ends only with the bytes that were written. A lost file fails its export. */
-export function getExportFile(
-  path: string,
-  { jobs, files, sources }: { jobs: Jobs; files: FileStore; sources: ExportSources },
-): Route {
-  return {
-    method: 'GET',
-    path,
-    access: 'keyed',
-    cost: 'download',
-    right: 'export',
-    id: 'getExportFile',
-    tag: 'Exports',
-    summary: 'Download the file of a complete export, or a range of it',
-    description: 'A compressed file is sent as it is, without Content-Encoding.',
-    parameters: ID,
-    headers: ['Range', 'If-Range', 'If-None-Match'],
-    answers: {
-      200: {
-        description: 'The whole file',
-        headers: FILE_HEADERS,
-        sometimes: ['Changes-From'],
-        content: FILE,
-      },
-      206: {
-        description: 'The requested range of the file',
-        headers: [...FILE_HEADERS, 'Content-Range'],
-        sometimes: ['Changes-From'],
-        content: FILE,
-      },
-      304: notModified('this file'),
+/** What a download needs of the server. */
+interface DownloadOptions {
+  readonly jobs: Jobs;
+  readonly files: FileStore;
+  readonly sources: ExportSources;
+  /** How long a link to a file is valid, where files have links. null: the server streams all files itself. */
+  readonly linkSeconds: number | null;
+}
+
+const PROXY = documented(
+  oneOf('proxy', ['true', 'false']),
+  'Whether the server streams the file itself, also where it would answer with a link to its object store.',
+  { fallback: 'false' },
+);
+
+const DECLARED = {
+  method: 'GET',
+  access: 'keyed',
+  cost: 'download',
+  right: 'export',
+  id: 'getExportFile',
+  tag: 'Exports',
+  summary: 'Download the file of a complete export, or a range of it',
+  description:
+    'A compressed file is sent as it is, without Content-Encoding. Where files lie in an object store (setting FILES), the answer is a link to it that is valid for EXPORT_LINK_TTL. Clients must not send the key there.',
+  parameters: ID,
+  query: [PROXY],
+  headers: ['Range', 'If-Range', 'If-None-Match'],
+  answers: {
+    200: {
+      description: 'The whole file',
+      headers: FILE_HEADERS,
+      sometimes: ['Changes-From'],
+      content: FILE,
     },
-    problems: [
-      'invalid-url',
-      'not-found',
-      'export-not-complete',
-      'export-file-lost',
-      'collection-replaced',
-      'invalid-header',
-      'precondition-failed',
-      'range-not-satisfiable',
-      'too-many-streams',
-      ...STORE_PROBLEMS,
-    ],
-    handler: async ({ request, client, parameters: { id = '' } }) => {
+    206: {
+      description: 'The requested range of the file',
+      headers: [...FILE_HEADERS, 'Content-Range'],
+      sometimes: ['Changes-From'],
+      content: FILE,
+    },
+    304: notModified('this file'),
+    307: {
+      description: 'The file, or the range, is at this URL of an object store for a while',
+      headers: ['Location', 'ETag', 'Cache-Control', 'Repr-Digest'],
+      sometimes: ['Changes-From'],
+    },
+  },
+  problems: [
+    'invalid-url',
+    'not-found',
+    'export-not-complete',
+    'export-file-lost',
+    'collection-replaced',
+    'invalid-header',
+    'precondition-failed',
+    'range-not-satisfiable',
+    'insufficient-storage',
+    'too-many-streams',
+    ...STORE_PROBLEMS,
+  ],
+} satisfies Partial<Route>;
+
+/** Sends the file or a range, or a link to it. A whole file ends only with the bytes that were written. A lost file fails its export. */
+export function getExportFile(path: string, options: DownloadOptions): Route {
+  const { jobs, sources } = options;
+  return {
+    ...DECLARED,
+    path,
+    handler: async ({ request, client, query, parameters: { id = '' } }) => {
       const job = await jobs.find(id, client, request.signal);
       if (job.state !== 'complete') throw notComplete(job);
       await assertShown(job, sources, request.signal);
-      const { name, bytes, rows } = job.file;
-      request.notes.exported = { resource: job.request.resource, rows };
-      if ((await files.size(name)) !== bytes) {
-        const { after } = await jobs.change(job.id, lose);
-        throw after ? notComplete(after) : noSuchExport(job.id); // removed meanwhile, with its file
-      }
+      request.notes.exported = { resource: job.request.resource, rows: job.file.rows };
+      await assertStored(job, options);
       return {
         status: 200,
         headers: headersOf(job),
-        body: {
-          kind: 'file',
-          length: bytes,
-          write: async (sink, start, end) => {
-            try {
-              for await (const chunk of verified(files, job.file, start, end)) {
-                const full = sink.write(chunk);
-                if (full) await full;
-              }
-            } catch (error) {
-              if (error instanceof FileGoneError) await jobs.change(job.id, lose);
-              throw error;
-            }
-          },
-        },
+        body: bodyOf(job, options, PROXY.read(query) === 'true'),
       };
     },
   };
+}
+
+/** Throws the AppError of an export whose file is missing or has another length, which fails it. */
+async function assertStored(
+  { id, file: { name, bytes } }: CompleteJob,
+  { jobs, files }: DownloadOptions,
+): Promise<void> {
+  if ((await files.size(name)) === bytes) return;
+  const { after } = await jobs.change(id, lose);
+  throw after ? notComplete(after) : noSuchExport(id); // removed meanwhile, with its file
+}
+
+function bodyOf(
+  job: CompleteJob,
+  { jobs, files, linkSeconds }: DownloadOptions,
+  isStreamed: boolean,
+): FileBody {
+  const { id, file } = job;
+  const seconds = isStreamed ? null : linkSeconds;
+  const link = files.link?.bind(files);
+  return {
+    kind: 'file',
+    length: file.bytes,
+    ...(link && seconds !== null && { elsewhere: () => link(file.name, { seconds, headers: inLink(job) }) }),
+    write: async (sink, start, end) => {
+      try {
+        for await (const chunk of verified(files, file, start, end)) {
+          const full = sink.write(chunk);
+          if (full) await full;
+        }
+      } catch (error) {
+        if (error instanceof FileGoneError) await jobs.change(id, lose);
+        throw error;
+      }
+    },
+  };
+}
+
+const IN_LINKS: ReadonlySet<string> = new Set(['content-type', 'content-disposition', 'cache-control']);
+
+/** The headers that an object store sends because a link says so. */
+function inLink(job: CompleteJob): Reply['headers'] {
+  return Object.fromEntries(Object.entries(headersOf(job)).filter(([name]) => IN_LINKS.has(name)));
 }
 
 /**

@@ -40,6 +40,8 @@ export interface ExportOptions {
   readonly now: () => Date;
   /** How long a finished export is kept, in milliseconds. */
   readonly ttlMs: number;
+  /** How long a link to a file is valid, where files have links. null: the server streams all files itself. */
+  readonly linkSeconds: number | null;
 }
 
 const PATH = '/exports';

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { FileStore } from '../store/files.ts';
+import type { FileStore, FileWriter } from '../store/files.ts';
 import { crc32 } from '../pipeline/crc32.ts';
-import { pieceCodecs, type Compression } from '../pipeline/pieces.ts';
+import { pieceCodecs, type Compression, type PieceCodec } from '../pipeline/pieces.ts';
+import type { Sink } from '../pipeline/sink.ts';
 import { filesOf, type FinishedFile, type Job } from './job.ts';
 import type { Jobs } from './jobs.ts';
 
@@ -9,89 +10,119 @@ import type { Jobs } from './jobs.ts';
 const PIECE_BYTES = 1 << 19;
 
 /** A sink that compresses pieces and counts bytes. Two pieces are under way while the next one is filled. */
-export async function createExportFile(
-  files: FileStore,
-  name: string,
-  compression: Compression,
-  signal: AbortSignal,
-) {
-  const writer = await files.create(name);
-  const codec = pieceCodecs[compression]();
-  const hash = createHash('sha256');
-  let bytes = 0;
-  let crc = 0;
-  let piece = Buffer.allocUnsafeSlow(PIECE_BYTES);
-  let filled = 0;
+export class ExportFile implements Sink {
+  readonly chunkBytes = 65_536;
+  readonly signal: AbortSignal;
+  readonly #name: string;
+  readonly #writer: FileWriter;
+  readonly #codec: PieceCodec;
+  readonly #hash = createHash('sha256');
+  #bytes = 0;
+  #crc = 0;
+  #piece = Buffer.allocUnsafeSlow(PIECE_BYTES);
+  #filled = 0;
   /** Pieces whose text is in the file. New ones would be garbage of tens of megabytes before it is collected. */
-  const spare: Buffer<ArrayBuffer>[] = [];
+  readonly #spare: Buffer<ArrayBuffer>[] = [];
   /** The writes of the last piece and of the one before. */
-  let last: Promise<void> = Promise.resolve();
-  let before = last;
+  #last: Promise<void> = Promise.resolve();
+  #before = this.#last;
 
-  const put = async (packed: Uint8Array): Promise<void> => {
-    signal.throwIfAborted();
-    if (packed.length === 0) return;
-    await writer.write(packed);
-    hash.update(packed);
-    crc = crc32(packed, crc);
-    bytes += packed.length;
-  };
+  private constructor(name: string, writer: FileWriter, codec: PieceCodec, signal: AbortSignal) {
+    this.#name = name;
+    this.#writer = writer;
+    this.#codec = codec;
+    this.signal = signal;
+  }
+
+  static async create(
+    files: FileStore,
+    name: string,
+    compression: Compression,
+    signal: AbortSignal,
+  ): Promise<ExportFile> {
+    return new ExportFile(name, await files.create(name, signal), pieceCodecs[compression](), signal);
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  write(chunk: Uint8Array): void | Promise<void> {
+    this.signal.throwIfAborted();
+    let full: Promise<void> | undefined;
+    for (let at = 0; at < chunk.length;) {
+      const part = chunk.subarray(at, at + PIECE_BYTES - this.#filled);
+      this.#piece.set(part, this.#filled);
+      this.#filled += part.length;
+      at += part.length;
+      if (this.#filled === PIECE_BYTES) full = this.#submit();
+    }
+    return full;
+  }
+
+  flush(): void {
+    // only full pieces are worth a compression of their own
+  }
+
+  fail(): void {
+    // an unfinished file stays unfinished
+  }
+
+  async end(): Promise<void> {
+    void this.#submit();
+    void this.#append(this.#codec.end());
+    await this.#last;
+    this.signal.throwIfAborted();
+    await this.#writer.finish();
+  }
+
+  finished(rows: number): FinishedFile {
+    return {
+      name: this.#name,
+      bytes: this.#bytes,
+      rows,
+      sha256: this.#hash.digest('hex'),
+      crc32: this.#crc,
+    };
+  }
+
+  /** Call once, also after a failure. */
+  async close(): Promise<void> {
+    this.#codec.close();
+    await this.#last.catch(() => undefined); // reported to the one who wrote
+    await this.#writer.close();
+  }
+
+  #submit(): Promise<void> {
+    const text = this.#piece;
+    const packing = this.#codec.compress(text.subarray(0, this.#filled));
+    this.#piece = this.#spare.pop() ?? Buffer.allocUnsafeSlow(PIECE_BYTES);
+    this.#filled = 0;
+    return this.#append(packing, text);
+  }
+
   /** Appends bytes behind those before. Resolves when there is room for another piece. `text`: what they are made of. */
-  const append = (packing: Promise<Uint8Array>, text?: Buffer<ArrayBuffer>): Promise<void> => {
-    const room = before;
-    const behind = last;
+  #append(packing: Promise<Uint8Array>, text?: Buffer<ArrayBuffer>): Promise<void> {
+    const room = this.#before;
+    const behind = this.#last;
     packing.catch(() => undefined); // its turn may not come
-    before = behind;
-    last = behind.then(async () => {
-      await put(await packing);
-      if (text) spare.push(text);
+    this.#before = behind;
+    this.#last = behind.then(async () => {
+      await this.#put(await packing);
+      if (text) this.#spare.push(text);
     });
-    last.catch(() => undefined); // the next write, or the end, rejects with it
+    this.#last.catch(() => undefined); // the next write, or the end, rejects with it
     return room;
-  };
-  const submit = (): Promise<void> => {
-    const text = piece;
-    const packing = codec.compress(text.subarray(0, filled));
-    piece = spare.pop() ?? Buffer.allocUnsafeSlow(PIECE_BYTES);
-    filled = 0;
-    return append(packing, text);
-  };
+  }
 
-  return {
-    chunkBytes: 65_536,
-    signal,
-    get bytes(): number {
-      return bytes;
-    },
-    write(chunk: Uint8Array): void | Promise<void> {
-      signal.throwIfAborted();
-      let full: Promise<void> | undefined;
-      for (let at = 0; at < chunk.length;) {
-        const part = chunk.subarray(at, at + PIECE_BYTES - filled);
-        piece.set(part, filled);
-        filled += part.length;
-        at += part.length;
-        if (filled === PIECE_BYTES) full = submit();
-      }
-      return full;
-    },
-    flush: () => undefined, // only full pieces are worth a compression of their own
-    async end(): Promise<void> {
-      void submit();
-      void append(codec.end());
-      await last;
-      signal.throwIfAborted();
-      await writer.finish();
-    },
-    fail: () => undefined, // an unfinished file stays unfinished
-    finished: (rows: number): FinishedFile => ({ name, bytes, rows, sha256: hash.digest('hex'), crc32: crc }),
-    /** Call once, also after a failure. */
-    async close(): Promise<void> {
-      codec.close();
-      await last.catch(() => undefined); // reported to the one who wrote
-      await writer.close();
-    },
-  };
+  async #put(packed: Uint8Array): Promise<void> {
+    this.signal.throwIfAborted();
+    if (packed.length === 0) return;
+    await this.#writer.write(packed);
+    this.#hash.update(packed);
+    this.#crc = crc32(packed, this.#crc);
+    this.#bytes += packed.length;
+  }
 }
 
 /**

@@ -97,9 +97,9 @@ export class Jobs {
     return jobs;
   }
 
-  /** An id of this store, the same for all processes that share it. It has none before its first export. */
-  async storeId(): Promise<string> {
-    return String((await this.#options.records.describe(new AbortController().signal)).identity);
+  /** An id of this store, the same for all processes that share it. null: it may have none before its first export. */
+  async storeId(): Promise<string | null> {
+    return (await this.#options.records.describe(new AbortController().signal)).identity ?? null;
   }
 
   /** All exports, also expired ones. Removes records of an earlier release. The cost grows with their number. */

@@ -8,7 +8,7 @@ import { pump } from '../pipeline/pump.ts';
 import { readFields, readPlan } from '../resources/query/read-plan.ts';
 import type { Resource } from '../resources/query/resource.ts';
 import { changesFrom } from '../resources/token/feed-cursor.ts';
-import { createExportFile } from './file.ts';
+import { ExportFile } from './file.ts';
 import { fileName, type FinishedFile, type Progress, type RunningJob } from './job.ts';
 import { queryOf, readFileForm, resourceOf, shownAs, type ExportSources } from './order.ts';
 
@@ -30,7 +30,7 @@ export async function writeFile(
 ): Promise<FinishedFile> {
   const { id, lease, request } = job;
   const resource = resourceOf(request, sources());
-  const file = await createExportFile(files, fileName(id, lease.token), request.compression, signal);
+  const file = await ExportFile.create(files, fileName(id, lease.token), request.compression, signal);
   try {
     const plan = await begin(job, resource, signal, report);
     const estimated = job.progress.estimatedRows === null ? estimate(plan, resource, signal, report) : null;

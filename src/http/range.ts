@@ -5,10 +5,13 @@ import type { FileBody, Reply, Request } from '../engine/edge.ts';
  * Reduces a file's answer to the requested range, as a stream of known length (RFC 9110, 14). One range of bytes
  * gives 206; a range beyond the end throws AppError `range-not-satisfiable`. The whole file is sent when Range is not
  * a range of bytes, when it has several ranges, or when If-Range names another state. Other answers stay as they are.
+ * Where the bytes are elsewhere, the answer to a GET is 307 to there, with the validators of the file.
  */
 export function ranged(request: Request, reply: Reply): Reply {
   const { body } = reply;
   if (body.kind !== 'file') return reply;
+  if (reply.status === 200 && body.elsewhere && mayGoElsewhere(request, reply))
+    return { status: 307, headers: headersOfLink(reply, body.elsewhere()), body: { kind: 'none' } };
   const headers = { ...reply.headers, 'accept-ranges': 'bytes' };
   const range = reply.status === 200 && isWanted(request, reply) ? rangeOf(request, body) : null;
   if (range === null) return { ...reply, headers, body: part(body, 0, body.length) };
@@ -23,6 +26,21 @@ export function ranged(request: Request, reply: Reply): Reply {
 function part({ write }: FileBody, start: number, end: number): Reply['body'] {
   if (start === end) return { kind: 'none' };
   return { kind: 'stream', length: end - start, run: (sink) => write(sink, start, end) };
+}
+
+/** A link is for GET alone. Our tag means nothing elsewhere: a range that depends on it comes from here. */
+function mayGoElsewhere({ method, headers }: Request, reply: Reply): boolean {
+  return (
+    method === 'GET' && (headers['if-range'] === undefined || headers['if-range'] !== reply.headers.etag)
+  );
+}
+
+const OF_LINK: ReadonlySet<string> = new Set(['etag', 'repr-digest', 'changes-from']);
+
+/** No cache keeps the link, which ends. */
+function headersOfLink({ headers }: Reply, location: string): Reply['headers'] {
+  const kept = Object.fromEntries(Object.entries(headers).filter(([name]) => OF_LINK.has(name)));
+  return { ...kept, location, 'cache-control': 'no-store' };
 }
 
 /**

@@ -4,7 +4,7 @@ import { Turns } from '../store/turns/work-turns.ts';
 import { FlushedTransform } from './flushed-transform.ts';
 
 /** Compresses a file in pieces, whose joined results are the file. Pieces may overlap, and keep their order. */
-interface PieceCodec {
+export interface PieceCodec {
   compress(text: Uint8Array): Promise<Uint8Array>;
   /** What follows the last piece. */
   end(): Promise<Uint8Array>;

@@ -9,7 +9,7 @@ import { freePort } from '../engine/cannot-listen.ts';
 import type { Serve } from '../engine/edge.ts';
 import { createEngine } from '../engine/engine.ts';
 import { StoppedError } from '../engine/stall-timer.ts';
-import { openExports } from '../exports/exporter.ts';
+import { openExports } from './open-exports.ts';
 import { exportSources } from '../exports/order.ts';
 import { requestIdOf } from '../http/request-id.ts';
 import type { Route } from '../http/route.ts';
@@ -88,7 +88,7 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
     closes.push(() => access.close());
     const sources = () => exportSources(resources.now);
     const exports = await openExports(config, { store, sources, transcoder, log, leaseMs });
-    closes.push(() => exports.exporter.close());
+    closes.push(() => exports.close());
 
     metrics.watch({
       openStreams: () => access.streams.open,
@@ -205,7 +205,7 @@ function appOf(
     resources: { ...reading, served: resources },
     users: users && { ...reading, users, now: Date.now },
     exports,
-    health: { store, isDraining, faults: () => resources.faults, log },
+    health: { store, files: exports.files, isDraining, faults: () => resources.faults, log },
     corsOrigin: config.CORS_ORIGIN,
     admissions: access.admissions,
     observer: {

@@ -8,6 +8,7 @@ import { Faults } from '../base/errors.ts';
 import { readTokenSettings } from '../access/token-settings.ts';
 import { redisUrlFaults } from '../redis/url.ts';
 import { readDeclarations } from '../resources/declarations.ts';
+import { readFilesPlace } from '../store/bucket/place.ts';
 import type { Static } from '../base/schema.ts';
 import { DURATION, PREFIX_FORM, SETTINGS } from './settings.ts';
 
@@ -24,6 +25,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
   const tokens = readTokenSettings(given);
   const needsKeys = keys !== null || tokens.settings !== null;
   const proxies = parseTrustedProxies(given.TRUSTED_PROXIES);
+  const files = readFilesPlace(given);
   const { settings, faults } = checkForms(given);
   const declared = readDeclarations(given);
   faults.push(
@@ -32,6 +34,8 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     ...tokens.faults,
     ...proxies.faults,
     ...redisUrlFaults(given.REDIS_URL),
+    ...files.faults,
+    ...(settings ? linkFaults(settings) : []),
     ...(needsKeys && settings ? cacheFaults(settings, keys ? 'API_KEYS_FILE' : 'JWT_JWKS_URL') : []),
   );
   if (settings === null || faults.length > 0) throw new Faults(faults);
@@ -44,6 +48,8 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     /** Whether requests need a key or a token. */
     needsKeys,
     trustsProxy: proxies.trusts,
+    /** Where files lie; null: in the store. */
+    filesPlace: files.place,
     maxMemoryBytes: maxMemoryBytes(settings),
     cacheDirectory: cacheDirectory(environment),
     resources: declared.resources,
@@ -66,6 +72,15 @@ function cacheFaults({ CACHE_CONTROL: given }: Settings, setting: string): strin
   return [
     `CACHE_CONTROL must not have ${shared.replace(/=.*/, '')}${without} with ${setting}: answers depend on the key`,
   ];
+}
+
+/** The longest time that a signature of S3 may be valid, and the shortest. Milliseconds. */
+const LONGEST_LINK_MS = 7 * 24 * 3_600_000;
+const SHORTEST_LINK_MS = 1_000;
+
+function linkFaults({ EXPORT_LINK_TTL: ms }: Settings): string[] {
+  const isRight = ms >= SHORTEST_LINK_MS && ms <= LONGEST_LINK_MS;
+  return isRight ? [] : ['EXPORT_LINK_TTL must be from 1 s to 168 h'];
 }
 
 /** The settings by their forms: an absent one has its default. null: one or more do not have their form. */

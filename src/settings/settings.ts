@@ -54,6 +54,15 @@ export const SETTINGS = Type.Object({
     PREFIX_FORM,
   ),
   DATA_DIR: text('./data', 'directory of the embedded store and its export files; created if missing'),
+  FILES: optional(
+    'where files of exports lie: `s3://BUCKET/PREFIX?endpoint=URL&region=NAME`, or `file:///FOLDER`; unset: in the store',
+  ),
+  S3_ACCESS_KEY_ID: optional('access key of the bucket in FILES'),
+  S3_ACCESS_KEY_ID_FILE: optional('file whose first line is that, read again when the bucket refuses it'),
+  S3_SECRET_ACCESS_KEY: optional('secret of that access key'),
+  S3_SECRET_ACCESS_KEY_FILE: optional('file whose first line is that'),
+  S3_SESSION_TOKEN: optional('session token, where the access key is a temporary one'),
+  S3_SESSION_TOKEN_FILE: optional('file whose first line is that'),
   SAMPLE: choice(
     ['auto', 'on', 'off'],
     'auto',
@@ -122,6 +131,15 @@ export const SETTINGS = Type.Object({
   DRAIN_DELAY: duration('0 s', 'at shutdown, keep serving for this long while /readyz answers 503'),
   STREAM_GRACE: duration('20 s', 'at shutdown, let open streams run for this long before they are cut'),
   EXPORT_TTL: duration('24 h', 'keep a finished export and its file for this long'),
+  EXPORT_LINK_TTL: duration(
+    '15 min',
+    'how long a link to the file of an export in a bucket is valid, at most 168 h',
+  ),
+  FILES_PROXY: choice(
+    ['false', 'true'],
+    'false',
+    'true: the server streams files out of a bucket itself and gives no links to it',
+  ),
   EXPORT_CONCURRENCY: integer(1, 64, 2, 'exports that one process runs at a time'),
   EXPORT_LIMIT: integer(1, 100_000, 20, 'exports per client, including finished ones'),
   CHANGES_TTL: duration('168 h', 'keep the changes of rows in the embedded store for this long'),

@@ -7,10 +7,12 @@ import type { Log } from '../base/log.ts';
 import { PROBLEMS } from '../base/problems.ts';
 import { listOf, namedObject, text, wordOf, type Static } from '../base/schema.ts';
 import { serializerOf } from '../rows/serializers.ts';
+import type { FileStore } from '../store/files.ts';
 import type { Store } from '../store/store.ts';
 
 export interface HealthOptions {
   readonly store: Pick<Store, 'ping'>;
+  readonly files: Pick<FileStore, 'ping'>;
   /** Whether the server is about to stop. A load balancer must then send its requests to another server. */
   readonly isDraining: () => boolean;
   /** What is at fault although requests are answered, one sentence each. */
@@ -106,15 +108,28 @@ export function getReadiness(options: HealthOptions): Route {
 }
 
 /** The faults of the store: `all` rules out every request, `some` rules out only a few kinds of requests. */
-async function faultsOf({ store, log }: HealthOptions): Promise<{ all: Reason[]; some: Reason[] }> {
+async function faultsOf({ store, files, log }: HealthOptions): Promise<{ all: Reason[]; some: Reason[] }> {
   try {
-    const some = await store.ping();
-    return { all: [], some: some.map((detail) => ({ kind: PROBLEMS['store-unfit'].title, detail })) };
+    const [some, ofFiles] = await Promise.all([store.ping(), faultsOfFiles(files)]);
+    const unfit = some.map((detail) => ({ kind: PROBLEMS['store-unfit'].title, detail }));
+    return { all: [], some: [...unfit, ...ofFiles] };
   } catch (error) {
     if (!(error instanceof AppError))
       log.error({ err: error }, 'the store could not be asked for its health');
     const { code, message } = error instanceof AppError ? error : storeUnavailable(error);
     return { all: [{ kind: PROBLEMS[code].title, detail: message }], some: [] };
+  }
+}
+
+/** Pages and streams go on without the files of exports. */
+async function faultsOfFiles(files: HealthOptions['files']): Promise<readonly Reason[]> {
+  try {
+    await files.ping?.();
+    return [];
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    const detail = `Exports wait, and their files cannot be had: ${error.message}`;
+    return [{ kind: PROBLEMS[error.code].title, detail }];
   }
 }
 

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError, storeUnavailable } from '../../src/base/errors.ts';
-import { createExporter, type Exporter } from '../../src/exports/exporter.ts';
+import { Exporter } from '../../src/exports/exporter.ts';
 import { filesOf, type Job } from '../../src/exports/job.ts';
 import { EXPORTS, Jobs } from '../../src/exports/jobs.ts';
 import { exportSources } from '../../src/exports/order.ts';
@@ -180,7 +180,7 @@ for (const storeName of STORES)
     const records = await store.records(EXPORTS);
     const jobs = new Jobs({ records: atRecords.port(records), perClient: 1_000, now });
     const own = new Jobs({ records, perClient: 1_000, now });
-    const exporter: Exporter = createExporter({
+    const exporter = new Exporter({
       jobs,
       now,
       sources: () => exportSources([itemsOf(store)]),

@@ -3,7 +3,7 @@
  * Exports of killed processes that it finds in the store are its work, too.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createExporter, type Exporter } from '../../../src/exports/exporter.ts';
+import { Exporter } from '../../../src/exports/exporter.ts';
 import { removeLeftovers } from '../../../src/exports/file.ts';
 import type { ExportRequest } from '../../../src/exports/job.ts';
 import { EXPORTS, Jobs } from '../../../src/exports/jobs.ts';
@@ -69,7 +69,7 @@ export async function openWorker(
   const records = steppedRecords(await store.records(EXPORTS), reached);
   const jobs = new Jobs({ records, perClient: 100_000, now: () => new Date() });
   const settings = { EXPORT_CONCURRENCY: 4, ...(redis !== undefined && { REDIS_URL: redis }) };
-  const exporter = createExporter({
+  const exporter = new Exporter({
     jobs,
     files,
     lookMs,
@@ -80,7 +80,7 @@ export async function openWorker(
     sources: () => exportSources([itemsOf(store)]),
     transcoder: createTranscoder(slots),
     pause: (ms, signal) => sleep(ms, undefined, { signal }),
-    openQueue: await queueOpener(settings, QUIET, () => jobs.storeId()),
+    openQueue: await queueOpener(settings, QUIET, async () => String(await jobs.storeId())),
   });
   return { jobs, files, exporter };
 }

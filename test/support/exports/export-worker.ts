@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import type { TestContext } from 'node:test';
-import { createExporter, type Exporter } from '../../../src/exports/exporter.ts';
+import { Exporter } from '../../../src/exports/exporter.ts';
 import type { Job } from '../../../src/exports/job.ts';
 import { EXPORTS, Jobs } from '../../../src/exports/jobs.ts';
 import { exportSources } from '../../../src/exports/order.ts';
@@ -96,7 +96,7 @@ export class Worker {
     };
     const resources = [itemsOf(store, (rows) => readerOf(streams, rows)), ...(hooks.resources ?? [])];
     const sources = exportSources(resources);
-    this.#exporter = createExporter({
+    this.#exporter = new Exporter({
       now,
       log,
       jobs: this.jobs,

@@ -35,9 +35,11 @@ export async function appOn(
       exporter: { offer: () => Promise.resolve(), dropped: () => undefined },
       now: () => new Date(),
       ttlMs: 1,
+      linkSeconds: null,
     },
     health: {
       store,
+      files: {},
       isDraining: () => given().isDraining ?? false,
       faults: () => [],
       log: { warn: () => undefined, error: () => undefined },

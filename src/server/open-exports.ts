@@ -1,0 +1,58 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Log } from '../base/log.ts';
+import { queueOpener, type QueueSettings } from '../queue/open.ts';
+import type { Transcoder } from '../rows/rows.ts';
+import type { FilesPlace } from '../store/bucket/place.ts';
+import { openFiles } from './open-files.ts';
+import type { Store } from '../store/store.ts';
+import { Exporter } from '../exports/exporter.ts';
+import { EXPORTS, Jobs } from '../exports/jobs.ts';
+import type { ExportSources } from '../exports/order.ts';
+
+/** A process that is delayed for longer finds that another worker has its export. Milliseconds. */
+const LEASE_MS = 10_000;
+
+/** The settings of exports. See settings.ts for their units. */
+interface ExportSettings extends QueueSettings {
+  readonly EXPORT_LIMIT: number;
+  readonly EXPORT_TTL: number;
+  readonly EXPORT_LINK_TTL: number;
+  readonly FILES_PROXY: 'true' | 'false';
+  readonly filesPlace: FilesPlace | null;
+}
+
+interface OpenExportsOptions {
+  readonly store: Pick<Store, 'files' | 'records'>;
+  readonly sources: () => ExportSources;
+  readonly transcoder: Transcoder;
+  readonly log: Log;
+  /** How long an export stays reserved for a worker that has stopped renewing its lease. Milliseconds; 10 s by default. */
+  readonly leaseMs?: number | undefined;
+}
+
+/** Opens what the settings ask for, and starts to work on exports. `close` ends both. */
+export async function openExports(
+  settings: ExportSettings,
+  { store, sources, transcoder, log, leaseMs = LEASE_MS }: OpenExportsOptions,
+) {
+  const records = await store.records(EXPORTS);
+  const now = () => new Date();
+  const jobs = new Jobs({ records, perClient: settings.EXPORT_LIMIT, now });
+  const files = await openFiles(settings.filesPlace, store, () => jobs.storeId());
+  const linkSeconds = settings.FILES_PROXY === 'true' ? null : settings.EXPORT_LINK_TTL / 1000;
+  const shared = { jobs, files, now, ttlMs: settings.EXPORT_TTL, linkSeconds };
+  const exporter = new Exporter({
+    ...shared,
+    sources,
+    transcoder,
+    log,
+    leaseMs,
+    pause: (ms, signal) => sleep(ms, undefined, { signal }),
+    openQueue: await queueOpener(settings, log, async () => String(await jobs.storeId())),
+  });
+  const close = async (): Promise<void> => {
+    await exporter.close();
+    files.close?.();
+  };
+  return { ...shared, exporter, close };
+}

@@ -1,6 +1,7 @@
 import { AppError } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { UnfitRowError } from '../rows/arrow/writer.ts';
+import type { FileStore } from '../store/files.ts';
 import { removeLeftovers } from './file.ts';
 import {
   complete,
@@ -93,7 +94,7 @@ async function failed(
       { export: id, err: error },
       'attempt at an export failed',
     );
-  if (failure.code === 'insufficient-storage') await files.remove(fileName(id, token)); // makes room for the record
+  if (failure.code === 'insufficient-storage') await makeRoom(files, fileName(id, token));
   await jobs.advance<QueuedJob | FailedJob>(id, token, (job) => {
     // The next attempt reads the collection that this one read, or fails.
     const held = { ...job, progress: { ...job.progress, identity } };
@@ -103,6 +104,15 @@ async function failed(
       ? fail(held, failure, finalAt(now(), ttlMs))
       : giveBack(held, new Date(now().getTime() + backoff(failures)), failures);
   });
+}
+
+/** Makes room for the record of the failure. A later look finds what cannot be removed now. */
+async function makeRoom(files: FileStore, name: string): Promise<void> {
+  try {
+    await files.remove(name);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+  }
 }
 
 /** The pause before the next attempt, in milliseconds: 1 s, 2 s, 4 s, and so on, up to 60 s. */

@@ -85,6 +85,15 @@ export class Bucket {
     }
   }
 
+  /**
+   * The size of a file; null: there is none. By a list, since an answer to HEAD has no words: a bucket that is missing would be
+   * a file that is lost for ever.
+   */
+  async size(key: string): Promise<number | null> {
+    for await (const found of this.list(key, 1)) if (found.key === key) return found.size;
+    return null;
+  }
+
   async begin(key: string, signal?: AbortSignal): Promise<Upload> {
     const id = textOf(await this.#ask({ method: 'POST', key, query: { uploads: '' }, signal }), 'UploadId');
     if (id === '') throw new BucketError(200, '', 'an upload without an id');
@@ -115,7 +124,7 @@ export class Bucket {
     return headers.etag;
   }
 
-  /** Makes the file of its parts. Rejects with NoSuchUpload, too, when an answer to this was lost: see `list`. */
+  /** Makes the file of its parts. Rejects with NoSuchUpload, too, when an answer to this was lost. */
   async complete({ key, id }: Upload, etags: readonly string[], signal?: AbortSignal): Promise<void> {
     const body = Buffer.from(completionOf(etags));
     await this.#ask({ method: 'POST', key, query: { uploadId: id }, body, signal });

@@ -67,9 +67,7 @@ export class BucketFiles implements FileStore {
 
   async size(name: string): Promise<number | null> {
     if (!isFileName(name)) return null;
-    const key = await this.#keyOf(name);
-    // A list, since an answer to HEAD has no words: a bucket that is missing would be a file that is lost for ever.
-    return told(this.#find(key));
+    return told(this.#bucket.size(await this.#keyOf(name)));
   }
 
   async remove(name: string): Promise<void> {
@@ -108,11 +106,6 @@ export class BucketFiles implements FileStore {
     const folder = await this.#ownFolder();
     if (folder === null) throw unavailable(new Error('the store has no exports yet'));
     return folder + checked(name);
-  }
-
-  async #find(key: string): Promise<number | null> {
-    for await (const found of this.#bucket.list(key, 1)) if (found.key === key) return found.size;
-    return null;
   }
 
   async #remove(key: string): Promise<void> {

@@ -40,12 +40,12 @@ export function readFilesPlace(given: Environment): { place: FilesPlace | null; 
   if (given.FILES === undefined) return { place: null, faults: [] };
   const url = URL.canParse(given.FILES) ? new URL(given.FILES) : null;
   if (url?.protocol === 's3:') return readBucket(url, given);
-  if (url?.protocol === 'file:') return readFolder(url);
+  if (url && given.FILES.startsWith('file:///')) return readFolder(url);
   return { place: null, faults: [`FILES must be ${FORM}`] };
 }
 
 function readFolder(url: URL): ReturnType<typeof readFilesPlace> {
-  const isPlain = url.host === '' && url.search === '' && url.hash === '' && url.pathname !== '/';
+  const isPlain = url.search === '' && url.hash === '' && url.pathname !== '/';
   return isPlain
     ? { place: { kind: 'folder', path: fileURLToPath(url) }, faults: [] }
     : { place: null, faults: ['FILES must name a folder by its whole path: file:///FOLDER'] };

@@ -1,6 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import type { FileWriter } from '../files.ts';
 import type { Bucket, Upload } from './client.ts';
+import { BucketError } from './request.ts';
 
 /**
  * The size of every part but the last, since some stores want them equal. A file has at most 10,000 parts, so 78 GiB. A file
@@ -18,6 +19,7 @@ export class BucketWriter implements FileWriter {
   #filling = Buffer.allocUnsafeSlow(PART_BYTES);
   #spare: Buffer<ArrayBuffer> | null = null;
   #filled = 0;
+  #bytes = 0;
   #hash: Hash = createHash('md5');
   /** The part that is on its way. */
   #sending: Promise<void> = Promise.resolve();
@@ -35,6 +37,7 @@ export class BucketWriter implements FileWriter {
       this.#filling.set(piece, this.#filled);
       this.#hash.update(piece);
       this.#filled += piece.length;
+      this.#bytes += piece.length;
       at += piece.length;
     }
   }
@@ -71,7 +74,13 @@ export class BucketWriter implements FileWriter {
   async #complete(upload: Upload): Promise<void> {
     await this.#send();
     await this.#sending;
-    await this.#bucket.complete(upload, this.#etags, this.#signal);
+    try {
+      await this.#bucket.complete(upload, this.#etags, this.#signal);
+    } catch (error) {
+      // The answer to an earlier try may have been lost: the upload is then gone, and the file is there.
+      const isDone = error instanceof BucketError && error.code === 'NoSuchUpload';
+      if (!isDone || (await this.#bucket.size(this.#key)) !== this.#bytes) throw error;
+    }
     // One whose answer was lost was begun again. No list of leftovers would name it: its key is that of a file in use.
     await this.#bucket.abort(this.#key);
   }

@@ -16,20 +16,30 @@ export function placeOf(settings: Readonly<Record<string, string>>): BucketPlace
   return place;
 }
 
-/** Makes a bucket of a name that no other test has. */
-export async function makeBucket(seaweed: Seaweed): Promise<string> {
-  const bucket = `test-${randomBytes(6).toString('hex')}`;
-  const connection = new BucketConnection(placeOf({ FILES: filesAt(bucket, seaweed.endpoint) }));
-  await connection.ask({ method: 'PUT', key: '' });
-  connection.close();
-  return bucket;
+const BUCKET = 'test-bucket';
+const made = new WeakMap<Seaweed, Promise<void>>();
+
+/**
+ * The setting FILES for a prefix that no other test has, in the bucket of a store, which is made once: each takes seven volumes.
+ * `endpoint`: of a proxy in front of the store.
+ */
+export async function newFiles(seaweed: Seaweed, endpoint = seaweed.endpoint): Promise<string> {
+  if (!made.has(seaweed)) made.set(seaweed, makeBucket(seaweed));
+  await made.get(seaweed);
+  return filesAt(BUCKET, endpoint, `some/${randomBytes(6).toString('hex')}`);
 }
 
-/** A new bucket of a real store. null: that can't run here, and the test is skipped. */
+async function makeBucket(seaweed: Seaweed): Promise<void> {
+  const connection = new BucketConnection(placeOf({ FILES: filesAt(BUCKET, seaweed.endpoint) }));
+  await connection.ask({ method: 'PUT', key: '' });
+  connection.close();
+}
+
+/** A new place in a real store. null: that can't run here, and the test is skipped. */
 export async function testBucket(
   t: TestContext,
   start: (t: TestContext) => Promise<Seaweed | null>,
 ): Promise<BucketPlace | null> {
   const seaweed = await start(t);
-  return seaweed && placeOf({ FILES: filesAt(await makeBucket(seaweed), seaweed.endpoint) });
+  return seaweed && placeOf({ FILES: await newFiles(seaweed) });
 }

@@ -13,7 +13,7 @@ import { kernelWarning } from './kernel-warning.ts';
 export const DOCTOR_HELP = `Usage: sluice doctor [MONGODB_URI]
 
 Says what the server promises, whether it holds with this store on this machine, and by which query that was seen. It reads the
-settings as the server does, and writes nothing. Without MONGODB_URI in the settings or as argument: the embedded store in
+settings as the server does, and writes nothing but a file in the bucket of FILES, which it removes. Without MONGODB_URI in the settings or as argument: the embedded store in
 DATA_DIR, all of which is read.
 
   ok    the promise holds
@@ -52,6 +52,10 @@ export async function runDoctor(
     const adoptsItems = indexes !== 'auto' || asksForItems(config);
     const served: ExamineOptions['served'] = (store) => collectionsOf(config, store, report);
     await examineMongo({ uri, prefix, manages, adoptsItems, served }, report);
+  }
+  if (config.filesPlace?.kind === 'bucket') {
+    const { examineBucket } = await import('../store/bucket/examine.ts');
+    await examineBucket(config.filesPlace, report);
   }
   stdout.write(
     failed === 0 ? 'every promise that was seen holds\n' : `promises that do not hold: ${failed}\n`,

@@ -4,13 +4,12 @@ import { createHash } from 'node:crypto';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import type { Export } from '../../src/exports/export.ts';
-import { Bucket } from '../../src/store/bucket/client.ts';
 import { bearer, keyedServer } from '../support/access/keyed.ts';
 import { awaited, exportRows, fileOf, order } from '../support/exports/exports.ts';
 import { onCombinations } from '../support/process/each-server.ts';
 import { program } from '../support/process/programs.ts';
 import { testServer, type EngineName, type StoreName, type TestServer } from '../support/process/server.ts';
-import { filesAt, newFiles, placeOf } from '../support/store/bucket/bucket.ts';
+import { filesAt, keysAt, newFiles } from '../support/store/bucket/bucket.ts';
 import { faultyGateway, IS, type FaultyGateway } from '../support/store/bucket/gateway.ts';
 import { ADMIN, READER, Seaweed } from '../support/store/bucket/seaweed.ts';
 import { shared } from '../support/tests-with.ts';
@@ -24,8 +23,7 @@ const SMALL = { format: 'csv', compression: 'gzip', category: 'b' };
 interface InBucket {
   readonly server: TestServer;
   readonly gateway: FaultyGateway;
-  /** All keys of the place, and those of uploads that are not complete. */
-  readonly keys: () => Promise<readonly string[]>;
+  readonly keys: ReturnType<typeof keysAt>;
 }
 
 async function inBucket(
@@ -41,18 +39,7 @@ async function inBucket(
   const server = await testServer(t, store, engine, { FILES, ...ADMIN, ...settings });
   if (!server) return null;
   await server.insert(ROWS);
-  return { server, gateway, keys: keysOf(t, FILES) };
-}
-
-function keysOf(t: TestContext, FILES: string): InBucket['keys'] {
-  const place = placeOf({ FILES });
-  const bucket = new Bucket(place);
-  t.after(() => bucket.close());
-  return async () => {
-    const keys = (await bucket.uploads(place.prefix)).map(({ key }) => `${key} (upload)`);
-    for await (const { key } of bucket.list(place.prefix)) keys.push(key);
-    return keys;
-  };
+  return { server, gateway, keys: keysAt(t, FILES) };
 }
 
 /** Resolves when `isIt` does with true. */
@@ -214,7 +201,7 @@ test('in a bucket that is missing or read only an export fails with the reason',
     const { id } = await order(server.url, SMALL);
     const failed = await awaited(server.url, id, ({ state }) => state === 'failed');
     assert.equal(failed.problem?.code, 'insufficient-storage');
-    assert.match(failed.problem?.detail ?? '', reason);
+    assert.match(failed.problem.detail, reason);
     assert.equal((await server.get('/items?limit=1')).status, 200);
   }
 });
@@ -241,7 +228,7 @@ test('servers with one store share its files, and one of another store in the sa
   const weed = await seaweed(t);
   if (!weed) return;
   const settings = { FILES: await newFiles(weed), ...ADMIN };
-  const keys = keysOf(t, settings.FILES);
+  const keys = keysAt(t, settings.FILES);
   const one = await testServer(t, 'mongodb', 'uws', settings);
   if (!one) return;
   const done = await awaited(one.url, (await order(one.url, { format: 'csv' })).id);

@@ -14,6 +14,8 @@ import type { FileStore } from '../../src/store/files.ts';
 import { openAt, openWorker, STEPS, type Victim } from '../support/exports/export-victim.ts';
 import { exportRows } from '../support/exports/exports.ts';
 import { temporaryFolder } from '../support/directory.ts';
+import { keysAt, newFiles } from '../support/store/bucket/bucket.ts';
+import { Seaweed } from '../support/store/bucket/seaweed.ts';
 import { testClient } from '../support/store/mongo/mongo.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
 import { NEVER } from '../support/store/reading.ts';
@@ -28,10 +30,13 @@ const LOOK_MS = 250;
 /** The latest kill after the begin of a step. Milliseconds. */
 const LATEST_MS = 4;
 const COMPRESSIONS = ['gzip', 'br', 'none'] as const;
-type Place = readonly [store: 'sqlite' | 'mongodb', queue: 'local' | 'bullmq'];
+type Place = readonly [store: 'sqlite' | 'mongodb', queue: 'local' | 'bullmq', files?: 'bucket'];
+/** Two parts of a bucket, uncompressed. */
+const ROWS_IN_BUCKET = 45_000;
 const PLACES: readonly Place[] = [
   ['sqlite', 'local'],
   ['mongodb', 'bullmq'],
+  ['sqlite', 'local', 'bucket'],
   ...(process.env.LONG
     ? ([
         ['sqlite', 'bullmq'],
@@ -77,39 +82,50 @@ test(
   },
 );
 
-async function kills(t: TestContext, program: string, [name, queue]: Place): Promise<void> {
+async function kills(t: TestContext, program: string, [name, queue, files]: Place): Promise<void> {
+  const seaweed = files === 'bucket' ? await Seaweed.start(t) : null;
+  if (files === 'bucket' && !seaweed) return;
+  const bucket = seaweed ? await newFiles(seaweed) : undefined;
+  const rows = bucket === undefined ? ROWS : ROWS_IN_BUCKET;
   const redis = queue === 'bullmq' ? await testRedis(t) : null;
   const place = name === 'sqlite' ? await temporaryFolder(t) : await testMongo(t);
   if (place === null || (queue === 'bullmq' && !redis)) return;
   const opened = await openAt(place);
   const { store, slots } = opened;
   t.after(() => store.close());
-  await insertDocuments(store.items, exportRows(ROWS));
+  await insertDocuments(store.items, exportRows(rows));
   for (const step of STEPS)
     for (let kill = 0; kill < KILLS; kill++) {
-      const compression = COMPRESSIONS[(STEPS.indexOf(step) + kill) % 3] ?? 'none';
+      const compression =
+        bucket === undefined ? (COMPRESSIONS[(STEPS.indexOf(step) + kill) % 3] ?? 'none') : 'none';
       const request = { resource: 'items', query: 'sort=price_desc', format: 'csv', compression } as const;
       const delayMs = Math.random() * (LATEST_MS + 1) - 1;
-      await killed(program, { place, redis: redis?.url, request, step, delayMs });
+      await killed(program, { place, redis: redis?.url, bucket, request, step, delayMs });
     }
   t.diagnostic(`${STEPS.length * KILLS} processes were killed`);
 
-  const { jobs, files, exporter } = await openWorker(opened, redis?.url, LOOK_MS);
+  const { jobs, files: stored, exporter } = await openWorker(opened, { redis: redis?.url, bucket }, LOOK_MS);
   t.after(() => exporter.close());
   const left = await settled(jobs);
   const sums = new Set<string>();
   for (const job of left) {
     assert.ok(job.state === 'complete', JSON.stringify(job));
-    assert.deepEqual([job.file.rows, await digestOf(files, job.file)], [ROWS, job.file.sha256]);
+    assert.deepEqual([job.file.rows, await digestOf(stored, job.file)], [rows, job.file.sha256]);
     sums.add(`${job.request.compression} ${job.file.sha256}`);
   }
   assert.ok(sums.size <= COMPRESSIONS.length, 'files of the same order have the same bytes');
   const named = left.map((job) => (job.state === 'complete' ? job.file.name : '')).toSorted();
   for (let names: string[] = []; names.join() !== named.join();) {
     await sleep(LOOK_MS); // a look removes the others
-    names = (await files.names()).toSorted();
+    names = (await stored.names()).toSorted();
     assert.ok(named.every((one) => names.includes(one)));
   }
+  if (bucket !== undefined)
+    assert.deepEqual(
+      (await keysAt(t, bucket)()).map((key) => key.replace(/^.*\//, '')),
+      named,
+      'no upload and no part is left',
+    );
   if (name === 'mongodb') {
     const chunks = testClient(t, place).db().collection('exports.chunks');
     const ofFiles: unknown[] = await chunks.distinct('files_id');

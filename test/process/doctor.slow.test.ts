@@ -7,6 +7,8 @@ import { mongodWithUsers, testClient } from '../support/store/mongo/mongo.ts';
 import { testMongo } from '../support/store/mongo/mongod.ts';
 import { temporaryFolder } from '../support/directory.ts';
 import { serverOn } from '../support/process/server.ts';
+import { filesAt, keysAt, newFiles } from '../support/store/bucket/bucket.ts';
+import { ADMIN, READER, Seaweed } from '../support/store/bucket/seaweed.ts';
 
 /** Runs `sluice doctor`. Resolves with its lines by their marks, those of the kernel left out. */
 async function doctor(args: readonly string[], environment: NodeJS.ProcessEnv) {
@@ -140,4 +142,30 @@ test('the embedded store: a missing one is not made, a whole one holds, damage a
   );
   const other = await sluice(['doctor', 'http://x'], { DATA_DIR: directory });
   assert.equal(other.code, 2);
+});
+
+test('a bucket is proved by a file that is put, put only if there is none, read, listed and removed', async (t) => {
+  const store = await Seaweed.start(t);
+  if (!store) return;
+  const settings = { DATA_DIR: await temporaryFolder(t), FILES: await newFiles(store) };
+  const right = await doctor([], { ...settings, ...ADMIN });
+  for (const promise of [
+    'files of exports can be stored in the bucket',
+    'a file is stored only if there is none',
+    'files can be read by ranges',
+    'files can be listed',
+    'what a killed server leaves is found and removed',
+    'files can be removed',
+  ])
+    assert.ok(promises(right.ok).includes(promise), `${promise}\n${right.text}`);
+  assert.deepEqual(await keysAt(t, settings.FILES)(), []);
+  const readOnly = await doctor([], { ...settings, ...READER });
+  assert.ok(promises(readOnly.fail).includes('files of exports can be stored in the bucket'), readOnly.text);
+  assert.match(readOnly.text, /FAIL .*PutObject: 403 AccessDenied/);
+  const missing = await doctor([], {
+    ...settings,
+    ...ADMIN,
+    FILES: filesAt('there-is-none', store.endpoint),
+  });
+  assert.match(missing.text, /FAIL .*PutObject: 404 NoSuchBucket/);
 });

@@ -14,9 +14,11 @@ import { around } from '../store/around.ts';
 import { withItems, type StoreWithItems } from '../store/with-items.ts';
 import { BSON } from '../../../src/store/values/bson.ts';
 import type { FileStore } from '../../../src/store/files.ts';
+import { openFiles } from '../../../src/server/open-files.ts';
 import { Slots } from '../../../src/store/turns/slots.ts';
 import type { Records } from '../../../src/store/records.ts';
 import { itemsOf } from '../resources/items-resource.ts';
+import { placeOf } from '../store/bucket/bucket.ts';
 
 /** What a process does with the record and the file of its export, in this order. */
 export const STEPS = [
@@ -29,6 +31,8 @@ export interface Victim {
   /** The directory of an embedded store, or the URI of a MongoDB. */
   readonly place: string;
   readonly redis: string | undefined;
+  /** FILES, where files lie in a bucket. */
+  readonly bucket: string | undefined;
   readonly request: ExportRequest;
   readonly step: Step;
   /** Milliseconds from the begin of the step to the kill. Below 0: before the step begins. */
@@ -61,13 +65,14 @@ export async function openAt(
 /** What works on the exports of a store. `reached` is called when a step begins. */
 export async function openWorker(
   { store, slots }: Awaited<ReturnType<typeof openAt>>,
-  redis: string | undefined,
+  { redis, bucket }: Pick<Victim, 'redis' | 'bucket'>,
   lookMs: number,
   reached: Reached = () => undefined,
 ): Promise<{ readonly jobs: Jobs; readonly files: FileStore; readonly exporter: Exporter }> {
-  const files = steppedFiles(store.files, reached);
   const records = steppedRecords(await store.records(EXPORTS), reached);
   const jobs = new Jobs({ records, perClient: 100_000, now: () => new Date() });
+  const place = bucket === undefined ? null : placeOf({ FILES: bucket });
+  const files = steppedFiles(await openFiles(place, store, () => jobs.storeId()), reached);
   const settings = { EXPORT_CONCURRENCY: 4, ...(redis !== undefined && { REDIS_URL: redis }) };
   const exporter = new Exporter({
     jobs,
@@ -87,9 +92,10 @@ export async function openWorker(
 
 function steppedFiles(files: FileStore, reached: Reached): FileStore {
   return around(files, {
-    create: async (name) => {
+    listingMs: 0,
+    create: async (name, signal) => {
       await reached('create');
-      const writer = await files.create(name);
+      const writer = await files.create(name, signal);
       return around(writer, {
         write: async (bytes) => {
           await reached('write');
@@ -136,9 +142,9 @@ function stepOf(before: unknown, after: unknown): Step | null {
   return after === 'complete' ? 'complete' : after === 'queued' && before === null ? 'order' : null;
 }
 
-async function run({ place, redis, request, step, delayMs }: Victim): Promise<void> {
+async function run({ place, redis, bucket, request, step, delayMs }: Victim): Promise<void> {
   const die = () => process.kill(process.pid, 'SIGKILL');
-  const { jobs, files, exporter } = await openWorker(await openAt(place), redis, DAY_MS, (at) => {
+  const { jobs, files, exporter } = await openWorker(await openAt(place), { redis, bucket }, DAY_MS, (at) => {
     // A short export has no heartbeat: it is held until one comes.
     if (step === 'beat' && at === 'finish') return sleep(DAY_MS);
     if (at === step && delayMs < 0) die();

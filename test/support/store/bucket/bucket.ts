@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { TestContext } from 'node:test';
+import { Bucket } from '../../../../src/store/bucket/client.ts';
 import { readFilesPlace, type BucketPlace } from '../../../../src/store/bucket/place.ts';
 import { BucketConnection } from '../../../../src/store/bucket/request.ts';
 import { ADMIN, type Seaweed } from './seaweed.ts';
@@ -42,4 +43,18 @@ export async function testBucket(
 ): Promise<BucketPlace | null> {
   const seaweed = await start(t);
   return seaweed && placeOf({ FILES: await newFiles(seaweed) });
+}
+
+/** A function that lists all keys at a place, and those of uploads that are not complete. */
+export function keysAt(t: TestContext, FILES: string): () => Promise<readonly string[]> {
+  const place = placeOf({ FILES });
+  const bucket = new Bucket(place);
+  t.after(() => {
+    bucket.close();
+  });
+  return async () => {
+    const keys = (await bucket.uploads(place.prefix)).map(({ key }) => `${key} (upload)`);
+    for await (const { key } of bucket.list(place.prefix)) keys.push(key);
+    return keys;
+  };
 }

@@ -97,9 +97,8 @@ function endingAt(most: number, end: () => void): Transform {
   return new Transform({
     transform: (chunk: Buffer, _, done) => {
       bytes += chunk.length;
-      if (bytes <= most) return done(null, chunk);
-      end();
-      return undefined;
+      if (bytes <= most) done(null, chunk);
+      else end();
     },
   });
 }

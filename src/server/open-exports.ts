@@ -51,8 +51,9 @@ export async function openExports(
     openQueue: await queueOpener(settings, log, async () => String(await jobs.storeId())),
   });
   const close = async (): Promise<void> => {
-    await exporter.close();
-    files.close?.();
+    const stopped = exporter.close();
+    files.close?.(); // what waits for a bucket that is away need not wait any longer
+    await stopped;
   };
   return { ...shared, exporter, close };
 }

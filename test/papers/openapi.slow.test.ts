@@ -24,6 +24,7 @@ import { USERS } from '../../src/users/row.ts';
 import { AnswerCheck } from '../support/papers/answer-check.ts';
 import { firstColumn } from '../support/papers/documents.ts';
 import { asShown, CURSOR, PART } from '../support/papers/varying.ts';
+import { awaited, order } from '../support/exports/exports.ts';
 import { requestOf } from '../support/engine/engines.ts';
 import { appOn, sinkTo } from '../support/process/app.ts';
 import { itemsOf } from '../support/resources/items-resource.ts';
@@ -228,7 +229,11 @@ test('every status and problem of the document occurs, and answers are as docume
     for (const code of [...problemsByStatus(route, OPTIONS).values()].flat())
       await server.ask(route, twistFor(route, code));
   }
-  const elsewhere = new Set([...(await seenOfAnExport(t)), ...(await seenOfAWriter(t))]);
+  const elsewhere = new Set([
+    ...(await seenOfAnExport(t)),
+    ...(await seenOfAWriter(t)),
+    ...(await seenOfALink(t)),
+  ]);
   assert.deepEqual(server.check.faults, []);
   const documented = server.routes.flatMap((route) => [
     ...Object.keys(route.answers).map((status) => `${route.id} ${status}`),
@@ -253,6 +258,20 @@ async function seenOfAWriter(t: TestContext): Promise<ReadonlySet<string>> {
     ['PATCH', '{}'],
   ] as const)
     await (await fetch(`${server.url}/api/users/eve`, { method, headers, body: content })).text();
+  return server.check.seen;
+}
+
+/** The answers about the file of an export whose files have links. All are validated. */
+async function seenOfALink(t: TestContext): Promise<ReadonlySet<string>> {
+  const link = () => 'https://bucket.example/file?X-Amz-Signature=1';
+  const server = await serverOn(
+    t,
+    { MONGODB_URI: '' },
+    { tapStore: (store) => around(store, { files: around(store.files, { link }) }) },
+  );
+  const { id } = await awaited(server.url, (await order(server.url, { format: 'csv' })).id);
+  for (const more of ['', '?proxy=true'])
+    await (await fetch(`${server.url}/exports/${id}/file${more}`, { redirect: 'manual' })).text();
   return server.check.seen;
 }
 

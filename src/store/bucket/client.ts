@@ -40,6 +40,7 @@ export interface Upload {
 export class Bucket {
   readonly #connection: BucketConnection;
   readonly #retryMs: number;
+  #isClosed = false;
 
   constructor(place: BucketPlace, { retryMs = RETRY_MS, ...options }: BucketOptions = {}) {
     this.#connection = new BucketConnection(place, options);
@@ -159,7 +160,9 @@ export class Bucket {
     return this.#connection.link(key, seconds, query);
   }
 
+  /** Ends requests that are under way, and the waits for another try, within the longest pause. */
   close(): void {
+    this.#isClosed = true;
     this.#connection.close();
   }
 
@@ -183,7 +186,7 @@ export class Bucket {
         return await work();
       } catch (error) {
         signal?.throwIfAborted();
-        if (!mayPass(error) || performance.now() + pauseMs > until) throw error;
+        if (this.#isClosed || !mayPass(error) || performance.now() + pauseMs > until) throw error;
       }
       try {
         await sleep(pauseMs * (0.5 + Math.random() / 2), undefined, { signal }); // many that failed at once do not come back at once

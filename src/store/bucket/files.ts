@@ -1,4 +1,5 @@
 import { AppError } from '../../base/errors.ts';
+import { RecentMap } from '../../base/recent-map.ts';
 import { FileGoneError, isFileName, type FileStore, type FileWriter } from '../files.ts';
 import { Bucket, type BucketOptions } from './client.ts';
 import type { BucketPlace } from './place.ts';
@@ -7,6 +8,9 @@ import { BucketWriter } from './writer.ts';
 
 /** Each listing is a request that the provider may charge for. Milliseconds. */
 const LISTING_MS = 60_000;
+/** How long the size of a file is believed: a file that somebody else has removed is linked to for so long. Milliseconds. */
+const SIZE_MS = 5_000;
+const MOST_SIZES = 1_000;
 /** How often a read goes on behind a cut at which no byte came. */
 const MOST_CUTS = 5;
 
@@ -28,6 +32,8 @@ export class BucketFiles implements FileStore {
   readonly #probe: Bucket;
   readonly #findFolder: () => Promise<string | null>;
   #folder: string | null = null;
+  /** A finished file never changes, so many downloads of one are one look. */
+  readonly #sizes = new RecentMap<{ readonly size: number; readonly at: number }>(MOST_SIZES);
 
   constructor(place: BucketPlace, { folder, ...options }: BucketFilesOptions) {
     this.#place = place;
@@ -67,12 +73,18 @@ export class BucketFiles implements FileStore {
 
   async size(name: string): Promise<number | null> {
     if (!isFileName(name)) return null;
-    return told(this.#bucket.size(await this.#keyOf(name)));
+    const key = await this.#keyOf(name);
+    const known = this.#sizes.get(key);
+    if (known !== undefined && performance.now() - known.at < SIZE_MS) return known.size;
+    const size = await told(this.#bucket.size(key));
+    if (size !== null) this.#sizes.set(key, { size, at: performance.now() });
+    return size;
   }
 
   async remove(name: string): Promise<void> {
     const key = await this.#keyOf(name);
     await told(this.#remove(key));
+    this.#sizes.set(key, { size: 0, at: -Infinity });
   }
 
   async names(stem?: string): Promise<readonly string[]> {

@@ -7,7 +7,7 @@ import { AppError } from '../../../src/base/errors.ts';
 import { BucketFiles } from '../../../src/store/bucket/files.ts';
 import { FileGoneError, type FileStore } from '../../../src/store/files.ts';
 import { temporaryFolder } from '../../support/directory.ts';
-import { filesAt, newFiles, placeOf } from '../../support/store/bucket/bucket.ts';
+import { filesAt, keysAt, newFiles, placeOf } from '../../support/store/bucket/bucket.ts';
 import {
   faultyGateway,
   firstOf,
@@ -31,6 +31,7 @@ interface Behind {
   readonly gateway: FaultyGateway;
   /** The same files without the gateway. */
   readonly direct: BucketFiles;
+  readonly keys: ReturnType<typeof keysAt>;
 }
 
 /** Files in a new place behind a gateway that makes faults. null: there is no store here. */
@@ -48,7 +49,7 @@ async function behind(t: TestContext, options: Options = QUICK, settings = {}): 
     return files;
   };
   const direct = place.replace(encodeURIComponent(gateway.endpoint), encodeURIComponent(store.endpoint));
-  return { files: open(place, settings), gateway, direct: open(direct) };
+  return { files: open(place, settings), gateway, direct: open(direct), keys: keysAt(t, direct) };
 }
 
 async function write(files: FileStore, name: string, bytes: Buffer, signal?: AbortSignal): Promise<void> {
@@ -92,7 +93,7 @@ for (const [name, kind, fault] of PASSING)
   test(`${name} at '${kind}': the file is whole all the same, and nothing is left beside it`, async (t) => {
     const opened = await behind(t);
     if (!opened) return;
-    const { files, gateway, direct } = opened;
+    const { files, gateway, direct, keys } = opened;
     const bytes = kind === 'put' ? SMALL : LARGE;
     const decide = firstOf(1, IS[kind], fault);
     let struck = false;
@@ -104,8 +105,11 @@ for (const [name, kind, fault] of PASSING)
     await write(files, 'a.b', bytes);
     assert.ok(struck);
     assert.ok((await read(direct, 'a.b', bytes.length)).equals(bytes));
-    await direct.remove('a.c'); // whose uploads would be listed
-    assert.deepEqual(await direct.names(), ['a.b']);
+    assert.deepEqual(
+      (await keys()).map((key) => key.replace(/^.*\//, '')),
+      ['a.b'],
+      'no upload is left of a file that is whole',
+    );
     await files.remove('a.b');
     assert.deepEqual(await direct.names(), []);
   });
@@ -163,6 +167,23 @@ test('a signal ends a write at once, whatever it waits for, with its reason', as
     assert.deepEqual(await files.names('a'), ['a.b'], 'what was begun is listed');
     await files.remove('a.b');
     assert.deepEqual(await files.names(), []);
+  }
+});
+
+test('a close ends what waits for a bucket that is away', async (t) => {
+  const opened = await behind(t, {});
+  if (!opened) return;
+  const { files, gateway } = opened;
+  for (const fault of ['refuse', 'hang'] as const) {
+    gateway.decide = () => {
+      setImmediate(() => {
+        files.close();
+      });
+      return fault;
+    };
+    const began = performance.now();
+    await assert.rejects(files.remove('a.b'), isCode('store-unavailable'));
+    assert.ok(performance.now() - began < 10_000, 'without it: 30 s');
   }
 });
 

@@ -93,8 +93,10 @@ def export(
     """Orders a set as a file, waits until the server has written it, and returns the URL of the file.
 
     `url`: as for `rows`, without a limit. `format`: `parquet`, `arrow`, `ndjson`, `csv` or `json`; without it that of
-    the URL, or else `parquet`. The server keeps the file for its EXPORT_TTL, a day by default. Raises Refused when the
-    export fails. A large set may take any time. `retry_for`: how long the server may be away meanwhile, in seconds.
+    the URL, or else `parquet`. `key`: an API key; where the file lies in a bucket, the URL is then a link that needs no
+    key, for the server's EXPORT_LINK_TTL. The server keeps the file for its EXPORT_TTL, a day by default. Raises
+    Refused when the export fails. A large set may take any time. `retry_for`: how long the server may be away
+    meanwhile, in seconds.
     """
     return export_of(url, format, Options(key, "gzip", timeout, retry_for))
 

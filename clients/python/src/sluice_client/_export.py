@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from ._errors import Interrupted, Refused
-from ._http import Answer
+from ._http import Answer, Lead
 from ._retry import Backoff, Options
 from ._url import asking, parameter, resource_of, url_of
 
@@ -45,7 +45,18 @@ def export_of(address: str, form: str | None, options: Options) -> str:
         problem = export.get("problem")
         detail = problem.get("detail") if isinstance(problem, dict) else None
         raise Refused(f"the export is {export.get('state')}: {detail}")
-    return f"{url}/file"
+    return f"{url}/file" if options.key is None else _readable(f"{url}/file", options, backoff)
+
+
+def _readable(url: str, options: Options, backoff: Backoff) -> str:
+    """The URL of a file for a reader. Where the server only leads to a bucket, the signed link, which needs no key:
+    readers such as urllib would send the key on to there."""
+    while True:
+        try:
+            with Lead(url, "*/*", options, backoff) as answer:
+                return answer.location() or url
+        except Interrupted as failure:
+            backoff.after(failure)
 
 
 def _order(stream: str) -> bytes:

@@ -19,6 +19,7 @@ _CHUNK = 256 * 1024
 _LONGEST_JSON = 4 * 1024 * 1024
 _LONGEST_PROBLEM = 64 * 1024
 _GZIP = 16 + zlib.MAX_WBITS
+_ELSEWHERE = 307
 
 
 class Answer:
@@ -156,6 +157,23 @@ class Answer:
             yield data
         if not decoder.eof:
             raise Interrupted("the compressed answer was cut")
+
+
+class Lead(Answer):
+    """The answer to a GET of a file, whose content is not read: it may be a redirect to another host."""
+
+    def location(self) -> str | None:
+        """Where the file is. None: at the URL that was asked for."""
+        location = self.header("location")
+        if self._response.status != _ELSEWHERE or location is None:
+            return None
+        if urlsplit(location).scheme not in ("http", "https"):
+            raise Refused("the server answered with a link that is none")
+        return location
+
+    def _check(self, accept: str, wanted: int) -> None:
+        if self._response.status not in (wanted, _ELSEWHERE):
+            super()._check(accept, wanted)
 
 
 def _connection_to(url: str, timeout: float) -> http.client.HTTPConnection:

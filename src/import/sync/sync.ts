@@ -48,7 +48,7 @@ type Count = { -readonly [Name in keyof SyncResult]: SyncResult[Name] };
  * Makes the rows of a collection those of a source: writes what differs, and removes what the source lacks. The source is
  * read to its end, and compared with all rows, before anything is written: a source that breaks changes nothing. Rows are
  * sorted by their keys for that, in files where they do not fit into memory. When rows of the source are bad, none is
- * removed. Rejects as `importItems` does, and with UsageError when it would remove many rows unconfirmed.
+ * removed. Rejects as `importRows` does, and with UsageError when it would remove many rows unconfirmed.
  */
 export async function syncRows(options: SyncOptions): Promise<SyncResult> {
   const folder = new SpoolFolder();

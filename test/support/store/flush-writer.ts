@@ -12,7 +12,7 @@ import { USERS } from '../../../src/users/row.ts';
 import { openDirectory } from './sqlite/sqlite.ts';
 
 const [directory = ''] = process.argv.slice(2);
-const rowOf = (_id: string) => BSON.serialize({ _id, category: 'b', price: 1 });
+const rowOf = (_id: string, price = 1) => BSON.serialize({ _id, category: 'b', price });
 
 const store = await openDirectory(directory);
 const orders = await store.open({ name: 'orders', collection: 'orders', indexes: [['price']] });
@@ -20,7 +20,7 @@ const users = await store.records(USERS);
 const exports = await store.records(EXPORTS);
 const writes: Readonly<Record<string, () => Promise<unknown>>> = {
   'an insert': () => store.items.insert([rowOf('a'), rowOf('b')], 'fail'),
-  'a replacement': () => store.items.insert([rowOf('a')], 'replace'),
+  'a replacement': () => store.items.insert([rowOf('a', 2)], 'replace'),
   'a user': () => users.change('ada', () => rowOf('ada')),
   'a removed user': () => users.change('ada', () => null),
   'an export': () => exports.change('e', () => rowOf('e')),

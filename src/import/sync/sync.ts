@@ -110,7 +110,8 @@ class Sync {
   async #readSource(): Promise<SyncedStore | null> {
     const { source, signal, progress, open } = this.#options;
     let store: SyncedStore | null = null;
-    let [first, last]: (FilledRow | undefined)[] = [];
+    let first: FilledRow | undefined;
+    let last: FilledRow | undefined;
     let lastProblem: { readonly at: number; readonly problem: string } | undefined;
     for await (const row of source) {
       signal.throwIfAborted();

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 const ROOT = join(import.meta.dirname, '..');
 const OUT = join(ROOT, 'node_modules/.cache/bench');
 const TSC = createRequire(import.meta.url).resolve('typescript/bin/tsc');
-const SQLITE = ['rows.wasm', 'worker.mjs'].map((file) => `src/store/sqlite/${file}`);
+const SQLITE = ['rows.wasm', 'worker.mjs'].map((file) => `src/store/sqlite/file/${file}`);
 const run = promisify(execFile);
 
 let compiling: Promise<void> | null = null;

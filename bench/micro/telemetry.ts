@@ -19,6 +19,7 @@ metrics.watch({
   exports: () => ({}),
   overloaded: () => false,
   transcodedMs: () => 0,
+  settingsFaults: () => ({}),
 });
 const destination = pino.destination({ dest: '/dev/null', sync: false, maxWrite: 4096, maxLength: 2 ** 24 });
 const log = requestLog(pino(destination));

@@ -59,6 +59,7 @@ interface KeysWatchOptions {
 /** Reads API_KEYS_FILE again when it changes. With faults the keys of before stay, and the log says why. */
 export function watchKeys({ path, keyring, check, log }: KeysWatchOptions) {
   let again: NodeJS.Timeout | undefined;
+  let faultsNow = 0;
   const read = async () => {
     clearTimeout(again);
     try {
@@ -66,6 +67,7 @@ export function watchKeys({ path, keyring, check, log }: KeysWatchOptions) {
       // It may have other keys than those of before, such as one less, and no change of it may follow.
       if (isUnread) again = setTimeout(changed, LOOK_MS).unref();
       const all = faults.length > 0 ? faults : await check(keys);
+      faultsNow = all.length;
       if (all.length > 0) {
         log.error({ faults: all }, 'API_KEYS_FILE has faults: the keys that were read before stay valid');
         return false;
@@ -74,6 +76,7 @@ export function watchKeys({ path, keyring, check, log }: KeysWatchOptions) {
       log.info({ keys: keys.length }, 'API_KEYS_FILE was read again');
       return true;
     } catch (error) {
+      faultsNow = 1;
       log.error(
         { err: error },
         'API_KEYS_FILE could not be checked: the keys that were read before stay valid',
@@ -89,6 +92,10 @@ export function watchKeys({ path, keyring, check, log }: KeysWatchOptions) {
   return {
     /** Reads the file now. Resolves with whether its keys are now those of the server. Never rejects. */
     reload,
+    /** How many faults the file had when it was read last. */
+    get faults(): number {
+      return faultsNow;
+    },
     close: async (): Promise<void> => {
       unwatchFile(path, changed);
       await reading;

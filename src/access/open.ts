@@ -78,6 +78,8 @@ export async function openAccess(
     streams,
     /** Reads API_KEYS_FILE again, as it also is when it changes. Resolves with whether its keys are now valid. */
     reloadKeys: () => watch?.reload() ?? Promise.resolve(true),
+    /** The faults of API_KEYS_FILE as it was read last. Null: there is no such file. */
+    keysFaults: (): number | null => watch?.faults ?? null,
     /** To be started once the server listens. */
     guard,
     async close(): Promise<void> {

@@ -96,6 +96,10 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
       exports: () => exports.exporter.counts,
       overloaded: () => access.guard.overloaded,
       transcodedMs: () => transcoder.busyMs(),
+      settingsFaults: () => ({
+        API_KEYS_FILE: access.keysFaults(),
+        RESOURCES_FILE: config.RESOURCES_FILE === undefined ? null : resources.faults.length,
+      }),
       logBytes: store.size && (() => store.size?.() ?? 0),
     });
     const parts = { store, metrics, users, transcoder, resources, access, exports };

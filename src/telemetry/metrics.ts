@@ -14,6 +14,8 @@ interface MetricSources {
   readonly overloaded: () => boolean;
   /** The time in which rows were transcoded, in milliseconds. */
   readonly transcodedMs: () => number;
+  /** The faults of files of settings as they were read last, by the name of the setting. Null: there is no such file. */
+  readonly settingsFaults: () => Readonly<Record<string, number | null>>;
   /** The size of the embedded store's write-ahead log. */
   readonly logBytes?: (() => number) | undefined;
 }
@@ -41,6 +43,8 @@ const HELP = {
     'Bytes of the write-ahead log of the embedded store; it grows while another process reads an old state of the file',
   sluice_requests_in_flight: 'Requests whose response is not finished, including streams',
   sluice_overloaded: 'Processes that refuse requests because they are overloaded',
+  sluice_settings_faults:
+    'Faults in a file of keys or resources as it was read last, by setting; what was read before stays in force',
   sluice_exports_running: 'Exports that are running now',
   sluice_exports:
     'Exports in the store, by state: queued, running, complete, failed, cancelled; up to a minute old, and the same in all processes',
@@ -120,13 +124,21 @@ export class Metrics {
   #parked = 0;
 
   /** Adds the metrics that are read on demand. To be called once. */
-  watch({ openStreams, runningExports, exports, overloaded, transcodedMs, logBytes }: MetricSources): void {
+  watch(sources: MetricSources): void {
+    const { openStreams, runningExports, exports, overloaded, transcodedMs, settingsFaults, logBytes } =
+      sources;
     const list = this.#list;
+    processMetrics(); // from now on, so that the first scrape has a delay of the event loop, and all CPU
     const ofLog = () => (logBytes ? [{ value: logBytes(), labels: {} }] : []);
     const byState = () => Object.entries(exports()).map(([state, value]) => ({ value, labels: { state } }));
     list.add('sluice_store_log_bytes', { type: 'gauge', aggregator: 'max', values: ofLog });
     list.read('sluice_requests_in_flight', () => this.#inFlight);
     list.read('sluice_overloaded', () => Number(overloaded()));
+    const bySetting = () =>
+      Object.entries(settingsFaults()).flatMap(([setting, value]) =>
+        value === null ? [] : [{ value, labels: { setting } }],
+      );
+    list.add('sluice_settings_faults', { type: 'gauge', aggregator: 'max', values: bySetting });
     list.read('sluice_exports_running', runningExports);
     list.add('sluice_exports', { type: 'gauge', aggregator: 'max', values: byState });
     list.read('sluice_streams_open', openStreams);

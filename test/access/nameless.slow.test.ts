@@ -6,7 +6,7 @@ import { keyedServer } from '../support/access/keyed.ts';
 import { logTo } from '../support/access/log-lines.ts';
 import { onCombinations } from '../support/process/each-server.ts';
 import { resourcesFile } from '../support/resources/resources.ts';
-import { around } from '../support/store/around.ts';
+import { withOverrides } from '../support/store/with-overrides.ts';
 
 /** What only the operator and the keys may read. Each name of the world of this test begins so. */
 const CANARY = /canary\w+/gi;
@@ -61,7 +61,7 @@ onCombinations(
       {
         log: logTo(lines),
         tap: (serve, all) => ((routes = all()), serve),
-        tapStore: (real) => around(real, { ping: () => HEALTH[health]() }),
+        tapStore: (real) => withOverrides(real, { ping: () => HEALTH[health]() }),
       },
     );
     if (!server) return null;

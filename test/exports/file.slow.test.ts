@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import type { Export } from '../../src/exports/export.ts';
-import { around } from '../support/store/around.ts';
+import { withOverrides } from '../support/store/with-overrides.ts';
 import type { FileStore } from '../../src/store/files.ts';
 import type { Store } from '../../src/store/store.ts';
 import { problemOf } from '../support/answers.ts';
@@ -121,7 +121,7 @@ test('a file that is removed during a request is not found, and a lost file fail
   let stored: FileStore;
   const tapStore = (store: Store): Store => {
     stored = store.files;
-    return around(store, { files: around(store.files, { size }) });
+    return withOverrides(store, { files: withOverrides(store.files, { size }) });
   };
   const server = await serverOn(t, { MONGODB_URI: '' }, { tapStore });
   await server.insert(exportRows(10));

@@ -72,6 +72,7 @@ async function metrics() {
     exports: () => ({}),
     overloaded: () => false,
     transcodedMs: () => 0,
+    settingsFaults: () => ({}),
   });
   return (await all.values()) as { readonly name: string; readonly help: string }[];
 }

@@ -28,7 +28,7 @@ import { awaited, order } from '../support/exports/exports.ts';
 import { requestOf } from '../support/engine/engines.ts';
 import { appOn, sinkTo } from '../support/process/app.ts';
 import { itemsOf } from '../support/resources/items-resource.ts';
-import { around } from '../support/store/around.ts';
+import { withOverrides } from '../support/store/with-overrides.ts';
 import { testSqlite } from '../support/store/sqlite/sqlite.ts';
 import { withThese, type StoreWithItems } from '../support/store/with-items.ts';
 import { bearer, keyedServer } from '../support/access/keyed.ts';
@@ -267,7 +267,7 @@ async function seenOfALink(t: TestContext): Promise<ReadonlySet<string>> {
   const server = await serverOn(
     t,
     { MONGODB_URI: '' },
-    { tapStore: (store) => around(store, { files: around(store.files, { link }) }) },
+    { tapStore: (store) => withOverrides(store, { files: withOverrides(store.files, { link }) }) },
   );
   const { id } = await awaited(server.url, (await order(server.url, { format: 'csv' })).id);
   for (const more of ['', '?proxy=true'])
@@ -387,5 +387,5 @@ function failingStore(store: StoreWithItems, failure: () => Error | undefined): 
     });
   const items = proxy(store.items);
   const records = async (declaration: RecordDeclaration) => proxy(await store.records(declaration));
-  return withThese(proxy(around<Store>(store, { records })), () => items);
+  return withThese(proxy(withOverrides<Store>(store, { records })), () => items);
 }

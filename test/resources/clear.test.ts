@@ -10,7 +10,7 @@ import { testMongo } from '../support/store/mongo/mongod.ts';
 import { openPlace } from '../support/store/place.ts';
 import { NEVER } from '../support/store/reading.ts';
 import { serverOn, type StoreName, type TestServer } from '../support/process/server.ts';
-import { Barrier, BATCH_ROWS } from '../support/store/upset.ts';
+import { Barrier, BATCH_ROWS } from '../support/store/barrier.ts';
 import { temporaryFolder } from '../support/directory.ts';
 import type { StoreWithItems } from '../support/store/with-items.ts';
 

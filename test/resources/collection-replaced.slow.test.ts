@@ -11,7 +11,7 @@ import { testMongo } from '../support/store/mongo/mongod.ts';
 import { runPullOf } from '../support/pull/pulling.ts';
 import { onMongo } from '../support/process/each-server.ts';
 import { serverOn, type TestServer } from '../support/process/server.ts';
-import { Barrier, BATCH_ROWS } from '../support/store/upset.ts';
+import { Barrier, BATCH_ROWS } from '../support/store/barrier.ts';
 import { temporaryFolder } from '../support/directory.ts';
 
 const ROWS = process.env.LONG ? 2_000 : 500;

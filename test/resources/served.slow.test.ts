@@ -6,7 +6,7 @@ import { test, type TestContext } from 'node:test';
 import { pino } from 'pino';
 import { storeUnavailable } from '../../src/base/errors.ts';
 import type { Store } from '../../src/store/store.ts';
-import { around } from '../support/store/around.ts';
+import { withOverrides } from '../support/store/with-overrides.ts';
 import { jsonOf, type Page } from '../support/answers.ts';
 import { keyedServer } from '../support/access/keyed.ts';
 import { childServer } from '../support/process/child-server.ts';
@@ -28,7 +28,7 @@ function slowReads() {
   let count = 0;
   const released = new Promise<void>((resolve) => (release = resolve));
   const tapStore = (store: Store) =>
-    around(store, {
+    withOverrides(store, {
       open: async (declaration) => {
         const rows = await store.open(declaration);
         const read: typeof rows.read = async (plan, from, size, signal) => {
@@ -39,7 +39,7 @@ function slowReads() {
           }
           return rows.read(plan, from, { ...size, rows: Math.min(size.rows, 25) }, signal);
         };
-        return around(rows, { read });
+        return withOverrides(rows, { read });
       },
     });
   const held = async (reads: number) => {
@@ -133,7 +133,7 @@ test('what is declared by its name is no longer found by a pattern, and a list t
   const RESOURCES_FILE = await resourcesFile(t, { resources: { patrons } });
   let isAway = false;
   const tapStore = (store: Store) =>
-    around(store, {
+    withOverrides(store, {
       list: (name) =>
         isAway && name === database ? Promise.reject(storeUnavailable('away')) : store.list(name),
     });
@@ -153,7 +153,7 @@ async function unlisted(t: TestContext) {
   if (!made) return null;
   let isAway = true;
   const tapStore = (store: Store) =>
-    around(store, {
+    withOverrides(store, {
       list: (name) => (isAway ? Promise.reject(storeUnavailable('away')) : store.list(name)),
     });
   return { ...made, tapStore, answer: () => void (isAway = false) };

@@ -140,7 +140,12 @@ test('the time of the transcoder is counted, in each format', async (t) => {
 });
 
 test('metrics of several processes are added up', async () => {
-  const common = { runningExports: () => 0, overloaded: () => false, transcodedMs: () => 0 };
+  const common = {
+    runningExports: () => 0,
+    overloaded: () => false,
+    transcodedMs: () => 0,
+    settingsFaults: () => ({ API_KEYS_FILE: 2, RESOURCES_FILE: null }),
+  };
   const one = new Metrics();
   const other = new Metrics();
   one.watch({ ...common, openStreams: () => 2, exports: () => ({ queued: 4, failed: 0 }) });
@@ -152,4 +157,6 @@ test('metrics of several processes are added up', async () => {
   assert.match(text, /^sluice_store_rows_total 15$/m);
   assert.match(text, /^sluice_exports{state="queued"} 4$/m, 'both count the same exports');
   assert.match(text, /^sluice_exports{state="failed"} 0$/m);
+  assert.match(text, /^sluice_settings_faults{setting="API_KEYS_FILE"} 2$/m);
+  assert.doesNotMatch(text, /RESOURCES_FILE/);
 });

@@ -15,7 +15,8 @@ import { addRows, countToReplace, replaceRows, type FillTarget } from './write/f
 import { Finder } from './read/find.ts';
 import { isSingle } from './read/index-ranges.ts';
 import { insertRows } from './write/insert.ts';
-import { Layouts, type LookTiming } from './collection/layouts.ts';
+import { Layouts } from './collection/layouts.ts';
+import type { LookTiming } from './collection/look-timing.ts';
 import { addIndex } from './collection/make-indexes.ts';
 import { nextValueIn } from './read/next-value.ts';
 import type { IndexedPlan } from './plan.ts';

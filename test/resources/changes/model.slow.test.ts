@@ -4,7 +4,7 @@ import { AppError } from '../../../src/base/errors.ts';
 import type { Sink } from '../../../src/pipeline/sink.ts';
 import { Pages, pagesOf } from '../../../src/resources/changes/pages.ts';
 import { BSON, Double, Int32, ObjectId, type Document } from '../../../src/store/values/bson.ts';
-import { around } from '../../support/store/around.ts';
+import { withOverrides } from '../../support/store/with-overrides.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { until } from '../../support/store/changes.ts';
 import { keepImages } from '../../support/store/parts.ts';
@@ -39,7 +39,7 @@ const KEYS: readonly KeyGiven[] = [
 ];
 
 /** What histories run on: a server whose feeds soon say that they are up to date, with pages whose readers stall. */
-interface Ground {
+interface ModelWorld {
   readonly server: TestServer;
   readonly store: StoreName;
   readonly stalls: Stalls;
@@ -53,7 +53,7 @@ interface Ground {
 async function groundOn(
   t: TestContext,
   { store, kills }: Pick<Place, 'store' | 'kills'>,
-): Promise<Ground | null> {
+): Promise<ModelWorld | null> {
   const set = kills ? await ownMongod(t) : null;
   if (kills && !set) return null;
   const own = set && { MONGODB_URI: withDatabase(set.uri, 'sluice') };
@@ -75,39 +75,39 @@ async function groundOn(
 
 for (const { name: store, ...place } of PLACES)
   test(`${store}: clients that are cut anywhere have the set in the end, or the part of it that their key opens`, async (t) => {
-    const ground = await groundOn(t, place);
-    if (!ground) return;
-    const { sizes } = ground;
+    const world = await groundOn(t, place);
+    if (!world) return;
+    const { sizes } = world;
     const begin = performance.now();
     const stay = Pages.follow.bind(Pages);
     t.mock.method(Pages, 'follow', (...[question, at, reader]: Parameters<typeof stay>) => {
-      const stays = stay(question, at, { ...reader, sink: ground.stalls.around(reader.sink) });
+      const stays = stay(question, at, { ...reader, sink: world.stalls.around(reader.sink) });
       const size = pagesOf(question)?.size ?? 0;
       sizes.set(size, 1 + (sizes.get(size) ?? 0));
       return stays;
     });
     for (let seed = FIRST; seed < FIRST + place.histories; seed++) {
       try {
-        await runHistory(ground, randomFrom(seed));
+        await runHistory(world, randomFrom(seed));
       } catch (error) {
         throw new Error(`seed ${seed}: ${String(error)}`, { cause: error });
       }
     }
-    const tally = { stalls: ground.stalls.count, together: Object.fromEntries(sizes) };
+    const tally = { stalls: world.stalls.count, together: Object.fromEntries(sizes) };
     t.diagnostic(`${JSON.stringify(tally)}, ${Math.round(performance.now() - begin)} ms`);
   });
 
-async function runHistory(ground: Ground, random: Random): Promise<void> {
-  const { server, stalls, sizes, kill } = ground;
-  const writer = writerOf(ground, random);
+async function runHistory(world: ModelWorld, random: Random): Promise<void> {
+  const { server, stalls, sizes, kill } = world;
+  const writer = writerOf(world, random);
   const query = oneOf(random, ['', 'fields=n', 'category=x', 'category=y&fields=n']);
   const headers = bearer(oneOf(random, KEYS).name);
   const others = bearer(oneOf(random, KEYS).name);
   await writer.write();
-  const follower = followingOf(ground, query, headers, random);
-  const poller = await pollingOf(ground, query, headers, random);
+  const follower = followingOf(world, query, headers, random);
+  const poller = await pollingOf(world, query, headers, random);
   const mates = [headers, others].flatMap((own) =>
-    Array.from({ length: MATES }, () => mateOf(ground, query, own, random)),
+    Array.from({ length: MATES }, () => mateOf(world, query, own, random)),
   );
   stalls.begin(random);
   for (let step = 0; step < STEPS; step++) {
@@ -154,7 +154,7 @@ class Stalls {
   }
 
   around(sink: Sink): Sink {
-    return around<Sink>(sink, {
+    return withOverrides<Sink>(sink, {
       write: (chunk) => {
         const taken = sink.write(chunk);
         if (!this.#random || this.#random() < 0.9) return taken;
@@ -169,7 +169,7 @@ class Stalls {
 /** Checks how an answer began and ended. A database that is killed may have been away. Returns whether it was there. */
 function isSound(
   { status, error }: Pick<Answer, 'status' | 'error'>,
-  { kill }: Pick<Ground, 'kill'>,
+  { kill }: Pick<ModelWorld, 'kill'>,
 ): boolean {
   const isAway = kill !== null && (status === 503 || error?.code === 'store-unavailable');
   if (!isAway) assert.deepEqual([status, error], [200, null]);
@@ -181,7 +181,7 @@ function sorted(rows: ReadonlyMap<string, string>): string[] {
 }
 
 /** Inserts, replaces and removes a few rows again and again. */
-function writerOf({ server, store, kill }: Ground, random: Random) {
+function writerOf({ server, store, kill }: ModelWorld, random: Random) {
   const all = Array.from({ length: 3 + below(random, 40) }, (_, n) => idOf(n, store));
   let n = 0;
   const rowOf = (_id: unknown): Document => {
@@ -227,11 +227,11 @@ function idOf(n: number, store: StoreName): unknown {
 }
 
 /** A client that reads the set, and then what changes, in one response. It is cut, and continues by its cursor. */
-function followingOf(ground: Ground, query: string, headers: Headers, random: Random) {
+function followingOf(world: ModelWorld, query: string, headers: Headers, random: Random) {
   const copy = new Copy(random() < 0.5, headers);
   const read = async (bytes: number): Promise<boolean> => {
-    const url = ground.server.url + copy.next(`/items/stream?${query}`);
-    return isSound(await copy.read(url, { bytes, until: ({ isUpToDate }) => isUpToDate }), ground);
+    const url = world.server.url + copy.next(`/items/stream?${query}`);
+    return isSound(await copy.read(url, { bytes, until: ({ isUpToDate }) => isUpToDate }), world);
   };
   return {
     copy,
@@ -245,17 +245,17 @@ function followingOf(ground: Ground, query: string, headers: Headers, random: Ra
 }
 
 /** A client that follows all the time. It is cut now and then, and continues by its cursor. */
-function mateOf(ground: Ground, query: string, headers: Headers, random: Random) {
+function mateOf(world: ModelWorld, query: string, headers: Headers, random: Random) {
   const copy = new Copy(random() < 0.5, headers);
   let isCut = false;
   const read = async (): Promise<void> => {
-    const url = () => ground.server.url + copy.next(`/items/stream?${query}`);
-    while (!isSound(await copy.read(url(), { until: () => isCut }), ground));
+    const url = () => world.server.url + copy.next(`/items/stream?${query}`);
+    while (!isSound(await copy.read(url(), { until: () => isCut }), world));
   };
   let reading = read();
   const end = async (): Promise<void> => {
     isCut = true;
-    ground.stalls.open();
+    world.stalls.open();
     await reading;
     isCut = false;
   };
@@ -273,8 +273,8 @@ function mateOf(ground: Ground, query: string, headers: Headers, random: Random)
 }
 
 /** A client that reads the set once, and then asks for its changes in pieces. */
-async function pollingOf(ground: Ground, query: string, headers: Headers, random: Random) {
-  const items = `${ground.server.url}/items`;
+async function pollingOf(world: ModelWorld, query: string, headers: Headers, random: Random) {
+  const items = `${world.server.url}/items`;
   const copy = new Copy(false, headers);
   const head = await fetch(`${items}/stream?${query}`, { method: 'HEAD', headers });
   copy.cursor = head.headers.get('changes-from');
@@ -282,7 +282,7 @@ async function pollingOf(ground: Ground, query: string, headers: Headers, random
   const read = async (how: string, bytes = Infinity): Promise<void> => {
     const until = ({ isUpToDate }: Copy) => how === 'follow=true' && isUpToDate;
     const url = `${items}/changes?${query}&since=${copy.cursor}&${how}`;
-    isSound(await copy.read(url, { bytes, until }), ground);
+    isSound(await copy.read(url, { bytes, until }), world);
   };
   return {
     copy,

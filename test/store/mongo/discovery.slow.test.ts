@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { Int32, MaxKey, MinKey, type UUID } from 'bson';
 import type { Document } from 'mongodb';
-import { around } from '../../support/store/around.ts';
+import { withOverrides } from '../../support/store/with-overrides.ts';
 import { MongoConnection } from '../../../src/store/mongo/connection.ts';
 import { MongoRefusal } from '../../../src/store/mongo/errors.ts';
 import { indexFrom } from '../../../src/store/mongo/collection/index-list.ts';
@@ -293,7 +293,7 @@ it('a collection that is replaced while it is looked at is unavailable for now, 
     await open.db.collection('rows').insertOne({ _id: new Int32(2) as never });
   };
   let replacing: Promise<void> | undefined;
-  const replaced = around(connection, {
+  const replaced = withOverrides(connection, {
     run: async (...call) => {
       const { filter } = call[0] as { readonly filter?: { readonly _id?: Document } };
       if (filter?._id?.$eq instanceof MinKey) await (replacing ??= replace());

@@ -10,7 +10,7 @@ import { EXPORTS, Jobs } from '../../../src/exports/jobs.ts';
 import { exportSources } from '../../../src/exports/order.ts';
 import { queueOpener } from '../../../src/queue/open.ts';
 import { createTranscoder } from '../../../src/rows/transcoder.ts';
-import { around } from '../store/around.ts';
+import { withOverrides } from '../store/with-overrides.ts';
 import { withItems, type StoreWithItems } from '../store/with-items.ts';
 import { BSON } from '../../../src/store/values/bson.ts';
 import type { FileStore } from '../../../src/store/files.ts';
@@ -91,12 +91,12 @@ export async function openWorker(
 }
 
 function steppedFiles(files: FileStore, reached: Reached): FileStore {
-  return around(files, {
+  return withOverrides(files, {
     listingMs: 0,
     create: async (name, signal) => {
       await reached('create');
       const writer = await files.create(name, signal);
-      return around(writer, {
+      return withOverrides(writer, {
         write: async (bytes) => {
           await reached('write');
           await writer.write(bytes);

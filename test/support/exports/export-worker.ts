@@ -8,7 +8,7 @@ import { exportSources } from '../../../src/exports/order.ts';
 import type { Work } from '../../../src/queue/queue.ts';
 import type { Resource } from '../../../src/resources/query/resource.ts';
 import { createTranscoder } from '../../../src/rows/transcoder.ts';
-import { around } from '../store/around.ts';
+import { withOverrides } from '../store/with-overrides.ts';
 import { withItems, type StoreWithItems } from '../store/with-items.ts';
 import type { FileStore } from '../../../src/store/files.ts';
 import { openSqlite } from '../../../src/store/sqlite/sqlite-store.ts';
@@ -158,12 +158,12 @@ export class Worker {
 }
 
 function hooked(files: FileStore, { begins, writes, names }: Hooks): FileStore {
-  return around(files, {
+  return withOverrides(files, {
     create: async (name) => {
       await begins?.(name);
       const writer = await files.create(name);
       let piece = 0;
-      return around(writer, {
+      return withOverrides(writer, {
         write: async (bytes) => {
           if (bytes.length > 0) await writes?.(++piece);
           await writer.write(bytes);

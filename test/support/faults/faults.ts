@@ -1,4 +1,4 @@
-import { around } from '../store/around.ts';
+import { withOverrides } from '../store/with-overrides.ts';
 import type { Batch } from '../../../src/store/batch.ts';
 import type { FileStore, FileWriter } from '../../../src/store/files.ts';
 import type { Store } from '../../../src/store/store.ts';
@@ -43,7 +43,7 @@ export class Faults {
 
   /** Wraps a store so that its items and users fail. */
   store(store: Store): Store {
-    return around(store, {
+    return withOverrides(store, {
       records: async (declaration) => this.port(await store.records(declaration)),
       open: async (...call) => this.port(await store.open(...call)),
     });

@@ -7,7 +7,7 @@ import { startServer, type Server, type ServerOptions } from '../../../src/serve
 import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
 import { BSON, type Document } from '../../../src/store/values/bson.ts';
 import type { OwnedCollection } from '../../../src/store/store.ts';
-import { around } from '../store/around.ts';
+import { withOverrides } from '../store/with-overrides.ts';
 import { withThese, type StoreWithItems } from '../store/with-items.ts';
 import { AnswerCheck } from '../papers/answer-check.ts';
 import { temporaryFolder } from '../directory.ts';
@@ -97,13 +97,13 @@ export async function serverOn(
   const instead: TestServer['instead'] = {};
   const tapStore: ServerOptions['tapStore'] = (store) => {
     const tapped = options.tapStore?.(store) ?? store;
-    return around(tapped, {
+    return withOverrides(tapped, {
       open: async (declaration, may) => {
         if (opened.again) return opened.again;
         const rows = await tapped.open(declaration, may);
         if (declaration.collection !== ITEM_COLLECTION.collection) return rows;
         const read: Read = (...call) => rows.read(...call);
-        opened.items = around(rows, {
+        opened.items = withOverrides(rows, {
           read: (...call) => (instead.read ? instead.read(read, ...call) : read(...call)),
         });
         return opened.items;

@@ -1,6 +1,6 @@
 import { ITEM_COLLECTION } from '../../../src/resources/item-collection.ts';
 import type { OwnedCollection, Store } from '../../../src/store/store.ts';
-import { around } from './around.ts';
+import { withOverrides } from './with-overrides.ts';
 
 /** A store with the collection of items, which most tests read and write. */
 export interface StoreWithItems extends Store {
@@ -20,15 +20,15 @@ export async function withItems(store: Store): Promise<StoreWithItems> {
 
 /** A store whose items someone else opens. */
 export function withThese(store: Store, items: () => OwnedCollection): StoreWithItems {
-  return Object.defineProperty(around(store, {}), 'items', { get: items }) as StoreWithItems;
+  return Object.defineProperty(withOverrides(store, {}), 'items', { get: items }) as StoreWithItems;
 }
 
 /** A store whose items do some things in another way, whoever opens them. */
 export function aroundItems(store: Store, own: (items: OwnedCollection) => Partial<OwnedCollection>): Store {
-  return around(store, {
+  return withOverrides(store, {
     open: async (declaration, may) => {
       const rows = await store.open(declaration, may);
-      return declaration.collection === ITEM_COLLECTION.collection ? around(rows, own(rows)) : rows;
+      return declaration.collection === ITEM_COLLECTION.collection ? withOverrides(rows, own(rows)) : rows;
     },
   });
 }

@@ -11,6 +11,7 @@ import { faultOfKey, layoutOf } from './discovery.ts';
 import { CODES, isGone, MongoRefusal, serverCodeOf } from '../errors.ts';
 import { faultOf } from '../faults.ts';
 import { isUnchanged } from './index-list.ts';
+import { everyReally, type LookTiming } from './look-timing.ts';
 import { hasIndex, indexed, isOfKey, type IndexedPlan } from '../plan.ts';
 import { describeServer, proveServer, type ServerKind } from './proof.ts';
 
@@ -29,14 +30,6 @@ const MAY_BE_REPLACED: ReadonlySet<string> = new Set([
   'snapshot-expired',
   'store-unavailable',
 ]);
-
-/** The clock and the timer of looks at a collection. */
-export interface LookTiming {
-  /** A clock in milliseconds. */
-  readonly now?: (() => number) | undefined;
-  /** Calls `work` every `ms` milliseconds until the returned function is called. */
-  readonly every?: ((ms: number, work: () => void) => () => void) | undefined;
-}
 
 /**
  * What is known of a collection and its indexes. All callers share the looks at them. Anyone who may write can replace an
@@ -296,9 +289,4 @@ function refusalOf(error: unknown, collection: string): unknown {
 /** The name by which an index is looked at. MongoDB gives that of the key to no other index. */
 function nameOf(index: Index): string {
   return isOfKey(index) ? KEY_INDEX.name : index.name;
-}
-
-function everyReally(ms: number, work: () => void): () => void {
-  const timer = setInterval(work, ms).unref();
-  return () => clearInterval(timer);
 }

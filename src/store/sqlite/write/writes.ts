@@ -48,10 +48,12 @@ export class Writes {
     return this.#ask(action, false, kind === 'frees');
   }
 
+  /** Runs work in no transaction, while nothing else is written. Resolves with its result. */
   alone<T>(work: () => Promise<T>): Promise<T> {
     return this.#ask(work, true, true);
   }
 
+  /** Resolves when nothing is written or made durable any more. */
   async idle(): Promise<void> {
     while (this.#working ?? this.#syncing) {
       await this.#working;

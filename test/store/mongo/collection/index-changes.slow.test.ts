@@ -12,7 +12,7 @@ import { openStore, profiled, testClient } from '../../../support/store/mongo/mo
 import { testMongo } from '../../../support/store/mongo/mongod.ts';
 import { NEVER, PLENTY, readRows } from '../../../support/store/reading.ts';
 import { serverOn } from '../../../support/process/server.ts';
-import { Barrier, BATCH_ROWS } from '../../../support/store/upset.ts';
+import { Barrier, BATCH_ROWS } from '../../../support/store/barrier.ts';
 import { testsWith } from '../../../support/tests-with.ts';
 import type { StoreWithItems } from '../../../support/store/with-items.ts';
 

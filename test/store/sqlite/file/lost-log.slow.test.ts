@@ -144,7 +144,7 @@ test('a process that is killed at any step of a start, a write, a checkpoint or 
   let acknowledged = 0;
   let looked = 0;
   /** Looks at the directory again and again while this is done. */
-  const around = async <T>(work: Promise<T>): Promise<T> => {
+  const lookingDuring = async <T>(work: Promise<T>): Promise<T> => {
     const state = { isDone: false };
     const done = work.finally(() => (state.isDone = true));
     for (let turns = 0; !state.isDone; turns++) {
@@ -160,16 +160,16 @@ test('a process that is killed at any step of a start, a write, a checkpoint or 
     return done;
   };
   for (let round = 0; round < 4; round++) {
-    const first = await around(
+    const first = await lookingDuring(
       openDirectory(directory, { onWarning, transactionRows: round % 2 === 0 ? 2_000 : 7 }),
     );
-    const second = round > 1 ? await around(openDirectory(directory, { onWarning })) : null;
+    const second = round > 1 ? await lookingDuring(openDirectory(directory, { onWarning })) : null;
     for (let n = 0; n < 3; n++) {
       const rows = Array.from({ length: 60 }, (_, at) => row(acknowledged + at));
-      await around(first.items.insert(rows, 'replace'));
+      await lookingDuring(first.items.insert(rows, 'replace'));
       acknowledged += rows.length;
     }
-    await around(Promise.all([first.close(), second?.close()]));
+    await lookingDuring(Promise.all([first.close(), second?.close()]));
     assert.equal(await rowsIn(await killed(t, directory)), acknowledged);
   }
   assert.ok(looked > 15, `${looked} states`);

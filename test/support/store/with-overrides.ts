@@ -2,7 +2,7 @@
  * The same object with some members in place of its own: a collection or a store that does some things in another way.
  * Its other methods are called on `inner`.
  */
-export function around<T extends object>(inner: T, own: Partial<T>): T {
+export function withOverrides<T extends object>(inner: T, own: Partial<T>): T {
   const members = new Map<string, unknown>();
   for (
     let from: object | null = inner;

@@ -4,7 +4,7 @@ import { bytesIn, Connection } from '../../src/store/sqlite/file/connection.ts';
 import { FILE } from '../../src/store/sqlite/file/file.ts';
 import { mmapBytesIn } from '../../src/store/sqlite/file/directory.ts';
 import { rangeOf, restBehind, sqlOf } from '../../src/store/sqlite/read/range.ts';
-import { Collections } from '../../src/store/sqlite/file/sets.ts';
+import { Collections, RESOURCE } from '../../src/store/sqlite/file/sets.ts';
 import { answerLines } from './asked.ts';
 
 const ROWS_AT_ONCE = 2_000;
@@ -19,7 +19,7 @@ const sets = new Collections(connection);
 await answerLines((plan) => {
   let rows = 0;
   let bytes = 0;
-  let range = rangeOf(sets.get('items'), plan, undefined);
+  let range = rangeOf(sets.get(`${RESOURCE}items`), plan, undefined);
   while (range) {
     const { column, low, high, reverse } = range;
     const last = reverse ? 'min' : 'max';

@@ -53,8 +53,9 @@ def _readable(url: str, options: Options, backoff: Backoff) -> str:
     readers such as urllib would send the key on to there."""
     while True:
         try:
-            with Lead(url, "*/*", options, backoff) as answer:
-                return answer.location() or url
+            lead = Lead(url, "*/*", options, backoff)
+            with lead:
+                return lead.location() or url
         except Interrupted as failure:
             backoff.after(failure)
 

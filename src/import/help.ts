@@ -23,7 +23,7 @@ How a file is read:
   --id COLUMN        The column or field that becomes the key of a row. Every row must then have it. Default: _id if the
                      row has it, otherwise id. A row with neither gets a new ObjectId.
 
-  --encoding NAME    The encoding of the file: windows-1252, iso-8859-15, utf-16le, or another one that TextDecoder knows
+  --encoding NAME    The encoding of the file: windows-1252, iso-8859-15, utf-16le, or another that TextDecoder knows
                      (default utf-8).
 
   A column that becomes another field does not keep its own name. It replaces any column that already has the name of
@@ -44,8 +44,8 @@ goes into it, and others with --into items:
 CSV files:
   --delimiter C      The character between cells, or tab. Default: tab for .tsv and .tab, else the one of comma,
                      semicolon and tab that the header row contains outside of quotes.
-  --skip-lines N     The lines above the header row, such as a title. Where line 1 has one filled cell, the import stops and
-                     says how many there seem to be; 0 takes it for the header row. A line sep=; is read by itself.
+  --skip-lines N     The lines above the header row, such as a title. Where line 1 has one filled cell, the import stops
+                     and says how many there seem to be; 0 takes it for the header row. A line sep=; is read by itself.
   --decimal-comma    Numbers are written as 1.234,56 or 1234,56.
   --thousands C      What separates thousands: a comma, an apostrophe, a point, or space for any blank: 1,234.50.
   --currency C       A symbol or code before or behind numbers: --currency '$' reads $12.00, -$12 and ($12) as numbers.
@@ -60,9 +60,9 @@ CSV files:
                      or json. A cell that is not of that kind makes its row bad.
 
   A column becomes numbers if every cell is a number as JSON writes it: 12, -0.30, 1e-05, 1.00E+05. A cell such as
-  01234, +5 or 1e5 makes the whole column text, and so does a percentage such as 12%. Dates, true and false stay text without --type, or --date-format and
-  --booleans, which read a column in whose cells they all fit. An empty cell becomes no field; "" becomes an empty text
-  in a column of text.
+  01234, +5 or 1e5 makes the whole column text, and so does a percentage such as 12%. Dates, true and false stay text
+  without --type, or --date-format and --booleans, which read a column in whose cells they all fit. An empty cell
+  becomes no field; "" becomes an empty text in a column of text.
   Without --date-format a date is 2024-12-31 (midnight UTC) or 2024-12-31T23:59:59Z, with a zone. With date-utc it
   needs none.
   A column customer.country becomes the field country of the document customer.

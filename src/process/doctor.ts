@@ -13,8 +13,8 @@ import { kernelWarning } from './kernel-warning.ts';
 export const DOCTOR_HELP = `Usage: sluice doctor [MONGODB_URI]
 
 Says what the server promises, whether it holds with this store on this machine, and by which query that was seen. It reads the
-settings as the server does, and writes nothing but a file in the bucket of FILES, which it removes. Without MONGODB_URI in the settings or as argument: the embedded store in
-DATA_DIR, all of which is read.
+settings as the server does, and writes nothing but a file in the bucket of FILES, which it removes. Without
+MONGODB_URI in the settings or as argument: the embedded store in DATA_DIR, all of which is read.
 
   ok    the promise holds
   FAIL  it does not hold

@@ -16,7 +16,7 @@ class Failure extends Error {
 
 /** The answer was cut, or none came. Another attempt from the last proof may succeed. */
 export class Interruption extends Failure {
-  override readonly name = 'Interruption';
+  override readonly name = 'Interrupted'; // clients know it by this name: docs/clients.md
 }
 
 /** What came is not what the server says that it sent. Another attempt may bring it whole. */
@@ -24,7 +24,7 @@ export class Mismatch extends Interruption {}
 
 /** Another attempt would fail in the same way: the server refuses, or the files on disk belong to another pull. */
 export class Refusal extends Failure {
-  override readonly name = 'Refusal';
+  override readonly name = 'Refused'; // so, too
 }
 
 /** Statuses after which the same request may succeed. */

@@ -18,6 +18,7 @@ import { promisify } from 'node:util';
 import { parse, parseAllDocuments } from 'yaml';
 import { readConfig } from '../../src/settings/config.ts';
 import { SETTINGS } from '../../src/settings/settings.ts';
+import { readFilesPlace } from '../../src/store/bucket/place.ts';
 import { cli } from '../support/process/child-server.ts';
 import { childProgram } from '../support/process/child-program.ts';
 import { documentText, ROOT } from '../support/papers/documents.ts';
@@ -190,12 +191,13 @@ test('the commands of the page, in its order: install, keys, upgrade, backup, re
     ([, , text]) => text !== '',
   );
   assert.deepEqual(
-    blocks.filter(([, language]) => language !== 'sh').map(([, , text]) => text),
+    blocks.filter(([, language]) => language !== 'sh' && language !== 'json').map(([, , text]) => text),
     [],
     'no test runs these blocks',
   );
   const checked = new Set<string>();
-  for (const [, , text = ''] of blocks) {
+  for (const [, language, text = ''] of blocks) {
+    if (language !== 'sh') continue;
     await sh(text.replace(/\d{4}-\d\d-\d\d(?=\.db)/, today.trim()));
     const [name, check] = Object.entries(checks).find(([first]) => text.startsWith(first)) ?? [];
     await check?.();
@@ -386,4 +388,31 @@ test('Prometheus: the servers of the scrape configuration are those of the page,
   await promtool('check', 'rules', 'sluice-alerts.yml');
   await promtool('test', 'rules', join(ROOT, 'test/support/papers/alerts.yml'));
   await promtool('check', 'config', '--syntax-only', 'prometheus.yml');
+});
+
+test('the documents for a bucket are JSON, and are about the place of FILES', () => {
+  const blocks = [...page.matchAll(/```json\n([^]*?)```/g)].map(
+    ([, text = '']) => JSON.parse(text) as object,
+  );
+  const [policy, lifecycle, cors] = blocks as [
+    { Statement: { Resource: string; Action: string[] }[] },
+    { Rules: { Filter: { Prefix: string }; AbortIncompleteMultipartUpload: object }[] },
+    { CORSRules: { AllowedMethods: string[] }[] },
+  ];
+  assert.equal(blocks.length, 3);
+  const { place, faults } = readFilesPlace({
+    FILES: /`FILES=(s3:[^`]+)`/.exec(page)?.[1] ?? '',
+    S3_ACCESS_KEY_ID: 'a',
+    S3_SECRET_ACCESS_KEY: 'b',
+  });
+  assert.deepEqual(faults, []);
+  assert.ok(place?.kind === 'bucket');
+  const { bucket, prefix } = place;
+  assert.deepEqual(
+    policy.Statement.map(({ Resource }) => Resource),
+    [`arn:aws:s3:::${bucket}`, `arn:aws:s3:::${bucket}/${prefix}*`],
+  );
+  assert.equal(lifecycle.Rules[0]?.Filter.Prefix, `${prefix}exports/`);
+  assert.ok(lifecycle.Rules[0].AbortIncompleteMultipartUpload);
+  assert.deepEqual(cors.CORSRules[0]?.AllowedMethods, ['GET']);
 });

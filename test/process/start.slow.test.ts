@@ -54,7 +54,7 @@ async function halted(t: TestContext, before: readonly string[] = []): Promise<s
 test('a stack of the built program names the files of src', async (t) => {
   const stack = await halted(t);
   assert.match(stack, /^Error: halted\n/);
-  assert.match(stack, /at .*startServer \(file:.*\/src\/main\.ts:\d+:\d+\)/);
+  assert.match(stack, /at .*startServer \(file:.*\/src\/server\/main\.ts:\d+:\d+\)/);
   assert.doesNotMatch(stack, /\/dist\//);
 });
 

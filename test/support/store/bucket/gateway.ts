@@ -63,6 +63,10 @@ export async function faultyGateway(t: TestContext, target: string): Promise<Fau
         response.on('end', cut);
         return;
       }
+      if (answer.destroyed) {
+        response.destroy(); // the client has left meanwhile
+        return;
+      }
       answer.writeHead(response.statusCode ?? 0, response.headers);
       const half = Number(response.headers['content-length'] ?? 0) / 2;
       pipeline(

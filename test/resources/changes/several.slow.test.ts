@@ -223,8 +223,11 @@ onCombinations(
       assert.match(one.lastEventId, /^[\w-]+\.[\w-]+$/);
       await at.customers.remove('customers-0');
       const again = { ...headers, 'last-event-id': one.lastEventId };
-      const two = await readEvents(at.server.url + PATH, again, (events) => data(events).length > 0);
-      assert.deepEqual(data(two.events), ['{"resource":"customers","removed":{"id":"customers-0"}}']);
+      const removed = '{"resource":"customers","removed":{"id":"customers-0"}}';
+      const two = await readEvents(at.server.url + PATH, again, (events) => data(events).includes(removed));
+      // A checkpoint of the customers may come between the row and the place behind it. Then the row comes again.
+      const others = data(two.events).filter((line) => line !== order('o1'));
+      assert.deepEqual(others, [removed]);
     });
 
     test('they take one slot of streams, and HEAD takes none for long', async (at) => {

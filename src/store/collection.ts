@@ -124,7 +124,8 @@ export interface OwnedCollection extends Collection {
   removeIndex(paths: readonly string[]): Promise<void>;
   /**
    * Drops the collection with its rows. What reads it ends as where a collection is missing. Rejects with CommandRefusal
-   * when an import writes it, or the store refuses it. The collection must not be used afterwards.
+   * when an import replaces its rows (embedded store: also when one adds rows), or the store refuses it. The collection
+   * must not be used afterwards.
    */
   drop(): Promise<void>;
   /** Gives the collection a name that none has. Its rows and their history stay. Rejects as `drop` does. */

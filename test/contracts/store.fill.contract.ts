@@ -72,6 +72,24 @@ export function fillContract(test: StoreTest): void {
     });
   });
 
+  test('a collection whose rows an import replaces is not dropped or renamed before its end', async ({
+    store,
+  }) => {
+    const before = makeItems(10);
+    await insertItems(store.items, before);
+    const fill = startFill(store.items, { replaces: true });
+    await fill.asks();
+    for (const work of [() => store.items.drop(), () => store.items.rename('elsewhere')])
+      await assert.rejects(work, CommandRefusal);
+    await assertRows(store.items, before);
+    fill.add(bytesOf(before.slice(5)));
+    fill.end();
+    await fill.done;
+    await assertRows(store.items, before.slice(5));
+    await store.items.drop();
+    await assert.rejects(store.items.read(BY_ID, {}, SIZE, NEVER));
+  });
+
   test('rows that are to be replaced stay when the new ones do not come to their end', async ({ store }) => {
     const before = makeItems(60);
     await insertItems(store.items, before);

@@ -5,9 +5,11 @@ import type { MongoConnection } from '../connection.ts';
 import { translate } from '../errors.ts';
 import { listIndexes } from '../collection/index-list.ts';
 import { refusalOf } from '../collection/make-indexes.ts';
+import { ImportLease } from './import-lease.ts';
 
 /** See OwnedCollection.drop. */
 export async function dropCollection(connection: MongoConnection, collection: string): Promise<void> {
+  await ImportLease.assertNone(connection, collection);
   try {
     await connection.run({ drop: collection, writeConcern: MAJORITY }, ON_PRIMARY);
   } catch (error) {
@@ -19,6 +21,7 @@ export async function dropCollection(connection: MongoConnection, collection: st
 export async function renameCollection(connection: MongoConnection, from: string, to: string): Promise<void> {
   const { client, database } = connection;
   const names = { renameCollection: `${database}.${from}`, to: `${database}.${to}` };
+  await ImportLease.assertNone(connection, from);
   try {
     await client.db('admin').command({ ...names, writeConcern: MAJORITY });
   } catch (error) {

@@ -40,6 +40,14 @@ export class ImportLease {
     }
   }
 
+  /** Rejects with CommandRefusal when an import replaces the rows. Nothing is written for that. */
+  static async assertNone(connection: MongoConnection, collection: string): Promise<void> {
+    const filter = { _id: collection, $expr: { $gt: ['$until', '$$NOW'] } };
+    const [other] = await documentsOf(connection, { find: LEASES, filter, limit: 1 }, ON_PRIMARY);
+    const holder = other?.holder as Holder | undefined;
+    if (holder && isRunning(holder) !== false) throw inTheWay(collection, holder);
+  }
+
   /** Renews the lease. Rejects with CommandRefusal when it was taken for one of a process that ended. */
   async assertHeld(): Promise<void> {
     if (await this.#write({ id: this.#id })) return;
@@ -65,10 +73,7 @@ export class ImportLease {
       if (!other) return this.#take(); // it has just ended
       const holder = other.holder as Holder;
       if (isRunning(holder) === false && (await this.#write({ id: other.id as string }))) return;
-      throw new CommandRefusal(
-        `Another import (process ${holder.pid}) replaces the rows of '${this.#collection}': wait for its end, or end it, and run this one again. ` +
-          'When its process is gone from another machine, that takes a minute.',
-      );
+      throw inTheWay(this.#collection, holder);
     }
   }
 
@@ -86,4 +91,11 @@ export class ImportLease {
     const { value } = await this.#connection.run(command, ON_PRIMARY);
     return Boolean(value);
   }
+}
+
+function inTheWay(collection: string, { pid }: Holder): CommandRefusal {
+  return new CommandRefusal(
+    `Another import (process ${pid}) replaces the rows of '${collection}': wait for its end, or end it, and run this one again. ` +
+      'When its process is gone from another machine, that takes a minute.',
+  );
 }

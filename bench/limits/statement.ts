@@ -4,7 +4,7 @@ import { bytesIn, Connection } from '../../src/store/sqlite/file/connection.ts';
 import { FILE } from '../../src/store/sqlite/file/file.ts';
 import { mmapBytesIn } from '../../src/store/sqlite/file/directory.ts';
 import { rangeOf, restBehind, sqlOf } from '../../src/store/sqlite/read/range.ts';
-import { Collections, RESOURCE } from '../../src/store/sqlite/file/sets.ts';
+import { Collections, RESOURCE } from '../../src/store/sqlite/file/collections.ts';
 import { answerLines } from './asked.ts';
 
 const ROWS_AT_ONCE = 2_000;

@@ -3,12 +3,12 @@ import type { Records } from '../records.ts';
 import { CollectionLooks } from './read/collection-looks.ts';
 import type { Core } from './core.ts';
 import { Counts } from './read/counts.ts';
-import { dropSet, removeSetIndex, renameSet } from './write/drop.ts';
+import { dropCollection, removeIndex, renameCollection } from './write/drop.ts';
 import { Feed } from './changes/feed.ts';
 import { Indexes } from './write/indexes.ts';
 import { Reads } from './read/reads.ts';
 import { RowWrites } from './write/row-writes.ts';
-import { NEW, RESOURCE, type CollectionShape } from './file/sets.ts';
+import { NEW, RESOURCE, type CollectionShape } from './file/collections.ts';
 
 /**
  * One set of the file as the port has it: rows, records, or both. All who open the set share it. What does the work of each
@@ -66,10 +66,10 @@ export class SqliteCollection implements OwnedCollection, Records {
   readonly addIndex: Records['addIndex'] = (...call) => this.#indexes.add(...call);
 
   readonly removeIndex = (paths: readonly string[]): Promise<void> =>
-    removeSetIndex(this.#core, this.#looks.shape, paths);
-  readonly drop = (): Promise<void> => dropSet(this.#core, this.#looks.shape);
+    removeIndex(this.#core, this.#looks.shape, paths);
+  readonly drop = (): Promise<void> => dropCollection(this.#core, this.#looks.shape);
   readonly rename = (to: string): Promise<void> =>
-    renameSet(this.#core, this.#looks.shape, { name: RESOURCE + to, label: to });
+    renameCollection(this.#core, this.#looks.shape, { name: RESOURCE + to, label: to });
 
   /** Adds the indexes that the set lacks. */
   declare(indexes: CollectionShape['indexes']): Promise<void> {

@@ -10,7 +10,7 @@ import { ChangeLog, type LogOptions } from './file/log.ts';
 import { Looks } from './file/looks.ts';
 import { Maintenance } from './file/maintenance.ts';
 import { Reader } from './read/read.ts';
-import { Collections } from './file/sets.ts';
+import { Collections } from './file/collections.ts';
 import { LogWatch } from './changes/watch.ts';
 import { Writes } from './write/writes.ts';
 

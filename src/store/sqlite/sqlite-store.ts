@@ -5,7 +5,7 @@ import type { Slots } from '../turns/slots.ts';
 import { SqliteCollection } from './collection.ts';
 import { Core } from './core.ts';
 import { openFile } from './file/file.ts';
-import { RESOURCE, type Collections, type CollectionShape } from './file/sets.ts';
+import { RESOURCE, type Collections, type CollectionShape } from './file/collections.ts';
 import type { FileStore } from '../files.ts';
 import type { RecordDeclaration, Records } from '../records.ts';
 import type { CollectionEntry, Declaration, Listing, OwnedCollection, Store } from '../store.ts';

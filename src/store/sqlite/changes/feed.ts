@@ -6,7 +6,7 @@ import type { CollectionLooks } from '../read/collection-looks.ts';
 import type { Core } from '../core.ts';
 import { placeOf, placeOfSealed, sealedTokenOf, tokenOf, type LogPlace } from './place.ts';
 import type { Reads } from '../read/reads.ts';
-import type { CollectionRecord } from '../file/sets.ts';
+import type { CollectionRecord } from '../file/collections.ts';
 import type { Slots } from '../../turns/slots.ts';
 
 /** The log has to be asked to keep rows before their changes. */

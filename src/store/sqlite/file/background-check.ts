@@ -6,7 +6,7 @@ import { IntegrityCheck } from './integrity.ts';
 import { meta, setMeta } from './layout.ts';
 import type { Looks } from './looks.ts';
 import { Maintenance } from './maintenance.ts';
-import type { Collections } from './sets.ts';
+import type { Collections } from './collections.ts';
 
 const EACH_MS = 24 * 60 * 60_000;
 /** How often to look whether a check is due, and what those of other processes found. Milliseconds. */

@@ -11,7 +11,7 @@ import { freeBytes, RESERVE_BYTES } from './errors.ts';
 import { FILE } from './file.ts';
 import { keyRow } from './keyed.ts';
 import { columnOf, columnsOf, indexName, rowsIn } from './layout.ts';
-import { isWhole, nameOf, Collections, type IndexRecord, type CollectionRecord } from './sets.ts';
+import { isWhole, nameOf, Collections, type IndexRecord, type CollectionRecord } from './collections.ts';
 
 const ROWS_AT_ONCE = 500;
 const MOST_LISTED = 100;

@@ -3,7 +3,7 @@ import type { Connection } from './connection.ts';
 import { isDamage } from './errors.ts';
 import { latestEpoch, newEpoch } from './layout.ts';
 import type { ChangeLog, LogOptions } from './log.ts';
-import type { Collections } from './sets.ts';
+import type { Collections } from './collections.ts';
 
 /**
  * The most epochs that a file knows: a week of processes that start each minute and write. Places of epochs before them

@@ -12,7 +12,7 @@ import { retryBusy, storeFault, storeReplaced } from './errors.ts';
 import { faultOfFile, openHere } from './file-fault.ts';
 import { assertOurs, createEpochs, createLayout, latestEpoch, meta, setMeta } from './layout.ts';
 import { changeMark, readMark, storeGone, writeMark, type Mark } from './mark.ts';
-import { newIdentity, Collections } from './sets.ts';
+import { newIdentity, Collections } from './collections.ts';
 
 /** The store's file. SQLite keeps `-wal` and `-shm` beside it while a process has it open. */
 export const FILE = 'sluice.db';

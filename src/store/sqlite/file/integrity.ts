@@ -4,7 +4,7 @@ import { isDamage } from './errors.ts';
 import { columnsOf, indexName, logTable, rowsTable } from './layout.ts';
 import { reasonOf } from '../../../base/error-reason.ts';
 import type { Looks } from './looks.ts';
-import { isWhole, type CollectionRecord, type Collections } from './sets.ts';
+import { isWhole, type CollectionRecord, type Collections } from './collections.ts';
 
 /** Rows of one statement: it takes less than a second, unless the disk is slow. */
 const ROWS_AT_ONCE = 50_000;

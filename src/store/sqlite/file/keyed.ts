@@ -4,7 +4,7 @@ import { fieldsOf } from '../../values/fields.ts';
 import { keyAt } from '../../values/has-values.ts';
 import { joinKeys, type Key } from '../../values/keys.ts';
 import { keyOfAny } from '../../values/order.ts';
-import type { IndexRecord } from './sets.ts';
+import type { IndexRecord } from './collections.ts';
 
 /** MongoDB's limit, so that both stores accept the same rows. Bytes. */
 const LARGEST_ROW = 16 * 1024 * 1024;

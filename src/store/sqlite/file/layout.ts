@@ -11,7 +11,7 @@ const OLD_FORMAT = 'sluice 3';
  *
  * - `meta`: the format, the id of the store, counters.
  * - `epochs`: the epochs of its history (see epochs.ts).
- * - `sets`: a row for each set of rows (see sets.ts).
+ * - `sets`: a row for each set of rows (see collections.ts).
  * - `s<number>`: the rows of a set. `k` is the key of the row, `d` the document with its checksum, `i<number>` the key
  *   in an index: the keys of its values and then that of the row. Keys are ordered as BSON orders values (see keys.ts).
  * - `l<number>`: the log of the set's changes (see log.ts).

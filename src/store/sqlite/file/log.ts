@@ -3,7 +3,7 @@ import { isUnseen, type ScopePredicate } from '../../scope/predicate.ts';
 import { DamagedRowError, documentIn, storedRow } from './checked-rows.ts';
 import { bytesIn, type Connection, type SqlRow } from './connection.ts';
 import { logTable } from './layout.ts';
-import type { CollectionRecord, Collections } from './sets.ts';
+import type { CollectionRecord, Collections } from './collections.ts';
 
 /** Changes that one look reads: about 5 ms. */
 const READ_AT_ONCE = 10_000;

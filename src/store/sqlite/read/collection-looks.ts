@@ -4,7 +4,7 @@ import type { From, Plan } from '../../store.ts';
 import type { Core } from '../core.ts';
 import type { Indexes } from '../write/indexes.ts';
 import { indexFor, isByKey, isSingle, rangeOf, readByOf, type Range } from './range.ts';
-import { indexOf, type CollectionRecord, type CollectionShape } from '../file/sets.ts';
+import { indexOf, type CollectionRecord, type CollectionShape } from '../file/collections.ts';
 
 /** Entries of an index that one look passes over: about 2 ms. */
 export const PASSED_AT_ONCE = 40_000;

@@ -8,7 +8,7 @@ import type { Equality, From, Plan } from '../../store.ts';
 import type { ValueRange } from '../../plan.ts';
 import { keyOfAny, keyOfValue } from '../../values/order.ts';
 import { columnOf, indexName, rowsTable } from '../file/layout.ts';
-import { nameOf, type IndexRecord, type CollectionRecord } from '../file/sets.ts';
+import { nameOf, type IndexRecord, type CollectionRecord } from '../file/collections.ts';
 
 /** An index of a set, by the column of its keys. */
 interface Column {

@@ -10,7 +10,7 @@ import { DamagedRowError, documentIn } from '../file/checked-rows.ts';
 import { PASSED_AT_ONCE, type CollectionLooks } from './collection-looks.ts';
 import { keyOfRow } from '../file/keyed.ts';
 import { boundsBehind, isSingle, keysOfBookmark, prefixOf, rangeOf, type Range } from './range.ts';
-import type { CollectionRecord } from '../file/sets.ts';
+import type { CollectionRecord } from '../file/collections.ts';
 
 /** Rows looked up in one look: about 4 ms. */
 const LOOKED_UP_AT_ONCE = 512;

@@ -7,7 +7,12 @@ import type { Core } from '../core.ts';
 import { keyOfRow, keyRow, type KeyedRow } from '../file/keyed.ts';
 import { columnsOf, rowsTable } from '../file/layout.ts';
 import type { ChangeNotes } from '../file/log.ts';
-import { LARGE_BYTES, type IndexRecord, type CollectionRecord, type CollectionShape } from '../file/sets.ts';
+import {
+  LARGE_BYTES,
+  type IndexRecord,
+  type CollectionRecord,
+  type CollectionShape,
+} from '../file/collections.ts';
 
 /** What became of a row. A text: why it was refused. */
 type Outcome = 'written' | 'skipped' | { readonly refused: string };

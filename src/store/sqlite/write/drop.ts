@@ -3,13 +3,13 @@ import { reasonOf } from '../../../base/error-reason.ts';
 import type { Core } from '../core.ts';
 import { inTheWay } from './import-lease.ts';
 import { columnOf, indexName, rowsTable } from '../file/layout.ts';
-import { isUnderWay, nameOf, type CollectionRecord, type CollectionShape } from '../file/sets.ts';
+import { isUnderWay, nameOf, type CollectionRecord, type CollectionShape } from '../file/collections.ts';
 
 /** Rows that one transaction frees of the keys of an index. */
 const FREED_AT_ONCE = 10_000;
 
-/** See OwnedCollection.drop. The set is gone at once; its space is freed afterwards, by the next start where that fails. */
-export async function dropSet(core: Core, { name }: CollectionShape): Promise<void> {
+/** See OwnedCollection.drop. The collection is gone at once; its space is freed afterwards, by the next start where that fails. */
+export async function dropCollection(core: Core, { name }: CollectionShape): Promise<void> {
   await core.writes.run(() => {
     assertAlone(core, core.sets.get(name));
     core.sets.remove(name);
@@ -22,7 +22,7 @@ export async function dropSet(core: Core, { name }: CollectionShape): Promise<vo
 }
 
 /** See OwnedCollection.rename. `to`: the name in the file, and for messages. */
-export async function renameSet(
+export async function renameCollection(
   core: Core,
   { name }: CollectionShape,
   to: Pick<CollectionShape, 'name' | 'label'>,
@@ -36,7 +36,7 @@ export async function renameSet(
 }
 
 /** See OwnedCollection.removeIndex. No reader uses the index any more; then its space is freed. */
-export async function removeSetIndex(
+export async function removeIndex(
   core: Core,
   { name, label }: CollectionShape,
   paths: readonly string[],

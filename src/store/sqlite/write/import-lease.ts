@@ -9,7 +9,7 @@ import {
   type CollectionRecord,
   type CollectionShape,
   type SideTables,
-} from '../file/sets.ts';
+} from '../file/collections.ts';
 
 /** For how long a process counts as running when that cannot be told otherwise, and how often it says so. Milliseconds. */
 const LEASE_MS = 60_000;

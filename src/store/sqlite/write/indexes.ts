@@ -7,7 +7,13 @@ import { bytesIn } from '../file/connection.ts';
 import type { Core } from '../core.ts';
 import { keyRow } from '../file/keyed.ts';
 import { columnOf, indexSql, rowsTable } from '../file/layout.ts';
-import { indexOf, isInBuilding, nameOf, type IndexRecord, type CollectionRecord } from '../file/sets.ts';
+import {
+  indexOf,
+  isInBuilding,
+  nameOf,
+  type IndexRecord,
+  type CollectionRecord,
+} from '../file/collections.ts';
 
 /** Rows that one transaction gives their keys: about 8 ms of the event loop. */
 const FILLED_AT_ONCE = 512;

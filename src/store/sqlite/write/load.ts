@@ -16,7 +16,7 @@ import {
   type CollectionRecord,
   type CollectionShape,
   type SideTables,
-} from '../file/sets.ts';
+} from '../file/collections.ts';
 
 /** The most rows and bytes in one transaction: about 0.1 s. */
 const TRANSACTION_ROWS = 10_000;

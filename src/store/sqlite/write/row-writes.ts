@@ -10,7 +10,7 @@ import type { Core } from '../core.ts';
 import { ImportLease } from './import-lease.ts';
 import { keyOfRow } from '../file/keyed.ts';
 import { SideLoad } from './load.ts';
-import { newIdentity, type CollectionRecord, type CollectionShape } from '../file/sets.ts';
+import { newIdentity, type CollectionRecord, type CollectionShape } from '../file/collections.ts';
 
 /** The most rows and bytes of one call in one transaction. */
 const TRANSACTION_ROWS = 512;

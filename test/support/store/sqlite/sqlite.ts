@@ -9,7 +9,7 @@ import { Connection, bytesIn } from '../../../../src/store/sqlite/file/connectio
 import { FILE } from '../../../../src/store/sqlite/file/file.ts';
 import { keyRow } from '../../../../src/store/sqlite/file/keyed.ts';
 import { columnOf, logTable, rowsTable } from '../../../../src/store/sqlite/file/layout.ts';
-import { NEW, Collections } from '../../../../src/store/sqlite/file/sets.ts';
+import { NEW, Collections } from '../../../../src/store/sqlite/file/collections.ts';
 import { openSqlite, type SqliteOptions } from '../../../../src/store/sqlite/sqlite-store.ts';
 import type { OpenStore } from '../open-store.ts';
 import { withItems } from '../with-items.ts';

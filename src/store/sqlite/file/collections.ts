@@ -153,7 +153,7 @@ export class Collections {
     const record = this.find(name);
     if (record) return record;
     throw identity === undefined
-      ? storeUnfit(`The resource was dropped or renamed: the embedded store has no set ${name}.`)
+      ? storeUnfit('The collection was dropped or renamed.', new Error(`the embedded store has no ${name}`))
       : collectionReplaced();
   }
 

@@ -159,7 +159,7 @@ it('hundreds of readers of two collections share one change stream', async (open
   await client.db().createCollection('more');
   const other = await resource(open, 'more');
   const places = await Promise.all([feed.now(NEVER), other.feed.now(NEVER)]);
-  const count = 250;
+  const count = 100;
   let done = 0;
   const readers = [feed, other.feed].flatMap((one, n) =>
     Array.from({ length: count }, async () => {

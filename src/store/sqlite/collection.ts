@@ -11,7 +11,7 @@ import { RowWrites } from './write/row-writes.ts';
 import { NEW, RESOURCE, type CollectionShape } from './file/collections.ts';
 
 /**
- * One set of the file as the port has it: rows, records, or both. All who open the set share it. What does the work of each
+ * One collection of the file as the port has it: rows, records, or both. All who open the collection share it. What does the work of each
  * method is one of its parts. The methods are properties, so that a spread takes them over (telemetry/timed-store.ts).
  */
 export class SqliteCollection implements OwnedCollection, Records {
@@ -33,14 +33,16 @@ export class SqliteCollection implements OwnedCollection, Records {
     this.changes = shape.hasChanges ? new Feed(this.#looks, this.#reads) : undefined;
   }
 
-  /** Opens a set of rows. Makes it and the indexes that are missing. */
+  /** Opens a collection of rows. Makes it and the indexes that are missing. */
   static async open(core: Core, shape: CollectionShape): Promise<SqliteCollection> {
-    const { looks, writes, sets } = core;
+    const { looks, writes, collections } = core;
     const { name, label, isUnfilled } = shape;
     const collection = new SqliteCollection(core, shape);
-    if (await looks.soon(() => sets.find(name) === null)) {
+    if (await looks.soon(() => collections.find(name) === null)) {
       const indexes = shape.indexes.map((paths, n) => ({ number: n + 1, paths, builtTo: null }));
-      await writes.run(() => sets.find(name) ?? sets.create({ ...NEW, name, label, isUnfilled, indexes }));
+      await writes.run(
+        () => collections.find(name) ?? collections.create({ ...NEW, name, label, isUnfilled, indexes }),
+      );
     }
     await collection.declare(shape.indexes);
     await looks.soon(() => collection.#looks.current());
@@ -71,7 +73,7 @@ export class SqliteCollection implements OwnedCollection, Records {
   readonly rename = (to: string): Promise<void> =>
     renameCollection(this.#core, this.#looks.shape, { name: RESOURCE + to, label: to });
 
-  /** Adds the indexes that the set lacks. */
+  /** Adds the indexes that the collection lacks. */
   declare(indexes: CollectionShape['indexes']): Promise<void> {
     return this.#indexes.declare(indexes);
   }

@@ -26,12 +26,12 @@ interface CoreOptions extends LogOptions {
   readonly onWarning: (message: string) => void;
 }
 
-/** What all sets of an open file share. */
+/** What all collections of an open file share. */
 export class Core {
   readonly options: CoreOptions;
   readonly file: StoreFile;
   readonly connection: Connection;
-  readonly sets: Collections;
+  readonly collections: Collections;
   readonly log: ChangeLog;
   readonly epochs: Epochs;
   readonly looks: Looks;
@@ -47,9 +47,9 @@ export class Core {
     this.options = options;
     this.file = file;
     this.connection = connection;
-    this.sets = new Collections(connection);
-    this.log = new ChangeLog(connection, this.sets, options);
-    this.epochs = new Epochs(connection, this.sets, this.log, options);
+    this.collections = new Collections(connection);
+    this.log = new ChangeLog(connection, this.collections, options);
+    this.epochs = new Epochs(connection, this.collections, this.log, options);
     this.looks = new Looks(connection, file);
     this.reader = new Reader(connection, slots);
     this.maintenance = new Maintenance(file.path);
@@ -75,14 +75,14 @@ export class Core {
    * disk: its tables lie at the end of the file. `givesBack`: such an import was given up.
    */
   async sweep(givesBack = false): Promise<void> {
-    const { connection, sets, looks, writes, maintenance } = this;
-    const ended = () => sets.withoutEnded(this.options.wallClock());
+    const { connection, collections, looks, writes, maintenance } = this;
+    const ended = () => collections.withoutEnded(this.options.wallClock());
     const isLeft = (await looks.soon(() => ended().length)) > 0;
     if (isLeft)
       await writes.run(() => {
-        for (const set of ended()) sets.put(set);
+        for (const collection of ended()) collections.put(collection);
       }, 'frees');
-    const numbers = await looks.soon(() => sets.discarded());
+    const numbers = await looks.soon(() => collections.discarded());
     if (numbers.length === 0) return;
     const freePages = () => looks.soon(() => Number(connection.get('pragma freelist_count')?.freelist_count));
     await writes.alone(async () => {

@@ -15,7 +15,7 @@ const CHANGES_TTL_MS = 7 * 24 * 60 * 60_000;
 const BULK_ROWS = 1_000;
 const CHECKPOINT_PAGES = 1_000;
 const BULK_CHECKPOINT_PAGES = 8_000;
-/** The set of items of a file of before, which every start made. */
+/** The collection of items of a file of before, which every start made. */
 const OLD_ITEMS = 'items';
 
 export interface SqliteOptions {
@@ -31,7 +31,7 @@ export interface SqliteOptions {
   readonly wallClock?: () => number;
   /** How long changes are kept for readers of the feed, in milliseconds. 7 days by default. */
   readonly changesTtlMs?: number;
-  /** The most changes that are kept of a set with few rows, 1,000,000 by default. */
+  /** The most changes that are kept of a collection with few rows, 1,000,000 by default. */
   readonly mostChanges?: number;
 }
 
@@ -68,7 +68,7 @@ class SqliteStore implements Store {
   readonly name = 'sqlite';
   readonly files: FileStore;
   readonly #core: Core;
-  /** The sets of resources and records, by their names in the file. */
+  /** The collections of resources and records, by their names in the file. */
   readonly #opened = new Map<string, Promise<SqliteCollection>>();
   readonly #ready = new Set<SqliteCollection>();
   readonly #cleaned: Promise<void>;
@@ -86,28 +86,30 @@ class SqliteStore implements Store {
   }
 
   async open(declaration: Declaration, may: 'read' | 'make' = 'read'): Promise<OwnedCollection> {
-    const { looks, sets } = this.#core;
-    const name = await looks.soon(() => nameOf(declaration, sets));
+    const { looks, collections } = this.#core;
+    const name = await looks.soon(() => nameOf(declaration, collections));
     const shape = { ...shapeOf(name, declaration.name), refusalOf: declaration.refusalOf ?? (() => null) };
     if (may === 'read') {
       const { indexes, create } = declaration;
-      return this.#set({ ...shape, indexes, ...(create && { isUnfilled: true }) });
+      return this.#collection({ ...shape, indexes, ...(create && { isUnfilled: true }) });
     }
-    const found = await looks.soon(() => sets.find(name));
-    const set = await this.#set({ ...shape, isUnfilled: true });
+    const found = await looks.soon(() => collections.find(name));
+    const collection = await this.#collection({ ...shape, isUnfilled: true });
     if (!found || found.isUnfilled) declaration.onMade?.(`created the resource ${declaration.name}`);
-    return set;
+    return collection;
   }
 
   records({ collection, indexes }: RecordDeclaration): Promise<Records> {
-    return this.#set({ ...shapeOf(collection, collection), hasChanges: false, indexes });
+    return this.#collection({ ...shapeOf(collection, collection), hasChanges: false, indexes });
   }
 
   /** It has no other databases. */
   async list(database?: string): Promise<Listing> {
     if (database !== undefined) return { collections: [] };
-    const { looks, sets, file } = this.#core;
-    const collections = await looks.soon(() => sets.names().flatMap((name) => entryOf(name, sets) ?? []));
+    const { looks, collections: records, file } = this.#core;
+    const collections = await looks.soon(() =>
+      records.names().flatMap((name) => entryOf(name, records) ?? []),
+    );
     return { collections, isNew: file.isNew };
   }
 
@@ -120,7 +122,7 @@ class SqliteStore implements Store {
   async close(): Promise<void> {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    await Promise.all(Array.from(this.#ready, (set) => set.end()));
+    await Promise.all(Array.from(this.#ready, (collection) => collection.end()));
     await this.#cleaned;
     await this.#core.close();
   }
@@ -129,17 +131,17 @@ class SqliteStore implements Store {
     return this.#core.file.logBytes();
   }
 
-  async #set(shape: CollectionShape): Promise<SqliteCollection> {
+  async #collection(shape: CollectionShape): Promise<SqliteCollection> {
     const known = this.#opened.get(shape.name);
     if (known) {
-      const set = await known;
-      await set.declare(shape.indexes);
-      return set;
+      const collection = await known;
+      await collection.declare(shape.indexes);
+      return collection;
     }
     const opening = SqliteCollection.open(this.#core, shape);
     this.#opened.set(shape.name, opening);
     opening.then(
-      (set) => this.#ready.add(set),
+      (collection) => this.#ready.add(collection),
       () => this.#opened.delete(shape.name), // the next call tries again
     );
     return opening;
@@ -147,25 +149,25 @@ class SqliteStore implements Store {
 
   /** Frees the space of removed rows and old changes that a process before this one has left, perhaps half way. */
   async #clean(): Promise<void> {
-    const { looks, sets, log, writes } = this.#core;
+    const { looks, collections, log, writes } = this.#core;
     await this.#core.sweep(true);
-    for (const name of await looks.soon(() => sets.names()))
-      while (this.#isOpen && (await looks.soon(() => log.isPrunable(sets.get(name)))))
-        await writes.run(() => log.prune(sets.get(name)));
+    for (const name of await looks.soon(() => collections.names()))
+      while (this.#isOpen && (await looks.soon(() => log.isPrunable(collections.get(name)))))
+        await writes.run(() => log.prune(collections.get(name)));
   }
 }
 
-/** The name of a resource's set in the file. In a look. */
-function nameOf({ name, collection }: Declaration, sets: Collections): string {
-  const isOld = name === OLD_ITEMS && collection === OLD_ITEMS && sets.find(OLD_ITEMS) !== null;
+/** The name of a resource's collection in the file. In a look. */
+function nameOf({ name, collection }: Declaration, collections: Collections): string {
+  const isOld = name === OLD_ITEMS && collection === OLD_ITEMS && collections.find(OLD_ITEMS) !== null;
   return isOld ? OLD_ITEMS : RESOURCE + collection;
 }
 
-/** What the store lists of a set. Undefined: it has records. In a look. */
-function entryOf(name: string, sets: Collections): CollectionEntry | undefined {
+/** What the store lists of a collection. Undefined: it has records. In a look. */
+function entryOf(name: string, collections: Collections): CollectionEntry | undefined {
   const isOld = name === OLD_ITEMS;
   if (!isOld && !name.startsWith(RESOURCE)) return undefined;
-  const { label, indexes, isUnfilled = isOld && sets.rows(name) === 0 } = sets.get(name);
+  const { label, indexes, isUnfilled = isOld && collections.rows(name) === 0 } = collections.get(name);
   const collection = isOld ? name : name.slice(RESOURCE.length);
   const declaration = { name: label, collection, indexes: indexes.map(({ paths }) => paths) };
   return { database: '', collection, declaration, ...(isUnfilled && { isUnfilled }) };

@@ -12,7 +12,7 @@ import type { Slots } from '../../turns/slots.ts';
 /** The log has to be asked to keep rows before their changes. */
 const WISH_IS_DUE = Symbol('wish is due');
 
-/** The changes of a set, or of a scope of it. From its first call on, the log keeps for a scope rows as they were. */
+/** The changes of a collection, or of a scope of it. From its first call on, the log keeps for a scope rows as they were. */
 export class Feed implements ScopeLog {
   readonly #core: Core;
   readonly #looks: CollectionLooks;
@@ -22,7 +22,7 @@ export class Feed implements ScopeLog {
   readonly lookUp: ChangeFeed['lookUp'] = (keys, plan, size, signal) =>
     this.#reads.lookUp(keys, plan, size, signal);
 
-  /** `scope`: null for all rows of the set. */
+  /** `scope`: null for all rows of the collection. */
   constructor(looks: CollectionLooks, reads: Reads, scope: ScopePredicate | null = null) {
     this.#core = looks.core;
     this.slots = looks.core.options.slots;
@@ -47,9 +47,9 @@ export class Feed implements ScopeLog {
 
   now(signal: AbortSignal): Promise<FeedPlace> {
     const { epochs, log } = this.#core;
-    const look = (set: CollectionRecord): FeedPlace => {
-      const { last } = log.state(set);
-      const place = { epoch: epochs.latest(), set: set.number, sequence: last, seen: last };
+    const look = (collection: CollectionRecord): FeedPlace => {
+      const { last } = log.state(collection);
+      const place = { epoch: epochs.latest(), tables: collection.number, sequence: last, seen: last };
       return { token: this.#tokenOf(place) };
     };
     return this.#lookAt(look, signal);
@@ -58,7 +58,7 @@ export class Feed implements ScopeLog {
   reaches(place: FeedPlace, other: FeedPlace): boolean {
     const own = this.#placeOf(place.token);
     const others = this.#placeOf(other.token);
-    return own.epoch === others.epoch && own.set === others.set && own.sequence >= others.sequence;
+    return own.epoch === others.epoch && own.tables === others.tables && own.sequence >= others.sequence;
   }
 
   async read(
@@ -70,7 +70,7 @@ export class Feed implements ScopeLog {
     const { watch, options } = this.#core;
     const end = options.now() + waitMs;
     for (let isWoken = false; ; isWoken = true) {
-      const look = (set: CollectionRecord) => this.#readIn(set, this.#placeOf(token), most);
+      const look = (collection: CollectionRecord) => this.#readIn(collection, this.#placeOf(token), most);
       const { last, logged, next, seen } = await this.#lookAt(look, signal, isWoken, identity);
       const left = end - options.now();
       const { ids: keys, matchedBefore } = logged;
@@ -82,24 +82,24 @@ export class Feed implements ScopeLog {
   }
 
   /** In a look. */
-  #readIn(set: CollectionRecord, { epoch, set: number, sequence, seen }: LogPlace, most: number) {
+  #readIn(collection: CollectionRecord, { epoch, tables: number, sequence, seen }: LogPlace, most: number) {
     const { epochs, log } = this.#core;
-    const { last, floor } = log.state(set);
-    const end = epochs.endOf(epoch, set.number);
-    const since = this.#scope && set.before ? Math.max(floor, set.before.since) : floor;
-    if (end === null || number !== set.number || sequence < since || seen > Math.min(end, last))
+    const { last, floor } = log.state(collection);
+    const end = epochs.endOf(epoch, collection.number);
+    const since = this.#scope && collection.before ? Math.max(floor, collection.before.since) : floor;
+    if (end === null || number !== collection.number || sequence < since || seen > Math.min(end, last))
       throw changesExpired();
-    const logged = log.read(set, sequence, most, this.#scope);
-    const next = { epoch: epochs.latest(), set: set.number, sequence: logged.next, seen: last };
-    return { last, logged, next, seen: versionOf(set, last) };
+    const logged = log.read(collection, sequence, most, this.#scope);
+    const next = { epoch: epochs.latest(), tables: collection.number, sequence: logged.next, seen: last };
+    return { last, logged, next, seen: versionOf(collection, last) };
   }
 
   /** The state of the log. One function for all who wait, so that it is looked at once. */
   readonly #version = (): string => {
-    const { log, looks, sets } = this.#core;
+    const { log, looks, collections } = this.#core;
     return looks.now(() => {
-      const set = sets.get(this.#looks.shape.name);
-      return versionOf(set, log.state(set).last);
+      const collection = collections.get(this.#looks.shape.name);
+      return versionOf(collection, log.state(collection).last);
     });
   };
 
@@ -113,22 +113,22 @@ export class Feed implements ScopeLog {
 
   /** Looks, when the log keeps the rows that a scope needs. `isPatient`: others go first. */
   async #lookAt<T>(
-    look: (set: CollectionRecord) => T,
+    look: (collection: CollectionRecord) => T,
     signal: AbortSignal,
     isPatient = false,
     identity?: Identity,
   ): Promise<T> {
-    const { log, looks, sets, writes } = this.#core;
+    const { log, looks, collections, writes } = this.#core;
     const plan = { sort: KEY, direction: 1, ...(identity !== undefined && { identity }) } as const;
     const lookIn = (): T | typeof WISH_IS_DUE => {
-      const set = this.#looks.present(plan);
-      return this.#scope && log.isWishDue(set) ? WISH_IS_DUE : look(set);
+      const collection = this.#looks.present(plan);
+      return this.#scope && log.isWishDue(collection) ? WISH_IS_DUE : look(collection);
     };
     for (;;) {
       const seen = await looks.take(lookIn, signal, isPatient);
       if (seen !== WISH_IS_DUE) return seen;
       signal.throwIfAborted();
-      await writes.run(() => log.keepRows(sets.get(this.#looks.shape.name)));
+      await writes.run(() => log.keepRows(collections.get(this.#looks.shape.name)));
     }
   }
 }

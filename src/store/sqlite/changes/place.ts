@@ -1,14 +1,14 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { AppError } from '../../../base/errors.ts';
 
-/** A place in the log of a set: behind the change with this sequence number. */
+/** A place in the log of a collection: behind the change with this sequence number. */
 export interface LogPlace {
   /** Eight random bytes as text: the epoch of the file's history that was the latest when the place was given. */
   readonly epoch: string;
-  readonly set: number;
+  readonly tables: number;
   readonly sequence: number;
   /**
-   * The last change that the set had: rows are looked up as they are, so those that the reader has may be of later changes
+   * The last change that the collection had: rows are looked up as they are, so those that the reader has may be of later changes
    * than the place. Not less than `sequence`.
    */
   readonly seen: number;
@@ -27,13 +27,13 @@ const CIPHER = 'aes-256-gcm';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** The token of a place: the form (1 byte), the epoch (8), the set (4), the sequence number (8), the last change seen (8). */
-export function tokenOf({ epoch, set, sequence, seen }: LogPlace): Uint8Array {
+/** The token of a place: the form (1 byte), the epoch (8), the collection (4), the sequence number (8), the last change seen (8). */
+export function tokenOf({ epoch, tables, sequence, seen }: LogPlace): Uint8Array {
   const token = new Uint8Array(TOKEN_BYTES);
   const view = new DataView(token.buffer);
   token[0] = VERSION;
   token.set(Buffer.from(epoch, 'hex'), 1);
-  view.setUint32(SET_AT, set);
+  view.setUint32(SET_AT, tables);
   view.setBigUint64(SEQUENCE_AT, BigInt(sequence));
   view.setBigUint64(OLD_TOKEN_BYTES, BigInt(seen));
   return token;
@@ -52,7 +52,7 @@ export function placeOf(token: Uint8Array): LogPlace {
     throw new AppError('invalid-cursor', 'The cursor is not one that an embedded store has given.');
   return {
     epoch: Buffer.from(token.subarray(1, 1 + EPOCH_BYTES)).toString('hex'),
-    set: view.getUint32(SET_AT),
+    tables: view.getUint32(SET_AT),
     sequence,
     seen,
   };

@@ -19,7 +19,7 @@ const CLAIM =
 interface Parts {
   readonly file: StoreFile;
   readonly looks: Looks;
-  readonly sets: Collections;
+  readonly collections: Collections;
   readonly options: {
     /** A clock in milliseconds since 1970. */
     readonly wallClock: () => number;
@@ -106,7 +106,7 @@ export class BackgroundCheck {
   }
 
   async #run(isAtOnce: boolean): Promise<void> {
-    const { file, looks, sets, options } = this.#parts;
+    const { file, looks, collections, options } = this.#parts;
     const { connection, path } = file;
     const { signal } = this.#closing;
     if (isAtOnce) await retryBusy(() => setMeta(connection, 'check', 0), signal);
@@ -115,7 +115,7 @@ export class BackgroundCheck {
     const thread = new Maintenance(path);
     try {
       const query: Maintenance['query'] = (...call) => thread.query(...call);
-      const fault = await new IntegrityCheck({ looks, sets, query, signal }).fault();
+      const fault = await new IntegrityCheck({ looks, collections, query, signal }).fault();
       await retryBusy(() => {
         if (fault === null) connection.run("delete from meta where key = 'fault'");
         else setMeta(connection, 'fault', fault);

@@ -57,7 +57,7 @@ export async function examineSqlite(directory: string, report: (finding: Finding
 
 /**
  * Checks one state of a store's file: its pages, the checksum of each row, its key and its entries in the indexes, the
- * counters of rows. Reports a line for each set and each fault. Resolves with the number of faults. Rejects when the file is
+ * counters of rows. Reports a line for each collection and each fault. Resolves with the number of faults. Rejects when the file is
  * no store.
  */
 export async function check(path: string, report: Report): Promise<number> {
@@ -79,10 +79,10 @@ export async function check(path: string, report: Report): Promise<number> {
       const lines = connection.all('pragma integrity_check').map((row) => String(Object.values(row)[0]));
       for (const line of lines) if (line !== 'ok') fault(line);
     });
-    const sets = new Collections(connection);
+    const collections = new Collections(connection);
     noting(() => {
-      for (const name of sets.names())
-        noting(() => checkCollection(connection, sets, sets.get(name), { report, fault }));
+      for (const name of collections.names())
+        noting(() => checkCollection(connection, collections, collections.get(name), { report, fault }));
     });
   } finally {
     connection.close();
@@ -93,22 +93,22 @@ export async function check(path: string, report: Report): Promise<number> {
 
 function checkCollection(
   connection: Connection,
-  sets: Collections,
-  set: CollectionRecord,
+  collections: Collections,
+  collection: CollectionRecord,
   { report, fault }: { readonly report: Report; readonly fault: Report },
 ): void {
-  const { label, name, number, indexes } = set;
+  const { label, name, number, indexes } = collection;
   for (const column of ['k', ...columnsOf(indexes.filter(isWhole))])
     if (!connection.get('select 1 from sqlite_schema where name = ?', indexName(number, column)))
       fault(`${label}: the index ${indexName(number, column)} is missing`);
   const columns = ['n', 'k', 'd', ...columnsOf(indexes)];
-  const atOnce = set.hasLargeRows === true ? 1 : ROWS_AT_ONCE;
+  const atOnce = collection.hasLargeRows === true ? 1 : ROWS_AT_ONCE;
   let rows = 0;
   for (const row of rowsIn(connection, number, columns, atOnce)) {
     rows++;
     for (const line of faultsOf(row, indexes)) fault(`${label}: row ${String(row.n)} ${line}`);
   }
-  const counted = sets.rows(name);
+  const counted = collections.rows(name);
   if (rows !== counted) fault(`${label}: there are ${rows} rows, and the counter says ${counted}`);
   report(`${label}: ${rows} rows, ${indexes.length} indexes`);
 }

@@ -8,10 +8,10 @@ import { bytesIn, type Connection } from './connection.ts';
 import { DamagedRowError, documentIn, storedRow } from './checked-rows.ts';
 import { columnsOf, indexSql, meta, setMeta, tablesSql } from './layout.ts';
 
-/** A row above this size makes its set one with large rows. Bytes. */
+/** A row above this size makes its collection one with large rows. Bytes. */
 export const LARGE_BYTES = 64 * 1024;
 
-/** What the names of resources begin with among the sets. */
+/** What the names of resources begin with among the collections. */
 export const RESOURCE = 'resource ';
 
 export interface CollectionShape {
@@ -21,14 +21,14 @@ export interface CollectionShape {
   readonly label: string;
   readonly indexes: readonly (readonly string[])[];
   readonly hasChanges: boolean;
-  /** A set that is made for it is not seen before its first import has ended. */
+  /** A collection that is made for it is not seen before its first import has ended. */
   readonly isUnfilled?: boolean;
-  /** Why the set refuses a row, beyond what every set does. Null: it does not. */
+  /** Why the collection refuses a row, beyond what every collection does. Null: it does not. */
   readonly refusalOf: (document: Uint8Array) => string | null;
 }
 
 export interface IndexRecord {
-  /** The number of its column. Never used again in the set. */
+  /** The number of its column. Never used again in the collection. */
   readonly number: number;
   readonly paths: readonly string[];
   /** Rows up to this key (in hexadecimal) have their keys in the index; null: it is whole. */
@@ -37,7 +37,7 @@ export interface IndexRecord {
   readonly unusable?: string;
 }
 
-/** The import of a process into a set, as its record has it. */
+/** The import of a process into a collection, as its record has it. */
 export interface ImportRecord {
   readonly id: string;
   readonly holder: Holder;
@@ -48,11 +48,11 @@ export interface ImportRecord {
 }
 
 export interface SideTables {
-  /** The numbers of the tables. The last one becomes that of the set. */
+  /** The numbers of the tables. The last one becomes that of the collection. */
   readonly numbers: readonly number[];
-  /** The rows that the set had when the import began. */
+  /** The rows that the collection had when the import began. */
   readonly rows: number;
-  /** The number of the set's tables then, and of the last change in their log: what came later stays. */
+  /** The number of the collection's tables then, and of the last change in their log: what came later stays. */
   readonly of: number;
   readonly after: number;
 }
@@ -66,7 +66,7 @@ export interface CollectionRecord extends Pick<CollectionShape, 'name' | 'label'
   /** The highest number of an index that was removed. */
   readonly lastIndex?: number | undefined;
   readonly isInOrder?: boolean | undefined;
-  /** Its first import has not come to its end: nobody sees the set. */
+  /** Its first import has not come to its end: nobody sees the collection. */
   readonly isUnfilled?: boolean | undefined;
   /** Whether a row was large: a batch then looks at their sizes first. */
   readonly hasLargeRows?: boolean | undefined;
@@ -76,7 +76,7 @@ export interface CollectionRecord extends Pick<CollectionShape, 'name' | 'label'
   readonly before?: { readonly since: number; readonly usedAt: number } | undefined;
 }
 
-/** What a set without rows has not got. */
+/** What a collection without rows has not got. */
 export const NEW = { isInOrder: true, hasLargeRows: undefined, before: undefined };
 
 /** An index as plans see it. The key of a row is the last part of every entry. */
@@ -123,7 +123,7 @@ function recordIn(stored: Uint8Array, name: unknown): CollectionRecord {
 /** A record that is written in the same transaction. */
 const NOTHING = new Uint8Array(0);
 
-/** The sets of the file. All calls are made in a look or a transaction. */
+/** The collections of the file. All calls are made in a look or a transaction. */
 export class Collections {
   readonly #connection: Connection;
   /** The records that were read, by name, with their bytes: other bytes are a new record. */
@@ -133,7 +133,7 @@ export class Collections {
     this.#connection = connection;
   }
 
-  /** Null when the file has no such set. The same record until it is written again. */
+  /** Null when the file has no such collection. The same record until it is written again. */
   find(name: string): CollectionRecord | null {
     const found = this.#connection.get('select record from sets where name = ?', name);
     if (!found) {
@@ -148,7 +148,7 @@ export class Collections {
     return record;
   }
 
-  /** `identity`: of the collection that the work began in. Throws AppError when another process has dropped the set. */
+  /** `identity`: of the collection that the work began in. Throws AppError when another process has dropped the collection. */
   get(name: string, identity?: Identity): CollectionRecord {
     const record = this.find(name);
     if (record) return record;
@@ -166,7 +166,7 @@ export class Collections {
     throw new DamagedRowError(`the file has the records of ${names.length} sets, and ${made} were made`);
   }
 
-  /** Makes a set. Its tables have their indexes. */
+  /** Makes a collection. Its tables have their indexes. */
   create(record: Omit<CollectionRecord, 'number' | 'identity'>): CollectionRecord {
     const made = { ...record, number: this.takeNumber(), identity: newIdentity() };
     const before = this.names().length;
@@ -182,16 +182,16 @@ export class Collections {
     this.#connection.run('update sets set record = ? where name = ?', stored, record.name);
   }
 
-  /** Removes a set, and leaves its tables to be removed. */
+  /** Removes a collection, and leaves its tables to be removed. */
   remove(name: string): void {
     const before = this.names().length;
     this.#connection.run('delete from sets where name = ?', name);
     setMeta(this.#connection, 'made', before - 1);
   }
 
-  rename(set: CollectionRecord, to: Pick<CollectionRecord, 'name' | 'label'>): void {
-    this.#connection.run('update sets set name = ? where name = ?', to.name, set.name);
-    this.put({ ...set, ...to });
+  rename(collection: CollectionRecord, to: Pick<CollectionRecord, 'name' | 'label'>): void {
+    this.#connection.run('update sets set name = ? where name = ?', to.name, collection.name);
+    this.put({ ...collection, ...to });
   }
 
   makeTables({ number, indexes }: CollectionRecord): void {
@@ -199,7 +199,7 @@ export class Collections {
     this.#connection.exec(tablesSql(number, indexes) + made.join(''));
   }
 
-  /** Gives a set the number of new tables, and leaves the old ones to be removed. The set is then empty. */
+  /** Gives a collection the number of new tables, and leaves the old ones to be removed. The collection is then empty. */
   renumber(record: CollectionRecord, number: number): CollectionRecord {
     const renumbered = { ...record, number };
     this.put(renumbered);
@@ -207,10 +207,10 @@ export class Collections {
     return renumbered;
   }
 
-  /** Removes all rows of a set, which gets new tables. */
-  empty(set: CollectionRecord): void {
-    const indexes = set.indexes.map(({ number, paths }) => ({ number, paths, builtTo: null }));
-    this.makeTables(this.renumber({ ...set, ...NEW, indexes }, this.takeNumber()));
+  /** Removes all rows of a collection, which gets new tables. */
+  empty(collection: CollectionRecord): void {
+    const indexes = collection.indexes.map(({ number, paths }) => ({ number, paths, builtTo: null }));
+    this.makeTables(this.renumber({ ...collection, ...NEW, indexes }, this.takeNumber()));
   }
 
   takeNumber(): number {
@@ -219,12 +219,15 @@ export class Collections {
     return number;
   }
 
-  /** The sets with imports whose process has ended, without them. */
+  /** The collections with imports whose process has ended, without them. */
   withoutEnded(now: number): readonly CollectionRecord[] {
     return this.names()
       .map((name) => this.get(name))
       .filter(({ imports }) => imports?.some((one) => !isUnderWay(one, now)))
-      .map((set) => ({ ...set, imports: set.imports?.filter((one) => isUnderWay(one, now)) }));
+      .map((collection) => ({
+        ...collection,
+        imports: collection.imports?.filter((one) => isUnderWay(one, now)),
+      }));
   }
 
   /** The numbers of tables to be removed: nothing leads to them any more. */
@@ -243,10 +246,10 @@ export class Collections {
     return Number(this.#connection.get('select rows from sets where name = ?', name)?.rows ?? 0);
   }
 
-  /** Lets the set be seen. */
+  /** Lets the collection be seen. */
   show(name: string): void {
-    const set = this.get(name);
-    if (set.isUnfilled === true) this.put({ ...set, isUnfilled: undefined });
+    const collection = this.get(name);
+    if (collection.isUnfilled === true) this.put({ ...collection, isUnfilled: undefined });
   }
 
   addRows(name: string, rows: number): void {

@@ -20,14 +20,14 @@ const MOST_EPOCHS = 10_000;
  */
 export class Epochs {
   readonly #connection: Connection;
-  readonly #sets: Collections;
+  readonly #collections: Collections;
   readonly #log: ChangeLog;
   readonly #options: LogOptions;
   #own: string | null = null;
 
-  constructor(connection: Connection, sets: Collections, log: ChangeLog, options: LogOptions) {
+  constructor(connection: Connection, collections: Collections, log: ChangeLog, options: LogOptions) {
     this.#connection = connection;
-    this.#sets = sets;
+    this.#collections = collections;
     this.#log = log;
     this.#options = options;
   }
@@ -36,8 +36,8 @@ export class Epochs {
     return latestEpoch(this.#connection);
   }
 
-  /** The last change of a set's tables that belongs to an epoch or those before it. Null: the file does not know it. */
-  endOf(epoch: string, set: number): number | null {
+  /** The last change of a collection's tables that belongs to an epoch or those before it. Null: the file does not know it. */
+  endOf(epoch: string, collection: number): number | null {
     const known = this.#connection.get('select n from epochs where name = ?', epoch);
     if (!known) return null;
     const next = this.#connection.get(
@@ -46,7 +46,7 @@ export class Epochs {
     );
     if (!next) return Infinity;
     const lasts = Buffer.from(documentAt(next, 'lasts')).toString();
-    return (JSON.parse(lasts) as Partial<Record<number, number>>)[set] ?? null;
+    return (JSON.parse(lasts) as Partial<Record<number, number>>)[collection] ?? null;
   }
 
   /** To be called first in each transaction. Begins the epoch of this process, unless the file has it. */
@@ -65,13 +65,13 @@ export class Epochs {
     connection.run('delete from epochs where n < ?', Math.max(Number(ended ?? 0), n - MOST_EPOCHS + 1));
   }
 
-  /** The numbers of the last changes by those of the sets, with a checksum. */
+  /** The numbers of the last changes by those of the collections, with a checksum. */
   #lasts(): Uint8Array {
     const lasts: Record<number, number> = {};
-    for (const name of this.#sets.names()) {
-      const set = this.#sets.get(name);
+    for (const name of this.#collections.names()) {
+      const collection = this.#collections.get(name);
       try {
-        lasts[set.number] = this.#log.state(set).last;
+        lasts[collection.number] = this.#log.state(collection).last;
       } catch (error) {
         if (!isDamage(error)) throw error; // else the places of this log alone expire
       }

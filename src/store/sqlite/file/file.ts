@@ -109,9 +109,9 @@ function beginHistory(connection: Connection): void {
     connection.run("delete from meta where key in ('backup', 'epoch')");
     connection.run('delete from epochs');
     createEpochs(connection);
-    const sets = new Collections(connection);
-    for (const name of sets.names())
-      sets.put({ ...sets.get(name), identity: newIdentity(), imports: undefined });
+    const collections = new Collections(connection);
+    for (const name of collections.names())
+      collections.put({ ...collections.get(name), identity: newIdentity(), imports: undefined });
   });
 }
 

@@ -11,7 +11,7 @@ const ROWS_AT_ONCE = 50_000;
 
 interface Parts {
   readonly looks: Looks;
-  readonly sets: Collections;
+  readonly collections: Collections;
   /** Runs a query in a thread, outside of a transaction. */
   readonly query: (sql: string, ...values: SqlValue[]) => Promise<readonly SqlRow[]>;
   readonly signal: AbortSignal;
@@ -34,13 +34,13 @@ export class IntegrityCheck {
 
   /** The first fault as a sentence, or null. Rejects with the signal's reason. */
   async fault(): Promise<string | null> {
-    const { looks, sets } = this.#parts;
+    const { looks, collections } = this.#parts;
     try {
       for (const table of ['sqlite_schema', 'meta', 'epochs', 'sets']) {
         const fault = await this.#faultOfPages(table);
         if (fault !== null) return fault;
       }
-      for (const name of await looks.soon(() => sets.names())) {
+      for (const name of await looks.soon(() => collections.names())) {
         const fault = await this.#faultOfSet(name);
         if (fault !== null) return fault;
       }
@@ -62,24 +62,25 @@ export class IntegrityCheck {
     return line === 'ok' ? null : String(line);
   }
 
-  /** What is found in a set counts when its tables and indexes are the same before and after. */
+  /** What is found in a collection counts when its tables and indexes are the same before and after. */
   async #faultOfSet(name: string): Promise<string | null> {
-    const { looks, sets } = this.#parts;
+    const { looks, collections } = this.#parts;
     for (;;) {
-      const set = await looks.soon(() => sets.find(name));
-      const fault = set && (await this.#faultOfTables(set).catch(damageOf));
+      const collection = await looks.soon(() => collections.find(name));
+      const fault = collection && (await this.#faultOfTables(collection).catch(damageOf));
       if (!fault) return null;
-      if ((await looks.soon(() => sets.find(name))) === set) return `${set.label}: ${fault}`;
+      if ((await looks.soon(() => collections.find(name))) === collection)
+        return `${collection.label}: ${fault}`;
     }
   }
 
-  async #faultOfTables(set: CollectionRecord): Promise<string | null> {
-    const columns = ['k', ...columnsOf(set.indexes.filter(isWhole))];
-    const indexes = columns.map((column) => ({ column, name: indexName(set.number, column) }));
+  async #faultOfTables(collection: CollectionRecord): Promise<string | null> {
+    const columns = ['k', ...columnsOf(collection.indexes.filter(isWhole))];
+    const indexes = columns.map((column) => ({ column, name: indexName(collection.number, column) }));
     return (
-      (await this.#faultOfCounts(set, indexes)) ??
-      (await this.#faultOfTable(rowsTable(set.number), indexes)) ??
-      (await this.#faultOfTable(logTable(set.number), []))
+      (await this.#faultOfCounts(collection, indexes)) ??
+      (await this.#faultOfTable(rowsTable(collection.number), indexes)) ??
+      (await this.#faultOfTable(logTable(collection.number), []))
     );
   }
 

@@ -11,10 +11,10 @@ const OLD_FORMAT = 'sluice 3';
  *
  * - `meta`: the format, the id of the store, counters.
  * - `epochs`: the epochs of its history (see epochs.ts).
- * - `sets`: a row for each set of rows (see collections.ts).
- * - `s<number>`: the rows of a set. `k` is the key of the row, `d` the document with its checksum, `i<number>` the key
+ * - `sets`: a row for each collection of rows (see collections.ts).
+ * - `s<number>`: the rows of a collection. `k` is the key of the row, `d` the document with its checksum, `i<number>` the key
  *   in an index: the keys of its values and then that of the row. Keys are ordered as BSON orders values (see keys.ts).
- * - `l<number>`: the log of the set's changes (see log.ts).
+ * - `l<number>`: the log of the collection's changes (see log.ts).
  *
  * The names of tables and columns come from numbers only.
  */
@@ -113,7 +113,7 @@ export function indexName(number: number, column: string): string {
   return `${column}_${number}`;
 }
 
-/** The statements that make the tables of a set, without indexes. */
+/** The statements that make the tables of a collection, without indexes. */
 export function tablesSql(number: number, indexes: readonly { readonly number: number }[]): string {
   const columns = columnsOf(indexes)
     .map((column) => `, ${column} blob`)

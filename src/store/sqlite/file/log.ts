@@ -10,20 +10,20 @@ const READ_AT_ONCE = 10_000;
 /** Changes that one transaction removes. It writes fewer, except for the largest imports. */
 const PRUNED_AT_ONCE = 20_000;
 /**
- * The most changes that the log of a set has. Where twice the number of its rows is more, that many: a reader that is
+ * The most changes that the log of a collection has. Where twice the number of its rows is more, that many: a reader that is
  * further behind has less to read when it begins anew.
  */
 const MOST_CHANGES = 1_000_000;
 /** Transactions begin to remove changes when this part of the limits is exceeded, so most of them remove none. */
 const SPARE = 1 / 1_024;
-/** Readers that see a part of a set renew their wish after this part of the time for which changes are kept. */
+/** Readers that see a part of a collection renew their wish after this part of the time for which changes are kept. */
 const RENEWED_AFTER = 1 / 4;
 
 export interface LogOptions {
   readonly ttlMs: number;
   /** A clock in milliseconds since 1970. */
   readonly wallClock: () => number;
-  /** The most changes in the log of a small set, 1,000,000 by default. */
+  /** The most changes in the log of a small collection, 1,000,000 by default. */
   readonly mostChanges?: number | undefined;
 }
 
@@ -55,19 +55,19 @@ interface LoggedIds {
 }
 
 /**
- * The logs of changed rows. A change is a row of the set's log: its number, the id of the row and the time; where
- * readers see a part of the set, also the row before and after; each with its checksum. All calls are made in a look or a transaction.
+ * The logs of changed rows. A change is a row of the collection's log: its number, the id of the row and the time; where
+ * readers see a part of the collection, also the row before and after; each with its checksum. All calls are made in a look or a transaction.
  */
 export class ChangeLog {
   readonly #connection: Connection;
-  readonly #sets: Collections;
+  readonly #collections: Collections;
   readonly #options: LogOptions;
-  /** Of the ids that `read` gave, those whose row was there behind their last change: its number, and that of the set's tables. */
+  /** Of the ids that `read` gave, those whose row was there behind their last change: its number, and that of the collection's tables. */
   readonly #seenThere = new WeakMap<Bookmark, { readonly seq: number; readonly number: number }>();
 
-  constructor(connection: Connection, sets: Collections, options: LogOptions) {
+  constructor(connection: Connection, collections: Collections, options: LogOptions) {
     this.#connection = connection;
-    this.#sets = sets;
+    this.#collections = collections;
     this.#options = options;
   }
 
@@ -85,7 +85,7 @@ export class ChangeLog {
   }
 
   /**
-   * The time of a set: that of the clock, but never before what was written. Else a clock that was ahead and comes back
+   * The time of a collection: that of the clock, but never before what was written. Else a clock that was ahead and comes back
    * would take changes that were noted without their rows for ones that have them.
    */
   #timeOf({ number, before }: CollectionRecord): number {
@@ -96,12 +96,12 @@ export class ChangeLog {
     return Math.max(this.#options.wallClock(), Number(last?.at ?? 0), before?.usedAt ?? 0);
   }
 
-  /** Begins to note changes of a set in a transaction. */
-  begin(set: CollectionRecord): ChangeNotes {
-    const at = this.#timeOf(set);
-    const keepsRows = set.before !== undefined && at - set.before.usedAt <= this.#options.ttlMs;
-    const sql = `insert into ${logTable(set.number)} values (?, ?, ?, ?, ?)`;
-    return { sql, at, keepsRows, last: this.state(set).last };
+  /** Begins to note changes of a collection in a transaction. */
+  begin(collection: CollectionRecord): ChangeNotes {
+    const at = this.#timeOf(collection);
+    const keepsRows = collection.before !== undefined && at - collection.before.usedAt <= this.#options.ttlMs;
+    const sql = `insert into ${logTable(collection.number)} values (?, ?, ?, ?, ?)`;
+    return { sql, at, keepsRows, last: this.state(collection).last };
   }
 
   /** Notes a row before and after its change. Null: there is none. */
@@ -119,38 +119,41 @@ export class ChangeLog {
   }
 
   /** Whether the log has to be asked to keep rows before their changes. */
-  isWishDue(set: CollectionRecord): boolean {
-    return !set.before || this.#timeOf(set) - set.before.usedAt > this.#options.ttlMs * RENEWED_AFTER;
+  isWishDue(collection: CollectionRecord): boolean {
+    return (
+      !collection.before ||
+      this.#timeOf(collection) - collection.before.usedAt > this.#options.ttlMs * RENEWED_AFTER
+    );
   }
 
   /** In a transaction: from now on the log has rows as they were before their changes. */
-  keepRows(set: CollectionRecord): void {
-    const usedAt = this.#timeOf(set);
-    const isKept = set.before && usedAt - set.before.usedAt <= this.#options.ttlMs;
-    const since = isKept ? set.before.since : this.state(set).last;
-    this.#sets.put({ ...set, before: { since, usedAt } });
+  keepRows(collection: CollectionRecord): void {
+    const usedAt = this.#timeOf(collection);
+    const isKept = collection.before && usedAt - collection.before.usedAt <= this.#options.ttlMs;
+    const since = isKept ? collection.before.since : this.state(collection).last;
+    this.#collections.put({ ...collection, before: { since, usedAt } });
   }
 
-  isPrunable(set: CollectionRecord): boolean {
-    return this.#prunableTo(set) !== null;
+  isPrunable(collection: CollectionRecord): boolean {
+    return this.#prunableTo(collection) !== null;
   }
 
   /** In a transaction: removes the oldest changes that are not to be kept. Returns whether there were any. */
-  prune(set: CollectionRecord): boolean {
-    const to = this.#prunableTo(set);
+  prune(collection: CollectionRecord): boolean {
+    const to = this.#prunableTo(collection);
     if (to === null) return false;
-    this.#connection.run(`delete from ${logTable(set.number)} where rowid <= ?`, to);
-    this.#connection.run('update sets set floor = ? where name = ?', to, set.name);
+    this.#connection.run(`delete from ${logTable(collection.number)} where rowid <= ?`, to);
+    this.#connection.run('update sets set floor = ? where name = ?', to, collection.name);
     return true;
   }
 
   /** At most `most` ids that changed after a number, as the readers of a scope see it. Reads the log up to `next`. */
-  read(set: CollectionRecord, after: number, most: number, scope: ScopePredicate | null): LoggedIds {
+  read(collection: CollectionRecord, after: number, most: number, scope: ScopePredicate | null): LoggedIds {
     const columns = `rowid seq, id, a is not null there${scope ? ', b, a' : ''}`;
     // An id may be there several times, and readers of a scope may not see most of the changes.
     const limit = scope ? READ_AT_ONCE : Math.min(2 * most, READ_AT_ONCE);
     const changes = this.#connection.all(
-      `select ${columns} from ${logTable(set.number)} where rowid > ? order by rowid limit ?`,
+      `select ${columns} from ${logTable(collection.number)} where rowid > ? order by rowid limit ?`,
       after,
       limit,
     );
@@ -168,12 +171,13 @@ export class ChangeLog {
       if (!scope || !before || !now || !isUnseen(before, now, scope.fields)) {
         if (found.size >= most && !found.has(name)) return page();
         found.set(name, id);
-        if (change.there === 1) this.#seenThere.set(id, { seq: Number(change.seq), number: set.number });
+        if (change.there === 1)
+          this.#seenThere.set(id, { seq: Number(change.seq), number: collection.number });
         if (scope && before && scope.matches(before)) matchedBefore.add(name);
       }
       next = Number(change.seq);
     }
-    if (changes.length < limit && next !== this.state(set).last)
+    if (changes.length < limit && next !== this.state(collection).last)
       throw new DamagedRowError('the log ends before its last change');
     return page();
   }
@@ -182,15 +186,15 @@ export class ChangeLog {
    * Throws DamagedRowError when a row that is not found should be there: `read` gave its id, and its last change, then and
    * until now, is not its removal. (Of changes that version 0.3 noted this is not known.)
    */
-  assertRemoved(set: CollectionRecord, id: Bookmark): void {
+  assertRemoved(collection: CollectionRecord, id: Bookmark): void {
     const seen = this.#seenThere.get(id);
-    if (seen?.number !== set.number || seen.seq < this.state(set).floor) return;
+    if (seen?.number !== collection.number || seen.seq < this.state(collection).floor) return;
     const last = this.#connection.get(
-      `select a is not null there from ${logTable(set.number)} where rowid > ? and id = ? order by rowid desc limit 1`,
+      `select a is not null there from ${logTable(collection.number)} where rowid > ? and id = ? order by rowid desc limit 1`,
       ...[seen.seq, storedRow(id)],
     );
     if (last?.there !== 0)
-      throw new DamagedRowError(`a row of ${set.label} is not found, and nothing has removed it`);
+      throw new DamagedRowError(`a row of ${collection.label} is not found, and nothing has removed it`);
   }
 
   #insert(notes: ChangeNotes, id: Bookmark, before: Uint8Array | null, after: Uint8Array | null): void {
@@ -201,15 +205,15 @@ export class ChangeLog {
   }
 
   /** The number up to which changes are not to be kept. Null: there are none. */
-  #prunableTo(set: CollectionRecord): number | null {
+  #prunableTo(collection: CollectionRecord): number | null {
     const { ttlMs, mostChanges = MOST_CHANGES } = this.#options;
-    const { last, floor, rows } = this.state(set);
-    const table = logTable(set.number);
+    const { last, floor, rows } = this.state(collection);
+    const table = logTable(collection.number);
     const first = this.#connection.get(`select at from ${table} order by rowid limit 1`);
     if (!first) return null;
     const most = Math.max(mostChanges, last - floor > mostChanges ? 2 * rows : 0);
     let to = last - floor > most * (1 + SPARE) ? last - most : floor;
-    const now = this.#timeOf(set);
+    const now = this.#timeOf(collection);
     if (now - Number(first.at) > ttlMs * (1 + SPARE)) {
       const old = this.#connection.get(
         `select max(seq) seq from (select rowid seq, at from ${table} order by rowid limit ${PRUNED_AT_ONCE}) where at < ?`,
@@ -218,7 +222,7 @@ export class ChangeLog {
       to = Math.max(to, Number(old?.seq ?? 0));
     }
     // A load adds what came since it began.
-    const kept = Math.min(...(set.imports ?? []).map(({ side }) => side?.after ?? Infinity));
+    const kept = Math.min(...(collection.imports ?? []).map(({ side }) => side?.after ?? Infinity));
     to = Math.min(to, floor + PRUNED_AT_ONCE, kept);
     return to > floor ? to : null;
   }

@@ -9,10 +9,10 @@ import { indexOf, type CollectionRecord, type CollectionShape } from '../file/co
 /** Entries of an index that one look passes over: about 2 ms. */
 export const PASSED_AT_ONCE = 40_000;
 
-/** The tables of a set, or the order of its rows, are others than when its read began. */
+/** The tables of a collection, or the order of its rows, are others than when its read began. */
 class ReplacedError extends Error {}
 
-/** Looks at one set of the file. */
+/** Looks at one collection of the file. */
 export class CollectionLooks {
   readonly core: Core;
   readonly shape: CollectionShape;
@@ -24,25 +24,25 @@ export class CollectionLooks {
     this.#indexes = indexes;
   }
 
-  /** In a look: the set as it is. */
+  /** In a look: the collection as it is. */
   current(identity?: Identity): CollectionRecord {
-    const set = this.core.sets.get(this.shape.name, identity);
-    this.#indexes.buildLater(set);
-    return set;
+    const collection = this.core.collections.get(this.shape.name, identity);
+    this.#indexes.buildLater(collection);
+    return collection;
   }
 
-  /** In a look: the set as it is, which must be of the plan's identity, and its index for the plan usable. */
+  /** In a look: the collection as it is, which must be of the plan's identity, and its index for the plan usable. */
   present(plan: Plan): CollectionRecord {
     this.core.background.assertFit();
-    const set = this.current(plan.identity);
-    if (plan.identity !== undefined && plan.identity !== set.identity) throw collectionReplaced();
-    if (isByKey(plan) || isSingle(plan)) return set;
-    const index = indexFor(set, plan);
-    if (!index) throw storeUnfit(`The resource ${set.label} has no index ${readByOf(plan)}.`);
+    const collection = this.current(plan.identity);
+    if (plan.identity !== undefined && plan.identity !== collection.identity) throw collectionReplaced();
+    if (isByKey(plan) || isSingle(plan)) return collection;
+    const index = indexFor(collection, plan);
+    if (!index) throw storeUnfit(`The resource ${collection.label} has no index ${readByOf(plan)}.`);
     const { refused } = indexOf(index);
     if (refused !== undefined)
-      throw storeUnfit(`The index ${readByOf(plan)} of ${set.label} cannot be used: ${refused}.`);
-    return set;
+      throw storeUnfit(`The index ${readByOf(plan)} of ${collection.label} cannot be used: ${refused}.`);
+    return collection;
   }
 
   /** Runs looks that are all of one identity: when the rows are removed between them, `work` begins anew. */
@@ -56,7 +56,7 @@ export class CollectionLooks {
   }
 }
 
-/** Looks of one read, which all see the set that the first one saw. */
+/** Looks of one read, which all see the collection that the first one saw. */
 export class SteadyLooks {
   readonly #looks: CollectionLooks;
   readonly #plan: Plan;
@@ -70,18 +70,18 @@ export class SteadyLooks {
   }
 
   /** Looks when its turn comes. See Looks. */
-  take<T>(look: (set: CollectionRecord) => T, isPatient?: boolean): Promise<T> {
+  take<T>(look: (collection: CollectionRecord) => T, isPatient?: boolean): Promise<T> {
     const lookAt = (): T => {
-      const set = this.#looks.present(this.#plan);
-      if (isOther(set, (this.#first ??= set))) throw new ReplacedError();
-      return look(set);
+      const collection = this.#looks.present(this.#plan);
+      if (isOther(collection, (this.#first ??= collection))) throw new ReplacedError();
+      return look(collection);
     };
     return this.#looks.core.looks.take(lookAt, this.#signal, isPatient);
   }
 
   /** The range of the plan. */
   range(after?: From['after']): Promise<Range | null> {
-    return this.take((set) => rangeOf(set, this.#plan, after));
+    return this.take((collection) => rangeOf(collection, this.#plan, after));
   }
 
   /**

@@ -14,7 +14,7 @@ const BY_ID = { sort: KEY } as const;
 /** Ranks of values that no query can name: MinKey, undefined, regular expressions, DBPointers, MaxKey. */
 const UNNAMEABLE: readonly number[] = [1, 2, 50, 55, 127];
 
-/** Counts the rows of a set, and finds where its parts and its values begin. */
+/** Counts the rows of a collection, and finds where its parts and its values begin. */
 export class Counts {
   readonly #looks: CollectionLooks;
   readonly #reads: Reads;
@@ -27,15 +27,15 @@ export class Counts {
   /** See Collection.count. The number of all rows is kept by writes; others are counted in the index. */
   async count(plan: Plan, mode: CountMode, signal: AbortSignal): Promise<Count> {
     signal.throwIfAborted();
-    const { sets, options } = this.#looks.core;
+    const { collections, options } = this.#looks.core;
     return this.#looks.within(plan, signal, async (looks) => {
       if (isSingle(plan)) {
-        const batch = await looks.take((set) => this.#reads.single(set, plan, {}));
+        const batch = await looks.take((collection) => this.#reads.single(collection, plan, {}));
         batch.release();
         return { rows: batch.rows, is: 'exact' };
       }
       if (isByKey(plan) && !plan.range && !plan.ids)
-        return { rows: await looks.take((set) => sets.rows(set.name)), is: 'exact' };
+        return { rows: await looks.take((collection) => collections.rows(collection.name)), is: 'exact' };
       const end = options.now() + COUNT_LIMIT_MS[mode];
       const { rows, rest } = await looks.pass(await looks.range(), Infinity, () => options.now() < end);
       return { rows, is: rest ? 'atLeast' : 'exact' };
@@ -106,8 +106,8 @@ export class Counts {
   #firstOf(plan: Plan, bounds: Pick<Range, 'low' | 'high'>, signal: AbortSignal): Promise<Bookmark | null> {
     const read: Plan = isByKey(plan) ? { ...plan, index: KEY_INDEX } : plan;
     return this.#looks.within(read, signal, (looks) =>
-      looks.take((set) => {
-        const range = { ...orderFor(set, plan), reverse: false, ...bounds };
+      looks.take((collection) => {
+        const range = { ...orderFor(collection, plan), reverse: false, ...bounds };
         const batch = this.#looks.core.reader.batch(range, 0, ONE, BY_ID);
         const value = batch.rows > 0 ? valueBookmarkOf(documentOf(batch).slice(), plan.sort) : null;
         batch.release();

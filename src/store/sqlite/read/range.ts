@@ -10,13 +10,13 @@ import { keyOfAny, keyOfValue } from '../../values/order.ts';
 import { columnOf, indexName, rowsTable } from '../file/layout.ts';
 import { nameOf, type IndexRecord, type CollectionRecord } from '../file/collections.ts';
 
-/** An index of a set, by the column of its keys. */
+/** An index of a collection, by the column of its keys. */
 interface Column {
-  readonly set: number;
+  readonly tables: number;
   readonly column: string;
 }
 
-/** A stretch of an index of a set: the rows whose key in a column lies between two others. */
+/** A stretch of an index of a collection: the rows whose key in a column lies between two others. */
 export interface Range extends Column {
   /** Whether the rows lie in the order of their keys. */
   readonly isInOrder?: boolean | undefined;
@@ -33,9 +33,9 @@ type Bounds = Pick<Range, 'low' | 'high'>;
 const DOCUMENT = "ifnull(d, x'00')";
 
 /** The statement's part that names the rows of a range, in order. Its parameters are `low` and `high`. */
-export function sqlOf({ set, column, reverse }: Pick<Range, keyof Column | 'reverse'>): string {
+export function sqlOf({ tables, column, reverse }: Pick<Range, keyof Column | 'reverse'>): string {
   return (
-    `from ${rowsTable(set)} indexed by ${indexName(set, column)} where ${column} > ? and ${column} < ?` +
+    `from ${rowsTable(tables)} indexed by ${indexName(tables, column)} where ${column} > ? and ${column} < ?` +
     ` order by ${column}${reverse ? ' desc' : ''}`
   );
 }
@@ -46,10 +46,10 @@ export function documentsSql(range: Range): string {
 }
 
 /** The query of the number `n` of the row that lies at an end of a range or, of those beyond it, nearest. */
-export function numberSql({ set, column }: Column, end: 'low' | 'high'): string {
+export function numberSql({ tables, column }: Column, end: 'low' | 'high'): string {
   const [sign, order] = end === 'low' ? ['<=', ' desc'] : ['>=', ''];
   return (
-    `select n from ${rowsTable(set)} indexed by ${indexName(set, column)} where ${column} ${sign} ?` +
+    `select n from ${rowsTable(tables)} indexed by ${indexName(tables, column)} where ${column} ${sign} ?` +
     ` order by ${column}${order} limit 1`
   );
 }
@@ -59,15 +59,15 @@ export function numberSql({ set, column }: Column, end: 'low' | 'high'): string 
  * of their keys, they are read as they lie, which is faster than by the index. It has no limit and reads them as text, which
  * saves a stream 4 % of its time: SQLite would copy each document twice more.
  */
-export function betweenSql({ set }: Range): string {
+export function betweenSql({ tables }: Range): string {
   return (
     `select cast(group_concat(cast(${DOCUMENT} as text), '') as blob) d, count(*) rows` +
-    ` from ${rowsTable(set)} not indexed where n > ? and n < ?`
+    ` from ${rowsTable(tables)} not indexed where n > ? and n < ?`
   );
 }
 
-export function anySql({ set }: Range): string {
-  return `select 1 from ${rowsTable(set)} not indexed where n > ? and n < ? limit 1`;
+export function anySql({ tables }: Range): string {
+  return `select 1 from ${rowsTable(tables)} not indexed where n > ? and n < ? limit 1`;
 }
 
 /** The rest of a range behind a key in its column. */
@@ -76,9 +76,9 @@ export function restBehind(range: Range, key: Key): Range {
 }
 
 /** The range of a plan's rows after a bookmark. Null when it cannot hold a row. */
-export function rangeOf(set: CollectionRecord, plan: Plan, after: From['after']): Range | null {
+export function rangeOf(collection: CollectionRecord, plan: Plan, after: From['after']): Range | null {
   const bounds = boundsBehind(plan, after);
-  return bounds && { ...orderFor(set, plan), reverse: plan.direction === -1, ...bounds };
+  return bounds && { ...orderFor(collection, plan), reverse: plan.direction === -1, ...bounds };
 }
 
 /** The keys between which a plan's rows after a bookmark lie. Null when there are none. */
@@ -116,13 +116,13 @@ export function isSingle({ index, equals = [] }: Pick<Plan, 'index' | 'equals'>)
 }
 
 export function orderFor(
-  { number: set, label, indexes, isInOrder, hasLargeRows }: CollectionRecord,
+  { number: tables, label, indexes, isInOrder, hasLargeRows }: CollectionRecord,
   plan: Pick<Plan, 'index' | 'equals' | 'sort'>,
 ): Omit<Range, 'reverse' | 'low' | 'high'> {
-  if (isByKey(plan)) return { set, column: 'k', isInOrder, hasLargeRows };
+  if (isByKey(plan)) return { tables, column: 'k', isInOrder, hasLargeRows };
   const found = indexFor({ indexes }, plan);
   if (!found) throw new TypeError(`${label} has no index ${readByOf(plan)}`);
-  return { set, column: columnOf(found.number), hasLargeRows };
+  return { tables, column: columnOf(found.number), hasLargeRows };
 }
 
 /** What the keys of all rows with these values begin with. */

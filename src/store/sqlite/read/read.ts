@@ -63,8 +63,8 @@ export class Reader {
   }
 
   /** The stored row with a key, or null. */
-  row(set: number, key: Key): Uint8Array | null {
-    const found = this.#connection.get(`select d from ${rowsTable(set)} where k = ?`, key);
+  row(collection: number, key: Key): Uint8Array | null {
+    const found = this.#connection.get(`select d from ${rowsTable(collection)} where k = ?`, key);
     const row = bytesIn(found, 'd');
     if (found && !row) throw new DamagedRowError('a row is not one that was written');
     return row;

@@ -15,13 +15,13 @@ import type { CollectionRecord } from '../file/collections.ts';
 /** Rows looked up in one look: about 4 ms. */
 const LOOKED_UP_AT_ONCE = 512;
 
-/** How far a walk over all rows of a set has come: the number of rows, and the end of the log at that time. */
+/** How far a walk over all rows of a collection has come: the number of rows, and the end of the log at that time. */
 interface WalkOfRows {
   readonly rows: number;
   readonly state: string;
 }
 
-/** Reads the rows of a set. */
+/** Reads the rows of a collection. */
 export class Reads {
   readonly #looks: CollectionLooks;
   /** By the bookmark that the walk goes on from. */
@@ -42,18 +42,18 @@ export class Reads {
       const { skip = 0 } = from;
       const isFar = skip > PASSED_AT_ONCE && !isSingle(plan);
       const passed = isFar ? await looks.pass(await looks.range(from.after), skip) : null;
-      return looks.take((set) => {
-        if (isSingle(plan)) return this.#proved(set, plan, this.single(set, plan, from));
-        const range = passed ? passed.rest : rangeOf(set, plan, from.after);
+      return looks.take((collection) => {
+        if (isSingle(plan)) return this.#proved(collection, plan, this.single(collection, plan, from));
+        const range = passed ? passed.rest : rangeOf(collection, plan, from.after);
         const batch = this.#looks.core.reader.batch(range, passed ? 0 : skip, size, plan);
         try {
-          assertAhead(range, set, plan, batch);
-          this.#assertCounted(set, plan, from, batch);
+          assertAhead(range, collection, plan, batch);
+          this.#assertCounted(collection, plan, from, batch);
         } catch (error) {
           batch.release();
           throw error;
         }
-        return this.#proved(set, plan, batch);
+        return this.#proved(collection, plan, batch);
       }, size.patient);
     });
   }
@@ -69,7 +69,7 @@ export class Reads {
     const { looks, reader, log } = this.#looks.core;
     const wanted = requiredValues(plan.equals);
     const look = (): LookUpResult => {
-      const set = this.#looks.present({ ...plan, sort: KEY, equals: [] });
+      const collection = this.#looks.present({ ...plan, sort: KEY, equals: [] });
       const rows: Uint8Array[] = [];
       let taken = 0;
       let length = 0;
@@ -77,8 +77,8 @@ export class Reads {
         if (rows.length >= size.rows || length >= size.bytes) break;
         taken++;
         const key = keyOfRow(id);
-        const row = key && reader.row(set.number, key);
-        if (!row) log.assertRemoved(set, id);
+        const row = key && reader.row(collection.number, key);
+        if (!row) log.assertRemoved(collection, id);
         if (!row || !hasValues(documentIn(row), wanted)) continue;
         rows.push(row);
         length += row.length;
@@ -86,16 +86,16 @@ export class Reads {
       if (rows.length === 0) return { taken, batch: null };
       // The rows of the other keys may be gone, so nothing is known of what follows.
       const batch = reader.batchOf(rows, taken < keys.length, { sort: KEY });
-      return { taken, batch: { ...batch, identity: set.identity } };
+      return { taken, batch: { ...batch, identity: collection.identity } };
     };
     return looks.take(look, signal, size.patient);
   }
 
   /** In a look: the row of an id, if it also has the other values of the plan and comes after the bookmark. */
-  single(set: CollectionRecord, plan: Plan, from: From): Batch {
+  single(collection: CollectionRecord, plan: Plan, from: From): Batch {
     const { reader } = this.#looks.core;
     const key = keyOfValue(plan.equals?.find(({ path }) => path === KEY)?.value);
-    const row = reader.row(set.number, key);
+    const row = reader.row(collection.number, key);
     const isFound = row !== null && !from.skip && isWanted(documentIn(row), plan, from.after);
     return reader.batchOf(isFound ? [row] : [], false, plan);
   }
@@ -104,36 +104,41 @@ export class Reads {
     return { ...batch, identity, confirm: () => this.#confirm(plan, identity) };
   }
 
-  /** Rejects unless the plan can read the set as it is now, and it is of this identity. */
+  /** Rejects unless the plan can read the collection as it is now, and it is of this identity. */
   async #confirm(plan: Plan, identity: Identity): Promise<void> {
     await this.#looks.core.looks.soon(() => this.#looks.present({ ...plan, identity }));
   }
 
   /**
-   * In a look: counts the rows of a walk over the whole set. Throws DamagedRowError when it ends with another number of
+   * In a look: counts the rows of a walk over the whole collection. Throws DamagedRowError when it ends with another number of
    * rows than were written, and nothing was written meanwhile: a page of the file is damaged.
    */
-  #assertCounted(set: CollectionRecord, plan: Plan, from: From, batch: Batch): void {
+  #assertCounted(collection: CollectionRecord, plan: Plan, from: From, batch: Batch): void {
     if (!this.#looks.shape.hasChanges || from.skip || plan.equals?.length || plan.range || plan.ids) return;
-    const { last, rows } = this.#looks.core.log.state(set);
-    const state = `${set.number} ${last}`;
+    const { last, rows } = this.#looks.core.log.state(collection);
+    const state = `${collection.number} ${last}`;
     const before = from.after ? this.#walks.get(from.after) : { rows: 0, state };
     if (before?.state !== state) return;
     const walked = before.rows + batch.rows;
     if (batch.last) this.#walks.set(batch.last, { rows: walked, state });
     if (batch.more || walked === rows) return;
-    throw new DamagedRowError(`a walk over ${set.label} ended after ${walked} rows of ${rows}`);
+    throw new DamagedRowError(`a walk over ${collection.label} ended after ${walked} rows of ${rows}`);
   }
 }
 
 /** Throws DamagedRowError when a walk that goes on behind a batch would not come ahead: it might never end. */
-function assertAhead(range: Range | null, set: CollectionRecord, plan: Plan, { last, more }: Batch): void {
-  const rest = range && last && more ? rangeOf(set, plan, last) : null;
+function assertAhead(
+  range: Range | null,
+  collection: CollectionRecord,
+  plan: Plan,
+  { last, more }: Batch,
+): void {
+  const rest = range && last && more ? rangeOf(collection, plan, last) : null;
   if (!range || !rest) return;
   const isAhead = range.reverse
     ? compareKeys(rest.high, range.high) < 0
     : compareKeys(rest.low, range.low) > 0;
-  if (!isAhead) throw new DamagedRowError(`rows of ${set.label} are not in their places`);
+  if (!isAhead) throw new DamagedRowError(`rows of ${collection.label} are not in their places`);
 }
 
 function isWanted(row: Uint8Array, plan: Plan, after: From['after']): boolean {

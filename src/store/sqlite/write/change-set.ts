@@ -17,7 +17,7 @@ import {
 /** What became of a row. A text: why it was refused. */
 type Outcome = 'written' | 'skipped' | { readonly refused: string };
 
-/** The changes that one transaction makes to a set. `end` is called last. */
+/** The changes that one transaction makes to a collection. `end` is called last. */
 export class ChangeSet {
   readonly #core: Core;
   readonly #shape: CollectionShape;
@@ -25,16 +25,16 @@ export class ChangeSet {
   readonly #table: string;
   readonly #insertSql: string;
   readonly #updateSql: string;
-  #set: CollectionRecord;
+  #collection: CollectionRecord;
   #added = 0;
 
-  constructor(core: Core, shape: CollectionShape, set: CollectionRecord) {
+  constructor(core: Core, shape: CollectionShape, collection: CollectionRecord) {
     this.#core = core;
     this.#shape = shape;
-    this.#set = set;
-    this.#notes = shape.hasChanges ? core.log.begin(set) : null;
-    this.#table = rowsTable(set.number);
-    const columns = ['k', 'd', ...columnsOf(set.indexes)];
+    this.#collection = collection;
+    this.#notes = shape.hasChanges ? core.log.begin(collection) : null;
+    this.#table = rowsTable(collection.number);
+    const columns = ['k', 'd', ...columnsOf(collection.indexes)];
     const values = columns.map(() => '?').join();
     const pairs = columns.map((column) => `${column} = ?`).join();
     this.#insertSql = `insert into ${this.#table}(${columns.join()}) values (${values}) on conflict(k) do nothing`;
@@ -42,7 +42,7 @@ export class ChangeSet {
   }
 
   write(document: Uint8Array, onConflict: OnConflict): Outcome {
-    const row = this.#shape.refusalOf(document) ?? keyRow(document, this.#set.indexes);
+    const row = this.#shape.refusalOf(document) ?? keyRow(document, this.#collection.indexes);
     if (typeof row === 'string') return { refused: row };
     const stored = storedRow(document);
     if (this.#core.connection.run(this.#insertSql, row.key, stored, ...row.entries) > 0) {
@@ -68,17 +68,18 @@ export class ChangeSet {
   }
 
   end(): void {
-    const { sets, log } = this.#core;
-    sets.addRows(this.#set.name, this.#added);
-    if (this.#set.isUnfilled && this.#added > 0) this.#put({ ...this.#set, isUnfilled: undefined });
-    if (this.#notes) log.prune(this.#set);
+    const { collections, log } = this.#core;
+    collections.addRows(this.#collection.name, this.#added);
+    if (this.#collection.isUnfilled && this.#added > 0)
+      this.#put({ ...this.#collection, isUnfilled: undefined });
+    if (this.#notes) log.prune(this.#collection);
   }
 
   /** Notes when a new row, which lies behind all others, has no higher key than they. */
   #keepOrder(key: Key): void {
-    if (!this.#set.isInOrder) return;
+    if (!this.#collection.isInOrder) return;
     const higher = this.#core.connection.get(`select 1 from ${this.#table} where k > ? limit 1`, key);
-    if (higher) this.#put({ ...this.#set, isInOrder: undefined });
+    if (higher) this.#put({ ...this.#collection, isInOrder: undefined });
   }
 
   #replace(row: KeyedRow, stored: Uint8Array): void {
@@ -95,11 +96,11 @@ export class ChangeSet {
     return found && stored ? { n: found.n ?? null, document: documentIn(stored) } : null;
   }
 
-  /** Notes what the row changes of the set itself. */
+  /** Notes what the row changes of the collection itself. */
   #noteFirst({ document, unusable }: KeyedRow): void {
-    const isFirstLarge = document.length > LARGE_BYTES && this.#set.hasLargeRows !== true;
+    const isFirstLarge = document.length > LARGE_BYTES && this.#collection.hasLargeRows !== true;
     if (unusable.length === 0 && !isFirstLarge) return;
-    this.#put({ ...withUnusable(this.#set, unusable), ...(isFirstLarge && { hasLargeRows: true }) });
+    this.#put({ ...withUnusable(this.#collection, unusable), ...(isFirstLarge && { hasLargeRows: true }) });
   }
 
   #noteChange(before: Uint8Array | null, after: Uint8Array | null): void {
@@ -107,17 +108,17 @@ export class ChangeSet {
   }
 
   #put(changed: CollectionRecord): void {
-    this.#set = changed;
-    this.#core.sets.put(changed);
+    this.#collection = changed;
+    this.#core.collections.put(changed);
   }
 }
 
-/** The set with these indexes unusable. The first reason stays. */
-export function withUnusable(set: CollectionRecord, unusable: KeyedRow['unusable']): CollectionRecord {
+/** The collection with these indexes unusable. The first reason stays. */
+export function withUnusable(collection: CollectionRecord, unusable: KeyedRow['unusable']): CollectionRecord {
   const reasons = new Map(unusable.map(({ index, reason }) => [index, reason]));
-  const indexes = set.indexes.map((index, at): IndexRecord => {
+  const indexes = collection.indexes.map((index, at): IndexRecord => {
     const reason = reasons.get(at);
     return reason === undefined || index.unusable !== undefined ? index : { ...index, unusable: reason };
   });
-  return { ...set, indexes };
+  return { ...collection, indexes };
 }

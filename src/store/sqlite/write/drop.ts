@@ -11,8 +11,8 @@ const FREED_AT_ONCE = 10_000;
 /** See OwnedCollection.drop. The collection is gone at once; its space is freed afterwards, by the next start where that fails. */
 export async function dropCollection(core: Core, { name }: CollectionShape): Promise<void> {
   await core.writes.run(() => {
-    assertAlone(core, core.sets.get(name));
-    core.sets.remove(name);
+    assertAlone(core, core.collections.get(name));
+    core.collections.remove(name);
   }, 'frees');
   try {
     await core.sweep();
@@ -28,10 +28,10 @@ export async function renameCollection(
   to: Pick<CollectionShape, 'name' | 'label'>,
 ): Promise<void> {
   await core.writes.run(() => {
-    const set = core.sets.get(name);
-    assertAlone(core, set);
-    if (core.sets.find(to.name)) throw new CommandRefusal(`There is a resource ${to.label} already.`);
-    core.sets.rename(set, to);
+    const collection = core.collections.get(name);
+    assertAlone(core, collection);
+    if (core.collections.find(to.name)) throw new CommandRefusal(`There is a resource ${to.label} already.`);
+    core.collections.rename(collection, to);
   });
 }
 
@@ -41,20 +41,24 @@ export async function removeIndex(
   { name, label }: CollectionShape,
   paths: readonly string[],
 ): Promise<void> {
-  const { connection, maintenance, sets, writes } = core;
+  const { connection, maintenance, collections, writes } = core;
   const { table, index, number } = await writes.run(() => {
-    const set = sets.get(name);
-    assertAlone(core, set);
-    const removed = set.indexes.find((one) => nameOf(one.paths) === nameOf(paths));
+    const collection = collections.get(name);
+    assertAlone(core, collection);
+    const removed = collection.indexes.find((one) => nameOf(one.paths) === nameOf(paths));
     if (!removed) throw new CommandRefusal(`${label} has no index of ${paths.join(', ')}.`);
-    const lastIndex = Math.max(set.lastIndex ?? 0, removed.number);
-    sets.put({ ...set, indexes: set.indexes.filter((one) => one !== removed), lastIndex });
+    const lastIndex = Math.max(collection.lastIndex ?? 0, removed.number);
+    collections.put({
+      ...collection,
+      indexes: collection.indexes.filter((one) => one !== removed),
+      lastIndex,
+    });
     const column = columnOf(removed.number);
-    return { table: column, index: indexName(set.number, column), number: set.number };
+    return { table: column, index: indexName(collection.number, column), number: collection.number };
   });
   await writes.alone(() => maintenance.run(`drop index if exists ${index};`));
   const freed = `update ${rowsTable(number)} set ${table} = null where n > ? and n <= ?`;
-  const isThere = () => sets.find(name)?.number === number;
+  const isThere = () => collections.find(name)?.number === number;
   const last = (): number =>
     isThere() ? Number(connection.get(`select max(n) n from ${rowsTable(number)}`)?.n ?? 0) : 0;
   for (let from = 0, to = await core.looks.soon(last); from < to; from += FREED_AT_ONCE)
@@ -63,7 +67,7 @@ export async function removeIndex(
     }, 'frees');
 }
 
-/** In a transaction. Throws CommandRefusal when an import writes the set. */
+/** In a transaction. Throws CommandRefusal when an import writes the collection. */
 function assertAlone({ options }: Core, { label, imports = [] }: CollectionRecord): void {
   const other = imports.find((one) => isUnderWay(one, options.wallClock()));
   if (other) throw inTheWay(label, other);

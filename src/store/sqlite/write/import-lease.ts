@@ -15,10 +15,10 @@ import {
 const LEASE_MS = 60_000;
 const RENEWED_AFTER_MS = 15_000;
 
-/** The right of this process to write rows into a set: alone when it fills side tables, else beside others that add rows. */
+/** The right of this process to write rows into a collection: alone when it fills side tables, else beside others that add rows. */
 export class ImportLease {
-  /** The set when the import began. */
-  readonly set: CollectionRecord;
+  /** The collection when the import began. */
+  readonly collection: CollectionRecord;
   readonly side: SideTables | undefined;
   readonly #core: Core;
   readonly #name: string;
@@ -26,57 +26,57 @@ export class ImportLease {
   readonly #timer: NodeJS.Timeout;
   #isHeld = true;
 
-  private constructor(core: Core, set: CollectionRecord, { id, side }: ImportRecord) {
+  private constructor(core: Core, collection: CollectionRecord, { id, side }: ImportRecord) {
     this.#core = core;
-    this.#name = set.name;
+    this.#name = collection.name;
     this.#id = id;
-    this.set = set;
+    this.collection = collection;
     this.side = side;
     // A renewal that fails is followed by another; a write then finds what became of the lease.
     this.#timer = setInterval(() => void this.renew(0).catch(() => undefined), RENEWED_AFTER_MS).unref();
   }
 
-  /** Rejects with CommandRefusal when another import is in the way. `replaces`: the rows of the set are to go. */
+  /** Rejects with CommandRefusal when another import is in the way. `replaces`: the rows of the collection are to go. */
   static async take(core: Core, { name, label }: CollectionShape, replaces: boolean): Promise<ImportLease> {
     await core.sweep();
-    const { connection, log, sets, writes, options } = core;
-    const { set, own } = await writes.run(() => {
-      const set = sets.get(name);
+    const { connection, log, collections, writes, options } = core;
+    const { collection, own } = await writes.run(() => {
+      const collection = collections.get(name);
       const now = options.wallClock();
-      const others = (set.imports ?? []).filter((one) => isUnderWay(one, now));
-      const rows = sets.rows(name);
+      const others = (collection.imports ?? []).filter((one) => isUnderWay(one, now));
+      const rows = collections.rows(name);
       const isAlone = replaces || rows === 0;
       const other = isAlone ? others[0] : others.find(({ side }) => side);
       if (other) throw inTheWay(label, other);
-      const numbers = isAlone ? [sets.takeNumber()] : [];
-      for (const number of numbers) connection.exec(tablesSql(number, set.indexes));
-      const side = { numbers, rows, of: set.number, after: log.state(set).last };
+      const numbers = isAlone ? [collections.takeNumber()] : [];
+      for (const number of numbers) connection.exec(tablesSql(number, collection.indexes));
+      const side = { numbers, rows, of: collection.number, after: log.state(collection).last };
       const own: ImportRecord = {
         id: randomUUID(),
         holder: thisProcess(),
         until: now + LEASE_MS,
         ...(isAlone && { side }),
       };
-      sets.put({ ...set, imports: [...others, own] });
-      return { set, own };
+      collections.put({ ...collection, imports: [...others, own] });
+      return { collection, own };
     });
-    return new ImportLease(core, set, own);
+    return new ImportLease(core, collection, own);
   }
 
-  /** In a transaction: the set as it is. Throws CommandRefusal when the lease was taken for one of a process that ended. */
+  /** In a transaction: the collection as it is. Throws CommandRefusal when the lease was taken for one of a process that ended. */
   held(): CollectionRecord {
-    const set = this.#core.sets.get(this.#name);
-    if (set.imports?.some(({ id }) => id === this.#id)) return set;
+    const collection = this.#core.collections.get(this.#name);
+    if (collection.imports?.some(({ id }) => id === this.#id)) return collection;
     throw new CommandRefusal(
-      `This import into ${set.label} was taken for one whose process had ended, and its rows were removed: run it again.`,
+      `This import into ${collection.label} was taken for one whose process had ended, and its rows were removed: run it again.`,
     );
   }
 
   /** In a transaction: adds tables. Returns their number. */
   addTables(): number {
-    const { connection, sets } = this.#core;
-    const number = sets.takeNumber();
-    connection.exec(tablesSql(number, this.set.indexes)); // as the others have them
+    const { connection, collections } = this.#core;
+    const number = collections.takeNumber();
+    connection.exec(tablesSql(number, this.collection.indexes)); // as the others have them
     this.#put(this.held(), ({ side, ...own }) => ({
       ...own,
       ...(side && { side: { ...side, numbers: [...side.numbers, number] } }),
@@ -92,28 +92,29 @@ export class ImportLease {
     });
   }
 
-  /** In the transaction that ends the import: the set without the lease. */
+  /** In the transaction that ends the import: the collection without the lease. */
   ended(): CollectionRecord {
-    const { imports = [], ...set } = this.held();
+    const { imports = [], ...collection } = this.held();
     const others = imports.filter(({ id }) => id !== this.#id);
-    return others.length === 0 ? set : { ...set, imports: others };
+    return others.length === 0 ? collection : { ...collection, imports: others };
   }
 
   /** Ends the lease. The side tables then are nobody's. */
   async release(): Promise<void> {
     clearInterval(this.#timer);
     this.#isHeld = false;
-    const { sets, writes, looks } = this.#core;
-    const isThere = (set = sets.get(this.#name)) => set.imports?.some(({ id }) => id === this.#id) ?? false;
+    const { collections, writes, looks } = this.#core;
+    const isThere = (collection = collections.get(this.#name)) =>
+      collection.imports?.some(({ id }) => id === this.#id) ?? false;
     if (!(await looks.soon(isThere))) return;
     await writes.run(() => {
-      if (isThere()) sets.put(this.ended());
+      if (isThere()) collections.put(this.ended());
     }, 'frees');
   }
 
-  #put(set: CollectionRecord, change: (own: ImportRecord) => ImportRecord): void {
-    const imports = set.imports?.map((one) => (one.id === this.#id ? change(one) : one));
-    this.#core.sets.put({ ...set, imports });
+  #put(collection: CollectionRecord, change: (own: ImportRecord) => ImportRecord): void {
+    const imports = collection.imports?.map((one) => (one.id === this.#id ? change(one) : one));
+    this.#core.collections.put({ ...collection, imports });
   }
 }
 

@@ -23,7 +23,7 @@ const PAUSE_MS = 60_000;
 const LISTED_MS = 1_000;
 
 /**
- * The indexes of a set. One that is added to a set with rows gets a column, then each row its key in bounded transactions,
+ * The indexes of a collection. One that is added to a collection with rows gets a column, then each row its key in bounded transactions,
  * then it is made. Each transaction stores how far it has come, so another process goes on after a kill.
  */
 export class Indexes {
@@ -51,12 +51,13 @@ export class Indexes {
     return this.#listed.indexes;
   }
 
-  /** Adds the indexes that the set lacks. Those of a set with rows must then be built. */
+  /** Adds the indexes that the collection lacks. Those of a collection with rows must then be built. */
   async declare(wanted: readonly (readonly string[])[]): Promise<void> {
-    const { looks, sets, writes } = this.#core;
-    if (await looks.soon(() => missingIn(sets.get(this.#name), wanted).length === 0)) return;
+    const { looks, collections, writes } = this.#core;
+    if (await looks.soon(() => missingIn(collections.get(this.#name), wanted).length === 0)) return;
     await writes.run(() => {
-      for (const paths of missingIn(sets.get(this.#name), wanted)) this.#addTo(sets.get(this.#name), paths);
+      for (const paths of missingIn(collections.get(this.#name), wanted))
+        this.#addTo(collections.get(this.#name), paths);
     });
   }
 
@@ -66,17 +67,17 @@ export class Indexes {
     onRows: (rows: number) => void,
     signal: AbortSignal,
   ): Promise<AddedIndex> {
-    const { looks, sets, writes } = this.#core;
-    const find = (set = sets.get(this.#name)) =>
-      set.indexes.find((one) => nameOf(one.paths) === nameOf(paths));
+    const { looks, collections, writes } = this.#core;
+    const find = (collection = collections.get(this.#name)) =>
+      collection.indexes.find((one) => nameOf(one.paths) === nameOf(paths));
     const before = await looks.soon(() => find());
     if (before?.unusable === undefined) await this.declare([paths]);
     else
       await writes.run(() => {
-        const set = sets.get(this.#name);
-        const index = find(set);
+        const collection = collections.get(this.#name);
+        const index = find(collection);
         if (index?.unusable === undefined) return;
-        this.#addTo({ ...set, indexes: set.indexes.filter((one) => one !== index) }, paths);
+        this.#addTo({ ...collection, indexes: collection.indexes.filter((one) => one !== index) }, paths);
       });
     await this.#build(() => this.#isOpen && !signal.aborted, onRows);
     signal.throwIfAborted();
@@ -86,60 +87,65 @@ export class Indexes {
   }
 
   /** Builds what is not whole in the background, unless a build is under way or has failed within the last minute. */
-  buildLater(set: CollectionRecord): void {
+  buildLater(collection: CollectionRecord): void {
     const { now, onWarning } = this.#core.options;
-    if (this.#building || !this.#isOpen || !set.indexes.some(isInBuilding) || now() < this.#restsUntil)
+    if (this.#building || !this.#isOpen || !collection.indexes.some(isInBuilding) || now() < this.#restsUntil)
       return;
     this.#building = this.#build(() => this.#isOpen)
       .catch((error: unknown) => {
         this.#restsUntil = now() + PAUSE_MS;
         onWarning(
-          `the indexes of ${set.label} are not whole yet: ${reasonOf(error)}; the first request after a minute tries again`,
+          `the indexes of ${collection.label} are not whole yet: ${reasonOf(error)}; the first request after a minute tries again`,
         );
       })
       .finally(() => (this.#building = null));
   }
 
-  /** Resolves when nothing is being built. What is unfinished goes on when its set is opened again. */
+  /** Resolves when nothing is being built. What is unfinished goes on when its collection is opened again. */
   async close(): Promise<void> {
     this.#isOpen = false;
     await this.#building;
   }
 
   /** In a transaction. */
-  #addTo(set: CollectionRecord, paths: readonly string[]): void {
-    const { connection, sets } = this.#core;
-    const number = Math.max(set.lastIndex ?? 0, ...sets.get(this.#name).indexes.map((one) => one.number)) + 1;
-    connection.exec(`alter table ${rowsTable(set.number)} add column ${columnOf(number)} blob`);
-    const isEmpty = sets.rows(this.#name) === 0;
-    if (isEmpty) connection.exec(indexSql(set.number, columnOf(number)));
-    sets.put({ ...set, indexes: [...set.indexes, { number, paths, builtTo: isEmpty ? null : '' }] });
+  #addTo(collection: CollectionRecord, paths: readonly string[]): void {
+    const { connection, collections } = this.#core;
+    const number =
+      Math.max(collection.lastIndex ?? 0, ...collections.get(this.#name).indexes.map((one) => one.number)) +
+      1;
+    connection.exec(`alter table ${rowsTable(collection.number)} add column ${columnOf(number)} blob`);
+    const isEmpty = collections.rows(this.#name) === 0;
+    if (isEmpty) connection.exec(indexSql(collection.number, columnOf(number)));
+    collections.put({
+      ...collection,
+      indexes: [...collection.indexes, { number, paths, builtTo: isEmpty ? null : '' }],
+    });
   }
 
   async #build(goesOn: () => boolean, onRows: (rows: number) => void = () => undefined): Promise<void> {
-    const { sets, writes, maintenance } = this.#core;
+    const { collections, writes, maintenance } = this.#core;
     while (goesOn()) {
-      const filled = await writes.run(() => this.#fillSome(sets.get(this.#name)));
+      const filled = await writes.run(() => this.#fillSome(collections.get(this.#name)));
       if (filled === null) return;
       onRows(filled.rows);
       if (filled.whole === null) continue;
       const { number, index } = filled.whole;
       await writes.alone(() => maintenance.run(indexSql(number, columnOf(index))));
       await writes.run(() => {
-        const set = sets.get(this.#name);
-        if (set.number === number) this.#putIndex(set, index, { builtTo: null });
+        const collection = collections.get(this.#name);
+        if (collection.number === number) this.#putIndex(collection, index, { builtTo: null });
       });
     }
   }
 
   /** In a transaction: gives the next rows their keys in the first index in building. Null: there is none. */
-  #fillSome(set: CollectionRecord) {
-    const { connection, sets, options } = this.#core;
+  #fillSome(collection: CollectionRecord) {
+    const { connection, collections, options } = this.#core;
     const { transactionRows = FILLED_AT_ONCE } = options;
-    const at = set.indexes.findIndex(isInBuilding);
-    const index = set.indexes[at];
+    const at = collection.indexes.findIndex(isInBuilding);
+    const index = collection.indexes[at];
     if (!index) return null;
-    const table = rowsTable(set.number);
+    const table = rowsTable(collection.number);
     const rows = connection.all(
       `select n, k, d from ${table} where k > ? order by k limit ?`,
       ...[Buffer.from(index.builtTo ?? '', 'hex'), transactionRows],
@@ -148,7 +154,7 @@ export class Indexes {
       const keyed = keyRow(documentAt(row, 'd'), [index]);
       const reason = typeof keyed === 'string' ? `${keyed} in a row` : keyed.unusable[0]?.reason;
       if (typeof keyed === 'string' || reason !== undefined) {
-        sets.put(withUnusable(set, [{ index: at, reason: reason ?? '' }]));
+        collections.put(withUnusable(collection, [{ index: at, reason: reason ?? '' }]));
         return { rows: rows.length, whole: null };
       }
       const [entry = null] = keyed.entries;
@@ -156,17 +162,17 @@ export class Indexes {
     }
     const isWhole = rows.length < transactionRows;
     const last = bytesIn(rows.at(-1), 'k') ?? new Uint8Array(0);
-    if (!isWhole) this.#putIndex(set, index.number, { builtTo: Buffer.from(last).toString('hex') });
-    return { rows: rows.length, whole: isWhole ? { number: set.number, index: index.number } : null };
+    if (!isWhole) this.#putIndex(collection, index.number, { builtTo: Buffer.from(last).toString('hex') });
+    return { rows: rows.length, whole: isWhole ? { number: collection.number, index: index.number } : null };
   }
 
-  #putIndex(set: CollectionRecord, number: number, facts: Partial<IndexRecord>): void {
-    const indexes = set.indexes.map((one) => (one.number === number ? { ...one, ...facts } : one));
-    this.#core.sets.put({ ...set, indexes });
+  #putIndex(collection: CollectionRecord, number: number, facts: Partial<IndexRecord>): void {
+    const indexes = collection.indexes.map((one) => (one.number === number ? { ...one, ...facts } : one));
+    this.#core.collections.put({ ...collection, indexes });
   }
 }
 
-/** The wanted indexes that a set lacks, each once. */
+/** The wanted indexes that a collection lacks, each once. */
 function missingIn(
   { indexes }: CollectionRecord,
   wanted: readonly (readonly string[])[],

@@ -35,9 +35,9 @@ interface PendingRow {
 }
 
 /**
- * Fills tables of a set that nothing leads to. Rows are added as they come. When they did not come in order of their keys,
+ * Fills tables of a collection that nothing leads to. Rows are added as they come. When they did not come in order of their keys,
  * they are sorted into further tables in the end. Then the indexes are made. One transaction makes the tables those of the
- * set, and adds the rows that came into the old tables meanwhile: what others wrote during the load stays.
+ * collection, and adds the rows that came into the old tables meanwhile: what others wrote during the load stays.
  */
 export class SideLoad {
   readonly #core: Core;
@@ -46,7 +46,7 @@ export class SideLoad {
   readonly #side: SideTables;
   readonly #how: HowToFill;
   #number: number;
-  #set: CollectionRecord;
+  #collection: CollectionRecord;
   #rows: PendingRow[] = [];
   #bytes = 0;
   #bytesInAll = 0;
@@ -64,8 +64,8 @@ export class SideLoad {
     this.#side = side;
     this.#how = how;
     this.#number = side.numbers[0] ?? 0;
-    const indexes = lease.set.indexes.map(({ number, paths }) => ({ number, paths, builtTo: null }));
-    this.#set = { ...lease.set, indexes };
+    const indexes = lease.collection.indexes.map(({ number, paths }) => ({ number, paths, builtTo: null }));
+    this.#collection = { ...lease.collection, indexes };
   }
 
   /** Resolves when all rows are durable and visible. When it rejects, none is. */
@@ -82,19 +82,19 @@ export class SideLoad {
     this.#throwFailure();
     const from = this.#number;
     const twice = this.#isInOrder ? [] : await this.#sort();
-    for (const column of ['k', ...columnsOf(this.#set.indexes)])
+    for (const column of ['k', ...columnsOf(this.#collection.indexes)])
       await this.#longStatement(indexSql(this.#number, column));
     const taken = await this.#core.writes.run(() => this.#publish(this.#written - twice.length, from));
     this.#report([...twice, ...taken]);
   }
 
   #add({ item, at }: FilledRow): void {
-    const row = this.#shape.refusalOf(item) ?? keyRow(item, this.#set.indexes);
+    const row = this.#shape.refusalOf(item) ?? keyRow(item, this.#collection.indexes);
     if (typeof row === 'string') {
       this.#how.refuse(at, row);
       return;
     }
-    if (row.unusable.length > 0) this.#set = withUnusable(this.#set, row.unusable);
+    if (row.unusable.length > 0) this.#collection = withUnusable(this.#collection, row.unusable);
     this.#isInOrder &&= this.#lastKey === null || compareKeys(this.#lastKey, row.key) < 0;
     this.#lastKey = row.key;
     this.#hasLargeRows ||= item.length > LARGE_BYTES;
@@ -111,7 +111,7 @@ export class SideLoad {
     await this.#writing;
     this.#throwFailure();
     this.#assertSpace(bytes);
-    const names = ['n', 'k', 'd', ...columnsOf(this.#set.indexes)];
+    const names = ['n', 'k', 'd', ...columnsOf(this.#collection.indexes)];
     const values = names.map(() => '?').join();
     const sql = `insert into ${rowsTable(this.#number)}(${names.join()}) values (${values})`;
     const { connection, writes } = this.#core;
@@ -133,7 +133,7 @@ export class SideLoad {
     this.#assertSpace(this.#bytesInAll);
     const from = rowsTable(this.#number);
     const number = await writes.run(() => this.#lease.addTables());
-    const columns = ['k', 'd', ...columnsOf(this.#set.indexes)].join();
+    const columns = ['k', 'd', ...columnsOf(this.#collection.indexes)].join();
     const [kept, direction] = this.#how.onConflict === 'replace' ? ['max(n)', 'desc'] : ['min(n)', 'asc'];
     // The other columns of a group are those of the row that min or max finds (sqlite.org/lang_select.html#bareagg).
     await this.#longStatement(
@@ -151,11 +151,11 @@ export class SideLoad {
   }
 
   /**
-   * In a transaction: makes the tables those of the set, and adds what came into the old ones meanwhile. Returns the places
+   * In a transaction: makes the tables those of the collection, and adds what came into the old ones meanwhile. Returns the places
    * of rows for which others had come.
    */
   #publish(rows: number, from: number): readonly number[] {
-    const { sets } = this.#core;
+    const { collections } = this.#core;
     const before = this.#lease.ended();
     const published = {
       ...before,
@@ -166,9 +166,9 @@ export class SideLoad {
       // A stream of the rows that are replaced must not go on in those that came.
       identity: this.#side.rows > 0 ? newIdentity() : before.identity,
     };
-    const set = sets.renumber(published, this.#number);
-    sets.addRows(set.name, rows);
-    const changes = new ChangeSet(this.#core, this.#shape, set);
+    const collection = collections.renumber(published, this.#number);
+    collections.addRows(collection.name, rows);
+    const changes = new ChangeSet(this.#core, this.#shape, collection);
     const taken: Key[] = [];
     for (const document of this.#cameMeanwhile(before)) {
       if (changes.write(document, 'skip') === 'written' || this.#how.onConflict === 'replace') continue;
@@ -182,7 +182,7 @@ export class SideLoad {
 
   /** In a transaction: an index as the new tables have it. One that was added during the load is to be built. */
   #indexNow({ number, paths }: IndexRecord): IndexRecord {
-    const own = this.#set.indexes.find((one) => one.number === number);
+    const own = this.#collection.indexes.find((one) => one.number === number);
     if (own) return own;
     const table = rowsTable(this.#number);
     this.#core.connection.exec(`alter table ${table} add column ${columnOf(number)} blob`);
@@ -190,13 +190,13 @@ export class SideLoad {
   }
 
   /** In a transaction: the rows that were written since the load began. */
-  *#cameMeanwhile(set: CollectionRecord): Generator<Uint8Array, void, undefined> {
+  *#cameMeanwhile(collection: CollectionRecord): Generator<Uint8Array, void, undefined> {
     const { connection, log, reader } = this.#core;
     const { of, after } = this.#side;
-    if (set.number === of) {
-      const { last } = log.state(set);
+    if (collection.number === of) {
+      const { last } = log.state(collection);
       for (let at = after; at < last;) {
-        const { ids, next } = log.read(set, at, READ_AT_ONCE, null);
+        const { ids, next } = log.read(collection, at, READ_AT_ONCE, null);
         for (const id of ids) {
           const key = keyOfRow(id);
           const row = key && reader.row(of, key);
@@ -207,7 +207,8 @@ export class SideLoad {
       return;
     }
     // The rows were removed meanwhile: all that are there came later.
-    for (const row of rowsIn(connection, set.number, ['n', 'd'], READ_AT_ONCE)) yield documentAt(row, 'd');
+    for (const row of rowsIn(connection, collection.number, ['n', 'd'], READ_AT_ONCE))
+      yield documentAt(row, 'd');
   }
 
   /** `left`: the places of rows for which there were others. */

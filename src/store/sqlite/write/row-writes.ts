@@ -16,7 +16,7 @@ import { newIdentity, type CollectionRecord, type CollectionShape } from '../fil
 const TRANSACTION_ROWS = 512;
 const TRANSACTION_BYTES = 4 * 1024 * 1024;
 
-/** Writes the rows of a set in bounded transactions. */
+/** Writes the rows of a collection in bounded transactions. */
 export class RowWrites {
   readonly #core: Core;
   readonly #shape: CollectionShape;
@@ -53,11 +53,11 @@ export class RowWrites {
   /** See OwnedCollection.clear. The rows are gone at once; their space is freed afterwards. */
   async clear(signal: AbortSignal): Promise<Count> {
     signal.throwIfAborted();
-    const { sets, writes } = this.#core;
+    const { collections, writes } = this.#core;
     const rows = await writes.run(() => {
-      const set = sets.get(this.#shape.name);
-      const removed = sets.rows(set.name);
-      sets.empty({ ...set, identity: newIdentity() });
+      const collection = collections.get(this.#shape.name);
+      const removed = collections.rows(collection.name);
+      collections.empty({ ...collection, identity: newIdentity() });
       return removed;
     });
     await this.#core.sweep();
@@ -69,8 +69,8 @@ export class RowWrites {
     const bookmark = makeBookmark({ _id: id });
     const key = keyOfRow(bookmark);
     if (!key) throw new TypeError('a record has a text as its id');
-    return this.#changing((changes, set) => {
-      const stored = this.#core.reader.row(set.number, key);
+    return this.#changing((changes, collection) => {
+      const stored = this.#core.reader.row(collection.number, key);
       const before = stored && documentIn(stored).slice();
       const after = make(before);
       if (after === 'keep') return { before, after: before };
@@ -90,7 +90,7 @@ export class RowWrites {
     await addIndexes(writes, how);
     if (how.isEndless) {
       await fillByInserts(writes, rows, how);
-      return core.writes.run(() => core.sets.show(this.#shape.name));
+      return core.writes.run(() => core.collections.show(this.#shape.name));
     }
     const lease = await ImportLease.take(core, this.#shape, how.onRemoved !== undefined);
     const { side } = lease;
@@ -116,11 +116,11 @@ export class RowWrites {
     }
   }
 
-  #changing<T>(work: (changes: ChangeSet, set: CollectionRecord) => T): Promise<T> {
+  #changing<T>(work: (changes: ChangeSet, collection: CollectionRecord) => T): Promise<T> {
     return this.#core.writes.run(() => {
-      const set = this.#core.sets.get(this.#shape.name);
-      const changes = new ChangeSet(this.#core, this.#shape, set);
-      const result = work(changes, set);
+      const collection = this.#core.collections.get(this.#shape.name);
+      const changes = new ChangeSet(this.#core, this.#shape, collection);
+      const result = work(changes, collection);
       changes.end();
       return result;
     });

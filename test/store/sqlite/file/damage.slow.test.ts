@@ -166,12 +166,12 @@ function* damagesOf(whole: Buffer): Generator<Damage> {
 
 /** What the check in the background finds in a file. */
 async function checkedIn(directory: string, rowsAtOnce: number): Promise<string | null> {
-  const { connection, sets, close } = openRaw(directory);
+  const { connection, sets: collections, close } = openRaw(directory);
   const looks = new Looks(connection, { check: () => undefined, faultOf: (error) => error });
   const query = (...call: Parameters<typeof connection.all>) =>
     Promise.resolve().then(() => connection.all(...call));
   try {
-    return await new IntegrityCheck({ looks, sets, query, signal: NEVER, rowsAtOnce }).fault();
+    return await new IntegrityCheck({ looks, collections, query, signal: NEVER, rowsAtOnce }).fault();
   } finally {
     close();
   }

@@ -1,8 +1,11 @@
 import { Decimal128 } from '../store/values/bson.ts';
 import { BSON_RANK, BSON_TYPE, rankOf } from '../store/values/bson-types.ts';
-import { fieldsOf } from '../store/values/fields.ts';
+import { elementsIn, valueOf } from '../store/values/fields.ts';
 import { numberOf, type Value } from '../store/values/keys.ts';
 import type { Declaration } from '../store/store.ts';
+
+/** In UTF-8. The check runs for every row of an import. */
+const CHECKED_NAMES = [Buffer.from('category'), Buffer.from('price')];
 
 /** An array as price would make indexes of MongoDB multikey, and no read could use them: hence the validator. */
 export const ITEM_COLLECTION: Declaration = {
@@ -21,10 +24,12 @@ export const ITEM_COLLECTION: Declaration = {
     },
   },
   refusalOf: (row) => {
-    const fields = fieldsOf(row, ['category', 'price']);
-    if (typeof fields === 'string') return fields;
-    const [category, price] = fields;
-    if (category?.type !== BSON_TYPE.string) return `category is ${described(category)}, expected a string`;
+    const elements = elementsIn(row, CHECKED_NAMES);
+    if (typeof elements === 'string') return elements;
+    const [category, priced] = elements;
+    if (category?.type !== BSON_TYPE.string)
+      return `category is ${described(valueOf(row, category))}, expected a string`;
+    const price = valueOf(row, priced);
     return isFinite(price) ? null : `price is ${described(price)}, expected a finite number`;
   },
 };

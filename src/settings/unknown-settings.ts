@@ -28,8 +28,13 @@ function nearest(name: string, value: string): string | undefined {
   if (/^(MONGO|DB|DATABASE)/.test(name) && /^mongodb(\+srv)?:\/\//.test(value)) return 'MONGODB_URI';
   const forms = [name, name.replace(PREFIX, '')];
   return (
-    SETTING_NAMES.find((known) =>
-      forms.some((form) => distance(form, known) <= Math.floor(form.length / 4)),
-    ) ?? SETTING_NAMES.find((known) => name.includes('_') && known.startsWith(`${name}_`)) // API_KEYS
+    SETTING_NAMES.find((known) => forms.some((form) => isNear(form, known))) ??
+    SETTING_NAMES.find((known) => name.includes('_') && known.startsWith(`${name}_`)) // API_KEYS
   );
+}
+
+/** Every start compares each variable with each setting, so most are told apart by their lengths. */
+function isNear(form: string, known: string): boolean {
+  const most = Math.floor(form.length / 4);
+  return Math.abs(form.length - known.length) <= most && distance(form, known) <= most;
 }

@@ -20,9 +20,12 @@ export function printable(text: string): string {
   });
 }
 
+/** Made once: toLocaleString makes one for each call, and a line of progress has several. */
+const COUNTS = new Intl.NumberFormat('en-US');
+
 /** A count as people write it: `53,940`. */
 export function counted(count: number): string {
-  return count.toLocaleString('en-US');
+  return COUNTS.format(count);
 }
 
 /** A count with its noun: `1 row`, `53,940 rows`. */

@@ -7,18 +7,30 @@ import type { Value } from './keys.ts';
 
 /** The first value of each top-level field, undefined when missing. A text when the bytes are not a BSON document. */
 export function fieldsOf(document: Uint8Array, names: readonly string[]): (Value | undefined)[] | string {
+  const elements = elementsIn(document, names.map(utf8Of));
+  if (typeof elements === 'string') return elements;
+  return elements.map((element) => valueOf(document, element));
+}
+
+/** The value of an element of a document. */
+export function valueOf(document: Uint8Array, element: BsonElement | undefined): Value | undefined {
+  return element && { type: element.type, bytes: document.subarray(element.valueAt, element.end) };
+}
+
+/** The first element of each name, which is in UTF-8. A text when the bytes are not one BSON document. */
+export function elementsIn(
+  document: Uint8Array,
+  names: readonly Uint8Array[],
+): (BsonElement | undefined)[] | string {
   let elements: (BsonElement | undefined)[];
   try {
-    elements = elementsNamed(document, names.map(utf8Of));
+    elements = elementsNamed(document, names);
   } catch (error) {
     return `the bytes are not a BSON document: ${reasonOf(error)}`;
   }
   // Bytes after the document would go unnoticed here, and would break a batch that contains them.
   const size = sizeAt(document, 0);
-  if (size !== document.length) return `the BSON document says ${size} bytes, got ${document.length}`;
-  return elements.map(
-    (element) => element && { type: element.type, bytes: document.subarray(element.valueAt, element.end) },
-  );
+  return size === document.length ? elements : `the BSON document says ${size} bytes, got ${document.length}`;
 }
 
 /**

@@ -71,9 +71,11 @@ function sumOf(document: Uint8Array): number {
 
 /** A document as it is stored. */
 export function storedRow(document: Uint8Array): Uint8Array {
-  const row = new Uint8Array(HEAD_BYTES + document.length);
+  // One memory for each would be most of the garbage of an import.
+  const row = Buffer.allocUnsafe(HEAD_BYTES + document.length);
   row[0] = BSON_TYPE.document;
-  new DataView(row.buffer).setUint32(1, sumOf(document), true);
+  row.writeUInt32LE(sumOf(document), 1);
+  row[HEAD_BYTES - 1] = 0;
   row.set(document, HEAD_BYTES);
   return row;
 }

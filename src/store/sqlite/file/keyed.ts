@@ -1,9 +1,11 @@
 import { BSON_TYPE } from '../../values/bson-types.ts';
 import { KEY } from '../../bookmark.ts';
-import { fieldsOf } from '../../values/fields.ts';
+import type { BsonElement } from '../../values/bson-elements.ts';
+import { elementsIn, fieldsOf } from '../../values/fields.ts';
 import { keyAt } from '../../values/has-values.ts';
-import { joinKeys, type Key } from '../../values/keys.ts';
-import { keyOfAny } from '../../values/order.ts';
+import { KeyWriter } from '../../values/key-writer.ts';
+import type { Key } from '../../values/keys.ts';
+import { keyOfAny, NULL_KEY } from '../../values/order.ts';
 import type { IndexRecord } from './collections.ts';
 
 /** MongoDB's limit, so that both stores accept the same rows. Bytes. */
@@ -20,39 +22,91 @@ export interface KeyedRow {
   readonly unusable: readonly { readonly index: number; readonly reason: string }[];
 }
 
-/** A row with its keys, or why the store refuses it. */
+/** A field of an index. */
+interface IndexedField {
+  readonly path: string;
+  /** Its place in the names that are read at once. Null: it lies further down. */
+  readonly element: number | null;
+}
+
+/** What the indexes of a collection read of a row. */
+interface IndexedFields {
+  /** `_id` and the top-level fields, each once, in UTF-8. */
+  readonly names: readonly Uint8Array[];
+  /** The fields of each index. Null: it is unusable. */
+  readonly indexes: readonly (readonly IndexedField[] | null)[];
+}
+
+/** By the indexes of a record, which never change. */
+const INDEXED = new WeakMap<readonly IndexRecord[], IndexedFields>();
+const WRITER = new KeyWriter();
+
+/** A row with its keys, or why the store refuses it. `indexes`: of a record, whose array is made once. */
 export function keyRow(document: Uint8Array, indexes: readonly IndexRecord[]): KeyedRow | string {
   if (document.length > LARGEST_ROW) return `a row has at most ${LARGEST_ROW} bytes, got ${document.length}`;
-  const fields = fieldsOf(document, [KEY]);
-  if (typeof fields === 'string') return fields;
-  const [id] = fields;
+  let indexed = INDEXED.get(indexes);
+  if (!indexed) INDEXED.set(indexes, (indexed = indexedIn(indexes)));
+  const elements = elementsIn(document, indexed.names);
+  if (typeof elements === 'string') return elements;
+  const [id] = elements;
   if (!id) return '_id is missing';
   if (NO_IDS.includes(id.type)) return `_id is of BSON type ${id.type}, which no key can have`;
-  const key = keyOfAny(id);
+  WRITER.begin();
+  WRITER.value(document, id);
+  const key = WRITER.from(0);
   const unusable: { index: number; reason: string }[] = [];
-  const entries = indexes.map((index, at) => {
-    if (index.unusable !== undefined) return null;
-    const parts = partsOf(document, index.paths);
-    if (typeof parts !== 'string') return joinKeys(...parts, key);
-    const hex = Buffer.from(key).toString('hex');
-    unusable.push({ index: at, reason: `a row has an array at ${parts} (its _id has the key ${hex})` });
-    return null;
-  });
+  const entries: (Key | null)[] = [];
+  for (const fields of indexed.indexes) {
+    const from = WRITER.at;
+    const array = fields && writeParts(document, elements, fields);
+    if (fields && array === null) {
+      WRITER.again(0, key.length);
+      entries.push(WRITER.from(from));
+      continue;
+    }
+    if (array !== null) {
+      const hex = Buffer.from(key).toString('hex');
+      const reason = `a row has an array at ${array} (its _id has the key ${hex})`;
+      unusable.push({ index: entries.length, reason });
+    }
+    entries.push(null);
+  }
   return { document, key, entries, unusable };
+}
+
+/** Writes the keys of an index's fields. Returns the path at which there is an array instead, which no key can have. */
+function writeParts(
+  document: Uint8Array,
+  elements: readonly (BsonElement | undefined)[],
+  fields: readonly IndexedField[],
+): string | null {
+  for (const { path, element: at } of fields) {
+    const element = at === null ? undefined : elements[at];
+    if (element?.type === BSON_TYPE.array) return path;
+    if (element) {
+      WRITER.value(document, element);
+      continue;
+    }
+    const key = at === null ? keyAt(document, path) : NULL_KEY;
+    if (typeof key === 'string') return key;
+    WRITER.put(key);
+  }
+  return null;
+}
+
+function indexedIn(indexes: readonly IndexRecord[]): IndexedFields {
+  const names = [KEY];
+  const fieldOf = (path: string): IndexedField => {
+    if (path.includes('.')) return { path, element: null };
+    if (!names.includes(path)) names.push(path);
+    return { path, element: names.indexOf(path) };
+  };
+  const fields = indexes.map(({ paths, unusable }) => (unusable === undefined ? paths.map(fieldOf) : null));
+  return { names: names.map((name) => Buffer.from(name)), indexes: fields };
 }
 
 /** The key of the row with an id. Null when no row can have it. */
 export function keyOfRow(id: Uint8Array): Key | null {
   const values = fieldsOf(id, [KEY]);
   return typeof values === 'string' || !values[0] ? null : keyOfAny(values[0]);
-}
-
-function partsOf(document: Uint8Array, paths: readonly string[]): Key[] | string {
-  const keys: Key[] = [];
-  for (const path of paths) {
-    const key = keyAt(document, path);
-    if (typeof key === 'string') return key;
-    keys.push(key);
-  }
-  return keys;
 }

@@ -146,12 +146,13 @@ export class Indexes {
     const index = collection.indexes[at];
     if (!index) return null;
     const table = rowsTable(collection.number);
+    const indexes = [index];
     const rows = connection.all(
       `select n, k, d from ${table} where k > ? order by k limit ?`,
       ...[Buffer.from(index.builtTo ?? '', 'hex'), transactionRows],
     );
     for (const row of rows) {
-      const keyed = keyRow(documentAt(row, 'd'), [index]);
+      const keyed = keyRow(documentAt(row, 'd'), indexes);
       const reason = typeof keyed === 'string' ? `${keyed} in a row` : keyed.unusable[0]?.reason;
       if (typeof keyed === 'string' || reason !== undefined) {
         collections.put(withUnusable(collection, [{ index: at, reason: reason ?? '' }]));

@@ -2,6 +2,7 @@ import type { Log } from '../base/log.ts';
 import { Admissions } from './admission.ts';
 import { createHostCheck } from './hosts.ts';
 import { createClientReader, type ClientReaderOptions } from './client.ts';
+import { createMountReader } from './mount.ts';
 import { credentialOf, isCurrent, Keyring, sha256, type Authenticate, type Key } from './keys.ts';
 import type { Limiter } from './limiter.ts';
 import { createMemoryLimiter } from './limiter-memory.ts';
@@ -60,11 +61,12 @@ export async function openAccess(
   const checkKeys = (keys: readonly Key[]) => faultsOfKeys(keys, check, log);
   const watch = keyring && path !== undefined ? watchKeys({ path, keyring, check: checkKeys, log }) : null;
   const opened = config.tokens && (await openTokens(config.tokens, check, log));
+  const ofProxies = {
+    trusts: config.trustsProxy,
+    onWarning: (message: string) => log.warn({}, message),
+  };
   const admissions = new Admissions({
-    readClient: createClientReader({
-      trusts: config.trustsProxy,
-      onWarning: (message) => log.warn({}, message),
-    }),
+    readClient: createClientReader(ofProxies),
     authenticate: authenticateBy(keyring, opened?.tokens ?? null),
     checkHost: createHostCheck([config.HOST, ...(config.ALLOWED_HOSTS ?? [])]),
     allows: (key, right, resource) =>
@@ -75,6 +77,7 @@ export async function openAccess(
   });
   return {
     admissions,
+    readMount: createMountReader(ofProxies),
     streams,
     /** Reads API_KEYS_FILE again, as it also is when it changes. Resolves with whether its keys are now valid. */
     reloadKeys: () => watch?.reload() ?? Promise.resolve(true),

@@ -32,7 +32,7 @@ export interface Request {
   body(): Promise<Uint8Array>;
 }
 
-/** Facts about a request for its log line and for the metrics. Each field is set by the code that learns it. */
+/** Facts about a request that are learned while it is answered. Each field is set by the code that learns it. */
 export interface Notes {
   /** See requestIdOf in http/request-id.ts. Empty until that is called. */
   id: string;
@@ -40,6 +40,8 @@ export interface Notes {
   route: string | null;
   /** The name of the resource that the path belongs to: `items`, `users` or a declared one. null: to none. */
   resource: string | null;
+  /** The path under which the client reaches this server, which begins all links: see access/mount.ts. Empty: none. */
+  mount: string;
   /** The cost that the route declares: see Cost in access/admission.ts. */
   cost: string;
   /** The client as the limits name it: an address or network, or `key:` and a key's name. Empty: unknown. */
@@ -135,6 +137,7 @@ export function newNotes(): Notes {
     id: '',
     route: null,
     resource: null,
+    mount: '',
     cost: 'page',
     client: '',
     rights: '',

@@ -127,7 +127,7 @@ export abstract class Exchange implements Request {
   #serve(): void {
     const failed = (error: unknown) => {
       this.report(error);
-      this.#answerOnceRead(failure());
+      this.#answerOnceRead(failure(this.notes));
     };
     try {
       this.exchanges.options.serve(this).then((reply) => this.#answerOnceRead(reply), failed);
@@ -226,7 +226,7 @@ export abstract class Exchange implements Request {
   }
 
   #answerFailure(error: unknown): void {
-    const failed = failure();
+    const failed = failure(this.notes);
     // The `settled` callback of the reply reports this failure instead.
     if (this.#answering) this.#answering = { status: failed.status, settled: this.#answering.settled };
     try {
@@ -245,13 +245,13 @@ export function closedSink(reason: unknown): Sink {
 }
 
 const { status, title } = PROBLEMS.internal;
-const PROBLEM = Buffer.from(JSON.stringify({ type: '/problems/internal', title, status, code: 'internal' }));
 
 /** The engine's own reply when the application failed to produce one. It does not reveal the reason. */
-function failure(): Reply {
+function failure({ mount }: Notes): Reply {
+  const problem = { type: `${mount}/problems/internal`, title, status, code: 'internal' };
   return {
     status,
     headers: { 'content-type': 'application/problem+json', 'cache-control': 'no-store' },
-    body: { kind: 'bytes', bytes: PROBLEM },
+    body: { kind: 'bytes', bytes: Buffer.from(JSON.stringify(problem)) },
   };
 }

@@ -105,7 +105,7 @@ function listExports({ jobs }: ExportOptions, sources: ExportSources): Route {
     problems: STORE_PROBLEMS,
     handler: async ({ request, client }) => {
       const own = await jobs.listOf(client.owner, request.signal);
-      return json(200, exportsToJson(own, sources), NOT_STORED);
+      return json(200, exportsToJson(own, sources, request.notes.mount), NOT_STORED);
     },
   };
 }
@@ -152,7 +152,7 @@ function getExport({ jobs }: ExportOptions, sources: ExportSources): Route {
     answers: { 200: jsonAnswer('The export', EXPORT, ['Cache-Control']) },
     problems: ['invalid-url', 'not-found', ...STORE_PROBLEMS],
     handler: async ({ request, client, parameters: { id = '' } }) => {
-      return shown(await jobs.find(id, client, request.signal), sources);
+      return shown(await jobs.find(id, client, request.signal), sources, request);
     },
   };
 }
@@ -183,13 +183,13 @@ function deleteExport(options: ExportOptions, sources: ExportSources): Route {
       if (!before) throw noSuchExport(id);
       exporter.dropped(id);
       await removeLeftovers(id, options);
-      return after ? shown(after, sources) : removed(request, id);
+      return after ? shown(after, sources, request) : removed(request, id);
     },
   };
 }
 
-function shown(job: Job, sources: ExportSources): Reply {
-  return json(200, exportToJson(job, sources.get(job.request.resource)?.form), NOT_STORED);
+function shown(job: Job, sources: ExportSources, { notes: { mount } }: Request): Reply {
+  return json(200, exportToJson(job, sources.get(job.request.resource)?.form, mount), NOT_STORED);
 }
 
 async function order(
@@ -202,7 +202,8 @@ async function order(
   const job = await jobs.create(client.owner, wanted, request.signal);
   request.notes.exported = { resource: job.request.resource, rows: 0 };
   await exporter.offer(job.id);
-  return json(202, exportToJson(job, sources.get(job.request.resource)?.form), {
+  const { mount } = request.notes;
+  return json(202, exportToJson(job, sources.get(job.request.resource)?.form, mount), {
     ...NOT_STORED,
     location: `${PATH}/${job.id}`,
     'retry-after': String(LOOK_AGAIN_SECONDS),

@@ -7,7 +7,7 @@ import type { ExportSources } from './order.ts';
 
 const SUFFIXES = { none: '', gzip: '.gz', br: '.br' } as const;
 
-function represent(job: Job): Export {
+function represent(job: Job, mount: string): Export {
   const { id, state, request, createdAt } = job;
   const { time, estimatedRows, changes, rows, bytes } = job.progress;
   return {
@@ -23,7 +23,7 @@ function represent(job: Job): Export {
     }),
     ...(job.state === 'complete' && {
       file: {
-        url: `/exports/${id}/file`,
+        url: `${mount}/exports/${id}/file`,
         name: downloadName(id, request),
         bytes,
         rows,
@@ -32,7 +32,7 @@ function represent(job: Job): Export {
       },
       ...(changes !== null && { changes }),
     }),
-    ...(job.state === 'failed' && { problem: problemOf(job.failure) }),
+    ...(job.state === 'failed' && { problem: problemOf(job.failure, mount) }),
   };
 }
 
@@ -60,17 +60,17 @@ export function downloadName(
   return `${request.resource}-${id.slice(-8)}.${formatOf(format).extension}${SUFFIXES[compression]}`;
 }
 
-function problemOf({ code, detail }: Failure): NonNullable<Export['problem']> {
+function problemOf({ code, detail }: Failure, mount: string): NonNullable<Export['problem']> {
   const { title, status } = PROBLEMS[code];
-  return { type: `/problems/${code}`, title, status, detail, code };
+  return { type: `${mount}/problems/${code}`, title, status, detail, code };
 }
 
 /**
  * The JSON text of an export, for clients. `form`: of its resource, if that is still served. Its parameters that are numbers
- * are written as such, with all their digits, which a double would lose.
+ * are written as such, with all their digits, which a double would lose. `mount` begins its URLs.
  */
-export function exportToJson(job: Job, form: Form | undefined): string {
-  const text = JSON.stringify(represent(job));
+export function exportToJson(job: Job, form: Form | undefined, mount: string): string {
+  const text = JSON.stringify(represent(job, mount));
   const numbers = (form?.parameters ?? []).filter(({ schema }) => schema.type === 'number');
   if (numbers.length === 0) return text;
   // An unescaped `":` follows only a property name, so no value can be mistaken for a number.
@@ -78,7 +78,7 @@ export function exportToJson(job: Job, form: Form | undefined): string {
   return text.replace(new RegExp(`"(${names})":"([^"]*)"`, 'g'), '"$1":$2');
 }
 
-export function exportsToJson(jobs: readonly Job[], sources: ExportSources): string {
-  const texts = jobs.map((job) => exportToJson(job, sources.get(job.request.resource)?.form));
+export function exportsToJson(jobs: readonly Job[], sources: ExportSources, mount: string): string {
+  const texts = jobs.map((job) => exportToJson(job, sources.get(job.request.resource)?.form, mount));
   return `{"data":[${texts.join(',')}]}`;
 }

@@ -26,7 +26,7 @@ export async function dispatch(
   if (isSecretPreflight(request, any, client)) return empty(204, { allow: ROWS_ALLOW });
   const found = any && mayKnow(client, any.resource) ? any : null;
   if (any && !found) request.notes.refusal = 'not-found';
-  if (!found) throw notFound(request.path, client, router);
+  if (!found) throw notFound(request, client, router);
   const compiled = routeOf(found, request);
   if (!compiled) return otherMethod(request, found);
   const { route } = compiled;
@@ -56,7 +56,7 @@ const MOST_LISTED = 20;
  * It is the same for a path that does not exist and for one that the key may not know, and lists the resources that the
  * client may. While the store is away, a path that may exist is 503.
  */
-function notFound(path: string, client: Client, router: Router): AppError {
+function notFound({ path, notes: { mount } }: Request, client: Client, router: Router): AppError {
   let end = path.length;
   while (path.endsWith('/', end)) end--;
   const [, first = ''] = path.split('/');
@@ -65,17 +65,17 @@ function notFound(path: string, client: Client, router: Router): AppError {
   const meant = end < path.length ? router.find({ path: path.slice(0, end) }) : null;
   const slash =
     meant && mayKnow(client, meant.resource)
-      ? ` Leave out the slash at its end: ${path.slice(0, end)} is there.`
+      ? ` Leave out the slash at its end: ${mount}${path.slice(0, end)} is there.`
       : '';
   const mayList = client.key !== null || !client.hasKey;
   const known = router.lists
     .filter(({ resource }) => mayList && mayKnow(client, resource))
-    .map((one) => one.path);
+    .map((one) => mount + one.path);
   const shown = known.length > MOST_LISTED ? [...known.slice(0, MOST_LISTED), 'others'] : known;
   const served = shown.length === 0 ? '' : ` The resources are ${shown.join(', ')}.`;
   return new AppError(
     'not-found',
-    `No resource has the path ${path}.${slash}${served} GET /resources says what can be asked of them, and /docs shows every path.`,
+    `No resource has the path ${mount}${path}.${slash}${served} GET ${mount}/resources says what can be asked of them, and ${mount}/docs shows every path.`,
   );
 }
 

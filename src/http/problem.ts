@@ -22,16 +22,17 @@ export function problem(error: unknown, request: Request): Reply {
 /** An error that is not an AppError is our own mistake: `internal`, with nothing but the request id to quote. */
 export function problemDocument(error: unknown, request: Request): ProblemDocument {
   const requestId = requestIdOf(request);
+  const { mount } = request.notes;
   const known =
     error instanceof AppError
       ? error
       : new AppError('internal', `The server has logged the cause under the request id ${requestId}.`);
   return {
-    type: `/problems/${known.code}`,
+    type: `${mount}/problems/${known.code}`,
     title: PROBLEMS[known.code].title,
     status: known.status,
     detail: known.message,
-    instance: request.path,
+    instance: mount + request.path,
     code: known.code,
     requestId,
     ...(known.parameter !== undefined && { parameter: known.parameter }),

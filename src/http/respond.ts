@@ -1,6 +1,7 @@
 import { AppError } from '../base/errors.ts';
 import { codings } from '../pipeline/compress.ts';
 import type { Admission, Admissions, Client } from '../access/admission.ts';
+import type { MountReader } from '../access/mount.ts';
 import { scopeOf } from '../access/rights.ts';
 import { aroundWrites } from './reply.ts';
 import { applyCoding, codedAs } from './coding.ts';
@@ -9,6 +10,7 @@ import { dispatch, routeOf } from './dispatch.ts';
 import type { Ending, Reply, Request, Serve } from '../engine/edge.ts';
 import { closedSink } from '../engine/exchange.ts';
 import { encodingNegotiator } from './negotiate.ts';
+import { mounted } from './mount.ts';
 import { problem } from './problem.ts';
 import { LONGEST_URL } from '../input/query.ts';
 import type { RouteMatch, Router } from './router.ts';
@@ -28,6 +30,7 @@ interface ResponderOptions {
   readonly observer: Observer;
   readonly cors: Cors;
   readonly admissions: Pick<Admissions, 'admit' | 'acquire' | 'mayGoOn'>;
+  readonly readMount: MountReader;
 }
 
 /** Wraps the router with what applies to every answer: admission, request id, problems, conditional GET, coding, HEAD. */
@@ -63,6 +66,7 @@ export class Responder {
   async #answer(request: Request): Promise<Reply> {
     const found = this.#router.find(request);
     const route = found && routeOf(found, request)?.route;
+    request.notes.mount = this.#options.readMount(request);
     request.notes.route = found?.path ?? null;
     request.notes.resource = found?.resource ?? null;
     request.notes.cost = route?.cost ?? 'page';
@@ -99,9 +103,9 @@ export class Responder {
     const headers = {
       'x-request-id': requestId,
       'x-content-type-options': 'nosniff',
-      ...encoded.headers,
+      ...mounted(encoded.headers, request.notes.mount),
       ...admission.headers,
-      ...(client.hasKey && { vary: varyOf(encoded) }),
+      ...varyOf(encoded, client, request),
       ...(isFiltered(client, found) && { 'filtered-by-key': 'true' }),
     };
     return headOnly(request, cors(request, { ...encoded, headers }));
@@ -124,9 +128,18 @@ function isFiltered({ key }: Client, found: RouteMatch | null): boolean {
   return !!scope && scope.where.length > 0;
 }
 
-/** With keys, what a client gets depends on its key. */
-function varyOf({ headers: { vary } }: Reply): string {
-  return vary === undefined ? 'Authorization' : `${vary}, Authorization`;
+/** With keys, what a client gets depends on its key. Behind a mount, its links depend on that: caches must not mix them. */
+function varyOf(
+  { headers: { vary } }: Reply,
+  { hasKey }: Client,
+  { notes }: Request,
+): { readonly vary?: string } {
+  const names = [
+    ...(vary === undefined ? [] : [vary]),
+    ...(hasKey ? ['Authorization'] : []),
+    ...(notes.mount === '' ? [] : ['X-Forwarded-Prefix']),
+  ];
+  return names.length === 0 ? {} : { vary: names.join(', ') };
 }
 
 /** The code of a refusal for want of a key or a right. null: of none of these. */

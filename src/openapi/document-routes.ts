@@ -26,9 +26,9 @@ export function getOpenApi(
   options: DocumentOptions,
 ): Route {
   const made = new RecentMap<{ readonly text: string; readonly etag: string }>(MOST_KEPT);
-  const make = (own: RoutesDocument, client: Client) => {
+  const make = (own: RoutesDocument, client: Client, mount: string) => {
     const shown = [...routesFor(client), ...own.routes(), route].filter((one) => isShown(client, one));
-    const text = JSON.stringify(createDocument(shown, options));
+    const text = JSON.stringify(createDocument(shown, options, mount));
     return { text, etag: `"${fingerprint(Buffer.from(text))}"` };
   };
   const route: Route = {
@@ -51,9 +51,9 @@ export function getOpenApi(
     problems: ['invalid-header', 'precondition-failed'],
     handler: async ({ request, client }) => {
       const own = await ofResources(client, request.signal);
-      const { text, etag } = getOrMake(made, `${client.key?.rights.hash ?? NO_KEY} ${own.state}`, () =>
-        make(own, client),
-      );
+      const { mount } = request.notes;
+      const kept = `${mount} ${client.key?.rights.hash ?? NO_KEY} ${own.state}`;
+      const { text, etag } = getOrMake(made, kept, () => make(own, client, mount));
       return json(200, text, { etag, 'cache-control': 'no-cache' });
     },
   };

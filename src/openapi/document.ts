@@ -26,7 +26,8 @@ row.
 HEAD works wherever GET does. OPTIONS returns the Allow header. An unsupported method gets 405 with Allow. Responses are compressed as Accept-Encoding allows. Unknown, duplicate and malformed parameters are refused, never ignored. Parameters
 that exclude each other get 400, which the schemas of this document cannot express.`;
 
-export function createDocument(routes: readonly Route[], options: DocumentOptions): Schema {
+/** `mount`: the path under which the client reaches this server. */
+export function createDocument(routes: readonly Route[], options: DocumentOptions, mount = ''): Schema {
   const components = new Components();
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes)
@@ -39,7 +40,7 @@ export function createDocument(routes: readonly Route[], options: DocumentOption
       description: DESCRIPTION,
       license: { name: 'MIT', identifier: 'MIT' },
     },
-    servers: [{ url: '/' }],
+    servers: [{ url: mount || '/' }],
     ...(options.withKeys && { security: [{ key: [] }] }),
     tags: TAGS.filter(({ name }) => routes.some(({ tag }) => tag === name)),
     paths,

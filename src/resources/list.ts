@@ -1,5 +1,6 @@
 import { AppError } from '../base/errors.ts';
 import { mayKnow } from '../http/permit.ts';
+import type { Request } from '../engine/edge.ts';
 import { json, NOT_STORED } from '../http/reply.ts';
 import { JSON_TYPE, jsonAnswer, type Route } from '../http/route.ts';
 import { count, listOf, namedObject, object, text, textOrNull, Type, type Static } from '../base/schema.ts';
@@ -86,10 +87,10 @@ export function listResources(resources: readonly Resource[], hasUsers: boolean)
     answers: { 200: jsonAnswer('The resources', RESOURCES, ['Cache-Control']) },
     handler: async ({ request, client }) => {
       const known = resources.filter(({ name }) => mayKnow(client, name));
-      const rows = known.map((one) => describe(resourceFor(one, client), request.signal));
+      const rows = known.map((one) => describe(resourceFor(one, client), request));
       const listed = [
         ...(await Promise.all(rows)),
-        ...(hasUsers && mayKnow(client, USERS.name) ? [USERS] : []),
+        ...(hasUsers && mayKnow(client, 'users') ? [usersAt(request.notes.mount)] : []),
       ];
       return json(200, serialize({ resources: listed }), NOT_STORED);
     },
@@ -97,8 +98,8 @@ export function listResources(resources: readonly Resource[], hasUsers: boolean)
 }
 
 /** What can be asked of a resource now. A resource that the store cannot read now is listed with the reason. */
-async function describe(resource: Resource, signal: AbortSignal): Promise<ResourceDescription> {
-  const path = `/${resource.name}`;
+async function describe(resource: Resource, { signal, notes }: Request): Promise<ResourceDescription> {
+  const path = `${notes.mount}/${resource.name}`;
   const known = {
     name: resource.name,
     formats: [...STREAM_FORMATS],
@@ -177,12 +178,12 @@ function forOperator(
 }
 
 /** Users: records in order of id. */
-const USERS: ResourceDescription = {
+const usersAt = (mount: string): ResourceDescription => ({
   name: 'users',
   queries: [{ filters: [], sort: 'id', index: '_id_' }],
   kinds: [],
   missing: [],
   refused: [],
   formats: [],
-  links: { page: '/api/users' },
-};
+  links: { page: `${mount}/api/users` },
+});

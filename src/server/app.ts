@@ -3,6 +3,7 @@ import { exportSources, sourcesFor, type ExportSources } from '../exports/order.
 import { getLiveness, getReadiness, type HealthOptions } from '../telemetry/health.ts';
 import { getOrMake } from '../base/get-or-make.ts';
 import type { Admissions, Client } from '../access/admission.ts';
+import type { MountReader } from '../access/mount.ts';
 import { createCors } from '../http/cors.ts';
 import { getProblem } from '../http/problem-pages.ts';
 import { Responder, type Observer } from '../http/respond.ts';
@@ -33,6 +34,7 @@ interface AppOptions {
   /** Origins whose scripts may read answers: `*`, or a list separated by commas. undefined: none. */
   readonly corsOrigin: string | undefined;
   readonly admissions: Pick<Admissions, 'admit' | 'acquire' | 'mayGoOn'>;
+  readonly readMount: MountReader;
   /** Writes the request log and updates the metrics. */
   readonly observer: Observer;
   readonly document: DocumentOptions;

@@ -212,6 +212,7 @@ function appOf(
     health: { store, files: exports.files, isDraining, faults: () => resources.faults, log },
     corsOrigin: config.CORS_ORIGIN,
     admissions: access.admissions,
+    readMount: access.readMount,
     observer: {
       began: () => metrics.began(),
       waits: () => metrics.waits(),

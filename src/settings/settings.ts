@@ -120,7 +120,7 @@ export const SETTINGS = Type.Object({
   ),
   JWT_DEFAULT: optional('JSON with the rights of tokens without that claim; unset: they have none'),
   TRUSTED_PROXIES: optional(
-    'proxies whose X-Forwarded-For header is trusted: addresses, ranges, `loopback`, `private`, separated by commas',
+    'proxies whose X-Forwarded-For and X-Forwarded-Prefix headers are trusted: addresses, ranges, `loopback`, `private`, separated by commas',
   ),
   CORS_ORIGIN: optional(
     'origins that CORS allows: `*`, or `https://a.example, https://b.example`; unset: none',

@@ -60,7 +60,11 @@ export function clientRoutes(): { readonly list: Route; readonly files: readonly
   const listed = clients.map(({ name, content, sha256, use }) => {
     return { name, url: `/clients/${name}`, bytes: content.length, sha256, use };
   });
-  const list = serialize({ version: VERSION, clients: listed });
+  const listAt = (mount: string) =>
+    serialize({
+      version: VERSION,
+      clients: listed.map((one) => ({ ...one, url: mount + one.url })),
+    });
   return {
     list: {
       method: 'GET',
@@ -73,7 +77,7 @@ export function clientRoutes(): { readonly list: Route; readonly files: readonly
       summary: 'List the clients that this server hands out',
       produces: [JSON_TYPE],
       answers: { 200: jsonAnswer('The clients', LIST, ['Cache-Control']) },
-      handler: () => json(200, list, { 'cache-control': CACHE_CONTROL }),
+      handler: ({ request }) => json(200, listAt(request.notes.mount), { 'cache-control': CACHE_CONTROL }),
     },
     files: clients.map(({ name, type, id, summary, use, content }) =>
       fileRoute({

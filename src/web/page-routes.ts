@@ -39,7 +39,8 @@ export function explorerRoutes(formats: readonly string[]): {
   const read = async () => {
     const template = await readFile(asset('web/page/index.html'), 'utf8');
     const options = formats.map((name) => `<option>${name}</option>`).join('');
-    const page = template.replaceAll('{assets}', folder).replace('{version}', VERSION);
+    // Relative, so that the page needs no other one under a mount.
+    const page = template.replaceAll('{assets}', folder.slice(1)).replace('{version}', VERSION);
     return Buffer.from(page.replace('{formats}', options));
   };
   return {

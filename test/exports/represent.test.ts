@@ -19,8 +19,8 @@ const withPrice = (price: string) =>
   `{"resource":"items","min_price":${price},"category":"\\"min_price\\":\\"7\\"","sort":"price_asc","format":"ndjson","compression":"none"}`;
 
 test('an order is shown with its resource, and with the digits of its numbers as its form has them', () => {
-  assert.equal(shown(exportToJson(job, ITEM_FORM)), withPrice(PRICE));
+  assert.equal(shown(exportToJson(job, ITEM_FORM, '')), withPrice(PRICE));
   for (const form of [openForm('items'), undefined])
-    assert.equal(shown(exportToJson(job, form)), withPrice(`"${PRICE}"`), 'no parameter is a number');
-  assert.equal(shown(exportsToJson([job], new Map())), withPrice(`"${PRICE}"`), 'it is no longer served');
+    assert.equal(shown(exportToJson(job, form, '')), withPrice(`"${PRICE}"`), 'no parameter is a number');
+  assert.equal(shown(exportsToJson([job], new Map(), '')), withPrice(`"${PRICE}"`), 'it is no longer served');
 });

@@ -93,7 +93,8 @@ function pageHandler(whole: Resource, { transcoder, limits, cacheControl }: Page
     const info = pageInfo(query, first, total);
     const encoder = await orRelease(first, () => transcoder.encoder('array', query.selection));
     const body = await collect(first, encoder, PAGE_HEAD, pageTail(info));
-    const link = pageLinks(request.path, new URLSearchParams([...parameters]), query, info, limits.maxOffset);
+    const path = request.notes.mount + request.path;
+    const link = pageLinks(path, new URLSearchParams([...parameters]), query, info, limits.maxOffset);
     const etag = `W/"${fingerprint(body.bytes)}"`;
     const all = link === '' ? { etag, ...headers } : { etag, link, ...headers };
     return { settled: () => body.release(), ...bytes(200, body.bytes, all) };

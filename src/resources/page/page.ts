@@ -90,7 +90,7 @@ export function pageTail(info: PageDocument): string {
 
 /**
  * The Link header (RFC 8288) of a page: `first`, `next` while there is more, `prev` for offset and page. References are
- * relative to the request's path. Beyond `maxOffset` rows, `next` continues by cursor. Links that would make the header
+ * paths of this server, of which `path` is that of the page. Beyond `maxOffset` rows, `next` continues by cursor. Links that would make the header
  * too long are left out, `first` before `prev` and `next`; empty when none fits.
  */
 export function pageLinks(

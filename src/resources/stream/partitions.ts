@@ -102,7 +102,7 @@ async function answerPartitions(
     const to = bounds[n];
     const part = encodePart({ ...(from && { from }), ...(to && { to }) }, head);
     const search = new URLSearchParams([['part', part], ...shared]);
-    return { url: `${path}/stream?${search.toString()}` };
+    return { url: `${request.notes.mount}${path}/stream?${search.toString()}` };
   });
   return json(200, serialize({ partitions }), { 'cache-control': 'no-store', ...headersOf(changes) });
 }

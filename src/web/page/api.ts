@@ -1,4 +1,4 @@
-/** Requests to the server, with the key of this tab. */
+/** Requests to the server, with the key of this tab. Fixed paths are relative to the page, which a proxy may have under a path. */
 import { BEGINNING } from '../../pull/proof.ts';
 import type { ProvingOptions } from '../../pull/proved-rows.ts';
 import { failureOf, Interruption, jsonIn, REAL_CLOCK } from '../../pull/retry.ts';
@@ -107,6 +107,6 @@ export async function ask<T>(url: string, options: RequestInit = {}): Promise<An
 
 /** The resources of the server that the key opens. */
 export async function listResources(): Promise<readonly Resource[]> {
-  const { body } = await ask<{ resources: readonly Resource[] }>('/resources', { cache: 'no-store' });
+  const { body } = await ask<{ resources: readonly Resource[] }>('resources', { cache: 'no-store' });
   return body.resources;
 }

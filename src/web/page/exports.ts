@@ -25,8 +25,8 @@ interface Export {
 export async function order(view: View, format: string, compression: string): Promise<void> {
   const body = orderText(view, { format, compression });
   const headers = { 'content-type': 'application/json' };
-  const ordered = await askShown('/exports', { method: 'POST', headers, body });
-  if (ordered) followExport(`/exports/${ordered.id}`, `${view.resource.name}, ${format}`);
+  const ordered = await askShown('exports', { method: 'POST', headers, body });
+  if (ordered) followExport(`exports/${ordered.id}`, `${view.resource.name}, ${format}`);
 }
 
 /** The order as JSON. Numbers keep all their digits, which a JavaScript number would round. */
@@ -47,7 +47,7 @@ async function askShown(
   options: RequestInit & { readonly body?: string },
 ): Promise<Export | null> {
   const { method = '', body: sent } = options;
-  const shown = `${method} ${url}${sent === undefined ? '' : ` ${sent}`} \u2192`;
+  const shown = `${method} ${new URL(url, document.baseURI).pathname}${sent === undefined ? '' : ` ${sent}`} \u2192`;
   try {
     const { response, body } = await ask<Export>(url, options);
     say('export-request', `${shown} ${response.status}`);

@@ -106,7 +106,7 @@ function watchServer(isBack: () => void): void {
 
 async function isAnswering(): Promise<boolean> {
   try {
-    const { status } = await fetch('/livez', { cache: 'no-store', signal: AbortSignal.timeout(2 * LOOK_MS) });
+    const { status } = await fetch('livez', { cache: 'no-store', signal: AbortSignal.timeout(2 * LOOK_MS) });
     return status < 500; // proxies answer 502 or 504 in its place
   } catch {
     return false; // whatever the reason, it did not answer

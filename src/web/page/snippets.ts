@@ -20,7 +20,7 @@ export interface Snippet {
 const CLIENT = 'The first line is the command that installs the client.';
 
 export function snippetsFor({ url, name, withKey, version }: SnippetRequest): readonly Snippet[] {
-  const clients = `${new URL(url).origin}/clients`;
+  const { href: clients, pathname } = new URL('../clients', url); // beside the resource, as the server may be under a path
   const wheel = `${clients}/sluice_client-${version}-py3-none-any.whl`;
   const os = withKey ? 'import os\n' : '';
   const key = withKey ? ", key=os.environ['SLUICE_KEY']" : '';
@@ -64,7 +64,7 @@ export function snippetsFor({ url, name, withKey, version }: SnippetRequest): re
     {
       title: 'JavaScript',
       code: `// curl -sSO --fail ${clients}/sluice.mjs\nimport { rows } from './sluice.mjs';\n\nfor await (const row of rows('${url}'${withKey ? ', { key: process.env.SLUICE_KEY }' : ''}))\n  console.log(row);\n`,
-      note: 'Goes on where the connection was cut, and gives only rows that are proved. Node.js runs it; a page of this server imports /clients/sluice.mjs.',
+      note: `Goes on where the connection was cut, and gives only rows that are proved. Node.js runs it; a page of this server imports ${pathname}/sluice.mjs.`,
     },
   ];
 }

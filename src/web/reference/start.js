@@ -8,12 +8,14 @@ async function read(url) {
 }
 
 /** Makes a real row of a resource the example of its answers and of its id. */
-async function showRow(paths, { links, unavailable }) {
+async function showRow({ paths, servers }, { links, unavailable }) {
   const page = unavailable === undefined ? await read(`${links.page}?limit=1`) : null;
   const [row] = page?.data ?? [];
   if (!row) return;
-  const one = paths[`${links.page}/{id}`]?.get;
-  setExample(paths[links.page]?.get, page);
+  // The links begin with the path of the server, which the paths of the document lack.
+  const path = links.page.slice(servers[0].url.length - (servers[0].url === '/' ? 1 : 0));
+  const one = paths[`${path}/{id}`]?.get;
+  setExample(paths[path]?.get, page);
   setExample(one, row);
   const id = one?.parameters?.find(({ name }) => name === 'id');
   if (id) id.example = String(row._id ?? row.id);
@@ -28,11 +30,11 @@ function setExample(operation, example) {
 
 /** The document of this server with a row of each resource, for the owner of the key. */
 async function readDocument() {
-  const document = await read('/openapi.json');
+  const document = await read('openapi.json');
   const isLocked = key === null && document?.components?.securitySchemes !== undefined;
-  const list = isLocked ? null : await read('/resources');
+  const list = isLocked ? null : await read('resources');
   if (document && list)
-    await Promise.allSettled(list.resources.map((resource) => showRow(document.paths, resource)));
+    await Promise.allSettled(list.resources.map((resource) => showRow(document, resource)));
   return document;
 }
 
@@ -46,7 +48,7 @@ function mend() {
 const content = await readDocument();
 // Every feature that would send requests to another host is off.
 Scalar.createApiReference('#reference', {
-  ...(content ? { content } : { url: '/openapi.json' }),
+  ...(content ? { content } : { url: 'openapi.json' }),
   ...(key !== null && {
     authentication: { preferredSecurityScheme: 'key', securitySchemes: { key: { token: key } } },
   }),

@@ -55,6 +55,7 @@ export async function appOn(
       acquire: () => () => undefined,
       mayGoOn: () => true,
     },
+    readMount: () => '',
     observer: { began: () => undefined, finished: () => undefined, waits: () => () => undefined },
     document: { version: '0', ...document },
     metrics: () => Promise.resolve([]),

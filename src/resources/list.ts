@@ -1,12 +1,12 @@
 import { AppError } from '../base/errors.ts';
 import { mayKnow } from '../http/permit.ts';
-import type { Request } from '../engine/edge.ts';
 import { json, NOT_STORED } from '../http/reply.ts';
 import { JSON_TYPE, jsonAnswer, type Route } from '../http/route.ts';
 import { count, listOf, namedObject, object, text, textOrNull, Type, type Static } from '../base/schema.ts';
 import { serializerOf } from '../rows/serializers.ts';
 import type { Index } from '../store/indexes.ts';
 import type { Count } from '../store/store.ts';
+import { ResourceLinks, type ServedBeside } from './links.ts';
 import { STREAM_FORMATS } from './stream/formats/list.ts';
 import type { Alias } from './query/form.ts';
 import { keyOr } from './query/grammar.ts';
@@ -55,12 +55,13 @@ const RESOURCE = object('a resource', {
   aliases: Type.Optional(
     listOf('the only parameters that ask for fields; missing where every path is one', ALIAS),
   ),
-  links: object('the URLs of the resource', {
-    page: text('a URL'),
+  links: object('the URLs of the resource that the client may use', {
+    page: Type.Optional(text('a URL')),
     stream: Type.Optional(text('a URL')),
     partitions: Type.Optional(text('a URL')),
     values: Type.Optional(text('the URL of the distinct values of one field; `field` can name others')),
     changes: Type.Optional(text('a URL; missing where the store has no changes')),
+    exports: Type.Optional(text('the URL to which an order for an export is sent')),
   }),
 });
 const RESOURCES = namedObject('Resources', 'the resources and what can be asked of each', {
@@ -72,8 +73,8 @@ const RESOURCES = namedObject('Resources', 'the resources and what can be asked 
 export type ResourceDescription = Static<typeof RESOURCE>;
 const serialize = serializerOf(RESOURCES);
 
-/** GET /resources: what can be asked of each resource, as a client has it, and by which index; then users, if they are served. */
-export function listResources(resources: readonly Resource[], hasUsers: boolean): Route {
+/** GET /resources: what can be asked of each resource, as a client has it, and by which index; then users. `serves`: what this server has beside resources. */
+export function listResources(resources: readonly Resource[], serves: ServedBeside): Route {
   return {
     method: 'GET',
     path: '/resources',
@@ -87,10 +88,11 @@ export function listResources(resources: readonly Resource[], hasUsers: boolean)
     answers: { 200: jsonAnswer('The resources', RESOURCES, ['Cache-Control']) },
     handler: async ({ request, client }) => {
       const known = resources.filter(({ name }) => mayKnow(client, name));
-      const rows = known.map((one) => describe(resourceFor(one, client), request));
+      const links = new ResourceLinks(client, request, serves);
+      const rows = known.map((one) => describe(resourceFor(one, client), links, request.signal));
       const listed = [
         ...(await Promise.all(rows)),
-        ...(hasUsers && mayKnow(client, 'users') ? [usersAt(request.notes.mount)] : []),
+        ...(serves.users && mayKnow(client, 'users') ? [{ ...USERS, links: links.ofUsers() }] : []),
       ];
       return json(200, serialize({ resources: listed }), NOT_STORED);
     },
@@ -98,28 +100,25 @@ export function listResources(resources: readonly Resource[], hasUsers: boolean)
 }
 
 /** What can be asked of a resource now. A resource that the store cannot read now is listed with the reason. */
-async function describe(resource: Resource, { signal, notes }: Request): Promise<ResourceDescription> {
-  const path = `${notes.mount}/${resource.name}`;
+async function describe(
+  resource: Resource,
+  links: ResourceLinks,
+  signal: AbortSignal,
+): Promise<ResourceDescription> {
   const known = {
     name: resource.name,
     formats: [...STREAM_FORMATS],
     ...(resource.form.closed && { aliases: resource.form.closed.map(aliasOf) }),
-    links: {
-      page: path,
-      stream: `${path}/stream`,
-      partitions: `${path}/partitions`,
-      ...(resource.rows.changes && { changes: `${path}/changes` }),
-    },
+    links: links.of(resource),
   };
   try {
     const indexes = await indexesOf(resource, signal);
     const { rows, is } = await resource.rows.count({ sort: '_id', direction: 1 }, 'estimated', signal);
     const forms = askableOfResource(resource, indexes);
     const field = listedField(forms);
-    const values = field !== undefined && { values: `${path}/values?field=${encodeURIComponent(field)}` };
     return {
       ...known,
-      links: { ...known.links, ...values },
+      links: await links.ofReadable(resource, field, signal),
       queries: forms.map(({ filters, ...form }) => ({ ...form, filters: [...filters] })),
       kinds: await kindsOf(resource, forms, signal),
       ...(resource.scope
@@ -178,12 +177,11 @@ function forOperator(
 }
 
 /** Users: records in order of id. */
-const usersAt = (mount: string): ResourceDescription => ({
+const USERS: Omit<ResourceDescription, 'links'> = {
   name: 'users',
   queries: [{ filters: [], sort: 'id', index: '_id_' }],
   kinds: [],
   missing: [],
   refused: [],
   formats: [],
-  links: { page: `${mount}/api/users` },
-});
+};

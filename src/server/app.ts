@@ -29,7 +29,8 @@ interface AppOptions {
   readonly resources: RouteOptions & { readonly served: Pick<ServedResources, 'now' | 'mayCome'> };
   /** null: no users are served. */
   readonly users: UserOptions | null;
-  readonly exports: ExportOptions;
+  /** null: none are served. */
+  readonly exports: ExportOptions | null;
   readonly health: HealthOptions;
   /** Origins whose scripts may read answers: `*`, or a list separated by commas. undefined: none. */
   readonly corsOrigin: string | undefined;
@@ -101,13 +102,13 @@ function listsTable(
   clients: Route,
   options: AppOptions,
 ): readonly Route[] {
-  const { users } = options;
+  const { users, exports } = options;
   const sources = exportSources(open);
   const mayCome = (name: string) => options.resources.served.mayCome(name);
   const lists = table({
     'GET /resources': listResources(
       open.map(({ resource }) => resource),
-      users !== null,
+      { users: users !== null, exports: options.exports !== null },
     ),
     'GET /changes': severalChangesRoute(open, options.resources, mayCome),
     'GET /clients': clients,
@@ -116,14 +117,14 @@ function listsTable(
   const document = getOpenApi(
     (client) => [
       ...(users ? usersTable(users, client) : []),
-      ...exportsTable(options.exports, sourcesShownTo(client, sources)),
+      ...(exports ? exportsTable(exports, sourcesShownTo(client, sources)) : []),
       ...rest,
     ],
     documentedRoutes(open, (one, known) => rowsTable(one, options, known)),
     options.document,
   );
-  const exports = exportsTable(options.exports, sources);
-  return [...exports, ...rest, ...table({ 'GET /openapi.json': document })];
+  const ofExports = exports ? exportsTable(exports, sources) : [];
+  return [...ofExports, ...rest, ...table({ 'GET /openapi.json': document })];
 }
 
 function exportsTable(options: ExportOptions, sources: ExportSources): readonly Route[] {
@@ -149,7 +150,9 @@ function rowsTable(one: OpenResource, options: AppOptions, known?: KnownFields):
   return table(
     {
       'GET /{resource}': rows.list,
-      'GET /{resource}/stream': orExport(rows.stream, resource, options.exports),
+      'GET /{resource}/stream': options.exports
+        ? orExport(rows.stream, resource, options.exports)
+        : rows.stream,
       'GET /{resource}/changes': rows.changes,
       'GET /{resource}/partitions': rows.partitions,
       'GET /{resource}/values': rows.values,

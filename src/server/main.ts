@@ -9,7 +9,7 @@ import { freePort } from '../engine/cannot-listen.ts';
 import type { Serve } from '../engine/edge.ts';
 import { createEngine } from '../engine/engine.ts';
 import { StoppedError } from '../engine/stall-timer.ts';
-import { openExports } from './open-exports.ts';
+import { openExports, servesExports } from './open-exports.ts';
 import { exportSources } from '../exports/order.ts';
 import { requestIdOf } from '../http/request-id.ts';
 import type { Route } from '../http/route.ts';
@@ -87,13 +87,15 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
     const access = await openAccess(config, log, check, options.overloadProbe);
     closes.push(() => access.close());
     const sources = () => exportSources(resources.now);
-    const exports = await openExports(config, { store, sources, transcoder, log, leaseMs });
-    closes.push(() => exports.close());
+    const exports = (await servesExports(store, config, log))
+      ? await openExports(config, { store, sources, transcoder, log, leaseMs })
+      : null;
+    closes.push(() => exports?.close());
 
     metrics.watch({
       openStreams: () => access.streams.open,
-      runningExports: () => exports.exporter.running,
-      exports: () => exports.exporter.counts,
+      runningExports: () => exports?.exporter.running ?? 0,
+      exports: () => exports?.exporter.counts ?? {},
       overloaded: () => access.guard.overloaded,
       transcodedMs: () => transcoder.busyMs(),
       settingsFaults: () => ({
@@ -184,7 +186,7 @@ interface Parts {
   readonly transcoder: Transcoder;
   readonly resources: ServedResources;
   readonly access: Awaited<ReturnType<typeof openAccess>>;
-  readonly exports: Awaited<ReturnType<typeof openExports>>;
+  readonly exports: Awaited<ReturnType<typeof openExports>> | null;
 }
 
 /** The application over the opened parts. */
@@ -209,7 +211,7 @@ function appOf(
     resources: { ...reading, served: resources },
     users: users && { ...reading, users, now: Date.now },
     exports,
-    health: { store, files: exports.files, isDraining, faults: () => resources.faults, log },
+    health: { store, files: exports?.files ?? {}, isDraining, faults: () => resources.faults, log },
     corsOrigin: config.CORS_ORIGIN,
     admissions: access.admissions,
     readMount: access.readMount,

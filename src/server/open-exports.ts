@@ -30,6 +30,27 @@ interface OpenExportsOptions {
   readonly leaseMs?: number | undefined;
 }
 
+/** Where GridFS keeps files of exports. */
+const STORED_FILES = ['exports.files', 'exports.chunks'];
+
+/** Whether exports are served: this server may write what they need. Logs when it may not. */
+export async function servesExports(
+  store: Pick<Store, 'mayWrite'>,
+  { filesPlace }: Pick<ExportSettings, 'filesPlace'>,
+  log: Log,
+): Promise<boolean> {
+  const needed = [EXPORTS.collection, ...(filesPlace === null ? STORED_FILES : [])];
+  for (const collection of needed) {
+    if ((await store.mayWrite?.({ collection })) !== false) continue;
+    log.warn(
+      { collection },
+      'exports are not served: the user of the database may not write this collection',
+    );
+    return false;
+  }
+  return true;
+}
+
 /** Opens what the settings ask for, and starts to work on exports. `close` ends both. */
 export async function openExports(
   settings: ExportSettings,

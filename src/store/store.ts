@@ -37,6 +37,11 @@ export interface Store {
    */
   ping(): Promise<readonly string[]>;
   close(): Promise<void>;
+  /**
+   * Whether the rights of this server permit it to write records, and files, if they lie in the store. Absent: they do. True
+   * while the store does not answer.
+   */
+  mayWrite?(declaration: Pick<RecordDeclaration, 'collection'>): Promise<boolean>;
   /** The size of the write-ahead log beside the store's file, in bytes. Absent: it has none here. */
   size?(): number;
 }

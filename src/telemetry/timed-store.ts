@@ -1,4 +1,5 @@
 import { AppError } from '../base/errors.ts';
+import type { RecordDeclaration } from '../store/records.ts';
 import type { RowReader, Store } from '../store/store.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -21,6 +22,9 @@ export function timedStore(store: Store, meter: Meter): Store {
     list: (database) => store.list(database),
     ping: () => store.ping(),
     close: () => store.close(),
+    ...(store.mayWrite && {
+      mayWrite: (declaration: RecordDeclaration) => store.mayWrite?.(declaration) ?? Promise.resolve(true),
+    }),
     ...(store.size && { size: () => store.size?.() ?? 0 }),
   };
 }

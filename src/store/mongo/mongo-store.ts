@@ -10,6 +10,7 @@ import { GridFs } from './files.ts';
 import { openCollection, type OpenCollection } from './collection.ts';
 import { createCollection, listCollections, whyOwn } from './collection/collections.ts';
 import { openLane, whyNoLane, type FindWay, type Lane } from './lane/lane.ts';
+import { mayWrite } from './write/permission.ts';
 import { openRecords } from './write/records.ts';
 import type { Layouts } from './collection/layouts.ts';
 import type { LookTiming } from './collection/look-timing.ts';
@@ -135,6 +136,10 @@ class MongoStore implements Store {
     const { rows, layouts } = openRecords(declaration, { ...this.#own, slots, timing }, asked);
     this.#ofRecords.push(layouts);
     return Promise.resolve(rows);
+  }
+
+  mayWrite({ collection }: Pick<RecordDeclaration, 'collection'>): Promise<boolean> {
+    return mayWrite(this.#own.connection, this.#prefix + collection);
   }
 
   async list(database?: string): Promise<Listing> {

@@ -78,7 +78,8 @@ function closeTable(): void {
 
 /** Why nothing can be read. Empty: it can. */
 function unreadable(view: View): string {
-  const { unavailable } = view.resource;
+  const { unavailable, links } = view.resource;
+  if (links.page === undefined) return 'The key may not read these rows.';
   const missing = missingFilters(view);
   if (unavailable !== undefined || missing.length === 0) return unavailable ?? '';
   const together = listed([...view.equals.keys(), ...missing]);
@@ -163,7 +164,7 @@ async function isRefused(view: View, path: string): Promise<boolean> {
     );
   else
     try {
-      await ask(urlOf(links.page, filterQuery(view, { sort: `${path}_asc`, limit: 1 })));
+      await ask(urlOf(links.page ?? '', filterQuery(view, { sort: `${path}_asc`, limit: 1 })));
       return false; // an index was made meanwhile
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;

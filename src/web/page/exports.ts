@@ -25,7 +25,7 @@ interface Export {
 export async function order(view: View, format: string, compression: string): Promise<void> {
   const body = orderText(view, { format, compression });
   const headers = { 'content-type': 'application/json' };
-  const ordered = await askShown('exports', { method: 'POST', headers, body });
+  const ordered = await askShown(view.resource.links.exports ?? 'exports', { method: 'POST', headers, body });
   if (ordered) followExport(`exports/${ordered.id}`, `${view.resource.name}, ${format}`);
 }
 

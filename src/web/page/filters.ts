@@ -127,7 +127,9 @@ async function valuesOf(
   );
   // A busy server may need more than the second that it takes for one answer.
   for (let rest = MOST_ROUNDS; ; rest--) {
-    const { body } = await ask<ValuesBody>(urlOf(`${view.resource.links.page}/values`, query), { signal });
+    const { body } = await ask<ValuesBody>(urlOf(`${view.resource.links.page ?? ''}/values`, query), {
+      signal,
+    });
     if (rest === 1 || body.countsAre !== 'partial') return body;
   }
 }

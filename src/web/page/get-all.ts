@@ -12,16 +12,22 @@ let shown: View | null = null;
 
 /** Fills the panel for a view. A resource without streams has none. */
 export function showTake(view: View): void {
-  const { name, formats, links } = view.resource;
-  element('take-button').hidden = links.stream === undefined;
-  if (links.stream === undefined) {
-    toggleTake(false);
-    return;
-  }
+  const { name, links } = view.resource;
+  const isNothing = links.stream === undefined && links.exports === undefined;
+  element('take-button').hidden = isNothing;
+  element('take-streams').hidden = links.stream === undefined;
+  element('take-exports').hidden = links.exports === undefined;
   shown = view;
+  if (isNothing) toggleTake(false);
   const words = wordsOf(view);
   say('take-what', words === '' ? `All rows of ${name}.` : `The rows of ${name} where ${words}.`);
-  const url = urlOf(links.stream, viewQuery(view));
+  if (links.stream !== undefined) showStreams(view, urlOf(links.stream, viewQuery(view)));
+  element('to-proof').hidden = links.stream === undefined;
+  element('to-proof').setAttribute('href', addressOf('proof', view));
+}
+
+/** The downloads and programs for the stream at a URL. */
+function showStreams({ resource: { name, formats } }: View, url: string): void {
   const downloads = formats.map((format) =>
     downloadLink(format.toUpperCase(), withParameter(url, 'format', format), file(name, format)),
   );
@@ -33,7 +39,6 @@ export function showTake(view: View): void {
     version: document.documentElement.dataset.version ?? '',
   });
   element('programs').replaceChildren(...snippets.map(choiceOf));
-  element('to-proof').setAttribute('href', addressOf('proof', view));
 }
 
 /** A program to choose. The chosen one is shown. */

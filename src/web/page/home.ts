@@ -12,8 +12,8 @@ export function showList(resources: readonly Resource[], name: string): void {
     return make(
       'li',
       make(
-        'a',
-        { href: addressOf('data', wholeOf(resource)), 'aria-current': current },
+        resource.links.page === undefined ? 'span' : 'a',
+        { ...hrefOf(resource), 'aria-current': current },
         make('span.name', resource.name),
         make('span.rows', countOf(resource)),
       ),
@@ -38,7 +38,7 @@ function entry(resource: Resource): HTMLElement {
   const changes = links.changes === undefined ? 'no' : 'yes';
   return make(
     'tr',
-    make('th', { scope: 'row' }, make('a', { href: addressOf('data', wholeOf(resource)) }, name)),
+    make('th', { scope: 'row' }, links.page === undefined ? name : make('a', hrefOf(resource), name)),
     make('td.number', countOf(resource)),
     make('td', names(filterPaths(resource), kinds)),
     make('td', names([...new Set(queries.map(({ sort }) => sort ?? 'id'))], kinds)),
@@ -46,9 +46,18 @@ function entry(resource: Resource): HTMLElement {
     make(
       'td.notes',
       notes.length > 0 &&
-        make('details', make('summary', `${notes.length} notes`), ...notes.map((note) => make('p', note))),
+        make(
+          'details',
+          make('summary', notes.length === 1 ? '1 note' : `${notes.length} notes`),
+          ...notes.map((note) => make('p', note)),
+        ),
     ),
   );
+}
+
+/** Where its rows are shown. Empty: the key may not read them. */
+function hrefOf(resource: Resource): { readonly href?: string } {
+  return resource.links.page === undefined ? {} : { href: addressOf('data', wholeOf(resource)) };
 }
 
 function countOf({ rows, unavailable }: Resource): string {

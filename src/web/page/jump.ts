@@ -29,7 +29,7 @@ async function firstFrom(reader: Reader, wanted: string, signal: AbortSignal): P
   const { view } = reader;
   if (view.sort === 'id' && view.resource.aliases) return rowFrom(reader, wanted, signal);
   const from = view.direction === 1 ? { ...view, low: wanted } : { ...view, high: wanted };
-  const url = urlOf(view.resource.links.page, viewQuery(from, { limit: 1 }));
+  const url = urlOf(view.resource.links.page ?? '', viewQuery(from, { limit: 1 }));
   return (await ask<{ data: readonly Row[] }>(url, { signal })).body.data[0];
 }
 

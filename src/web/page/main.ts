@@ -26,6 +26,7 @@ function show(): void {
     openPart('data', view.resource.name);
     showData(view, (next) => goTo(addressOf('data', next)), reload);
     showTake(view);
+    element('proof-link').hidden = view.resource.links.stream === undefined;
     element('proof-link').setAttribute('href', addressOf('proof', view));
   } else if (part === 'proof') {
     openPart('proof', '', view?.resource.name);
@@ -64,11 +65,16 @@ function openPart(part: Part, name = '', title = name || TITLES[part]): void {
   showList(resources ?? [], name);
 }
 
+/** Whether the key may read streams of a resource. */
+function isStreamed({ links }: Resource): boolean {
+  return links.stream !== undefined;
+}
+
 /** The proof is of the resource in the address, else of the first that has streams. */
 function proof(view: View | null): void {
-  const first = resources?.find(isCounted);
+  const first = resources?.find(isStreamed);
   const shown = view ?? (first ? wholeOf(first) : null);
-  if (shown && isCounted(shown.resource)) proofPart.show(shown);
+  if (shown && isStreamed(shown.resource)) proofPart.show(shown);
   else say('proof-what', 'No resource has streams.');
 }
 
@@ -85,9 +91,11 @@ function reload(): void {
 
 async function list(): Promise<void> {
   resources = await listResources();
+  element('proof-nav').hidden = !resources.some(isStreamed);
   const [only, another] = resources.filter(isCounted);
   // Where there is nothing to choose, the start opens it. The address `#/` still lists it.
-  if (only && !another && location.hash === '') location.replace(addressOf('data', wholeOf(only)));
+  if (only?.links.page !== undefined && !another && location.hash === '')
+    location.replace(addressOf('data', wholeOf(only)));
   else show();
   document.body.dataset.ready = 'true';
 }

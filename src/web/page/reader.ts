@@ -84,7 +84,7 @@ export class Reader {
   }
 
   get #path(): string {
-    return this.view.resource.links.page;
+    return this.view.resource.links.page ?? '';
   }
 
   async #pageOf(of: View, start: Start, limit: number, signal: AbortSignal): Promise<Page> {

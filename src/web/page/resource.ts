@@ -14,7 +14,16 @@ export interface Resource {
   readonly formats: readonly string[];
   /** The only parameters that ask for fields. Missing: every field can be asked by its path. */
   readonly aliases?: readonly Alias[];
-  readonly links: { readonly page: string; readonly stream?: string; readonly changes?: string };
+  readonly links: Links;
+}
+
+/** The URLs that the key may use. */
+interface Links {
+  readonly page?: string;
+  readonly stream?: string;
+  readonly values?: string;
+  readonly changes?: string;
+  readonly exports?: string;
 }
 
 /** A form of query that an index answers: a value for each filter, in the order of the index, and an order. */
@@ -33,8 +42,8 @@ interface Alias {
 }
 
 /** Users are records without streams, counts and filters. */
-export function isCounted({ links }: Resource): boolean {
-  return links.stream !== undefined;
+export function isCounted({ formats }: Resource): boolean {
+  return formats.length > 0;
 }
 
 /** Segments behind a resource that are no keys. */
@@ -43,5 +52,5 @@ const TAKEN = new Set(['stream', 'partitions', 'values', 'changes']);
 export function rowUrl({ links }: Resource, key: string): string {
   const code = key.charCodeAt(0).toString(16).toUpperCase();
   const segment = TAKEN.has(key) ? `%${code}${key.slice(1)}` : encodeURIComponent(key);
-  return `${links.page}/${segment}`;
+  return `${links.page ?? ''}/${segment}`;
 }

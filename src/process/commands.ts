@@ -8,6 +8,7 @@ import { DROP_HELP, RENAME_HELP, runDrop, runRename, type TakingBack } from './d
 import { kernelWarning } from './kernel-warning.ts';
 import { KEY_HELP, newKey, parseKeyArguments } from './key-command.ts';
 import type { Signals } from './signals.ts';
+import { runUsers, USERS_HELP } from './users-command.ts';
 import { settingsHelp } from '../settings/settings.ts';
 import { ITEM_COLLECTION } from '../resources/item-collection.ts';
 import { openStore } from '../server/open-store.ts';
@@ -40,6 +41,8 @@ Usage:
   sluice key new --name N  make an API key, and print it once
   sluice backup FILE       copy the embedded store, also of a running server
   sluice check [FILE]      check the embedded store, or a backup
+  sluice users export      print all users (also of a server at a URL)
+  sluice users import FILE write users with their ids and times
   sluice doctor [MONGODB_URI]
                            say which promises hold with this store on this machine
   sluice pull URL -o FILE  download a stream into a file: verify it, and resume it after cuts
@@ -85,6 +88,7 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
   ['check', { help: CHECK_HELP, run: (argv) => checkStore(argv, readConfig(process.env), process) }],
   ['doctor', { help: DOCTOR_HELP, run: (argv) => runDoctor(argv, process.env, process.stdout) }],
   ['key', { help: KEY_HELP, run: (argv) => print(newKey(parseKeyArguments(argv))) }],
+  ['users', { help: USERS_HELP, run: transferUsers }],
   ['pull', { help: async () => (await pulling()).PULL_HELP, run: pull }],
   ['load', { help: async () => (await loading()).LOAD_HELP, run: load }],
 ]);
@@ -176,6 +180,12 @@ async function takeBack(work: (means: TakingBack) => Promise<number>): Promise<n
   const { stderr, signal } = terminal();
   const place = placeOf(config);
   return withStore(config, (open) => work({ declared: config.resources, open, stderr, signal, place }));
+}
+
+async function transferUsers(argv: readonly string[]): Promise<number> {
+  const config = readConfig(process.env);
+  const place = placeOf(config);
+  return withStore(config, (open) => runUsers(argv, { ...terminal(), open, place }));
 }
 
 async function printResources(argv: readonly string[]): Promise<number> {

@@ -119,8 +119,17 @@ test('a directory of version 0.2 is refused with the way to bring its rows over,
   await writeFile(old, 'rows');
   const message =
     `${old} is a store of sluice 0.2, which this version cannot read.\n` +
-    'Export its rows with sluice 0.2 (sluice pull http://HOST:PORT/items -o items.ndjson), and import them with this version into another DATA_DIR.';
-  await assert.rejects(openDirectory(directory), { message });
+    'It holds items, resources that imports have made, with their indexes, and users; its exports end with it.\n' +
+    'Start sluice 0.2 on it, and take all of them over into another DATA_DIR with this version:\n';
+  const error = await openDirectory(directory).catch((refused: unknown) => refused);
+  assert.ok(error instanceof Error && error.message.startsWith(message), String(error));
+  for (const command of [
+    'sluice pull http:',
+    'sluice import items',
+    'sluice users export',
+    'sluice users import',
+  ])
+    assert.ok(error.message.includes(command), command);
   assert.deepEqual(await readdir(directory), ['items.mdb']);
   assert.equal(await readFile(old, 'utf8'), 'rows');
 });

@@ -15,7 +15,13 @@ export async function prepareDirectory(directory: string, file: string): Promise
   if (size === null && (await sizeOf(join(directory, OLD_FILE))) !== null)
     throw new Error(
       `${join(directory, OLD_FILE)} is a store of sluice 0.2, which this version cannot read.\n` +
-        'Export its rows with sluice 0.2 (sluice pull http://HOST:PORT/items -o items.ndjson), and import them with this version into another DATA_DIR.',
+        'It holds items, resources that imports have made, with their indexes, and users; its exports end with it.\n' +
+        'Start sluice 0.2 on it, and take all of them over into another DATA_DIR with this version:\n' +
+        '  GET /resources of 0.2 names the resources and their indexes; for items and each of them\n' +
+        '  sluice pull http://HOST:PORT/items -o items.ndjson\n' +
+        '  sluice import items.ndjson --into items (for others also --id and --index a,b)\n' +
+        '  sluice users export http://HOST:PORT > users.ndjson\n' +
+        '  sluice users import users.ndjson',
     );
   await access(directory, constants.R_OK | constants.W_OK | constants.X_OK).catch(notWritable);
   if (!size) return false;

@@ -5,7 +5,7 @@ import { KEY } from '../../store/bookmark.ts';
 import type { Plan } from '../../store/store.ts';
 
 /** The operators that the last segment of a name can be. */
-const OPERATORS = ['eq', 'gte', 'gt', 'lte', 'lt'] as const;
+export const OPERATORS = ['eq', 'gte', 'gt', 'lte', 'lt'] as const;
 type Operator = (typeof OPERATORS)[number];
 
 /** Parameters of all routes of rows, and of some to come. Every route takes `.eq` for fields of these names. */

@@ -74,12 +74,16 @@ export function indexLine(
   };
 }
 
-/** The refusal of a query. To a key with a part it says what can be asked of that: more could give rows away. */
+/**
+ * The refusal of a query. To a key with a part it says what can be asked of that: more could give rows away. `onFields`: what
+ * is said of fields that rows do not have (see adviceOnFields), in place of the line for an index of them.
+ */
 export function notIndexed(
   { reason, remedy }: Refusal,
   indexes: readonly Index[],
   resource: Pick<Resource, 'indexLine' | 'isTerse' | 'scope' | 'form'>,
   asked?: PlanRequest,
+  onFields = '',
 ): AppError {
   const { indexLine, isTerse, scope } = resource;
   const forms = askableOfResource(resource, indexes);
@@ -91,11 +95,12 @@ export function notIndexed(
   }
   if (scope) return new AppError('not-indexed', `No index answers this query. ${listed}`);
   const would =
-    remedy && !isTerse
+    remedy && !isTerse && onFields === ''
       ? ` This index would allow it, if no row has an array there: ${indexLine(remedy)}`
       : '';
   const near = asked ? nearest(asked, forms) : '';
-  return new AppError('not-indexed', `${reason} ${near}${listed}${would}`);
+  const fields = onFields === '' ? '' : `${onFields} `;
+  return new AppError('not-indexed', `${reason} ${fields}${near}${listed}${would}`);
 }
 
 /**
@@ -118,13 +123,23 @@ function nearest({ equals, sort, ranges }: PlanRequest, forms: readonly Askable[
   return filters.length > 0 ? order || filter : filter || order;
 }
 
-/** The index of a query, or a declared one that the store then refuses as missing or unfit. AppError `not-indexed`. */
-export function chosen(asked: PlanRequest, indexes: readonly Index[], resource: Resource): Choice {
+/** The index of a query, or a declared one that the store then refuses as missing or unfit. Else why there is none. */
+export function choiceFor(
+  asked: PlanRequest,
+  indexes: readonly Index[],
+  { declared }: Pick<Resource, 'declared'>,
+): Choice | Refusal {
   const choice = chooseIndex(asked, indexes);
   if (!isRefusal(choice)) return choice;
-  const declared = chooseIndex(asked, resource.declared);
-  if (isRefusal(declared)) throw notIndexed(choice, indexes, resource, asked);
-  return declared;
+  const other = chooseIndex(asked, declared);
+  return isRefusal(other) ? choice : other;
+}
+
+/** As choiceFor. AppError `not-indexed`. */
+export function chosen(asked: PlanRequest, indexes: readonly Index[], resource: Resource): Choice {
+  const choice = choiceFor(asked, indexes, resource);
+  if (isRefusal(choice)) throw notIndexed(choice, indexes, resource, asked);
+  return choice;
 }
 
 /** What can be asked of these indexes, each form once. `_desc` can be asked alike: `status with sort=createdAt_asc`. */

@@ -6,11 +6,12 @@ import { KEY } from '../../store/bookmark.ts';
 import type { Token } from '../token/token.ts';
 import type { Form, Order } from './form.ts';
 import { readGiven, sortText, type Filters } from './grammar.ts';
-import { chosen, notIndexed } from './not-indexed.ts';
+import { choiceFor, notIndexed } from './not-indexed.ts';
 import { withinScope, type FiltersInScope } from './scope.ts';
 import { chooseIndex, isRefusal, type PlanRequest, type Choice, type Refusal } from './planner.ts';
 import { areAlone, isSeveralNumbers, readEqualities, readRange, type ReadingOptions } from './readings.ts';
 import { indexesOf, type Resource } from './resource.ts';
+import { adviceOnFields } from './unknown-fields.ts';
 
 /** What a query asks of the fields of a resource. */
 export function givenOf(query: Query, { closed }: Pick<Form, 'closed'>): Filters {
@@ -118,7 +119,11 @@ async function choose(
 ): Promise<Choice> {
   const indexes = await indexesOf(resource, signal);
   if (asked.isRefused) throw notIndexed(UNKNOWN, indexes, resource);
-  return chosen({ ...pathsOf(asked, order), ...(free !== undefined && { free }) }, indexes, resource);
+  const request = { ...pathsOf(asked, order), ...(free !== undefined && { free }) };
+  const choice = choiceFor(request, indexes, resource);
+  if (!isRefusal(choice)) return choice;
+  const onFields = resource.scope ? '' : await adviceOnFields(choice, indexes, resource, signal);
+  throw notIndexed(choice, indexes, resource, request, onFields);
 }
 
 /** The path that orders the walk of a cursor. True: the walk begins now. Undefined: it is ordered by ids. */

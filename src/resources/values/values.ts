@@ -20,6 +20,7 @@ import { chooseIndex, isRefusal } from '../query/planner.ts';
 import { givenOf } from '../query/read-plan.ts';
 import { readEqualities } from '../query/readings.ts';
 import { indexesOf, type Resource } from '../query/resource.ts';
+import { adviceOnFields } from '../query/unknown-fields.ts';
 import { listOf, namedObject, object, textOrNull, Type, wordOf } from '../../base/schema.ts';
 
 /** The answer of /{resource}/values. */
@@ -137,8 +138,11 @@ async function readAsked(
   const named = [...where.map((one) => one.path), ...given.equals.keys()];
   const paths = named.filter((one) => one !== path);
   const index = indexFor(paths, path, indexes);
-  if (!index || isRefused || paths.length < named.length)
-    throw notIndexed(refusalFor(paths, path, indexes), indexes, resource);
+  if (!index || isRefused || paths.length < named.length) {
+    const refusal = refusalFor(paths, path, indexes);
+    const onFields = resource.scope ? '' : await adviceOnFields(refusal, indexes, resource, signal);
+    throw notIndexed(refusal, indexes, resource, undefined, onFields);
+  }
   const inOrder = index.keys.slice(0, paths.length).map((key) => key.path);
   const texts = inOrder.flatMap((one) => {
     const text = given.equals.get(one);

@@ -10,6 +10,8 @@ const ROWS: readonly Document[] = Array.from({ length: 30 }, (_, n) => ({
   status: n % 3 === 0 ? 'paid' : 'open',
   total: new Int32((n * 7) % 30),
   place: new Int32(n % 5),
+  'unit price': new Int32(n),
+  customer: { country: 'NL', 'vat id': null },
 }));
 const INDEXES = [['status', 'total'], ['place']];
 
@@ -24,6 +26,20 @@ async function pageOf(server: TestServer, query: string): Promise<Page<Row>> {
 const PAID = ROWS.filter(({ status }) => status === 'paid')
   .toSorted((a, b) => Number(a.total) - Number(b.total))
   .map(({ _id }) => Number(_id));
+
+/** Parts of refusals of queries that name fields which no row has. None has a line for an index. */
+const UNKNOWN = [
+  ['totl=3', /has a field "totl"; the nearest is total\./],
+  ['sort=Total_asc', /has a field "Total"; the nearest is total\./],
+  ['customer.contry=NL', /has a field "customer\.contry"; the nearest is customer\.country\./],
+  [
+    'status.ne=paid',
+    /has a field "status\.ne", and it ends in no operator: these are \.eq \.gte \.gt \.lte \.lt/,
+  ],
+  ['status!=paid', /has a field "status!", and it ends in no operator/],
+  ['status%5Bne%5D=paid', /has a field "status\[ne\]", and it ends in no operator/],
+  ['weather=3', /has a field "weather"\. A field that only other rows have can be declared/],
+] as const;
 
 onStores(
   sharedByStore((t, store) => resourceServer(t, store, { name: 'orders', rows: ROWS, indexes: INDEXES })),
@@ -51,6 +67,19 @@ onStores(
         again.data.map(({ id }) => id),
         PAID.slice(2, 4),
       );
+    });
+
+    test('a refusal advises no index for a field that no row has', async (server) => {
+      for (const [query, detail] of UNKNOWN) {
+        const problem = await problemOf(server.get(`/orders?${query}`));
+        assert.equal(problem.code, 'not-indexed', query);
+        assert.match(problem.detail, detail, query);
+        assert.doesNotMatch(problem.detail, /createIndex|sluice index/, query);
+      }
+      const known = await problemOf(server.get('/orders?customer.vat%20id=null:'));
+      assert.match(known.detail, /createIndex|sluice index/, 'rows have the field, as null');
+      const values = await problemOf(server.get('/orders/values?field=plac'));
+      assert.match(values.detail, /has a field "plac"; the nearest is place\./);
     });
 
     test('parts and changes need the order of ids, and a refusal begins with the nearest query', async (server) => {

@@ -9,6 +9,7 @@ import { readPlan } from '../../src/resources/query/read-plan.ts';
 import type { Collection } from '../../src/store/store.ts';
 import { readStreamQuery, streamParameters } from '../../src/resources/stream/parameters.ts';
 import { pageParameters, pageQuery } from '../../src/resources/page/parameters.ts';
+import { Slots } from '../../src/store/turns/slots.ts';
 import { printMachine, takeTurns } from './turns.ts';
 
 const turns = Number(process.argv[2]) || 20_000; // --micro is not a number
@@ -20,9 +21,11 @@ const indexes = names.map((paths) => ({
   isUnique: false,
 }));
 const rows = { indexes: () => Promise.resolve(indexes) } as Partial<Collection> as Collection;
-const resource = resourceOf(locatedOwn(itemsOf(undefined)), rows, 'sqlite', () =>
-  assert.fail('nothing is read'),
-);
+const resource = resourceOf(locatedOwn(itemsOf(undefined)), rows, {
+  store: 'sqlite',
+  streamsOf: () => assert.fail('nothing is read'),
+  slots: new Slots(),
+});
 const pageNames = pageParameters(limits, resource.form.parameters, true).map(({ name }) => name);
 const page = pageQuery(limits);
 const streamNames = streamParameters(resource.form.parameters).map(({ name }) => name);

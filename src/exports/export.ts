@@ -59,6 +59,13 @@ export function closedBody({ parameters, docs }: Form) {
 }
 
 const FIELDS = {
+  patternProperties: {
+    '\\.in$': Type.Unsafe<Member>({
+      type: ['string', 'number', 'boolean', 'null', 'array'],
+      items: { type: 'string' },
+      description: 'strings: several values of a field; or what its parameter has',
+    }),
+  },
   additionalProperties: Type.Unsafe<string | number | boolean | null>({
     type: ['string', 'number', 'boolean', 'null'],
     description: 'a string, a number, true, false or null: the value or bound of a field',

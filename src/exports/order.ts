@@ -200,7 +200,7 @@ function assertWritable(format: string, compression: Compression): void {
 /** The text of a member in a query. The digits of a number are those of the body. */
 function textOf(name: string, value: Member, { numbers }: JsonBody): string {
   if (value === null) return 'null:';
-  if (typeof value === 'object') return value.join(',');
+  if (typeof value === 'object') return name.endsWith('.in') ? JSON.stringify(value) : value.join(',');
   return (typeof value === 'number' ? numbers.get(pointer([name])) : undefined) ?? String(value);
 }
 

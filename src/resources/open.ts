@@ -1,7 +1,9 @@
 import { setMaxListeners } from 'node:events';
 import type { Log } from '../base/log.ts';
 import type { StreamReader } from '../store/turns/readers.ts';
+import { AmongCollection } from '../store/among/among-collection.ts';
 import type { Collection, Declaration, Store } from '../store/store.ts';
+import type { Slots } from '../store/turns/slots.ts';
 import { AppError, collectionReplaced } from '../base/errors.ts';
 import { Selection } from '../rows/selection.ts';
 import { reasonOf } from '../base/error-reason.ts';
@@ -15,6 +17,8 @@ import { indexesOf, type Resource } from './query/resource.ts';
 export interface OpenResourcesOptions {
   readonly store: Pick<Store, 'name' | 'open' | 'list'>;
   readonly streamsOf: (rows: Collection) => StreamReader;
+  /** Where batches lie. */
+  readonly slots: Slots;
   readonly log: Log;
 }
 
@@ -38,7 +42,7 @@ export interface ClosableResource extends OpenResource {
  */
 export async function openResource(
   located: LocatedDeclaration,
-  { store, streamsOf, log }: OpenResourcesOptions,
+  { store, streamsOf, slots, log }: OpenResourcesOptions,
 ): Promise<ClosableResource | string> {
   const { name, place, isThere, own } = located;
   try {
@@ -47,7 +51,7 @@ export async function openResource(
     setMaxListeners(0, stopping.signal); // one for each follower
     let isClosed = false;
     const ended = (of: Collection) => endedBy(() => isClosed, streamsOf(of));
-    const resource = resourceOf(located, rows, store.name, ended);
+    const resource = resourceOf(located, rows, { store: store.name, streamsOf: ended, slots });
     const stop = (reason: Error) => stopping.abort(reason);
     const close = () => {
       isClosed = true;
@@ -63,16 +67,19 @@ export async function openResource(
   }
 }
 
-/** The resource of these rows, in a store of this name. Throws an error for the operator. */
+interface ResourceParts extends Pick<OpenResourcesOptions, 'streamsOf' | 'slots'> {
+  readonly store: Store['name'];
+}
+
+/** The resource of these rows, in a store of a name. Throws an error for the operator. */
 export function resourceOf(
   { name, database, collection, hide, show, fields = {}, ownDatabase, own }: LocatedDeclaration,
   rows: Collection,
-  store: Store['name'],
-  streamsOf: OpenResourcesOptions['streamsOf'],
+  { store, streamsOf, slots }: ResourceParts,
 ): Resource {
   return {
     name,
-    rows,
+    rows: new AmongCollection(rows, slots),
     form: own?.form ?? openForm(name),
     ...(own?.idType && { idType: own.idType }),
     declared: own ? declaredIndexes(own.declaration) : [],

@@ -60,7 +60,7 @@ const NEVER = new AbortController().signal;
 function needsOrder(name: string, closed: readonly Alias[] = []): boolean {
   const alias = closed.find(({ parameter }) => parameter.name === name);
   const { operator = 'eq' } = splitName(alias?.to ?? name);
-  return name === 'sort' || operator !== 'eq';
+  return name === 'sort' || !['eq', 'in'].includes(operator);
 }
 
 const RANGE = { gte: 'at least', gt: 'above', lte: 'at most', lt: 'below' } as const;
@@ -79,9 +79,12 @@ function fieldParameters(
   const filters = [...new Set(forms.flatMap((form) => form.filters))];
   const sorts = [...new Set(forms.flatMap(({ sort }) => sort ?? []))];
   return [
-    ...filters.map((path) => {
+    ...filters.flatMap((path) => {
       const isName = isField(path) && splitName(path).operator === undefined;
-      return described(path, isName ? path : `${path}.eq`, `Return only rows with this value of ${path}.`);
+      return [
+        described(path, isName ? path : `${path}.eq`, `Return only rows with this value of ${path}.`),
+        described(path, `${path}.in`, `Return only rows with one of these values of ${path}. ${IN}`),
+      ];
     }),
     ...sorts.flatMap((path) =>
       Object.entries(RANGE).map(([operator, words]) =>
@@ -95,5 +98,7 @@ function fieldParameters(
   ];
 }
 
+const IN =
+  'At most 100, separated by commas, or a JSON array of texts. The rows come value by value, in the order of the values. Only one field can have several.';
 const PREFIXES =
   'A prefix such as `str:`, `int:`, `oid:` or `date:` fixes the type of the value; `null:` also finds rows without it.';

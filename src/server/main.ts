@@ -23,7 +23,7 @@ import { ReadTurns } from '../store/turns/read-turns.ts';
 import { streamReader } from '../store/turns/readers.ts';
 import { RETRY_MS } from '../store/turns/retrying.ts';
 import { Slots } from '../store/turns/slots.ts';
-import type { Store } from '../store/store.ts';
+import type { Collection, Store } from '../store/store.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { Metrics, type MetricValues } from '../telemetry/metrics.ts';
 import { auditLog, requestLog } from '../telemetry/request-log.ts';
@@ -81,7 +81,8 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
     const transcoder = createTranscoder(slots);
     const retry = { retryMs, onRetry: () => metrics.retried() };
     const turns = new ReadTurns();
-    const resources = await openDeclared(store, (rows) => streamReader(rows, turns, retry), config, log);
+    const streamsOf = (rows: Collection) => streamReader(rows, turns, retry);
+    const resources = await openDeclared(store, { streamsOf, slots }, config, log);
     const checks = () => checksOf(resources.now, users);
     const check = rightsCheck(checks, (name) => resources.mayCome(name));
     const access = await openAccess(config, log, check, options.overloadProbe);

@@ -4,11 +4,11 @@ import { ITEM_COLLECTION } from '../resources/item-collection.ts';
 import { readDeclarations, type ResourceDeclaration } from '../resources/declarations.ts';
 import { keptBy, locatedOf, locatedOwn, type LocatedDeclaration } from '../resources/locate.ts';
 import { itemsOf } from '../resources/own.ts';
+import type { OpenResourcesOptions } from '../resources/open.ts';
 import { ServedResources } from '../resources/served.ts';
 import { openStore } from './open-store.ts';
-import type { StreamReader } from '../store/turns/readers.ts';
 import type { Slots } from '../store/turns/slots.ts';
-import type { Collection, CollectionEntry, Listing, Store } from '../store/store.ts';
+import type { CollectionEntry, Listing, Store } from '../store/store.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { timedStore } from '../telemetry/timed-store.ts';
@@ -80,7 +80,7 @@ const API_USERS = new Map([[USERS.name, 'the users of /api/users']]);
 /** Opens the resources that settings and store declare, and the items where they are served. Rejects with Faults. */
 export async function openDeclared(
   store: Store,
-  streamsOf: (rows: Collection) => StreamReader,
+  { streamsOf, slots }: Pick<OpenResourcesOptions, 'streamsOf' | 'slots'>,
   config: Config,
   log: Logger,
 ): Promise<ServedResources> {
@@ -95,7 +95,7 @@ export async function openDeclared(
   // A name in a key must not open two things.
   const inKeys = config.needsKeys && servesUsers(store, config) ? API_USERS : undefined;
   const declared = () => declaredNow(config);
-  return ServedResources.open({ store, streamsOf, log, declared, kept, ...(inKeys && { inKeys }) });
+  return ServedResources.open({ store, streamsOf, slots, log, declared, kept, ...(inKeys && { inKeys }) });
 }
 
 /** Whether items are served: only where a setting asks, if resources are declared, or if the store has none or items. */

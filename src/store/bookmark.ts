@@ -7,7 +7,7 @@ import type { Value } from './values/keys.ts';
 
 /**
  * Bookmark: the exact key values of a row, as a BSON document: `{_id}` in the order of the key, `{PATH: value, _id}` in
- * the order of a path. The bytes of the values are copied from the row. So Int64 and Decimal128 keep their precision,
+ * the order of a path, and with its own value behind them where a plan has several. The bytes of the values are copied from the row. So Int64 and Decimal128 keep their precision,
  * and 1 and 1.0 stay distinct. A missing value is stored as null, as it is in an index.
  */
 export type Bookmark = Uint8Array & { readonly __bookmark: true };
@@ -27,14 +27,19 @@ export const KEY = '_id';
 /** Why a row is refused whose id exists. */
 export const KEY_EXISTS = 'a row with its _id exists';
 
-/** The order of rows: by the value of a path, and rows of equal value by their key. `_id`: by the key alone. */
+/**
+ * The order of rows: by the value of a path, and rows of equal value by their key. `_id`: by the key alone. `among`: before
+ * that, by the place of their value of a path in a list (see `Plan.among`).
+ */
 export interface RowOrder {
   readonly sort: string;
+  readonly among?: { readonly path: string };
 }
 
-/** The paths that a plan orders by, most significant first. */
-export function keyPaths({ sort }: RowOrder): readonly string[] {
-  return sort === KEY ? [KEY] : [sort, KEY];
+/** The paths that a plan orders by, most significant first, but that of `among` last: places of the others do not move. */
+export function keyPaths({ sort, among }: RowOrder): readonly string[] {
+  const own = sort === KEY ? [KEY] : [sort, KEY];
+  return among === undefined || among.path === KEY ? own : [...own, among.path];
 }
 
 /** The bookmark of a row (a BSON document) in a plan's order. Throws BSON errors for other bytes. */

@@ -13,6 +13,11 @@ export interface Plan extends RowOrder {
   readonly index?: Index;
   /** The values that rows have, in the order of the index. Absent: rows of any values. */
   readonly equals?: readonly Equality[];
+  /**
+   * Rows have one of several values of a path, which is in none of `equals`. They come value by value: those of each value in
+   * the order of the plan. Only `AmongCollection` reads, counts and splits such plans. The stores know them in look-ups.
+   */
+  readonly among?: AmongValues;
   /** Only rows whose value of `sort` lies between bounds. */
   readonly range?: ValueRange;
   /** No row matches. Only the rows of a part that a key opens are read so (part-rows.ts): the stores do not know it. */
@@ -41,6 +46,12 @@ export interface Equality {
   readonly path: string;
   /** As a BSON class (Int32, Double, ...) or a JavaScript value that BSON writes unchanged. null: also missing. */
   readonly value: unknown;
+}
+
+/** Values of a path, at least one. Each is of the form of an equality's. Two may be one place (7 and 7.0). */
+export interface AmongValues {
+  readonly path: string;
+  readonly values: readonly unknown[];
 }
 
 /** Ids from `from`, inclusive, to `to`, exclusive, each a bookmark `{_id}` of any id. A missing end is open. */

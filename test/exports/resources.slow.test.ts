@@ -12,6 +12,7 @@ import { keptBy, locatedOf } from '../../src/resources/locate.ts';
 import { ServedResources, type ServedOptions } from '../../src/resources/served.ts';
 import type { Document } from '../../src/store/values/bson.ts';
 import { ReadTurns } from '../../src/store/turns/read-turns.ts';
+import { Slots } from '../../src/store/turns/slots.ts';
 import { streamReader } from '../../src/store/turns/readers.ts';
 import { bearer, keyedServer } from '../support/access/keyed.ts';
 import { problemOf, textOf } from '../support/answers.ts';
@@ -182,7 +183,7 @@ async function resourcesOf({ store }: Handle): Promise<readonly OpenResource[]> 
   const streamsOf: ServedOptions['streamsOf'] = (rows) =>
     streamReader(rows, new ReadTurns(), { retryMs: 10_000 });
   const kept = async () => (await keptBy(store)).flatMap((one) => locatedOf(one) ?? []);
-  const { now } = await ServedResources.open({ store, streamsOf, log, kept, declared: () => declared });
+  const { now } = await ServedResources.open({ store, streamsOf, slots: new Slots(), log, kept, declared: () => declared });
   return now;
 }
 

@@ -1,4 +1,6 @@
 import type { Reply } from '../../engine/edge.ts';
+import { conflict } from '../../input/parameter.ts';
+import { inName } from '../query/grammar.ts';
 import { AppError, changesUnsupported } from '../../base/errors.ts';
 import type { Input } from '../../http/route.ts';
 import type { Query } from '../../input/query.ts';
@@ -88,6 +90,7 @@ export async function beginWalk(
   if (!rows.changes || !changes) throw changesUnsupported('This store has no changes.');
   const plan = await readPlan(query, resource, signal, asked.query.cursor, true);
   assertUnordered(plan);
+  if (asked.walks && plan.among) throw notFollowed(plan.among.path);
   const from = await startOf(asked, plan, rows.changes, resource, signal);
   const { place, walk, identity } = from;
   const bound = { ...plan, ...(identity !== undefined && { identity }) };
@@ -103,10 +106,19 @@ export async function beginWalk(
   };
 }
 
+/** A walk is in the order of ids, which several values do not have. */
+function notFollowed(path: string): AppError {
+  const advice = 'Read the stream without it, and go on with changes?since= from its header Changes-From.';
+  return conflict(
+    'follow',
+    `follow=true reads rows in the order of ids, and excludes ${inName(path)}. ${advice}`,
+  );
+}
+
 /** A text that is the same for followers that get the same lines. */
-function nameOf(query: Query, type: string, { equals = [], identity }: Plan): string {
+function nameOf(query: Query, type: string, { equals = [], among, identity }: Plan): string {
   const asked = [...query].filter(([name]) => !OF_FEEDS.includes(name)).sort();
-  return JSON.stringify([type, identity, textOf(BSON.serialize({ equals })), asked]);
+  return JSON.stringify([type, identity, textOf(BSON.serialize({ equals, among })), asked]);
 }
 
 async function startOf(

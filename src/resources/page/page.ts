@@ -4,9 +4,9 @@ import { headEndingWith, lastBookmark, rowsOf, type Batch } from '../../store/ba
 import { ALWAYS_FITS_BYTES, cursorThatFits, isPlace } from '../token/cursor.ts';
 import { count, namedObject, text, textOrNull, Type, wordOf, type Static } from '../../base/schema.ts';
 import { serializerOf } from '../../rows/serializers.ts';
-import { bookmarkOf, KEY, type Bookmark } from '../../store/bookmark.ts';
+import { bookmarkOf, type Bookmark } from '../../store/bookmark.ts';
 import type { Count } from '../../store/store.ts';
-import { sortText } from '../query/grammar.ts';
+import { unexpectedOrder } from '../query/grammar.ts';
 import type { PageQuery } from './parameters.ts';
 
 export const PAGE = namedObject('Page', 'the position of the page, and how to continue', {
@@ -65,11 +65,12 @@ export function sortValueTooLong(batch: Batch): AppError {
 /** What continues after a page with this end. An empty page returns the cursor of its request, for pollers. */
 export function pageInfo(query: PageQuery, end: PageEnd, total: Count | null): PageDocument {
   const { limit, offset, page, cursor, plan } = query;
+  const order = unexpectedOrder(plan);
   return {
     limit,
     hasMore: end.more,
     nextCursor: (end.last ? cursorBehind(query, end, end.last) : cursor?.text) ?? null,
-    ...(query.isUnordered && plan.sort !== KEY && { sort: sortText(plan) }),
+    ...(query.isUnordered && order !== undefined && { sort: order }),
     ...(offset !== undefined && { offset }),
     ...(page !== undefined && { page }),
     ...(total && { total: total.rows, totalIs: total.is }),

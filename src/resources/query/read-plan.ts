@@ -5,11 +5,11 @@ import type { Plan } from '../../store/store.ts';
 import { KEY } from '../../store/bookmark.ts';
 import type { Token } from '../token/token.ts';
 import type { Form, Order } from './form.ts';
-import { readGiven, sortText, type Filters } from './grammar.ts';
+import { inName, orderAmong, readGiven, sortText, type Filters } from './grammar.ts';
 import { choiceFor, notIndexed } from './not-indexed.ts';
 import { withinScope, type FiltersInScope } from './scope.ts';
 import { chooseIndex, isRefusal, type PlanRequest, type Choice, type Refusal } from './planner.ts';
-import { areAlone, isSeveralNumbers, readEqualities, readRange, type ReadingOptions } from './readings.ts';
+import { areAlone, isSeveralNumbers, readRange, readValues, type ReadingOptions } from './readings.ts';
 import { indexesOf, type Resource } from './resource.ts';
 import { adviceOnFields } from './unknown-fields.ts';
 
@@ -50,8 +50,8 @@ export async function readPlan(
   const { form } = resource;
   if (form.parameters.length === 0) return BY_ID;
   const types = token?.types ?? null;
-  const order = form.sort.read(query);
   const given = givenOf(query, form);
+  const order = orderOf(form.sort.read(query), given);
   assertOrdered(given, order, form);
   const scoped = withinScope(given, order?.path, resource);
   const options = { resource, types, signal };
@@ -59,25 +59,54 @@ export async function readPlan(
   const isFree = order === undefined && !isById && asked.given.bounds.size === 0;
   const choice = await choose(asked, order, isFree ? sortOf(token) : undefined, resource, signal);
   const { index, direction } = choice;
-  const equals = await equalitiesOf(asked.given, choice, options);
+  const values = await valuesOf(asked.given, choice, options);
+  const { equals, among } = values;
   const [range] = asked.given.bounds;
   return {
     index,
     sort: choice.sort,
     direction,
     ...(equals.length > 0 && { equals }),
-    ...(range && { range: await readRange(...range, { index, equals }, options) }),
+    ...(among && { among }),
+    ...(range && { range: await readRange(...range, values, options) }),
     ...(asked.isEmpty && { isEmpty: true }),
   };
 }
 
-/** The equalities of a query, in the order of its index. Those behind it are of the one row that it names. */
-function equalitiesOf({ equals: texts }: Filters, { index, equals }: Choice, options: ReadingOptions) {
-  const named = [...texts.keys()];
+/** The values of a query, in the order of its index. Those behind it are of the one row that it names. */
+function valuesOf(
+  { equals: texts, among, bounds }: Filters,
+  { index, equals }: Choice,
+  options: ReadingOptions,
+) {
+  const named = pathsWithValues({ equals: texts, ...(among && { among }) });
   const first = equals.filter((path) => named.includes(path));
   const paths = [...first, ...named.filter((path) => !first.includes(path))];
-  const given = paths.map((path) => [path, texts.get(path) ?? ''] as const);
-  return readEqualities(given, index, options);
+  const given = paths.map((path) =>
+    among?.path === path
+      ? { ...among, isAmong: true }
+      : { path, texts: [texts.get(path) ?? ''], isAmong: false },
+  );
+  return readValues(given, index, bounds.size > 0, options);
+}
+
+/** The paths that have a value, or one of several. */
+function pathsWithValues({ equals, among }: Pick<Filters, 'equals' | 'among'>): readonly string[] {
+  return among ? [...equals.keys(), among.path] : [...equals.keys()];
+}
+
+/** The order of the rows of each value. AppError `conflicting-parameters` for one that rows of several do not have. */
+function orderOf(order: Order | undefined, { among }: Filters): Order | undefined {
+  if (!among || !order) return order;
+  const path = orderAmong(order.path, among);
+  if (path !== null) return { ...order, path };
+  const name = inName(among.path);
+  const own = sortText({ sort: order.path, direction: order.direction });
+  const other = order.path === among.path ? 'id_asc' : own;
+  throw conflict(
+    'sort',
+    `The rows of ${name} come value by value, in the order of the values, so sort=${own} is not their order. Use sort=${name},${other}, or leave sort out.`,
+  );
 }
 
 /**
@@ -90,7 +119,8 @@ async function withRange(
   options: ReadingOptions,
 ): Promise<FiltersInScope> {
   const { resource, types, signal } = options;
-  const { equals, bounds } = asked.given;
+  const { equals, bounds, among } = asked.given;
+  if (among) return asked;
   const paths = order === undefined ? [...equals.keys()] : [order.path];
   for (const path of bounds.size > 0 ? [] : paths) {
     const text = equals.get(path);
@@ -103,8 +133,8 @@ async function withRange(
     const choice = chooseIndex(pathsOf(ranged, order), await indexesOf(resource, signal));
     if (isRefusal(choice)) continue;
     if (types) return ranged;
-    const place = { index: choice.index, equals: await equalitiesOf(ranged.given, choice, options) };
-    if (await areAlone({ path, place }, text, options)) return ranged;
+    const { places } = await valuesOf(ranged.given, choice, options);
+    if (await areAlone({ path, places }, text, options)) return ranged;
   }
   return asked;
 }
@@ -142,13 +172,10 @@ function assertOrdered({ bounds }: Filters, order: Order | undefined, { closed }
   throw conflict('sort', `${names.join(' and ')} require a ${path} sort; got sort=${got}.`);
 }
 
-function pathsOf(
-  { given: { equals, bounds }, where }: FiltersInScope,
-  order: Order | undefined,
-): PlanRequest {
+function pathsOf({ given, where }: FiltersInScope, order: Order | undefined): PlanRequest {
   return {
-    equals: [...where.map(({ path }) => path), ...equals.keys()],
-    ranges: [...bounds.keys()],
+    equals: [...where.map(({ path }) => path), ...pathsWithValues(given)],
+    ranges: [...given.bounds.keys()],
     ...(order && { sort: order }),
   };
 }

@@ -5,7 +5,7 @@ import { numbersShownAs, parseDecimal } from '../../store/values/decimal.ts';
 import { compareValues } from '../../store/values/order.ts';
 import { BSON_TYPE } from '../../store/values/bson-types.ts';
 import type { Index } from '../../store/indexes.ts';
-import type { Equality } from '../../store/store.ts';
+import type { Equality, Plan } from '../../store/store.ts';
 import type { ValueBound, ValueRange } from '../../store/plan.ts';
 import { shownPath, type Bound, type Bounds } from './grammar.ts';
 import { typeOf } from '../token/cursor.ts';
@@ -22,6 +22,19 @@ export interface ReadingOptions {
   readonly signal: AbortSignal;
 }
 
+/** The texts of a path. Several, of one path at most, are its values of which rows have one. */
+interface GivenTexts {
+  readonly path: string;
+  readonly texts: readonly string[];
+  readonly isAmong: boolean;
+}
+
+/** What the texts stand for, and where a field behind them is: behind each of several values. */
+interface ReadValues extends Pick<Plan, 'among'> {
+  readonly equals: readonly Equality[];
+  readonly places: readonly FieldPlace[];
+}
+
 /**
  * Reads the texts of equalities, given in the order of an index, as of the kind that a prefix, a declaration or the values
  * of the field behind the equalities before it say (found-values.ts). AppError `ambiguous-value` for several such kinds,
@@ -32,25 +45,56 @@ export async function readEqualities(
   index: Index,
   options: ReadingOptions,
 ): Promise<readonly Equality[]> {
-  const { resource, types } = options;
-  const places = given.map(([path]) => path).toSorted((a, b) => (a < b ? -1 : 1));
-  const equals: Equality[] = [];
-  for (const [path, text] of given) {
-    const all = candidates(path, text, resource.kinds);
-    if (all[0]?.isBetween) throw unlike(path, text, 'a date with at most milliseconds');
-    const known = all.find(({ value }) => typeOf(value) === types?.[places.indexOf(path)]);
-    const field = { path, place: { index, equals: [...equals] } };
-    const { value, isNear } = known ?? (await readOne(field, text, all, options));
-    if (isNear) throw unlike(path, text, 'a number of at most 34 digits');
-    equals.push({ path, value });
-  }
-  return equals;
+  const each = given.map(([path, text]) => ({ path, texts: [text], isAmong: false }));
+  return (await readValues(each, index, false, options)).equals;
 }
 
-/** A field that a query asks for, where its values can be looked at. */
+/** The same where one path may have several values. `hasRange`: whether a range has a type behind those of the equalities. */
+export async function readValues(
+  given: readonly GivenTexts[],
+  index: Index,
+  hasRange: boolean,
+  options: ReadingOptions,
+): Promise<ReadValues> {
+  const single = given.filter(({ isAmong }) => !isAmong).map(({ path }) => path);
+  const order = single.toSorted((a, b) => (a < b ? -1 : 1));
+  const equals: Equality[] = [];
+  let among: ReadValues['among'];
+  let places: readonly FieldPlace[] = [{ index, equals: [] }];
+  for (const { path, texts, isAmong } of given) {
+    const typesAt = isAmong ? order.length + (hasRange ? 1 : 0) : order.indexOf(path);
+    const values: unknown[] = [];
+    for (const [n, text] of texts.entries())
+      values.push(await readValue({ path, places }, text, options.types?.[typesAt + n], options));
+    if (isAmong) among = { path, values };
+    else equals.push({ path, value: values[0] });
+    places = places.flatMap((place) =>
+      values.map((value) => ({ index, equals: [...place.equals, { path, value }] })),
+    );
+  }
+  return { equals, places, ...(among && { among }) };
+}
+
+/** The value that a text stands for. `type`: with which a walk began. */
+async function readValue(
+  field: QueryField,
+  text: string,
+  type: number | undefined,
+  options: ReadingOptions,
+): Promise<unknown> {
+  const { path } = field;
+  const all = candidates(path, text, options.resource.kinds);
+  if (all[0]?.isBetween) throw unlike(path, text, 'a date with at most milliseconds');
+  const known = all.find(({ value }) => typeOf(value) === type);
+  const { value, isNear } = known ?? (await readOne(field, text, all, options));
+  if (isNear) throw unlike(path, text, 'a number of at most 34 digits');
+  return value;
+}
+
+/** A field that a query asks for, and where its values can be looked at: behind each of several values. */
 interface QueryField {
   readonly path: string;
-  readonly place: FieldPlace;
+  readonly places: readonly FieldPlace[];
 }
 
 /** The value that is meant by readings of one text. Of several numbers, the one that rows have. */
@@ -78,10 +122,10 @@ async function ofFoundKinds(
   all: readonly Reading[],
   options: Omit<ReadingOptions, 'types'>,
 ): Promise<readonly Reading[]> {
-  const { path, place } = field;
+  const { path, places } = field;
   if (options.resource.kinds.has(path) || all.every(({ spelling }) => spelling === text)) return all;
   // A text of one kind needs no look: it finds rows, or there are none. One that many share says what is wrong.
-  if (all.length === 1 && place.equals.length > 0) return all;
+  if (all.length === 1 && places[0]?.equals.length !== 0) return all;
   const are = await found(field, rangesOfKinds(all), options);
   const readings = all.filter((_, n) => are[n]);
   if (new Set(readings.map(({ kind }) => kind)).size > 1) throw ambiguous(path, text, readings);
@@ -96,9 +140,25 @@ async function ofFoundKinds(
   return all.filter(({ kind }) => kind === all[0]?.kind); // no row has a value
 }
 
-/** Of each range, whether the field has a value in it: by the index, or in the one row that a unique index names. */
-function found(
-  { path, place }: QueryField,
+/** Of each range, whether the field has a value in it at one of its places. */
+async function found(
+  { path, places }: QueryField,
+  ranges: readonly ValueRange[],
+  options: Omit<ReadingOptions, 'types'>,
+): Promise<readonly boolean[]> {
+  let are: readonly boolean[] = ranges.map(() => false);
+  for (const place of places) {
+    const own = await foundAt(path, place, ranges, options);
+    are = are.map((is, n) => is || own[n] === true);
+    if (are.every((is) => is)) break;
+  }
+  return are;
+}
+
+/** The same at one place: by the index, or in the one row that a unique index names. */
+function foundAt(
+  path: string,
+  place: FieldPlace,
   ranges: readonly ValueRange[],
   { resource: { rows, scope }, signal }: Omit<ReadingOptions, 'types'>,
 ): Promise<readonly boolean[]> {
@@ -129,7 +189,7 @@ export async function areAlone(field: QueryField, text: string, options: Reading
 export async function readRange(
   path: string,
   { low, high }: Bounds,
-  place: FieldPlace,
+  { equals, places }: Pick<ReadValues, 'equals' | 'places'>,
   options: ReadingOptions,
 ): Promise<ValueRange> {
   const { resource, types } = options;
@@ -137,8 +197,8 @@ export async function readRange(
     [low, high].map(async (bound) => {
       if (!bound) return undefined;
       const all = candidates(path, bound.text, resource.kinds);
-      const known = all.filter((reading) => bracketOf(reading) === types?.[place.equals.length]);
-      return known.length > 0 ? known : ofFoundKinds({ path, place }, bound.text, all, options);
+      const known = all.filter((reading) => bracketOf(reading) === types?.[equals.length]);
+      return known.length > 0 ? known : ofFoundKinds({ path, places }, bound.text, all, options);
     }),
   );
   const [bracket] = bracketsOf(lows ?? highs ?? []).filter((one) =>

@@ -163,18 +163,23 @@ export function withinScope(
 ): FiltersInScope {
   const { scope, shown, kinds } = resource;
   if (!scope) return { given, where: [], isEmpty: false, isRefused: false };
-  const asked = [...given.equals.keys(), ...given.bounds.keys(), ...(sort === undefined ? [] : [sort])];
+  const named = [sort, given.among?.path].filter((path) => path !== undefined);
+  const asked = [...given.equals.keys(), ...given.bounds.keys(), ...named];
   const isRefused = asked.some((path) => !shown.leavesWhole(path));
   const equals = new Map(given.equals);
+  let { among } = given;
   let isEmpty = false;
   for (const { path, value } of isRefused ? [] : scope.where) {
     const text = equals.get(path);
-    if (text === undefined) continue;
+    const texts = among?.path === path ? among.texts : text === undefined ? [] : [text];
+    if (texts.length === 0) continue;
+    if (among?.path === path) among = undefined;
     equals.delete(path);
-    const readings = candidates(path, text, kinds).filter((reading) => !isBeside(reading));
+    const readings = texts.flatMap((one) => candidates(path, one, kinds)).filter((one) => !isBeside(one));
     isEmpty ||= !readings.some((reading) => compareValues(reading.value, value) === 0);
   }
-  return { given: { ...given, equals }, where: scope.where, isEmpty, isRefused };
+  const { bounds } = given;
+  return { given: { equals, bounds, ...(among && { among }) }, where: scope.where, isEmpty, isRefused };
 }
 
 /** Whether no row has the value that a text stands for, as it is a bound alone. */

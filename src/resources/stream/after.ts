@@ -1,5 +1,5 @@
 import type { AppError } from '../../base/errors.ts';
-import { documented, invalid, text } from '../../input/parameter.ts';
+import { conflict, documented, invalid, text } from '../../input/parameter.ts';
 import { quote } from '../../input/query.ts';
 import { MAX_CURSOR_BYTES } from '../token/cursor.ts';
 import { keyToJson, rowToJson } from '../../rows/row-json.ts';
@@ -10,6 +10,7 @@ import type { Plan } from '../../store/store.ts';
 import { areFound, rangesOfNumbers, type FieldPlace } from '../query/found-values.ts';
 import { kindOfType, rangesOfKinds } from '../query/brackets.ts';
 import { asTextKind, plainReadings, type TextKind } from '../query/kinds.ts';
+import { inName } from '../query/grammar.ts';
 import type { Resource } from '../query/resource.ts';
 import { idsShownAs, placeOfIds, type IdReading, type Ids } from '../row/id.ts';
 import { rowsShownAs } from '../row/row.ts';
@@ -29,7 +30,8 @@ interface RowName {
 /**
  * The bookmark that `after` stands for: a row as its JSON shows it, by its id, or in another order by value and id. If
  * it is gone or changed since, its id is read as the one kind that all ids have, and its value as the one kind that the
- * field has under the equalities. AppError `invalid-parameter` when no row can be named so, or several are.
+ * field has under the equalities. AppError `invalid-parameter` when no row can be named so, or several are, and
+ * `conflicting-parameters` beside several values of a field.
  */
 export async function readAfter(
   given: string,
@@ -37,6 +39,11 @@ export async function readAfter(
   resource: Ids & Pick<Resource, 'kinds'>,
   signal: AbortSignal,
 ): Promise<Bookmark> {
+  if (plan.among)
+    throw conflict(
+      'after',
+      `after names no place among the values of ${inName(plan.among.path)}. Use a cursor.`,
+    );
   const named = plan.sort === KEY ? { id: given, value: null } : namedBy(given);
   if (!named) throw refused(plan, given);
   const { id, value } = named;

@@ -27,7 +27,7 @@ export function estimate(
   { rows, scope }: { readonly rows: Pick<Collection, 'count'>; readonly scope?: ResourceScope },
   plan: Plan,
 ): RowEstimate {
-  if (scope?.where.length || plan.equals?.length || plan.range || plan.ids) return null;
+  if (scope?.where.length || plan.equals?.length || plan.among || plan.range || plan.ids) return null;
   const known = counts.get(rows);
   if (known && (known.rows instanceof Promise || performance.now() - known.at < FRESH_MS)) return known.rows;
   const note = (found: number | null) => {

@@ -6,7 +6,8 @@ import { placesBetween } from '../../store/values/interpolate-keys.ts';
 import { rowsOf, type Batch } from '../../store/batch.ts';
 import { KEY } from '../../store/bookmark.ts';
 import { BSON_TYPE } from '../../store/values/bson-types.ts';
-import type { From } from '../../store/store.ts';
+import type { AmongValues } from '../../store/plan.ts';
+import type { From, Plan, Size } from '../../store/store.ts';
 import { columnKinds } from '../query/kinds.ts';
 import type { FormatRequest, BegunRows, FormRows } from './formats/format.ts';
 
@@ -92,15 +93,42 @@ async function* sampled({
   const low = first.last;
   yield first;
   if (isAll) return;
-  const end = await rows.read({ ...plan, direction: plan.direction === 1 ? -1 : 1 }, {}, size, signal);
+  const end = await rows.read(reversed(plan), {}, size, signal);
   const high = end.last;
   yield end;
   if (!low || !high) return;
+  if (plan.among) {
+    yield* sampledAmong(rows, { ...plan, among: plan.among }, size, signal);
+    return;
+  }
   const maySplit = plan.sort === KEY && plan.direction === 1 && !plan.range;
   // A store may count all rows to split them, which is not worth it where places can be calculated.
   const places =
     placesBetween(low, high, PLACES, plan.sort) ?? (maySplit ? await rows.split(plan, PLACES, signal) : []);
   for (const place of places) yield await from(place);
+}
+
+/** The plan from its other end. */
+function reversed({ among, ...plan }: Plan): Plan {
+  const turned = among && { among: { ...among, values: among.values.toReversed() } };
+  return { ...plan, direction: plan.direction === 1 ? -1 : 1, ...turned };
+}
+
+/** The first rows of some of several values. */
+async function* sampledAmong(
+  rows: FormRows['resource']['rows'],
+  { among, ...plan }: Plan & { readonly among: AmongValues },
+  size: Size,
+  signal: AbortSignal,
+): AsyncGenerator<Batch, void, undefined> {
+  const step = Math.ceil(among.values.length / PLACES);
+  for (let n = 0; n < among.values.length; n += step)
+    yield await rows.read(
+      { ...plan, among: { ...among, values: among.values.slice(n, n + 1) } },
+      {},
+      size,
+      signal,
+    );
 }
 
 /** Notes what sampled rows have in the columns of these fields (null: in all), and says of what kinds these are. */

@@ -6,7 +6,7 @@ import { collectionReplaced } from '../../base/errors.ts';
 import { cursorMismatch, type Token } from '../token/token.ts';
 import { assertSound } from '../../rows/transcoder.ts';
 import { noneOf, orRelease, type Batch } from '../../store/batch.ts';
-import { KEY, type Bookmark } from '../../store/bookmark.ts';
+import { type Bookmark } from '../../store/bookmark.ts';
 import { chain, chainAfter, firstSize, planBehind } from '../../pipeline/chain.ts';
 import { CHECKPOINT_MS } from '../../pipeline/checkpoints.ts';
 import { writeBeforeCut } from '../../pipeline/sink.ts';
@@ -17,7 +17,7 @@ import { estimate, inTime, ROWS_HEADER } from './estimate.ts';
 import { AT_HEADER, timeOf } from './point-in-time.ts';
 import { formatOf, FORMATS, readForm, STREAM_TYPES, typeAsked } from './formats/list.ts';
 import { readStreamPlan, readStreamQuery, streamParameters, type StreamQuery } from './parameters.ts';
-import { sortText } from '../query/grammar.ts';
+import { unexpectedOrder } from '../query/grammar.ts';
 import { resourceFor } from '../query/scope.ts';
 import type { Resource } from '../query/resource.ts';
 import { routeOf, type RouteDocs, type RouteOptions } from '../route-docs.ts';
@@ -85,6 +85,7 @@ function streamHandler(whole: Resource, { transcoder, parked }: StreamOptions): 
     const form = await orRelease(first, () => asksForm(set, transcoder));
     const isAll = !first.more || first.rows >= limit;
     const about = isAll ? first.rows : await orRelease(first, () => inTime(estimated));
+    const order = unexpectedOrder(plan);
     const run: StreamBody['run'] = async (sink) => {
       const cursorOf = (bookmark: Bookmark) => cursorThatFits(resource.name, rest, bookmark);
       const start = from.after ? cursorOf(from.after) : null;
@@ -121,7 +122,7 @@ function streamHandler(whole: Resource, { transcoder, parked }: StreamOptions): 
         'cache-control': 'private, no-cache',
         ...INCREMENTAL,
         ...headersOf(changes),
-        ...(!parameters.has('sort') && plan.sort !== KEY && { 'sorted-by': sortText(plan) }),
+        ...(!parameters.has('sort') && order !== undefined && { 'sorted-by': order }),
         ...(plan.at !== undefined && { [AT_HEADER]: String(plan.at) }),
         ...(about !== null && { [ROWS_HEADER]: String(Math.min(about, limit)) }),
       },

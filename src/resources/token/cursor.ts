@@ -1,6 +1,7 @@
 import { BSON, BSONRegExp, EJSON } from '../../store/values/bson.ts';
 import { BSON_TYPE } from '../../store/values/bson-types.ts';
 import { KEY, keyOf, keyPaths, type Bookmark, type Identity, type RowKey } from '../../store/bookmark.ts';
+import { placeAmong } from '../../store/among/among-plans.ts';
 import type { ValueBound } from '../../store/plan.ts';
 import type { Equality, Plan } from '../../store/store.ts';
 import { crc32 } from '../../pipeline/crc32.ts';
@@ -66,11 +67,12 @@ export function typeOf(value: unknown): number {
 
 /**
  * The BSON types of the values that a plan was asked with: those of its equalities, in the order of their paths, then
- * that of its range. A token carries no values: those always come from the request, or, unasked, from its key.
+ * that of its range, then those of its several values. A token carries no values: those always come from the request, or, unasked, from its key.
  */
-export function valueTypes({ equals = [], range }: Plan): Uint8Array {
+export function valueTypes({ equals = [], range, among }: Plan): Uint8Array {
   const types = equals.toSorted((a, b) => (a.path < b.path ? -1 : 1)).map(({ value }) => typeOf(value));
   if (range) types.push(range.bracket);
+  types.push(...(among?.values ?? []).map(typeOf));
   return Uint8Array.from(types);
 }
 
@@ -104,6 +106,7 @@ export function fingerprint(collection: string, plan: Plan): number {
       plan.direction,
       equalsMark(plan.equals ?? []),
       ...rangeMark(plan.range),
+      ...amongMark(plan.among),
       ...(plan.ids ? [boundText(plan.ids.from), boundText(plan.ids.to)] : []),
     ]),
   );
@@ -114,6 +117,11 @@ function equalsMark(equals: readonly Equality[]): unknown {
   if (equals.length === 0) return null;
   const sorted = equals.toSorted((a, b) => (a.path < b.path ? -1 : 1));
   return sorted.map(({ path, value }) => [path, EJSON.stringify(value, { relaxed: false })]);
+}
+
+/** Absent without several values: cursors of other plans are as before. */
+function amongMark(among: Plan['among']): readonly unknown[] {
+  return among ? [among.path, among.values.map((value) => EJSON.stringify(value, { relaxed: false }))] : [];
 }
 
 function rangeMark(range: Plan['range']): readonly unknown[] {
@@ -137,6 +145,8 @@ function check(bookmark: Bookmark, plan: Plan, token: Token): void {
   if (Object.keys(key).join() !== paths.join())
     throw refusal(token, 'its key has other fields than the sort');
   if (!paths.every((path) => isKeyValue(key[path]))) throw refusal(token, 'its key values are not valid');
+  if (plan.among && placeAmong(plan.among, bookmark) < 0)
+    throw refusal(token, 'its row has none of the values that are asked for');
 }
 
 /** The key of a bookmark that a client sent. AppErrors as refusal, when it is not BSON. */

@@ -27,8 +27,8 @@ export interface FeedCursor {
 }
 
 /** The order, the index and the range of ids of a plan do not matter to changes. */
-function headIn(collection: string, { equals }: Plan): TokenHead {
-  return headOf(collection, { sort: KEY, direction: 1, ...(equals && { equals }) });
+function headIn(collection: string, { equals, among }: Plan): TokenHead {
+  return headOf(collection, { sort: KEY, direction: 1, ...(equals && { equals }), ...(among && { among }) });
 }
 
 /** The cursor as text. Undefined: it is longer than this server takes, since token and bookmark may hold long ids. */

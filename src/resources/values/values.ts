@@ -11,7 +11,7 @@ import type { Index } from '../../store/indexes.ts';
 import type { Plan } from '../../store/store.ts';
 import { routeOf, type PageLimits, type RouteDocs } from '../route-docs.ts';
 import type { Form } from '../query/form.ts';
-import { keyOr, shownPath, splitName } from '../query/grammar.ts';
+import { inName, keyOr, shownPath, splitName } from '../query/grammar.ts';
 import { asKey, countValues, limitedTime, listValues, valueOf, withKey } from './list-values.ts';
 import type { ValuesRequest, CursorOf } from './list-values.ts';
 import { notIndexed } from '../query/not-indexed.ts';
@@ -134,6 +134,8 @@ async function readAsked(
   const { given, where, isRefused } = asked;
   if (given.bounds.size > 0)
     throw conflict(shownPath([...given.bounds.keys()][0] ?? ''), 'values takes no ranges, only equalities.');
+  if (given.among)
+    throw conflict(inName(given.among.path), 'values takes one value of a field: ask for each by itself.');
   const indexes = await indexesOf(resource, signal);
   const named = [...where.map((one) => one.path), ...given.equals.keys()];
   const paths = named.filter((one) => one !== path);

@@ -2,6 +2,7 @@ import type { ReadBatch } from '../batch.ts';
 import type { Bookmark } from '../bookmark.ts';
 import type { ChangeFeed } from '../change-feed.ts';
 import type { Index } from '../indexes.ts';
+import { inOrderOf } from '../among/among-plans.ts';
 import { predicateOf, type Scope } from './predicate.ts';
 import { ScopedFeed } from './scoped-feed.ts';
 import type { Collection, Count, CountMode, Equality, From, Plan, Size, ValuesFrom } from '../store.ts';
@@ -72,11 +73,11 @@ export class ScopedCollection implements Collection {
   }
 
   /** The one place where the values of a part are added to what is asked. */
-  #within<P extends Pick<Plan, 'equals'>>(plan: P): P & { readonly equals: readonly Equality[] } {
+  #within<P extends Pick<Plan, 'equals' | 'among'>>(plan: P): P & { readonly equals: readonly Equality[] } {
     return { ...plan, equals: [...this.#scope.where, ...(plan.equals ?? [])] };
   }
 
-  #atEdge<P extends Pick<Plan, 'equals'>>(plan: P): P {
+  #atEdge<P extends Pick<Plan, 'equals' | 'among'>>(plan: P): P {
     return atEdge(plan, this.#scope.where);
   }
 }
@@ -85,19 +86,12 @@ export class ScopedCollection implements Collection {
  * Passes a plan on that has the very values of the part, and no other one of their paths. A plan without them is a
  * mistake of this server, and fails.
  */
-function atEdge<P extends Pick<Plan, 'equals'>>(plan: P, where: readonly Equality[]): P {
-  const { equals = [] } = plan;
+function atEdge<P extends Pick<Plan, 'equals' | 'among'>>(plan: P, where: readonly Equality[]): P {
+  const { equals = [], among } = plan;
   const has = (own: Equality) =>
-    equals.includes(own) && equals.every((one) => one === own || one.path !== own.path);
+    equals.includes(own) &&
+    equals.every((one) => one === own || one.path !== own.path) &&
+    among?.path !== own.path;
   if (where.every(has)) return plan;
   throw new TypeError('a read outside the part that a key opens');
-}
-
-/** Equalities in the order of an index. Those that it lacks are behind. */
-function inOrderOf({ keys }: Index, equals: readonly Equality[]): readonly Equality[] {
-  const placeOf = ({ path }: Equality) => {
-    const place = keys.findIndex((key) => key.path === path);
-    return place < 0 ? keys.length : place;
-  };
-  return equals.toSorted((a, b) => placeOf(a) - placeOf(b));
 }

@@ -8,7 +8,7 @@ import type {
   RowsByKey,
   ScopeLog,
 } from '../change-feed.ts';
-import { hasValues, requiredValues } from '../values/has-values.ts';
+import { hasValuesOf } from '../values/has-values.ts';
 import { placeTextOf } from '../values/order.ts';
 import type { Plan, Size } from '../store.ts';
 import { lookUps } from '../turns/readers.ts';
@@ -82,7 +82,7 @@ export class ScopedFeed implements ChangeFeed {
 
   /** The rows of the first keys, of those that a read has kept. Null: it has not kept the first one. */
   #taken(keys: readonly Bookmark[], plan: Plan, size: Size, found: RowsByKey): LookUpResult | null {
-    const wanted = requiredValues(plan.equals);
+    const isOfPlan = hasValuesOf(plan);
     const rows: Uint8Array[] = [];
     let taken = 0;
     for (; taken < Math.min(keys.length, size.rows); taken++) {
@@ -90,7 +90,7 @@ export class ScopedFeed implements ChangeFeed {
       const row = found.get(name);
       if (!row) break;
       found.delete(name);
-      if (hasValues(row, wanted)) rows.push(row);
+      if (isOfPlan(row)) rows.push(row);
     }
     if (taken === 0) return null;
     return { taken, batch: rows.length === 0 ? null : batchOf(this.#log.slots, rows, plan) };

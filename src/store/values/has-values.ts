@@ -2,7 +2,8 @@ import { reasonOf } from '../../base/error-reason.ts';
 import { BSON_TYPE } from './bson-types.ts';
 import { valueAt } from './fields.ts';
 import { compareKeys, type Key, type Value } from './keys.ts';
-import type { Equality } from '../plan.ts';
+import { textOf } from '../bookmark.ts';
+import type { Equality, Plan } from '../plan.ts';
 import { keyOfAny, keyOfValue, NULL_KEY } from './order.ts';
 
 /** The key of the value at a path; the path itself when there is an array on it. */
@@ -27,6 +28,17 @@ export function hasValues(document: Uint8Array, wanted: readonly RequiredValue[]
     const found = keyAt(document, path);
     return typeof found !== 'string' && compareKeys(found, key) === 0;
   });
+}
+
+/** Whether a row has the values that a plan names: all of `equals`, and one of `among`. */
+export function hasValuesOf({ equals, among }: Pick<Plan, 'equals' | 'among'>): (row: Uint8Array) => boolean {
+  const wanted = requiredValues(equals);
+  if (!among) return (row) => hasValues(row, wanted);
+  const places = new Set(among.values.map((value) => textOf(keyOfValue(value))));
+  return (row) => {
+    const found = keyAt(row, among.path);
+    return typeof found !== 'string' && places.has(textOf(found)) && hasValues(row, wanted);
+  };
 }
 
 function readableAt(document: Uint8Array, path: string): Value | null {

@@ -11,6 +11,7 @@ import {
   UUID,
   type Document,
 } from '../../../src/store/values/bson.ts';
+import { compareValues } from '../../../src/store/values/order.ts';
 import { jsonOf, linesOf, problemOf, type Page } from '../../support/answers.ts';
 import { serverOn, type TestServer } from '../../support/process/server.ts';
 import { SEED } from '../../support/seed.ts';
@@ -34,10 +35,10 @@ const IMPOSSIBLE = [2, 11000, 85, 86, 67, 197];
 
 type Direction = 1 | -1;
 
-/** A query in both languages: the parameters of a request, and what the driver is asked. */
+/** A query in both languages: the parameters of a request, and what the driver is asked, one filter after another. */
 interface Query {
   readonly parameters: readonly [name: string, value: string][];
-  readonly filter: Document;
+  readonly filters: readonly Document[];
   readonly sort: readonly (readonly [path: string, direction: Direction])[];
 }
 
@@ -76,6 +77,26 @@ function nameOf(path: string): string {
   return path === '_id' ? 'id' : path;
 }
 
+/** A value that rows have at a path, and the text that asks for it. */
+interface Equal {
+  readonly path: string;
+  readonly value: unknown;
+  readonly text: string;
+}
+
+/** Several values of one path, of which no two are one place, in any order. */
+function severalOf(random: Random, first: Equal, documents: readonly Document[]): readonly Equal[] {
+  const { path } = first;
+  const values = [first];
+  for (let tries = below(random, 6); tries > 0; tries--) {
+    const value = valueAt(oneOf(random, documents), path);
+    const text = spelling(value);
+    if (text !== undefined && values.every((one) => compareValues(one.value, value) !== 0))
+      values.push({ path, value, text });
+  }
+  return values.toSorted(() => random() - 0.5);
+}
+
 /** Filters on the first fields of an index, or on any fields, a range and an order of the next one. */
 function randomQuery(random: Random, { documents, indexes }: RandomCollection): Query {
   const given = oneOf(random, documents);
@@ -93,31 +114,42 @@ function randomQuery(random: Random, { documents, indexes }: RandomCollection): 
   const bound = spelling(valueOf(order)) === undefined || random() < 0.5 ? null : valueOf(order);
   const operator = oneOf(random, ['gte', 'gt', 'lte', 'lt']);
   const text = bound === null ? undefined : spelling(bound);
+  const among = random() < 0.4 ? equals[below(random, equals.length)] : undefined;
+  const values = among ? severalOf(random, among, documents) : [];
+  const texts = JSON.stringify(values.map((one) => one.text));
+  const others = equals.filter((one) => one !== among);
+  const head = among ? `${nameOf(among.path)}.in,` : '';
+  const filterOf = (all: readonly Equal[]): Document => ({
+    $and: [
+      {},
+      ...all.map(({ path, value }) => ({ [path]: { $eq: value } })),
+      ...(text === undefined ? [] : [{ [order]: { [`$${operator}`]: bound } }]),
+    ],
+  });
   return {
     parameters: [
-      ...equals.map(({ path, text }) => [nameOf(path), text] as [string, string]),
+      ...others.map(({ path, text }) => [nameOf(path), text] as [string, string]),
+      ...(among ? [[`${nameOf(among.path)}.in`, texts] as [string, string]] : []),
       ...(text === undefined ? [] : [[`${nameOf(order)}.${operator}`, text] as [string, string]]),
-      ['sort', `${nameOf(order)}_${direction === 1 ? 'asc' : 'desc'}`],
+      ['sort', `${head}${nameOf(order)}_${direction === 1 ? 'asc' : 'desc'}`],
     ],
-    filter: {
-      $and: [
-        {},
-        ...equals.map(({ path, value }) => ({ [path]: { $eq: value } })),
-        ...(text === undefined ? [] : [{ [order]: { [`$${operator}`]: bound } }]),
-      ],
-    },
+    filters: among ? values.map((one) => filterOf([...others, one])) : [filterOf(others)],
     sort: [...new Set([order, '_id'])].map((path) => [path, direction]),
   };
 }
 
 /** The numbers of the rows that mongod finds, in its order. It chooses the plan itself. */
-async function sorted(db: Db, name: string, { filter, sort }: Query): Promise<unknown[]> {
-  const rows = await db
-    .collection(name)
-    .find(filter, { projection: { _id: 0, row: 1 } })
-    .sort(Object.fromEntries(sort))
-    .toArray();
-  return rows.map(({ row }) => row as unknown);
+async function sorted(db: Db, name: string, { filters, sort }: Query): Promise<unknown[]> {
+  const found: unknown[] = [];
+  for (const filter of filters) {
+    const rows = await db
+      .collection(name)
+      .find(filter, { projection: { _id: 0, row: 1 } })
+      .sort(Object.fromEntries(sort))
+      .toArray();
+    found.push(...rows.map(({ row }) => row as unknown));
+  }
+  return found;
 }
 
 /**

@@ -3,6 +3,7 @@ import { locatedOwn } from '../../../src/resources/locate.ts';
 import { itemsOf as itemsResource } from '../../../src/resources/own.ts';
 import type { StreamReader } from '../../../src/store/turns/readers.ts';
 import type { RowReader, Collection } from '../../../src/store/store.ts';
+import { Slots } from '../../../src/store/turns/slots.ts';
 import type { StoreWithItems } from '../store/with-items.ts';
 
 /** The items of a store as a resource. By default chains read the rows themselves. */
@@ -10,7 +11,8 @@ export function itemsOf(
   store: Pick<StoreWithItems, 'items' | 'name'>,
   streamsOf: (rows: Collection) => StreamReader = (rows) => readerOf(rows, rows),
 ): OpenResource {
-  return { resource: resourceOf(locatedOwn(itemsResource(undefined)), store.items, store.name, streamsOf) };
+  const parts = { store: store.name, streamsOf, slots: new Slots() };
+  return { resource: resourceOf(locatedOwn(itemsResource(undefined)), store.items, parts) };
 }
 
 /** A reader of streams that does not retry. */

@@ -3,14 +3,14 @@ import type { Bookmark, Identity } from '../../bookmark.ts';
 import type { ChangeFeed } from '../../change-feed.ts';
 import { AppError, storeUnfit } from '../../../base/errors.ts';
 import type { Slots } from '../../turns/slots.ts';
-import type { Plan, Size } from '../../store.ts';
+import type { Equality, Plan, Size } from '../../store.ts';
 import { BatchBuilder } from '../read/batch-builder.ts';
 import type { Layout } from '../collection/create-collection.ts';
 import type { Finder } from '../read/find.ts';
 import type { Layouts } from '../collection/layouts.ts';
 import { commandKey } from '../read/bookmark-in-command.ts';
 import { whenOf } from '../plan.ts';
-import { conditionOf, withoutArrays } from '../read/predicates.ts';
+import { conditionOf, withoutArrays, type Condition } from '../read/predicates.ts';
 import type { Reply } from '../lane/lane.ts';
 import { endOf, feedFault } from './feed-faults.ts';
 
@@ -58,8 +58,7 @@ export class LookUps {
     layout: Layout,
     signal: AbortSignal,
   ): Promise<{ readonly reply: Reply; readonly taken: number }> {
-    const conditions =
-      plan.equals?.flatMap(({ path, value }) => withoutArrays(path, conditionOf(value))) ?? [];
+    const conditions = [...(plan.equals?.flatMap(conditionsAt) ?? []), ...amongConditions(plan)];
     const most = layout.clustered ? MOST_KEYS_CLUSTERED : MOST_KEYS;
     const fitting = () => this.#fitting(keys, most, size);
     for (let taken = fitting(); ; taken = Math.min(taken >> 1, fitting())) {
@@ -100,4 +99,15 @@ function idOf(key: Bookmark): unknown {
     if (!(error instanceof AppError)) throw error;
     throw storeUnfit('A row that changed has an _id that no MongoDB command can carry exactly.', error);
   }
+}
+
+function conditionsAt({ path, value }: Equality): readonly Condition[] {
+  return withoutArrays(path, conditionOf(value));
+}
+
+/** That a row has one of several values. */
+function amongConditions({ among }: Plan): readonly Condition[] {
+  if (!among) return [];
+  const { path, values } = among;
+  return [{ $or: values.map((value) => ({ $and: conditionsAt({ path, value }) })) }];
 }

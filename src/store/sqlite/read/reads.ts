@@ -2,7 +2,7 @@ import { noSuchPlace, snapshotUnsupported } from '../../../base/errors.ts';
 import type { Batch, ReadBatch } from '../../batch.ts';
 import { bookmarkOf, KEY, keyPaths, type Bookmark, type Identity } from '../../bookmark.ts';
 import type { LookUpResult } from '../../change-feed.ts';
-import { hasValues, keyAt, requiredValues } from '../../values/has-values.ts';
+import { hasValues, hasValuesOf, keyAt, requiredValues } from '../../values/has-values.ts';
 import { compareKeys, joinKeys } from '../../values/keys.ts';
 import { keyOfValue } from '../../values/order.ts';
 import type { From, Plan, Size } from '../../store.ts';
@@ -67,7 +67,7 @@ export class Reads {
   ): Promise<LookUpResult> {
     if (plan.at !== undefined) throw snapshotUnsupported();
     const { looks, reader, log } = this.#looks.core;
-    const wanted = requiredValues(plan.equals);
+    const isOfPlan = hasValuesOf(plan);
     const look = (): LookUpResult => {
       const collection = this.#looks.present({ ...plan, sort: KEY, equals: [] });
       const rows: Uint8Array[] = [];
@@ -79,7 +79,7 @@ export class Reads {
         const key = keyOfRow(id);
         const row = key && reader.row(collection.number, key);
         if (!row) log.assertRemoved(collection, id);
-        if (!row || !hasValues(documentIn(row), wanted)) continue;
+        if (!row || !isOfPlan(documentIn(row))) continue;
         rows.push(row);
         length += row.length;
       }

@@ -103,6 +103,12 @@ const READS: readonly (readonly [path: string, rows: number | null])[] = [
   ['/orders?limit=1000&tenant=int:1', 0],
   ['/orders?limit=1000&tenant=null:', 0],
   ['/orders?limit=1000&tenant.eq=other&sort=total_desc', 0],
+  ['/orders?limit=1000&status.in=s0,s1,s2', OWN],
+  ['/orders?limit=1000&status.in=s2,s0,s1&sort=status.in,total_desc', OWN],
+  ['/orders?limit=1000&offset=1&status.in=s0-foreign,s0,s1,s2', OWN - 1],
+  ['/orders?limit=1000&tenant.in=foreign,acme', OWN],
+  ['/orders?limit=1000&tenant.in=foreign,acme&sort=tenant.in,total_asc', OWN],
+  ['/orders?limit=1000&tenant.in=foreign,other', 0],
   ['/orders?limit=1000&offset=0', OWN],
   ['/orders?limit=1000&page=1', OWN],
   ['/orders?limit=1000&offset=1', OWN - 1],
@@ -111,6 +117,7 @@ const READS: readonly (readonly [path: string, rows: number | null])[] = [
   ['/orders/stream?checkpoints=true', null],
   ['/orders/stream?sort=total_desc', OWN],
   ['/orders/stream?tenant=foreign', 0],
+  ['/orders/stream?status.in=s0,s1,s2', OWN],
   ['/orders/stream?after=id-0000', OWN],
   ['/orders/stream?after=id-0001-foreign', OWN],
   ['/orders/stream?sort=total_asc&after=0,id-0000', OWN],
@@ -126,6 +133,8 @@ const READS: readonly (readonly [path: string, rows: number | null])[] = [
   ['/orders?count=exact&limit=1', null],
   ['/orders?count=estimated&limit=1', null],
   ['/orders?count=exact&limit=1&tenant=foreign', null],
+  ['/orders/partitions?n=8&status.in=s0,s1', null],
+  ['/orders?count=exact&limit=1&status.in=s0,s1', null],
   ['/orders/id-0005', null],
 ];
 
@@ -233,6 +242,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
           { sort: 'total_desc', format: 'json' },
           { tenant: 'foreign' },
           { status: 's1', compression: 'gzip' },
+          { 'status.in': ['s2', 's1', 's0'] },
         ]) {
           const { id, ...done } = await server.exported('acme', { resource: 'orders', ...wanted });
           assertNoLeak(JSON.stringify(done), JSON.stringify(wanted));
@@ -252,7 +262,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
         }
         assert.deepEqual(
           files.map((text) => (text.match(/id-\d{4}/g) ?? []).length),
-          [OWN, OWN, OWN, 0, 13],
+          [OWN, OWN, OWN, 0, 13, OWN],
         );
         const async = await server.as('acme', '/orders/stream?sort=total_asc', {
           headers: { prefer: 'respond-async' },

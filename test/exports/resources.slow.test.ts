@@ -183,7 +183,14 @@ async function resourcesOf({ store }: Handle): Promise<readonly OpenResource[]> 
   const streamsOf: ServedOptions['streamsOf'] = (rows) =>
     streamReader(rows, new ReadTurns(), { retryMs: 10_000 });
   const kept = async () => (await keptBy(store)).flatMap((one) => locatedOf(one) ?? []);
-  const { now } = await ServedResources.open({ store, streamsOf, slots: new Slots(), log, kept, declared: () => declared });
+  const { now } = await ServedResources.open({
+    store,
+    streamsOf,
+    slots: new Slots(),
+    log,
+    kept,
+    declared: () => declared,
+  });
   return now;
 }
 

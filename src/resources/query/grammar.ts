@@ -49,7 +49,7 @@ export interface Filters {
 }
 
 /** Values of a path as texts, each once, in the order in which the client gave them. */
-export interface AmongTexts {
+interface AmongTexts {
   readonly path: string;
   readonly texts: readonly string[];
 }

@@ -83,8 +83,10 @@ export class AmongRead {
 
   /** One empty batch is enough, and only where no other has rows. */
   #keep(batch: ReadBatch, { value }: Stretch): void {
-    const isUnneeded = batch.rows === 0 && this.#parts.length > 0;
-    if (isUnneeded) return batch.release();
+    if (batch.rows === 0 && this.#parts.length > 0) {
+      batch.release();
+      return;
+    }
     const [before] = this.#parts;
     if (before?.rows === 0) {
       before.release();

@@ -34,7 +34,7 @@ const UNKNOWN = [
   ['customer.contry=NL', /has a field "customer\.contry"; the nearest is customer\.country\./],
   [
     'status.ne=paid',
-    /has a field "status\.ne", and it ends in no operator: these are \.eq \.gte \.gt \.lte \.lt/,
+    /has a field "status\.ne", and it ends in no operator: these are \.eq \.in \.gte \.gt \.lte \.lt\./,
   ],
   ['status!=paid', /has a field "status!", and it ends in no operator/],
   ['status%5Bne%5D=paid', /has a field "status\[ne\]", and it ends in no operator/],

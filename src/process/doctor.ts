@@ -2,7 +2,8 @@ import { asksForItems, isOwn } from '../server/open-rows.ts';
 import { readFileSync } from 'node:fs';
 import { readConfig, type Config } from '../settings/config.ts';
 import { ITEM_COLLECTION } from '../resources/item-collection.ts';
-import { listsOf, locate, locateAll } from '../resources/locate.ts';
+import { nameFault } from '../resources/declarations.ts';
+import { leftOutOf, listsOf, locate, locateAll } from '../resources/locate.ts';
 import type { Finding } from '../base/finding.ts';
 import type { ExaminedDeclaration, ExamineOptions } from '../store/mongo/collection/examine.ts';
 import type { Store } from '../store/store.ts';
@@ -17,8 +18,8 @@ settings as the server does, and writes nothing but a file in the bucket of FILE
 MONGODB_URI in the settings or as argument: the embedded store in DATA_DIR, all of which is read.
 
   ok    the promise holds
-  FAIL  it does not hold
-  ?     it could not be seen, or it does not hold and the settings do not ask for it
+  warn  it could not be seen, or it does not hold and rows are served without it
+  FAIL  it does not hold, and this server needs it
 
 Exit codes: 0 no FAIL, 1 a FAIL or the store does not answer, 2 the command or a setting is wrong.
 `;
@@ -38,7 +39,7 @@ export async function runDoctor(
   let failed = 0;
   const report = ({ promise, holds, seen }: Finding): void => {
     if (holds === false) failed++;
-    const mark = holds === null ? '?   ' : holds ? 'ok  ' : 'FAIL';
+    const mark = holds === null ? 'warn' : holds ? 'ok  ' : 'FAIL';
     stdout.write(`${mark}  ${printable(`${promise} - ${seen}`)}\n`);
   };
   machine(config).forEach(report);
@@ -51,7 +52,8 @@ export async function runDoctor(
     const manages = indexes !== 'false';
     const adoptsItems = indexes !== 'auto' || asksForItems(config);
     const served: ExamineOptions['served'] = (store) => collectionsOf(config, store, report);
-    await examineMongo({ uri, prefix, manages, adoptsItems, served }, report);
+    const keepsRecords = isOwn(config) || prefix !== undefined;
+    await examineMongo({ uri, prefix, manages, adoptsItems, keepsRecords, served }, report);
   }
   if (config.filesPlace?.kind === 'bucket') {
     const { examineBucket } = await import('../store/bucket/examine.ts');
@@ -71,12 +73,12 @@ function machine({ MAX_STREAMS }: Config): readonly Finding[] {
   return [
     {
       promise: 'a stalled reader holds 0.2 MB of kernel memory',
-      holds: warning === null,
+      holds: warning === null ? true : null,
       seen: `/proc/sys/net/ipv4/tcp_notsent_lowat: ${warning ?? 'it is limited, or this is not Linux'}`,
     },
     {
       promise: `MAX_STREAMS=${MAX_STREAMS} streams can be open`,
-      holds: files === null ? null : files >= enough,
+      holds: files !== null && files >= enough ? true : null,
       seen: `/proc/self/limits: ${files === null ? 'not readable' : `this process may open ${files} files, of which it needs ${enough}`}`,
     },
   ];
@@ -110,11 +112,20 @@ async function collectionsOf(
       : [await locate(declared, lists)];
     if (located.length === 0)
       report({ promise: `${place} names collections`, holds: false, seen: 'listCollections: none matches' });
+    const leftOut = pattern ? await leftOutOf(pattern, lists) : [];
+    for (const { collection, reason } of leftOut)
+      report({ promise: `${place} serves ${collection}`, holds: null, seen: `listCollections: ${reason}` });
     for (const one of located)
       if (typeof one === 'string')
         report({ promise: `${place} names a collection`, holds: false, seen: `listCollections: ${one}` });
       else {
-        const { name, database, collection, indexes = [] } = one;
+        const { name, database, collection, indexes = [], isOfPattern = false } = one;
+        const fault = nameFault(name);
+        if (fault !== undefined) {
+          const seen = `listCollections: ${fault}; RESOURCES_FILE can give another name`;
+          report({ promise: `${place} serves ${collection}`, holds: isOfPattern ? null : false, seen });
+          continue;
+        }
         found.push({
           name,
           collection,

@@ -85,6 +85,18 @@ export async function locateAll(
     }));
 }
 
+/** The collections that a pattern names, and that cannot be served: a place for each, and why. Those of MongoDB are no loss. */
+export async function leftOutOf(
+  { database, matches }: CollectionPattern,
+  lists: Lists,
+): Promise<readonly { readonly collection: string; readonly reason: string }[]> {
+  return ((await lists(database)) ?? []).flatMap(({ collection, refused }) =>
+    refused !== undefined && matches(collection) && !collection.startsWith('system.')
+      ? [{ collection, reason: refused }]
+      : [],
+  );
+}
+
 /** The collections that the store itself has the declarations of: the embedded store has those of all. */
 export async function keptBy(store: Pick<Store, 'name' | 'list'>): Promise<readonly CollectionEntry[]> {
   if (store.name === 'mongodb') return [];

@@ -1,6 +1,6 @@
 import { AppError, Faults } from '../base/errors.ts';
 import { nameFault, type CollectionPattern, type ResourceDeclaration } from './declarations.ts';
-import { listsOf, locate, locateAll, type Lists, type LocatedDeclaration } from './locate.ts';
+import { leftOutOf, listsOf, locate, locateAll, type Lists, type LocatedDeclaration } from './locate.ts';
 import type { CollectionEntry } from '../store/store.ts';
 import { openResource, type ClosableResource, type OpenResource, type OpenResourcesOptions } from './open.ts';
 
@@ -172,6 +172,8 @@ export class ServedResources {
     for (const one of declared) {
       if (!one.pattern) continue;
       const all = await locateAll(one.pattern, one, lists);
+      for (const { collection, reason } of await leftOutOf(one.pattern, lists))
+        this.#logLeftOut(`${one.place} ${collection}`, collection, reason);
       if (all) this.#warnOfIdle(one.pattern, (await lists(one.pattern.database)) ?? []);
       else unsure.push(one.pattern);
       for (const found of all ?? [])
@@ -204,10 +206,12 @@ export class ServedResources {
   }
 
   #logOnce(one: LocatedDeclaration, fault: string): void {
-    const key = keyOf(one);
-    if (this.#left.get(key) !== fault)
-      this.#options.log.warn({ reason: fault }, `/${one.name} is not served`);
-    this.#left.set(key, fault);
+    this.#logLeftOut(keyOf(one), one.name, fault);
+  }
+
+  #logLeftOut(key: string, name: string, reason: string): void {
+    if (this.#left.get(key) !== reason) this.#options.log.warn({ reason }, `/${name} is not served`);
+    this.#left.set(key, reason);
   }
 
   #replace(next: Map<string, ClosableResource>): void {

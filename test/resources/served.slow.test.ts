@@ -208,6 +208,40 @@ test('a fault is logged once, however often it is met', async (t) => {
   assert.equal(lines.length, 1, lines.join(''));
 });
 
+test('each collection of a pattern that is left out is named once, with the reason and what to do', async (t) => {
+  const uri = await testMongo(t);
+  if (uri === null) return;
+  const db = testClient(t, uri).db();
+  await Promise.all(
+    ['orders', 'livez', 'Order Items'].map((name) => db.collection(name).insertOne({ n: 1 })),
+  );
+  await db.createCollection('paid', { viewOn: 'orders' });
+  await db.createCollection('secret', { viewOn: 'orders' });
+  await db.createCollection('ticks', { timeseries: { timeField: 't' } });
+  await db.createCollection('german', { collation: { locale: 'de' } });
+  await db.collection('users').insertOne({ n: 1 });
+  const left = new Map<string, string>();
+  const write = (line: string): void => {
+    const { msg, reason = '' } = JSON.parse(line) as { msg: string; reason?: string };
+    const [, name] = /^\/(.*) is not served$/.exec(msg) ?? [];
+    assert.ok(name === undefined || !left.has(name), `${name} is named once`);
+    if (name !== undefined) left.set(name, reason);
+  };
+  const log = pino({ level: 'warn' }, { write });
+  const server = await serverOn(t, { MONGODB_URI: uri, EXPOSE: '*,!secret' }, { log });
+  await server.reload();
+  const wanted = {
+    german: /default collation \(de\).*\$merge/,
+    'Order Items': /cannot be a segment of a URL; RESOURCES_FILE can give another name/,
+    livez: /taken by a route of the server; RESOURCES_FILE can give another name/,
+    paid: /it is a view.*\$merge/,
+    ticks: /it is a time series.*\$merge/,
+    users: /keeps its own records there, unless MONGODB_PREFIX gives them other names/,
+  };
+  assert.deepEqual([...left.keys()].sort(), Object.keys(wanted).sort());
+  for (const [name, reason] of Object.entries(wanted)) assert.match(left.get(name) ?? '', reason);
+});
+
 test('a collection that is exposed by its name and is dropped gets 404 until there is one again', async (t) => {
   const uri = await testMongo(t);
   if (uri === null) return;

@@ -104,16 +104,20 @@ function faultOfFields(
   return `${fault} ${subject}.createIndex(${JSON.stringify(specOf(fields).key)})`;
 }
 
+/** What an operator can do about rows that are in no plain collection. */
+const AS_COLLECTION = 'an aggregation that ends in $merge can keep its rows in a collection without';
+
 /** Why a collection cannot be served, from its `listCollections` description: the end of a sentence. */
 export function whyRefused(database: string, { name, type, options = {} }: Document): string | undefined {
   const { collation } = options as Document;
   if (RESERVED_DATABASES.includes(database)) return `the database ${database} belongs to MongoDB itself`;
   if (String(name).startsWith('system.')) return 'it belongs to MongoDB itself';
   if (/^sluice\.|\.sluice-(empty|import)$/.test(String(name))) return 'it belongs to imports of sluice';
-  if (type === 'timeseries') return 'it is a time series, which has no indexes that pages could use';
-  if (type !== 'collection') return `it is a ${String(type)}, not a collection`;
+  if (type === 'timeseries')
+    return `it is a time series, which has no indexes that pages could use; ${AS_COLLECTION}`;
+  if (type !== 'collection') return `it is a ${String(type)}, not a collection; ${AS_COLLECTION}`;
   if (collation)
-    return `it has a default collation (${String((collation as Document).locale)}), so its order of texts is another`;
+    return `it has a default collation (${String((collation as Document).locale)}), so its order of texts is another; ${AS_COLLECTION}`;
   return undefined;
 }
 

@@ -18,6 +18,8 @@ export interface ExamineOptions {
   readonly manages: boolean;
   /** Whether it also makes indexes of items in a collection that another program has made. */
   readonly adoptsItems: boolean;
+  /** Whether users are served, and so the records of the server itself. Exports are ordered where they can be. */
+  readonly keepsRecords: boolean;
   /** Which collections of this store are served. */
   readonly served: (store: Pick<Store, 'list'>) => Promise<readonly ExaminedDeclaration[]>;
 }
@@ -49,7 +51,7 @@ export async function examineMongo(options: ExamineOptions, report: (finding: Fi
     } catch (error) {
       const cause = (error as Error).cause ?? error;
       const isDenied = (serverCodeOf(error) ?? serverCodeOf(cause)) === CODES.unauthorized;
-      result = { holds: isDenied ? null : false, seen: reasonOf(cause) };
+      result = { holds: isDenied ? null : false, seen: briefOf(reasonOf(cause)) };
     }
     const { holds, seen } = typeof result === 'string' ? { holds: true, seen: result } : result;
     report({ promise, holds, seen: `${query}: ${seen}` });
@@ -60,13 +62,39 @@ export async function examineMongo(options: ExamineOptions, report: (finding: Fi
     const list: Store['list'] = async (database = connection.database) => ({
       collections: await listCollections(connection.in(database), options.prefix),
     });
-    const collections = await options.served({ list });
+    const collections = await servedIn(options, list, see);
+    if (!collections) return;
     await examineRights(connection, options, collections, see);
     for (const one of collections) await examineCollection(connection, options, one, server, see, report);
     if (server.warnings.length === 0) await examineHistory(connection, see);
   } finally {
     await connection.close();
   }
+}
+
+/** The collections that are served. Null: they cannot be listed, without which nothing is served. */
+async function servedIn(
+  { served }: Pick<ExamineOptions, 'served'>,
+  list: Store['list'],
+  see: Observe,
+): Promise<readonly ExaminedDeclaration[] | null> {
+  const found: { collections: readonly ExaminedDeclaration[] | null } = { collections: null };
+  await see('the collections can be listed', 'listCollections', async () => {
+    try {
+      found.collections = await served({ list });
+      return 'the user may list them';
+    } catch (error) {
+      return failed(briefOf(reasonOf((error as Error).cause ?? error)));
+    }
+  });
+  return found.collections;
+}
+
+/** What MongoDB refuses, without the command as it was sent: that has ids of sessions and signatures. */
+function briefOf(reason: string): string {
+  const [, database = '', command = ''] =
+    /^not authorized on (\S+) to execute command \{ (\w+)/.exec(reason) ?? [];
+  return database === '' ? reason : `the user may not run ${command} on the database ${database}`;
 }
 
 function admin(connection: MongoConnection, command: Document): Promise<Document> {
@@ -85,7 +113,7 @@ async function examineServer(connection: MongoConnection, see: Observe): Promise
   if (!server) return null;
   const { isSharded, warnings } = server;
   await see('snapshots and changes are served', 'hello', () => {
-    if (warnings[0] !== undefined) return failed(warnings[0]);
+    if (warnings[0] !== undefined) return { holds: null, seen: warnings[0] };
     return isSharded ? 'a sharded cluster' : 'a replica set';
   });
   await see('another member takes over when one fails', 'hello', async () => {
@@ -97,7 +125,8 @@ async function examineServer(connection: MongoConnection, see: Observe): Promise
 }
 
 const WRITES = ['find', 'insert', 'update', 'remove'];
-const READS = ['find', 'listIndexes', 'listCollections', 'changeStream'];
+const READS = ['find', 'listIndexes'];
+const CHANGES = ['find', 'changeStream'];
 
 /** What a role of MongoDB permits. Empty names stand for every one. */
 interface Privilege {
@@ -111,7 +140,7 @@ interface Privilege {
 
 async function examineRights(
   connection: MongoConnection,
-  { prefix }: ExamineOptions,
+  { prefix, keepsRecords }: ExamineOptions,
   collections: readonly ExaminedDeclaration[],
   see: Observe,
 ): Promise<void> {
@@ -122,14 +151,22 @@ async function examineRights(
   };
   const [ofUsers = '', ...ofExports] = ownCollections(prefix);
   const { database: own } = connection;
-  for (const [promise, database, names, wanted] of [
-    ['users can be read and written', own, [ofUsers], WRITES],
-    ['exports can be ordered', own, ofExports, [...WRITES, 'createIndex']],
-    ...collections.map(
-      ({ name, database = own, collection }) =>
-        [`/${name} can be read`, database, [collection], READS] as const,
-    ),
-  ] as const)
+  const otherwise = keepsRecords ? false : null;
+  const ofUsersToo = keepsRecords
+    ? ([['users can be read and written', own, [ofUsers], WRITES, false]] as const)
+    : [];
+  const ofResources = collections.flatMap(
+    ({ name, database = own, collection }) =>
+      [
+        [`/${name} can be read`, database, [collection], READS, false],
+        [`/${name} has changes`, database, [collection], CHANGES, null],
+      ] as const,
+  );
+  for (const [promise, database, names, wanted, lacking] of [
+    ...ofUsersToo,
+    ['exports can be ordered', own, ofExports, [...WRITES, 'createIndex'], otherwise] as const,
+    ...ofResources,
+  ])
     await see(promise, 'connectionStatus', () => {
       if (users.length === 0) return 'no user: this MongoDB has no access control';
       const may = (action: string) => (name: string) =>
@@ -142,7 +179,7 @@ async function examineRights(
       const on = names.map((name) => `${database}.${name}`).join(', ');
       return missing.length === 0
         ? `the user has ${wanted.join(', ')} on ${on}`
-        : failed(`the user lacks ${missing.join(', ')} on ${on}`);
+        : { holds: lacking, seen: `the user lacks ${missing.join(', ')} on ${on}` };
     });
 }
 
@@ -187,7 +224,7 @@ async function examineCollection(
   await see(`${path} has changes for keys that open a part`, 'listCollections', () => {
     const { changeStreamPreAndPostImages: images } = (existing.options ?? {}) as Document;
     if ((images as Document | undefined)?.enabled === true) return 'changeStreamPreAndPostImages is enabled';
-    const seen = `no pre-images${needsPreImages ? '' : ', and no key needs them'}: db.runCommand({collMod: ${JSON.stringify(collection)}, changeStreamPreAndPostImages: {enabled: true}})`;
+    const seen = `no pre-images${needsPreImages ? '' : ', and no key needs them'}: db.getSiblingDB(${JSON.stringify(connection.database)}).runCommand({collMod: ${JSON.stringify(collection)}, changeStreamPreAndPostImages: {enabled: true}})`;
     return { holds: needsPreImages ? false : null, seen };
   });
 }

@@ -43,7 +43,7 @@ export const SETTINGS = Type.Object({
   EXPOSE: optional(
     'existing collections of MongoDB to serve, read only, separated by commas: `orders,crm.customers`, or `crm.*,!crm.secrets`; needs MONGODB_URI',
   ),
-  RESOURCES_FILE: optional('JSON file that declares resources: see docs/resources.schema.json'),
+  RESOURCES_FILE: optional('JSON file that declares resources: see docs/resources.md'),
   MONGODB_MANAGE_INDEXES: choice(
     ['auto', 'true', 'false'],
     'auto',

@@ -23,6 +23,8 @@ export interface Route<B extends TSchema = TSchema> extends Demand {
   readonly summary: string;
   /** Markdown. */
   readonly description?: string;
+  /** A static file: it is no operation of /openapi.json. */
+  readonly isFile?: true;
   /** The `{name}`s of the path. Each schema has a `description`, and, if possible, `examples` that exist. */
   readonly parameters?: Readonly<Record<string, Schema>>;
   /** All parameters that the query may have. Others are refused. */

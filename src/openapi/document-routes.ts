@@ -27,7 +27,8 @@ export function getOpenApi(
 ): Route {
   const made = new RecentMap<{ readonly text: string; readonly etag: string }>(MOST_KEPT);
   const make = (own: RoutesDocument, client: Client, mount: string) => {
-    const shown = [...routesFor(client), ...own.routes(), route].filter((one) => isShown(client, one));
+    const all = [...routesFor(client), ...own.routes(), route];
+    const shown = all.filter((one) => !one.isFile && isShown(client, one));
     const text = JSON.stringify(createDocument(shown, options, mount));
     return { text, etag: `"${fingerprint(Buffer.from(text))}"` };
   };

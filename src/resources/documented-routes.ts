@@ -9,6 +9,7 @@ import { askableOfResource } from './query/not-indexed.ts';
 import type { OpenResource } from './open.ts';
 import { resourceFor } from './query/scope.ts';
 import { indexesOf, type Resource } from './query/resource.ts';
+import { describeRow } from './schema/describe-row.ts';
 import { NOT_KNOWN, type KnownFields } from './resource-routes.ts';
 
 /** How long a look waits for the store. Milliseconds. */
@@ -25,7 +26,7 @@ export function documentedRoutes(
       .map(({ resource }) => ({ resource: resourceFor(resource, client) }));
     const known = await Promise.all(own.map(({ resource }) => lookAt(resource, signal)));
     return {
-      state: JSON.stringify(known),
+      state: JSON.stringify(known.map(({ row, ...others }) => ({ ...others, row: row?.fingerprint }))),
       routes: () => own.flatMap((one, n) => make(one, known[n] ?? NOT_KNOWN)),
     };
   };
@@ -33,14 +34,16 @@ export function documentedRoutes(
 
 async function lookAt(resource: Resource, signal: AbortSignal): Promise<KnownFields> {
   let { indexes, kinds } = NOT_KNOWN;
+  let row: KnownFields['row'];
   const limit = AbortSignal.timeout(LOOK_MS);
   const either = firstAbort([limit], signal);
   try {
     indexes = await indexesOf(resource, either);
     kinds = await kindsOf(resource, askableOfResource(resource, indexes), either);
+    row = await describeRow(resource, either);
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof AppError) && !limit.aborted) throw error;
   }
-  return { indexes, kinds };
+  return { indexes, kinds, row };
 }

@@ -7,21 +7,25 @@ import { rowRoute } from './row/row.ts';
 import { streamRoute } from './stream/stream.ts';
 import type { RouteDocs, RouteOptions } from './route-docs.ts';
 import { documented, parameter, type Parameter } from '../input/parameter.ts';
+import { named, Type } from '../base/schema.ts';
 import type { Alias } from './query/form.ts';
 import { isField, splitName } from './query/grammar.ts';
 import type { Index } from '../store/indexes.ts';
 import type { ResourceDescription } from './list.ts';
 import { askableOfResource, listedField, type Askable } from './query/not-indexed.ts';
 import type { OpenResource } from './open.ts';
+import type { RowDescription } from './schema/describe-row.ts';
 import { valuesRoute } from './values/values.ts';
 
 /** The problems of reading a plan. */
 export const PLAN_PROBLEMS: readonly ProblemCode[] = ['not-indexed', 'ambiguous-value'];
 
-/** The indexes of a resource, and the kinds of its fields. */
+/** The indexes of a resource, the kinds of fields that can be asked, and what its rows look like. */
 export interface KnownFields {
   readonly indexes: readonly Index[];
   readonly kinds: ResourceDescription['kinds'];
+  /** Absent: nothing is known of them. */
+  readonly row?: RowDescription | undefined;
 }
 
 export const NOT_KNOWN: KnownFields = { indexes: [], kinds: [] };
@@ -30,14 +34,16 @@ export const NOT_KNOWN: KnownFields = { indexes: [], kinds: [] };
 export function resourceRoutes(
   { resource, stopping = NEVER }: OpenResource,
   options: RouteOptions,
-  { indexes, kinds } = NOT_KNOWN,
+  { indexes, kinds, row } = NOT_KNOWN,
 ) {
   const { name, form } = resource;
+  const { docs: own } = form;
   const forms = askableOfResource(resource, indexes);
   const { closed } = form;
   const parameters = [...form.parameters, ...(closed ? [] : fieldParameters(forms, kinds))];
   const docs: RouteDocs = {
-    ...form.docs,
+    ...own,
+    row: row ? { ...own.row, schema: named(own.row.name, Type.Unsafe(row.schema)) } : own.row,
     path: `/${name}`,
     parameters,
     unordered: parameters.filter((one) => !needsOrder(one.name, closed)),

@@ -30,6 +30,7 @@ export function fileRoute({ type, cache, policy, read, ...route }: FileRoute): R
     access: 'open',
     cost: 'page',
     tag: 'Server',
+    isFile: true,
     headers: ['If-None-Match'],
     answers: {
       200: {

@@ -50,7 +50,11 @@ test('/openapi.json is a valid OpenAPI 3.1 document, and its examples equal the 
   assert.ok(valid, JSON.stringify(errors));
   const operations = Object.values(document.paths).flatMap((path) => Object.values(path));
   assert.equal(new Set(operations.map(({ operationId }) => operationId)).size, operations.length);
-  const requests = requestsOf(document).map((one) => one.replace(/-\d+\.\d+\.\d+-/, '-{version}-'));
+  const { clients } = (await (await server.get('/clients')).json()) as { clients: { url: string }[] };
+  const files = ['/', '/docs', ...clients.map(({ url }) => url.replace(/-\d+\.\d+\.\d+-/, '-{version}-'))];
+  const operated = requestsOf(document);
+  for (const path of files) assert.ok(!operated.includes(`GET ${path}`), `the file ${path} is no operation`);
+  const requests = [...operated, ...files.map((path) => `GET ${path}`)];
   assert.deepEqual(firstColumn('docs/api.md', 'Requests').sort(), requests.sort());
 
   let compared = 0;
@@ -94,11 +98,10 @@ test('the default request of the reference page succeeds, for every operation th
   assert.ok(asked >= 10, `${asked} operations`);
 });
 
-/** The requests of a document, without the files of the two pages. */
 function requestsOf({ paths }: Document): string[] {
-  return Object.entries(paths)
-    .filter(([path]) => !/^\/(docs|explorer)\//.test(path))
-    .flatMap(([path, methods]) => Object.keys(methods).map((key) => `${key.toUpperCase()} ${path}`));
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((key) => `${key.toUpperCase()} ${path}`),
+  );
 }
 
 interface Example {

@@ -48,21 +48,23 @@ export const fieldsParameter = documented(
 );
 
 /** A row of any collection: its key first, then all its fields unchanged. */
-const ROW = named(
-  'Row',
-  Type.Object(
-    {},
-    {
-      additionalProperties: true,
-      description:
-        'a row with all its fields or the requested ones; the first member, `id` or `_id`, is its key',
-    },
-  ),
-);
+const rowCalled = (name: string) =>
+  named(
+    name,
+    Type.Object(
+      {},
+      {
+        additionalProperties: true,
+        description:
+          'a row with all its fields or the requested ones; the first member, `id` or `_id`, is its key',
+      },
+    ),
+  );
 
 /** The form of a resource that can be asked by every field that its indexes have. */
 export function openForm(name: string): Form {
   const id = (verb: string) => `${verb}_${slugOf(name)}`;
+  const row = id('Row');
   return {
     parameters: [sortParameter, fieldsParameter],
     sort: sortParameter,
@@ -71,7 +73,7 @@ export function openForm(name: string): Form {
     docs: {
       tag: 'Resources',
       noun: { one: `row of ${name}`, many: `rows of ${name}` },
-      row: { name: 'Row', plural: 'rows', schema: ROW },
+      row: { name: row, plural: 'rows', schema: rowCalled(row) },
       ids: {
         list: id('list'),
         stream: id('stream'),

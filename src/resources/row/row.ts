@@ -11,6 +11,7 @@ import { readRow } from '../../store/turns/read-row.ts';
 import { bookmarkOf, KEY, type Bookmark } from '../../store/bookmark.ts';
 import type { RowReader } from '../../store/store.ts';
 import { idsShownAs, type IdReading } from './id.ts';
+import { readFields } from '../query/read-plan.ts';
 import { resourceFor } from '../query/scope.ts';
 import type { Resource } from '../query/resource.ts';
 import type { RouteDocs, RouteOptions } from '../route-docs.ts';
@@ -44,6 +45,7 @@ export function rowRoute(
         ...(examples.ids && { examples: examples.ids }),
       },
     },
+    query: docs.parameters.filter(({ name }) => name === whole.form.fields.name),
     headers: ['If-None-Match'],
     answers: {
       200: jsonAnswer(`The ${noun.one}`, docs.row.schema, ['ETag', 'Cache-Control'], examples.get),
@@ -51,12 +53,13 @@ export function rowRoute(
     },
     problems: ['invalid-url', 'not-found', 'invalid-header', 'precondition-failed', ...STORE_PROBLEMS],
     produces: [JSON_TYPE],
-    handler: async ({ request, parameters: { id = '' }, client }) => {
+    handler: async ({ request, query, parameters: { id = '' }, client }) => {
       const resource = resourceFor(whole, client);
+      const selection = resource.shown.pick(readFields(query, resource));
       const ids = await idsShownAs(id, resource, request.signal);
       const { value: found } = await rowsShownAs(id, ids, resource.rows, request.signal).next();
       if (!found) throw new AppError('not-found', `No ${noun.one} has the id ${quote(id)}.`);
-      const encoder = await orRelease(found.batch, () => transcoder.encoder('array', resource.shown));
+      const encoder = await orRelease(found.batch, () => transcoder.encoder('array', selection));
       const body = await collect(found.batch, encoder);
       request.notes.rows = 1;
       const etag = `"${fingerprint(body.bytes)}"`;

@@ -1,4 +1,4 @@
-import { Binary, onDemand } from '../../store/values/bson.ts';
+import { Binary } from '../../store/values/bson.ts';
 import { REST, scaleOf, type Column, type ColumnKind, type DeclaredKinds } from '../../rows/arrow/columns.ts';
 import { columnsOfFields, MOST_COLUMNS, SAMPLED_ROWS, storedNames } from '../../rows/csv-cell.ts';
 import { byteString, View } from '../../rows/view.ts';
@@ -9,6 +9,7 @@ import { BSON_TYPE } from '../../store/values/bson-types.ts';
 import type { AmongValues } from '../../store/plan.ts';
 import type { From, Plan, Size } from '../../store/store.ts';
 import { columnKinds } from '../query/kinds.ts';
+import { elementsAt, isShown, nameOf, type Element } from '../stored-elements.ts';
 import type { FormatRequest, BegunRows, FormRows } from './formats/format.ts';
 
 /** At how many places inside a set rows are sampled for Arrow, beside its two ends. */
@@ -179,13 +180,6 @@ function sampler(names: readonly string[] | null, { form, shown: { policyView } 
   };
 }
 
-/** Where an element of a document has its name and its value, in bytes. */
-type Element = readonly [type: number, nameAt: number, nameLength: number, at: number, length: number];
-
-function elementsAt(row: Buffer, at: number): readonly Element[] {
-  return [...onDemand.parseToElements(row, at)];
-}
-
 /** The first shown value on a path, below the elements of a document. An array on the way is the value itself. */
 function valueAt(row: Buffer, elements: readonly Element[], path: string, view: View): Element | undefined {
   for (const element of elements) {
@@ -200,15 +194,6 @@ function valueAt(row: Buffer, elements: readonly Element[], path: string, view: 
     if (found) return found;
   }
   return undefined;
-}
-
-/** Whether something of a value is shown. A view of members shows nothing of a value without members. */
-function isShown(view: View | null, [type]: Element): boolean {
-  return view !== null && (!view.isPartial || type === BSON_TYPE.document || type === BSON_TYPE.array);
-}
-
-function nameOf(row: Buffer, [, at, length]: Element): string {
-  return row.toString('utf8', at, at + length);
 }
 
 /** Adds the kind of a value, unless it is null. */

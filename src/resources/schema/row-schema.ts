@@ -87,7 +87,7 @@ function schemaOf(shape: Shape, path: string, declared: DeclaredKinds): Schema {
   return anyOf([
     ...(isDeclared ? [DECLARED[kind]] : []),
     ...values.map((one) => FOUND[one][0]),
-    ...(members !== undefined ? [isAny ? OPEN : documentOf(members ?? new Map(), path, declared)] : []),
+    ...(members !== undefined ? [isAny ? OPEN : documentOf(members, path, declared)] : []),
     ...(items ? [{ type: 'array', items: schemaOf(items, path, declared) }] : []),
     ...(kinds.has('null') ? [FOUND.null[0]] : []),
   ]);

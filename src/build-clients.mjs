@@ -37,6 +37,7 @@ export async function makeClients() {
   return new Map([
     ['sluice-pull.mjs', pull],
     ['sluice.mjs', client],
+    ['sluice.d.ts', await readFile(join(JAVASCRIPT, 'sluice-types.d.ts'), 'utf8')],
     [wheel.name, wheel.bytes],
   ]);
 }

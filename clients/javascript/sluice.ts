@@ -31,18 +31,21 @@ interface FollowOptions extends Options {
   readonly since?: string;
 }
 
+/** A row whose fields nobody has named. */
+type AnyRow = Readonly<Record<string, unknown>>;
+
 /** A row as it is now, or the removal of one. */
-interface Change {
+interface Change<Row> {
   /** The set that it is of, where several are followed. */
   readonly resource?: string;
   readonly id: unknown;
   /** null: the row is gone, or no longer matches the filter. */
-  readonly row: unknown;
+  readonly row: Row | null;
 }
 
 /** Changes that belong together. A copy that applies them by id, in their order, is at the place of `cursor`. */
-interface Changes {
-  readonly changes: readonly Change[];
+interface Changes<Row> {
+  readonly changes: readonly Change<Row>[];
   readonly cursor: string;
   /** Whether such a copy equals the set now. */
   readonly upToDate: boolean;
@@ -86,10 +89,13 @@ export class SluiceError extends Error {
  * the last proved row. An iteration that ends without an error has given the whole set. The server waits for a loop
  * that is slower than it.
  */
-export async function* rows(url: string | URL, options: Options = {}): AsyncGenerator {
+export async function* rows<Row = AnyRow>(
+  url: string | URL,
+  options: Options = {},
+): AsyncGenerator<Row, void, undefined> {
   const { parse = JSON.parse } = options;
   for await (const { lines } of batches(addressOf(url, 'stream'), options, { follow: false }))
-    for (const line of lines) yield parse(line);
+    for (const line of lines) yield parse(line) as Row;
 }
 
 /**
@@ -97,10 +103,10 @@ export async function* rows(url: string | URL, options: Options = {}): AsyncGene
  * `since` it goes on behind a batch, or with what changes from now on. A batch may be empty. `url` may also be that of
  * changes of several resources (`/changes?resources=orders,customers`). It then needs `since`, because no rows come first.
  */
-export async function* follow(
+export async function* follow<Row = AnyRow>(
   url: string | URL,
   options: FollowOptions = {},
-): AsyncGenerator<Changes, void, undefined> {
+): AsyncGenerator<Changes<Row>, void, undefined> {
   const { since, parse = JSON.parse } = options;
   const isNew = since === 'now';
   const from = since === undefined || isNew ? BEGINNING : { ...BEGINNING, cursor: since };
@@ -109,7 +115,7 @@ export async function* follow(
     throw new TypeError("the changes of several resources need since: 'now', or a cursor");
   const address = addressOf(url, isNew || isOfSeveral ? 'changes' : 'stream');
   for await (const { lines, cursor, upToDate } of batches(address, options, { follow: true, from }))
-    yield { changes: lines.map((line) => changeIn(line, parse)), cursor: cursor ?? '', upToDate };
+    yield { changes: lines.map((line) => changeIn<Row>(line, parse)), cursor: cursor ?? '', upToDate };
 }
 
 interface Batch {
@@ -169,18 +175,16 @@ class HeldText {
   }
 }
 
-function changeIn(line: string, parse: (json: string) => unknown): Change {
-  const value = parse(line) as Row;
+function changeIn<Row>(line: string, parse: (json: string) => unknown): Change<Row> {
+  const value = parse(line) as AnyRow;
   const [, resource, own = ''] = /^\{(?:"resource":"([^"]+)",)?(.*)/s.exec(line) ?? [];
   const isRemoved = own.startsWith(REMOVAL_BEGINNING.slice(1));
-  const row = (isRemoved ? value.removed : resource === undefined ? value : value.row) as Row;
+  const row = (isRemoved ? value.removed : resource === undefined ? value : value.row) as AnyRow;
   // The key comes first, as `_id` when the row has a field `id` of its own.
   const isNamed = /^("(removed|row)":\{)?"_id":/.test(own);
-  const change = { id: isNamed ? row._id : row.id, row: isRemoved ? null : row };
+  const change = { id: isNamed ? row._id : row.id, row: isRemoved ? null : (row as Row) };
   return resource === undefined ? change : { resource, ...change };
 }
-
-type Row = Readonly<Record<string, unknown>>;
 
 /** The URL of the stream or of the changes of a resource. Browsers read it relative to their page. */
 function addressOf(url: string | URL, last: 'stream' | 'changes'): URL {

@@ -46,6 +46,7 @@ Usage:
   sluice doctor [MONGODB_URI]
                            say which promises hold with this store on this machine
   sluice pull URL -o FILE  download a stream into a file: verify it, and resume it after cuts
+  sluice types URL         write types of TypeScript for the rows of a server
   sluice load URL          put a load on a server, and measure it
   sluice COMMAND --help    show the arguments of a command
   sluice --version         show the version (also -v)
@@ -76,6 +77,7 @@ interface Command {
 const importing = () => import('../import/command.ts');
 const pulling = () => import('../pull/command.ts');
 const loading = () => import('../load/command.ts');
+const typing = () => import('../types/command.ts');
 
 const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
   ['serve', { help: SERVE_HELP, run: serve }],
@@ -90,6 +92,7 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
   ['key', { help: KEY_HELP, run: (argv) => print(newKey(parseKeyArguments(argv))) }],
   ['users', { help: USERS_HELP, run: transferUsers }],
   ['pull', { help: async () => (await pulling()).PULL_HELP, run: pull }],
+  ['types', { help: async () => (await typing()).TYPES_HELP, run: types }],
   ['load', { help: async () => (await loading()).LOAD_HELP, run: load }],
 ]);
 
@@ -220,6 +223,11 @@ async function withStore(
 async function pull(argv: readonly string[]): Promise<number> {
   const { parsePullArguments, REAL_CLOCK, runPull } = await pulling();
   return runPull(parsePullArguments(argv), { ...terminal(), clock: REAL_CLOCK });
+}
+
+async function types(argv: readonly string[]): Promise<number> {
+  const { parseTypesArguments, runTypes } = await typing();
+  return runTypes(parseTypesArguments(argv), terminal());
 }
 
 async function load(argv: readonly string[]): Promise<number> {

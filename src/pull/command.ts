@@ -1,11 +1,11 @@
 import { statSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { codeOf, reasonOf } from '../base/error-reason.ts';
+import { codeOf } from '../base/error-reason.ts';
 import { duration, startProgress, type Console, type Progress } from '../terminal/progress.ts';
 import { counted, countOf, printable } from '../terminal/text.ts';
 import { STDOUT, type PullCommand } from './arguments.ts';
 import type { Copy } from './copy.ts';
+import { readKey } from './key-file.ts';
 import { openCopy, pipeTo } from './open-copy.ts';
 import { BEGINNING, type Proof, type ProvedPlace } from './proof.ts';
 import { provedRows, type ProvingOptions } from './proved-rows.ts';
@@ -63,15 +63,6 @@ function checkPlace(path: string): void {
     throw new Refusal(`there is no folder ${folder} for ${path}`);
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory())
     throw new Refusal(`${path} is a folder; name a file in it`);
-}
-
-async function readKey(path: string): Promise<string> {
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    throw new Refusal(`the key file cannot be read: ${reasonOf(error)}`, { cause: error });
-  });
-  const key = text.split('\n', 1).join('').trim();
-  if (key === '') throw new Refusal(`the first line of the key file ${path} is empty`);
-  return key;
 }
 
 /** The message of an expected error. An internal error is thrown again. */

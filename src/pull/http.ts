@@ -39,11 +39,10 @@ export async function getContent(
   throw new Refusal(`the server answered with ${clipped(type)}, not with ${accept}`);
 }
 
-/** The JSON answer of a URL. Rejects as getContent does. */
-export async function getJson(url: URL, options: RequestOptions): Promise<unknown> {
-  const json = await beginningOf(await getContent(url, 'application/json', options), LONGEST_JSON + 1);
-  if (json.length > LONGEST_JSON)
-    throw new Refusal(`the answer of ${url.pathname} has more than ${LONGEST_JSON / MIB} MiB`);
+/** The JSON answer of a URL, of at most so many bytes. Rejects as getContent does. */
+export async function getJson(url: URL, options: RequestOptions, most = LONGEST_JSON): Promise<unknown> {
+  const json = await beginningOf(await getContent(url, 'application/json', options), most + 1);
+  if (json.length > most) throw new Refusal(`the answer of ${url.pathname} has more than ${most / MIB} MiB`);
   const value = jsonIn(json.toString());
   if (value === undefined) throw new Interruption(`the answer of ${url.pathname} is incomplete or not JSON`);
   return value;

@@ -25,6 +25,13 @@ const CLIENTS = [
     use: "Browsers and Node.js 20.19 or newer: `import { rows, follow } from './sluice.mjs'`. Reads whole sets and follows their changes, resumes after lost connections, and proves what it gives.",
   },
   {
+    name: 'sluice.d.ts',
+    type: 'text/plain; charset=utf-8',
+    id: 'getJavaScriptTypes',
+    summary: 'Get the types of the JavaScript client',
+    use: 'TypeScript: save it as `sluice.d.mts` beside `sluice.mjs`. `rows<Order>(url)` gives rows of a type, which `sluice types URL` writes.',
+  },
+  {
     name: `sluice_client-${VERSION}-py3-none-any.whl`,
     type: 'application/zip',
     id: 'getPythonClient',

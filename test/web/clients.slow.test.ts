@@ -40,7 +40,7 @@ test('the server hands out its clients without a key, to be cached, each in at m
   assert.equal(list.version, VERSION);
   assert.deepEqual(
     list.clients.map(({ name }) => name),
-    ['sluice-pull.mjs', 'sluice.mjs', WHEEL],
+    ['sluice-pull.mjs', 'sluice.mjs', 'sluice.d.ts', WHEEL],
   );
   for (const { url, sha256 } of list.clients) {
     const response = await server.get(url);

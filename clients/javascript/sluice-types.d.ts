@@ -1,0 +1,63 @@
+/** The types of sluice.mjs: whole sets of rows from a sluice server, proved, and their changes. */
+
+/** A row whose fields nobody has named. `sluice types URL` writes the types of those of a server. */
+export type AnyRow = Readonly<Record<string, unknown>>;
+
+export interface Options {
+  /** An API key, sent as `Authorization: Bearer`. */
+  readonly key?: string | null;
+  /** Ends the iteration, which then rejects with the reason. */
+  readonly signal?: AbortSignal;
+  /** Gives up after waiting this long without another proved row. Seconds. */
+  readonly retryFor?: number;
+  /** A connection without data for this long is closed. Seconds. */
+  readonly timeout?: number;
+  /** Called with each failure after which the next attempt follows, and the milliseconds until then. */
+  readonly onRetry?: (failure: Error, waitMs: number) => void;
+  /** Reads a row's JSON. JSON.parse rounds integers of more than 53 bits. */
+  readonly parse?: (json: string) => unknown;
+}
+
+export interface FollowOptions extends Options {
+  /** The cursor of an earlier batch, or `now`. Without it, all rows come first. */
+  readonly since?: string;
+}
+
+/** A row as it is now, or the removal of one. */
+export interface Change<Row = AnyRow> {
+  /** The set that it is of, where several are followed. */
+  readonly resource?: string;
+  readonly id: unknown;
+  /** null: the row is gone, or no longer matches the filter. */
+  readonly row: Row | null;
+}
+
+/** Changes that belong together. A copy that applies them by id, in their order, is at the place of `cursor`. */
+export interface Changes<Row = AnyRow> {
+  readonly changes: readonly Change<Row>[];
+  readonly cursor: string;
+  /** Whether such a copy equals the set now. */
+  readonly upToDate: boolean;
+}
+
+/**
+ * Why an iteration ended early. `name`: `BadRequest`, `Unauthorized`, `Forbidden`, `NotFound`, `Gone`, `CorsRefused`, `Refused`
+ * or `Interrupted`.
+ */
+export class SluiceError extends Error {
+  override readonly name: string;
+  /** The status of the answer, if it was that. */
+  readonly status: number | undefined;
+}
+
+/** The rows of a resource, each once, in the order of the URL's `sort`. One that ends without an error has given the whole set. */
+export function rows<Row = AnyRow>(
+  url: string | URL,
+  options?: Options,
+): AsyncGenerator<Row, void, undefined>;
+
+/** All rows of a resource, and then their changes, for ever, in batches. */
+export function follow<Row = AnyRow>(
+  url: string | URL,
+  options?: FollowOptions,
+): AsyncGenerator<Changes<Row>, void, undefined>;

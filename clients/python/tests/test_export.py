@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import sqlite3
+import subprocess
+import sys
 import urllib.request
+from collections.abc import Callable
+from pathlib import Path
 
 import polars
 import pyarrow
@@ -12,6 +17,8 @@ import pyarrow.parquet
 import pytest
 
 import sluice_client as sluice
+
+from .conftest import Cutter
 
 
 def test_a_file_has_the_rows_of_the_url(server: str) -> None:
@@ -57,15 +64,63 @@ def test_readers_of_tables_need_no_extension_type(server: str) -> None:
     assert sluice.rows(items).to_arrow().schema.field("_rest").type == pyarrow.json_()
 
 
-def test_an_old_polars_is_given_plain_text(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[pyarrow.Table] = []
+def test_polars_is_given_plain_text(server: str) -> None:
+    frame = sluice.rows(f"{server}/items?limit=2").to_polars()
+    assert frame.schema["_rest"] == polars.String()
+    assert frame.write_csv().count("\n") == 3
+    assert frame["_rest"].str.len_chars().to_list() == [None, None]
 
-    def from_arrow(table: pyarrow.Table) -> polars.DataFrame:
-        given.append(table)
-        return polars.DataFrame()
 
-    monkeypatch.setattr(polars, "from_arrow", from_arrow)
-    for release, kind in (("1.35.2", pyarrow.string()), ("1.36.0", pyarrow.json_()), ("2.1.0", pyarrow.json_())):
-        monkeypatch.setattr(polars, "__version__", release)
-        sluice.rows(f"{server}/items?limit=1").to_polars()
-        assert given.pop().schema.field("_rest").type == kind
+def test_a_file_is_downloaded_and_proved_through_cuts(
+    server: str, cutter: Callable[[Callable[[int], int | None]], Cutter], tmp_path: Path
+) -> None:
+    with urllib.request.urlopen(sluice.export(f"{server}/items", format="csv")) as answer:
+        expected = answer.read()
+    # The connections of the order pass whole. Later ones are cut inside the file.
+    proxy = cutter(lambda n: 700_000 if n >= 20 or n % 2 == 1 else None)
+    path = tmp_path / "items.csv"
+    assert sluice.export(f"{proxy.url}/items", to=path) == str(path)
+    assert path.read_bytes() == expected
+    assert len(expected) > 2_000_000 and proxy.connections > 4
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_whose_bytes_are_others_never_gets_its_name(answers: Callable[..., str], tmp_path: Path) -> None:
+    export = {"id": "e1", "state": "complete", "file": {"sha256": "0" * 64, "bytes": 3}}
+    order = json.dumps(export).encode()
+    head = b"HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
+    url = answers(
+        head % (b"202 Accepted", b"application/json", len(order)) + order,
+        head % (b"200 OK", b"text/csv", 3) + b"abc",
+    )
+    with pytest.raises(sluice.Interrupted, match="not those of the file"):
+        sluice.export(f"{url}/items", to=tmp_path / "items.csv", retry_for=0)
+    assert not (tmp_path / "items.csv").exists()
+
+
+def test_the_extension_of_a_file_is_its_format(server: str, tmp_path: Path) -> None:
+    items = f"{server}/items?category=Fair&fields=price"
+    for name, beginning in (("a.csv", b"id,price"), ("a.ndjson", b'{"id":'), ("a.json", b"["), ("a.parquet", b"PAR1")):
+        assert Path(sluice.export(items, to=tmp_path / name)).read_bytes().startswith(beginning)
+    assert polars.scan_parquet(tmp_path / "a.parquet").select("id").collect().height == 1610
+
+
+def test_the_command_pulls_files_lines_and_tables(server: str, tmp_path: Path) -> None:
+    def pull(*arguments: str) -> subprocess.CompletedProcess[bytes]:
+        command = [sys.executable, "-m", "sluice_client", "pull", *arguments]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120)
+
+    items = f"{server}/items?category=Fair"
+    lines = b"".join(line + b"\n" for line in sluice.rows(items).lines())
+    assert pull(items, "-o", "-").stdout == lines
+    assert pull(items, "-o", "fair.ndjson").returncode == 0
+    assert (tmp_path / "fair.ndjson").read_bytes() == lines
+    assert pull(items, "-o", "fair.parquet").returncode == 0
+    assert polars.read_parquet(tmp_path / "fair.parquet").height == 1610
+    assert pull(items, "--into", "fair.sqlite").returncode == 0
+    (count,) = sqlite3.connect(tmp_path / "fair.sqlite").execute("SELECT count(*) FROM items").fetchone()
+    assert count == 1610
+    refused = pull(f"{server}/none", "-o", "none.ndjson")
+    assert (refused.returncode, (tmp_path / "none.ndjson").exists()) == (1, False)
+    assert b"sluice_client: the server answered 404" in refused.stderr
+    assert pull(items).returncode == 2

@@ -13,14 +13,15 @@ A set that ends without an error is whole. Cut connections go on behind the last
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from os import PathLike
+from typing import Any
 
 __version__ = "0.3.0"
 
 from ._changes import Change, Changes, changes_since
 from ._errors import Gone, Interrupted, Refused, SluiceError
-from ._export import export_of
+from ._export import download_export, url_of_export
 from ._mirror import mirror as _mirror
 from ._proof import Place
 from ._retry import Options
@@ -46,6 +47,7 @@ def rows(
     url: str,
     *,
     parallel: int = 1,
+    parse_float: Callable[[str], Any] | None = None,
     key: str | None = None,
     compression: str = "gzip",
     timeout: float = 60.0,
@@ -56,11 +58,12 @@ def rows(
     `url`: that of a resource or of its stream, with filters, `fields`, `sort` and all else that a stream takes, and
     `columns` and `schema` for tables. A parameter that cannot be met raises ValueError, or Refused by the server.
     `parallel`: how many connections read parts of the set at the same time. The order of the rows is then that of their
-    arrival. `key`: an API key. `compression`: of the transfer, `gzip` or `identity`. `timeout`: seconds without data
-    after which a connection is closed. `retry_for`: seconds without another proved row after which the iteration
-    raises Interrupted.
+    arrival. `parse_float`: what reads numbers with a fraction, such as `decimal.Decimal`, which keeps all digits of a
+    Decimal128; the default is `float`. `key`: an API key. `compression`: of the transfer, `gzip` or `identity`.
+    `timeout`: seconds without data after which a connection is closed. `retry_for`: seconds without another proved row
+    after which the iteration raises Interrupted.
     """
-    return Rows(url, Options(key, compression, timeout, retry_for), parallel)
+    return Rows(url, Options(key, compression, timeout, retry_for), parallel, parse_float)
 
 
 def changes(
@@ -86,6 +89,7 @@ def export(
     url: str,
     *,
     format: str | None = None,
+    to: str | PathLike[str] | None = None,
     key: str | None = None,
     timeout: float = 60.0,
     retry_for: float = 300.0,
@@ -93,12 +97,15 @@ def export(
     """Orders a set as a file, waits until the server has written it, and returns the URL of the file.
 
     `url`: as for `rows`, without a limit. `format`: `parquet`, `arrow`, `ndjson`, `csv` or `json`; without it that of
-    the URL, or else `parquet`. `key`: an API key; where the file lies in a bucket, the URL is then a link that needs no
-    key, for the server's EXPORT_LINK_TTL. The server keeps the file for its EXPORT_TTL, a day by default. Raises
-    Refused when the export fails. A large set may take any time. `retry_for`: how long the server may be away
-    meanwhile, in seconds.
+    the URL, or that of the extension of `to`, or else `parquet`. `to`: a path. The file is then downloaded, which goes
+    on where a connection is cut, and gets its name when its length and SHA-256 are proved; the path is returned. So a
+    key is no wall for readers of files, such as `polars.scan_parquet`. `key`: an API key; where the file lies in a
+    bucket, the URL is then a link that needs no key, for the server's EXPORT_LINK_TTL. The server keeps the file for
+    its EXPORT_TTL, a day by default. Raises Refused when the export fails. A large set may take any time. `retry_for`:
+    how long the server may be away meanwhile, in seconds.
     """
-    return export_of(url, format, Options(key, "gzip", timeout, retry_for))
+    options = Options(key, "gzip", timeout, retry_for)
+    return url_of_export(url, format, options) if to is None else download_export(url, format, to, options)
 
 
 def mirror(

@@ -7,7 +7,8 @@ import json
 import ssl
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from types import TracebackType
 from urllib.parse import urlsplit
 
@@ -29,13 +30,17 @@ class Answer:
     Raises Interrupted when another attempt may succeed, otherwise Refused.
     """
 
+    # The status of an answer that is meant, and headers beside those of all requests.
+    _wanted = 200
+    _more: Mapping[str, str] = {}
+
     def __init__(self, url: str, accept: str, options: Options, backoff: Backoff, body: bytes | None = None) -> None:
         self._backoff = backoff
         self._timeout = options.timeout
         self._connection = _connection_to(url, options.timeout)
         try:
             self._response = self._request(url, accept, options, body)
-            self._check(accept, 200 if body is None else 202)
+            self._check(accept, self._wanted if body is None else 202)
         except BaseException:
             self.close()
             raise
@@ -79,6 +84,7 @@ class Answer:
             "Accept": accept,
             "Accept-Encoding": options.compression,
             "User-Agent": f"sluice-client/{__version__}",
+            **self._more,
         }
         if options.key is not None:
             headers["Authorization"] = f"Bearer {options.key}"
@@ -105,7 +111,7 @@ class Answer:
             raise failure_of(status, f"the server answered {status}{self._detail(kind)}", self._retry_after())
         if kind == "":
             raise Interrupted("the answer was cut in its head")
-        if kind != accept:
+        if accept not in (kind, "*/*"):
             raise Refused(f"the server answered with {kind}, not with {accept}")
 
     def _detail(self, kind: str) -> str:
@@ -174,6 +180,16 @@ class Lead(Answer):
     def _check(self, accept: str, wanted: int) -> None:
         if self._response.status not in (wanted, _ELSEWHERE):
             super()._check(accept, wanted)
+
+
+class File(Answer):
+    """The bytes of a file from one of them on."""
+
+    def __init__(self, url: str, start: int, options: Options, backoff: Backoff) -> None:
+        if start > 0:
+            self._wanted = 206
+            self._more = {"Range": f"bytes={start}-"}
+        super().__init__(url, "*/*", replace(options, compression="identity"), backoff)
 
 
 def _connection_to(url: str, timeout: float) -> http.client.HTTPConnection:

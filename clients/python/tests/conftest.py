@@ -12,13 +12,17 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from .shop import Shop
 
 REPOSITORY = Path(__file__).parents[3]
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])
@@ -35,10 +39,19 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    """Orders in MongoDB, and two servers of them. Skips the test where there is no mongod."""
+    from .shop import open_shop
+
+    with open_shop(tmp_path_factory.mktemp("shop")) as opened:
+        yield opened
+
+
 @contextmanager
 def start_server(folder: Path, settings: dict[str, str]) -> Iterator[str]:
     """Runs a server with its data in a folder, and yields its URL."""
-    port = _free_port()
+    port = free_port()
     own = {"PORT": str(port), "DATA_DIR": str(folder / "data"), "RATE_LIMIT": "off", "STREAM_LIMIT": "off"}
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(

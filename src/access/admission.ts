@@ -103,6 +103,18 @@ export class Admissions {
     return this.#options.slots.acquire(name, key?.streams);
   }
 
+  /** Waits while a request takes a stream slot in place of counting as work in progress. Rejects as `acquire` throws. */
+  async idle(client: Client, until: () => Promise<void>): Promise<void> {
+    const release = this.acquire(client);
+    const resume = this.#options.guard?.backlog.pause();
+    try {
+      await until();
+    } finally {
+      resume?.();
+      release();
+    }
+  }
+
   /** Whether an answer that a client's key began may go on: see Keyring.allows. */
   mayGoOn(
     { key }: Client,

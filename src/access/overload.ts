@@ -128,6 +128,14 @@ class Backlog {
     this.#answered++;
   }
 
+  /** A request that is in progress waits for nothing that this process does, until the function is called. */
+  pause(): () => void {
+    this.#underWay--;
+    return () => {
+      this.#underWay++;
+    };
+  }
+
   /** The wait in milliseconds. It is 0 while few requests are in progress, or while the pace is not known yet. */
   waitMs(): number {
     return this.#pace === null || this.#underWay <= FEW ? 0 : this.#underWay / this.#pace;

@@ -14,6 +14,7 @@ import {
 } from '../http/route.ts';
 import type { Client } from '../access/admission.ts';
 import type { FileStore } from '../store/files.ts';
+import { documented, integer } from '../input/parameter.ts';
 import { getExportFile } from './download.ts';
 import { EXPORT, EXPORT_LIST, ID, LOOK_AGAIN_SECONDS, REMOVED_EXPORT } from './export.ts';
 import type { Exporter } from './exporter.ts';
@@ -50,6 +51,12 @@ const ONE = `${PATH}/{id}`;
 /** What all routes of exports share that answer in JSON, and what the routes of one export share. */
 const SHARED = { access: 'keyed', right: 'export', tag: 'Exports', produces: [JSON_TYPE] } as const;
 const OF_ONE = { ...SHARED, path: ONE, parameters: ID } as const;
+
+const WAIT = documented(
+  integer('wait', 0, 60),
+  "Seconds to wait for the end of the export. The answer comes when the export has ended, at the latest after this time, with the state that it then has. A request that waits takes one of the client's streams.",
+  { fallback: 0 },
+);
 
 const ORDERED: Answer = jsonAnswer('The created export, queued or running', EXPORT, [
   'Cache-Control',
@@ -120,7 +127,7 @@ function orderExport(options: ExportOptions, sources: ExportSources): Route {
     id: 'orderExport',
     summary: 'Create an export',
     description:
-      'The server writes the matching rows to a file in the background. Request the export until its state is `complete`, `failed` or `cancelled`.',
+      'The server writes the matching rows to a file in the background. Request the export, with `wait`, until its state is `complete`, `failed` or `cancelled`.',
     body: {
       types: [JSON_TYPE],
       schema: orderSchema(sources),
@@ -149,9 +156,14 @@ function getExport({ jobs }: ExportOptions, sources: ExportSources): Route {
     cost: 'page',
     id: 'getExport',
     summary: 'Get the state and progress of an export',
+    query: [WAIT],
     answers: { 200: jsonAnswer('The export', EXPORT, ['Cache-Control']) },
-    problems: ['invalid-url', 'not-found', ...STORE_PROBLEMS],
-    handler: async ({ request, client, parameters: { id = '' } }) => {
+    problems: ['invalid-url', 'not-found', 'too-many-streams', ...STORE_PROBLEMS],
+    handler: async ({ request, client, query, idle, parameters: { id = '' } }) => {
+      const job = await jobs.find(id, client, request.signal);
+      const seconds = WAIT.read(query) ?? 0;
+      if (seconds === 0 || isFinal(job)) return shown(job, sources, request);
+      await idle(() => jobs.ends.wait(id, 1000 * seconds, request.signal));
       return shown(await jobs.find(id, client, request.signal), sources, request);
     },
   };

@@ -10,8 +10,10 @@ import { readRow } from '../store/turns/read-row.ts';
 import type { Plan } from '../store/store.ts';
 import { chain, FIRST_BATCH } from '../pipeline/chain.ts';
 import { TurnsByKey } from '../store/turns/work-turns.ts';
+import { Ends } from './ends.ts';
 import {
   isExpired,
+  isFinal,
   LeaseLostError,
   newJob,
   ownedBy,
@@ -53,6 +55,11 @@ export class Jobs {
   readonly #options: JobsOptions;
   /** Serializes the orders of each client, so that each one sees those before it. */
   readonly #ordering = new TurnsByKey();
+  /** Those who wait for the end of a job. */
+  readonly ends = new Ends(async (id, signal) => {
+    const job = await this.get(id, signal);
+    return job === null || isFinal(job);
+  });
 
   constructor(options: JobsOptions) {
     this.#options = options;
@@ -127,7 +134,9 @@ export class Jobs {
       const next = step(job);
       return next === job ? 'keep' : next && toRow(next);
     });
-    return { before: before && jobOf(fieldsOf(before)), after: after && jobOf(fieldsOf(after)) };
+    const left = after && jobOf(fieldsOf(after));
+    if (left === null || isFinal(left)) this.ends.tell(id);
+    return { before: before && jobOf(fieldsOf(before)), after: left };
   }
 
   /** The job as it is now, whatever other processes have just written. */

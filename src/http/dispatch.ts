@@ -4,14 +4,14 @@ import type { Reply, Request } from '../engine/edge.ts';
 import { conditional } from './precondition.ts';
 import { ranged } from './range.ts';
 import { aroundWrites, empty } from './reply.ts';
-import { isPublicName, mayKnow, refusalOf, revocable } from './permit.ts';
+import { isPublicName, keyEnded, mayKnow, refusalOf, revocable } from './permit.ts';
 import { isPreflight, type Admissions, type Client } from '../access/admission.ts';
 import type { Input, Route } from './route.ts';
 import { parametersOf, type CompiledRoute, type RouteMatch, type Router } from './router.ts';
 
 interface Surroundings {
   readonly router: Router;
-  readonly admissions: Pick<Admissions, 'acquire' | 'mayGoOn'>;
+  readonly admissions: Pick<Admissions, 'acquire' | 'idle' | 'mayGoOn'>;
   /** The headers of a reply as sent in the negotiated coding. A 304 repeats them. */
   readonly coded: (reply: Reply) => Reply['headers'];
 }
@@ -31,7 +31,11 @@ export async function dispatch(
   if (!compiled) return otherMethod(request, found);
   const { route } = compiled;
   assertMay(client, route);
-  const input = readInput(request, found, compiled, client);
+  const idle = async (until: () => Promise<void>): Promise<void> => {
+    await admissions.idle(client, until);
+    if (!admissions.mayGoOn(client, route)) throw keyEnded();
+  };
+  const input = { ...readInput(request, found, compiled, client), idle };
   const needed = route.needs?.(input.query).map((need) => ({ ...route, ...need })) ?? [route];
   for (const one of needed) assertMay(client, one);
   if (route.instead) {
@@ -98,7 +102,12 @@ export function routeOf({ methods }: RouteMatch, { method }: Request): CompiledR
   return methods.get(method === 'HEAD' ? 'GET' : method);
 }
 
-function readInput(request: Request, found: RouteMatch, compiled: CompiledRoute, client: Client): Input {
+function readInput(
+  request: Request,
+  found: RouteMatch,
+  compiled: CompiledRoute,
+  client: Client,
+): Omit<Input, 'idle'> {
   const { route, readQuery, chooseType, checkBody } = compiled;
   const parameters = parametersOf(found);
   const query = readQuery(request);

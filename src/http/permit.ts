@@ -36,6 +36,11 @@ export function mayUse(client: Pick<Client, 'key'>, route: RouteRights): boolean
 export function revocable(reply: Reply, mayGoOn: () => boolean): Reply {
   return aroundWrites(reply, (write) => {
     if (mayGoOn()) return write();
-    throw new AppError('forbidden', 'The key has expired, was removed, or lost the right to this answer.');
+    throw keyEnded();
   });
+}
+
+/** The key was valid when the answer began. */
+export function keyEnded(): AppError {
+  return new AppError('forbidden', 'The key has expired, was removed, or lost the right to this answer.');
 }

@@ -29,7 +29,7 @@ export interface Observer {
 interface ResponderOptions {
   readonly observer: Observer;
   readonly cors: Cors;
-  readonly admissions: Pick<Admissions, 'admit' | 'acquire' | 'mayGoOn'>;
+  readonly admissions: Pick<Admissions, 'admit' | 'acquire' | 'idle' | 'mayGoOn'>;
   readonly readMount: MountReader;
 }
 

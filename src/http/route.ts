@@ -71,6 +71,11 @@ export interface Input<T = unknown> {
    * AppError `unsupported-media-type`, `body-too-large`, `malformed-json` or `invalid-body`.
    */
   readonly body: () => Promise<T>;
+  /**
+   * Waits for something that costs this process nothing meanwhile: the request takes one of the client's stream slots, and is
+   * no work in progress. Throws AppError `too-many-streams` and, when the key has ended meanwhile, `forbidden`.
+   */
+  readonly idle: (until: () => Promise<void>) => Promise<void>;
   /** Reads the body for rules that a schema cannot express. Throws the same AppErrors except `invalid-body`. */
   readonly json: () => Promise<JsonBody>;
 }

@@ -34,7 +34,7 @@ interface AppOptions {
   readonly health: HealthOptions;
   /** Origins whose scripts may read answers: `*`, or a list separated by commas. undefined: none. */
   readonly corsOrigin: string | undefined;
-  readonly admissions: Pick<Admissions, 'admit' | 'acquire' | 'mayGoOn'>;
+  readonly admissions: Pick<Admissions, 'admit' | 'acquire' | 'idle' | 'mayGoOn'>;
   readonly readMount: MountReader;
   /** Writes the request log and updates the metrics. */
   readonly observer: Observer;

@@ -43,6 +43,7 @@ test('the slot of a download is free when its client can have the last byte', as
         held++;
         return () => void (held = 0);
       },
+      idle: (_, until) => until(),
       mayGoOn: () => true,
     },
     coded: () => ({}),

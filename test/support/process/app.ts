@@ -53,6 +53,7 @@ export async function appOn(
         done: () => undefined,
       }),
       acquire: () => () => undefined,
+      idle: (_, until) => until(),
       mayGoOn: () => true,
     },
     readMount: () => '',
